@@ -1,5 +1,5 @@
-//! Takes back what an agent wrote, and takes an undo back: plans it from the journal and the disk,
-//! shows it, and carries it out, all or nothing.
+//! Takes back an agent's changes of files, and takes an undo back: plans it from the journal and
+//! the disk, shows it, and carries it out, all or nothing.
 //!
 //! ```text
 //! aim ─▶ choose (changes that still count) ─▶ plan (revert, what is in the way) ─▶ preview
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Works on the files beneath the workspace by descriptors, never follows a symlink, and runs no
-//! program. A repository's own files are never touched. Knows no agents that run: who may be in the
-//! way of an undo is asked of a [`LiveAgents`].
+//! program. A repository's own files are never touched. Knows no running agents: it asks a
+//! [`LiveAgents`] whether they are in the way of an undo.
 
 mod aim;
 mod apply;

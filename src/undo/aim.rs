@@ -1,4 +1,4 @@
-//! Finds the changes that are to be taken back: an agent's, those of given events, or the last undo.
+//! Finds the changes to take back: an agent's, those of given events, or the last undo.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,20 +9,20 @@ use super::log::last_undo;
 use crate::changes::{Asked, ChangeSet, FileChange, first, select_where};
 use crate::journal::{EventType, Store};
 
-/// What is to be taken back.
+/// The changes to take back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Aim {
-    /// What an agent wrote.
+    /// An agent's changes.
     Agent {
         agent: String,
         /// An id of the journal, the beginning of one, or one of the wire; None: all sessions, with
         /// `turn` the first.
         session: Option<String>,
         turn: Option<u64>,
-        /// Behind the event with this id, or the only one that begins so.
+        /// Only changes after the event with this id, or the only one whose id begins so.
         since: Option<String>,
     },
-    /// What these events did to files.
+    /// The changes of these events.
     Events { agent: String, events: Vec<String> },
     /// The last undo, of an agent if one is named.
     LastUndo { agent: Option<String> },
@@ -33,15 +33,15 @@ pub struct UndoRequest {
     pub aim: Aim,
     /// Files that clash get the content from before the agent's change.
     pub force: bool,
-    /// Only shows what would be done.
+    /// Only shows the changes.
     pub dry_run: bool,
-    /// Also what an agent wrote outside the workspace: its own state, for the most part. A redo
-    /// always brings back all that its undo took back.
+    /// Also takes back an agent's changes outside the workspace: mostly its own state. A redo
+    /// always brings back all changes of its undo.
     pub outside: bool,
 }
 
 impl UndoRequest {
-    /// What a session wrote behind the event that it is set back to.
+    /// A request for a session's changes after the event that it is set back to.
     pub fn of_rewind(agent: &str, session: &str, to: &str) -> Self {
         let aim = Aim::Agent {
             agent: agent.to_owned(),
@@ -53,14 +53,14 @@ impl UndoRequest {
     }
 }
 
-/// The changes, and what the event about it will say.
+/// The changes, and the deed for the event.
 #[derive(Debug)]
 pub(super) struct Chosen {
     pub(super) deed: Deed,
     pub(super) changes: ChangeSet,
 }
 
-/// What is done, for its event.
+/// The undo or redo, for its event.
 #[derive(Clone, Debug)]
 pub(super) enum Deed {
     Undo { agent: String, turns: Vec<u64>, events: Vec<Undoable> },
@@ -75,7 +75,7 @@ pub(super) struct Undoable {
 }
 
 impl Deed {
-    /// The agent that it is about.
+    /// The agent whose changes it is about.
     pub(super) fn agent(&self) -> Option<&str> {
         match self {
             Self::Undo { agent, .. } => Some(agent),
@@ -113,7 +113,7 @@ impl Deed {
     }
 }
 
-/// Finds what an aim means. Empty changes: there is nothing to take back.
+/// Finds the changes of an aim. Empty: there is nothing to take back.
 pub(super) fn choose(store: &Store, aim: &Aim) -> Result<Chosen, UndoError> {
     match aim {
         Aim::Agent { agent, session, turn, since } => {
@@ -124,7 +124,7 @@ pub(super) fn choose(store: &Store, aim: &Aim) -> Result<Chosen, UndoError> {
                 since: since.clone(),
             };
             let mut scope = asked.scope(store)?;
-            // A turn is one of one session.
+            // A turn belongs to one session.
             let root = scope.session_id.take_if(|_| turn.is_none());
             let sessions = root.map(|root| family(store, agent, &root)).transpose()?;
             let Some(first) = first(store, &scope)? else {
@@ -167,12 +167,12 @@ fn redo(store: &Store, agent: Option<&str>) -> Result<Chosen, UndoError> {
     Ok(Chosen { deed: Deed::Redo { agent: last.agent_id, undo_event_id: id }, changes })
 }
 
-/// A session of an agent, and what was forked from it. Where events will name a parent in other ways
-/// (an agent that a session started), its sessions belong here, too. What such an agent does in the
-/// processes of its parent is the parent's already.
+/// A session of an agent, and its forks. If events will name parents in other ways (an agent that a
+/// session started), their sessions belong here, too. Changes by such an agent in the processes of
+/// its parent are the parent's already.
 fn family(store: &Store, agent: &str, root: &str) -> Result<HashSet<String>, UndoError> {
     let mut family = HashSet::from([root.to_owned()]);
-    // A fork is younger than what it was forked from.
+    // A fork is younger than its origin.
     for session in store.sessions()?.into_iter().filter(|it| it.agent_id == agent) {
         if session.forked_from.is_some_and(|parent| family.contains(&parent)) {
             family.insert(session.id);

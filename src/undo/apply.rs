@@ -1,6 +1,6 @@
-//! Carries a plan out, all or nothing. What is there is kept in the journal first, then the intent is
-//! written, then the files are changed, then the event is committed, and the drafts are removed.
-//! Before the event all of it can be taken back by the intent; behind it, only drafts are left.
+//! Carries a plan out, all or nothing. It keeps the present contents in the journal, writes the
+//! intent, changes the files, commits the event and removes the drafts. Before the event, the
+//! intent allows taking all of it back; after it, only drafts are left.
 
 use std::path::{Path, PathBuf};
 
@@ -17,11 +17,11 @@ use crate::changes::{EntrySource, FileEntry, content_of};
 use crate::journal::{Blob, Committed, Journal, NewEvent, Place, Store, hash_of};
 use crate::model::AgentId;
 
-/// Bytes of contents that are kept by one request.
+/// Bytes of contents that one request keeps.
 const BATCH: usize = 16 << 20;
 
-/// A journal and the workspace that it is about. All its functions block, on threads that may:
-/// those of [`tokio::task::spawn_blocking`].
+/// A journal and its workspace. All functions block: call them on threads of
+/// [`tokio::task::spawn_blocking`].
 #[derive(Clone, Debug)]
 pub(super) struct Site<'a> {
     pub(super) journal: &'a Journal,
@@ -30,17 +30,17 @@ pub(super) struct Site<'a> {
     pub(super) runtime: Handle,
 }
 
-/// What became of an undo that was killed half-way.
+/// The end of an undo that was killed half-way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Recovered {
-    /// Its event was there: what was left of its drafts is removed.
+    /// Its event was committed: its remaining drafts are removed.
     Finished,
-    /// All of it was taken back, but for files that somebody changed since.
+    /// All of it was taken back, except files that were changed since.
     TakenBack { changed_since: Vec<String> },
 }
 
 impl Site<'_> {
-    /// Carries the plan out; returns its event. What it writes is announced before.
+    /// Carries the plan out; returns its event. Announces the paths before it writes them.
     pub(super) fn apply(
         &self,
         plan: &Plan,
@@ -69,7 +69,7 @@ impl Site<'_> {
                 self.finish(&intent, &path);
                 Ok(committed)
             }
-            // It may have been committed all the same.
+            // The event may have been committed all the same.
             Err(UndoError::Journal(error)) => {
                 if intent.is_committed(self.store).unwrap_or(false) {
                     self.finish(&intent, &path);
@@ -85,7 +85,7 @@ impl Site<'_> {
         }
     }
 
-    /// Finishes or takes back what a killed undo left.
+    /// Finishes a killed undo, or takes it back.
     pub(super) fn recover(&self) -> Result<Option<Recovered>, UndoError> {
         let path = self.intent_path();
         let unread = |error| UndoError::Intent { path: path.clone(), error };
@@ -98,7 +98,7 @@ impl Site<'_> {
         Ok(Some(Recovered::TakenBack { changed_since }))
     }
 
-    /// What recovery may write.
+    /// The paths that recovery may write.
     pub(super) fn unfinished_paths(&self) -> Result<Vec<FilePath>, UndoError> {
         let path = self.intent_path();
         let intent = Intent::read(&path).map_err(|error| UndoError::Intent { path, error })?;
@@ -109,7 +109,7 @@ impl Site<'_> {
         intent_path(&self.journal.settings().path)
     }
 
-    /// Keeps what will be lost, and what was merged.
+    /// Keeps the contents that will be lost, and the merged ones.
     fn keep(&self, plan: &Plan) -> Result<(), UndoError> {
         let (mut blobs, mut bytes) = (Vec::new(), 0);
         for (path, target) in &plan.targets {
@@ -135,7 +135,7 @@ impl Site<'_> {
     }
 
     fn store_contents(&self, blobs: Vec<Blob>) -> Result<(), UndoError> {
-        // With no contents too, it shows that the journal can be written.
+        // Even without contents it shows that the journal can be written.
         self.runtime.block_on(self.journal.keep(blobs)).map_err(UndoError::Journal)
     }
 
@@ -181,8 +181,8 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Takes back all that was done, and removes the intent. Returns the files that somebody changed
-    /// meanwhile, which stay as they are.
+    /// Takes back all steps, and removes the intent. Returns the files that were changed meanwhile,
+    /// which stay as they are.
     fn take_back(&self, intent: &Intent, path: &Path) -> Result<Vec<String>, UndoError> {
         let mut changed = Vec::new();
         for step in intent.steps.iter().rev() {
@@ -194,7 +194,7 @@ impl Site<'_> {
             }
         }
         for step in &intent.steps {
-            // What could not go back is not removed.
+            // A file that could not go back is not removed.
             let is_stuck =
                 matches!(step, UndoStep::Out { .. }) && changed.contains(&step.path().to_string());
             match step.draft().filter(|_| is_stuck) {
@@ -224,7 +224,7 @@ impl Site<'_> {
     }
 }
 
-/// What a search finds an undo by.
+/// Shortens the text that the search index has for an undo.
 fn shortened(text: &str) -> &str {
     const MOST: usize = 16 << 10;
     &text[..text.floor_char_boundary(MOST)]

@@ -1,5 +1,5 @@
-//! From the files as they are to be, to the steps that make them so: what goes, deepest first; what
-//! is exchanged; what comes, folders first.
+//! Turns the planned files into steps: removals, deepest first; exchanges; additions, folders
+//! first.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,13 +8,13 @@ use super::path::FilePath;
 use super::step::UndoStep;
 use crate::changes::{EntrySource, FileEntry, FileKind, FileState};
 
-/// The mode of a folder that is needed again, and of which nothing is known.
+/// The mode of a missing folder that is needed and not known.
 const FOLDER_MODE: u32 = 0o755;
 
-/// The rights that a folder's owner needs to change what is in it.
+/// The rights that a folder's owner needs to change its entries.
 const OWNER: u32 = 0o700;
 
-/// A path that is to be changed.
+/// The planned change of a path.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct PathChange {
     pub(super) before: Option<FileState>,
@@ -23,11 +23,11 @@ pub(super) struct PathChange {
 
 pub(super) type PathChanges = BTreeMap<FilePath, PathChange>;
 
-/// The steps, and what the drafts hold.
+/// The steps, and the contents of drafts.
 #[derive(Default, Debug)]
 pub(super) struct Arranged {
     pub(super) steps: Vec<UndoStep>,
-    /// What is written to drafts before the first step, and the file that each will replace.
+    /// The drafts to write before the first step, and the file that each will replace.
     pub(super) drafts: Vec<Draft>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Draft {
     pub(super) entry: FileEntry,
 }
 
-/// What keeps a path from being changed.
+/// The reason that a path can't be changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct InTheWay {
     pub(super) path: FilePath,
@@ -58,7 +58,7 @@ impl PathChange {
         self.after.is_some() && self.is_replaced()
     }
 
-    /// Whether one of both is a folder, and the other is not; or there is nothing on one side.
+    /// Whether only one side is a folder, or one side is missing.
     fn is_replaced(&self) -> bool {
         let after = self.after.as_ref().map(|entry| &entry.state);
         self.before.is_none()
@@ -71,8 +71,9 @@ impl PathChange {
     }
 }
 
-/// Adds the folders that are needed and missing; takes out those that stay, since something else
-/// is in them, and returns them. What can't be done at all is taken out, and in the way.
+/// Adds the missing folders that are needed; takes out and returns the folders that stay, since
+/// they have other entries. Takes out the changes that are not possible, and returns them as in the
+/// way.
 pub(super) fn complete(disk: &Disk, targets: &mut PathChanges) -> (Vec<FilePath>, Vec<InTheWay>) {
     let mut in_the_way = Vec::new();
     let coming: Vec<_> =
@@ -104,7 +105,7 @@ pub(super) fn complete(disk: &Disk, targets: &mut PathChanges) -> (Vec<FilePath>
     (stay, in_the_way)
 }
 
-/// Adds the missing folders above a path that comes; those that were to go stay instead.
+/// Adds the missing folders above an added path; a folder planned for removal stays instead.
 fn add_parents(disk: &Disk, targets: &mut PathChanges, path: &FilePath) -> Result<(), String> {
     let mut missing = Vec::new();
     for parent in path.parents() {
@@ -148,7 +149,7 @@ pub(super) fn arrange(targets: &PathChanges, nonce: u64) -> Arranged {
     for (path, target) in targets.iter().filter(|(_, target)| !target.is_replaced()) {
         work.replace(path, target);
     }
-    // Paths stand in order, so that folders come before what is in them.
+    // Paths are sorted, so that folders come before their entries.
     for (path, target) in targets.iter().filter(|(_, target)| target.comes()) {
         work.put_in(path, target);
     }
@@ -169,7 +170,7 @@ impl<'a> Arranging<'a> {
         self.arranged.steps.push(step);
     }
 
-    /// A new name in the nearest folder that is there before and after.
+    /// A new name in the nearest folder that exists before and after the undo.
     fn draft(&mut self, path: &FilePath) -> FilePath {
         self.nonce = self.nonce.wrapping_add(1);
         let stays =
@@ -180,7 +181,7 @@ impl<'a> Arranging<'a> {
         )
     }
 
-    /// Gives the owner the rights in folders that are changed or go.
+    /// Gives the owner the rights in folders that are changed or removed.
     fn open_folders(&mut self) {
         for (path, target) in self.targets {
             let Some(before) = &target.before else { continue };
@@ -191,7 +192,7 @@ impl<'a> Arranging<'a> {
         }
     }
 
-    /// Sets the modes of folders, the deepest first, when all in them is done.
+    /// Sets the modes of folders, the deepest first, after all changes in them.
     fn close_folders(&mut self) {
         for (path, target) in self.targets.iter().rev() {
             let Some(after) = target.after.as_ref().map(|entry| &entry.state) else { continue };
@@ -249,7 +250,7 @@ impl<'a> Arranging<'a> {
         self.step(UndoStep::In { path: path.clone(), draft, is });
     }
 
-    /// The draft of a file that goes at another path, if it is what comes here.
+    /// The draft of a file from another path, if that file is to come here.
     fn moved_file(&mut self, entry: &FileEntry) -> Option<(FilePath, FileState)> {
         let EntrySource::Tree(from) = &entry.source else { return None };
         let from = FilePath::new(from.clone())?;
@@ -264,7 +265,7 @@ impl<'a> Arranging<'a> {
     }
 }
 
-/// Drafts are named as those of other writes of this program.
+/// Names a draft like those of other writes of this program.
 fn draft_name(number: u64) -> String {
     format!(".eisen-{number:016x}.tmp")
 }

@@ -1,5 +1,5 @@
-//! The files that an undo looks at and changes: beneath the workspace, by descriptors of their
-//! folders, without following any symlink. Blocks on the disk.
+//! Reads and changes the files of an undo: beneath the workspace, by descriptors of their folders,
+//! without following any symlink. Blocks on the disk.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
@@ -28,14 +28,14 @@ pub(super) const MOST_READ: u64 = 256 << 20;
 /// Zeros of this length become a hole.
 const BLOCK: usize = 4096;
 
-/// The workspace, and what lies outside of it.
+/// The workspace, and the root folder for paths outside of it.
 #[derive(Debug)]
 pub(super) struct Disk {
     inside: OwnedFd,
     outside: OwnedFd,
 }
 
-/// What a look at a path found.
+/// The entry that was found at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Standing {
     Nothing,
@@ -78,8 +78,8 @@ impl Disk {
         Ok(Spot { folder, name })
     }
 
-    /// Looks at a path, and reads the file there as a whole. Behind a symlink in place of a folder,
-    /// nothing is there.
+    /// Looks at a path, and reads the file there as a whole. Finds nothing behind a symlink in
+    /// place of a folder.
     pub(super) fn look(&self, path: &FilePath) -> io::Result<Standing> {
         match self.spot(path) {
             Ok(spot) => spot.look(),
@@ -88,7 +88,7 @@ impl Disk {
         }
     }
 
-    /// Whether a folder is there; None if nothing is.
+    /// Whether the path is a folder; None if nothing is there.
     pub(super) fn is_folder(&self, path: &FilePath) -> io::Result<Option<bool>> {
         match self.spot(path).and_then(|spot| Ok(spot.stat()?)) {
             Ok(stat) => Ok(Some(kind(&stat) == SFlag::S_IFDIR)),
@@ -99,7 +99,7 @@ impl Disk {
         }
     }
 
-    /// The file that stands there, by its inode.
+    /// The inode of the file at a path.
     pub(super) fn id(&self, path: &FilePath) -> Option<Inode> {
         let stat = self.spot(path).ok()?.stat().ok()?;
         #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
@@ -187,7 +187,7 @@ impl Spot {
         })
     }
 
-    /// Whether this stands here.
+    /// Whether the file here has this state.
     pub(super) fn holds(&self, state: &FileState) -> io::Result<bool> {
         Ok(matches!(self.look()?, Standing::Known(found) if same(Some(&found), Some(state))))
     }
@@ -196,7 +196,7 @@ impl Spot {
         Ok(mode(&self.stat()?))
     }
 
-    /// The place beside it for the middle of an exchange.
+    /// A place beside it for the middle of an exchange.
     pub(super) fn aside(&self) -> io::Result<Self> {
         let mut name = self.name.clone().into_os_string();
         name.push("~");
@@ -219,8 +219,8 @@ impl Spot {
         Ok(readlinkat(&self.folder, self.name.as_path())?.into_vec())
     }
 
-    /// Creates a file or symlink with this content, which nobody else may open before it has its
-    /// mode. It gets the owner of the file that it will replace, as far as the system lets it.
+    /// Creates a file or symlink with this content; other users can't open it before it has its
+    /// mode. It gets the owner of the file that it will replace, as far as the system allows.
     pub(super) fn create(
         &self,
         state: &FileState,
@@ -247,7 +247,7 @@ impl Spot {
 
     pub(super) fn make_folder(&self, mode: u32) -> io::Result<()> {
         mkdirat(&self.folder, self.name.as_path(), bits(mode))?;
-        // The umask is not the agent's.
+        // `mkdirat` applied the umask of this program.
         self.set_mode(mode)
     }
 
@@ -262,7 +262,7 @@ impl Spot {
     /// Sets the mode of a file or folder, and follows no symlink.
     pub(super) fn set_mode(&self, mode: u32) -> io::Result<()> {
         if cfg!(target_os = "linux") {
-            // A descriptor for this needs no right to read.
+            // This kind of descriptor needs no right to read.
             let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
             let held = openat(&self.folder, self.name.as_path(), flags, Mode::empty())?;
             if kind(&fstat(&held)?) == SFlag::S_IFLNK {
@@ -303,7 +303,7 @@ fn bits(mode: u32) -> Mode {
     Mode::from_bits_truncate((mode & MODE) as nix::libc::mode_t)
 }
 
-/// Whether a path has no file, since a folder above is missing or is none.
+/// Whether a path has no file, since a folder above is missing or not a folder.
 pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

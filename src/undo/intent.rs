@@ -1,6 +1,6 @@
-//! The file beside the journal that says what an undo is about to do, so that one that was killed
-//! half-way can be taken back, or finished if its event is there. Whoever holds the journal's lock
-//! may write it.
+//! The file beside the journal with the steps of a running undo, so that a killed one can be taken
+//! back, or finished if its event was committed. Only the holder of the journal's lock may write
+//! it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,17 +13,17 @@ use super::path::FilePath;
 use super::step::UndoStep;
 use crate::journal::{EventType, Filter, OpenError, Store};
 
-/// What is under way.
+/// An undo that is being carried out.
 #[derive(Serialize, Deserialize, Debug)]
 pub(super) struct Intent {
-    /// The payload of the event that says that it was done.
+    /// The payload of the event that records it.
     pub(super) payload: String,
-    /// The journal's last event before.
+    /// The journal's last event before it.
     pub(super) after: Option<String>,
     pub(super) steps: Vec<UndoStep>,
 }
 
-/// Where the intent of a journal stands.
+/// The path of a journal's intent.
 pub(super) fn intent_path(journal: &Path) -> PathBuf {
     let mut name = journal.as_os_str().to_owned();
     name.push(".undo");
@@ -31,13 +31,13 @@ pub(super) fn intent_path(journal: &Path) -> PathBuf {
 }
 
 impl Intent {
-    /// All paths that are written, with the drafts.
+    /// All paths that it writes, with the drafts.
     pub(super) fn paths(&self) -> Vec<FilePath> {
         let paths = self.steps.iter().flat_map(|step| [Some(step.path()), step.draft()]);
         paths.flatten().cloned().collect()
     }
 
-    /// Writes it, so that it survives a power cut.
+    /// Writes the file, so that it survives a power cut.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let mut draft = path.as_os_str().to_owned();
         draft.push(".tmp");
@@ -50,7 +50,7 @@ impl Intent {
         sync_folder(path)
     }
 
-    /// What an earlier undo left; None if it ended.
+    /// The intent that a killed undo left; None without one.
     pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
         match fs::read(path) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),

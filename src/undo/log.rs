@@ -1,4 +1,4 @@
-//! Which undo is the last that was not taken back.
+//! Finds the last undo that was not taken back.
 
 use serde::Deserialize;
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(super) struct FilePath(PathBuf);
 
 impl FilePath {
-    /// None: not such a path.
+    /// None if it is not such a path.
     pub(super) fn new(path: PathBuf) -> Option<Self> {
         let names = path.strip_prefix("/").unwrap_or(&path);
         let is_plain = names.components().all(|name| matches!(name, Component::Normal(_)));
@@ -27,7 +27,7 @@ impl FilePath {
         &self.0
     }
 
-    /// Whether it is a repository's own, or in it.
+    /// Whether it is a repository's own folder, or in it.
     pub(super) fn is_of_git(&self) -> bool {
         self.0.iter().any(|name| name.eq_ignore_ascii_case(".git"))
     }

@@ -1,5 +1,5 @@
-//! What an undo will do: the changes that it takes back, the files as they are to be, and what is
-//! in the way. Changes nothing.
+//! Plans an undo: the changes that it takes back, the files that it writes, and the obstacles.
+//! Changes nothing.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::changes::{
 };
 use crate::journal::{EventType, Keep, Store};
 
-/// Files of one undo at most.
+/// Maximum files of one undo.
 const MOST_FILES: usize = 100_000;
 
-/// An undo that was thought through, not done.
+/// The plan of an undo.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) deed: Deed,
@@ -41,17 +41,17 @@ pub struct Obstacle {
     pub(super) path: FilePath,
     pub kind: ObstacleKind,
     pub why: String,
-    /// It gets the content from before the agent's change. Else it stays as it is.
+    /// Whether it gets the content from before the agent's change. Otherwise it stays as it is.
     pub forced: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObstacleKind {
-    /// It was changed since; force overwrites that.
+    /// It was changed since; `force` overwrites the change.
     Clash,
-    /// A content is not there.
+    /// A content is missing.
     NotRestorable,
-    /// Something else stands in its place, or it can't be read.
+    /// Another entry is in its place, or it can't be read.
     InTheWay,
 }
 
@@ -111,7 +111,7 @@ impl Plan {
             work.hit(&clash.path, kind, clash.why.to_string(), clash.forced);
         }
         let mut targets = PathChanges::new();
-        // A file that came into the workspace by a rename stays away from where it was.
+        // A file that a rename moved into the workspace does not go back to its old path.
         for file in files.into_iter().filter(|file| is_in_reach(&file.path)) {
             match FilePath::new(file.path.clone()) {
                 Some(path) => {
@@ -133,7 +133,7 @@ impl Plan {
         Ok(Self { deed, targets, obstacles, forced: force, stay, of_git, outside })
     }
 
-    /// Fails if something is in the way, unless all of it is forced or left.
+    /// Fails if there are obstacles and the undo is not forced.
     pub(super) fn check(&self) -> Result<(), UndoError> {
         if self.forced || self.obstacles.is_empty() {
             return Ok(());
@@ -151,7 +151,7 @@ impl Plan {
         self.stay.iter().map(ToString::to_string)
     }
 
-    /// The files as they are and as they are to be.
+    /// The files, with their present and planned states.
     pub(super) fn paths(&self) -> Vec<Value> {
         let paths = self.targets.iter().map(|(path, target)| {
             let mut value = json!({});
@@ -163,7 +163,7 @@ impl Plan {
         paths.collect()
     }
 
-    /// The event that says what was done.
+    /// The event that records the undo.
     pub(super) fn event(&self) -> (EventType, Value) {
         self.deed.event(&self.paths(), self.forced)
     }
@@ -179,13 +179,13 @@ struct Planning {
     /// Paths that stay as they are.
     left: HashSet<PathBuf>,
     of_git: usize,
-    /// Whether what lies outside the workspace stays.
+    /// Whether files outside the workspace stay.
     stays_inside: bool,
     outside: usize,
 }
 
 impl Planning {
-    /// Takes out the changes that can't be taken back at all.
+    /// Disowns the changes that can't be taken back at all.
     fn sift(&mut self, changes: ChangeSet, force: bool) -> ChangeSet {
         let kept: Vec<_> = (0..changes.all.len()).map(|at| changes.is_own(at)).collect();
         let skipped = changes.skipped;
@@ -228,7 +228,7 @@ impl Planning {
         true
     }
 
-    /// Notes an obstacle, once for each path.
+    /// Adds an obstacle, once for each path.
     fn hit(&mut self, path: &Path, kind: ObstacleKind, why: String, forced: bool) {
         if !forced {
             self.left.insert(path.to_owned());
@@ -243,7 +243,7 @@ impl Planning {
         }
     }
 
-    /// Takes out what stays as it is, with what was renamed from or to it.
+    /// Takes out the paths that stay as they are, with those that were renamed from or to them.
     fn leave(&mut self, changes: &ChangeSet, targets: &mut PathChanges) {
         let renames: Vec<_> = changes.own().filter(|change| change.from.is_some()).collect();
         loop {
@@ -261,8 +261,8 @@ impl Planning {
         targets.retain(|path, _| !self.left.contains(path.as_path()));
     }
 
-    /// What is lost must be kept first: a file that the journal can't take stays as it is. Notes
-    /// which contents the journal will have.
+    /// Checks that the contents to lose can be kept: a file that the journal can't take stays as it
+    /// is. Marks the contents that the journal will have.
     fn check_kept(
         &mut self,
         store: &Store,
@@ -306,7 +306,7 @@ fn is_of_agent(change: &FileChange) -> bool {
     change.cause == crate::changes::ChangeCause::Agent
 }
 
-/// The path whose file comes here as it is.
+/// The path of the file that comes here unchanged.
 fn moved_from(target: &PathChange) -> Option<PathBuf> {
     match target.after.as_ref().map(|entry| &entry.source) {
         Some(EntrySource::Tree(from)) => Some(from.clone()),
@@ -315,14 +315,14 @@ fn moved_from(target: &PathChange) -> Option<PathBuf> {
 }
 
 impl PathChange {
-    /// Whether the content that is there will not be there.
+    /// Whether the present content will be lost.
     fn is_lost(&self) -> bool {
         self.before.as_ref().is_some_and(|before| {
             !self.after.as_ref().is_some_and(|entry| entry.state.has_content_of(before))
         })
     }
 
-    /// The hash of a content that is to be kept.
+    /// The hash of a content to keep.
     pub(super) fn to_keep(&self) -> Option<&str> {
         let before = self.before.as_ref().filter(|before| before.stored && self.is_lost())?;
         before.hash.as_deref()

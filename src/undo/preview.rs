@@ -1,4 +1,4 @@
-//! Shows what an undo would change, as a patch.
+//! Shows the changes of an undo as a patch.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use crate::journal::Store;
 /// Bytes of a preview.
 const LONGEST: usize = 64 << 20;
 
-/// A patch, and what it can't carry.
+/// A patch, and the changes that it can't carry.
 #[derive(Default)]
 pub(super) struct Preview {
     pub(super) patch: Vec<u8>,
@@ -23,7 +23,7 @@ pub(super) struct Preview {
     pub(super) left_out: Vec<String>,
 }
 
-/// The patch that a plan comes to.
+/// The patch of a plan.
 pub(super) fn preview_of(plan: &Plan, store: &Store, disk: &Disk) -> Result<Preview, UndoError> {
     let mut preview = Preview::default();
     for (path, target) in &plan.targets {

@@ -1,5 +1,5 @@
-//! One step of an undo on the disk, and how it is taken back. Each looks at what it moved away: if
-//! that is not what was planned with, somebody changed it meanwhile, and it is put back.
+//! One step of an undo on the disk, and how it is taken back. Each step checks the file that it
+//! moved away: if it differs from the plan, it was changed meanwhile, and is put back.
 
 use std::io::{self, ErrorKind};
 
@@ -11,8 +11,8 @@ use super::disk::{Disk, Spot, Standing, is_missing, is_out_of_reach};
 use super::path::FilePath;
 use crate::changes::{FileState, same};
 
-/// A draft stands in the nearest folder that is there before and after; it holds first what comes,
-/// then what was there.
+/// A draft is in the nearest folder that exists before and after the undo; it holds first the new
+/// file, then the old one.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum UndoStep {
@@ -22,7 +22,7 @@ pub(super) enum UndoStep {
         draft: FilePath,
         was: FileState,
     },
-    /// Moves a draft to its path, where nothing is.
+    /// Moves a draft to its path, which is free.
     In {
         path: FilePath,
         draft: FilePath,
@@ -54,13 +54,13 @@ pub(super) enum UndoStep {
 /// Why a step was not done.
 #[derive(Debug)]
 pub(super) enum NotDone {
-    /// Somebody changed the file meanwhile.
+    /// The file was changed meanwhile.
     Changed(FilePath),
     Io(FilePath, io::Error),
 }
 
 enum RenameMode {
-    /// Nothing is at the new name.
+    /// The new name must be free.
     New,
     Exchange,
 }
@@ -98,7 +98,7 @@ impl UndoStep {
         if is_right { Ok(()) } else { Err(NotDone::Changed(self.path().clone())) }
     }
 
-    /// Returns false, and leaves all as it was, if something else was there than planned.
+    /// Returns false, and leaves all as it was, if the file differs from the plan.
     fn try_out(&self, disk: &Disk) -> io::Result<bool> {
         let spot = disk.spot(self.path())?;
         match self {
@@ -136,11 +136,11 @@ impl UndoStep {
         }
     }
 
-    /// Takes the step back if it was done. Returns false if somebody changed what it did: that is
-    /// left as it is.
+    /// Takes the step back if it was done. Returns false if its file was changed since: it stays as
+    /// it is.
     pub(super) fn take_back(&self, disk: &Disk) -> io::Result<bool> {
         let spot = match disk.spot(self.path()) {
-            // Somebody took the folder away: what came from there stays in its draft.
+            // The folder was removed meanwhile: its file stays in the draft.
             Err(error) if is_out_of_reach(&error) => return Ok(!self.holds_old(disk)),
             spot => spot?,
         };
@@ -181,13 +181,13 @@ impl UndoStep {
         }
     }
 
-    /// Whether the draft has what was there.
+    /// Whether the draft has the old file.
     fn holds_old(&self, disk: &Disk) -> bool {
         let Self::Out { draft, .. } = self else { return false };
         disk.look(draft).is_ok_and(|found| found != Standing::Nothing)
     }
 
-    /// Removes what is left in the draft.
+    /// Removes the rest in the draft.
     pub(super) fn discard(&self, disk: &Disk) -> io::Result<()> {
         let Some(draft) = self.draft() else { return Ok(()) };
         let removed = disk.spot(draft).and_then(|spot| Ok(spot.remove_file()?));
@@ -218,7 +218,7 @@ fn swap_back(spot: &Spot, draft: &Spot, was: &FileState, is: &FileState) -> io::
     Ok(true)
 }
 
-/// Whether it went well; false if there is a file in the place meanwhile.
+/// Whether it succeeded; false if the name was taken meanwhile.
 fn or_changed(renamed: io::Result<()>) -> io::Result<bool> {
     match renamed {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
@@ -235,7 +235,7 @@ fn rename(from: &Spot, to: &Spot, how: &RenameMode) -> io::Result<()> {
             RenameMode::Exchange => RenameFlags::RENAME_EXCHANGE,
         };
         match renameat2(&from.folder, from.name.as_path(), &to.folder, to.name.as_path(), flags) {
-            // The file system does not know the flags.
+            // The file system does not support the flags.
             Err(Errno::EINVAL | Errno::ENOSYS) => {}
             renamed => return Ok(renamed?),
         }

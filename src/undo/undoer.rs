@@ -1,5 +1,4 @@
-//! Runs undos one after the other: what is checked before, and what is shown of one that is not
-//! carried out.
+//! Runs undos one after the other: checks them before, or shows them in a dry run.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -23,9 +22,9 @@ use crate::journal::{Journal, Keep, Store};
 
 type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What an undo is to heed of the agents that run.
+/// The running agents, as far as an undo depends on them.
 pub trait LiveAgents: Send + Sync + 'static {
-    /// Waits until the journal has all that was written by now.
+    /// Waits until the journal has all changes so far.
     fn settle(&self) -> Waiting<'_, ()>;
 
     /// Why an agent's files can't be touched now; None if they can.
@@ -34,7 +33,7 @@ pub trait LiveAgents: Send + Sync + 'static {
     /// The processes of all agents. Blocks.
     fn processes(&self) -> Vec<i32>;
 
-    /// Announces that these paths are about to be written, by no agent, until the value is dropped.
+    /// Announces writes of these paths that are not an agent's, until the value is dropped.
     fn announce(&self, paths: Vec<PathBuf>) -> Box<dyn Send>;
 }
 
@@ -60,10 +59,10 @@ impl LiveAgents for Nobody {
     }
 }
 
-/// What was done, or would be.
+/// The result of an undo or of its dry run.
 #[derive(Clone, Default, Debug)]
 pub struct Outcome {
-    /// The event; None if nothing was to be done, or it was a dry run.
+    /// The event; None if there was nothing to do, or in a dry run.
     pub event_id: Option<String>,
     pub agent_id: Option<String>,
     /// Each `{path, before, after}`, as in the event.
@@ -75,11 +74,11 @@ pub struct Outcome {
     pub of_git: usize,
     /// Changes outside the workspace that stay.
     pub outside: usize,
-    /// Of a dry run: what would change.
+    /// Of a dry run: its patch.
     pub diff: Option<Vec<u8>>,
-    /// What the diff can't carry.
+    /// The changes that the diff can't carry.
     pub not_in_diff: Vec<String>,
-    /// Of a dry run: why it would be refused.
+    /// Of a dry run: the reason that the undo would be refused.
     pub refused: Option<String>,
 }
 
@@ -142,12 +141,12 @@ impl Undoer {
         Self { journal, workspace: workspace.into(), surroundings, turn: Arc::default() }
     }
 
-    /// Of a team that does not run.
+    /// An undoer for a team that does not run.
     pub fn alone(journal: Journal, workspace: &Path) -> Self {
         Self::new(journal, workspace, Arc::new(Nobody))
     }
 
-    /// Finishes or takes back an undo that was killed half-way. To be done before agents start.
+    /// Finishes or takes back an undo that was killed half-way. Call it before agents start.
     pub async fn recover(&self) -> Result<Option<Recovered>, UndoError> {
         if !intent_path(&self.journal.settings().path).exists() {
             return Ok(None);
@@ -155,7 +154,7 @@ impl Undoer {
         self.blocking(|this, site, _| this.recover_with(&site)).await
     }
 
-    /// Takes back what is asked for. It goes on if the future is dropped.
+    /// Carries out a request. It goes on if the future is dropped.
     pub async fn run(&self, request: UndoRequest) -> Result<Outcome, UndoError> {
         self.blocking(move |this, site, runtime| {
             runtime.block_on(this.surroundings.settle());
@@ -176,7 +175,7 @@ impl Undoer {
             let working = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
                 let settings = this.journal.settings().clone();
-                // It also shows that this process holds the journal.
+                // This also shows that this process holds the journal.
                 runtime.block_on(this.journal.keep(Vec::new())).map_err(UndoError::Journal)?;
                 let store = Store::open(&settings.path)?;
                 let disk = open_workspace(&this.workspace)?;
@@ -248,7 +247,7 @@ impl std::fmt::Debug for Undoer {
     }
 }
 
-/// What an undo would do, of a team that does not run. Only reads. Blocks.
+/// The dry run of an undo for a team that does not run. Only reads. Blocks.
 pub fn preview(
     journal: &Path,
     workspace: &Path,

@@ -1,4 +1,4 @@
-//! Which processes hold a file open for writing, by `/proc`. On other systems none is found.
+//! Finds processes that hold a file open for writing, by `/proc`. Finds none on other systems.
 
 use std::collections::HashSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use super::disk::Inode;
 
-/// A process that could still write a file that is to be undone.
+/// A process that could still write a file of an undo.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct OpenWriter {
     pub(super) pid: i32,
@@ -15,8 +15,8 @@ pub(super) struct OpenWriter {
     pub(super) file: Inode,
 }
 
-/// The first of these processes that has one of the files open for writing, or mapped so that what
-/// it writes to memory reaches the file. Blocks on `/proc`.
+/// The first of these processes that has one of the files open for writing, or mapped so that its
+/// writes to memory reach the file. Blocks on `/proc`.
 pub(super) fn writer_of(files: &HashSet<Inode>, pids: &[i32]) -> Option<OpenWriter> {
     if files.is_empty() {
         return None;
@@ -28,7 +28,7 @@ pub(super) fn writer_of(files: &HashSet<Inode>, pids: &[i32]) -> Option<OpenWrit
     })
 }
 
-/// Processes and descriptors end at any time: what can't be read is no longer there.
+/// Processes and descriptors may end at any time: unreadable ones are skipped.
 fn open_for_writing(files: &HashSet<Inode>, pid: i32) -> Option<Inode> {
     let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
     descriptors.flatten().find_map(|descriptor| {

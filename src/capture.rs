@@ -1,5 +1,5 @@
-//! The exact changes of files: what was there before and after, and who did it. Owns the last known
-//! content of each file that somebody writes.
+//! The exact changes of files: the state before and after, and the author. Owns the last known
+//! content of each file that is being written.
 //!
 //! ```text
 //! doorbell, before a call goes on ─▶ register (reads what is there) ─┐
@@ -7,11 +7,11 @@
 //! watcher, after a change ─────────▶ notice ─────────────────────────┴▶ settle (reads again, compares) ─▶ tracker ─▶ journal
 //! ```
 //!
-//! Whoever may write a path is *registered* with it before that. A path is *settled* when it is read
-//! again and compared: soon after, when a turn begins or ends, before another agent writes it, when
-//! the team stops, and on demand. Who is registered is the author of what changed; one that still
-//! holds the file open then stays registered. Nothing here may fail or hold up a write: what can't be
-//! read or kept is marked.
+//! A possible writer of a path is *registered* with it before it writes. A path is *settled* when
+//! it is read again and compared: soon after, when a turn begins or ends, before another agent
+//! writes it, when the team stops, and on demand. The registered writer is the author of the
+//! change; it stays registered while it holds the file open. Nothing here may fail or hold up a
+//! write: contents that can't be read or kept are marked.
 
 mod disk;
 mod holders;
@@ -54,16 +54,16 @@ use crate::zone::Zone;
 pub use self::disk::Stamp;
 pub use self::source::{AgentRun, Moment};
 
-/// Entries of a folder that is moved which are followed; past that only the folder is.
+/// Maximum entries of a moved folder that are followed; past that only the folder is.
 const MOST_MOVED: usize = 10_000;
 
-/// How long somebody waits for files to be settled.
+/// How long a caller waits for files to be settled.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub workspace: PathBuf,
-    /// Paths that are not recorded, with all that begins with them: the program's own files.
+    /// Paths that are not recorded, with all paths that begin with them: the program's own files.
     pub left_out: Vec<PathBuf>,
 }
 
@@ -76,7 +76,7 @@ pub struct Capture {
     runs: Arc<AtomicU64>,
 }
 
-/// Captures what one run of an agent writes; cheap to clone.
+/// Captures the writes of one run of an agent; cheap to clone.
 #[derive(Clone)]
 pub struct RunFiles(Arc<OfRun>);
 
@@ -86,8 +86,8 @@ struct OfRun {
     is_confined: bool,
 }
 
-/// Paths that the program itself writes, and that no event is made of until this is dropped. Then
-/// what is there is taken for known.
+/// Paths that the program itself writes, without events until this is dropped. Their contents then
+/// count as known.
 pub struct OwnWrites {
     team: Arc<CaptureTeam>,
     paths: Vec<PathBuf>,
@@ -97,7 +97,7 @@ pub struct OwnWrites {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Noticed {
     pub path: PathBuf,
-    /// It was made.
+    /// Whether it was created.
     pub is_new: bool,
 }
 
@@ -114,12 +114,12 @@ impl Capture {
         Ok(Self { team, requests, tracker, runs: Arc::default() })
     }
 
-    /// Sets the zone of an agent: what its `denied` patterns match is not read.
+    /// Sets the zone of an agent: files that its `denied` patterns match are not read.
     pub fn set_zone(&self, agent: &AgentId, zone: Arc<Zone>) {
         self.team.scope.set_zone(agent, zone);
     }
 
-    /// Captures what a run of an agent writes, until the value is dropped.
+    /// Captures the writes of a run of an agent, until the value is dropped.
     pub fn of_run(&self, agent: AgentId, run: Arc<dyn AgentRun>, is_confined: bool) -> RunFiles {
         let source = WriteSource::new(agent, self.runs.fetch_add(1, Ordering::Relaxed), run);
         if !is_confined {
@@ -128,12 +128,12 @@ impl Capture {
         RunFiles(Arc::new(OfRun { capture: self.clone(), source, is_confined }))
     }
 
-    /// An agent runs of which nobody sees what it writes.
+    /// Counts an agent whose writes are not captured.
     pub fn add_unconfined(&self) {
         self.team.unconfined.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes in what changed on the disk, by whomever. Never waits.
+    /// Takes in changes on the disk, by any author. Never waits.
     pub fn noticed(&self, changed: Vec<Noticed>) {
         let _ = self.requests.send(KeeperMsg::Noticed(changed));
     }
@@ -155,13 +155,13 @@ impl Capture {
 }
 
 impl RunFiles {
-    /// A process is about to write a file, or to make, change or remove what is at a path. Real;
-    /// `stamp` if it is known to be there. Returns when what is there is kept.
+    /// Registers a process that is about to create, write, change or remove the entry at a real
+    /// path; `stamp` if the entry is known to exist. Returns when the present content is kept.
     pub fn writes(&self, process: u32, path: &Path, stamp: Option<Stamp>) {
         self.register(Cause::Process(process), path, stamp, None);
     }
 
-    /// A process is about to move something. Real paths.
+    /// Registers a process that is about to move a file or folder. Real paths.
     pub fn renames(&self, process: u32, from: &Path, to: &Path) {
         let cause = Cause::Process(process);
         let is_folder = std::fs::symlink_metadata(from).is_ok_and(|found| found.is_dir());
@@ -196,7 +196,7 @@ impl RunFiles {
         capture.tracker.file_read(key, capture.team.scope.name(path).text);
     }
 
-    /// A turn begins, of which the agent has not heard yet: settles what was written before.
+    /// A turn begins; call it before the agent gets the prompt. Settles earlier writes.
     pub fn turn_began(&self, session: &SessionId) {
         let OfRun { capture, source, .. } = &*self.0;
         capture.team.announce_turn(source.agent(), session, disk::now_ns());
@@ -204,8 +204,8 @@ impl RunFiles {
         self.send(KeeperMsg::Began { agent, session, epoch });
     }
 
-    /// A turn has ended: settles what was written in it, and holds back what the tracker gets of
-    /// the agent until that is recorded.
+    /// A turn has ended: settles its writes, and holds back the tracker's events of the agent until
+    /// they are recorded.
     pub fn turn_ended(&self, session: &SessionId) {
         let OfRun { capture, source, .. } = &*self.0;
         let (agent, session, epoch) = (source.agent().clone(), session.clone(), source.epoch());
@@ -214,7 +214,7 @@ impl RunFiles {
         self.send(KeeperMsg::Ended { agent, session, epoch, hold });
     }
 
-    /// Waits until what is held back is recorded.
+    /// Waits until the held back changes are recorded.
     pub async fn settled(&self) {
         let (reply, settled) = oneshot::channel();
         self.send(KeeperMsg::Done(reply));
@@ -235,7 +235,7 @@ impl RunFiles {
     }
 
     fn send(&self, request: KeeperMsg) {
-        // The thread lives as long as this.
+        // The thread lives as long as this sender.
         let _ = self.0.capture.requests.send(request);
     }
 }

@@ -1,4 +1,4 @@
-//! Reads what is at a path: kind, mode and content, within bounds. Follows no link, and waits for
+//! Reads the entry at a path: kind, mode and content, within bounds. Follows no link, and waits for
 //! no pipe.
 
 use std::ffi::OsStr;
@@ -16,20 +16,20 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
 use crate::model::{FileKind, FileState};
 
-/// The longest text, and the longest other content, that is kept; larger ones by their hash.
+/// Maximum bytes of a text, and of another content, that is kept; of larger ones only the hash is.
 const LONGEST_TEXT: u64 = 16 << 20;
 const LONGEST_BINARY: u64 = 1 << 20;
 
-/// The largest file of which there is a hash; larger ones are known by size and time.
+/// Maximum bytes of a file that is hashed; larger ones are known by size and time.
 const LARGEST_HASHED: u64 = 256 << 20;
 
 /// Bytes at the start of a file that are searched for a zero byte: text has none.
 const PREFIX: usize = 8 << 10;
 
-/// The time within which two changes may have the same times: more than a tick of the kernel.
+/// The time within which two changes may get the same times: more than a tick of the kernel.
 const COARSEST_CLOCK_NS: i128 = 20_000_000;
 
-/// What changes with a file. Programs can't set the time of its last change.
+/// The values that change with a file. Programs can't set the time of its last change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamp {
     device: u64,
@@ -42,13 +42,13 @@ pub struct Stamp {
     changed_ns: i128,
 }
 
-/// What was at a path when it was read.
+/// The entry at a path when it was read.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Seen {
-    /// None: nothing that is recorded.
+    /// None: no entry, or none that is recorded.
     pub(super) stamp: Option<Stamp>,
     pub(super) state: Option<FileState>,
-    /// Of what was read and is within the bounds.
+    /// The content, if it was read and is within the bounds.
     pub(super) content: Option<Vec<u8>>,
     /// The file changed so recently that a later change may leave the same stamp.
     is_fresh: bool,
@@ -57,7 +57,7 @@ pub(super) struct Seen {
 /// How much is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Depth {
-    /// Nothing of the content, nor a hash.
+    /// Neither content nor hash.
     Stamp,
     Hash,
     Content,
@@ -82,7 +82,7 @@ impl Stamp {
         (self.device, self.inode)
     }
 
-    /// Whether the last change may have been after a time, in nanoseconds since 1970.
+    /// Whether the last change may be later than a time, in nanoseconds since 1970.
     pub(super) fn is_after(&self, at: i128) -> bool {
         self.changed_ns >= at - COARSEST_CLOCK_NS
     }
@@ -98,7 +98,7 @@ impl Stamp {
 }
 
 impl Seen {
-    /// Whether the path surely has what it had, if `now` is its stamp.
+    /// Whether the path surely has the same entry, if `now` is its stamp.
     pub(super) fn is_still(&self, now: Option<Stamp>) -> bool {
         match (self.stamp, now) {
             (None, None) => true,
@@ -122,7 +122,7 @@ impl Seen {
         }
     }
 
-    /// What was there before a change of which nobody knew.
+    /// The state before an unknown change.
     pub(super) fn unknown(&self) -> Self {
         let mut state = self.state.clone();
         if let Some(state) = &mut state {
@@ -140,14 +140,14 @@ impl Seen {
     }
 }
 
-/// The stamp of what is at a path; None for nothing, and for pipes, sockets and devices.
+/// The stamp of the entry at a path; None without one, and for pipes, sockets and devices.
 pub(super) fn stamp(path: &Path) -> Option<Stamp> {
     let handle = hold(path).ok()?;
     let stat = fstat(&handle).ok()?;
     kind(&stat).map(|_| Stamp::of(&stat))
 }
 
-/// Reads what is at a path. What can't be read has no hash.
+/// Reads the entry at a path. An unreadable one has no hash.
 pub(super) fn read(path: &Path, depth: Depth) -> Seen {
     let found = hold(path).and_then(|handle| Ok((fstat(&handle)?, handle)));
     let Ok((stat, handle)) = found else { return Seen::default() };
@@ -186,7 +186,7 @@ pub(super) fn read(path: &Path, depth: Depth) -> Seen {
     seen
 }
 
-/// What is recorded; None for a pipe, a socket or a device.
+/// The recorded kind; None for a pipe, a socket or a device.
 fn kind(stat: &FileStat) -> Option<FileKind> {
     match SFlag::from_bits_truncate(stat.st_mode & SFlag::S_IFMT.bits()) {
         SFlag::S_IFREG => Some(FileKind::File),
@@ -240,15 +240,15 @@ pub(super) fn now_ns() -> i128 {
     i128::try_from(now).unwrap_or(i128::MAX)
 }
 
-/// A descriptor that refers to what is at a path, without opening it.
+/// A descriptor that refers to the entry at a path, without opening it.
 #[cfg(target_os = "linux")]
 fn hold(path: &Path) -> Result<OwnedFd, Errno> {
     use nix::fcntl::{AT_FDCWD, OpenHow, ResolveFlag, openat2};
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    // Else a folder that was replaced by a link would lead to other files.
+    // Otherwise a link in place of a folder would lead to other files.
     let resolve = ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS;
     match openat2(AT_FDCWD, path, OpenHow::new().flags(flags).resolve(resolve)) {
-        // A sandbox that does not know the call.
+        // An old kernel, or a sandbox that refuses the call.
         Err(Errno::ENOSYS | Errno::EPERM) => open(path, flags, Mode::empty()),
         held => held,
     }

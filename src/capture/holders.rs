@@ -1,5 +1,5 @@
-//! Which files the processes of an agent hold open for writing, or have mapped so that they can
-//! write them, and which of the processes are about to open one.
+//! Finds the files that an agent's processes hold open or mapped for writing, and the processes
+//! that are about to open one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use super::source::WriteSource;
 /// Bytes of the memory map of one process that are read.
 const LONGEST_MAP: u64 = 4 << 20;
 
-/// What the processes of some runs hold, by the number of the run.
+/// The files that the processes of some runs hold, by the number of the run.
 #[derive(Default)]
 pub(super) struct Holders(HashMap<u64, Held>);
 
@@ -26,9 +26,9 @@ struct Held {
 }
 
 impl Holders {
-    /// Looks at all processes of these runs, each with those of its processes that may be in a call.
-    /// What a process writes later is not among what it wrote before, so look before the files are
-    /// read.
+    /// Looks at all processes of these runs, each given with the processes that may be in a call.
+    /// Call it before the files are read: otherwise a process could write after the read, close its
+    /// file, and not be found.
     pub(super) fn look(sources: impl Iterator<Item = (WriteSource, HashSet<u32>)>) -> Self {
         let mut runs: BTreeMap<u64, (WriteSource, HashSet<u32>)> = BTreeMap::new();
         for (source, calling) in sources {
@@ -36,7 +36,8 @@ impl Holders {
             run.1.extend(calling);
         }
         let look = |(number, (source, calling)): (u64, (WriteSource, HashSet<u32>))| {
-            // Whoever is in no call now has the descriptor by the time that those are read.
+            // Calls before descriptors: a process that has left its call has its descriptor when
+            // those are read.
             let call = |process| (process, ProcessCall::of(process, |call| source.rings(call)));
             let calls = calling.into_iter().map(call).collect();
             let mut held = Held { calls, ..Held::default() };
@@ -58,7 +59,7 @@ impl Holders {
         })
     }
 
-    /// How far a process of a run is with its call.
+    /// The progress of a process with its call.
     pub(super) fn call(&self, source: &WriteSource, process: u32) -> ProcessCall {
         let call = self.0.get(&source.number()).and_then(|held| held.calls.get(&process));
         call.cloned().unwrap_or(ProcessCall::Unknown)
@@ -71,12 +72,12 @@ impl Holders {
 }
 
 impl Held {
-    /// Adds what a process holds; nothing if it is gone.
+    /// Adds the files that a process holds; none if it is gone.
     fn add(&mut self, process: u32) {
         let folder = PathBuf::from(format!("/proc/{process}"));
         for entry in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
             let link = entry.path();
-            // The link's own mode says how it was opened.
+            // The link's own mode shows how the file was opened.
             let is_writable = fs::symlink_metadata(&link).is_ok_and(|it| it.mode() & 0o200 != 0);
             if is_writable && let Ok(file) = fs::metadata(&link).map(|file| (file.is_file(), file))
             {
@@ -96,7 +97,7 @@ fn mapped(maps: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let path = |line: &[u8]| {
-        // The address, and then how it is mapped.
+        // The address, and then the rights of the mapping.
         let at = memchr::memchr(b' ', line)?;
         let is_shared = line.get(at + 2) == Some(&b'w') && line.get(at + 4) == Some(&b's');
         let path = &line[memchr::memchr(b'/', line).filter(|_| is_shared)?..];

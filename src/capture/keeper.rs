@@ -14,21 +14,21 @@ use super::team::CaptureTeam;
 use crate::model::{AgentId, SessionId};
 use crate::tracker::Hold;
 
-/// How often files that somebody may be writing are looked at. With the journal's batch a change is
-/// on the disk within 250 ms.
+/// How often files with writers are looked at. With the journal's batch a change is on the disk
+/// within 250 ms.
 const PASS: Duration = Duration::from_millis(50);
 
-/// How long a change on the disk waits for others of its path.
+/// How long a change on the disk waits for further ones of its path.
 const NOTICE: Duration = Duration::from_millis(150);
 
-/// How often it is recorded how much was left out.
+/// How often the number of changes that were left out is recorded.
 const COUNT: Duration = Duration::from_secs(1);
 
-/// Changed paths that wait. Past it the rest is not recorded, but counted.
+/// Changed paths that wait. Past that, further ones are only counted.
 const MOST_NOTICED: usize = 100_000;
 
 pub(super) enum KeeperMsg {
-    /// There is a file to look at.
+    /// A file has a writer now.
     Dirty,
     Noticed(Vec<Noticed>),
     /// A turn of an agent, in this epoch of its run.
@@ -58,7 +58,7 @@ pub(super) struct Keeper {
     queue: Receiver<KeeperMsg>,
     noticed: HashMap<PathBuf, (Instant, bool)>,
     next: Instant,
-    /// When it was last recorded what was left out.
+    /// When changes that were left out were last recorded.
     counted: Instant,
 }
 
@@ -134,7 +134,7 @@ impl Keeper {
         }
     }
 
-    /// Looks at what changed on the disk some time ago, or at all of it.
+    /// Looks at the changes on the disk that have waited long enough, or at all of them.
     fn look(&mut self, now: Instant, all: bool) {
         let due = |(since, _): &(Instant, bool)| all || now >= *since + NOTICE;
         let mut due: Vec<_> = self.noticed.extract_if(|_, it| due(it)).collect();

@@ -1,10 +1,10 @@
-//! The paths that the program itself writes into the workspace, for nobody's account: an undo.
+//! The paths that the program itself writes into the workspace, and no agent: an undo.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How often each path is announced.
+/// The number of announcements of each path.
 #[derive(Default)]
 pub(super) struct OwnPaths(Mutex<HashMap<PathBuf, usize>>);
 

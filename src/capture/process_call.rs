@@ -1,22 +1,22 @@
-//! How far a process is with a system call that the doorbell let go on, as `/proc` shows it.
+//! The progress of a process with a system call that the doorbell let go on, as `/proc` shows it.
 
 use std::ffi::OsString;
 use std::fs;
 
-/// How far a process is with a call that the doorbell let go on.
+/// The progress of a process with a call that the doorbell let go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum ProcessCall {
-    /// It is in none.
+    /// It is in no such call.
     None,
     /// It is in such a call.
     Inside,
-    /// It may be: these threads of it run, or wait for a processor.
+    /// It may be in one: these threads run, or wait for a processor.
     Runs(Vec<ThreadProgress>),
-    /// The system does not say it.
+    /// The system does not show it.
     Unknown,
 }
 
-/// A thread, and its times, which change once it runs.
+/// A thread, and its times, which change as soon as it runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ThreadProgress {
     thread: OsString,
@@ -31,17 +31,17 @@ impl ThreadProgress {
 }
 
 impl ProcessCall {
-    /// Looks at all threads of a process; `rings` says which calls count.
+    /// Looks at all threads of a process; `rings` selects the calls that count.
     pub(super) fn of(process: u32, rings: impl Fn(i64) -> bool) -> Self {
         let threads = fs::read_dir(format!("/proc/{process}/task"));
-        // Without it the process is gone.
+        // Without the folder the process is gone.
         let Ok(threads) = threads else { return Self::None };
         let mut running = Vec::new();
         for thread in threads.flatten() {
             let (folder, thread) = (thread.path(), thread.file_name());
             let call = match fs::read_to_string(folder.join("syscall")) {
                 Ok(call) => call,
-                // It ended meanwhile.
+                // The thread ended meanwhile.
                 Err(_) if !folder.exists() => continue,
                 Err(_) => return Self::Unknown,
             };

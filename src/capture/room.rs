@@ -1,11 +1,12 @@
-//! How many bytes of contents may be in memory: those from before a write until it is settled, and
-//! those that wait for the journal.
+//! Bounds the bytes of contents in memory: those from before a write until it is settled, and those
+//! that wait for the journal.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::journal::{Journal, Keep};
 
-/// Bytes of contents from before a write that is not settled. Past it they are known by hash only.
+/// Bytes of contents from before a write that is not settled. Past that, further ones are known by
+/// hash only.
 const MOST_BYTES: usize = 64 << 20;
 
 pub(super) struct Room {
@@ -18,7 +19,7 @@ impl Room {
         Self { journal, bytes: AtomicUsize::new(0) }
     }
 
-    /// Whether contents are kept at all.
+    /// Whether the journal keeps contents at all.
     pub(super) fn keeps_contents(&self) -> bool {
         self.journal.settings().keep == Keep::Full
     }
@@ -31,7 +32,7 @@ impl Room {
         self.keeps_contents() && self.journal.has_room()
     }
 
-    /// Takes room for a content; false if there is none.
+    /// Takes room for a content; false if there is no room.
     pub(super) fn enter(&self, bytes: usize) -> bool {
         let has_room = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_BYTES;
         if !has_room {

@@ -1,5 +1,5 @@
-//! Which paths are recorded, and how: never what is the program's or git's own, without content what
-//! a `denied` pattern matches, and marked what git ignores.
+//! Decides whether and how paths are recorded: never the program's and git's own files; files that
+//! a `denied` pattern matches without content; and files that git ignores with a mark.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::ignored::{self, Links};
 use crate::model::{AgentId, FileName, wire_real, within};
 use crate::zone::Zone;
 
-/// What the kernel makes up.
+/// Folders of the kernel's file systems.
 const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Folders whose ignore file is remembered; when full, all are read again.
@@ -24,7 +24,7 @@ const MOST_FOLDERS: usize = 4096;
 pub(super) struct CaptureScope {
     /// Real.
     workspace: PathBuf,
-    /// Paths whose files, and those with longer names that begin so, are not recorded.
+    /// Paths that are not recorded, with all paths that begin with them.
     left_out: Vec<PathBuf>,
     /// The zone of each agent.
     zones: RwLock<HashMap<AgentId, Arc<Zone>>>,

@@ -1,4 +1,4 @@
-//! Who writes: one run of an agent, and the session and tool call that a write belongs to.
+//! The author of a write: one run of an agent, and the session and tool call of the write.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use crate::model::{AgentId, SeenBy, SessionId};
 /// Processes of one writer that are remembered.
 const MOST_PROCESSES: usize = 64;
 
-/// How long a call that goes on may take until the process has its descriptor, where the system does
-/// not show what the process is doing.
+/// How long a call that goes on may take until the process has its descriptor, where the system
+/// does not show the process's calls.
 const IN_FLIGHT: Duration = Duration::from_millis(50);
 
-/// The longest that a call is waited for.
+/// The longest wait for a call.
 const LONGEST_CALL: Duration = Duration::from_secs(10);
 
-/// What is known of one run of an agent.
+/// The state of one run of an agent.
 pub trait AgentRun: Send + Sync {
     /// Changes when a turn or a tool call begins or ends.
     fn epoch(&self) -> u64;
 
-    /// What a write of a file that was made at a time belongs to, among the turns that run now.
+    /// The session and tool call of a write of a file at a time, among the running turns.
     fn moment(&self, real: &Path, at: Instant) -> Moment;
 
-    /// The tool call of a session that a write made at a time belongs to.
+    /// The tool call of a write in a session at a time.
     fn tool_call(&self, session: &SessionId, real: &Path, at: Instant) -> Option<Arc<str>>;
 
     /// All its processes, and those of its terminals.
     fn processes(&self) -> Vec<u32>;
 
-    /// Whether the doorbell is rung by system calls of this number.
+    /// Whether system calls of this number ring the doorbell.
     fn rings(&self, call: i64) -> bool;
 }
 
-/// The session and the tool call that a write belongs to, as far as that is certain.
+/// The session and the tool call of a write, as far as they are certain.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Moment {
     pub session: Option<SessionId>,
@@ -54,29 +54,29 @@ struct Inner {
     run: Arc<dyn AgentRun>,
 }
 
-/// One who may write a file.
+/// A possible writer of a file.
 #[derive(Clone)]
 pub(super) struct Writer {
     pub(super) source: WriteSource,
     pub(super) by: SeenBy,
-    /// The last of those that opened it.
+    /// The last process that opened the file.
     pub(super) process: Option<u32>,
     epoch: u64,
     moment: Moment,
-    /// The last ones that called, the latest at the end.
+    /// The processes of the last calls, the latest at the end.
     processes: Vec<Calling>,
     /// Requests by which the client host is writing.
     requests: Vec<SessionId>,
-    /// Of its last call.
+    /// The time of its last call.
     since: Instant,
 }
 
-/// A process that made a call, which may not have come to its end.
+/// A process with a call that may not have ended.
 #[derive(Clone, Debug)]
 struct Calling {
     process: u32,
     at: Instant,
-    /// How far its threads were when it was last looked at.
+    /// The progress of its threads at the last look.
     progress: Option<Vec<ThreadProgress>>,
 }
 
@@ -89,7 +89,7 @@ impl WriteSource {
         &self.0.agent
     }
 
-    /// Of all runs of the team.
+    /// A number that no other run of the team has.
     pub(super) fn number(&self) -> u64 {
         self.0.number
     }
@@ -108,7 +108,7 @@ impl WriteSource {
 }
 
 impl Writer {
-    /// One who writes from now on: by a call of a process, or the client host for a session.
+    /// A writer from now on: a process by its call, or the client host for a session.
     pub(super) fn new(source: &WriteSource, real: &Path, cause: Cause<'_>, epoch: u64) -> Self {
         let now = Instant::now();
         let mut moment = source.0.run.moment(real, now);
@@ -159,7 +159,7 @@ impl Writer {
         self.processes.push(Calling { process, at, progress: None });
     }
 
-    /// A request of a session has written what it writes. Returns whether it was one of this writer.
+    /// A request of a session has written its file. Returns whether it was this writer's.
     pub(super) fn request_done(&mut self, source: &WriteSource, session: &SessionId) -> bool {
         let is_its = self.source.number() == source.number();
         let request = self.requests.iter().position(|of| is_its && of == session);
@@ -171,13 +171,13 @@ impl Writer {
         !self.requests.is_empty()
     }
 
-    /// The processes whose calls may not have come to their ends.
+    /// The processes whose calls may not have ended.
     pub(super) fn calling(&self) -> impl Iterator<Item = u32> {
         let recent = self.processes.iter().filter(|it| it.at.elapsed() < LONGEST_CALL);
         recent.map(|it| it.process)
     }
 
-    /// Whether one of its calls may not have come to an end.
+    /// Whether one of its calls may not have ended.
     pub(super) fn is_in_flight(&mut self, call_of: impl Fn(u32) -> ProcessCall) -> bool {
         self.is_requested() || self.processes.iter_mut().any(|it| it.is_in_flight(&call_of))
     }
@@ -191,14 +191,14 @@ impl Writer {
         self.epoch > epoch
     }
 
-    /// The turn of a session has ended: what it writes from now on may be of another.
+    /// The turn of a session has ended: its later writes may belong to another.
     pub(super) fn carry_over(&mut self, session: &SessionId) {
         if self.moment.session.as_ref() == Some(session) {
             self.moment = Moment::default();
         }
     }
 
-    /// What a write of it belongs to, that left the file with a stamp.
+    /// The session and tool call of its write that left the file with a stamp.
     pub(super) fn moment(&self, real: &Path, stamp: Option<Stamp>, turns: &Turns) -> Moment {
         let Some(session) = &self.moment.session else {
             let session = turns.session(self.source.agent(), stamp);
@@ -218,7 +218,7 @@ impl Calling {
         match call_of(self.process) {
             ProcessCall::None => false,
             ProcessCall::Inside => true,
-            // A thread that did not run since may still be in it.
+            // A thread that did not run since may still be in the call.
             ProcessCall::Runs(now) => {
                 let last = self.progress.replace(now.clone());
                 last.is_none_or(|last| now.iter().any(|thread| last.contains(thread)))
@@ -228,7 +228,7 @@ impl Calling {
     }
 }
 
-/// What a write is known by.
+/// The cause of a write.
 #[derive(Clone, Copy)]
 pub(super) enum Cause<'a> {
     /// A call of this process.

@@ -1,5 +1,5 @@
-//! The files that are tracked: those that somebody may be writing, and those whose last content an
-//! event names.
+//! The files that are tracked: those with possible writers, and those whose last content an event
+//! names.
 //!
 //! A file's lock is taken before the table's, never after it.
 
@@ -11,10 +11,10 @@ use indexmap::IndexMap;
 
 use super::tracked::Tracked;
 
-/// Files that are tracked; past that those that nobody writes are forgotten, then no more are taken.
+/// Files that are tracked; past that, files without writers are forgotten, then no more are taken.
 const MOST: usize = 65_536;
 
-/// Files that are looked at for one to forget.
+/// Files that are searched for one to forget.
 const LOOKS: usize = 64;
 
 pub(super) type File = Arc<Mutex<Tracked>>;
@@ -28,7 +28,7 @@ pub(super) struct FileTable {
 #[derive(Default)]
 struct Inner {
     files: IndexMap<Arc<Path>, File>,
-    /// Those with writers.
+    /// The files with writers.
     dirty: IndexMap<Arc<Path>, File>,
 }
 
@@ -66,7 +66,7 @@ impl FileTable {
         files.into_iter().filter(is_other).map(|(at, _)| at).collect()
     }
 
-    /// The number of the next registration.
+    /// The order of the next registration.
     pub(super) fn next_order(&self) -> u64 {
         self.orders.fetch_add(1, Ordering::Relaxed)
     }
@@ -79,12 +79,12 @@ impl FileTable {
         is_first
     }
 
-    /// Takes a file off that has no writer any more. The caller has its lock.
+    /// Removes a file that has no writer any more. The caller has its lock.
     pub(super) fn clean(&self, path: &Path, is_known: bool) {
         let mut inner = self.lock();
         inner.dirty.swap_remove(path);
         if !is_known {
-            // Whoever holds another reference keeps the file as it is: it is added again then.
+            // The holder of another reference may add the file again, so it stays.
             let is_ours = |file: &File| Arc::strong_count(file) <= 2;
             if inner.files.get(path).is_some_and(is_ours) {
                 inner.files.swap_remove(path);

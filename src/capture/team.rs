@@ -1,4 +1,5 @@
-//! What all who see changes share: the files, who may write them, and the way to the journal.
+//! The state that all sources of changes share: the files, their writers, and the way to the
+//! journal.
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -34,7 +35,7 @@ pub(super) struct CaptureTeam {
     pub(super) unconfined: AtomicUsize,
     /// The log has a warning that there are too many files.
     is_full: AtomicBool,
-    /// Changes that can't be followed, and of which no event says so yet.
+    /// The number of changes that were left out, and that no event reports yet.
     left_out: AtomicUsize,
 }
 
@@ -53,8 +54,8 @@ impl CaptureTeam {
         }
     }
 
-    /// Registers that a path may be written from now on, and keeps what is there: also by its other
-    /// names that are known. Returns whether it is the first path that waits to be settled.
+    /// Registers a possible writer of a path, and keeps the present content: also under the file's
+    /// other known names. Returns whether it is the first path that waits to be settled.
     pub(super) fn register(
         &self,
         source: &WriteSource,
@@ -171,19 +172,19 @@ impl CaptureTeam {
         }
     }
 
-    /// A turn of an agent begins at a time. To be called before the agent hears of it.
+    /// A turn of an agent begins at a time. Call it before the agent gets the prompt.
     pub(super) fn announce_turn(&self, agent: &AgentId, session: &SessionId, at: i128) {
         self.change_turns(|turns| turns.announce(agent.clone(), session.clone(), at));
     }
 
-    /// A turn of an agent began: settles what was written before.
+    /// A turn of an agent began: settles earlier writes.
     pub(super) fn turn_began(&self, agent: &AgentId, session: SessionId, epoch: u64) {
         let files = self.earlier(agent, epoch);
         self.settle_files(&files, &self.turns(), false);
         self.change_turns(|turns| turns.add(agent.clone(), session));
     }
 
-    /// A turn of an agent has ended: settles what was written in it.
+    /// A turn of an agent has ended: settles its writes.
     pub(super) fn turn_ended(&self, agent: &AgentId, session: &SessionId, epoch: u64) {
         let files = self.earlier(agent, epoch);
         self.settle_files(&files, &self.turns(), false);
@@ -200,8 +201,8 @@ impl CaptureTeam {
         self.change_turns(|turns| turns.forget(agent));
     }
 
-    /// The files that an agent writes, but for those that it writes in a later turn already: what it
-    /// wrote of them before was settled then.
+    /// The files that an agent writes, except those that it already writes in a later turn: their
+    /// earlier changes were settled then.
     fn earlier(&self, agent: &AgentId, epoch: u64) -> Vec<File> {
         let mut files = self.table.dirty();
         files.retain(|file| {
@@ -230,7 +231,7 @@ impl CaptureTeam {
             settled.extend(locked(file).settle(Some(&holders), turns, patient));
         }
         self.publish(settled);
-        // Only now: whoever finds no file with writers relies on their changes being recorded.
+        // Only now: a caller that finds no file with writers relies on recorded changes.
         for file in files {
             let mut tracked = locked(file);
             if !tracked.has_writers() {
@@ -242,7 +243,7 @@ impl CaptureTeam {
         }
     }
 
-    /// Looks at a path that changed on the disk. `is_new`: it was made.
+    /// Looks at a path that changed on the disk. `is_new`: it was created.
     pub(super) fn noticed(&self, path: &Path, is_new: bool) {
         if self.scope.leaves_out(path) || self.own.has(path) {
             return;
@@ -259,7 +260,7 @@ impl CaptureTeam {
         self.publish(settled.into_iter().collect());
     }
 
-    /// Takes what is at a path for what is known, whoever wrote it.
+    /// Takes the present content of a path as known, without an event.
     pub(super) fn accept(&self, path: &Path) {
         if self.scope.leaves_out(path) {
             return;
@@ -318,7 +319,7 @@ impl CaptureTeam {
         self.tracker.file_changed(key, change);
     }
 
-    /// The paths of what is in a folder, up to a bound; None if there is more.
+    /// The paths of all entries below a folder; None if there are more than `most`.
     pub(super) fn below(folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
         let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
         while let Some(folder) = folders.pop() {

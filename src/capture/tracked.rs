@@ -1,4 +1,4 @@
-//! One file whose content is known: what was there last, and who may have written it since.
+//! One tracked file: its last known content, and its possible writers since.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,38 +12,38 @@ use super::source::{Cause, WriteSource, Writer};
 use super::turns::Turns;
 use crate::model::{AgentId, FileState, SeenBy, SessionId};
 
-/// Writers of one file that are known; past that the oldest is forgotten.
+/// Maximum writers of one file; past that the oldest is forgotten.
 const MOST_WRITERS: usize = 16;
 
-/// How soon a file that is held open is looked at again: at first, and at most.
+/// Time until a file that is held open is looked at again: at first, and at most.
 const SOON: Duration = Duration::from_millis(100);
 const LATEST: Duration = Duration::from_secs(2);
 
-/// How long a file that is being written is left, so that its event has all of it.
+/// How long a file that is being written is left alone, so that its event has all of the write.
 const UNFINISHED: Duration = Duration::from_millis(150);
 
-/// Time between two events of a file that is always written, for each byte.
+/// Time between two events of a file that is written all the time, for each byte.
 const REST_NS_PER_BYTE: u64 = 100;
 
-/// A path, with what the journal knows of it.
+/// A path, with its state in the journal.
 pub(super) struct Tracked {
     path: Arc<Path>,
     depth: Depth,
-    /// What was there last; None before it was first read.
+    /// The last known entry; None before the first read.
     base: Option<Seen>,
-    /// An event names the base.
+    /// Whether an event names the base.
     is_known: bool,
-    /// Its content was forgotten, though no event has it.
+    /// Whether its content was dropped, though no event has it.
     is_released: bool,
-    /// Who may have written it since then.
+    /// The possible writers since the base.
     writers: Vec<Writer>,
-    /// The last writer that is none any more: it often writes again.
+    /// The last former writer: it often writes again.
     last: Option<Writer>,
     /// The path from which it was moved here.
     from: Option<Arc<Path>>,
-    /// Numbers the registrations.
+    /// The order of its registration.
     order: u64,
-    /// When it is looked at again; from `not_before` on if its stamp shows a change.
+    /// When to look at it again; from `not_before` on if its stamp shows a change.
     due: Instant,
     not_before: Instant,
     patience: Duration,
@@ -56,7 +56,7 @@ pub(super) struct Registration<'a> {
     pub(super) source: &'a WriteSource,
     pub(super) cause: Cause<'a>,
     pub(super) epoch: u64,
-    /// Of the file, if it was looked at just now.
+    /// The file's stamp, if it was read just now.
     pub(super) stamp: Option<Stamp>,
     pub(super) from: Option<&'a Arc<Path>>,
     pub(super) order: u64,
@@ -72,7 +72,7 @@ pub(super) struct Settled {
     pub(super) before: Option<FileState>,
     pub(super) after: Option<FileState>,
     pub(super) contents: Vec<(Arc<str>, Vec<u8>)>,
-    /// None: nobody of the team is known to have written it.
+    /// None: no writer in the team is known.
     pub(super) author: Option<Author>,
     pub(super) contested: Vec<AgentId>,
     pub(super) denied: bool,
@@ -111,17 +111,17 @@ impl Tracked {
         Arc::clone(&self.path)
     }
 
-    /// Whether an event may come of it.
+    /// Whether an event may follow.
     pub(super) fn has_writers(&self) -> bool {
         !self.writers.is_empty()
     }
 
-    /// Whether what it had last is worth to be remembered.
+    /// Whether its last state must be remembered.
     pub(super) fn is_known(&self) -> bool {
         self.is_known || self.is_released
     }
 
-    /// The file that was there last, by device and inode.
+    /// The device and inode of the last known file.
     pub(super) fn identity(&self) -> Option<(u64, u64)> {
         Some(self.base.as_ref()?.stamp?.identity())
     }
@@ -152,13 +152,13 @@ impl Tracked {
         self.from.as_ref()
     }
 
-    /// The client host has written what it writes for a session.
+    /// The client host has written the file for a session.
     pub(super) fn request_done(&mut self, source: &WriteSource, session: &SessionId) {
         let _ = self.writers.iter_mut().any(|writer| writer.request_done(source, session));
     }
 
-    /// Keeps no content of a file that nobody writes any more and of which no event was made: only
-    /// how to tell whether it changes.
+    /// Drops the content of a file without writers and events: its hash and stamp are enough to see
+    /// a change.
     pub(super) fn release(&mut self) {
         let Some(base) = self.base.as_mut().filter(|base| base.is_there()) else { return };
         self.room.leave(base.content_bytes());
@@ -166,13 +166,12 @@ impl Tracked {
         self.is_released = true;
     }
 
-    /// Whether it is time to look at it.
+    /// Whether it is time to look at the file.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         now >= self.due || now >= self.not_before && self.may_have_changed(disk::stamp(&self.path))
     }
 
-    /// Adds a writer, before it writes. What was written before is settled first, if it is of
-    /// others.
+    /// Adds a writer, before it writes. Settles earlier changes of other writers first.
     pub(super) fn register(&mut self, new: Registration<'_>) -> Option<Settled> {
         let Registration { source, cause, epoch, .. } = new;
         let known = self.writers.iter_mut().find(|writer| writer.is(source, cause, epoch));
@@ -216,9 +215,9 @@ impl Tracked {
         if self.may_have_changed(now) { self.settle(None, new.turns, false) } else { None }
     }
 
-    /// Finds out whether the file was changed since it was last looked at, and by whom. With
-    /// `holders` forgets those who do not hold it any more. If `patient` leaves a file that is just
-    /// being written.
+    /// Finds out whether the file was changed since the last look, and its author. With `holders`,
+    /// forgets the writers that do not hold it any more. If `patient`, leaves a file that is being
+    /// written.
     pub(super) fn settle(
         &mut self,
         holders: Option<&Holders>,
@@ -257,7 +256,7 @@ impl Tracked {
         settled
     }
 
-    /// Looks at a file that nobody of the team is known to write. `is_new`: it was made just now.
+    /// Looks at a file without known writers. `is_new`: it was created just now.
     pub(super) fn notice(&mut self, is_new: bool) -> Option<Settled> {
         if self.base.is_none() {
             let now = disk::read(&self.path, self.depth);
@@ -271,7 +270,7 @@ impl Tracked {
         self.settle(None, &Turns::default(), false)
     }
 
-    /// Takes what is there for the base. The journal has its content already.
+    /// Takes the present entry as the base. The journal has its content already.
     pub(super) fn accept(&mut self) {
         let mut now = disk::read(&self.path, self.depth);
         if let Some(base) = &self.base {
@@ -289,7 +288,7 @@ impl Tracked {
         self.base.as_ref().is_none_or(|base| !base.is_still(now))
     }
 
-    /// Takes what is there now for the base.
+    /// Takes the present entry as the base; returns the change.
     fn change(&mut self, mut now: Seen, turns: &Turns) -> Option<Settled> {
         let Some(mut base) = self.base.take() else {
             self.set_base(now);
@@ -330,7 +329,7 @@ impl Tracked {
         Some(settled)
     }
 
-    /// The last one that may have written it, and the agents of the others.
+    /// The last possible writer, and the agents of the others.
     fn authors(&self, stamp: Option<Stamp>, turns: &Turns) -> (Option<Author>, Vec<AgentId>) {
         let Some(last) = self.writers.last() else { return (None, Vec::new()) };
         let mut contested: Vec<AgentId> = Vec::new();

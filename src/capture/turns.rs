@@ -1,5 +1,5 @@
-//! The turns that run, as far as the keeper has heard of them: their changes of files are recorded
-//! before it hears of their ends.
+//! The running turns that the keeper knows: it records their changes of files before it handles
+//! their ends.
 
 use std::collections::HashMap;
 
@@ -10,17 +10,17 @@ use crate::model::{AgentId, SessionId};
 #[derive(Clone, Default)]
 pub(super) struct Turns {
     running: HashMap<AgentId, Vec<SessionId>>,
-    /// Those that the keeper has not heard of yet: when they began, in nanoseconds since 1970.
+    /// Turns that the keeper does not know yet, with their starts in nanoseconds since 1970.
     announced: Vec<(AgentId, SessionId, i128)>,
 }
 
 impl Turns {
-    /// A turn begins; nothing is written in it before this.
+    /// A turn begins; it writes nothing before this call.
     pub(super) fn announce(&mut self, agent: AgentId, session: SessionId, at: i128) {
         self.announced.push((agent, session, at));
     }
 
-    /// What was written before an announced turn is recorded.
+    /// The writes before an announced turn are recorded: it counts as running.
     pub(super) fn add(&mut self, agent: AgentId, session: SessionId) {
         let announced =
             self.announced.iter().position(|(of, it, _)| (of, it) == (&agent, &session));
@@ -44,11 +44,11 @@ impl Turns {
         self.announced.retain(|(of, ..)| of != agent);
     }
 
-    /// The session of the only turn of an agent in which a file may have been changed.
+    /// The session of an agent's turn that changed a file, if only one turn may have.
     pub(super) fn session(&self, agent: &AgentId, stamp: Option<Stamp>) -> Option<SessionId> {
         let running = self.running.get(agent).into_iter().flatten();
         let announced = self.announced.iter().filter(|(of, _, at)| {
-            // What was written before it began is not of it.
+            // A write from before its start is not its own.
             of == agent && stamp.is_some_and(|stamp| stamp.is_after(*at))
         });
         let mut sessions = running.chain(announced.map(|(_, session, _)| session));

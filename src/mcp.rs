@@ -1,6 +1,6 @@
-//! The team as MCP tools: which tools there are and for whom, and the MCP server that offers them
-//! on one stream. What a tool does is a method of the port; this room knows the methods' names and
-//! nothing behind them.
+//! The team as MCP tools: the list of tools with their audiences, and the MCP server that offers
+//! them on one stream. Each tool calls a method of the port; this room knows only the methods'
+//! names.
 
 mod bounded;
 mod pages;
@@ -22,7 +22,7 @@ use server::ToolServer;
 pub use pages::text_pages;
 pub use used::{ToolConnection, ToolUse, ToolUses};
 
-/// Who uses the tools of a connection.
+/// The user of the tools on a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Audience {
     /// The orchestrator.
@@ -31,7 +31,7 @@ pub enum Audience {
     Member,
 }
 
-/// What the tools do, with the authority of their caller.
+/// The methods behind the tools, with the authority of their caller.
 pub trait Operations: Send + Sync + 'static {
     /// Calls a method of the port. Dropping the future gives up the call.
     fn call(

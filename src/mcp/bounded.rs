@@ -17,14 +17,14 @@ use crate::line::{Line, LineReader};
 /// Bytes of a client's line; a longer one is answered with an error.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
 
-/// Messages to the client that may wait to be written; beyond it the client is not read.
+/// Messages to the client that may wait to be written; beyond this its lines are not read.
 const UNWRITTEN: usize = 64;
 
-/// A line for each message, over a stream.
+/// A transport over a stream, with a line for each message.
 pub(super) struct BoundedTransport<R, W> {
     lines: LineReader<R>,
     writer: Arc<Mutex<W>>,
-    /// Has a permit for each message that may still wait.
+    /// A permit for each further message that may wait.
     room: Arc<Semaphore>,
 }
 
@@ -50,7 +50,7 @@ where
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = Arc::clone(&self.writer);
-        // Counted from now on; what is over the limit is written all the same.
+        // Counted from now on; a message over the limit is written all the same.
         let place = Arc::clone(&self.room).try_acquire_owned();
         async move {
             let _place = place;
@@ -73,7 +73,7 @@ where
                     Err(error) => {
                         let Unreadable { id, method } =
                             serde_json::from_slice(&line).unwrap_or_default();
-                        // Nobody answers a notification.
+                        // A notification gets no answer.
                         if id.is_none() && method.is_some() {
                             continue;
                         }
@@ -97,7 +97,7 @@ where
     }
 }
 
-/// What can be read of a line that is no message.
+/// The readable fields of a line that is no message.
 #[derive(Default, Deserialize)]
 struct Unreadable {
     id: Option<NumberOrString>,

@@ -1,4 +1,4 @@
-//! Cuts lists and texts into pages that clients take whole.
+//! Cuts lists and texts into pages that clients accept uncut.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::parameter::PAGE;
 /// Entries in a page of a list.
 const ENTRIES: usize = 25;
 
-/// Bytes of a page as JSON: less than a result may have, with what stands beside it.
+/// Bytes of a page as JSON: below the bound of a result, which has other fields, too.
 const PAGE_BYTES: usize = 32 * 1024;
 
 /// Bytes of a text in one page, as they are.
@@ -17,10 +17,10 @@ const TEXT_BYTES: usize = 16 * 1024;
 /// Bytes of a list beside a text, as JSON.
 const LIST_BYTES: usize = 8 * 1024;
 
-/// Bytes of one text in an entry of a list: the longest path. An agent's words are cut.
+/// Bytes of one text in an entry of a list: enough for the longest path. Longer ones are cut.
 const ENTRY_TEXT_BYTES: usize = 4 * 1024;
 
-/// Cuts a text into pages: at ends of lines, where they are near enough.
+/// Cuts a text into pages, at ends of lines if possible.
 pub fn text_pages(text: &str) -> Vec<&str> {
     let (mut pages, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn page_of_list(name: &str, entries: Vec<Value>, page: u64) -> Result
             _ => pages.push((vec![entry], bytes)),
         }
     }
-    // The first is empty where the first entry is longer than a page.
+    // The first page is empty if the first entry is longer than a page.
     pages.retain(|(page, _)| !page.is_empty());
     let count = pages.len().max(1);
     let shown = match index_of(page) {

@@ -1,4 +1,4 @@
-//! The arguments of a tool: their flat schema, and the check of what a client gives.
+//! The arguments of a tool: their flat schema, and the check of a client's values.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl ArgumentShape {
         if let Value::Object(schema) = schema { schema } else { Map::new() }
     }
 
-    /// Says what an argument must be.
+    /// Describes the values that an argument takes.
     pub(super) fn wanted(self) -> String {
         match self {
             Self::Text(most) => format!("text of at most {most} bytes"),
@@ -119,7 +119,7 @@ pub(super) fn schema(parameters: &[Parameter]) -> Arc<Map<String, Value>> {
     Arc::new(schema)
 }
 
-/// Checks the arguments of a call; null counts as left out. The error says what to give.
+/// Checks the arguments of a call; null counts as left out. The error describes the expected value.
 pub(super) fn check(
     parameters: &[Parameter],
     arguments: Map<String, Value>,

@@ -23,7 +23,7 @@ use super::{Audience, Operations, ToolConnection, ToolError};
 /// Calls of one connection at once; one more is refused.
 const CALLS: usize = 32;
 
-/// How often a call that takes long reports progress, where its client asked for that.
+/// How often a long call reports progress, if its client asked for that.
 const PROGRESS: Duration = Duration::from_secs(5);
 
 /// Bytes of a result. Clients cut results at 25,000 tokens; the structured form repeats the text.
@@ -97,7 +97,7 @@ impl<O: Operations> ServerHandler for ToolServer<O> {
     ) -> Result<CallToolResponse, ErrorData> {
         let answer = tokio::select! {
             answer = self.answer(request, &context) => answer,
-            // Nobody waits for the answer any more.
+            // The client does not wait for the answer any more.
             () = context.ct.cancelled() => {
                 Err(ToolError { code: 409, message: "the call was cancelled".to_owned() })
             }
@@ -124,7 +124,7 @@ fn described(tool: &TeamTool) -> Tool {
         .with_annotations(hints)
 }
 
-/// Awaits a call, and reports meanwhile that it goes on.
+/// Awaits a call, and reports its progress meanwhile.
 async fn with_progress<T>(
     call: impl Future<Output = T>,
     context: &RequestContext<RoleServer>,
@@ -151,8 +151,8 @@ async fn with_progress<T>(
     }
 }
 
-/// Returns a result as the client gets it: of a list one page, and nothing longer than clients
-/// take.
+/// Returns a result as the client gets it: one page of a list or text, and at most as long as
+/// clients take.
 fn shown(tool: &TeamTool, result: Value, page: u64) -> Result<Value, ToolError> {
     let result = match (tool.list, result) {
         (Some(name), Value::Array(entries)) => page_of_list(name, entries, page)?,

@@ -1,4 +1,4 @@
-//! The tools: a row for each, which is all that a new tool takes once the port has its method.
+//! The tools, a row for each. A new tool needs only a row, once the port has its method.
 
 use super::Audience;
 use super::parameter::ArgumentShape::{Choice, Flag, Number, Text, Texts, Whole};
@@ -7,11 +7,11 @@ use super::parameter::{ArgumentShape, NAME, PAGE, Parameter, optional, required}
 /// A tool of the team.
 #[derive(Debug)]
 pub(super) struct TeamTool {
-    /// Within 64 characters with a client's prefix, and none that vendors use themselves.
+    /// At most 64 characters with a client's prefix, and not a name that vendors use themselves.
     pub(super) name: &'static str,
-    /// The port's method that does it.
+    /// The method of the port.
     pub(super) method: &'static str,
-    /// Who is offered it; the method checks the caller's right anyway.
+    /// The audience that is offered the tool; the method checks the caller's right anyway.
     pub(super) audience: &'static [Audience],
     pub(super) description: &'static str,
     pub(super) parameters: &'static [Parameter],

@@ -1,16 +1,17 @@
-//! What agents' clients did with the tools: whether they connected, listed them, called one.
+//! The use of the tools by agents' clients: whether they connected, listed tools, called one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::AgentId;
 
-/// What an agent's client did since its first connection of those that are open, or were open last.
+/// The use of the tools by an agent's client, since the first of its connections that are open, or
+/// were open last.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ToolUse {
     /// Connections that are open.
     pub connections: usize,
-    /// The tools were listed.
+    /// Whether the tools were listed.
     pub listed: bool,
     pub calls: u64,
 }

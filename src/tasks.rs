@@ -1,6 +1,6 @@
-//! Tasks that an orchestrator gave to agents: their states, results that are kept until they are
-//! acknowledged, and who waits for whom. A task is kept in a file of its own, so that its result
-//! outlives a killed team.
+//! Tasks that an orchestrator gave to agents: their states, their results until acknowledged, and
+//! the waits between agents. A task is kept in a file of its own, so that its result outlives a
+//! killed team.
 
 mod board;
 mod kept;
@@ -31,7 +31,7 @@ pub use waits::{Circle, WaitGuard, WaitKind, Waits};
 /// Tasks that are kept; one more is refused.
 const MOST: usize = 1000;
 
-/// How long a result is kept that nobody acknowledges.
+/// How long a result is kept without acknowledgement.
 const KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 /// The longest wait: clients give up after 60 seconds or less.
@@ -53,11 +53,11 @@ pub struct NewTask {
 pub struct Ended {
     pub state: TaskState,
     pub reason: Option<String>,
-    /// What the agent said.
+    /// The agent's text.
     pub text: String,
 }
 
-/// When a wait for several tasks is over.
+/// The condition that ends a wait for several tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// All have ended.
@@ -66,11 +66,11 @@ pub enum Mode {
     First,
 }
 
-/// What a wait found.
+/// The result of a wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundTasks {
     pub tasks: Vec<TaskReport>,
-    /// Stands for all changes so far.
+    /// The number of the last change.
     pub cursor: u64,
     pub timed_out: bool,
 }
@@ -98,8 +98,8 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Opens the tasks that are kept in `folder`. Those that had not ended are lost, since their
-    /// team has. Without a folder nothing outlives the process. Reads the disk.
+    /// Opens the tasks that are kept in `folder`. Unended ones become lost, since their team ended.
+    /// Without a folder, no task outlives the process. Reads the disk.
     pub fn open(folder: Option<PathBuf>, bus: Bus) -> Self {
         // A cursor of an earlier run stands for changes before this one.
         let mut board = Board::since(if folder.is_some() { now_ms() } else { 0 });
@@ -122,8 +122,8 @@ impl Tasks {
         Self { board: Arc::new(Mutex::new(board)), store, bus, changed }
     }
 
-    /// Follows what tasks wait for, until `cancel`. `pending` reads the accesses that wait for a
-    /// decision.
+    /// Follows the accesses and agents that tasks wait for, until `cancel`. `pending` reads the
+    /// accesses that wait for a decision.
     pub async fn follow<F>(
         self,
         mut events: Subscriber,
@@ -155,7 +155,7 @@ impl Tasks {
         self.board().with_key(by, key).map(|known| known.id)
     }
 
-    /// Adds a task, and keeps it before it is answered; one with a known key is the known one.
+    /// Adds a task, and returns once it is kept; a known key returns the known task.
     pub async fn begin(&self, new: NewTask) -> Result<Begun, TaskError> {
         let (begun, kept) = {
             let mut board = self.board();
@@ -190,20 +190,20 @@ impl Tasks {
         if let Err(error) = self.write(kept.clone()).await {
             tracing::warn!(task = %id, error, "cannot keep the result of a task");
         }
-        // Only now: a result that is known is kept.
+        // Only now: a result that callers see is kept.
         self.board().end(kept);
         self.publish(id);
     }
 
-    /// The tasks that `by` gave, oldest first; of all if None. With `ids` those only.
+    /// The tasks that `by` gave, or all if None, oldest first. With `ids`, only those.
     pub fn list(&self, by: Option<&AgentId>, ids: &[TaskId]) -> Result<FoundTasks, TaskError> {
         let board = self.board();
         let tasks = board.list(by, ids)?;
         Ok(FoundTasks { tasks, cursor: board.version(), timed_out: false })
     }
 
-    /// Waits for tasks, until `deadline`. It also ends once one of them needs help, since nobody
-    /// else may give it. With a cursor only what changed after it counts.
+    /// Waits for tasks, until `deadline`. It also ends once one of them needs help, which only the
+    /// caller may be able to give. With a cursor, only later changes count.
     pub async fn wait(
         &self,
         by: Option<&AgentId>,
@@ -234,7 +234,8 @@ impl Tasks {
         self.board().get(by, id)
     }
 
-    /// Forgets a task that has ended at the next start, and makes room for another one.
+    /// Acknowledges a task that has ended: it makes room for another one, and is gone at the next
+    /// start.
     pub async fn acknowledge(&self, by: Option<&AgentId>, id: &TaskId) -> Result<(), TaskError> {
         let kept = self.get(by, id)?;
         if !kept.state.is_ended() {

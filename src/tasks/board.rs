@@ -1,5 +1,5 @@
-//! The tasks of a team in memory, and the states that follow from what their agents wait for. Pure,
-//! but for the files of tasks that it forgets.
+//! The tasks of a team in memory, with states that follow from their agents' waits. Pure, except
+//! for removing the files of forgotten tasks.
 
 use std::collections::HashMap;
 
@@ -14,18 +14,18 @@ use crate::model::{
     TaskState, TimestampMs, now_ms,
 };
 
-/// A task that was begun, or was there already.
+/// A task that was begun now or before.
 #[derive(Clone, Debug)]
 pub struct Begun {
     pub id: TaskId,
-    /// Cancelled when the task is to be.
+    /// Cancels the task.
     pub cancel: CancellationToken,
     pub is_new: bool,
 }
 
 #[derive(Default, Debug)]
 pub(super) struct Board {
-    /// In the order in which they were begun.
+    /// In the order of their beginnings.
     tasks: IndexMap<TaskId, BoardTask>,
     /// Accesses that wait for a decision.
     pending: HashMap<BlockedId, SessionKey>,
@@ -38,12 +38,12 @@ pub(super) struct Board {
 #[derive(Debug)]
 struct BoardTask {
     kept: Kept,
-    /// The state with what the agent waits for.
+    /// The state, with the agent's waits considered.
     state: TaskState,
     /// The number of the last change of the state.
     version: u64,
     cancel: CancellationToken,
-    /// Its result was acknowledged.
+    /// Whether its result was acknowledged.
     is_over: bool,
 }
 
@@ -73,8 +73,8 @@ impl Board {
         self.tasks.shift_remove(id);
     }
 
-    /// Makes a task that begins now. Its time is later than that of all tasks before, also if the
-    /// clock does not show it: the files of tasks are sorted by it.
+    /// Makes a task that begins now. Its time is later than that of all earlier tasks, even if the
+    /// clock went back: the files of tasks are sorted by it.
     pub(super) fn new_task(&self, new: NewTask) -> Kept {
         let newest = self.tasks.values().map(|entry| entry.kept.begun_ms).max();
         let begun_ms = now_ms().max(newest.map_or(0, |newest| newest + 1));
@@ -130,7 +130,7 @@ impl Board {
         self.settle()
     }
 
-    /// A task as it is once it has ended; None if it has.
+    /// A copy of the task with its end; None if it has ended already.
     pub(super) fn ended(&self, id: &TaskId, ended: Ended) -> Option<Kept> {
         let entry = self.tasks.get(id).filter(|entry| !entry.kept.state.is_ended())?;
         let mut kept = entry.kept.clone();
@@ -138,7 +138,7 @@ impl Board {
         Some(kept)
     }
 
-    /// Replaces a task by what it is once it has ended.
+    /// Replaces a task by its copy with the end.
     pub(super) fn end(&mut self, kept: Kept) {
         let Some(entry) = self.tasks.get_mut(&kept.id) else { return };
         self.version += 1;
@@ -154,7 +154,7 @@ impl Board {
         self.settle()
     }
 
-    /// Replaces all accesses that wait.
+    /// Replaces all waiting accesses.
     pub(super) fn pending(&mut self, pending: &[BlockedAccess]) -> Vec<TaskId> {
         self.pending = pending.iter().map(|it| (it.id.clone(), it.key.clone())).collect();
         self.settle()
@@ -168,7 +168,7 @@ impl Board {
         self.settle()
     }
 
-    /// Brings the states up to date; returns the tasks whose state is another one.
+    /// Brings the states up to date; returns the tasks whose state changed.
     fn settle(&mut self) -> Vec<TaskId> {
         let mut changed = Vec::new();
         let running = self.tasks.values_mut().filter(|entry| !entry.kept.state.is_ended());

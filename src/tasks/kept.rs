@@ -5,10 +5,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Ended, NewTask};
 use crate::model::{AgentId, SessionId, TaskId, TaskReport, TaskState, TimestampMs, now_ms};
 
-/// Bytes of a result that are kept; the session's journal has the rest.
+/// Maximum bytes of a result that are kept; the session's journal has the rest.
 pub const MOST_TEXT: usize = 1024 * 1024;
 
-/// Bytes of a reason: the words of an agent, for the most part.
+/// Bytes of a reason, which is mostly the words of an agent.
 const MOST_REASON: usize = 1024;
 
 /// A task with its result.
@@ -29,9 +29,9 @@ pub struct Kept {
     #[serde(serialize_with = "state_of", deserialize_with = "state")]
     pub state: TaskState,
     pub reason: Option<String>,
-    /// What the agent said, up to [`MOST_TEXT`].
+    /// The agent's text, up to [`MOST_TEXT`].
     pub result: String,
-    /// Bytes of what it said.
+    /// Bytes of the agent's whole text.
     pub said: usize,
     pub begun_ms: TimestampMs,
     pub ended_ms: Option<TimestampMs>,

@@ -10,7 +10,7 @@ use super::kept::{Kept, MOST_TEXT};
 use crate::model::{TaskId, TimestampMs};
 
 /// Files that are read at a start, and bytes of each: JSON has up to six bytes for one of a text.
-/// Larger files are not of this program.
+/// Larger files are not this program's.
 const MOST_FILES: usize = 4096;
 const MOST_BYTES: u64 = 8 * MOST_TEXT as u64;
 
@@ -31,7 +31,7 @@ impl Store {
         for path in entries.take(MOST_FILES).filter_map(|entry| Some(entry.ok()?.path())) {
             match path.extension().and_then(|extension| extension.to_str()) {
                 Some("json") => {}
-                // Of a run that was killed while it wrote.
+                // A remainder of a run that was killed while it wrote.
                 Some("new") if is_id(path.file_stem()) => {
                     let _ = fs::remove_file(&path);
                     continue;
@@ -63,7 +63,7 @@ impl Store {
         let mut options = OpenOptions::new();
         let mut written = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         written.write_all(&json)?;
-        // A result is there before anybody hears of it, also after a loss of power.
+        // A result is on the disk before it is reported, even after a power cut.
         written.sync_all()?;
         fs::rename(&new, &file)?;
         File::open(folder)?.sync_all()

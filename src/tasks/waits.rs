@@ -1,4 +1,4 @@
-//! Who waits for whom: one graph of agents. A wait that would close a circle is refused.
+//! The waits between agents, as one graph. A wait that would close a circle is refused.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::model::AgentId;
 #[derive(Clone, Default, Debug)]
 pub struct Waits(Arc<Mutex<WaitGraph>>);
 
-/// What an agent waits for.
+/// The kind of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaitKind {
     /// The end of another's task. It also ends once the task needs a decision.
@@ -21,7 +21,7 @@ pub enum WaitKind {
     Decision,
 }
 
-/// For each agent the agents that it waits for, each as often as it does.
+/// For each agent the agents that it waits for, once for each wait.
 #[derive(Default, Debug)]
 struct WaitGraph(HashMap<AgentId, Vec<(AgentId, WaitKind)>>);
 
@@ -33,7 +33,7 @@ pub struct WaitGuard {
     awaited: Vec<(AgentId, WaitKind)>,
 }
 
-/// Agents each of which would wait for the next, the last for the first.
+/// Agents that would each wait for the next one, and the last for the first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Circle(pub Vec<AgentId>);
 
@@ -46,7 +46,8 @@ impl fmt::Display for Circle {
 }
 
 impl Waits {
-    /// Has an agent wait for others, unless one of them waits for it, itself or by others.
+    /// Begins a wait of an agent for others, unless one of them waits for it, directly or through
+    /// others.
     pub fn begin(
         &self,
         waiter: &AgentId,
@@ -56,7 +57,7 @@ impl Waits {
         let mut graph = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for other in awaited {
             if let Some(mut path) = graph.path(other, waiter, kind) {
-                // It ends with the waiter, where the circle begins.
+                // The path ends with the waiter, and the circle begins with it.
                 path.rotate_right(1);
                 return Err(Circle(path));
             }
@@ -68,7 +69,7 @@ impl Waits {
 }
 
 impl WaitGraph {
-    /// Returns a way along the waits from one agent to another that is to wait for it, with both
+    /// Returns a path along the waits from an agent to another that wants to wait for it, with both
     /// ends.
     fn path(&self, from: &AgentId, to: &AgentId, kind: WaitKind) -> Option<Vec<AgentId>> {
         let mut came_from: HashMap<&AgentId, &AgentId> = HashMap::new();
@@ -85,7 +86,7 @@ impl WaitGraph {
                 return Some(path);
             }
             for (next, waits) in self.0.get(agent).into_iter().flatten() {
-                // Whoever waits for a task is woken when the task needs its decision.
+                // An agent that waits for a task is woken when the task needs its decision.
                 let is_woken = agent == from
                     && next == to
                     && matches!(

@@ -68,14 +68,14 @@ pub trait Team: Send + Sync + 'static {
     /// Whether the team records the sessions of an agent in the registry.
     fn keeps(&self, agent: &AgentId) -> bool;
 
-    /// The error of all that it does not implement.
+    /// The error of a method that the team does not implement.
     fn refusal(&self) -> Refused {
         let message = "this team can't be controlled over the port".to_owned();
         Refused { code: 409, message }
     }
 
-    /// Answers when the turn ends and its lines are on the bus. Dropping the future withdraws a
-    /// prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
+    /// Answers once the turn has ended and its lines are on the bus. Dropping the future withdraws
+    /// a prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
     fn prompt(&self, _prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
         refuse(self)
     }
@@ -94,7 +94,7 @@ pub trait Team: Send + Sync + 'static {
         refuse(self)
     }
 
-    /// Opens a session that begins as a fork, and answers when that is on the bus.
+    /// Opens a session that begins as a fork, and answers once its fork is on the bus.
     fn fork(&self, _fork: Fork) -> BoxFuture<'_, Result<(SessionId, How), Refused>> {
         refuse(self)
     }
@@ -105,13 +105,13 @@ pub trait Team: Send + Sync + 'static {
         refuse(self)
     }
 
-    /// Attaches an editor to an agent that is ready; what goes over the stream is ACP. The end of
-    /// either direction is the editor's or the agent's.
+    /// Attaches an editor to an agent that is ready; the stream carries ACP. The end of either
+    /// direction is the editor's or the agent's.
     fn attach(&self, _agent: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
         refuse(self)
     }
 
-    /// Start, stop or restart; answers with the agent as it stands when that is under way.
+    /// Starts, stops or restarts the agent; answers with its state once that is under way.
     fn order(&self, _agent: AgentId, _order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
         refuse(self)
     }
@@ -122,7 +122,7 @@ pub trait Team: Send + Sync + 'static {
     }
 
     /// Adds an agent by an `[[agents]]` table of the configuration, and keeps it over a restart of
-    /// the team; answers with the agent as it stands when its start is under way.
+    /// the team; answers with its state once its start is under way.
     fn add_agent(
         &self,
         _config: serde_json::Map<String, serde_json::Value>,
@@ -169,7 +169,7 @@ pub struct Rewind {
     /// The session may be one that no agent has open.
     pub key: SessionKey,
     pub continuation: Continuation,
-    /// Records it; once it has succeeded the session is set back.
+    /// Records the rewind; its success sets the session back.
     pub commit: BoxFuture<'static, Result<(), Refused>>,
 }
 

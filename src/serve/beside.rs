@@ -1,4 +1,4 @@
-//! Owns the sessions in which agents are asked beside their work.
+//! Owns the sessions in which agents get questions beside their work.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use super::{Refused, Team};
 use crate::model::{AgentId, SessionId};
 
-/// The sessions in which agents are asked beside their work, each of one run of an agent.
+/// The sessions for questions to agents beside their work, each of one run of an agent.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Beside(Arc<Mutex<HashMap<AgentId, SessionOfRun>>>);
 

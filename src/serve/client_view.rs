@@ -1,5 +1,5 @@
-//! Owns what one client has been shown, and decides which events are new to it, so that joins,
-//! snapshots and resyncs leave no gap and repeat nothing. Pure.
+//! Owns the state that one client has been shown, and decides which events are new to it, so that
+//! joins, snapshots and resyncs leave no gap and repeat nothing. Pure.
 
 use std::collections::{HashMap, HashSet};
 

@@ -15,10 +15,10 @@ pub struct AgentDetails {
     pub name: Option<String>,
     pub version: Option<String>,
     pub zone: Tier,
-    /// What the kernel lacks to enforce the zone, if it is to.
+    /// Features that the kernel lacks to enforce the zone, if it should.
     pub zone_missing: Vec<String>,
     pub sessions: Vec<SessionDetails>,
-    /// Of all its processes; None where it is unknown.
+    /// Of all its processes; None if unknown.
     pub memory_bytes: Option<u64>,
     pub cpu_ms: Option<u64>,
     /// The highest of its run, or of its last one.
@@ -27,7 +27,7 @@ pub struct AgentDetails {
 }
 
 impl AgentDetails {
-    /// Of an agent of which only its state is known.
+    /// The details of an agent when only its state is known.
     pub fn of_status(status: AgentStatus) -> Self {
         Self {
             status,

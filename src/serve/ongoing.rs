@@ -12,17 +12,17 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::model::AgentId;
 use crate::serve::wire::RpcError;
 
-/// Questions that are remembered; beyond that the oldest answered one is forgotten, and a new one
-/// is refused where none is answered.
+/// Questions that are remembered; beyond that the oldest answered one is forgotten, or a new one is
+/// refused if none is answered.
 const MOST: usize = 1000;
 
-/// Questions of one agent that are open.
+/// Open questions of one agent.
 const MOST_OF_ONE: usize = 16;
 
-/// How long an answer stays that its asker does not come for. What it says may hold no more then.
+/// How long an answer stays that its agent does not fetch. After that it may be out of date.
 const KEPT: Duration = Duration::from_secs(120);
 
-/// What makes two requests the same question: who asks, by which method, and what.
+/// The identity of a question: its agent, its method and its texts.
 pub(super) type Question = (AgentId, &'static str, Vec<String>);
 
 /// A question's id, and its answer once there is one.
@@ -36,21 +36,21 @@ struct Open {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Ongoing(Arc<Mutex<IndexMap<Question, Open>>>);
 
-/// What a wait found.
+/// The result of a wait.
 pub(super) struct Waited {
     pub(super) id: String,
-    /// None: it is still open.
+    /// None if the question is still open.
     pub(super) answer: Option<Value>,
 }
 
 impl Ongoing {
-    /// Waits until `deadline` for the answer to a question that is open; None if it is not.
+    /// Waits until `deadline` for the answer to an open question; None if it is not open.
     pub(super) async fn go_on(&self, question: &Question, deadline: Instant) -> Option<Waited> {
         let open = self.all(|all| all.get(question).cloned())?;
         Some(self.wait(question, open, deadline).await)
     }
 
-    /// Opens a question, and waits for its answer until `deadline`. It stays open also if the
+    /// Opens a question, and waits for its answer until `deadline`. It stays open even if the
     /// returned future is dropped.
     pub(super) async fn open(
         &self,
@@ -102,7 +102,7 @@ impl Ongoing {
 
     fn forget(&self, question: &Question, id: &str) {
         self.all(|all| {
-            // Another question may have the same words by now.
+            // A newer question may have the same words.
             if all.get(question).is_some_and(|open| open.id == id) {
                 all.shift_remove(question);
             }

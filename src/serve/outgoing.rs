@@ -36,7 +36,7 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         self.lines.push_back(line);
     }
 
-    /// Whether the owner has to flush before it pushes more.
+    /// Whether the owner must flush before it pushes more.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= BATCH
     }

@@ -1,4 +1,4 @@
-//! Finds the user of a local connection's other end, which the kernel knows.
+//! Finds the user of a local connection's other end by asking the kernel.
 
 use std::net::SocketAddr;
 

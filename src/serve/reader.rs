@@ -133,7 +133,7 @@ struct Reader {
     turn: Arc<Semaphore>,
     /// Running requests, first polled in the order of their lines.
     running: FuturesUnordered<BoxFuture<'static, Bytes>>,
-    /// Where bytes go once the client is attached to an agent.
+    /// The agent that gets the bytes once the client is attached.
     attached: Option<WriteHalf<DuplexStream>>,
 }
 
@@ -191,8 +191,8 @@ impl Reader {
             }
             Ok(Line::End) => {
                 self.is_reading = false;
-                // A closed client looks like one that only ended its side, until a write fails.
-                // The prompts of a closed client have to be withdrawn.
+                // A closed client looks like one that only ended its side, until a write fails. The
+                // prompts of a closed client must be withdrawn.
                 if !self.running.is_empty() {
                     self.send(ViewerCommand::Probe).await;
                 }

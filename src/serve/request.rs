@@ -12,7 +12,7 @@ use crate::model::{SessionId, SessionMode};
 #[derive(Debug)]
 pub(super) enum Request {
     Rpc {
-        /// A string or number, as the JSON it came as.
+        /// A string or number, as the received JSON.
         id: Box<RawValue>,
         method: String,
         params: Option<Box<RawValue>>,
@@ -20,13 +20,13 @@ pub(super) enum Request {
     Auth {
         token: String,
     },
-    /// Asks for a challenge to prove a token by.
+    /// Asks for a challenge for proving a token.
     Challenge,
     /// Proves a token without showing it.
     Prove {
         proof: String,
     },
-    /// Proves a token for the tools; what follows on the connection is MCP.
+    /// Proves a token for the tools; the connection then carries MCP.
     Tools {
         proof: String,
     },

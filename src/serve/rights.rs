@@ -1,4 +1,5 @@
-//! Owns who may do what over the port; the table in [`super::rpc`] has each method's right. Pure.
+//! Owns the rights of callers on the port; the table in [`super::rpc`] has each method's right.
+//! Pure.
 
 use std::borrow::Cow;
 
@@ -12,7 +13,7 @@ use crate::routing::Decider;
 pub(super) enum Right {
     /// Any client.
     Anyone,
-    /// Any client; for a session of the team's agents one with a token that opens it.
+    /// Any client; for sessions of the team's agents, clients with a token that opens them.
     Register,
     /// Any token; an agent's opens its own sessions only.
     Reader,
@@ -90,7 +91,7 @@ pub(super) fn of_another_team(team: &str, caller: Option<&Caller>) -> RpcError {
 
 /// Checks a subscription.
 pub(super) fn permit_topic(topic: Topic, caller: Option<&Caller>) -> Result<(), RpcError> {
-    // The other topics name paths and symbols; this one has what agents read and write.
+    // The other topics name paths and symbols; these have the words of agents.
     if matches!(topic, Topic::SessionUpdate | Topic::Report) && caller.is_none() {
         let topic = topic.as_str();
         let message = format!("`{topic}` has what agents say and read, and needs `auth` first");
@@ -107,8 +108,8 @@ pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
     }
 }
 
-/// Returns an access as a caller may see it: the words of its agent are content, which takes a
-/// token that opens the agent's sessions.
+/// Returns an access as a caller may see it: the agent's words are content, which needs a token
+/// that opens the agent's sessions.
 pub(super) fn shown<'a>(
     caller: Option<&Caller>,
     access: &'a BlockedAccess,
@@ -120,11 +121,11 @@ pub(super) fn shown<'a>(
     }
 }
 
-/// By this name a program with the control token leads over the tools: what only a person may do is
-/// not for it. No agent can have it.
+/// The name of a program that leads over the tools with the control token; it may not do what only
+/// a person may. No agent can have this name.
 pub(super) const PROGRAM: &str = "orchestrator";
 
-/// Returns the agent whose own tasks a token opens; None: the tasks of all.
+/// Returns the agent whose tasks alone a token opens; None: the tasks of all.
 pub(super) fn own_only(caller: Option<&Caller>) -> Option<&AgentId> {
     caller.and_then(Caller::agent)
 }

@@ -33,7 +33,7 @@ use crate::model::Order;
 /// The method after which the connection speaks the agent's protocol.
 pub(super) const ATTACH: &str = "attach";
 
-/// The method that takes as long as what it shows.
+/// The method that takes as long as the session that it replays.
 const REPLAY: &str = "replay_session";
 
 /// Methods that may take long, though they act on no agent.

@@ -1,5 +1,5 @@
-//! Owns `$EISEN_DIR/run/NAME.json` and its lock: how a running team is found, and what is to be
-//! cleaned up if it is killed.
+//! Owns `$EISEN_DIR/run/NAME.json` and its lock: other processes find a running team by it, and the
+//! remains of a killed one.
 
 mod remains;
 
@@ -45,7 +45,7 @@ pub struct RunInfo {
     pub address: SocketAddr,
     /// The owner's control token.
     pub token: String,
-    /// The client may prove the token by a challenge, without sending it.
+    /// Whether a client may prove the token by a challenge, without sending it.
     #[serde(default)]
     pub challenge: bool,
     #[serde(default)]
@@ -109,7 +109,7 @@ impl RunFile {
         Ok(run_file)
     }
 
-    /// Where this run records its remains.
+    /// The ledger in which this run records its remains.
     pub fn ledger(&self) -> Ledger {
         self.ledger.clone()
     }
@@ -190,7 +190,7 @@ fn is_stale(file: &Path) -> bool {
     }
 }
 
-/// Locks a file, made if need be; None if another process holds it.
+/// Locks a file, and makes it if needed; None if another process holds it.
 fn try_lock(path: &Path) -> io::Result<Option<Flock<File>>> {
     loop {
         let file = OpenOptions::new()

@@ -1,4 +1,4 @@
-//! Owns the JSON Schema of the port, derived from the types that it reads and writes.
+//! Owns the JSON Schema of the port, derived from its types of lines, params and results.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};

@@ -41,7 +41,7 @@ pub enum BindError {
     Failed { address: SocketAddr, cause: io::Error },
 }
 
-/// Binds the port. The error names a team of `eisen_dir` that has it.
+/// Binds the port. If a team of `eisen_dir` has it, the error names that team.
 pub async fn bind(address: SocketAddr, eisen_dir: &Path) -> Result<TcpListener, BindError> {
     let cause = match TcpListener::bind(address).await {
         Ok(listener) => return Ok(listener),

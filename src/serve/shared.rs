@@ -1,4 +1,4 @@
-//! Owns what all connections of the port share.
+//! Owns the state that all connections of the port share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,15 +31,15 @@ pub(super) struct Shared {
     pub(super) reads: Arc<Semaphore>,
     /// Held by each replay for one client.
     pub(super) replays: Arc<Semaphore>,
-    /// What agents did with the tools.
+    /// The use of the tools by agents.
     pub(super) tool_uses: ToolUses,
     /// None: agents take no tasks over this port.
     pub(super) tasks: Option<Tasks>,
-    /// Who waits for whom.
+    /// The waits between agents.
     pub(super) waits: Waits,
     /// Questions of agents that take long.
     pub(super) ongoing: Ongoing,
-    /// Where agents are asked beside their work.
+    /// The sessions for questions to agents beside their work.
     pub(super) beside: Beside,
     /// Asks connections to probe their clients, because slots are short.
     pub(super) crowded: watch::Sender<()>,
@@ -81,6 +81,6 @@ pub struct Limits {
     pub max_connections: usize,
     /// Longest line of a client; a longer one is answered with 400.
     pub max_line_bytes: usize,
-    /// A client that accepts no byte for that long is disconnected.
+    /// A client that accepts no byte for so long is disconnected.
     pub write_deadline: Duration,
 }

@@ -27,7 +27,7 @@ pub trait Sources: Send + Sync + 'static {
     /// The last usage of each session.
     fn usages(&self) -> BoxFuture<'_, Vec<UsageReport>>;
 
-    /// The sessions of the agents; empty where none are known.
+    /// The sessions of the agents; empty if none are known.
     fn sessions(&self) -> BoxFuture<'_, Vec<SessionReport>> {
         Box::pin(async { Vec::new() })
     }
@@ -35,7 +35,7 @@ pub trait Sources: Send + Sync + 'static {
     /// Blocked accesses, oldest first.
     fn blocked(&self, status: Option<BlockedStatus>) -> BoxFuture<'_, Vec<BlockedAccess>>;
 
-    /// The overlaps that there are now, the latest first.
+    /// The present overlaps, the latest first.
     fn overlaps(&self) -> BoxFuture<'_, Vec<Overlap>> {
         Box::pin(async { Vec::new() })
     }
@@ -52,7 +52,7 @@ pub trait Sources: Send + Sync + 'static {
         Box::pin(async { None })
     }
 
-    /// Whose a path is, and what an agent may do there; None if the agent has no zone here.
+    /// The owners of a path, and the rights of an agent there; None if the agent has no zone here.
     fn whose<'a>(&'a self, _agent: &'a AgentId, _path: String) -> BoxFuture<'a, Option<Whose>> {
         Box::pin(async { None })
     }
@@ -81,8 +81,8 @@ pub trait Sources: Send + Sync + 'static {
     /// The team's journal; None: switched off.
     fn journal(&self) -> Option<Journal>;
 
-    /// The team's journal, once all that was published is in it, and what agents wrote until now,
-    /// as far as it can be written.
+    /// The team's journal, once it has all published events and all changes of files so far, as far
+    /// as it can be written.
     fn recorded(&self) -> BoxFuture<'_, Option<Journal>> {
         Box::pin(async { self.journal() })
     }
@@ -92,17 +92,17 @@ pub trait Sources: Send + Sync + 'static {
         None
     }
 
-    /// The team by whose name sessions are recorded; None: nothing is recorded.
+    /// The name under which sessions are recorded; None: nothing is recorded.
     fn team(&self) -> Option<&str> {
         None
     }
 
-    /// Whether all of it is an earlier run.
+    /// Whether the sources show an earlier run.
     fn is_replay(&self) -> bool {
         false
     }
 
-    /// Queries the registry, which has all sessions that were published before.
+    /// Queries the registry, once it has all sessions published before.
     fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>>;
 }
 
@@ -134,7 +134,7 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// The team's journal, once all that was published is in it.
+    /// The team's journal, once it has all published events.
     async fn committed(&self) -> Option<Journal> {
         let (journal, bus) = self.journal.as_ref()?;
         let _ = journal.settled(bus.position()).await;
@@ -204,7 +204,7 @@ impl Sources for Handles {
         Box::pin(async {
             let resolved = self.routing.resolve(id, decision, by).await;
             if resolved.is_ok() {
-                // The decision stands also where it can't be recorded; `ps` shows that.
+                // The decision stands even if it can't be recorded; `ps` shows that.
                 self.committed().await;
             }
             resolved

@@ -1,4 +1,4 @@
-//! Runs a task: prompts its agent, cancels it when that is asked for, and records its end.
+//! Runs a task: prompts its agent, cancels it on request, and records its end.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::client_host::Said;
 use crate::model::{AgentId, AgentState, TaskState};
 use crate::tasks::{Begun, Ended, NewTask, Tasks};
 
-/// What the agent is prompted with.
+/// The prompt of a task.
 pub(super) fn prompt_of(task: &NewTask) -> String {
     let mut text = task.text.clone();
     if !task.files.is_empty() {
@@ -82,7 +82,7 @@ pub(super) async fn run(
     tasks.end(&id, ended).await;
 }
 
-/// What differs between two runs of an agent.
+/// The process id, which tells two runs of an agent apart.
 fn process_of(team: &dyn Team, agent: &AgentId) -> Option<u32> {
     let status = team.agents().into_iter().find(|status| status.agent == *agent)?;
     status.pid.filter(|_| status.state == AgentState::Ready)

@@ -61,15 +61,14 @@ impl Tokens {
         format!("{}.{agent}", hash.to_hex())
     }
 
-    /// An agent's token for the tools of the team, which is good for nothing else: made like that
-    /// of the port.
+    /// An agent's token for the tools of the team only, made like its token of the port.
     pub fn of_tools(&self, agent: &AgentId) -> String {
         let secret = blake3::derive_key("eisen-core 2026-11 secret of tool tokens", &self.secret);
         format!("{}.{agent}", blake3::keyed_hash(&secret, agent.as_str().as_bytes()).to_hex())
     }
 
-    /// Returns who may use the tools by this answer to a challenge: an agent by its token for them,
-    /// or a holder of the control token.
+    /// Returns the caller that may use the tools by this answer to a challenge: an agent by its
+    /// token for them, or a holder of the control token.
     pub(super) fn tool_user(&self, presented: &str, challenge: &str) -> Option<Caller> {
         let is = |token: &str| {
             let wanted = proof(token, challenge);
@@ -92,7 +91,7 @@ impl Tokens {
         self.find(presented, |token| proof(token, challenge))
     }
 
-    /// Returns the caller for whose token `shown` gives the presented value.
+    /// Returns the caller with a token for which `shown` gives the presented value.
     fn find(&self, presented: &str, shown: impl Fn(&str) -> String) -> Option<Caller> {
         let is = |token: &str| bool::from(shown(token).as_bytes().ct_eq(presented.as_bytes()));
         if is(&self.owner) {
@@ -120,7 +119,7 @@ pub(super) fn challenge() -> Result<String, TokenError> {
     }))
 }
 
-/// Computes the proof of a token for a challenge. It is of no use to an eavesdropper, since each
+/// Computes the proof of a token for a challenge. It is useless to an eavesdropper, since each
 /// challenge is valid once.
 pub(super) fn proof(token: &str, challenge: &str) -> String {
     let key = blake3::derive_key("eisen-core 2026-11 proof of a token", token.as_bytes());

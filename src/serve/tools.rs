@@ -1,4 +1,4 @@
-//! Serves the tools of the team on a connection: what they do are the methods of the port, with the
+//! Serves the tools of the team on a connection: they call the methods of the port, with the
 //! authority of the connection's token.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::model::AgentId;
 /// Bytes buffered to and from the server of the tools, each way.
 const DUPLEX: usize = 64 * 1024;
 
-/// Serves the tools for a caller; what goes over the stream is MCP.
+/// Serves the tools for a caller; the stream carries MCP.
 pub(super) fn serve(
     shared: &Arc<Shared>,
     caller: Caller,
@@ -46,7 +46,7 @@ pub(super) fn serve(
 struct PortOperations {
     shared: Arc<Shared>,
     caller: Caller,
-    /// The agent of the team that calls.
+    /// The agent that calls.
     agent: Option<AgentId>,
 }
 
@@ -66,7 +66,7 @@ impl Operations for PortOperations {
             let wrong =
                 |error: &dyn std::fmt::Display| ToolError { code: 500, message: error.to_string() };
             let params = to_raw_value(&params).map_err(|error| wrong(&error))?;
-            // Nobody reads lines of progress here.
+            // Lines of progress have no reader here.
             let (commands, _) = mpsc::channel(1);
             let progress = Progress::new(Box::default(), commands);
             let caller = Some(&self.caller);

@@ -29,7 +29,7 @@ use crate::watch::GraphState;
 const CHUNK: usize = 64 * 1024;
 pub(super) struct Viewer<W> {
     shared: Arc<Shared>,
-    /// Whether the client has to show a token before it joins.
+    /// Whether the client must show a token before it joins.
     guarded: bool,
     outgoing: Outgoing<W>,
     commands: mpsc::Receiver<ViewerCommand>,
@@ -98,7 +98,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         }
     }
 
-    /// Takes what else is ready, up to one write.
+    /// Takes further ready lines, up to one write.
     async fn gather(&mut self) -> io::Result<()> {
         while !self.outgoing.is_full() {
             if let Some(received) = self.try_next() {
@@ -195,7 +195,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         if self.outgoing.is_full() { self.outgoing.flush().await } else { Ok(()) }
     }
 
-    /// Sends the client the whole state anew.
+    /// Sends the client the whole state again.
     async fn show_all(&mut self) -> io::Result<()> {
         self.refresh_sessions().await?;
         let shared = Arc::clone(&self.shared);
@@ -228,8 +228,8 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         Ok(())
     }
 
-    /// Sends all sessions that the filter covers; an empty snapshot if there are none, since the
-    /// first line of a client and the answer to its request is always a snapshot.
+    /// Sends all sessions that the filter covers, or an empty snapshot without any, since a
+    /// client's first line and the answer to its request is always a snapshot.
     async fn show_sessions(&mut self) -> io::Result<Vec<SessionKey>> {
         let Snapshots { as_of, mut sessions } = self.shared.sources.snapshots().await;
         sessions.retain(|snapshot| self.filter.covers(&snapshot.key, snapshot.mode));
@@ -314,7 +314,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         self.send_state(EventSubject::Blocked(access.id.clone()), line);
     }
 
-    /// The line of an event whose own has words that this client may not read.
+    /// The reduced line of an event whose full line has words that this client may not read.
     fn reduced(&self, event: &Event) -> Option<Bytes> {
         match event {
             Event::Blocked(access) => self.without_reason(access),

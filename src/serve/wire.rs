@@ -51,7 +51,7 @@ pub fn encode(event: &Event) -> Bytes {
             text: &report.text,
             timestamp_ms: report.timestamp_ms,
         }),
-        // For the journal, which needs no line.
+        // Records are for the journal, and have no line.
         Event::Record { .. } => Bytes::new(),
     }
 }
@@ -111,7 +111,7 @@ pub(super) fn progress(id: &RawValue, session: &SessionId, text: &str) -> Bytes 
     line(&Message::RpcProgress { id, session_id: session.as_str(), text })
 }
 
-/// Encodes an answer; `id` is None where the request's was not readable.
+/// Encodes an answer; `id` is None if the request's id was not readable.
 pub(super) fn answer(id: Option<&RawValue>, outcome: Result<&RawValue, &RpcError>) -> Bytes {
     line(&match outcome {
         Ok(result) => Message::RpcResult { id, result },

@@ -88,7 +88,7 @@ impl Connection {
         Ok(Self { lines, requests, writer, last_id: 0 })
     }
 
-    /// Connects to the tools of the team: what follows on the connection is MCP.
+    /// Connects to the tools of the team: the connection then carries MCP.
     pub(super) async fn open_tools(target: &Target) -> Result<Self, ClientError> {
         let mut connection = Self::start(target).await?;
         let proof = connection.prove(target).await?;
@@ -208,7 +208,7 @@ impl Connection {
         })
     }
 
-    /// Returns the next line with a type; others are of another version, and skipped.
+    /// Returns the next line with a type; skips others, which come from another version.
     async fn read(&mut self) -> Result<(MessageHead, bytes::Bytes), ClientError> {
         loop {
             match self.lines.next().await.map_err(ClientError::Broken)? {

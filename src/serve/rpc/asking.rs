@@ -1,5 +1,5 @@
-//! Owns the methods by which an agent asks: for an access, for an owner's answer, whose a path is;
-//! and by which it reports.
+//! Owns the methods by which an agent asks for an access, for an owner's answer and for the owners
+//! of a path, and by which it reports.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::serve::wire::RpcError;
 use crate::serve::{Caller, Prompt, Team};
 use crate::tasks::{LONGEST_WAIT, WaitKind};
 
-/// Bytes of a path, and of what an agent writes.
+/// Bytes of a path, and of an agent's text.
 const LONGEST_PATH: usize = 4096;
 const LONGEST_TEXT: usize = 16 * 1024;
 
@@ -208,7 +208,7 @@ pub(super) fn report(
     json(&Reported { reported: true })
 }
 
-/// The agent that asks: a person or program has nothing to ask for.
+/// The agent that asks; persons and programs have no use for these methods.
 fn agent(caller: Option<&Caller>) -> Result<&AgentId, RpcError> {
     let agent = caller.and_then(Caller::agent).filter(|agent| agent.as_str() != PROGRAM);
     agent.ok_or_else(|| RpcError::new(403, "this is for agents of the team, by their own token"))
@@ -239,7 +239,7 @@ fn answered(waited: Waited) -> Result<Value, RpcError> {
     json(&Answer { cursor, timed_out: true, ..Answer::of(AnswerState::Pending, Some(message)) })
 }
 
-/// The session in which an agent asks: the one whose turn runs; none if that is unclear.
+/// The session in which an agent asks: the only one with a running turn, or else an empty id.
 async fn session_of(shared: &Shared, agent: &AgentId) -> SessionId {
     let sessions = shared.sources.sessions().await;
     let mut running = sessions.iter().filter(|it| it.key.agent == *agent && it.is_running);
@@ -249,7 +249,7 @@ async fn session_of(shared: &Shared, agent: &AgentId) -> SessionId {
     }
 }
 
-/// Finds whom to ask.
+/// Finds the agent to ask.
 async fn owner(
     shared: &Shared,
     asker: &AgentId,

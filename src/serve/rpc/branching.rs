@@ -88,7 +88,7 @@ pub(super) async fn fork_session(shared: &Shared, params: ForkSession) -> Result
     let forking = Forking { source, origin, document };
     let fork = Fork { agent: agent.clone(), forking };
     let team = Arc::clone(&shared.team);
-    // To its end, also if the client leaves.
+    // Runs to its end even if the client leaves.
     let forked = tokio::spawn(async move { team.fork(fork).await });
     let (wire, how) = forked.await.map_err(|error| RpcError::new(500, error.to_string()))??;
     let (name, at) = (format!("{agent}/{wire}"), point.event.clone());
@@ -144,7 +144,7 @@ pub(super) async fn rewind_session(
     let sources = Arc::clone(&shared.sources);
     let event = NewEvent::rewind(&session, &point.event, files);
     let commit = async move {
-        // What the agent said before is on the branch that is left.
+        // Earlier words of the agent belong to the branch that is left.
         let journal = sources.recorded().await.ok_or_else(no_journal)?;
         let appended = journal.append(event).await;
         appended.map(drop).map_err(|error| Refused {

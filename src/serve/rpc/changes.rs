@@ -1,4 +1,4 @@
-//! Owns the methods that read what agents changed in files: a diff, and who wrote each line.
+//! Owns the methods that read agents' changes of files: a diff, and the author of each line.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::serve::wire::RpcError;
 /// Bytes of patches, or of lines, in one answer.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Files, and what is left out, in one answer.
+/// Files, and entries that are left out, in one answer.
 const MOST_FILES: usize = 2_000;
 
 /// Bytes of a path.
@@ -212,7 +212,7 @@ pub(super) async fn blame(
         for (at, ((text, _), origin)) in lines {
             let name = &names[*origin];
             let line = BlamedLine::new(at + 1, text, name, own.as_deref());
-            // As much as its JSON has about.
+            // The approximate bytes of its JSON.
             bytes += 400 + text.len() + name.prompt.as_ref().map_or(0, String::len);
             if bytes > MOST_BYTES && !blamed.lines.is_empty() {
                 blamed.next_line = Some(at + 1);

@@ -15,7 +15,7 @@ use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
 
-/// Events of one answer: unless the request names a limit, and at most.
+/// Events of one answer: by default, and at most.
 const USUAL: u64 = 100;
 const MOST: u64 = 1_000;
 
@@ -194,8 +194,8 @@ pub(super) async fn search_events(
     .await
 }
 
-/// Reads the journal in a thread of its own, with all that was published before. The read is broken
-/// off when it takes too long, and when its client is gone.
+/// Reads the journal in a thread of its own, with all events published before. Breaks the read off
+/// if it takes too long or its client is gone.
 pub(super) async fn read<T: Send + 'static>(
     shared: &Shared,
     work: impl FnOnce(&Store) -> Result<T, RpcError> + Send + 'static,

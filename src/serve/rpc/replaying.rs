@@ -19,8 +19,8 @@ use crate::serve::wire::{self, RpcError};
 use crate::serve::{BoxFuture, Caller};
 use crate::tracker::OrchestratorView;
 
-/// What the events between two lines of a journal may have; the next line is not played before they
-/// are sent.
+/// The bound of events between two lines of a journal; the next line is not played before they are
+/// sent.
 const BACKLOG: Backlog = Backlog { events: 16_384, bytes: 32 << 20 };
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! Owns the methods of tasks: gives them to agents, and answers what became of them.
+//! Owns the methods of tasks: gives them to agents, and answers their states and results.
 
 use std::sync::Arc;
 
@@ -159,7 +159,7 @@ pub(super) async fn delegate_task(
         return Err(wrong(format!("`files` may have {LONGEST_TEXT} bytes in all")));
     }
     let (by, agent) = (giver(caller), AgentId::new(agent));
-    // A repeated call is the same task, whatever became of its agent.
+    // A repeated call is the same task, in any state of its agent.
     if let Some(known) = tasks.with_key(&by, key.as_deref()) {
         return delegated(tasks, &known);
     }
@@ -171,7 +171,7 @@ pub(super) async fn delegate_task(
     let new = NewTask { by, agent: agent.clone(), text: task, files, key };
     let blocks = vec![object!({ "type": "text", "text": task_run::prompt_of(&new) })];
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
-    // Both or neither, also if the caller is gone by then.
+    // Both or neither, even if the caller leaves meanwhile.
     let beginning = tokio::spawn(async move {
         let begun = own_tasks.begin(new).await?;
         if begun.is_new {
@@ -279,7 +279,7 @@ fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, RpcError> {
     }
 }
 
-/// Checks that an agent is there, and takes prompts.
+/// Checks that an agent exists and takes prompts.
 pub(super) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), RpcError> {
     let agents = team.agents();
     let Some(status) = agents.iter().find(|status| status.agent == *agent) else {
@@ -321,7 +321,7 @@ impl TaskResult {
     }
 }
 
-/// The end of a text: whole paragraphs, where they fit.
+/// The end of a text: whole paragraphs, if they fit.
 fn summary(text: &str) -> String {
     let text = text.trim();
     if text.len() <= SUMMARY {

@@ -1,4 +1,4 @@
-//! Owns the record of what a run leaves behind if it is killed, and finds such runs for the cleanup.
+//! Owns the record of a run's remains if it is killed, and finds such runs for the cleanup.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{NEW, RunInfo, run_dir, try_lock, write_private};
 
-/// What a run leaves behind if it is killed together with its cleanup processes.
+/// The remains of a run that is killed together with its cleanup processes.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Remains {
@@ -29,8 +29,8 @@ pub struct Remains {
     pub workspace: Option<PathBuf>,
 }
 
-/// Where a run records its remains: a folder before others can use it, and again after its removal.
-/// Cheap to clone.
+/// Records a run's remains: a folder before others can use it, and again after its removal. Cheap
+/// to clone.
 #[derive(Clone, Debug)]
 pub struct Ledger(Arc<Mutex<RunFilePage>>);
 
@@ -54,7 +54,7 @@ impl Ledger {
         Self(Arc::new(Mutex::new(RunFilePage { file, info: Some(info) })))
     }
 
-    /// Records a folder that is to be removed after this run.
+    /// Records a folder to remove after this run.
     pub fn add_folder(&self, folder: &Path) -> io::Result<()> {
         self.note(|remains| remains.folders.push(folder.to_owned()))
     }

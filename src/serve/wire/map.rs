@@ -84,7 +84,7 @@ fn parts<'a>(mut updates: &'a [FileNode], mut removed: &'a [Arc<str>]) -> Vec<Pa
     }
 }
 
-/// Takes from the front what fits; at least one item if there was any room.
+/// Takes items from the front that fit; at least one if there is any room.
 fn take<'a, T>(rest: &mut &'a [T], room: &mut usize, weight: impl Fn(&T) -> usize) -> &'a [T] {
     let mut taken = 0;
     while let Some(next) = rest.get(taken).filter(|_| *room > 0) {

@@ -1,5 +1,5 @@
-//! Shows an earlier run: turns events of a journal into what a team would have published, on a bus
-//! of its own, at their own pace or a multiple of it. Knows no sockets.
+//! Shows an earlier run: turns events of a journal into events of a team, on a bus of its own, at
+//! their own pace or a multiple of it. Knows no sockets.
 //!
 //! ```text
 //! journal ─▶ page by page ─▶ pace ─▶ scenes (activities, statuses, accesses) ─▶ tracker ─▶ bus
@@ -33,7 +33,7 @@ const PAGE_BYTES: usize = 1 << 20;
 /// The shortest tick: heat decays by the time that passes in the replay.
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
 
-/// What is shown.
+/// The run to show.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// The journal's file.
@@ -42,12 +42,12 @@ pub struct Recording {
     pub session: Option<Session>,
 }
 
-/// Those before whom a recording is played.
+/// The receivers of a recording that is played.
 pub trait Audience: Send {
-    /// Hears of an event that the tracker does not know, before it is published.
+    /// Called with an event that the tracker does not know, before it is published.
     fn before(&mut self, _event: &Published) {}
 
-    /// Called whenever something was published; the play goes on when the future ends.
+    /// Called after each published event; the play goes on once the future ends.
     fn shown(&mut self) -> BoxFuture<'_, ()>;
 }
 
@@ -88,7 +88,7 @@ impl Player {
         &self.tracker
     }
 
-    /// Plays all that is there; returns the number of events.
+    /// Plays the whole recording; returns the number of events.
     pub async fn play(self, audience: &mut impl Audience) -> Result<u64, OpenError> {
         let Recording { path, session } = self.recording;
         let (keys, root) = read(&path, |store| {
@@ -116,7 +116,7 @@ impl Player {
                 let scenes = scenes.of(event);
                 if !scenes.is_empty() {
                     perform(&self.tracker, &self.bus, scenes, audience);
-                    // All of it is published before the next event.
+                    // All its events are published before the next one.
                     self.tracker.settled().await;
                     audience.shown().await;
                 }
@@ -149,7 +149,7 @@ fn perform(tracker: &TrackerHandle, bus: &Bus, scenes: Vec<Scene>, audience: &mu
     }
 }
 
-/// The session on the wire, or one of the journal that was never on it.
+/// The session of the wire; for a session that was never on it, the journal's id.
 fn key_of(session: &Session) -> SessionKey {
     let wire = session.wire_session_id.as_ref().unwrap_or(&session.id);
     SessionKey::new(AgentId::new(session.agent_id.as_str()), SessionId::new(wire.as_str()))

@@ -8,11 +8,12 @@ use tokio::time::{Instant, sleep_until};
 /// Milliseconds of the longest pause, before the speed counts; longer ones are cut to it.
 const LONGEST_PAUSE: u64 = 5_000;
 
-/// Events after which a replay without pauses rests, and for how long: so that clients follow.
+/// Events after which a replay without pauses rests, and the length of the rest, so that clients
+/// follow.
 const BURST: u32 = 256;
 const REST: Duration = Duration::from_millis(10);
 
-/// How fast a run is shown.
+/// The speed of a replay.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Speed {
     /// So many times as fast as it was.
@@ -80,7 +81,7 @@ impl Pace {
             }
             return;
         }
-        // What a slow client cost is not made up for.
+        // Time that a slow client took is not made up for.
         self.due = self.due.max(Instant::now() - REST);
         self.due += self.speed.scaled(Duration::from_millis(pause));
         sleep_until(self.due).await;

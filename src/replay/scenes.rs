@@ -1,5 +1,5 @@
-//! From events of a journal to what happened: activities of agents, statuses, blocked accesses.
-//! Tool calls go through the extractor, as in a team that runs, so that their paths are read alike.
+//! Turns events of a journal into scenes: activities of agents, statuses, blocked accesses. Tool
+//! calls go through the extractor, as in a running team, so that their paths are read alike.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -17,16 +17,16 @@ use crate::model::{
     Via,
 };
 
-/// The workspace of a journal that does not say which it was: nothing is in it.
+/// The workspace of a journal that does not name its own: it is empty.
 const UNKNOWN: &str = "/dev/null/workspace";
 
-/// What happened.
+/// A part of the run to show.
 pub(super) enum Scene {
     Did(AgentId, Activity),
     /// With whether its path gets warm.
     Blocked(Box<BlockedAccess>, bool),
     Agent(AgentStatus),
-    /// A file was written, and no agent is known to have done it.
+    /// A file was written without a known author.
     DiskWrote(Arc<str>),
 }
 
@@ -114,7 +114,7 @@ impl Scenes {
             }
             "message.user" => {
                 did(scenes, key, ActivityKind::TurnBegan);
-                // What a prompt names; without an id it is no request.
+                // Reads the paths that a prompt names; without an id the line is no request.
                 let blocks = payload["blocks"].as_array().cloned().unwrap_or_default();
                 let params = json!({ "sessionId": key.session.as_str(), "prompt": blocks });
                 let line = json!({ "method": "session/prompt", "params": params }).to_string();

@@ -1,5 +1,5 @@
-//! The `update` objects of `session/update` that events of a journal came from, as far as the
-//! journal has them.
+//! Rebuilds the `update` objects of `session/update` from events of a journal, as far as it has
+//! them.
 
 use serde_json::{Map, Value, json};
 

@@ -38,7 +38,7 @@ pub fn eisen_dir() -> anyhow::Result<PathBuf> {
         (None, None) => anyhow::bail!("neither EISEN_DIR nor HOME is set: set EISEN_DIR"),
     };
     let dir = std::path::absolute(dir)?;
-    // It may be missing yet; what stands in its place or above it may not.
+    // It may be missing, but a file may not be in its place or above it.
     let is_folder = match dir.metadata() {
         Ok(metadata) => metadata.is_dir(),
         Err(error) => error.kind() == ErrorKind::NotFound && dir.symlink_metadata().is_err(),
@@ -92,7 +92,7 @@ impl TeamEnvironment {
         ])
     }
 
-    /// The MCP server with the tools of the team, as ACP has it: for the sessions of an agent.
+    /// The MCP server with the tools of the team, in the form of ACP, for an agent's sessions.
     pub(super) fn tools(&self, agent: &AgentId) -> serde_json::Value {
         let variables = [
             ("EISEN_TEAM", self.team.clone()),

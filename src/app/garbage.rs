@@ -1,8 +1,8 @@
-//! `gc`: what is nobody's below `$EISEN_DIR`, and its removal. A team that runs is never touched; it
+//! `gc`: finds and removes unused files below `$EISEN_DIR`. A running team is never touched; it
 //! keeps its own journal within its quotas.
 //!
-//! Without a limit of age goes what is of a team whose workspace is gone, what a killed run left, and
-//! what a journal's own quotas say. With one also what is older.
+//! Without a limit of age it removes files of a team whose workspace is gone, remains of killed
+//! runs, and the excess over a journal's own quotas. With a limit, also older files.
 
 mod files;
 mod sessions;
@@ -20,14 +20,14 @@ use crate::journal::{self, Excess, Store};
 use crate::model::{SessionKey, rfc3339};
 use crate::serve::{self, StaleRun};
 
-/// Endings of the files of one journal, besides those that were set aside.
+/// Suffixes of the files of one journal, besides those that were set aside.
 const OF_A_JOURNAL: [&str; 9] =
     ["", "-wal", "-shm", ".lock", ".undo", ".import", ".import-wal", ".import-shm", ".import.lock"];
 
-/// Something that goes.
+/// A thing to remove.
 #[derive(Debug)]
 pub struct Garbage {
-    /// What it is, for people.
+    /// A description for people.
     pub what: String,
     pub reason: String,
     pub bytes: u64,
@@ -39,14 +39,14 @@ pub struct Garbage {
 #[derive(Debug)]
 enum Removal {
     Paths(Vec<PathBuf>),
-    /// The oldest of a journal.
+    /// The oldest part of a journal.
     Prune(PathBuf, Excess),
     Run(Box<StaleRun>),
     /// Entries of the registry.
     Sessions(Vec<SessionKey>),
 }
 
-/// Finds what goes; removes nothing.
+/// Finds the things to remove; removes nothing.
 pub async fn garbage(eisen_dir: &Path, max_age_days: Option<u64>) -> anyhow::Result<Vec<Garbage>> {
     let running = serve::live_teams(eisen_dir).context("cannot find out which teams run")?;
     let running: BTreeSet<_> = running.into_iter().map(|info| info.team).collect();
@@ -122,7 +122,7 @@ fn of_run(run: StaleRun) -> Garbage {
     }
 }
 
-/// All of a team that is gone for good.
+/// Everything of a team that is gone for good.
 fn of_team(
     eisen_dir: &Path,
     team: &str,
@@ -156,7 +156,7 @@ fn of_team(
     Ok(found)
 }
 
-/// What is past a limit of a team that may come again.
+/// The things past a limit of a team that may run again.
 fn by_age(
     eisen_dir: &Path,
     team: &str,
@@ -171,7 +171,7 @@ fn by_age(
         removal,
     };
     let mut found = Vec::new();
-    // What can't be read as a journal is nothing that `gc` may judge.
+    // `gc` leaves a file alone that can't be read as a journal.
     if let Ok(Some(excess)) = journal::excess(journal, max_age_days) {
         let (what, reason) = (format!("in the journal of the team `{team}`"), excess.to_string());
         let removal = Removal::Prune(journal.to_owned(), excess.clone());
@@ -198,7 +198,7 @@ fn set_aside_registries(eisen_dir: &Path, max_age_days: Option<u64>) -> Vec<Garb
     aside.filter_map(|name| garbage(eisen_dir.join(name))).collect()
 }
 
-/// Why a file goes by its age.
+/// Why a file is too old.
 fn too_old(file: &Path, max_age_days: Option<u64>) -> Option<String> {
     let days = max_age_days?;
     let age = age(file)?;

@@ -1,5 +1,5 @@
-//! Hints about a valid configuration that is probably not intended: from the configuration, git,
-//! and other running teams.
+//! Hints about a valid but probably unintended configuration: from the configuration, git, and
+//! other running teams.
 
 use std::path::Path;
 

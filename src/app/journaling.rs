@@ -15,7 +15,7 @@ use crate::config::{AgentTable, Config, JournalContent, journal_path};
 use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
 use crate::serve::{Reloaded, live_teams};
 
-/// The nice value of a thread that runs when no other wants to.
+/// The nice value of a thread that runs when no other does.
 const LOWEST_PRIORITY: i32 = 19;
 
 /// The file with the path of a team's workspace.
@@ -34,7 +34,7 @@ pub(super) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Set
     config.enabled.then_some(settings)
 }
 
-/// The journal of a team: at the place that its last run was given, else at the default one.
+/// The journal of a team: at the path of its last run, else at the default one.
 pub fn journal_place(eisen_dir: &Path, team: &str) -> PathBuf {
     let kept = pointer(eisen_dir, team);
     match fs::read(&kept) {
@@ -43,10 +43,10 @@ pub fn journal_place(eisen_dir: &Path, team: &str) -> PathBuf {
     }
 }
 
-/// What keeps the journal of a configuration from being written, as a hint.
+/// The reason that the journal of a configuration can't be written, as a hint.
 pub fn journal_hint(config: &Config, eisen_dir: &Path) -> Option<String> {
     let settings = settings(config, eisen_dir)?;
-    // A file that is not there yet, or is corrupt, is begun anew.
+    // A missing or corrupt file is no problem: a new one begins.
     let running = live_teams(eisen_dir).unwrap_or_default();
     let by_team = running.iter().any(|info| info.team == settings.team);
     if let Some(trouble) = journal::probe(&settings.path, by_team) {
@@ -57,7 +57,7 @@ pub fn journal_hint(config: &Config, eisen_dir: &Path) -> Option<String> {
     Some(format!("the journal {path} loses a minute after the team's start: {excess}"))
 }
 
-/// Where the team's journal is, and what it keeps.
+/// The path of the team's journal, and whether it keeps texts.
 pub fn journal_line(config: &Config, eisen_dir: &Path) -> String {
     match settings(config, eisen_dir) {
         None => "none".to_owned(),
@@ -77,7 +77,7 @@ pub fn teams_with_journals(eisen_dir: &Path) -> Vec<String> {
     teams
 }
 
-/// Notes the workspace of a team, by which it is known later whether the team is gone for good.
+/// Notes the workspace of a team, which later shows whether the team is gone for good.
 pub(super) fn note_workspace(team: &str, workspace: &Path, eisen_dir: &Path) {
     let file = team_folder(eisen_dir, team).join(WORKSPACE);
     if let Err(error) = note(&file, workspace) {
@@ -115,7 +115,7 @@ pub(super) fn note_place(config: &Config, eisen_dir: &Path) {
     }
 }
 
-/// Writes a path into a file that is its owner's alone, whatever the umask.
+/// Writes a path into a file that only its owner can read, regardless of the umask.
 fn note(file: &Path, path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(file.parent().unwrap_or(file))?;
     let mut options = File::options();
@@ -132,7 +132,7 @@ fn pointer(eisen_dir: &Path, team: &str) -> PathBuf {
 pub(super) async fn in_background(work: impl Future<Output = ()> + Send + 'static) {
     let (end, ended) = oneshot::channel();
     let run = move || -> io::Result<()> {
-        // Zero names the calling thread. A thread that keeps its priority does its work, too.
+        // Zero names the calling thread. On failure the thread works with its old priority.
         let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
         Builder::new_current_thread().enable_time().build()?.block_on(work);
         let _ = end.send(());
@@ -144,7 +144,7 @@ pub(super) async fn in_background(work: impl Future<Output = ()> + Send + 'stati
     }
 }
 
-/// Records what a reload changed.
+/// Records the changes of a reload.
 pub(super) fn reloaded(journal: Option<&Journal>, reloaded: &Reloaded) {
     let payload = serde_json::to_value(reloaded).unwrap_or_default();
     offer(journal, &json!({ "by": "reload", "changes": payload }));

@@ -17,7 +17,7 @@ pub(super) fn clean(eisen_dir: &Path) {
     }
 }
 
-/// Records what has to be cleaned up if this run is killed.
+/// Records the remains to clean up if this run is killed.
 pub(super) fn announce(ledger: &Ledger, group: Option<PathBuf>) -> anyhow::Result<()> {
     ledger.note(|remains| {
         remains.started = process::start_of(std::process::id()).unwrap_or_default();

@@ -149,7 +149,7 @@ async fn run(
     let server = Server::new(
         listener,
         bus,
-        // Its sessions are the editor's, which keeps them as it likes.
+        // Its sessions belong to the editor, which keeps them itself.
         Arc::new(wiring.sources(&routing, None, None)),
         observed(&status, tier, &tracker, family),
         tokens,

@@ -1,4 +1,4 @@
-//! Standard error without blocking: it may be a pipe that nobody reads, or a paused terminal.
+//! Standard error without blocking: it may be a pipe without a reader, or a paused terminal.
 //!
 //! A thread writes queued records. Records that find the queue full are dropped and counted; the
 //! count is written once there is room again.

@@ -1,4 +1,4 @@
-//! Creates folders that have to exist before agents start: the kernel's path rules need existing
+//! Creates folders that must exist before agents start: the kernel's path rules need existing
 //! paths.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Tests plugins before anything is started: each in a confined child process, whatever its
+//! Tests plugins before anything is started: each in a confined child process, regardless of its
 //! `isolation`, so that a crash becomes an error message.
 
 use std::cell::RefCell;
@@ -24,7 +24,8 @@ pub(super) fn try_out(eisen_dir: &Path) -> Box<TryOut> {
     })
 }
 
-/// Loads a library in a child process; returns its description, or why it can't be used.
+/// Loads a library in a child process; returns its description, or the reason that it can't be
+/// used.
 pub fn describe_plugin(library: &Path) -> Result<Description, String> {
     let approval = approval_of(library)?;
     trial(async |launcher| plugin::describe(launcher, library, approval).await)

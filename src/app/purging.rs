@@ -1,4 +1,4 @@
-//! Takes a text out of the tasks that a team keeps. Its journal is the room `journal`'s.
+//! Removes a text from the tasks that a team keeps. The room `journal` does so for its journal.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -12,8 +12,8 @@ pub(super) fn tasks_folder(eisen_dir: &Path, team: &str) -> PathBuf {
     team_folder(eisen_dir, team).join("tasks")
 }
 
-/// Replaces the text in a team's tasks, or with `dry_run` only finds it; returns the files that have
-/// it. A task that runs has it in memory until it ends.
+/// Replaces the text in a team's tasks, or with `dry_run` only finds it; returns the files that
+/// have it. A running task has it in memory until it ends.
 pub fn purge_tasks(
     eisen_dir: &Path,
     team: &str,

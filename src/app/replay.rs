@@ -1,5 +1,5 @@
-//! `replay`: a port that shows an earlier run. The room `serve` with other sources: a tracker that is
-//! driven by a journal, and a team that refuses all.
+//! `replay`: a port that shows an earlier run. The room `serve` with other sources: a tracker that
+//! a journal drives, and a team that refuses all requests.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -33,10 +33,10 @@ use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tracker::{OrchestratorView, Snapshots, TrackerHandle};
 use crate::watch::GraphState;
 
-/// Blocked accesses that a client which joins gets; beyond this the oldest are left out.
+/// Blocked accesses that a joining client gets; beyond this the oldest are left out.
 const MOST_BLOCKED: usize = 10_000;
 
-/// From the first client's join to the first event: so that it can show its token, and subscribe.
+/// Time from the first client's join to the first event, for showing its token and subscribing.
 const PRELUDE: Duration = Duration::from_secs(1);
 
 /// How long clients may take to receive their last lines.
@@ -137,7 +137,7 @@ fn team_key(team: &str) -> SessionKey {
     SessionKey::new(AgentId::new("orchestrator"), SessionId::new(format!("team-{team}")))
 }
 
-/// What the port shows of the run: by its tracker, then as it was at the end.
+/// The state that the port shows: the tracker's during the run, then the last one.
 struct Shown {
     tracker: TrackerHandle,
     /// Notified when a client joins.
@@ -169,7 +169,7 @@ impl Shown {
         }
     }
 
-    /// Keeps the state as it is now.
+    /// Keeps the present state.
     async fn freeze(&self) {
         let last = (self.tracker.snapshots().await, self.tracker.usages().await);
         let _ = self.last.set(last);
@@ -191,7 +191,7 @@ impl Noted {
     }
 }
 
-/// Notes what the tracker does not keep, for clients that join later.
+/// Notes events that the tracker does not keep, for clients that join later.
 struct Noting<'a>(&'a Shown);
 
 impl Audience for Noting<'_> {
@@ -200,7 +200,7 @@ impl Audience for Noting<'_> {
     }
 
     fn shown(&mut self) -> BoxFuture<'_, ()> {
-        // A client that does not follow is lagged, as with a team that runs.
+        // A slow client misses events, as with a running team.
         Box::pin(std::future::ready(()))
     }
 }

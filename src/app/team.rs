@@ -98,7 +98,7 @@ impl Team for Supervised {
             let sessions = self.tracker.sessions().await.unwrap_or_default();
             let is_live = sessions.iter().any(|session| session.key == key);
             let agent = self.roster.get(&key.agent).filter(|_| is_live);
-            // Nobody has it open: only the journal changes.
+            // No agent has it open: only the journal changes.
             let Some(agent) = agent else { return commit.await.map(|()| false) };
             let is_open = agent
                 .announced()

@@ -1,4 +1,4 @@
-//! Undo in a team that runs: what its agents do meanwhile.
+//! Undo in a running team, with its agents' turns and writes considered.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 use crate::undo::{LiveAgents, Recovered, UndoError, Undoer};
 
-/// What an undo heeds in a running team.
+/// The state of a running team that an undo depends on.
 struct Running {
     roster: Roster,
     tracker: TrackerHandle,
@@ -35,7 +35,7 @@ pub(super) fn undoer(wiring: &Wiring, roster: Roster, workspace: &Path) -> Optio
     Some(Undoer::new(journal, workspace, Arc::new(running)))
 }
 
-/// Completes or takes back what a killed run left half undone.
+/// Completes or takes back an undo that a killed run left half-way.
 pub(super) async fn recover(undoer: Option<&Undoer>) {
     let Some(undoer) = undoer else { return };
     match undoer.recover().await {
@@ -55,7 +55,7 @@ impl LiveAgents for Running {
             if let Some(capture) = &self.capture {
                 capture.settle().await;
             }
-            // What can't be recorded is found on the disk.
+            // A change that can't be recorded is found on the disk.
             let _ = self.journal.settled(self.bus.position()).await;
         })
     }

@@ -158,7 +158,7 @@ async fn run(
     Ok(())
 }
 
-/// Starts what is behind the port, and the recorder of sessions.
+/// Starts the rooms behind the port, and the recorder of sessions.
 fn wire(
     bus: Bus,
     config: &Config,

@@ -1,5 +1,4 @@
-//! The rooms behind the port that `up` and `observe` have alike, each a task that ends with
-//! `cancel`.
+//! The rooms behind the port that `up` and `observe` share, each a task that ends with `cancel`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,7 +44,7 @@ impl Wiring {
         journal: Option<journal::Settings>,
     ) -> Self {
         let (cancel, mut tasks) = (CancellationToken::new(), JoinSet::new());
-        // Before anybody publishes. It ends with the bus, so that it has all of it.
+        // Before the first event. It ends with the bus, so that it gets all events.
         let journal = journal.map(|settings| {
             let (journal, following) = journal::start(settings, bus.subscribe());
             tasks.spawn(journaling::in_background(following));
@@ -80,7 +79,7 @@ impl Wiring {
         self.capture = started.inspect_err(failed).ok();
     }
 
-    /// Watches the workspace of an agent that nothing confines, and for which an editor writes.
+    /// Watches the workspace of an unconfined agent, for which an editor writes files.
     pub(super) fn watch_unconfined(&mut self, workspace: &Path, eisen_dir: &Path, graph: bool) {
         self.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned()]);
         if let Some(capture) = &self.capture {
@@ -91,14 +90,14 @@ impl Wiring {
         }
     }
 
-    /// Notes in the journal where the files are.
+    /// Notes the workspace in the journal.
     pub(super) fn note_workspace(&self, workspace: &Path) {
         if let Some(journal) = &self.journal {
             journal.note_workspace(workspace);
         }
     }
 
-    /// Keeps the code graph of a workspace from now on, if it can be.
+    /// Keeps the code graph of a workspace from now on, if it can be started.
     pub(super) fn keep_graph(&mut self, workspace: PathBuf) {
         let (bus, cancel) = (self.bus.clone(), self.cancel.clone());
         self.graph = graph::keep(
@@ -131,7 +130,7 @@ impl Wiring {
         self.tasks.spawn(tasks.follow(events, pending, self.cancel.clone()));
     }
 
-    /// What the port answers from.
+    /// The sources of the port.
     pub(super) fn sources(
         &self,
         routing: &RoutingHandle,

@@ -1,4 +1,4 @@
-//! The hint which command to type next, shown once all agents have settled. Pure.
+//! The hint with the next command to type, shown once all agents have settled. Pure.
 
 use std::collections::HashMap;
 

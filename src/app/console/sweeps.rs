@@ -21,7 +21,7 @@ impl Sweeps {
     }
 
     pub(super) fn add(&mut self, access: &BlockedAccess) {
-        // A session that is empty has no turn.
+        // An access with an empty session id has no turn.
         if access.sweep.is_none() || access.key.session.as_str().is_empty() {
             return;
         }

@@ -9,10 +9,10 @@ use anyhow::Context as _;
 
 use crate::process;
 
-/// Folders that are looked into, one in the other.
+/// Maximum depth of folders.
 const DEEPEST: usize = 64;
 
-/// The names in a folder, in order; none if it is not there. Names that are not UTF-8 are not ours.
+/// The names in a folder, in order; none without the folder. Names that are not UTF-8 are not ours.
 pub(super) fn names_of(folder: &Path) -> anyhow::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Entries of the registry of sessions that are nobody's.
+//! Unused entries of the registry of sessions.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(super) fn of_journal(path: &Path) -> Vec<SessionKey> {
 }
 
 /// The entries of sessions whose journals go, and those that are too old. Never the active one, and
-/// none that is open in a team that runs.
+/// none that is open in a running team.
 pub(super) async fn nobodys(
     eisen_dir: &Path,
     closed: Vec<SessionKey>,
@@ -66,8 +66,8 @@ pub(super) async fn nobodys(
     }))
 }
 
-/// Sessions that are open in a team that runs, and those of the journals that stay, if they are also
-/// in one that goes.
+/// Sessions that are open in a running team, and those of removed journals that another journal
+/// has, too.
 fn used(eisen_dir: &Path, closed: &HashSet<SessionKey>) -> HashSet<SessionKey> {
     let mut used = HashSet::new();
     for team in teams_with_journals(eisen_dir) {

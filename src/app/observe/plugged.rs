@@ -87,7 +87,7 @@ impl Plugged {
 }
 
 impl PluginTask {
-    /// Forwards the plugin's results to the relay. Returns the plugin's failure if the agent has to
+    /// Forwards the plugin's results to the relay. Returns the plugin's failure if the agent must
     /// stop for it, because it has a zone.
     pub(super) async fn serve(this: Option<Self>, relay: &RelayHandle) -> String {
         let Some(mut this) = this else { return std::future::pending().await };

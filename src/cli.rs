@@ -182,7 +182,7 @@ struct Observe {
     command: Vec<OsString>,
 }
 
-/// How long to flush standard error at exit: it may be a pipe that nobody reads.
+/// How long to flush standard error at exit: it may be a pipe without a reader.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the command line; returns the exit code.

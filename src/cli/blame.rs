@@ -1,4 +1,4 @@
-//! `blame`: which agent wrote each line of a file, in which turn, and for which prompt.
+//! `blame`: the author of each line of a file, with its turn and prompt.
 
 mod repository;
 
@@ -69,12 +69,12 @@ enum Format {
     GitAi,
 }
 
-/// The file that is asked for.
+/// The requested file.
 struct Place {
     team: String,
-    /// None if it is not known any more.
+    /// None if it is unknown.
     workspace: Option<PathBuf>,
-    /// As the journal names it.
+    /// The file's name in the journal.
     name: PathBuf,
 }
 
@@ -146,7 +146,7 @@ impl Place {
 
     fn trace(&self, store: &Store, blame: &Blame, names: &[Provenance]) -> Result<Value, Failure> {
         let repository = self.workspace.as_deref().and_then(|it| Repository::of(it).ok());
-        // Line numbers are those of a commit only if it has these very lines.
+        // Line numbers are those of a commit only if it has exactly these lines.
         let committed = repository.and_then(|repository| {
             let workspace = self.workspace.as_deref()?;
             let full = workspace.join(&self.name);
@@ -240,7 +240,7 @@ fn show(blame: &Blame, names: &[Provenance]) -> Result<(), Failure> {
     out.finish()
 }
 
-/// Who, in which turn, by which call, for which prompt.
+/// The columns of the author, the turn, the call and the prompt.
 fn columns(name: &Provenance) -> [String; 4] {
     let who = match name.by {
         "before" => "-".to_owned(),
@@ -273,7 +273,7 @@ fn cut(text: &str, columns: usize) -> String {
     cut + "…"
 }
 
-/// Without `.` and `..`, which need not be there.
+/// The path without `.` and `..`; it need not exist.
 fn clean(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {

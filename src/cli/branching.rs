@@ -1,4 +1,4 @@
-//! `fork` and `rewind`: a session that goes on from an earlier point, in a running team, or in the
+//! `fork` and `rewind`: let a session go on from an earlier point, in a running team or in the
 //! journal of one that is gone.
 
 use anyhow::anyhow;
@@ -163,7 +163,7 @@ impl Rewind {
     }
 }
 
-/// Connects to the team that is meant; None if it does not run.
+/// Connects to the selected team; None if it does not run.
 async fn running(which: &WhichJournal, global: &Global) -> Result<Option<Connection>, Failure> {
     if which.is_file() {
         return Ok(None);
@@ -178,7 +178,7 @@ async fn running(which: &WhichJournal, global: &Global) -> Result<Option<Connect
     }
 }
 
-/// The session and the point that are meant, in the journal of a team that is gone.
+/// The selected session and point, in the journal of a team that is gone.
 fn found(
     which: &WhichJournal,
     global: &Global,

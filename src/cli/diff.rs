@@ -1,4 +1,4 @@
-//! `diff`: what an agent, session or turn changed in files, as a patch that `git apply` takes.
+//! `diff`: the changes of files by an agent, session or turn, as a patch that `git apply` takes.
 
 use std::io::{self, BufWriter, Write as _};
 
@@ -15,7 +15,7 @@ use crate::changes::{
 };
 use crate::journal::Store;
 
-/// Columns of `--stat` where there is no terminal.
+/// Columns of `--stat` without a terminal.
 const COLUMNS: usize = 80;
 
 /// Files that a note on standard error names.
@@ -87,7 +87,7 @@ fn summary(net: &Net, store: &Store) -> Result<Vec<LeftOut>, Failure> {
     let (mut patches, mut left_out) = (Vec::new(), Vec::new());
     for file in net.files.iter().filter(|file| !file.is_folder()) {
         match changes::patch(file, store) {
-            // The summary has no use for them.
+            // The summary needs no lines.
             Ok(patch) => patches.push(FilePatch { lines: changes::PatchLines::default(), ..patch }),
             Err(why) => left_out.push(why),
         }
@@ -134,8 +134,8 @@ fn style(kind: PatchLine) -> Style {
     }
 }
 
-/// Standard output: the bytes as they are, but on a terminal with colours, and without what steers
-/// it.
+/// Standard output: the bytes as they are, but on a terminal with colours and without control
+/// characters.
 pub(super) struct Out {
     stdout: BufWriter<io::StdoutLock<'static>>,
     is_terminal: bool,
@@ -170,7 +170,7 @@ impl Out {
     }
 }
 
-/// What the output does not say.
+/// Notes about changes that the output leaves out.
 struct Notes<'a> {
     changes: &'a ChangeSet,
     net: &'a Net,

@@ -1,4 +1,4 @@
-//! `gc`: removes what is nobody's below `$EISEN_DIR`, after it was announced.
+//! `gc`: announces and removes unused files below `$EISEN_DIR`.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `history`: what a team did, from its journal: a list, a tree where it forks, a search.
+//! `history`: the events of a team's journal as a list, as a tree of forks, or by a search.
 
 mod since;
 mod summary;
@@ -86,7 +86,7 @@ enum Part {
     },
 }
 
-/// What a name means.
+/// The meaning of a name.
 enum Named {
     Agent(String),
     Session(Session),

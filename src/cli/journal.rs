@@ -1,4 +1,4 @@
-//! Finds the journal of a team, running or gone, for the commands that look back.
+//! Finds the journal of a team, running or gone, for the commands that read it.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub(super) struct WhichJournal {
 }
 
 impl WhichJournal {
-    /// Whether the command line says which.
+    /// Whether the command line names a journal.
     pub(super) fn is_named(&self) -> bool {
         self.team.is_some() || self.file.is_some()
     }
@@ -50,7 +50,7 @@ impl WhichJournal {
         Store::open(&path).map_err(|error| Failure::Run(error.into()))
     }
 
-    /// Opens the journal once a running team has recorded all that it did until now.
+    /// Opens the journal once a running team has recorded all events so far.
     pub(super) async fn open_settled(&self, global: &Global) -> Result<Store, Failure> {
         if self.file.is_none()
             && let Ok(eisen_dir) = app::eisen_dir()
@@ -95,8 +95,8 @@ impl WhichJournal {
     }
 }
 
-/// A reading request waits for what was done before it. What a team can't say is in no diff, which
-/// is no reason not to show the rest.
+/// A reading request waits until earlier changes are recorded. If the team fails to do so, the
+/// command shows the rest.
 async fn settle(target: &Target) {
     let asked = async {
         let mut connection = Connection::open(target).await?;

@@ -63,7 +63,7 @@ impl Many {
             let mut params = params.clone();
             params["id"] = access["id"].clone();
             match team.call("resolve_blocked", &params).await {
-                // It was decided together with an equal access, or by somebody else.
+                // It was decided together with an equal access, or by another decider.
                 Ok(_) | Err(ClientError::Refused { code: SETTLED, .. }) => {}
                 Err(ClientError::Refused { message, .. }) => {
                     refused = true;

@@ -60,7 +60,7 @@ impl PinArgs {
 
 /// The session or event that a name means.
 fn find(store: &Store, name: &str) -> anyhow::Result<(PinKind, String)> {
-    // Also what was pinned and is not there any more.
+    // Also finds pinned sessions and events that do not exist any more.
     let pinned = store.pins()?.into_iter().find(|pin| pin.id == name);
     if let Some(pin) = pinned {
         let kind = if pin.kind == "event" { PinKind::Event } else { PinKind::Session };

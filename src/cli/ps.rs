@@ -205,7 +205,7 @@ impl AgentRow {
         ]
     }
 
-    /// How far the agent's client got with the tools of the team.
+    /// The use of the team's tools by the agent's client.
     fn tools(&self) -> Option<String> {
         let tools = self.tools.as_ref()?;
         match tools {

@@ -1,4 +1,4 @@
-//! `purge`: takes a secret out of journals.
+//! `purge`: removes a secret from journals and tasks.
 
 use std::path::{Path, PathBuf};
 
@@ -105,7 +105,7 @@ impl Purge {
         let found = journal::find(path, pattern).map_err(|error| Failure::Run(error.into()))?;
         announce(path, &found)?;
         if !self.dry_run {
-            // Also if nothing has it now: it may still be in pages of what was deleted.
+            // Also without matches: it may still be in pages of deleted rows.
             let purged = journal::purge(path, pattern);
             let purged = purged.map_err(|error| Failure::Run(error.into()))?;
             if !purged.is_empty() {
@@ -119,7 +119,7 @@ impl Purge {
     }
 }
 
-/// Lists what has the text, without the text.
+/// Lists the places of the text, without the text.
 fn announce(path: &Path, found: &Matches) -> Result<(), Failure> {
     let path = plain(&path.display().to_string());
     for id in &found.ids {

@@ -93,7 +93,7 @@ impl Table {
     }
 }
 
-/// Cuts what takes more than `room` columns of a terminal.
+/// Cuts a text to `room` columns of a terminal.
 fn cut(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! `undo` and `redo`: take back what an agent wrote, in a team that runs or is gone.
+//! `undo` and `redo`: take back an agent's changes of files, in a team that runs or is gone.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ impl Redo {
     }
 }
 
-/// Where it is done.
+/// The site of an undo: a running team, or the workspace of one that is gone.
 enum Site {
     Running(Box<Connection>),
     Gone { team: String, journal: PathBuf, workspace: PathBuf },
@@ -197,7 +197,7 @@ impl Site {
     }
 }
 
-/// Where the workspace of a team is that does not run.
+/// The workspace of a team that does not run.
 pub(super) fn workspace(global: &Global, team: &str) -> Result<PathBuf, Failure> {
     let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
     let noted = || app::workspace_of(&eisen_dir, team);
@@ -261,7 +261,7 @@ fn show(preview: &Value, diff: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Notes on standard error what stays, and what is in the way.
+/// Prints the changes that stay and the obstacles to standard error.
 fn mention(outcome: &Value) {
     let texts = |name: &str| outcome[name].as_array().map_or(&[][..], Vec::as_slice).iter();
     for obstacle in texts("obstacles").take(MOST_LISTED) {

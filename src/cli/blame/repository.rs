@@ -84,7 +84,7 @@ impl Repository {
     }
 }
 
-/// The blobs before and after, and the path, of each file that is there after.
+/// The blobs before and after, and the path, of each file that exists after.
 fn entries(raw: &[u8]) -> Vec<([String; 2], PathBuf)> {
     let mut fields = raw.split(|byte| *byte == 0);
     let mut entries = Vec::new();
@@ -96,7 +96,7 @@ fn entries(raw: &[u8]) -> Vec<([String; 2], PathBuf)> {
         if status.starts_with(['R', 'C']) {
             path = fields.next().unwrap_or_default();
         }
-        // No symlink, no submodule, no file that is gone.
+        // No symlink, no submodule, no removed file.
         if new_mode.starts_with("100") {
             let blobs = [old.to_owned(), new.to_owned()];
             entries.push((blobs, PathBuf::from(OsStr::from_bytes(path))));

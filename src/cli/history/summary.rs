@@ -1,4 +1,4 @@
-//! One line for an event: what matters of its payload, by its type.
+//! One line for an event: the main fields of its payload, by its type.
 
 use serde_json::Value;
 

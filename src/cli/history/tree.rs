@@ -32,13 +32,13 @@ impl<'a, W: Write> Tree<'a, W> {
         Ok(Self { store, filter, out, forks, shown: HashSet::new() })
     }
 
-    /// Shows all sessions, of an agent or of all, and what belongs to none.
+    /// Shows the sessions of an agent or of all, and events of no session.
     pub(super) fn team(&mut self, agent: Option<&str>) -> Result<(), Failure> {
         let mine = |session: &Session| agent.is_none_or(|agent| session.agent_id == agent);
         let sessions = self.store.sessions().map_err(unreadable)?;
         let (forked, roots): (Vec<_>, Vec<_>) =
             sessions.into_iter().filter(mine).partition(|it| it.forked_from.is_some());
-        // A fork whose origin is another agent's, or is gone, stands for itself.
+        // A fork stands for itself if its origin is gone or belongs to another agent.
         for session in roots.iter().chain(&forked) {
             self.session(session)?;
         }
@@ -90,7 +90,7 @@ impl<'a, W: Write> Tree<'a, W> {
             let Some(next) = page.next else { break };
             filter.after = Some(next);
         }
-        // Those whose branch point is not among the shown events.
+        // Forks with a branch point that is not among the shown events.
         let is_mine = |fork: &&Session| fork.forked_from.as_ref() == Some(&session.id);
         let mut forks: Vec<_> = self.forks.values().flatten().filter(is_mine).cloned().collect();
         forks.sort_by(|a, b| a.id.cmp(&b.id));

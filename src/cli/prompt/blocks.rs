@@ -1,16 +1,16 @@
-//! Which blocked accesses are of the turn that a prompt began.
+//! Selects the blocked accesses in a prompt's turn.
 
 use std::collections::VecDeque;
 
 use crate::cli::blocked::Blocked;
 
-/// Accesses that are kept until the session is known; past that the oldest is not named.
+/// Maximum accesses that are kept until the session is known; past that the oldest is dropped.
 const MOST_EARLY: usize = 1000;
 
-/// They come on another way than the news that the turn began, and may come before it.
+/// Accesses arrive on another way than the beginning of the turn, and may come before it.
 #[derive(Default)]
 pub(super) struct Blocks {
-    /// That of the turn, once it has begun.
+    /// The session of the turn, once it has begun.
     session: Option<String>,
     early: VecDeque<Blocked>,
 }
@@ -20,7 +20,7 @@ impl Blocks {
         self.session.as_deref()
     }
 
-    /// Takes in that the turn runs in a session; returns what was blocked in it before.
+    /// Sets the session of the turn; returns earlier accesses in it.
     pub(super) fn began(&mut self, session: &str) -> Vec<Blocked> {
         if self.session.is_some() {
             return Vec::new();
@@ -30,7 +30,7 @@ impl Blocks {
         early.into_iter().filter(|access| access.session_id == session).collect()
     }
 
-    /// Takes in an access of the agent; returns it if it is known to be of the turn.
+    /// Adds an access of the agent; returns it if it is known to be in the turn.
     pub(super) fn blocked(&mut self, access: Blocked) -> Option<Blocked> {
         if let Some(session) = &self.session {
             return (access.session_id == *session).then_some(access);
@@ -42,7 +42,7 @@ impl Blocks {
         None
     }
 
-    /// Another turn of the agent ended, for which this one waited.
+    /// Another turn of the agent has ended, and this one waited for it.
     pub(super) fn ended(&mut self, session: &str) {
         self.early.retain(|access| access.session_id != session);
     }

@@ -1,9 +1,9 @@
-//! What the kernel enforces: a *wall* of Landlock path rules around a process and its descendants,
-//! and a *doorbell* of seccomp notifications for what path rules cannot decide. Knows zones and
-//! processes, no agents.
+//! Enforcement by the kernel: a *wall* of Landlock path rules around a process and its descendants,
+//! and a *doorbell* of seccomp notifications for calls that path rules cannot decide. Knows zones
+//! and processes, no agents.
 //!
-//! No race can get past the wall: it denies whatever it does not grant. The doorbell stops each
-//! call that opens a file or changes a name or an attribute, judges its real path by the whole
+//! No race can get past the wall: it denies every access that it does not grant. The doorbell stops
+//! each call that opens a file or changes a name or an attribute, judges its real path by the whole
 //! zone, and lets it continue under the wall, performs it for the caller, or denies it. Its
 //! handlers are threads of the supervisor, which is not confined.
 //!

@@ -1,5 +1,4 @@
-//! One stopped system call: what it accesses, whether the bounds allow that, and how it is
-//! performed.
+//! One stopped system call: its accesses, whether the bounds allow them, and how it is performed.
 
 mod attributes;
 mod connect;
@@ -122,7 +121,7 @@ impl<'a> Syscall<'a> {
         }
     }
 
-    /// Denies a file of which no path is known for certain. No grant opens it: that would be a path.
+    /// Denies a file without a certain path. No grant opens it, since a grant is for a path.
     fn refused(&self, link: PathBuf) -> Stop {
         let path = wire_real(self.bounds.zone().workspace(), &link).into();
         let args = self.caller.notice.args;

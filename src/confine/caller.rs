@@ -39,7 +39,7 @@ pub(super) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// The path at an address; the call is to fail with the error.
+    /// The path at an address; the call fails with the error.
     pub(super) fn path(&self, address: u64) -> Result<PathBuf, Errno> {
         let mut text = self.memory(address, USUAL)?;
         let mut end = memchr::memchr(0, &text);
@@ -89,7 +89,7 @@ impl Caller<'_> {
         }
     }
 
-    /// The path of [`Caller::base`]; `None` if there is none for certain.
+    /// The path of [`Caller::base`]; `None` if it is not certain.
     pub(super) fn base_path(&self, descriptor: u64) -> Result<Option<PathBuf>, Errno> {
         let tid = self.notice.tid;
         let link = match descriptor_number(descriptor) {

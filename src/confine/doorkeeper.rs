@@ -35,17 +35,17 @@ pub trait Doorkeeper: Send + Sync + 'static {
     fn blocked(&self, attempt: Attempt, reply: oneshot::Sender<bool>);
 }
 
-/// What a call may change. Paths are real.
+/// The object that a call may change. Paths are real.
 #[derive(Clone, Copy, Debug)]
 pub enum FileCall<'a> {
     /// The content or mode of an existing file.
     Write(&'a Path, &'a FileStat),
-    /// What there is at a path.
+    /// The entry at a path.
     Name(&'a Path),
     Rename {
         from: &'a Path,
         to: &'a Path,
-        /// What is at either path moves to the other.
+        /// The entries at both paths are exchanged.
         exchanges: bool,
     },
 }

@@ -31,7 +31,7 @@ const KEPT: &[u32] = &[
 /// More than any kernel has.
 const RIGHTS_MAX: u32 = 64;
 
-/// What a child needs to confine itself, prepared before the fork.
+/// The means of a child to confine itself, prepared before the fork.
 #[derive(Debug)]
 pub struct Entrance {
     ruleset: OwnedFd,
@@ -208,7 +208,7 @@ fn send(socket: RawFd, report: [u8; REPORT], fd: Option<RawFd>) -> Result<(), Er
         }
         message.msg_control = (&raw mut control).cast();
     }
-    // SAFETY: the message points to what lives until the call is over.
+    // SAFETY: the message points to data that lives until the call is over.
     let sent = unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) };
     Errno::result(sent).map(drop)
 }

@@ -2,7 +2,7 @@
 //! or continues unseen.
 //!
 //! A call that always continues costs one lookup: when loading the program, the kernel runs it for
-//! each number and caches the calls that are allowed whatever their arguments.
+//! each number and caches the calls that are allowed with any arguments.
 
 use std::mem::offset_of;
 

@@ -1,6 +1,6 @@
 //! The user, groups and rights with which a call is made.
 
-/// What the kernel checks before it gives a caller access to a file.
+/// The values that the kernel checks before it gives a caller access to a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Identity {
     pub(super) process: u32,

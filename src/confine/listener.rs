@@ -68,7 +68,7 @@ impl Listener {
         }
     }
 
-    /// Whether the call still waits. If so, what was read of its thread belongs to this call.
+    /// Whether the call still waits. If so, data read from its thread belongs to this call.
     pub(super) fn waits(&self, id: u64) -> bool {
         let mut id = id;
         self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id).is_ok()

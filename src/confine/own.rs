@@ -9,8 +9,8 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, fstat};
 use parking_lot::Mutex;
 
-/// Files that are tracked; beyond this none is created, since nobody could use or remove it. A file
-/// that was removed or renamed to its target makes room.
+/// Files that are tracked; beyond this none is created, since no process could use or remove it. A
+/// file that was removed or renamed to its target makes room.
 const MAX: usize = 1024;
 
 /// Files that one agent created.

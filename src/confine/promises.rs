@@ -10,7 +10,7 @@ use expect_test::expect_file;
 use super::Support;
 use super::support::{self, DEVICES, KILLABLE, SCOPES};
 
-/// Who holds a promise.
+/// A promise, and where it holds.
 struct Promise {
     what: &'static str,
     /// At the tier `protocol`.
@@ -35,7 +35,7 @@ enum Since {
 
 const YES: &str = "yes";
 const NO: &str = "–";
-/// Only what goes over the protocol.
+/// Only accesses over the protocol.
 const ASKED: &str = "requests to its client";
 const AT_START: &str = "files that exist at its start";
 
@@ -151,7 +151,8 @@ const PROMISES: &[Promise] = &[
     },
 ];
 
-/// All that a kernel can lack: what there is no tier without, and what leaves a gap.
+/// The features that a kernel can lack: those that the tier needs, and those whose lack leaves a
+/// gap.
 fn features() -> (Vec<&'static str>, Vec<&'static str>) {
     let nothing = Support {
         landlock: 0,

@@ -42,7 +42,7 @@ impl Drop for Borrowed {
     }
 }
 
-/// Runs `act` with our own file rights, whatever this thread has borrowed.
+/// Runs `act` with our own file rights, even if this thread has borrowed others.
 pub(super) fn with_own_rights<T>(act: impl FnOnce() -> T) -> T {
     if !geteuid().is_root() {
         return act();

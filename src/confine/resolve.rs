@@ -197,11 +197,11 @@ impl PathArg {
         let folder =
             Resolved::new(openat2_path(base, above, LookupFlags { last: true, ..lookup })?)?;
         let slot = Slot { folder, name: name.to_owned() };
-        // A link that leads nowhere would have to be followed.
+        // A dangling link would need to be followed.
         if slot.occupant().is_ok() { Err(Errno::EXDEV.into()) } else { Ok(Target::Missing(slot)) }
     }
 
-    /// Finds what must be there, for something to be done with it.
+    /// Finds a file that must exist.
     pub(super) fn find_present(
         &self,
         caller: &Caller,
@@ -214,8 +214,8 @@ impl PathArg {
         }
     }
 
-    /// Finds the slot of a name that is to be created, moved or removed. `None` if the path ends in
-    /// no name (`.`, `..`, `/`).
+    /// Finds the slot of a name to create, move or remove. `None` if the path ends in no name (`.`,
+    /// `..`, `/`).
     pub(super) fn slot(&self, caller: &Caller) -> Result<Option<Slot>, Unresolved> {
         let bytes = self.path.as_os_str().as_bytes();
         let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);

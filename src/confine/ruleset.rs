@@ -39,8 +39,8 @@ struct Covers(HashMap<OsString, (Grant, Identity)>);
 type Identity = (u64, u64);
 
 impl Ruleset {
-    /// Builds the ruleset: it forbids whatever this kernel can forbid and no rule grants. A rule is
-    /// skipped if its path is gone or leads through a link.
+    /// Builds the ruleset: it forbids everything that this kernel can forbid and no rule grants. A
+    /// rule is skipped if its path is gone or leads through a link.
     pub(super) fn new(rules: &[Rule]) -> io::Result<Self> {
         let abi = ABI::from(i32::from(landlock_version())).min(NEWEST);
         let handled = Handled::default().handle_access(AccessFs::from_all(abi));

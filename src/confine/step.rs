@@ -1,4 +1,4 @@
-//! The steps of confining a process, by which a child reports what failed.
+//! The steps of confining a process, by which a child reports a failure.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! What the running kernel supports of the features that confinement needs. Queries without side
-//! effects; whether confinement works is shown by the canary.
+//! The features for confinement that the running kernel supports. Queries without side effects; the
+//! canary shows whether confinement works.
 
 #![allow(unsafe_code)]
 

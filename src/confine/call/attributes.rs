@@ -27,7 +27,7 @@ const VALUE_MAX: u64 = 64 * 1024;
 /// Attributes that give programs rights, or that belong to the system.
 const PRIVILEGED: [&[u8]; 2] = [b"trusted.", b"security."];
 
-/// A file whose attributes are to be changed.
+/// A file whose attributes a call changes.
 struct AttributeTarget {
     found: Resolved,
     arg: PathArg,

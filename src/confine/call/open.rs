@@ -192,8 +192,8 @@ impl Syscall<'_> {
         Ok(faccessat(AT_FDCWD, &*found.path(), access, AtFlags::AT_EACCESS).is_ok())
     }
 
-    /// Opens a new terminal, or the lower end of one that the caller opened; somebody else may type
-    /// at any other. `None` for any other device.
+    /// Opens a new terminal, or the lower end of one that the caller opened; any other terminal may
+    /// belong to another user. `None` for any other device.
     fn open_terminal(&self, found: &Resolved, flags: OFlag) -> SyscallResult<Option<SyscallReply>> {
         let is_new = found.stat.st_rdev == makedev(5, 2);
         if !is_new && !found.real.starts_with(TERMINALS) {

@@ -56,7 +56,7 @@ pub struct Gatekeeping {
     pub permits: Option<Arc<Permits>>,
 }
 
-/// What an agent may do.
+/// The rights of an agent.
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub zone: Arc<Zone>,

@@ -1,6 +1,6 @@
-//! What stands behind the sessions of one agent: the agent's session that goes on under the name of
-//! another after a rewind, and the document that a session gets in front of its next prompt.
-//! Outlives the agent's runs.
+//! Continuations of one agent's sessions: the agent's session that goes on under another's name
+//! after a rewind, and the document that a session gets in front of its next prompt. Outlives the
+//! agent's runs.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,8 +16,7 @@ use serde_json::value::RawValue;
 use crate::line::lines;
 use crate::model::{Fork, SessionId};
 
-/// Answers that are waited for; beyond this the oldest is forgotten, and its session is an ordinary
-/// one.
+/// Awaited answers; beyond this the oldest is forgotten, and its session is an ordinary one.
 const MOST_EXPECTED: usize = 64;
 
 /// Sessions of the agent that go under another name.
@@ -34,7 +33,7 @@ pub struct Branches {
     state: Mutex<BranchState>,
 }
 
-/// What a session is that the agent is asked to open.
+/// The purpose of a session that the agent must open.
 #[derive(Clone, Debug)]
 pub enum Opening {
     /// It begins as a fork.
@@ -55,7 +54,7 @@ struct BranchState {
 }
 
 impl Branches {
-    /// Notes what the session is that the answer to the request `id` names.
+    /// Notes the purpose of the session that the answer to the request `id` will name.
     pub fn expect(&self, id: u64, opening: Opening) {
         let mut state = self.state.lock();
         if state.expected.len() >= MOST_EXPECTED {
@@ -178,7 +177,8 @@ struct MessageFields<'a> {
     result: Option<&'a RawValue>,
 }
 
-/// Replaces in each line of a block what `edit` says. A line that is no message stays as it is.
+/// Replaces the parts of each line of a block that `edit` returns. A line that is no message stays
+/// as it is.
 fn edit(
     block: Bytes,
     mut edit: impl FnMut(&str, MessageFields<'_>) -> Option<(Range<usize>, SessionId)>,

@@ -227,7 +227,7 @@ impl LiveCalls {
         calls.iter().any(|call| call.said.names(place))
     }
 
-    /// The file that a temporary one at this path is to replace, if a running tool call names it.
+    /// The file that a temporary one at this path will replace, if a running tool call names it.
     pub fn names_beside(&self, place: NamedPath<'_>) -> Option<PathBuf> {
         let calls: Vec<_> = self.now.lock().calls.values().cloned().collect();
         calls.iter().rev().find_map(|call| call.said.names_beside(place))

@@ -41,7 +41,7 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         self.closing = true;
     }
 
-    /// Whether [`Self::flush`] has something to do.
+    /// Whether [`Self::flush`] has work to do.
     pub(super) fn has_work(&self) -> bool {
         self.writer.is_some() && (self.queued > 0 || self.unflushed || self.closing)
     }

@@ -35,7 +35,7 @@ impl Permits {
         Self { branches, ..Self::default() }
     }
 
-    /// What stands behind the agent's sessions.
+    /// The continuations of the agent's sessions.
     pub fn branches(&self) -> &Arc<Branches> {
         &self.branches
     }

@@ -112,7 +112,7 @@ struct Relay<AW, CW> {
 /// The result of a future that a relay awaits beside its streams.
 enum Decided {
     Settled(u64, Settlement),
-    /// These requests were cancelled; those that routing denied at once are settled by now.
+    /// These requests were cancelled; those that routing denied at once are settled already.
     Released(Vec<u64>),
     /// A completed tool call that reached outside the zone; `None` if it was allowed.
     Observed(Option<Violation>),
@@ -287,7 +287,7 @@ where
             return;
         }
         let block = self.proxy.extractor.without_late(block);
-        // What an agent writes belongs to a turn that is known before it hears of it.
+        // A turn is known before its agent gets the prompt, so that its writes belong to it.
         let may_begin_turn = self.proxy.files.is_some() && names_prompt(&block);
         if !may_begin_turn {
             self.send_to_agent(block.clone());

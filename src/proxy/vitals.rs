@@ -1,5 +1,5 @@
-//! An agent's liveness: its last output, its running turns, what it waits for, and why its last
-//! turn failed. Written by the relay; read from any task.
+//! An agent's liveness: its last output, its running turns, its waits, and the failure of its last
+//! turn. Written by the relay; read from any task.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +47,7 @@ impl Vitals {
         Arc::new(Self { began, active_at, state: watch::Sender::default() })
     }
 
-    /// Records that the agent wrote something.
+    /// Records output of the agent.
     pub fn record_activity(&self) {
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.active_at.store(now, Ordering::Relaxed);

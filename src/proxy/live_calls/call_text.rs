@@ -65,7 +65,7 @@ impl CallText {
             || self.resolved.get_or_init(|| self.follow(strings, place.workspace)).contains(&real)
     }
 
-    /// The file that a temporary one at `place` is to replace: the only path beside it that is a
+    /// The file that a temporary one at `place` will replace: the only path beside it that is a
     /// text of its own.
     pub fn names_beside(&self, place: NamedPath<'_>) -> Option<PathBuf> {
         let real = place.workspace.join(place.wire);

@@ -66,8 +66,8 @@ impl WriteCall {
     }
 }
 
-/// What a write at a time belongs to. `turns` are the sessions of those that run; `calls` those that
-/// run or have ended.
+/// The session and tool call of a write at a time. `turns` are the sessions of running turns;
+/// `calls` are the running and ended calls.
 pub(super) fn write_context(
     place: NamedPath<'_>,
     at: Instant,

@@ -93,12 +93,12 @@ pub struct TrackerHandle {
 pub struct Snapshots {
     /// Number of the first event on the bus that is not included.
     pub as_of: u64,
-    /// In order of appearance, the default target first (an empty one if there is none); without a
-    /// view, session `""` comes last. Concurrent queries share them.
+    /// In order of appearance, the default target first (or an empty one); without a view, session
+    /// `""` comes last. Concurrent queries share them.
     pub sessions: Vec<Arc<Rendered<Snapshot>>>,
 }
 
-/// The time of what is recorded.
+/// The clock for recorded events.
 pub type Clock = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
 
 impl TrackerHandle {
@@ -153,7 +153,7 @@ impl TrackerHandle {
         }
     }
 
-    /// Records a changed file, before what [`TrackerHandle::hold`] holds back.
+    /// Records a changed file, before the inputs that [`TrackerHandle::hold`] holds back.
     pub fn file_changed(&self, key: SessionKey, change: FileChange) {
         if self.wants_updates() {
             let input = SessionInput::Record(Record::FileChanged(Arc::new(change)));
@@ -169,7 +169,7 @@ impl TrackerHandle {
         }
     }
 
-    /// Holds back what is recorded of an agent from now on, until the value is dropped.
+    /// Holds back an agent's inputs from now on, until the value is dropped.
     pub fn hold(&self, agent: &AgentId) -> Hold {
         self.inbox.hold(agent);
         Hold { inbox: Arc::clone(&self.inbox), agent: agent.clone() }
@@ -227,7 +227,7 @@ impl TrackerHandle {
         self.query(Query::Settled).await;
     }
 
-    /// Every session's map. All that it contains is published already.
+    /// Every session's map. Its whole content is published already.
     pub async fn snapshots(&self) -> Snapshots {
         self.query(Query::Snapshots).await.unwrap_or_default()
     }
@@ -267,7 +267,7 @@ fn read_of(kind: &ActivityKind) -> Option<Record> {
     Some(Record::FileRead { path, by: SeenBy::Doorbell })
 }
 
-/// Holds back what an agent reports.
+/// Holds back an agent's inputs.
 pub struct Hold {
     inbox: Arc<Inbox>,
     agent: AgentId,

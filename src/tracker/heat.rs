@@ -1,5 +1,5 @@
-//! The files that one session touched, their heat, and which of them are in its context. Does not
-//! know sessions, usage or the wire; turns and times are passed in.
+//! The files that one session touched, with their heat and whether they are in its context. Does
+//! not know sessions, usage or the wire; turns and times are passed in.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
@@ -45,7 +45,7 @@ pub(super) struct HeatMap {
 #[derive(Clone, PartialEq, Debug)]
 struct HeatNode {
     node: FileNode,
-    /// None if nobody wrote it.
+    /// None without a write.
     writes: Option<Box<Writes>>,
 }
 
@@ -98,7 +98,7 @@ impl HeatMap {
         self.context.contains_key(path) || self.cooling.contains_key(path)
     }
 
-    /// Whether a tick or a flush may change something.
+    /// Whether a tick or a flush may change the map.
     pub(super) fn is_active(&self) -> bool {
         !self.fresh.is_empty() || !self.cooling.is_empty()
     }

@@ -25,7 +25,7 @@ const MESSAGE_BYTES: usize = 256;
 /// Bytes of the longest path and session id; inputs with longer ones are dropped.
 const TEXT_BYTES: usize = 4_096;
 
-/// Inputs of one agent that are held back, and bytes of their texts. Over it all of them pass.
+/// Inputs of one agent that are held back, and bytes of their texts. Beyond this, all of them pass.
 const MOST_HELD: usize = 100_000;
 const MOST_HELD_BYTES: usize = 16 << 20;
 
@@ -323,8 +323,8 @@ impl Waiting {
 }
 
 impl Load {
-    /// Reserves room for `input`; false if there is none. One message may exceed the bound, so that
-    /// a single long update still fits.
+    /// Reserves room for `input`; false if there is no room. One message may exceed the bound, so
+    /// that a single long update still fits.
     fn take_room(&mut self, key: &SessionKey, input: &SessionInput) -> bool {
         let (bytes, text) = match input {
             SessionInput::Opened

@@ -97,7 +97,7 @@ impl Merge {
     }
 }
 
-/// None if nobody holds the path.
+/// None if no session holds the path.
 fn merged(held: &[(Holder, FileNode)]) -> Option<FileNode> {
     let ((_, first), others) = held.split_first()?;
     let mut whole = first.clone();

@@ -101,7 +101,7 @@ impl TrackedSession {
         previous != self.usage
     }
 
-    /// Ends the oldest running turn; None if there is none.
+    /// Ends the oldest running turn; None without one.
     pub(super) fn end_turn(&mut self, settings: &Settings) -> Option<u64> {
         let turn = self.turns.end()?;
         self.map.end_turn(turn, settings.context_turns);

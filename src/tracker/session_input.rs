@@ -105,7 +105,7 @@ impl SessionInput {
         })
     }
 
-    /// What the journal records of it.
+    /// The record of it for the journal.
     pub(super) fn record(&self) -> Option<Record> {
         Some(match self {
             Self::Opened => Record::Opened,

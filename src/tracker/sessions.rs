@@ -34,7 +34,7 @@ struct AgentQuota {
     nodes: usize,
     /// Bytes of the paths of these nodes, which all go to each client that joins.
     path_bytes: usize,
-    /// Closed sessions of all agents whose prompts still run. Over it the `turn` lines of the
+    /// Closed sessions of all agents whose prompts still run. Beyond this, the `turn` lines of the
     /// oldest are dropped, with a warning.
     closing: usize,
 }
@@ -171,8 +171,8 @@ impl Sessions {
         self.sum_usage();
     }
 
-    /// Every session, the default target first (an empty one if there is none). Consistent with the
-    /// taken events if [`Self::flush`] came before.
+    /// Every session, the default target first (or an empty one). Consistent with the taken events
+    /// if [`Self::flush`] came before.
     pub(super) fn snapshots(&mut self) -> Vec<Arc<Rendered<Snapshot>>> {
         let mut all: Vec<_> = self.view.iter_mut().map(View::shared_snapshot).collect();
         for session in self.live.values_mut() {
@@ -325,7 +325,7 @@ impl Sessions {
 
 impl AgentLoad {
     /// Reserves room for a node of `key` in one of `shares` parts of the limits; false if there is
-    /// none.
+    /// no room.
     fn take_node(
         &mut self,
         key: &SessionKey,

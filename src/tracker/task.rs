@@ -113,7 +113,7 @@ impl Task {
         }
         match input {
             SessionInput::Record(_) => return,
-            // The journal has it already, and nobody else wants it.
+            // The journal has it already, and it has no other receiver.
             SessionInput::Update(_) if !self.updates.is_there() => return,
             input => self.sessions.input(key, input, at),
         }

@@ -1,4 +1,4 @@
-//! What the tracker's tests share: scripts in, text out, and a client that follows the events.
+//! Helpers of the tracker's tests: scripts in, text out, and a client that follows the events.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -35,7 +35,7 @@ use task::{Envelope, RoutingMsg, Task};
 /// Messages that wait for the routing task; beyond this a relay waits with its request.
 const MAILBOX: usize = 1024;
 
-/// What routing needs to know about the team.
+/// The settings of the team that routing needs.
 #[derive(Debug)]
 pub struct Settings {
     pub orchestrator: Orchestrator,

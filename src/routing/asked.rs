@@ -5,24 +5,24 @@ use tokio::sync::oneshot;
 use super::Settlement;
 use crate::model::{AgentId, BlockedId};
 
-/// What becomes of an access that an agent asks for.
+/// The answer to an agent's request for an access.
 #[derive(Debug)]
 pub enum AccessAnswer {
     /// It is allowed already.
     Open,
-    /// Nobody can allow it, or nobody will.
+    /// No decider can allow it, or will.
     Closed(String),
     /// It waits for a decision, which comes here. Dropping the receiver expires it.
     Waits(BlockedId, oneshot::Receiver<Settlement>),
 }
 
-/// Whose a path is.
+/// The owners of a path, and an agent's rights there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Whose {
     /// As on the wire.
     pub path: String,
     pub owners: Vec<AgentId>,
-    /// What the asking agent may do.
+    /// The rights of the asking agent.
     pub may_read: bool,
     pub may_write: bool,
 }

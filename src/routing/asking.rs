@@ -47,7 +47,7 @@ impl RoutingHandle {
             .await
     }
 
-    /// Returns whose a path is, and what an agent may do there; None if it has no zone here.
+    /// Returns the owners of a path, and an agent's rights there; None if it has no zone here.
     pub async fn whose(&self, agent: &AgentId, path: String) -> Option<Whose> {
         let zone = self.zone_of(agent).await?;
         let judged = judged(zone, path, |zone, path| {

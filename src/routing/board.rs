@@ -39,7 +39,7 @@ pub(super) enum Briefing {
     Prompted,
 }
 
-/// What equal accesses share.
+/// The fields that equal accesses share.
 type AccessKey = (AgentId, Arc<str>, Action);
 
 #[derive(Debug, Default)]

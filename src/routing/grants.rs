@@ -1,4 +1,4 @@
-//! The open grants: what each decision allows for later accesses, and for how long.
+//! The open grants: the later accesses that each decision allows, and for how long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,7 +172,8 @@ impl Grants {
         self.0.iter().any(|grant| grant.covers(request))
     }
 
-    /// Returns what was granted for `request`; a grant for one call is turned into that call's.
+    /// Returns the settlement that was granted for `request`; a grant for one call is turned into
+    /// that call's.
     pub(super) fn take(&mut self, request: &Request) -> Option<Settlement> {
         let covers = |grant: &Grant| grant.covers(request);
         // Lasting grants come first, since they are not consumed.

@@ -19,7 +19,7 @@ pub(in crate::routing) enum AskingMsg {
 
 impl Task {
     pub(super) fn asking(&mut self, message: AskingMsg) {
-        // A dropped receiver is no error: what waits for a decision then expires.
+        // A dropped receiver is no error: its pending access then expires.
         match message {
             AskingMsg::Access { request, reply } => drop(reply.send(self.ask_for(request))),
             AskingMsg::Owners { path, reply } => drop(reply.send(self.owners(&path))),

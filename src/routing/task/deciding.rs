@@ -80,7 +80,7 @@ impl Task {
                 self.stopped.refused(&settled, caller);
             }
             sessions.push(settled.key.session);
-            // Whoever asked has the decision, but did not use it yet.
+            // The asking agent has the decision, but did not use it yet.
             let is_to_come =
                 allowed.via() == Via::Request && matches!(decision, Decision::Allow { .. });
             used |= used_it && !is_to_come;

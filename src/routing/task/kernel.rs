@@ -139,8 +139,8 @@ impl Task {
         self.board.get(&id).is_some_and(|entry| !entry.decided).then_some(id)
     }
 
-    /// Whether the kernel stopped it in this turn, so that it did not happen whatever the tool call
-    /// reports.
+    /// Whether the kernel stopped it in this turn, so that it did not happen even if the tool call
+    /// reports it.
     pub(super) fn was_stopped(&self, request: &Request) -> bool {
         let Some(sessions) = self.stopped.0.get(&request.key.agent) else { return false };
         let access = (Arc::clone(&request.path), request.action);

@@ -84,7 +84,7 @@ pub struct AgentSettings {
     pub stop_grace: Duration,
 }
 
-/// What an agent shares with the rest of its team.
+/// The handles that an agent shares with the rest of its team.
 #[derive(Clone)]
 pub struct Surroundings {
     pub launcher: Launcher,

@@ -61,7 +61,7 @@ pub(super) struct Actor {
     session: Option<SessionId>,
     /// The conversation that an agent behind a plugin can resume.
     conversation: Conversation,
-    /// What stands behind its sessions.
+    /// The continuations of its sessions.
     branches: Arc<Branches>,
 }
 

@@ -9,7 +9,7 @@ use crate::process::Launcher;
 #[derive(Clone, Debug)]
 pub struct Plugin {
     pub source: PluginSource,
-    /// The model that the agent is to use.
+    /// The model for the agent.
     pub model: Option<String>,
 }
 

@@ -22,7 +22,7 @@ const BRIEF_AGAIN: Duration = Duration::from_secs(5);
 pub(super) struct RunHandle {
     pub(super) host: HostHandle,
     pub(super) relay: RelayHandle,
-    /// Captures what it writes; None without a journal.
+    /// Captures its writes; None without a journal.
     pub(super) files: Option<RunFiles>,
     /// Edition of the settings that the run was started with.
     pub(super) edition: u64,

@@ -65,7 +65,7 @@ pub(super) struct Fresh {
     /// Launches its terminals.
     pub(super) launcher: Launcher,
     pub(super) family: Family,
-    /// What it runs, whether it waits, and what captures its files.
+    /// Its running tool calls, its liveness, and the capture of its files.
     pub(super) parts: (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
     pub(super) permits: Arc<Permits>,
     /// Kept for the duration of the run.
@@ -270,7 +270,7 @@ impl Run {
         let _ = self.ended.send(why.clone());
         while self.wires.join_next().await.is_some() {}
         if let Some(private) = self.private.take() {
-            // The terminals have ended by now.
+            // The terminals have ended already.
             let _ = tokio::task::spawn_blocking(|| drop(private)).await;
         }
         // The agent's last output may be the cause.

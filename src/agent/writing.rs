@@ -1,4 +1,4 @@
-//! What one run of an agent is doing, for the capture of the files that it writes.
+//! The turns, tool calls and processes of one run of an agent, for the capture of its files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl AgentRun for Writing {
     }
 }
 
-/// Captures what a run writes; None without a journal.
+/// Captures the writes of a run; None without a journal.
 pub(super) fn files_of(
     settings: &AgentSettings,
     team: &Surroundings,

@@ -6,10 +6,10 @@
 //! 1. It is made real twice: as the kernel reads it, and with `..` folded by name first, as
 //!    editors do. Where the two differ, both must be allowed. What can't be resolved is denied.
 //! 2. [`ZoneSpec::eisen_dir`] and everything in it is denied, whatever else is said, and so are
-//!    [`ZoneSpec::journals`], and writing what is [`ZoneSpec::sealed`].
+//!    [`ZoneSpec::journals`], and writes to [`ZoneSpec::sealed`] paths.
 //! 3. `denied` wins. It denies what it matches and everything below: `denied = ["secret"]` is as
-//!    good as `secret/**`. Where a denied pattern names a link, what the link led to when the zone
-//!    was compiled is denied as well.
+//!    good as `secret/**`. Where a denied pattern names a link, the link's target when the zone was
+//!    compiled is denied as well.
 //! 4. Git folders are judged as [`GitAccess`] says, not by the patterns that allow.
 //! 5. The rest must match `allowed` or `shared`, to be read also `readable`. These match what they
 //!    say and no more: `ui` is that one path, `ui/**` is also the folder `ui`, and `ui/` means

@@ -1,16 +1,16 @@
-//! A zone as the kernel enforces it: judged by real paths alone, together with what a process may
-//! access on the rest of the machine.
+//! A zone as the kernel enforces it: judged by real paths alone, together with the accesses that a
+//! process has to the rest of the machine.
 //!
-//! How a real path is judged, whoever asks for it:
+//! How a real path is judged, for any caller:
 //!
 //! 1. The private TMPDIR is the process's own.
-//! 2. `$EISEN_DIR` is denied, a journal outside it too, and so is every other path to what lies in
-//!    them, in the workspace or in the git folder: where those are mounted a second time.
-//!    What the team is made of (its configuration) is not written.
+//! 2. `$EISEN_DIR` is denied, a journal outside it too, and so is every other path to their
+//!    contents, those of the workspace and of the git folder, where those are mounted a second
+//!    time. The team's own files (its configuration) are not written.
 //! 3. In the workspace the zone decides.
-//! 4. `/proc` and `/sys` may be read, as far as the kernel itself shows them to the process; nothing
-//!    there may be written. Of `/dev` what [`Confine`] says may be used, never a disk or the
-//!    machine's memory.
+//! 4. `/proc` and `/sys` may be read, as far as the kernel itself shows them to the process;
+//!    nothing there may be written. Of `/dev`, the devices that [`Confine`] allows may be used,
+//!    never a disk or the machine's memory.
 //! 5. The rest is as [`Confine`] says. Denied patterns win, and the repository's git folder is
 //!    judged as in the workspace where it lies outside.
 
@@ -31,7 +31,7 @@ use super::real::real;
 use super::{Denied, Verdict, Zone};
 use crate::model::{Action, fold, named, within};
 
-/// What a confined process may access beside its zone.
+/// The paths that a confined process may access beside its zone.
 #[derive(Clone, Debug)]
 pub struct Reach {
     pub confine: Confine,
@@ -101,7 +101,7 @@ pub enum Grant {
     /// Existing files may also be written and truncated, and sockets created. Creating, moving and
     /// removing names is left to the doorbell.
     Write,
-    /// All that the kernel can grant.
+    /// Everything that the kernel can grant.
     Whole,
 }
 
@@ -117,7 +117,7 @@ pub struct PatternCoverage {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Coverage {
     Exact,
-    /// The rules grant less than the pattern; the text says what is lost.
+    /// The rules grant less than the pattern; the text names the loss.
     Narrowed(String),
     /// Only the doorbell enforces it; the text says why.
     Doorbell(String),
@@ -183,8 +183,8 @@ impl Bounds {
         within(self.zone.workspace(), real).is_some()
     }
 
-    /// Whether a real path is a folder above something in the workspace that the zone allows: it
-    /// may be created for that.
+    /// Whether a real path is a folder above a path in the workspace that the zone allows: it may
+    /// be created for that.
     pub fn is_above(&self, real: &Path) -> bool {
         self.zone.is_above(real, &self.zone.place(real))
     }
@@ -195,7 +195,7 @@ impl Bounds {
         self.zone.git.holds(real)
     }
 
-    /// Whether a denied pattern, or `$EISEN_DIR`, denies a real path, whatever allows it.
+    /// Whether a denied pattern, or `$EISEN_DIR`, denies a real path, even if a pattern allows it.
     pub fn is_denied(&self, real: &Path) -> bool {
         self.is_barred(real) || self.denies(real)
     }

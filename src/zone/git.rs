@@ -1,8 +1,10 @@
-//! The git folder: where git finds it from the workspace, and what in it may be read and written.
+//! The git folder: where git finds it from the workspace, and which of its files may be read and
+//! written.
 //!
-//! Whoever can write hooks or config of a git folder runs commands as the user. That of the
-//! workspace's repository is therefore judged by [`GitAccess`] alone; anything else below a `.git`
-//! in the workspace (a submodule, another repository, one that an agent made) also needs a pattern.
+//! A process that can write hooks or config of a git folder runs commands as the user. The git
+//! folder of the workspace's repository is therefore judged by [`GitAccess`] alone; anything else
+//! below a `.git` in the workspace (a submodule, another repository, one that an agent made) also
+//! needs a pattern.
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
@@ -212,8 +214,8 @@ fn nested(inside: &Path) -> Option<&Path> {
 /// The `.git` that git finds from the workspace upwards, the git folder, and the one that it
 /// shares with other worktrees.
 ///
-/// Agents may read what it leads to, so a pointer to a folder that is no repository, or one of
-/// another user in a folder above, is not followed.
+/// Agents may read its target, so a pointer to a folder that is no repository, or one of another
+/// user in a folder above, is not followed.
 fn repository(workspace: &Path) -> Option<Vec<PathBuf>> {
     let owners = [fs::metadata(workspace).ok()?.uid(), geteuid().as_raw()];
     for folder in workspace.ancestors() {

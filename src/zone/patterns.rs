@@ -46,8 +46,8 @@ impl Patterns {
         Self::build(&grants(workspace, globs)?)
     }
 
-    /// Patterns that match the folders above what `writable` and `readable` allow. Of `readable`
-    /// only those that it names: with `**/.gitignore` a folder is not above anything of note.
+    /// Patterns that match the folders above the paths that `writable` and `readable` allow. Of
+    /// `readable`, only the folders that it names: with `**/.gitignore`, any folder would match.
     pub(super) fn above(
         workspace: &Workspace,
         writable: &[String],
@@ -59,8 +59,8 @@ impl Patterns {
         Self::build(&above)
     }
 
-    /// Patterns that deny: each with everything below what it matches, and with the real place of
-    /// the folder it names if that is reached by a link.
+    /// Patterns that deny: each with everything below its matches, and with the real place of the
+    /// folder it names if that is reached by a link.
     pub(super) fn denying(workspace: &Workspace, globs: &[String]) -> Result<Self, Error> {
         let mut denials = denials(workspace, globs)?;
         let below: Vec<_> = denials.iter().map(Glob::below).collect();

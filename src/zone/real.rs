@@ -25,8 +25,8 @@ enum Here {
 }
 
 /// Reads an absolute path as the kernel does: component by component, each link where it is met,
-/// `..` from where that led. What does not exist yet is taken by name, so that a new file, or one
-/// that a write through a dangling link would make, is found where it would land.
+/// `..` from where that led. Missing names are taken as they are, so that a new file, or one that a
+/// write through a dangling link would make, is found where it would land.
 ///
 /// Returns None where the kernel would find nothing, or something else for each process that
 /// looks: loops, `..` behind what is no folder, folders that may not be searched, links of procfs.
@@ -45,7 +45,7 @@ pub(super) fn without_links(path: &Path) -> Option<PathBuf> {
 fn meets_no_link(path: &Path) -> bool {
     let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC);
     let opened = openat2(AT_FDCWD, path, how.resolve(ResolveFlag::RESOLVE_NO_SYMLINKS));
-    // Nothing leads on from where something is missing, or is no folder.
+    // No path leads on from a missing entry, or from one that is no folder.
     matches!(opened, Ok(_) | Err(Errno::ENOENT | Errno::ENOTDIR))
 }
 

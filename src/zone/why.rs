@@ -27,7 +27,7 @@ pub enum Reason {
     EisenDir,
     /// It is the team's journal, or lies beside it.
     Journal,
-    /// The git folder, of which [`super::GitAccess`] decides.
+    /// The git folder, judged by [`super::GitAccess`].
     Git,
     /// A pattern, as it was written, and its list: `allowed`, `shared`, `denied` or `readable`.
     Pattern { list: &'static str, pattern: String },
@@ -36,8 +36,8 @@ pub enum Reason {
 }
 
 impl Zone {
-    /// Explains what [`Zone::check`] says of an access. Compiles each pattern anew: it is for people,
-    /// not for the way of a request.
+    /// Explains the verdict of [`Zone::check`] on an access. Compiles each pattern again: it is for
+    /// people, not for requests.
     pub fn why(&self, path: &Path, action: Action) -> Why {
         let Some((kernels, by_name)) = self.readings(path) else {
             let path = self.unresolved(path, action).path;

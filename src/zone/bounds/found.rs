@@ -1,4 +1,4 @@
-//! The result of walking a zone: the paths that get rules, and what the rules cannot enforce.
+//! The result of walking a zone: the paths that get rules, and the parts that rules cannot enforce.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::Grant;
 #[derive(Default, Debug)]
 pub(super) struct WallRules {
     pub(super) rules: BTreeMap<PathBuf, Granted>,
-    /// Denied patterns that may match something below a folder that has a rule.
+    /// Denied patterns that may match a path below a folder that has a rule.
     pub(super) open: BTreeSet<usize>,
     /// Folders that the zone grants except for something below.
     pub(super) broken: Vec<PathBuf>,

@@ -55,7 +55,7 @@ fn denying(bounds: &Bounds, found: &WallRules, at: usize) -> Coverage {
     Coverage::Exact
 }
 
-/// Describes what the rules do not grant of a pattern that begins at `start`.
+/// Describes the part of a pattern from `start` that the rules do not grant.
 fn lost(bounds: &Bounds, found: &WallRules, start: &Start, grant: Grant) -> Option<String> {
     let covering = |folder: &Path| {
         let rule = found.rules.get(folder);

@@ -56,7 +56,7 @@ fn aliases_of(home: &Mount, part: &Path, place: &Path, mounts: &[Mount]) -> Vec<
             (_, Ok(rest)) => (mount.point.clone(), joined(part, rest)),
             _ => return None,
         };
-        // What lies in the place itself is judged there; other mounts may hide either.
+        // An alias in the place itself is judged there; other mounts may hide either.
         let is_apart = !alias.starts_with(place) && !place.starts_with(&alias);
         (is_apart && is_same(&alias, &of)).then_some(alias)
     })

@@ -41,7 +41,7 @@ const BASIC: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "p
 /// memory, disks, networks or the keyboard past every path.
 const USUAL: [&str; 9] = ["accel", "dri", "dxg", "kfd", "kvm", "nvidia", "snd", "video", "udmabuf"];
 
-/// What `/dev` holds that may be used.
+/// The usable entries of `/dev`.
 #[derive(Debug)]
 pub(super) struct Devices {
     /// With all below.
@@ -50,7 +50,7 @@ pub(super) struct Devices {
 }
 
 impl Devices {
-    /// Lists `/dev` as it is now: what is plugged in later is not among them.
+    /// Lists the present `/dev`: a device that is plugged in later is not in it.
     pub(super) fn all() -> Self {
         let mut devices = Self::basic();
         let mut pending: Vec<_> = fs::read_dir(DEV).into_iter().flatten().flatten().collect();
@@ -96,13 +96,13 @@ pub(super) fn readable() -> Vec<PathBuf> {
     outermost(places.filter(|place| place.exists()))
 }
 
-/// What the kernel's own folders allow.
+/// Whether the kernel's own folders allow an access; None outside of them.
 pub(super) fn may(action: Action, real: &Path) -> Option<bool> {
     let is_kernels = KERNEL.iter().any(|folder| within(Path::new(folder), real).is_some());
     is_kernels.then_some(action == Action::Read)
 }
 
-/// Leaves out what lies below another.
+/// Leaves out paths below others.
 pub(super) fn outermost(places: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let sorted: BTreeSet<PathBuf> = places.collect();
     let mut outermost: Vec<PathBuf> = Vec::new();

@@ -32,7 +32,7 @@ impl Bounds {
     }
 
     /// Judges the present contents of a real folder as if the folder were at the real path `at`, to
-    /// which it is to be moved. Reads the disk.
+    /// which a call moves it. Reads the disk.
     pub fn judge_tree(&self, folder: &Path, at: &Path, action: Action) -> Result<(), Denied> {
         let mut entries = 0;
         self.judge_below(folder, at, &self.here(at), action, &mut entries, 0)
@@ -144,7 +144,7 @@ impl Bounds {
         }
     }
 
-    /// What strict bounds grant below a folder outside, in addition to the zone.
+    /// The part below a folder outside that strict bounds grant in addition to the zone.
     fn needed_below(&self, real: &Path, action: Action) -> Option<Subtree> {
         if let Some(may) = system::may(action, real) {
             return Some(if may { Subtree::All } else { Subtree::None });

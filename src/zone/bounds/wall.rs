@@ -1,9 +1,9 @@
 //! Compiles bounds to path rules. Rules only add: a grant for a folder covers everything below it,
 //! now and later. So a folder gets a rule only if nothing below it may be accessed less.
 //!
-//! In the zone a folder is walked as deep as something below could be denied. A folder that is
-//! granted whole gets one rule; otherwise its granted contents get their own. Symbolic links get
-//! none and are not followed: their targets get rules where they really are.
+//! In the zone a folder is walked as deep as a path below could be denied. A folder that is granted
+//! whole gets one rule; otherwise its granted contents get their own. Symbolic links get none and
+//! are not followed: their targets get rules where they really are.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -1,8 +1,8 @@
 //! One pattern in a normal form: braces expanded, split at its slashes, `.` and `..` folded.
 //!
-//! Braces are expanded because an alternative may be absolute, or climb, or hold slashes, where
-//! its neighbour does not. What a component matches is left to globset, but for `[!a]`, which
-//! there matches a slash.
+//! Braces are expanded because an alternative may be absolute, or climb, or hold slashes, where its
+//! neighbour does not. Matching a component is left to globset, but for `[!a]`, which there matches
+//! a slash.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -96,14 +96,14 @@ impl Glob {
         format!("{root}{}", self.parts.join("/"))
     }
 
-    /// Everything below what it matches.
+    /// Everything below its matches.
     pub(super) fn below(&self) -> Self {
         let mut below = self.clone();
         below.parts.push("**".to_owned());
         below
     }
 
-    /// The patterns of the folders above what it matches.
+    /// The patterns of the folders above its matches.
     pub(super) fn above(&self) -> impl Iterator<Item = Self> {
         (1..self.parts.len()).map(|end| Self { parts: self.parts[..end].to_vec(), ..*self })
     }
@@ -134,8 +134,7 @@ impl Glob {
         Self { absolute: false, climbs: 0, parts: self.parts[depth..].to_vec() }
     }
 
-    /// The same pattern with the folder that it names replaced by what `real` makes of it, if that
-    /// is another.
+    /// The same pattern with its named folder replaced by the result of `real`, if that is another.
     pub(super) fn relocated(
         &self,
         workspace: &Workspace,
@@ -147,7 +146,7 @@ impl Glob {
         Some(Self::literal(&moved)?.join(rest))
     }
 
-    /// What it names before its first wildcard, below `base`, and the parts behind that.
+    /// The path before its first wildcard, below `base`, and the parts behind that.
     fn literal_prefix(&self, base: &Path) -> (PathBuf, &[String]) {
         let names: Vec<_> = self.parts.iter().map_while(|part| literal(part)).collect();
         let mut prefix = base.to_path_buf();
@@ -199,7 +198,7 @@ fn class_len(glob: &str) -> usize {
     glob[members..].find(']').map_or(glob.len(), |end| members + end + 1)
 }
 
-/// The components of a pattern, whatever stands between them.
+/// The components of a pattern, split at slashes outside of braces.
 fn split(tokens: &[GlobToken]) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0_usize;
@@ -277,7 +276,7 @@ fn expand(glob: Vec<GlobToken<'_>>) -> Vec<Vec<GlobToken<'_>>> {
     expanded
 }
 
-/// The first brace of a pattern, between what stands before and behind it.
+/// The first brace of a pattern, with the text before and behind it.
 struct Group<'t, 'a> {
     before: &'t [GlobToken<'a>],
     alternatives: Vec<&'t [GlobToken<'a>]>,

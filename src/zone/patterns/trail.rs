@@ -1,8 +1,8 @@
-//! Matches patterns folder by folder, to find what may lie *below* a folder; a compiled set only
-//! matches single paths.
+//! Matches patterns folder by folder, to find possible matches *below* a folder; a compiled set
+//! only matches single paths.
 //!
-//! Results err on the safe side: for patterns that deny they cover what *may* match, for patterns
-//! that allow only what surely matches.
+//! Results err on the safe side: for patterns that deny they cover *possible* matches, for patterns
+//! that allow only certain ones.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -61,7 +61,7 @@ pub(in crate::zone) struct Start {
     pub(in crate::zone) is_whole: bool,
     /// It matches this one path.
     pub(in crate::zone) is_path: bool,
-    /// What it matches can only be found by a walk of any depth outside the workspace.
+    /// Only a walk of any depth outside the workspace can find its matches.
     pub(in crate::zone) searches: bool,
 }
 
@@ -88,8 +88,8 @@ impl Trails {
         Ok(trails)
     }
 
-    /// Follows patterns that deny, as [`super::Patterns::denying`] reads them. What lies below a
-    /// match is denied with it.
+    /// Follows patterns that deny, as [`super::Patterns::denying`] reads them. Paths below a match
+    /// are denied with it.
     pub(in crate::zone) fn denying(workspace: &Workspace, globs: &[String]) -> Result<Self, Error> {
         let mut trails = Self { globs: Vec::new(), in_doubt: true };
         for (pattern, text) in globs.iter().enumerate() {
@@ -100,13 +100,13 @@ impl Trails {
         Ok(trails)
     }
 
-    /// Whether only a walk through all that is below some folder outside the workspace could find
-    /// what a pattern of the list matches.
+    /// Whether only a walk through everything below a folder outside the workspace could find the
+    /// matches of a pattern.
     pub(in crate::zone) fn searches(&self, pattern: usize) -> bool {
         self.globs.iter().any(|glob| glob.index == pattern && glob.searches)
     }
 
-    /// What each pattern names before its first wildcard.
+    /// The path of each pattern before its first wildcard.
     pub(in crate::zone) fn starts(&self) -> impl Iterator<Item = Start> {
         self.globs.iter().map(|glob| {
             let (path, behind) = glob.literal_prefix();
@@ -177,7 +177,7 @@ impl Trails {
         if trail.at.iter().any(live) { Subtree::Mixed } else { Subtree::None }
     }
 
-    /// The patterns that may match something below the path of `trail`.
+    /// The patterns that may match a path below that of `trail`.
     pub(in crate::zone) fn live(&self, trail: &Trail) -> impl Iterator<Item = usize> {
         let live = trail.at.iter().filter(|&&(glob, at)| at < self.globs[glob].parts.len());
         live.map(|&(glob, _)| self.globs[glob].index)
@@ -213,7 +213,7 @@ impl Trails {
     fn advance(&self, glob: usize, at: usize, name: &OsStr, arrive: &mut dyn FnMut(usize)) {
         let Some(part) = self.globs[glob].parts.get(at) else {
             if self.in_doubt {
-                // What lies below what is denied.
+                // Paths below a denied one are denied, too.
                 arrive(at);
             }
             return;
@@ -274,7 +274,7 @@ impl CompiledPattern {
         deep.is_some_and(|deep| !covers_all(&behind[deep..])) && !prefix.starts_with(workspace)
     }
 
-    /// What it names before its first wildcard, and the parts behind that.
+    /// The path before its first wildcard, and the parts behind that.
     fn literal_prefix(&self) -> (PathBuf, &[TrailPart]) {
         let names = self.parts.iter().map_while(|part| match part {
             TrailPart::Name(name) => Some(OsStr::from_bytes(name)),

@@ -97,9 +97,10 @@ pub enum Receiver {
 /// A name that is imported into this file.
 #[derive(Clone, PartialEq, Hash, Debug, Serialize, Deserialize)]
 pub struct Import {
-    /// The module as written: `crate::shop`, `..shop`, `./shop`, `shop/prices`. Empty: another name for
-    /// something of this file: `export default shop` is `shop` as `default`, `export { open as start }`
-    /// is `open` as `start`; `export default wrap(shop)` has no name, since it may be anything.
+    /// The module as written: `crate::shop`, `..shop`, `./shop`, `shop/prices`. Empty: another name
+    /// for a symbol of this file: `export default shop` is `shop` as `default`, `export { open as
+    /// start }` is `open` as `start`; `export default wrap(shop)` has no name, since it may be
+    /// anything.
     pub module: Box<str>,
     /// The name there. None: the module as a whole, or its default export.
     pub name: Option<Box<str>>,

@@ -25,8 +25,8 @@ use super::query::{Marks, Match};
 const STEPS: usize = 5_000;
 const STEPS_PER_KIB: usize = 40;
 
-/// Those in which every interpretation has an error, in hundreds. They take fifty times as long; real
-/// files have at most one hundred, also where the grammar does not know their syntax.
+/// Steps in which every interpretation has an error, in hundreds. They take fifty times as long;
+/// real files have at most one hundred, also where the grammar does not know their syntax.
 const ERROR_STEPS: usize = 500;
 
 /// CPU time for a file of any size and for each KiB, several times that of real files. Where every
@@ -37,8 +37,8 @@ const MAX_TIME_PER_KIB: Duration = Duration::from_millis(1);
 /// Steps between two looks at the clock, in hundreds.
 const STEPS_PER_LOOK: usize = 256;
 
-/// Bytes at the start of a text that are searched for control characters, and how many there may be: a
-/// number, or one of so many bytes.
+/// Bytes at the start of a text that are searched for control characters, and their maximum: a
+/// number, or one in so many bytes.
 const PREFIX: usize = 8 << 10;
 const MAX_CONTROLS: usize = 16;
 const BYTES_PER_CONTROL: usize = 50;

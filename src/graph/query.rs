@@ -42,7 +42,7 @@ pub(super) type Capture = usize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Children {
     None,
-    /// Those before a bracket.
+    /// Only children before a bracket.
     BeforeBracket,
     All,
 }

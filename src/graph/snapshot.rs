@@ -26,7 +26,7 @@ pub struct Node {
     pub language: Option<&'static str>,
 }
 
-/// A call: the ids of the caller and of what it calls.
+/// A call: the ids of the caller and of its callee.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct CallEdge {
     pub from: Arc<str>,

@@ -88,7 +88,7 @@ impl Graph {
         (graph, snapshot)
     }
 
-    /// Takes in files, unchanged ones too, on `jobs` threads. Returns what changed.
+    /// Takes in files, unchanged ones too, on `jobs` threads. Returns the changes.
     pub fn update(&mut self, mut files: Files, jobs: usize) -> Change {
         files.retain(|path, facts| {
             self.files.get(path).map(|file| file.hash) != facts.as_deref().map(hash)

@@ -90,7 +90,7 @@ impl Dependencies {
     }
 }
 
-/// What changes of files invalidate.
+/// The lookups and files that changes invalidate.
 #[derive(Default)]
 pub(super) struct Invalidated {
     /// The changed files.

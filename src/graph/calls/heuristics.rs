@@ -1,4 +1,4 @@
-//! What names and paths suggest: common methods, tests, variables named like their class.
+//! Guesses from names and paths: common methods, tests, variables named like their class.
 
 use std::sync::LazyLock;
 
@@ -83,7 +83,7 @@ pub(super) fn is_called_after(variable: &str, class: &str, exactly: bool) -> boo
     variable.rev().zip(class.rev()).all(|(one, other)| one == other)
 }
 
-/// Returns whether wrappers of any type use this name for what they wrap.
+/// Returns whether wrappers of any type use this name for the wrapped value.
 pub(super) fn is_wrapped(variable: &str) -> bool {
     variable == "inner"
 }

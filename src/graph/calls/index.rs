@@ -207,7 +207,7 @@ impl Index {
         }
     }
 
-    /// Call it once after changes, before any lookup. Returns what the changes invalidate.
+    /// Call it once after changes, before any lookup. Returns the invalidated lookups and files.
     pub(super) fn finish(&mut self) -> Invalidated {
         self.definitions.resize_with(self.names.len(), Vec::new);
         self.unsorted.sort_unstable();

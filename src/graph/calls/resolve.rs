@@ -53,7 +53,7 @@ pub(super) fn edges(index: &Index, links: &Links<'_>, id: FileId) -> Vec<Edge> {
     edges
 }
 
-/// What a name refers to.
+/// The target of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Module(FileId),
@@ -67,7 +67,7 @@ enum Target {
 enum Want {
     /// Callable by its bare name.
     Callable,
-    /// Something with members.
+    /// A definition or module with members.
     Container,
 }
 
@@ -233,7 +233,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns what a call of a target calls: of a script's module, the default export.
+    /// Returns the target of a call of `target`: of a script's module, the default export.
     fn called(&self, target: Target, name: Name, walk: &mut Walk) -> Target {
         match target {
             Target::Module(module) if self.family == Family::Script => {

@@ -25,7 +25,7 @@ pub(super) struct Written {
     /// Several imports in one: `a::{b, c as d, e::*}`.
     pub(super) tree: Option<Range<usize>>,
     pub(super) exported: bool,
-    /// Whether it is another name for something of this file.
+    /// Whether it is another name for a symbol of this file.
     pub(super) here: bool,
 }
 

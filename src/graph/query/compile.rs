@@ -26,7 +26,7 @@ pub(super) struct QueryReader<'a> {
     tokens: Vec<(usize, Token)>,
     at: usize,
     captures: Vec<String>,
-    /// Those of the pattern that is read.
+    /// The tests of the present pattern.
     tests: Vec<(Capture, Test)>,
     properties: Vec<String>,
 }

@@ -38,7 +38,8 @@ struct FamilyName {
 }
 
 impl Index {
-    /// Records what a change invalidates. Call it after the index has taken the change in.
+    /// Records the lookups that a change invalidates. Call it after the index has taken the change
+    /// in.
     pub(super) fn invalidate(&mut self, id: FileId, path: &str, before: Option<&File>) {
         let mut invalidated = std::mem::take(&mut self.invalidated);
         invalidated.file(id);
@@ -112,8 +113,8 @@ impl Index {
         before && now
     }
 
-    /// Returns whether a name is ambiguous whatever this file has: other files have two methods of it
-    /// that are no overloads, both outside of tests.
+    /// Returns whether a name is ambiguous regardless of this file: other files have two methods of
+    /// it that are no overloads, both outside of tests.
     fn is_ambiguous(&self, of: FamilyName) -> bool {
         let is_anywhere = |id| self.file(id).is_some_and(|file| !file.is_test);
         let mut others =

@@ -146,7 +146,7 @@ impl Resolver<'_> {
     }
 
     /// Looks a name up among a file's declarations and submodules, then among its named imports,
-    /// then in what it exports from others.
+    /// then in its exports from others.
     fn find_member(
         &self,
         id: FileId,

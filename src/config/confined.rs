@@ -1,4 +1,4 @@
-//! What an agent needs outside the workspace in the kernel tier.
+//! The needs of an agent outside the workspace in the kernel tier.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ pub struct Confined {
 }
 
 impl Agent {
-    /// Returns what the agent may reach beside its zone. `private` is its TMPDIR, `privates` the
-    /// folder with the TMPDIRs of all agents.
+    /// Returns the paths that the agent may reach beside its zone. `private` is its TMPDIR,
+    /// `privates` the folder with the TMPDIRs of all agents.
     pub fn reach(&self, private: &Path, privates: Option<&Path>) -> Reach {
         Reach {
             confine: self.zone.confine,

@@ -119,7 +119,7 @@ pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", printable(&text.replace('\\', "\\\\").replace('"', "\\\""), 60))
 }
 
-/// Escapes what a terminal would act on, and cuts after `max` characters.
+/// Escapes characters that control a terminal, and cuts after `max` characters.
 pub(super) fn printable(text: &str, max: usize) -> String {
     let mut shown = String::new();
     for (count, char) in text.chars().enumerate() {

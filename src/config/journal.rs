@@ -26,7 +26,7 @@ pub struct Journal {
 }
 
 named! {
-    /// What is kept of texts.
+    /// Whether texts are kept.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum JournalContent {
         Full = "full",

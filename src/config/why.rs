@@ -146,7 +146,7 @@ impl Config {
     }
 
     /// Returns the pattern that would allow a path which no pattern matches. Build output becomes
-    /// shared; otherwise the agent gets the folder if nobody owns it, or the path alone.
+    /// shared; otherwise the agent gets the folder if it has no owner, or the path alone.
     fn pattern_for(&self, agent: &Agent, why: &Why) -> Mend {
         let path = &*why.path;
         let reads = why.action == Action::Read;

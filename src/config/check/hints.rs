@@ -152,7 +152,7 @@ pub fn pattern_hint(pattern: &str, workspace: &Path) -> Option<String> {
     None
 }
 
-/// Returns what keeps a command from starting its agent.
+/// Returns the reason that a command can't start its agent.
 fn of_command(agent: &Agent) -> Option<String> {
     let (id, program) = (&agent.id, agent.command.first()?);
     let file = found(program, agent).or_else(|| without_x(program, agent));

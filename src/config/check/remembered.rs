@@ -17,8 +17,8 @@ const MOST: usize = 200_000;
 /// Files that are listed.
 const MOST_NAMED: usize = 5;
 
-/// Returns a warning about denied files that git tracks; None if there are none, or no agent may
-/// read the git folder.
+/// Returns a warning about denied files that git tracks; None without any, or if no agent may read
+/// the git folder.
 pub fn remembered(config: &Config) -> Option<String> {
     if config.zones.git == GitAccess::None {
         return None;

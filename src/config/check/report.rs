@@ -12,7 +12,7 @@ use crate::config::{
 use crate::model::AgentId;
 use crate::zone::GitAccess;
 
-/// What every reader of a report must know of the tiers that bind.
+/// The explanation of the kernel tier for readers of a report.
 const KERNEL: &str = "\
 At the kernel tier path rules, the wall, stand around every process of the agent, and every access
 to a name is judged by the zone before it happens, the doorbell. How the wall holds each pattern:

@@ -95,7 +95,8 @@ impl Survey {
             unreadable: 0,
         };
         survey.walk(workspace, progress);
-        // Files such as `.env` are denied because nobody commits them, so ignored files count too.
+        // Files such as `.env` are denied because they are never committed, so ignored files count
+        // too.
         if survey.any_idle() {
             survey.walk_ignored(workspace, progress);
         }
@@ -123,7 +124,7 @@ impl Survey {
         let shared = self.shared.iter().map(|shared| ("shared", shared, "all"));
         for (list, patterns, agent) in lists.chain(shared) {
             for used in patterns.used.iter().filter(|used| used.idle()) {
-                // Built-in patterns match what a workspace may have, not what it has; so do the
+                // Built-in patterns match files that a workspace may have, but need not; so do the
                 // patterns of builds and of rule files.
                 let pattern = used.pattern.as_str();
                 let may_come = match list {

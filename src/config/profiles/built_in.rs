@@ -72,7 +72,8 @@ static TABLE: LazyLock<BuiltInTable> = LazyLock::new(|| {
     toml::from_str(include_str!("../../../config/profiles.toml")).expect("profiles.toml is valid")
 });
 
-/// Returns what every zoned agent may read when `[zones] base` is on, without duplicates.
+/// Returns the patterns that every zoned agent may read when `[zones] base` is on, without
+/// duplicates.
 pub fn base_patterns() -> Vec<&'static str> {
     let rule_files = TABLE.profiles.values().flat_map(|profile| &profile.rule_files);
     let mut patterns: Vec<&str> = Vec::new();
@@ -94,7 +95,7 @@ pub(in crate::config) fn base_sockets() -> &'static [String] {
     &TABLE.sockets
 }
 
-/// Returns the external needs of every confined agent, whatever its profile.
+/// Returns the external needs of every confined agent, with any profile.
 pub(in crate::config) fn base_needs() -> &'static Needs {
     &TABLE.needs
 }
@@ -123,8 +124,7 @@ impl Profile {
         }
     }
 
-    /// Returns the command with the first program that `is_there` accepts; unchanged if there is
-    /// none.
+    /// Returns the command with the first program that `is_there` accepts; unchanged without one.
     pub(in crate::config) fn command_of(&self, is_there: impl Fn(&str) -> bool) -> Vec<String> {
         let mut command = self.command.clone();
         if let (Some(program), Some(found)) =

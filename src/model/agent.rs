@@ -49,7 +49,7 @@ impl AgentStatus {
     }
 }
 
-/// What a running team is asked to do with an agent.
+/// An order to a running team about an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     Start,

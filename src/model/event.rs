@@ -31,7 +31,7 @@ pub enum Event {
     /// A task with its new state.
     Task(TaskReport),
     Report(AgentReport),
-    /// What happened in a session, for the journal; it has no line on the wire.
+    /// An event of a session for the journal; it has no line on the wire.
     Record {
         key: SessionKey,
         record: Record,
@@ -55,7 +55,7 @@ impl Event {
 }
 
 named! {
-    /// Events that are off until somebody subscribes.
+    /// Events that are off until a client subscribes.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Topic {
         SessionUpdate = "session_update",

@@ -1,4 +1,4 @@
-//! A change of one file, with what was there before and after.
+//! A change of one file, with the states before and after.
 
 use std::fmt;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct FileName {
     pub bytes: Option<Arc<[u8]>>,
 }
 
-/// What is at a path.
+/// The file system entry at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileState {
     pub kind: FileKind,
@@ -73,7 +73,7 @@ named! {
 }
 
 named! {
-    /// What saw a change.
+    /// The source that saw a change.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum SeenBy {
         Doorbell = "doorbell",
@@ -83,18 +83,18 @@ named! {
 }
 
 named! {
-    /// Who changed a file.
+    /// The cause of a change.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum FileCause {
         Agent = "agent",
-        /// Nobody of the team.
+        /// From outside the team.
         Outside = "outside",
         Unknown = "unknown",
     }
 }
 
-/// Contents by their hashes, on their way to the journal. Whoever takes them takes over their count
-/// in `queued`; if nobody does, that ends with them.
+/// Contents by their hashes, on their way to the journal. The taker takes over their count in
+/// `queued`; dropping untaken contents ends it.
 #[derive(Default)]
 pub struct FileContents {
     contents: Mutex<Vec<(Arc<str>, Vec<u8>)>>,

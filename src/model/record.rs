@@ -1,4 +1,4 @@
-//! Records of a session for the journal, beside what viewers get.
+//! Records of a session for the journal, beside the events for viewers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::named::named;
 use super::{AgentId, BlockedAccess, FileChange, Model, SeenBy, Usage};
 
-/// What happened in a session. Texts are raw JSON, as they came over the protocol.
+/// An event of a session. Texts are raw JSON, as they came over the protocol.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Record {
     Opened,
@@ -17,7 +17,7 @@ pub enum Record {
     TurnBegan,
     /// The content blocks of a prompt.
     Prompt(Arc<str>),
-    /// A session is being loaded (true): until that ends (false) updates repeat what was before.
+    /// A session is being loaded (true): until that ends (false) updates repeat earlier ones.
     Replays(bool),
     /// The `update` object of a `session/update`.
     Update(Arc<str>),

@@ -1,4 +1,4 @@
-//! Tasks that one agent of a team gave another, and what agents report.
+//! Tasks that one agent of a team gave another, and reports of agents.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl TaskState {
         }
     }
 
-    /// Whether somebody has to do something before it goes on.
+    /// Whether it needs a person or the orchestrator before it goes on.
     pub fn needs_help(self) -> bool {
         matches!(self, Self::NeedsApproval | Self::Stalled)
     }
@@ -67,9 +67,9 @@ impl TaskState {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskReport {
     pub id: TaskId,
-    /// Who gave it: an agent, or `orchestrator` for a program or a person.
+    /// The giver: an agent, or `orchestrator` for a program or a person.
     pub by: AgentId,
-    /// Whose it is.
+    /// The agent that works on it.
     pub agent: AgentId,
     /// The session of its turn, once that has begun.
     pub session: Option<SessionId>,
@@ -79,7 +79,7 @@ pub struct TaskReport {
     pub timestamp_ms: TimestampMs,
 }
 
-/// What an agent reports to its team.
+/// A report of an agent to its team.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgentReport {
     pub agent: AgentId,

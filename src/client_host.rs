@@ -160,9 +160,9 @@ struct Shared {
     vitals: OnceLock<Arc<Vitals>>,
     /// How the agent takes the tools of the team.
     tool_form: ToolForm,
-    /// What stands behind the agent's sessions.
+    /// The continuations of the agent's sessions.
     branches: Arc<Branches>,
-    /// Captures what is written for the agent.
+    /// Captures files that are written for the agent.
     files: OnceLock<RunFiles>,
     /// The reason of the host's end; the first one is kept.
     gone: OnceLock<String>,
@@ -175,7 +175,7 @@ impl HostHandle {
         let _ = self.shared.vitals.set(vitals);
     }
 
-    /// Sets what captures the files that are written for the agent.
+    /// Sets the capture of files that are written for the agent.
     pub fn set_files(&self, files: RunFiles) {
         // A run has one only.
         let _ = self.shared.files.set(files);

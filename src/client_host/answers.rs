@@ -18,7 +18,7 @@ pub struct Answers {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TurnAnswer {
     pub key: SessionKey,
-    /// The last line that is not empty, cut if it is long; None if there is none.
+    /// The last line that is not empty, cut if it is long; None without one.
     pub last_line: Option<String>,
 }
 

@@ -17,7 +17,7 @@ pub struct Forking {
     pub source: Option<SessionId>,
     /// The journal's session and event.
     pub origin: (Arc<str>, Arc<str>),
-    /// The conversation up to the branch point; None: there is none.
+    /// The conversation up to the branch point; None if it is empty.
     pub document: Option<Document>,
 }
 
@@ -29,10 +29,10 @@ pub struct Document {
     pub text: String,
 }
 
-/// What goes on under a session's name after it was set back.
+/// The continuation under a session's name after it was set back.
 #[derive(Clone, Debug)]
 pub enum Continuation {
-    /// The same: it knows nothing that came after the point.
+    /// The same session: it knows nothing that came after the point.
     Same,
     /// A new session of the agent, with the conversation up to the point.
     Anew(Option<Document>),
@@ -108,7 +108,7 @@ impl HostHandle {
         Ok(committed)
     }
 
-    /// Whether the agent offers to fork, and the session is idle and has all that it is to have.
+    /// Whether the agent offers to fork, and the session is idle and has no document waiting.
     async fn can_fork(&self, source: &SessionId) -> Result<bool, HostError> {
         let offers = self.agent_info().is_some_and(|agent| agent.fork_session);
         if !offers || self.shared.branches.document(source).is_some() {

@@ -42,7 +42,7 @@ pub(super) struct Forwarded {
     pub(super) kind: AnswerEffect,
 }
 
-/// What the answer to a request changes.
+/// The effect of the answer to a request.
 #[derive(Debug)]
 pub(super) enum AnswerEffect {
     /// The owner of the session that it names.

@@ -166,7 +166,8 @@ impl HostHandle {
     }
 
     /// Makes sure that a forked session takes prompts; returns the answer that has its settings.
-    /// Some agents fork on disk only, and answer nothing but the id: it is to be restored first.
+    /// Some agents fork on disk only, and answer nothing but the id: such a session must be
+    /// restored first.
     pub(super) async fn revive(
         &self,
         session: &SessionId,

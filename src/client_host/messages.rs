@@ -19,7 +19,7 @@ pub(super) enum HostMsg {
     Call {
         method: &'static str,
         params: Value,
-        /// What the session is that it opens, if it is no ordinary one.
+        /// The purpose of the session that it opens, if it is no ordinary one.
         opening: Option<Opening>,
         reply: Reply<Box<RawValue>>,
     },

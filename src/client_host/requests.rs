@@ -99,7 +99,7 @@ impl Requests {
         });
     }
 
-    /// Waits for the next task to complete; None if there is none.
+    /// Waits for the next task to complete; None without tasks.
     pub(super) async fn next(&mut self) -> Option<(Box<RawValue>, RequestResult)> {
         loop {
             let (task, outcome) = match self.tasks.join_next_with_id().await? {

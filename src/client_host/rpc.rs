@@ -28,7 +28,7 @@ pub(super) enum Incoming<'a> {
 /// The outcome of a request as raw JSON: a result, where None is `null`, or an error.
 pub(super) type RpcResult<'a> = Result<Option<&'a RawValue>, &'a RawValue>;
 
-/// An error answer of the agent, whatever its shape: the caller must always receive it.
+/// An error answer of the agent, in any shape: the caller must always receive it.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct RpcFailure {
     code: i64,

@@ -35,7 +35,7 @@ impl Form {
 pub(super) struct ToolForm(AtomicU8);
 
 impl ToolForm {
-    /// Goes on to the form after `refused`, which the agent refused; false if there is none.
+    /// Goes on to the form after `refused`, which the agent refused; false if it was the last.
     pub(super) fn next(&self, refused: Form) -> bool {
         if refused == Form::LeftOut {
             return false;

@@ -55,7 +55,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         self.bytes < HIGH_WATER
     }
 
-    /// Whether [`Outbox::write`] has something to do.
+    /// Whether [`Outbox::write`] has work to do.
     pub(super) fn has_work(&self) -> bool {
         self.open && (self.unflushed || !self.waiting.is_empty())
     }

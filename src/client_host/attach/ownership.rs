@@ -74,7 +74,7 @@ where
         }
     }
 
-    /// Removes a session that has ended, also if the host owns it by now.
+    /// Removes a session that has ended, even if the host owns it now.
     pub(super) fn forget(&mut self, editor: EditorId, session: &SessionId) {
         if self.guests.owner(session).is_none_or(|owner| owner == editor) {
             self.guests.disown(session);
@@ -82,7 +82,7 @@ where
         }
     }
 
-    /// If the host owns the session by now, begins its next turn.
+    /// If the host owns the session now, begins its next turn.
     pub(super) fn turn_ended(&mut self, session: &SessionId) {
         if !self.guests.has(session) && !self.prompted(session) {
             self.sessions.end_turn(session, Err(HostError::Withdrawn));

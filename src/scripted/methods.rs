@@ -102,7 +102,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         Ok(answer)
     }
 
-    /// Opens a session that has matched what the other one has.
+    /// Opens a session that has the matches of another one.
     fn fork_session(&mut self, params: &Value) -> Result<Value, RpcError> {
         let source = self.session(params)?;
         let (mode, model) = (source.mode.clone(), source.model.clone());

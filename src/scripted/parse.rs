@@ -22,7 +22,7 @@ pub(super) struct StepKind {
     pub(super) needs: Needs,
 }
 
-/// What a kind of step requires.
+/// The requirements of a kind of step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
     Nothing,

@@ -65,7 +65,7 @@ pub(super) struct ScriptedTurn {
     pub(super) vars: Vars,
     /// Ids of tool calls that were sent to the client and have not ended.
     pub(super) open_calls: Vec<String>,
-    /// A terminal that has to be released.
+    /// A terminal that must be released.
     pub(super) open_terminal: Option<Value>,
 }
 

@@ -95,7 +95,7 @@ fn report(call: ActiveCall, did: &[&str]) {
         length += count;
     }
     let mut ready = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: both get valid pointers and the length of what they point to.
+    // SAFETY: both get valid pointers with the lengths of their data.
     unsafe {
         if libc::poll(&raw mut ready, 1, PATIENCE) == 1 {
             libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), length);

@@ -82,8 +82,8 @@ fn wall(library: &Path) -> Result<(), landlock::RulesetError> {
 
 #[cfg(target_os = "linux")]
 mod filter {
-    //! Owns the filter of system calls. It leaves those of a library that computes; what Landlock
-    //! does not cover (modes, owners, signals, sockets, other processes) is refused.
+    //! Owns the filter of system calls. It allows the calls of a library that computes, and refuses
+    //! those that Landlock does not cover (modes, owners, signals, sockets, other processes).
 
     use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use crate::model::named;
 pub(super) const COMMAND: &str = "plugin-host";
 
 named! {
-    /// What a child is started for, and the name as its third argument.
+    /// The purpose of a child, with the name as its third argument.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(super) enum ChildRole {
         /// Serve an instance.

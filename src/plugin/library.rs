@@ -243,7 +243,7 @@ fn frozen(mut file: File) -> Result<File, LoadError> {
     Ok(copy)
 }
 
-/// Other systems load by path only; the user has to protect the file.
+/// Other systems load by path only; the user must protect the file.
 #[cfg(not(target_os = "linux"))]
 fn frozen(file: File) -> Result<File, LoadError> {
     Ok(file)

@@ -46,7 +46,7 @@ struct Watchdog {
 struct RunningCalls {
     under_way: Vec<Underway>,
     last: u64,
-    /// The thread sleeps without a timeout and has to be notified.
+    /// The thread sleeps without a timeout and must be notified.
     rests: bool,
 }
 

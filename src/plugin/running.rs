@@ -182,7 +182,7 @@ async fn log_ended(log: JoinHandle<()>) {
     let _ = timeout(DEADLINE, log).await;
 }
 
-/// Logs what a plugin prints, line by line. A full pipe would block the plugin for ever.
+/// Logs the output of a plugin, line by line. A full pipe would block the plugin for ever.
 async fn log(mut stderr: pipe::Receiver, name: String) {
     let mut framer = Framer::new(LONGEST_LINE);
     let print = |block: &[u8]| {

@@ -45,8 +45,8 @@ pub(super) struct Translation {
     counted: Counted,
 }
 
-/// What the plugin is to express in the agent's own protocol. `id` is the client's request that
-/// waits for it.
+/// A message for the plugin to express in the agent's own protocol. `id` is the client's request
+/// that waits for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Intent {
     Start { id: Value, settings: String },
@@ -313,7 +313,7 @@ impl Translation {
         // A turn that the agent began by itself has no prompt to answer.
         let Some(id) = self.prompt.take() else { return };
         match reason {
-            // ACP requires `cancelled` after a cancellation, whatever the agent reports.
+            // ACP requires `cancelled` after a cancellation, even if the agent reports otherwise.
             _ if self.is_cancelled => said.answer(&id, &json!({"stopReason": "cancelled"})),
             "error" => {
                 let message = if error.is_empty() { "the turn failed" } else { error };

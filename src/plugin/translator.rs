@@ -25,8 +25,8 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// `name` is the plugin's, `model` the model that the agent is to use; `conversation` is shared
-    /// by the agent's runs.
+    /// `name` is the plugin's, `model` the model for the agent; `conversation` is shared by the
+    /// agent's runs.
     pub fn new(
         name: String,
         model: Option<String>,
@@ -230,7 +230,7 @@ fn restartable(why: String) -> String {
     why + " (`eisen-core start` tries again)"
 }
 
-/// Returns what was read as whole lines, and whether the input ended.
+/// Returns the read whole lines, and whether the input ended.
 fn block(
     framer: &mut Framer,
     read: &std::io::Result<usize>,

@@ -1,5 +1,5 @@
-//! Owns the ignore files of git and ripgrep: reads them, whatever an agent put in their place, and says
-//! which paths they name.
+//! Owns the ignore files of git and ripgrep: reads them safely, even if an agent replaced them, and
+//! finds the paths that they name.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -22,13 +22,13 @@ const LARGEST: u64 = 1 << 20;
 /// The ignore files that count beside those of the folders that are walked.
 #[derive(Clone, Copy, Debug)]
 pub struct Further {
-    /// Those of the folders above.
+    /// Whether the ignore files of the folders above count.
     pub above: bool,
     /// The user's, for all repositories.
     pub of_user: bool,
 }
 
-/// What the ignore files of one walk name. Reads those of each folder once.
+/// The rules of the ignore files for one walk. Reads those of each folder once.
 #[derive(Debug)]
 pub struct Ignored {
     /// As it is walked.
@@ -106,7 +106,7 @@ impl FolderRules {
         Arc::new(Self { own: [Gitignore::empty(), Gitignore::empty()], above: None })
     }
 
-    /// Those above, if the folder has none.
+    /// The rules of a folder; those above if it has none.
     fn of(folder: &Path, above: Arc<Self>) -> Arc<Self> {
         let own = NAMES.map(|name| rules(folder, [(&*folder.join(name), Links::Refused)]));
         if own.iter().all(Gitignore::is_empty) {
@@ -122,7 +122,7 @@ impl FolderRules {
     }
 }
 
-/// What the first says that names the path.
+/// The verdict of the first rules that name the path.
 fn matched<'a>(
     rules: impl IntoIterator<Item = &'a Gitignore>,
     path: &Path,

@@ -17,7 +17,7 @@ use super::{Entry, Workspace};
 use crate::ignored::{self, Links};
 use crate::model::{fold, within};
 
-/// Folders that are never on the map, whatever the ignore files say.
+/// Folders that are never on the map, regardless of the ignore files.
 const NEVER_SHOWN: [&str; 20] = [
     ".git",
     ".hg",

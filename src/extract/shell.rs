@@ -22,7 +22,7 @@ const MOST_FILES: usize = 4096;
 /// Depth of nested commands (`sh -c`, substitutions); over it the line is not read as a whole.
 const MOST_DEPTH: usize = 8;
 
-/// Something to run.
+/// A command to run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum ShellCommand {
     /// Text for a shell.

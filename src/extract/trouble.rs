@@ -23,7 +23,7 @@ pub(crate) struct Trouble {
     retry: Option<Retry>,
 }
 
-/// What can resolve the error.
+/// The way to resolve an error.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
 enum Recovery {

@@ -98,8 +98,8 @@ impl ToolCallState {
         self.permission_requested |= fields.origin == Origin::Permission;
         self.unreadable |= fields.unreadable;
         self.is_team_tool |= fields.is_team_tool;
-        // Some agents request permission to leave the workspace with the kind `other`, whatever the
-        // call does: the call's own kind is better.
+        // Some agents request permission to leave the workspace with the kind `other` for any call:
+        // the call's own kind is better.
         let is_vague = fields.origin == Origin::Permission && fields.kind == Some(ToolKind::Other);
         self.kind = if is_vague { self.kind.or(fields.kind) } else { fields.kind.or(self.kind) };
         self.status = fields.status.or(self.status);
@@ -133,7 +133,7 @@ impl ToolCallState {
         self.is_changed |= before != self.reported_state();
     }
 
-    /// All that the touches depend on, except the title. The named paths only grow.
+    /// The fields that the touches depend on, except the title. The named paths only grow.
     fn reported_state(&self) -> impl PartialEq + use<> {
         let named = [&self.locations, &self.written, &self.copied, &self.paths, &self.folders];
         let named = named.map(Vec::len);

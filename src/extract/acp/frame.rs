@@ -1,6 +1,6 @@
-//! The envelope of a JSON-RPC message, with flags for what makes it ambiguous.
+//! The envelope of a JSON-RPC message, with flags for ambiguities.
 //!
-//! Observation reads what it finds; only the gate requires a clear envelope. Knows no method.
+//! Observation reads any envelope; only the gate requires a clear one. Knows no method.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -52,7 +52,7 @@ impl<'a> Frame<'a> {
         self.method.and_then(|method| json::text(method.get()))
     }
 
-    /// The parameters' text; `null` if there are none.
+    /// The parameters' text; `null` without parameters.
     pub(crate) fn params(&self) -> &'a str {
         self.params.map_or("null", RawValue::get)
     }
@@ -97,7 +97,7 @@ impl<'de> Deserialize<'de> for Frame<'de> {
     }
 }
 
-/// Fills the frame member by member, so that a torn one keeps what came first.
+/// Fills the frame member by member, so that a torn one keeps its first members.
 struct FrameVisitor<'f, 'de>(&'f mut Frame<'de>);
 
 impl<'de> Visitor<'de> for FrameVisitor<'_, 'de> {

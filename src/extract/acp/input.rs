@@ -62,9 +62,9 @@ struct Invocation<'a> {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Shape {
-    /// Some key holds something to write.
+    /// Some key holds a text to write.
     pub(crate) writes: bool,
-    /// Some key holds something to search for.
+    /// Some key holds a pattern to search for.
     pub(crate) searches: bool,
     /// The search is for a pattern: files, not the web, are searched by pattern.
     pub(crate) matches: bool,
@@ -289,7 +289,7 @@ fn looks_like_file(text: &str) -> bool {
     is_pathlike(text) && !text.contains(char::is_whitespace) && inner.contains(['/', '.'])
 }
 
-/// Whether a text is JSON that may name something.
+/// Whether a text is JSON that may name paths.
 fn holds_json(text: &str) -> bool {
     is_nested(text.trim_start()) && is_json(text)
 }

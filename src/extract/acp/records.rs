@@ -1,4 +1,4 @@
-//! What only the journal wants of the messages: prompts, permissions and loads of sessions.
+//! Records of messages for the journal alone: prompts, permissions and loads of sessions.
 
 use serde_json::value::RawValue;
 

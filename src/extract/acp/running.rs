@@ -15,7 +15,7 @@ use crate::extract::json::{Members, elements, text};
 use crate::extract::{output, shell, uri};
 use crate::model::{ActivityKind, Lines, SessionId, Source, Touch, wire_path};
 
-/// Bytes of a text that describes a call, and of all that a prompt names; longer texts are cut.
+/// Bytes of a text that describes a call, and of all texts of a prompt; longer texts are cut.
 pub(super) const LONGEST_TEXT: usize = 64 * 1024;
 /// Members kept of a longer input, and the bytes kept of each: paths are short.
 const MOST_MEMBERS: usize = 64;
@@ -118,7 +118,8 @@ impl Acp {
         self.call(session, &fields, None);
     }
 
-    /// Takes in what a prompt names, which holds until its turn ends: as much as a tool call.
+    /// Takes in the texts and links of a prompt, like those of a tool call; they count until its
+    /// turn ends.
     pub(super) fn prompted(&mut self, session: &SessionId, id: &RawValue, params: &Members<'_>) {
         let blocks = params.get("prompt").and_then(elements).unwrap_or_default();
         let blocks = blocks.into_iter().filter_map(Members::of).take(MOST_MEMBERS);

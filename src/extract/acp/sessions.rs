@@ -165,7 +165,7 @@ impl AcpSession {
         self.usage_while_loading.take()
     }
 
-    /// Returns the usage if it is to be reported now. A loading session replays old, smaller counts
+    /// Returns the usage if it must be reported now. A loading session replays old, smaller counts
     /// that would look like compactions.
     pub(crate) fn usage_to_report(&mut self, usage: Usage) -> Option<Usage> {
         if self.loads == 0 {

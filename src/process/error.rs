@@ -1,4 +1,4 @@
-//! Errors of a spawn: what a warden reports, worded so that a user can fix the cause.
+//! Errors of a spawn: the reports of a warden, worded so that a user can fix the cause.
 
 use std::ffi::OsStr;
 use std::io;
@@ -52,7 +52,7 @@ pub enum SpawnError {
     Unconfined { program: String, step: SetupStep, source: io::Error },
 }
 
-/// What stood in the way of a start, with the system's error number.
+/// The obstacle to a start, with the system's error number.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub(super) enum StartRefusal {
     /// The warden could not set itself up.

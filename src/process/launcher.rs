@@ -44,7 +44,8 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a start may take: a program can be on a disk that hangs.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Starts commands, each under a warden. Clones share what [`Launcher::drained`] waits for.
+/// Starts commands, each under a warden. [`Launcher::drained`] waits for the processes of all
+/// clones.
 #[derive(Clone, Debug)]
 pub struct Launcher {
     program: PathBuf,

@@ -41,7 +41,7 @@ fn run() {
     }
 }
 
-/// The families that exist. None if there are none: the thread ends.
+/// The families that exist. None without any: the thread ends.
 fn families() -> Option<Vec<Arc<FamilyInner>>> {
     let mut monitor = MONITOR.lock();
     monitor.families.retain(|family| family.strong_count() > 0);

@@ -14,8 +14,8 @@ pub fn give_back_program() {
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
     for (start, length) in unchanged(&maps, &program) {
         // SAFETY: the range is one mapping of this program's own file, private, not writable, and
-        // without a page that was changed: what is dropped is read from the file when it is needed
-        // again. Nothing unmaps the program while it runs.
+        // without a page that was changed: dropped pages are read from the file when needed again.
+        // Nothing unmaps the program while it runs.
         unsafe { libc::madvise(with_exposed_provenance_mut(start), length, libc::MADV_DONTNEED) };
     }
 }

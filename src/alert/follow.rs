@@ -183,7 +183,7 @@ impl Follow {
 }
 
 impl Issue {
-    /// Whether a channel still has to be notified.
+    /// Whether a channel must still be notified.
     fn awaits(&self, at: usize, channel: &Channel) -> bool {
         !self.notified[at] && channel.causes.contains(&self.notice.event)
     }

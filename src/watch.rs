@@ -25,7 +25,7 @@ use crate::model::{GraphSnapshot, Lines, TimestampMs};
 
 pub use self::keeper::{OnChanged, OnWritten};
 
-/// The graph, or why there is none.
+/// The graph, or the reason that it is missing.
 #[derive(Clone, Debug)]
 pub enum GraphState {
     /// No graph is kept.
@@ -56,7 +56,7 @@ struct GraphShared {
 
 impl GraphHandle {
     /// Starts the thread for the folder `root`; the future ends soon after `cancel`. `on_written`
-    /// is called for each file written on disk, `on_changed` for whatever changes.
+    /// is called for each file written on disk, `on_changed` for each change.
     pub fn spawn(
         root: PathBuf,
         settings: Settings,

@@ -12,7 +12,7 @@ pub(super) struct Disk {
     is_partial: bool,
 }
 
-/// What changed.
+/// A change on the disk.
 #[derive(Debug)]
 pub(super) enum DiskChange {
     Paths {

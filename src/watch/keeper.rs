@@ -59,7 +59,7 @@ struct Keeper {
     claims: HashMap<Arc<str>, (Write, Instant)>,
     /// Times of the agents' last writes, by node id.
     written: HashMap<Arc<str>, TimestampMs>,
-    /// The last snapshot, until something changes or [`REST`].
+    /// The last snapshot, until a change or [`REST`].
     shown: Option<Arc<Rendered<GraphSnapshot>>>,
     /// None until files change, and after [`REST`].
     recent: Option<Recent>,

@@ -16,10 +16,10 @@ const LONGEST_OF_GIT: Duration = Duration::from_secs(10);
 /// Paths of a burst; over it everything is read again, which costs no more.
 const MOST: usize = 10_000;
 
-/// What to read again.
+/// The part of the workspace to read again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Changed {
-    /// These paths; for folders all that is below.
+    /// These paths; for folders everything below.
     Paths(BTreeSet<PathBuf>),
     Everything,
 }

@@ -8,7 +8,7 @@
 //!
 //! Data flows one way, left to right, through bounded channels. Only answers and verdicts flow
 //! back, each on its own reply channel. The modules are listed in the order in which a line passes
-//! them; `docs/architecture.md` describes what each owns and must not know.
+//! them; `docs/architecture.md` describes what each of them owns and must not know.
 
 pub mod model;
 

@@ -17,7 +17,10 @@ use crate::line::{Line, LineReader};
 /// Bytes of a client's line; a longer one is answered with an error.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
 
-/// Messages to the client that may wait to be written; beyond this its lines are not read.
+/// Bytes of a request's id: its answer repeats it, and many answers may wait.
+const LONGEST_ID: usize = 1024;
+
+/// Messages to the client that may wait to be written; beyond it the client is not read.
 const UNWRITTEN: usize = 64;
 
 /// A transport over a stream, with a line for each message.
@@ -69,7 +72,8 @@ where
             let wrong = match self.lines.next().await {
                 Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
                 Ok(Line::Whole(line)) => match serde_json::from_slice(&line) {
-                    Ok(message) => return Some(message),
+                    Ok(message) if has_short_id(&message) => return Some(message),
+                    Ok(_) => (None, format!("Invalid Request: an id may have {LONGEST_ID} bytes")),
                     Err(error) => {
                         let Unreadable { id, method } =
                             serde_json::from_slice(&line).unwrap_or_default();
@@ -77,7 +81,7 @@ where
                         if id.is_none() && method.is_some() {
                             continue;
                         }
-                        (id, format!("Invalid Request: {error}"))
+                        (id.filter(is_short), format!("Invalid Request: {error}"))
                     }
                 },
                 Ok(Line::TooLong(_)) => {
@@ -97,7 +101,24 @@ where
     }
 }
 
-/// The readable fields of a line that is no message.
+fn has_short_id(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    match message {
+        JsonRpcMessage::Request(request) => is_short(&request.id),
+        JsonRpcMessage::Response(_)
+        | JsonRpcMessage::Notification(_)
+        | JsonRpcMessage::Error(_) => true,
+    }
+}
+
+/// Whether a client may have something named so that many messages repeat.
+pub(super) fn is_short(id: &NumberOrString) -> bool {
+    match id {
+        NumberOrString::Number(_) => true,
+        NumberOrString::String(id) => id.len() <= LONGEST_ID,
+    }
+}
+
+/// What can be read of a line that is no message.
 #[derive(Default, Deserialize)]
 struct Unreadable {
     id: Option<NumberOrString>,

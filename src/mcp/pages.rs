@@ -20,7 +20,10 @@ const LIST_BYTES: usize = 8 * 1024;
 /// Bytes of one text in an entry of a list: enough for the longest path. Longer ones are cut.
 const ENTRY_TEXT_BYTES: usize = 4 * 1024;
 
-/// Cuts a text into pages, at ends of lines if possible.
+/// A patch in base64, where it is not UTF-8.
+const ENCODED: &str = "diff_bytes";
+
+/// Cuts a text into pages: at ends of lines, where they are near enough.
 pub fn text_pages(text: &str) -> Vec<&str> {
     let (mut pages, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
@@ -47,13 +50,37 @@ fn longest_page(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
+/// Shows one page of the list `name` in a result; what stands beside it stays.
+pub(super) fn page_within(
+    name: &str,
+    mut result: Map<String, Value>,
+    page: u64,
+) -> Result<Value, ToolError> {
+    let entries = match result.get_mut(name).map(Value::take) {
+        Some(Value::Array(entries)) => entries,
+        _ => Vec::new(),
+    };
+    if let Value::Object(shown) = page_of_list(name, entries, page)? {
+        // A method may count more than it lists.
+        let total = result.shift_remove("total");
+        result.extend(shown);
+        result.extend(total.map(|total| ("total".to_owned(), total)));
+    }
+    Ok(result.into())
+}
+
 /// Shows one page of a list, as `name`.
 pub(super) fn page_of_list(name: &str, entries: Vec<Value>, page: u64) -> Result<Value, ToolError> {
     let total = entries.len();
     let mut pages: Vec<(Vec<Value>, usize)> = vec![(Vec::new(), 0)];
     for mut entry in entries {
         cut_texts(&mut entry);
-        let bytes = entry.to_string().len();
+        let mut bytes = entry.to_string().len();
+        if bytes > PAGE_BYTES {
+            let lists = entry.as_object_mut().into_iter().flat_map(|it| it.values_mut());
+            lists.filter_map(Value::as_array_mut).for_each(cut_list);
+            bytes = entry.to_string().len();
+        }
         match pages.last_mut() {
             Some((page, size)) if page.len() < ENTRIES && *size + bytes <= PAGE_BYTES => {
                 page.push(entry);
@@ -93,22 +120,27 @@ pub(super) fn page_of_text(
             return Err(ToolError { code: 404, message });
         }
     };
-    for list in result.values_mut().filter_map(Value::as_array_mut) {
-        let (total, mut bytes) = (list.len(), 0);
-        let fits = list.iter().take(ENTRIES).take_while(|entry| {
-            bytes += entry.to_string().len();
-            bytes <= LIST_BYTES
-        });
-        let fits = fits.count();
-        list.truncate(fits);
-        if total > fits {
-            list.push(json!(format!("and {} more", total - fits)));
-        }
-    }
+    result.values_mut().filter_map(Value::as_array_mut).for_each(cut_list);
+    // The same text, whole.
+    result.shift_remove(ENCODED);
     result.insert(name.to_owned(), shown.into());
     result.insert(PAGE.to_owned(), json!(page));
     result.insert("pages".to_owned(), json!(count));
     Ok(result.into())
+}
+
+/// Cuts a list to one page, which ends with a count then.
+fn cut_list(list: &mut Vec<Value>) {
+    let (total, mut bytes) = (list.len(), 0);
+    let fits = list.iter().take(ENTRIES).take_while(|entry| {
+        bytes += entry.to_string().len();
+        bytes <= LIST_BYTES
+    });
+    let fits = fits.count();
+    list.truncate(fits);
+    if total > fits {
+        list.push(json!(format!("and {} more", total - fits)));
+    }
 }
 
 fn index_of(page: u64) -> usize {
@@ -150,6 +182,30 @@ mod tests {
         assert_eq!(seen, 30);
         assert_eq!(page_of_list("blocked", Vec::new(), 1).unwrap()["total"], 0);
         assert_eq!(page_of_list("blocked", vec![entry], 2).unwrap_err().code, 404);
+    }
+
+    #[test]
+    fn a_list_within_a_result_comes_in_pages_beside_the_rest() {
+        let task = json!({ "id": "t-1", "reason": "x".repeat(900) });
+        let result = json!({ "tasks": vec![task; 100], "cursor": 7, "timed_out": false });
+        let shown = page_within("tasks", result.as_object().unwrap().clone(), 4).unwrap();
+        assert_eq!((shown["tasks"].as_array().unwrap().len(), &shown["cursor"]), (25, &json!(7)));
+        assert_eq!((&shown["pages"], &shown["total"]), (&json!(4), &json!(100)));
+        // An entry with a list of its own that no page has room for.
+        let callers = vec!["src/a.rs::".repeat(100); 100];
+        let found = json!({ "symbols": [{ "symbol": "s", "callers": callers }], "total": 300 });
+        let shown = page_within("symbols", found.as_object().unwrap().clone(), 1).unwrap();
+        assert!(shown.to_string().len() < PAGE_BYTES);
+        assert_eq!(shown["total"], 300);
+        let callers = shown["symbols"][0]["callers"].as_array().unwrap();
+        assert_eq!(callers.last().unwrap(), "and 92 more");
+    }
+
+    #[test]
+    fn a_patch_that_is_not_utf_8_is_shown_once() {
+        let result = json!({ "diff": "+a\u{fffd}\n", ENCODED: "x".repeat(1 << 20), "files": [] });
+        let shown = page_of_text("diff", result.as_object().unwrap().clone(), 1).unwrap();
+        assert!(shown.to_string().len() < 1024 && shown["diff"] == "+a\u{fffd}\n");
     }
 
     proptest! {

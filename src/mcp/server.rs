@@ -15,7 +15,8 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, interval_at};
 
-use super::pages::{page_of_list, page_of_text};
+use super::bounded::is_short;
+use super::pages::{page_of_list, page_of_text, page_within};
 use super::parameter::{self, PAGE};
 use super::table::{TeamTool, of};
 use super::{Audience, Operations, ToolConnection, ToolError};
@@ -129,7 +130,8 @@ async fn with_progress<T>(
     call: impl Future<Output = T>,
     context: &RequestContext<RoleServer>,
 ) -> T {
-    let Some(token) = context.meta.get_progress_token() else { return call.await };
+    let token = context.meta.get_progress_token().filter(|token| is_short(&token.0));
+    let Some(token) = token else { return call.await };
     let reporting = async {
         let start = Instant::now();
         let mut ticks = interval_at(start + PROGRESS, PROGRESS);
@@ -158,7 +160,10 @@ fn shown(tool: &TeamTool, result: Value, page: u64) -> Result<Value, ToolError> 
         (Some(name), Value::Array(entries)) => page_of_list(name, entries, page)?,
         (_, Value::Object(result)) => match tool.text {
             Some(name) => page_of_text(name, result, page)?,
-            None => result.into(),
+            None => match tool.list {
+                Some(name) => page_within(name, result, page)?,
+                None => result.into(),
+            },
         },
         (_, result) => result,
     };

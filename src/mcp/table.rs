@@ -16,8 +16,8 @@ pub(super) struct TeamTool {
     pub(super) description: &'static str,
     pub(super) parameters: &'static [Parameter],
     pub(super) only_reads: bool,
-    /// The name under which the entries of a list are shown, page by page; None for a method that
-    /// answers with an object.
+    /// The list that is shown page by page: a member of the result, or the name under which a result
+    /// that is a list is shown.
     pub(super) list: Option<&'static str>,
     /// The member of the result that is shown page by page, if one may be long.
     pub(super) text: Option<&'static str>,
@@ -136,9 +136,12 @@ pub(super) const TOOLS: &[TeamTool] = &[
         audience: LEAD,
         description: "Shows where tasks stand, without waiting. `needs_approval`: an access of it waits for your \
                       decision (list_blocked, resolve_blocked).",
-        parameters: &[optional("ids", Texts(1000), "Ids of tasks; all that you gave if left out")],
+        parameters: &[
+            optional("ids", Texts(1000), "Ids of tasks; all that you gave if left out"),
+            PAGE_OF_LIST,
+        ],
         only_reads: true,
-        list: None,
+        list: Some("tasks"),
         text: None,
     },
     TeamTool {
@@ -147,7 +150,7 @@ pub(super) const TOOLS: &[TeamTool] = &[
         audience: LEAD,
         description: "Waits until tasks have ended, at most 45 seconds. With `timed_out` call it again with the \
                       returned cursor. It also returns when a task needs your decision (`needs_approval`) or \
-                      stalls.",
+                      stalls. It shows 25 tasks at most; check_tasks pages through more.",
         parameters: &[
             required("ids", Texts(1000), "Ids of the tasks"),
             optional(
@@ -163,7 +166,7 @@ pub(super) const TOOLS: &[TeamTool] = &[
             optional("timeout_s", Number, "Seconds to wait, at most 45"),
         ],
         only_reads: true,
-        list: None,
+        list: Some("tasks"),
         text: None,
     },
     TeamTool {
@@ -219,9 +222,12 @@ pub(super) const TOOLS: &[TeamTool] = &[
         method: "hot_files",
         audience: LEAD,
         description: "Lists the files that agents work on, the hottest first, with who touched them.",
-        parameters: &[optional("limit", Whole { least: 1, most: 100 }, "How many; 20 if left out")],
+        parameters: &[
+            optional("limit", Whole { least: 1, most: 100 }, "How many; 20 if left out"),
+            PAGE_OF_LIST,
+        ],
         only_reads: true,
-        list: None,
+        list: Some("files"),
         text: None,
     },
     TeamTool {
@@ -230,9 +236,9 @@ pub(super) const TOOLS: &[TeamTool] = &[
         audience: LEAD,
         description: "Lists symbols that two agents work on now: both edited it, or one edited what the other \
                       has in its context.",
-        parameters: &[],
+        parameters: &[PAGE_OF_LIST],
         only_reads: true,
-        list: None,
+        list: Some("overlaps"),
         text: None,
     },
     TeamTool {
@@ -240,13 +246,16 @@ pub(super) const TOOLS: &[TeamTool] = &[
         method: "who_calls",
         audience: LEAD,
         description: "Lists the callers of a function or method, by the code graph.",
-        parameters: &[required(
-            "symbol",
-            Text(NAME),
-            "Its name, or its id in the code graph (`src/cart.rs::total`)",
-        )],
+        parameters: &[
+            required(
+                "symbol",
+                Text(NAME),
+                "Its name, or its id in the code graph (`src/cart.rs::total`)",
+            ),
+            PAGE_OF_LIST,
+        ],
         only_reads: true,
-        list: None,
+        list: Some("symbols"),
         text: None,
     },
     TeamTool {

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::future::pending;
+use std::time::Duration;
 
 use expect_test::{Expect, expect, expect_file};
 use futures_util::future::BoxFuture;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::table::{TOOLS, TeamTool, of};
 use super::{Audience, Operations, ToolError, ToolUses, serve};
 use crate::model::{AgentId, TEAM_SERVER, TEAM_TOOLS};
+use crate::tests::eventually;
 
 /// Repeats the call; a list is long, and the agent `slow` never answers.
 struct Echo;
@@ -178,6 +180,10 @@ async fn lines_that_are_no_messages_are_answered() {
         let answer = client.line().await;
         assert_eq!(answer["error"]["code"], -32600, "{line}: {answer}");
     }
+    let long = json!({ "jsonrpc": "2.0", "id": "x".repeat(2000), "method": "ping" });
+    client.send(&long.to_string()).await;
+    let answer = client.line().await;
+    assert_eq!(answer["error"]["message"], "Invalid Request: an id may have 1024 bytes");
     let writing = format!("\"{}\"", "x".repeat(5 << 20));
     let (mut reader, mut writer) = tokio::io::split(client.stream.into_inner());
     let sent = async { writer.write_all(format!("{writing}\n").as_bytes()).await.unwrap() };
@@ -209,7 +215,9 @@ async fn a_call_that_takes_long_reports_progress_and_can_be_cancelled() {
     client
         .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}"#)
         .await;
-    // Nothing more is said of it.
+    // Nothing more is said of it, however long it takes.
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(client.ask("ping", json!({})).await["id"], 1);
     assert_eq!(client.ask("ping", json!({})).await["id"], 1);
 }
 
@@ -222,12 +230,8 @@ async fn so_many_calls_at_once_and_no_more() {
         client.send(&call.to_string()).await;
     }
     // Requests run side by side: the last of the 32 may not have begun.
-    let refused = loop {
-        let result = client.call("agent_status", json!({ "agent": "ui" })).await;
-        if result["isError"] == true {
-            break result;
-        }
-    };
+    eventually("32 calls", async || client.used().calls == 32).await;
+    let refused = client.call("agent_status", json!({ "agent": "ui" })).await;
     expect!["32 calls of yours are under way: wait until one has ended (code 409)"]
         .assert_eq(refused["content"][0]["text"].as_str().unwrap());
 }

@@ -128,6 +128,7 @@ pub fn start(settings: Settings, events: Subscriber) -> (Journal, impl Future<Ou
     let (journal, settles, ended) = spawn(settings);
     let mut events = events;
     events.want(Topic::Record);
+    events.want(Topic::Report);
     let feed = Feed::new(&journal.settings, events, settles, journal.work.clone());
     let lost = Arc::clone(&journal.lost);
     let following = async move {

@@ -20,18 +20,19 @@ use super::blocked::{Blocked, SeenAccesses};
 use super::output::{self, is_terminal, note, plain, write};
 use super::team::{Which, failed};
 use crate::app::{self, Failure};
+use crate::model::one_line;
 use crate::serve::client::{ClientError, Connection, Target};
 
 /// How often unfinished lines and calls are checked, on a terminal.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Types of messages that --json prints.
-const SHOWN_TYPES: [&str; 4] = ["session_update", "blocked", "agent", "turn"];
+const SHOWN_TYPES: [&str; 5] = ["session_update", "blocked", "agent", "turn", "report"];
 
 /// Follow the messages and tool calls of agents
 ///
 /// Shows messages line by line, the first line of each thought, one line for each tool call with
-/// its result, and changed entries of plans. Accesses that wait for a decision are shown with the
+/// its result, changed entries of plans, and what agents report. Accesses that wait for a decision are shown with the
 /// command that decides them. Permission requests inside the zone are not shown. Ends with the
 /// team, or by Ctrl-C.
 #[derive(Args, Debug)]
@@ -50,7 +51,7 @@ pub(super) struct Watch {
     /// Show whole thoughts
     #[arg(long, conflicts_with = "json")]
     thoughts: bool,
-    /// Print JSON lines of the port: `session_update`, `blocked`, `agent` and `turn`
+    /// Print JSON lines of the port: `session_update`, `blocked`, `agent`, `turn` and `report`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -135,7 +136,7 @@ struct LineHead {
 impl Watched {
     /// Prints lines until the connection ends; returns why it ended.
     async fn follow(&mut self, team: &mut Connection) -> Result<ClientError, Failure> {
-        team.subscribe(&["session_update"]);
+        team.subscribe(&["session_update", "report"]);
         if !self.json {
             let pending = json!({ "status": "pending" });
             for (method, params) in [("list_agents", json!({})), ("list_blocked", pending)] {
@@ -205,6 +206,11 @@ impl Watched {
                 self.print_all(&lines)
             }
             "agent" => self.agent(&agent, &line),
+            "report" => {
+                let text = line["text"].as_str().unwrap_or_default();
+                let text = one_line(&format!("reports: {text}"));
+                self.page.print(&agent, &ShownLine { kind: LineKind::Note, text })
+            }
             _ => self.blocked(&agent, &line),
         }
     }

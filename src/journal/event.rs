@@ -48,6 +48,7 @@ event_types! {
     FILE_RENAME = "file.rename",
     FILE_READ = "file.read",
     AGENT_STATE = "agent.state",
+    REPORT = "report",
     CONFIG_CHANGE = "config.change",
     UNDO = "undo",
     REDO = "redo",

@@ -19,8 +19,8 @@ use self::messages::Message;
 use super::Keep;
 use super::event::{EventType, NewEvent, Place};
 use crate::model::{
-    AgentId, AgentStatus, BlockedId, BlockedStatus, Event, Fork, Record, SessionId, SessionKey,
-    TimestampMs, TurnEnd, Usage, now_ms,
+    AgentId, AgentReport, AgentStatus, BlockedId, BlockedStatus, Event, Fork, Record, SessionId,
+    SessionKey, TimestampMs, TurnEnd, Usage, now_ms,
 };
 
 /// Sessions that are followed; past that the oldest is ended, and its next event starts it over.
@@ -105,6 +105,7 @@ impl Fold {
                 }
             }
             Event::Agent(status) => self.agent(status),
+            Event::Report(report) => self.report(report),
             _ => {}
         }
     }
@@ -265,6 +266,14 @@ impl Fold {
             self.end_sessions_of(&status.agent, &format!("the agent is {}", status.state.as_str()));
         }
         self.rows.push(Row::Event(event));
+    }
+
+    fn report(&mut self, report: &AgentReport) {
+        let kept = if self.keeps_texts() { &*report.text } else { "" };
+        let payload = json!({ "text": kept, "bytes": report.text.len() });
+        let place = Place::Agent(report.agent.clone());
+        let event = NewEvent::new(place, EventType::REPORT, &payload).at(report.timestamp_ms);
+        self.rows.push(Row::Event(event.found_by(kept)));
     }
 
     fn end_sessions_of(&mut self, agent: &AgentId, reason: &str) {

@@ -42,6 +42,7 @@ pub(super) fn summary(event: &Event) -> String {
         "file.rename" => format!("{} to {}", text("from"), text("path")),
         kind if kind.starts_with("file.") => text("path"),
         "agent.state" => format!("{} {}", text("state"), text("reason")),
+        "report" => text("text"),
         "config.change" => format!("{} {}", text("by"), text("agent_id")),
         "gap" => format!("{} events are missing: {}", text("events"), text("reason")),
         "update" => text("kind"),

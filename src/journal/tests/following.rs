@@ -6,8 +6,8 @@ use tempfile::TempDir;
 use super::{all, following, key, payload, record, settings, update};
 use crate::journal::{Event, Keep, Settings, Store};
 use crate::model::{
-    self, Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus,
-    Decided, DecidedBy, Record, SessionMode, TurnEnd, Usage, Via,
+    self, Action, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedId,
+    BlockedStatus, Decided, DecidedBy, Record, SessionMode, TurnEnd, Usage, Via,
 };
 
 fn types(events: &[Event]) -> Vec<&str> {
@@ -285,6 +285,16 @@ async fn an_agent_that_stops_ends_its_sessions() {
     let expected = ["session.start", "session.end", "agent.state", "session.start", "session.end"];
     assert_eq!(types(&events), expected);
     assert_eq!(events[0].session_id, events[3].session_id);
+}
+
+#[tokio::test]
+async fn what_an_agent_reports_is_kept_unless_texts_are_not() {
+    let report = || AgentReport { agent: AgentId::new("a"), text: "Half".into(), timestamp_ms: 1 };
+    for (keep, text) in [(Keep::Full, "Half"), (Keep::Metadata, "")] {
+        let events = journal(keep, vec![model::Event::Report(report())]).await;
+        assert_eq!(types(&events), ["report"]);
+        assert_eq!(payload(&events[0]), json!({ "text": text, "bytes": 4 }));
+    }
 }
 
 #[tokio::test]

@@ -278,6 +278,14 @@ impl AgentHandle {
         Ok(session)
     }
 
+    /// Opens a session for questions beside the agent's work, which is never the default.
+    pub async fn session_beside(&self) -> Result<SessionId, AgentError> {
+        let run = self.ready()?;
+        let session = run.host.session_beside().await?;
+        run.settled(&self.tracker).await;
+        Ok(session)
+    }
+
     /// Opens a session that begins as a fork; returns when that is published.
     pub async fn fork(&self, forking: Forking) -> Result<(SessionId, How), AgentError> {
         let run = self.ready()?;

@@ -70,8 +70,7 @@ pub trait Team: Send + Sync + 'static {
 
     /// The error of a method that the team does not implement.
     fn refusal(&self) -> Refused {
-        let message = "this team can't be controlled over the port".to_owned();
-        Refused { code: 409, message }
+        Refused::new(409, "this team can't be controlled over the port")
     }
 
     /// Answers once the turn has ended and its lines are on the bus. Dropping the future withdraws
@@ -94,7 +93,12 @@ pub trait Team: Send + Sync + 'static {
         refuse(self)
     }
 
-    /// Opens a session that begins as a fork, and answers once its fork is on the bus.
+    /// Opens a session in which an agent is asked beside its work: no prompt goes there by default.
+    fn session_beside(&self, _agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
+        refuse(self)
+    }
+
+    /// Opens a session that begins as a fork, and answers when that is on the bus.
     fn fork(&self, _fork: Fork) -> BoxFuture<'_, Result<(SessionId, How), Refused>> {
         refuse(self)
     }
@@ -178,4 +182,22 @@ pub struct Rewind {
 pub struct Refused {
     pub code: u16,
     pub message: String,
+    pub kind: RefusalKind,
+}
+
+/// What a refusal of a prompt means for what it was to do.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum RefusalKind {
+    #[default]
+    Other,
+    /// The prompt was cancelled before it was sent.
+    Withdrawn,
+    /// The agent ended, or its team.
+    Gone,
+}
+
+impl Refused {
+    pub fn new(code: u16, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), kind: RefusalKind::default() }
+    }
 }

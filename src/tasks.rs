@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Bus, Received, Subscriber};
 use crate::model::{
-    AgentId, BlockedAccess, BlockedStatus, Event, SessionId, TaskId, TaskReport, TaskState, now_ms,
+    AgentId, AgentStatus, BlockedAccess, BlockedStatus, Event, SessionId, TaskId, TaskReport,
+    TaskState, now_ms,
 };
 use board::Board;
 use store::Store;
@@ -122,15 +123,15 @@ impl Tasks {
         Self { board: Arc::new(Mutex::new(board)), store, bus, changed }
     }
 
-    /// Follows the accesses and agents that tasks wait for, until `cancel`. `pending` reads the
-    /// accesses that wait for a decision.
+    /// Follows what tasks wait for, until `cancel`. `standing` reads the accesses that wait for a
+    /// decision, and the state of the agents.
     pub async fn follow<F>(
         self,
         mut events: Subscriber,
-        pending: impl Fn() -> F,
+        standing: impl Fn() -> F,
         cancel: CancellationToken,
     ) where
-        F: Future<Output = Vec<BlockedAccess>>,
+        F: Future<Output = (Vec<BlockedAccess>, Vec<AgentStatus>)>,
     {
         while let Some(Some(received)) = cancel.run_until_cancelled(events.recv()).await {
             match received {
@@ -143,8 +144,8 @@ impl Tasks {
                     _ => {}
                 },
                 Received::Missed(_) => {
-                    let pending = pending().await;
-                    self.change(|board| board.pending(&pending));
+                    let (pending, agents) = standing().await;
+                    self.change(|board| board.stand_anew(&pending, &agents));
                 }
             }
         }
@@ -167,8 +168,7 @@ impl Tasks {
                 return Err(TaskError::Full);
             }
             let kept = board.new_task(new);
-            board.put(kept.clone());
-            let cancel = board.cancel_of(&kept.id).unwrap_or_default();
+            let cancel = board.put(kept.clone());
             (Begun { id: kept.id.clone(), cancel, is_new: true }, kept)
         };
         if let Err(error) = self.write(kept).await {
@@ -251,9 +251,7 @@ impl Tasks {
     pub fn cancel(&self, by: Option<&AgentId>, id: &TaskId) -> Result<TaskReport, TaskError> {
         let board = self.board();
         let kept = board.get(by, id)?;
-        if let Some(cancel) = board.cancel_of(id) {
-            cancel.cancel();
-        }
+        board.cancel(id);
         Ok(kept.report(kept.state))
     }
 

@@ -289,17 +289,17 @@ fn refused(error: LayerError) -> Refused {
 }
 
 fn wrong(error: &impl ToString) -> Refused {
-    Refused { code: 400, message: error.to_string() }
+    Refused::new(400, error.to_string())
 }
 
 fn conflict(message: String) -> Refused {
-    Refused { code: 409, message }
+    Refused::new(409, message)
 }
 
 fn unknown(id: &AgentId) -> Refused {
-    Refused { code: 404, message: format!("there is no agent `{id}`") }
+    Refused::new(404, format!("there is no agent `{id}`"))
 }
 
 fn fault(error: &impl ToString) -> Refused {
-    Refused { code: 500, message: error.to_string() }
+    Refused::new(500, error.to_string())
 }

@@ -280,6 +280,6 @@ impl Team for Shown {
 
     fn refusal(&self) -> Refused {
         let message = "this port shows an earlier run: nothing can be controlled here".to_owned();
-        Refused { code: 409, message }
+        Refused::new(409, message)
     }
 }

@@ -11,7 +11,9 @@ use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
 use crate::config::AgentTable;
 use crate::model::{AgentId, AgentStatus, How, Order, SessionId};
 use crate::process::Family;
-use crate::serve::{AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Team, Tier};
+use crate::serve::{
+    AgentDetails, BoxFuture, Fork, Prompt, RefusalKind, Refused, Reloaded, Rewind, Team, Tier,
+};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 use crate::undo::{self, Undoer};
@@ -31,7 +33,7 @@ impl Supervised {
             let known: Vec<_> =
                 self.roster.statuses().iter().map(|status| status.agent.to_string()).collect();
             let known = known.join(", ");
-            Refused { code: 404, message: format!("there is no agent `{id}`; there are: {known}") }
+            Refused::new(404, format!("there is no agent `{id}`; there are: {known}"))
         })
     }
 
@@ -86,6 +88,12 @@ impl Team for Supervised {
         )
     }
 
+    fn session_beside(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
+        Box::pin(async move {
+            self.agent(&agent)?.session_beside().await.map_err(|error| refused(&error))
+        })
+    }
+
     fn fork(&self, fork: Fork) -> BoxFuture<'_, Result<(SessionId, How), Refused>> {
         Box::pin(async move {
             self.agent(&fork.agent)?.fork(fork.forking).await.map_err(|error| refused(&error))
@@ -135,7 +143,7 @@ impl Team for Supervised {
         Box::pin(async move {
             let Some(undoer) = &self.undoer else {
                 let message = "the team keeps no journal: set `enabled = true` in `[journal]`";
-                return Err(Refused { code: 409, message: message.to_owned() });
+                return Err(Refused::new(409, message));
             };
             undoer.run(request).await.map_err(|error| undoing::refused(&error))
         })
@@ -161,7 +169,12 @@ fn refused(error: &AgentError) -> Refused {
         // The agent failed.
         AgentError::Host(_) => 500,
     };
-    Refused { code, message: error.to_string() }
+    let kind = match error {
+        AgentError::Host(HostError::Withdrawn) => RefusalKind::Withdrawn,
+        AgentError::Host(HostError::Gone(_)) | AgentError::Stopping => RefusalKind::Gone,
+        AgentError::NotReady { .. } | AgentError::Host(_) => RefusalKind::Other,
+    };
+    Refused { kind, ..Refused::new(code, error.to_string()) }
 }
 
 /// The agent of `observe`: only its editor can prompt it.
@@ -190,6 +203,6 @@ impl Team for Observed {
     fn refusal(&self) -> Refused {
         let message = "this agent belongs to the editor that started `eisen-core observe`; only \
                        agents of `eisen-core up` can be controlled over the port";
-        Refused { code: 409, message: message.to_owned() }
+        Refused::new(409, message)
     }
 }

@@ -103,5 +103,5 @@ pub(super) fn refused(error: &UndoError) -> Refused {
         | UndoError::Unfinished => 409,
         _ => 500,
     };
-    Refused { code, message: error.to_string() }
+    Refused::new(code, error.to_string())
 }

@@ -112,8 +112,6 @@ async fn run(
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };
     let routing = wiring.route(settings);
-    wiring.keep_tasks(tasks_folder(&conditions.eisen_dir, &config.team.name), &routing);
-
     let surroundings = Surroundings {
         launcher,
         ungranted,
@@ -126,6 +124,8 @@ async fn run(
     };
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
+    let folder = tasks_folder(&conditions.eisen_dir, &config.team.name);
+    wiring.keep_tasks(folder, &routing, supervisor.roster());
     let undoer = undoing::undoer(&wiring, supervisor.roster(), &workspace);
     undoing::recover(undoer.as_ref()).await;
     let notices = cancel.child_token();

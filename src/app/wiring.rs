@@ -15,6 +15,7 @@ use crate::model::{AgentId, BlockedStatus};
 use crate::routing::{self, RoutingHandle};
 use crate::serve::{Handles, Recorder};
 use crate::session::RegistryHandle;
+use crate::supervisor::Roster;
 use crate::tasks::Tasks;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::watch::GraphHandle;
@@ -118,16 +119,16 @@ impl Wiring {
     }
 
     /// Keeps the tasks that agents are given, from now on.
-    pub(super) fn keep_tasks(&mut self, folder: PathBuf, routing: &RoutingHandle) {
+    pub(super) fn keep_tasks(&mut self, folder: PathBuf, routing: &RoutingHandle, roster: Roster) {
         let (bus, routing) = (self.bus.clone(), routing.clone());
         let events = bus.subscribe();
         let tasks = Tasks::open(Some(folder), bus);
         self.tasks_given = Some(tasks.clone());
-        let pending = move || {
-            let routing = routing.clone();
-            async move { routing.list(Some(BlockedStatus::Pending)).await }
+        let standing = move || {
+            let (routing, roster) = (routing.clone(), roster.clone());
+            async move { (routing.list(Some(BlockedStatus::Pending)).await, roster.statuses()) }
         };
-        self.tasks.spawn(tasks.follow(events, pending, self.cancel.clone()));
+        self.tasks.spawn(tasks.follow(events, standing, self.cancel.clone()));
     }
 
     /// The sources of the port.

@@ -147,10 +147,10 @@ where
                     self.permits.branches().expect(id, opening);
                 }
             }
-            HostMsg::Opened { session } if self.guests.has(&session) => {
+            HostMsg::Opened { session, .. } if self.guests.has(&session) => {
                 tracing::warn!(%session, "the agent opened an editor's session a second time");
             }
-            HostMsg::Opened { session } => self.sessions.open(session),
+            HostMsg::Opened { session, is_beside } => self.sessions.open(session, is_beside),
             HostMsg::Hold { session, reply } => {
                 let held = self.resolve(Some(session)).and_then(|it| self.sessions.hold(&it));
                 let _ = reply.send(held);

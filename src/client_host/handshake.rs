@@ -84,6 +84,14 @@ impl HostHandle {
         self.opened(session).await
     }
 
+    /// Like `new_session`, for questions beside the agent's work: never the default for prompts.
+    pub async fn session_beside(&self) -> Result<SessionId, HostError> {
+        let (session, answer) = self.open("session/new", None, None).await?;
+        self.configure(session.as_str(), &answer).await?;
+        self.send(HostMsg::Opened { session: session.clone(), is_beside: true }).await?;
+        Ok(session)
+    }
+
     /// The params of a request for a session, new or from this one.
     fn params(&self, from: Option<&SessionId>, form: Form) -> Value {
         let HostSettings { cwd, mcp_servers, tools, .. } = &self.shared.settings;
@@ -216,7 +224,7 @@ impl HostHandle {
 
     /// Makes a session available for prompts.
     pub(super) async fn opened(&self, session: SessionId) -> Result<SessionId, HostError> {
-        self.send(HostMsg::Opened { session: session.clone() }).await?;
+        self.send(HostMsg::Opened { session: session.clone(), is_beside: false }).await?;
         Ok(session)
     }
 

@@ -26,6 +26,8 @@ pub(super) enum HostMsg {
     /// A session is open and accepts prompts.
     Opened {
         session: SessionId,
+        /// For questions, beside the agent's work.
+        is_beside: bool,
     },
     /// Sends no prompt of a session that is idle, until it is released.
     Hold {

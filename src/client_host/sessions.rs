@@ -72,9 +72,12 @@ impl HostSessions {
         Self { answers, ..Self::default() }
     }
 
-    /// Adds a session; a known one is left unchanged.
-    pub(super) fn open(&mut self, id: SessionId) {
-        self.default.get_or_insert_with(|| id.clone());
+    /// Adds a session; a known one is left unchanged. One that is beside an agent's work never
+    /// becomes the default.
+    pub(super) fn open(&mut self, id: SessionId, is_beside: bool) {
+        if !is_beside {
+            self.default.get_or_insert_with(|| id.clone());
+        }
         self.by_id.entry(id).or_default();
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::Caller;
 use super::wire::RpcError;
-use crate::model::{AgentId, BlockedAccess, Topic};
+use crate::model::{AgentId, BlockedAccess, TaskReport, Topic};
 use crate::routing::Decider;
 
 /// The right that a method requires.
@@ -121,8 +121,17 @@ pub(super) fn shown<'a>(
     }
 }
 
-/// The name of a program that leads over the tools with the control token; it may not do what only
-/// a person may. No agent can have this name.
+/// Returns a task as a caller may see it: why it ended is in the words of its agent, as above.
+pub(super) fn shown_task<'a>(caller: Option<&Caller>, task: &'a TaskReport) -> Cow<'a, TaskReport> {
+    let may_read = caller.is_some_and(|caller| opens(caller, &task.agent));
+    match task.reason {
+        Some(_) if !may_read => Cow::Owned(TaskReport { reason: None, ..task.clone() }),
+        _ => Cow::Borrowed(task),
+    }
+}
+
+/// By this name a program with the control token leads over the tools: what only a person may do is
+/// not for it. No agent can have it.
 pub(super) const PROGRAM: &str = "orchestrator";
 
 /// Returns the agent whose tasks alone a token opens; None: the tasks of all.

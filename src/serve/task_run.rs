@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::{Prompt, Refused, Team};
+use super::{Prompt, RefusalKind, Refused, Team};
 use crate::client_host::Said;
-use crate::model::{AgentId, AgentState, TaskState};
+use crate::model::TaskState;
 use crate::tasks::{Begun, Ended, NewTask, Tasks};
 
 /// The prompt of a task.
@@ -27,10 +27,9 @@ pub(super) async fn run(
     prompt: Prompt,
     mut saying: watch::Receiver<Said>,
 ) {
-    let Begun { id, cancel, .. } = begun;
+    let Begun { id, mut cancel, .. } = begun;
     let agent = prompt.agent.clone();
-    let process = process_of(&*team, &agent);
-    let (mut session, mut is_cancelled) = (None, false);
+    let mut session = None;
     let mut turn = team.prompt(prompt);
     let outcome = loop {
         tokio::select! {
@@ -41,8 +40,8 @@ pub(super) async fn run(
                     tasks.sent(&id, session.clone());
                 }
             }
-            () = cancel.cancelled(), if !is_cancelled => {
-                is_cancelled = true;
+            // Another request tries again, where the agent went on.
+            Ok(()) = cancel.changed() => {
                 // A prompt that was not sent is withdrawn as its future is dropped.
                 let known = session.clone().or_else(|| saying.borrow().session.clone());
                 let Some(session) = known else { break None };
@@ -60,7 +59,6 @@ pub(super) async fn run(
     {
         tracing::warn!(task = %id, error = error.message, "cannot cancel a task");
     }
-    let is_alive = process_of(&*team, &agent) == process;
     let ended = match outcome {
         None => Ended { state: TaskState::Cancelled, reason: None, text: String::new() },
         Some(Ok(outcome)) => {
@@ -73,17 +71,15 @@ pub(super) async fn run(
             let other = Some(outcome.stop_reason).filter(|_| state == TaskState::Failed);
             Ended { state, reason: reason.or(other), text: outcome.text }
         }
-        Some(Err(Refused { message, .. })) => {
-            let state = if is_alive { TaskState::Failed } else { TaskState::Lost };
+        Some(Err(Refused { message, kind, .. })) => {
+            let state = match kind {
+                RefusalKind::Withdrawn => TaskState::Cancelled,
+                RefusalKind::Gone => TaskState::Lost,
+                RefusalKind::Other => TaskState::Failed,
+            };
             let said = saying.borrow().text.clone();
             Ended { state, reason: Some(message), text: said }
         }
     };
     tasks.end(&id, ended).await;
-}
-
-/// The process id, which tells two runs of an agent apart.
-fn process_of(team: &dyn Team, agent: &AgentId) -> Option<u32> {
-    let status = team.agents().into_iter().find(|status| status.agent == *agent)?;
-    status.pid.filter(|_| status.state == AgentState::Ready)
 }

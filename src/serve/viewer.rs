@@ -190,6 +190,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             Received::Missed(missed) => {
                 self.outgoing.push(wire::lagged(missed));
                 self.show_all().await?;
+                self.show_tasks();
             }
         }
         if self.outgoing.is_full() { self.outgoing.flush().await } else { Ok(()) }
@@ -301,6 +302,16 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         if self.outgoing.is_full() { self.outgoing.flush().await } else { Ok(()) }
     }
 
+    /// Sends the tasks that were not acknowledged, if the client follows tasks.
+    fn show_tasks(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let is_wanted = self.events.as_ref().is_some_and(|events| events.wants(Topic::Task));
+        let Some(tasks) = shared.tasks.as_ref().filter(|_| is_wanted) else { return };
+        for task in tasks.list(None, &[]).map(|found| found.tasks).unwrap_or_default() {
+            self.outgoing.push(wire::task(&rights::shown_task(self.caller.as_ref(), &task)));
+        }
+    }
+
     fn show_agent(&mut self, status: &AgentStatus) {
         self.send_state(EventSubject::Agent(status.agent.clone()), wire::agent(status));
     }
@@ -318,6 +329,10 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     fn reduced(&self, event: &Event) -> Option<Bytes> {
         match event {
             Event::Blocked(access) => self.without_reason(access),
+            Event::Task(task) => {
+                let shown = rights::shown_task(self.caller.as_ref(), task);
+                matches!(shown, Cow::Owned(_)).then(|| wire::task(&shown))
+            }
             _ => None,
         }
     }

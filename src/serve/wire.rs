@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use super::graph::{self, Graph};
 use crate::model::{
     self, AgentState, AgentStatus, BlockedAccess, Event, FileNode, GraphSnapshot, Overlap,
-    OverlapKind, SessionId, SessionKey, SessionMode, UsageReport,
+    OverlapKind, SessionId, SessionKey, SessionMode, TaskReport, UsageReport,
 };
 
 pub(super) use blocked::Blocked;
@@ -45,7 +45,7 @@ pub fn encode(event: &Event) -> Bytes {
         Event::SessionUpdate { key, update, .. } => session_update(key, update),
         Event::Graph(shown) => graph(shown),
         Event::GraphDelta(delta) => line(&Message::GraphDelta(delta.into())),
-        Event::Task(task) => line(&Message::Task(task.into())),
+        Event::Task(report) => task(report),
         Event::Report(report) => line(&Message::Report {
             agent_id: report.agent.as_str(),
             text: &report.text,
@@ -75,6 +75,10 @@ pub(super) fn blocked(access: &BlockedAccess) -> Bytes {
 
 pub(super) fn agent(status: &AgentStatus) -> Bytes {
     line(&Message::Agent(status.into()))
+}
+
+pub(super) fn task(report: &TaskReport) -> Bytes {
+    line(&Message::Task(report.into()))
 }
 
 fn overlap(found: &Overlap) -> Bytes {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
 
 use super::kept::Kept;
 use super::store::Store;
@@ -18,8 +18,8 @@ use crate::model::{
 #[derive(Clone, Debug)]
 pub struct Begun {
     pub id: TaskId,
-    /// Cancels the task.
-    pub cancel: CancellationToken,
+    /// Changes with each request to cancel the task.
+    pub cancel: watch::Receiver<u64>,
     pub is_new: bool,
 }
 
@@ -42,8 +42,9 @@ struct BoardTask {
     state: TaskState,
     /// The number of the last change of the state.
     version: u64,
-    cancel: CancellationToken,
-    /// Whether its result was acknowledged.
+    /// The number of requests to cancel it.
+    cancel: watch::Sender<u64>,
+    /// Its result was acknowledged.
     is_over: bool,
 }
 
@@ -62,11 +63,13 @@ impl Board {
         self.tasks.values().filter(|entry| !entry.is_over).count()
     }
 
-    pub(super) fn put(&mut self, kept: Kept) {
+    /// Adds a task; returns what changes as it is to be cancelled.
+    pub(super) fn put(&mut self, kept: Kept) -> watch::Receiver<u64> {
         self.version += 1;
         let (id, state, version) = (kept.id.clone(), kept.state, self.version);
-        let cancel = CancellationToken::new();
+        let (cancel, requests) = watch::channel(0);
         self.tasks.insert(id, BoardTask { kept, state, version, cancel, is_over: false });
+        requests
     }
 
     pub(super) fn remove(&mut self, id: &TaskId) {
@@ -96,11 +99,14 @@ impl Board {
         let is_it =
             |entry: &&BoardTask| entry.kept.by == *by && entry.kept.key.as_deref() == Some(key);
         let entry = self.tasks.values().find(is_it)?;
-        Some(Begun { id: entry.kept.id.clone(), cancel: entry.cancel.clone(), is_new: false })
+        Some(Begun { id: entry.kept.id.clone(), cancel: entry.cancel.subscribe(), is_new: false })
     }
 
-    pub(super) fn cancel_of(&self, id: &TaskId) -> Option<CancellationToken> {
-        self.tasks.get(id).map(|entry| entry.cancel.clone())
+    /// Requests that a task is cancelled.
+    pub(super) fn cancel(&self, id: &TaskId) {
+        if let Some(entry) = self.tasks.get(id) {
+            entry.cancel.send_modify(|requests| *requests += 1);
+        }
     }
 
     /// Forgets tasks that ended long ago, and acknowledged ones when there are many.
@@ -154,9 +160,15 @@ impl Board {
         self.settle()
     }
 
-    /// Replaces all waiting accesses.
-    pub(super) fn pending(&mut self, pending: &[BlockedAccess]) -> Vec<TaskId> {
+    /// Replaces all accesses that wait, and all agents that stall.
+    pub(super) fn stand_anew(
+        &mut self,
+        pending: &[BlockedAccess],
+        agents: &[AgentStatus],
+    ) -> Vec<TaskId> {
         self.pending = pending.iter().map(|it| (it.id.clone(), it.key.clone())).collect();
+        let stalled = agents.iter().filter(|status| status.is_stalled());
+        self.stalled = stalled.map(|status| status.agent.clone()).collect();
         self.settle()
     }
 
@@ -174,11 +186,14 @@ impl Board {
         let running = self.tasks.values_mut().filter(|entry| !entry.kept.state.is_ended());
         for entry in running {
             let Kept { agent, session, .. } = &entry.kept;
-            let is_its =
-                |key: &SessionKey| key.agent == *agent && Some(&key.session) == session.as_ref();
+            let Some(session) = session else { continue };
+            // With several running turns an access may belong to none of them.
+            let is_its = |key: &SessionKey| {
+                key.agent == *agent && (key.session == *session || key.session.as_str().is_empty())
+            };
             let state = if self.pending.values().any(is_its) {
                 TaskState::NeedsApproval
-            } else if session.is_some() && self.stalled.contains(agent) {
+            } else if self.stalled.contains(agent) {
                 TaskState::Stalled
             } else {
                 TaskState::Running

@@ -3,4 +3,5 @@
 mod port;
 mod registry;
 mod stream;
+mod tasks;
 mod tools;

@@ -12,7 +12,7 @@ fn id() -> SessionId {
 
 fn sessions() -> HostSessions {
     let mut sessions = HostSessions::default();
-    sessions.open(id());
+    sessions.open(id(), false);
     sessions
 }
 
@@ -86,4 +86,13 @@ fn a_long_answer_is_cut_at_a_character() {
     let text = answer.try_recv().unwrap().unwrap().text;
     assert_eq!(text.len(), MAX_TEXT - 1 + CUT.len());
     assert!(text.ends_with(CUT));
+}
+
+#[test]
+fn a_session_beside_the_work_is_never_the_default() {
+    let mut sessions = HostSessions::default();
+    sessions.open(SessionId::new("beside"), true);
+    assert!(matches!(sessions.resolve(None), Err(HostError::NoSession)));
+    sessions.open(id(), false);
+    assert_eq!(sessions.resolve(None).unwrap(), id());
 }

@@ -147,10 +147,9 @@ pub(super) async fn rewind_session(
         // Earlier words of the agent belong to the branch that is left.
         let journal = sources.recorded().await.ok_or_else(no_journal)?;
         let appended = journal.append(event).await;
-        appended.map(drop).map_err(|error| Refused {
-            code: 500,
-            message: format!("the rewind was not recorded: {error}"),
-        })
+        appended
+            .map(drop)
+            .map_err(|error| Refused::new(500, format!("the rewind was not recorded: {error}")))
     };
     let wire = session.wire_session_id.clone();
     let key = SessionKey::new(
@@ -176,5 +175,5 @@ fn document(session: &Session, point: &Point, text: Option<String>) -> Option<Do
 }
 
 fn no_journal() -> Refused {
-    Refused { code: 404, message: "the team keeps no journal".to_owned() }
+    Refused::new(404, "the team keeps no journal")
 }

@@ -69,9 +69,7 @@ pub(super) async fn agent_status(
     let agent = AgentId::new(params.agent_id);
     let all = shared.team.details().await;
     let Some(details) = all.iter().find(|details| details.status.agent == agent) else {
-        let known: Vec<_> = all.iter().map(|it| it.status.agent.as_str()).collect();
-        let message = format!("there is no agent `{agent}`; there are {}", known.join(", "));
-        return Err(RpcError::new(404, message));
+        return Err(no_agent(&agent, all.iter().map(|it| &it.status)));
     };
     let pending = shared.sources.blocked(Some(BlockedStatus::Pending)).await;
     let own = pending.iter().filter(|access| access.key.agent == agent);
@@ -79,6 +77,15 @@ pub(super) async fn agent_status(
         agent: details::Agent::new(details, shared.tool_uses.of(&agent)),
         pending: own.map(|access| access.id.as_str()).collect(),
     })
+}
+
+/// The error for an unknown agent.
+pub(super) fn no_agent<'a>(
+    agent: &AgentId,
+    known: impl Iterator<Item = &'a AgentStatus>,
+) -> RpcError {
+    let known: Vec<_> = known.map(|status| status.agent.as_str()).collect();
+    RpcError::new(404, format!("there is no agent `{agent}`; there are {}", known.join(", ")))
 }
 
 impl<'a> AgentRow<'a> {

@@ -8,6 +8,7 @@ use serde_json::{Value, json as object};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::status::no_agent;
 use super::{json, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
@@ -283,9 +284,7 @@ fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, RpcError> {
 pub(super) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), RpcError> {
     let agents = team.agents();
     let Some(status) = agents.iter().find(|status| status.agent == *agent) else {
-        let known: Vec<_> = agents.iter().map(|status| status.agent.as_str()).collect();
-        let message = format!("there is no agent `{agent}`; there are {}", known.join(", "));
-        return Err(RpcError::new(404, message));
+        return Err(no_agent(agent, agents.iter()));
     };
     if status.state == AgentState::Ready {
         return Ok(());

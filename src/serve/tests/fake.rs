@@ -106,9 +106,8 @@ impl Fake {
 
     fn known(&self, agent: &AgentId) -> Result<AgentStatus, Refused> {
         let agents = self.agents.lock().unwrap();
-        agents.iter().find(|status| status.agent == *agent).cloned().ok_or_else(|| Refused {
-            code: 404,
-            message: format!("there is no agent `{agent}`; there are ui, api"),
+        agents.iter().find(|status| status.agent == *agent).cloned().ok_or_else(|| {
+            Refused::new(404, format!("there is no agent `{agent}`; there are ui, api"))
         })
     }
 }
@@ -267,6 +266,10 @@ impl Team for Fake {
 
     fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
         Box::pin(async move { self.known(&agent).map(|_| SessionId::new("s-ui-2")) })
+    }
+
+    fn session_beside(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
+        Box::pin(async move { self.known(&agent).map(|_| SessionId::new("s-beside")) })
     }
 
     fn fork(&self, fork: Fork) -> BoxFuture<'_, Result<(SessionId, How), Refused>> {

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::harness::{EISEN_CORE, Peer, Stage, agent, program};
 
 /// An MCP client over a process: `eisen-core mcp`, as an agent starts it.
-struct Client {
-    peer: Peer,
+pub(super) struct Client {
+    pub(super) peer: Peer,
     process: std::process::Child,
 }
 
 impl Client {
     /// Starts the server that a session was given, with nothing of the team's own environment.
-    fn of(server: &Value) -> Self {
+    pub(super) fn of(server: &Value) -> Self {
         let mut command = program(server["command"].as_str().unwrap());
         command.args(server["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()));
         for variable in server["env"].as_array().unwrap() {
@@ -43,7 +43,7 @@ impl Client {
         self.peer.expect(&json!({ "id": 1 }))["result"].clone()
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))
     }
 
@@ -57,7 +57,7 @@ impl Client {
     }
 }
 
-fn server(opened: &Value) -> Value {
+pub(super) fn server(opened: &Value) -> Value {
     let servers = opened["mcpServers"].as_array().unwrap();
     servers.iter().find(|it| it["name"] == "eisen").unwrap_or(&Value::Null).clone()
 }
@@ -175,41 +175,6 @@ fn an_agent_that_refuses_the_entry_gets_another_form_of_it() {
     let result = json!({ "sessionId": "s-ui" });
     ui.send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
     team.steer_when_ready(&["ui"]);
-}
-
-#[test]
-fn results_outlive_a_killed_team_until_they_are_acknowledged() {
-    let stage = Stage::new();
-    let ui = agent("ui").start("");
-    let mut api = stage.puppet("api");
-    let team = stage.team("", vec![ui, agent("api").puppet()]);
-    api.connect("s-api");
-    let mut port = team.steer_when_ready(&["ui", "api"]);
-    let give = |port: &mut crate::harness::Port, agent: &str, task: &str| {
-        let params = json!({ "agent": agent, "task": task, "key": task });
-        port.call("delegate_task", &params).unwrap()["id"].clone()
-    };
-    let done = give(&mut port, "ui", "run echo all is there");
-    assert_eq!(give(&mut port, "ui", "run echo all is there"), done);
-    let found = port.call("wait_for_tasks", &json!({ "ids": [done] })).unwrap();
-    assert_eq!((&found["tasks"][0]["state"], &found["timed_out"]), (&json!("done"), &json!(false)));
-    let running = give(&mut port, "api", "never ends");
-    api.prompted();
-    let found = port.call("wait_for_tasks", &json!({ "ids": [running], "timeout_s": 0 })).unwrap();
-    let row = &found["tasks"][0];
-    assert_eq!((&row["state"], &found["timed_out"]), (&json!("running"), &json!(true)));
-    team.program.signal(nix::sys::signal::Signal::SIGKILL);
-    team.program.wait();
-
-    let mut api = crate::harness::Puppet::again(&stage, "api");
-    let team = stage.up();
-    api.connect("s-api");
-    let mut port = team.steer_when_ready(&["ui", "api"]);
-    let result = port.call("task_result", &json!({ "id": done, "page": 1, "ack": true })).unwrap();
-    assert_eq!(result["text"].as_str().unwrap().trim(), "all is there");
-    let left = port.call("check_tasks", &json!({})).unwrap()["tasks"].clone();
-    assert_eq!(left.as_array().unwrap().len(), 1);
-    assert_eq!((&left[0]["id"], &left[0]["state"]), (&running, &json!("lost")));
 }
 
 #[test]

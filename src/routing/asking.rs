@@ -6,20 +6,28 @@ use std::sync::Arc;
 use super::task::RoutingMsg;
 use super::task::asking::AskingMsg;
 use super::{AccessAnswer, Request, RoutingHandle, Whose};
-use crate::model::{Action, AgentId, SessionKey, Via, wire_path};
+use crate::model::{Action, AgentId, SessionId, SessionKey, Via, wire_path};
 use crate::zone::Zone;
 
 impl RoutingHandle {
     /// Puts an access before its decider, whether or not accesses are held. Once it is allowed, the
-    /// next such access of the agent is. None if the agent has no zone here, or routing has ended.
+    /// next such access of the agent is. The agent asks in one of `sessions`: where there are
+    /// several, the access belongs to none, and what is allowed for the session is for them all.
+    /// None if the agent has no zone here, or routing has ended.
     pub async fn ask_access(
         &self,
-        key: SessionKey,
+        agent: AgentId,
+        sessions: Vec<SessionId>,
         path: String,
         action: Action,
         reason: Arc<str>,
     ) -> Option<AccessAnswer> {
-        let zone = self.zone_of(&key.agent).await?;
+        let zone = self.zone_of(&agent).await?;
+        let session = match &*sessions {
+            [only] => only.clone(),
+            _ => SessionId::new(""),
+        };
+        let key = SessionKey::new(agent, session);
         let judged = judged(zone, path, move |zone, path| {
             zone.check(path, action).map(drop).map_err(|denied| {
                 let denied_by = zone.denied_by(&denied.path);
@@ -43,8 +51,8 @@ impl RoutingHandle {
             reason: Some(reason),
         };
         let permit = self.lanes.enter(&request.key.agent).await;
-        self.ask_from(permit, |reply| RoutingMsg::Asking(AskingMsg::Access { request, reply }))
-            .await
+        let message = |reply| RoutingMsg::Asking(AskingMsg::Access { request, sessions, reply });
+        self.ask_from(permit, message).await
     }
 
     /// Returns the owners of a path, and an agent's rights there; None if it has no zone here.

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::{Request, Settlement};
 use crate::bus::Bus;
-use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event};
+use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId};
 
 /// Settled accesses that are kept; the oldest is dropped first. Pending ones are always kept.
 const REMEMBERED: usize = 10_000;
@@ -23,6 +23,8 @@ pub(super) struct BoardEntry {
     pub(super) decided: bool,
     /// The process whose call the kernel stopped.
     pub(super) caller: Option<u32>,
+    /// The sessions in which its agent may have asked for it, besides the access's own.
+    pub(super) sessions: Vec<SessionId>,
     /// Its progress towards the orchestrator agent.
     pub(super) briefing: Briefing,
     /// Settles the waiting request, while it is pending.

@@ -344,6 +344,7 @@ impl Task {
             grantable: request.grantable,
             decided: false,
             caller: request.caller,
+            sessions: Vec::new(),
             briefing: Briefing::None,
             settle,
         });

@@ -7,10 +7,12 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use crate::model::AgentId;
 use crate::serve::wire::RpcError;
+use crate::tasks::{WaitGuard, WaitKind, Waits};
 
 /// Questions that are remembered; beyond that the oldest answered one is forgotten, or a new one is
 /// refused if none is answered.
@@ -22,21 +24,29 @@ const MOST_OF_ONE: usize = 16;
 /// How long an answer stays that its agent does not fetch. After that it may be out of date.
 const KEPT: Duration = Duration::from_secs(120);
 
-/// The identity of a question: its agent, its method and its texts.
+/// How long a question stays open that no call waits for.
+const UNATTENDED: Duration = Duration::from_secs(300);
+
+/// What makes two requests the same question: who asks, by which method, and what.
 pub(super) type Question = (AgentId, &'static str, Vec<String>);
 
-/// A question's id, and its answer once there is one.
+/// A question, and its answer once there is one.
 #[derive(Clone, Debug)]
-struct Open {
+pub(super) struct OpenQuestion {
     id: String,
-    answer: watch::Receiver<Option<Value>>,
+    /// Who is to answer, if an agent is.
+    awaited: Option<(AgentId, WaitKind)>,
+    answer: watch::Receiver<Option<Result<Value, RpcError>>>,
+    /// When it is withdrawn, unless a call waits for it meanwhile.
+    until: watch::Sender<Instant>,
 }
 
 /// The open questions of a team; cheap to clone.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Ongoing(Arc<Mutex<IndexMap<Question, Open>>>);
+pub(super) struct Ongoing(Arc<Mutex<IndexMap<Question, OpenQuestion>>>);
 
-/// The result of a wait.
+/// What a wait found.
+#[derive(Debug)]
 pub(super) struct Waited {
     pub(super) id: String,
     /// None if the question is still open.
@@ -44,60 +54,76 @@ pub(super) struct Waited {
 }
 
 impl Ongoing {
-    /// Waits until `deadline` for the answer to an open question; None if it is not open.
-    pub(super) async fn go_on(&self, question: &Question, deadline: Instant) -> Option<Waited> {
-        let open = self.all(|all| all.get(question).cloned())?;
-        Some(self.wait(question, open, deadline).await)
+    /// Returns a question that is open, or whose answer nobody came for.
+    pub(super) fn find(&self, question: &Question) -> Option<OpenQuestion> {
+        self.all(|all| all.get(question).cloned())
     }
 
-    /// Opens a question, and waits for its answer until `deadline`. It stays open even if the
-    /// returned future is dropped.
-    pub(super) async fn open(
+    /// Opens a question, unless it is open. It stays so whatever becomes of the call; once no call
+    /// has waited for it for long, the token that `answering` is made with is cancelled.
+    pub(super) fn open<F>(
         &self,
         question: &Question,
-        id: String,
-        answering: impl Future<Output = Value> + Send + 'static,
-        deadline: Instant,
-    ) -> Result<Waited, RpcError> {
+        awaited: Option<(AgentId, WaitKind)>,
+        answering: impl FnOnce(CancellationToken) -> F,
+    ) -> Result<OpenQuestion, RpcError>
+    where
+        F: Future<Output = Result<Value, RpcError>> + Send + 'static,
+    {
         let (send, answer) = watch::channel(None);
-        let open = Open { id, answer };
-        self.all(|all| {
-            let is_open = |(of, open): &(&Question, &Open)| {
-                of.0 == question.0 && open.answer.borrow().is_none()
-            };
-            if all.iter().filter(is_open).count() >= MOST_OF_ONE {
-                let message =
-                    format!("{MOST_OF_ONE} questions of yours are open: wait for the answers");
-                return Err(RpcError::new(409, message));
+        let id = format!("q-{:08x}", fastrand::u32(..));
+        let until = watch::Sender::new(Instant::now() + UNATTENDED);
+        let open = OpenQuestion { id, awaited, answer, until };
+        let known = self.all(|all| -> Result<_, RpcError> {
+            if let Some(known) = all.get(question) {
+                return Ok(Some(known.clone()));
             }
-            if all.len() >= MOST {
-                let answered = all.iter().position(|(_, open)| open.answer.borrow().is_some());
-                let Some(at) = answered else {
-                    let message = format!("{MOST} questions are open: wait for the answers");
-                    return Err(RpcError::new(409, message));
-                };
-                all.shift_remove_index(at);
-            }
+            make_room(all, &question.0)?;
             all.insert(question.clone(), open.clone());
-            Ok(())
+            Ok(None)
         })?;
-        let (this, of, id) = (self.clone(), question.clone(), open.id.clone());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let withdrawn = CancellationToken::new();
+        let answering = answering(withdrawn.clone());
+        let (this, of, id, until) =
+            (self.clone(), question.clone(), open.id.clone(), open.until.subscribe());
         tokio::spawn(async move {
-            send.send_replace(Some(answering.await));
+            tokio::pin!(answering);
+            let answer = tokio::select! {
+                biased;
+                answer = &mut answering => answer,
+                () = unattended(until) => {
+                    withdrawn.cancel();
+                    answering.await
+                }
+            };
+            send.send_replace(Some(answer));
             sleep(KEPT).await;
             this.forget(&of, &id);
         });
-        Ok(self.wait(question, open, deadline).await)
+        Ok(open)
     }
 
-    async fn wait(&self, question: &Question, open: Open, deadline: Instant) -> Waited {
-        let Open { id, mut answer } = open;
+    /// Waits for the answer until `deadline`. Only meanwhile the asker waits for who is to answer.
+    pub(super) async fn wait(
+        &self,
+        waits: &Waits,
+        question: &Question,
+        open: OpenQuestion,
+        deadline: Instant,
+    ) -> Result<Waited, RpcError> {
+        let OpenQuestion { id, awaited, mut answer, until } = open;
+        until.send_modify(|until| *until = (*until).max(deadline + UNATTENDED));
+        let is_open = answer.borrow().is_none();
+        let _waits = begin(waits, &question.0, awaited.filter(|_| is_open))?;
         let answered = timeout_at(deadline, answer.wait_for(Option::is_some)).await;
         let answer = answered.ok().and_then(|it| it.ok()?.clone());
         if answer.is_some() {
             self.forget(question, &id);
         }
-        Waited { id, answer }
+        Ok(Waited { id, answer: answer.transpose()? })
     }
 
     fn forget(&self, question: &Question, id: &str) {
@@ -109,8 +135,48 @@ impl Ongoing {
         });
     }
 
-    fn all<T>(&self, change: impl FnOnce(&mut IndexMap<Question, Open>) -> T) -> T {
+    fn all<T>(&self, change: impl FnOnce(&mut IndexMap<Question, OpenQuestion>) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Has an agent wait for another one, if for any.
+pub(super) fn begin(
+    waits: &Waits,
+    waiter: &AgentId,
+    awaited: Option<(AgentId, WaitKind)>,
+) -> Result<Option<WaitGuard>, RpcError> {
+    let Some((awaited, kind)) = awaited else { return Ok(None) };
+    Ok(Some(waits.begin(waiter, &[awaited], kind)?))
+}
+
+/// Makes room for a question of `asker`.
+fn make_room(all: &mut IndexMap<Question, OpenQuestion>, asker: &AgentId) -> Result<(), RpcError> {
+    let is_open =
+        |(of, open): &(&Question, &OpenQuestion)| of.0 == *asker && open.answer.borrow().is_none();
+    if all.iter().filter(is_open).count() >= MOST_OF_ONE {
+        let message = format!("{MOST_OF_ONE} questions of yours are open: wait for the answers");
+        return Err(RpcError::new(409, message));
+    }
+    if all.len() >= MOST {
+        let answered = all.iter().position(|(_, open)| open.answer.borrow().is_some());
+        let Some(at) = answered else {
+            let message = format!("{MOST} questions are open: wait for the answers");
+            return Err(RpcError::new(409, message));
+        };
+        all.shift_remove_index(at);
+    }
+    Ok(())
+}
+
+/// Ends once the time is over, also as it was put off meanwhile.
+async fn unattended(until: watch::Receiver<Instant>) {
+    loop {
+        let at = *until.borrow();
+        sleep_until(at).await;
+        if *until.borrow() <= at {
+            return;
+        }
     }
 }
 
@@ -118,9 +184,10 @@ impl Ongoing {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::future::{pending, ready};
+    use std::future::pending;
 
     use serde_json::json;
+    use tokio::sync::oneshot;
 
     use super::*;
 
@@ -128,34 +195,73 @@ mod tests {
         (AgentId::new(by), "ask_owner", vec![words.to_owned()])
     }
 
+    fn owner(name: &str) -> Option<(AgentId, WaitKind)> {
+        Some((AgentId::new(name), WaitKind::Answer))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_nobody_comes_for_is_forgotten() {
-        let ongoing = Ongoing::default();
-        let (slow, asked) = (tokio::sync::oneshot::channel::<()>(), question("ui", "a"));
-        let answering = async {
-            let _ = slow.1.await;
-            json!("no")
-        };
-        let first = ongoing.open(&asked, "1".to_owned(), answering, Instant::now()).await;
-        assert_eq!(first.unwrap().answer, None);
-        drop(slow.0);
+        let (ongoing, asked) = (Ongoing::default(), question("ui", "a"));
+        let (slow, answer) = oneshot::channel();
+        let answering = |_| async move { Ok(answer.await.unwrap()) };
+        let open = ongoing.open(&asked, None, answering).unwrap();
+        let waits = Waits::default();
+        let waited = ongoing.wait(&waits, &asked, open, Instant::now()).await.unwrap();
+        assert_eq!(waited.answer, None);
+        slow.send(json!("no")).unwrap();
         sleep(KEPT / 2).await;
-        assert!(ongoing.all(|all| all.contains_key(&asked)));
+        assert!(ongoing.find(&asked).is_some());
         sleep(KEPT).await;
-        assert!(ongoing.go_on(&asked, Instant::now()).await.is_none());
+        assert!(ongoing.find(&asked).is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_agents_questions_leave_room_for_those_of_others() {
         let ongoing = Ongoing::default();
-        let now = Instant::now();
+        let open = |by: &str, words: &str| {
+            ongoing.open(&question(by, words), None, |_| pending()).map(drop)
+        };
         for n in 0..MOST_OF_ONE {
-            let asked = question("ui", &n.to_string());
-            ongoing.open(&asked, n.to_string(), pending(), now).await.unwrap();
+            open("ui", &n.to_string()).unwrap();
         }
-        let more = ongoing.open(&question("ui", "more"), "m".to_owned(), pending(), now).await;
-        assert_eq!(more.err().unwrap().code, 409);
-        let other = ongoing.open(&question("api", "a"), "o".to_owned(), ready(json!(1)), now).await;
-        assert!(other.is_ok());
+        assert_eq!(open("ui", "more").unwrap_err().code, 409);
+        open("api", "a").unwrap();
+        // The same question is no other one.
+        open("ui", "1").unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_no_call_waits_for_is_withdrawn() {
+        let (ongoing, asked) = (Ongoing::default(), question("ui", "a"));
+        let answering = |withdrawn: CancellationToken| async move {
+            withdrawn.cancelled().await;
+            Ok(json!("withdrawn"))
+        };
+        let open = ongoing.open(&asked, None, answering).unwrap();
+        let (waits, begun) = (Waits::default(), Instant::now());
+        let wait = async |open, deadline| {
+            ongoing.wait(&waits, &asked, open, deadline).await.unwrap().answer
+        };
+        for calls in 1..=10 {
+            assert_eq!(wait(open.clone(), begun + calls * UNATTENDED / 2).await, None);
+        }
+        sleep(2 * UNATTENDED).await;
+        assert_eq!(wait(open, Instant::now() + KEPT).await, Some(json!("withdrawn")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_asker_waits_for_the_owner_only_while_its_call_does() {
+        let (ongoing, waits) = (Ongoing::default(), Waits::default());
+        let (asked, back) = (question("ui", "a"), question("api", "b"));
+        let open = ongoing.open(&asked, owner("api"), |_| pending()).unwrap();
+        let other = ongoing.open(&back, owner("ui"), |_| pending()).unwrap();
+        let soon = Instant::now() + Duration::from_secs(1);
+        let (waited, refused) = tokio::join!(
+            ongoing.wait(&waits, &asked, open, soon),
+            ongoing.wait(&waits, &back, other.clone(), soon),
+        );
+        assert_eq!(waited.unwrap().answer, None);
+        assert_eq!(refused.unwrap_err().code, 409);
+        assert_eq!(ongoing.wait(&waits, &back, other, soon).await.unwrap().answer, None);
     }
 }

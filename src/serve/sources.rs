@@ -10,7 +10,7 @@ use crate::bus::Bus;
 use crate::capture::Capture;
 use crate::journal::Journal;
 use crate::model::{
-    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, SessionKey, UsageReport,
+    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, SessionId, UsageReport,
 };
 use crate::routing::{AccessAnswer, Decider, Decision, ResolveError, RoutingHandle, Whose};
 use crate::serve::BoxFuture;
@@ -40,11 +40,12 @@ pub trait Sources: Send + Sync + 'static {
         Box::pin(async { Vec::new() })
     }
 
-    /// Puts an access that an agent asks for before its decider; None if the agent has no zone
-    /// here.
+    /// Puts an access that an agent asks for, in one of `sessions`, before its decider; None if the
+    /// agent has no zone here.
     fn ask_access(
         &self,
-        _key: SessionKey,
+        _agent: AgentId,
+        _sessions: Vec<SessionId>,
         _path: String,
         _action: Action,
         _reason: Arc<str>,
@@ -175,12 +176,13 @@ impl Sources for Handles {
 
     fn ask_access(
         &self,
-        key: SessionKey,
+        agent: AgentId,
+        sessions: Vec<SessionId>,
         path: String,
         action: Action,
         reason: Arc<str>,
     ) -> BoxFuture<'_, Option<AccessAnswer>> {
-        Box::pin(self.routing.ask_access(key, path, action, reason))
+        Box::pin(self.routing.ask_access(agent, sessions, path, action, reason))
     }
 
     fn whose<'a>(&'a self, agent: &'a AgentId, path: String) -> BoxFuture<'a, Option<Whose>> {

@@ -1,8 +1,10 @@
 //! Serves the tools of the team on a connection: they call the methods of the port, with the
 //! authority of the connection's token.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 use tokio::io::DuplexStream;
@@ -13,6 +15,7 @@ use super::progress::Progress;
 use super::rights::PROGRAM;
 use super::rpc;
 use super::shared::Shared;
+use super::wire::RpcError;
 use super::{BoxFuture, Caller};
 use crate::mcp::{self, Audience, Operations, ToolError};
 use crate::model::AgentId;
@@ -70,7 +73,11 @@ impl Operations for PortOperations {
             let (commands, _) = mpsc::channel(1);
             let progress = Progress::new(Box::default(), commands);
             let caller = Some(&self.caller);
-            let result = rpc::call(&self.shared, caller, method, Some(&params), &progress).await;
+            let call = rpc::call(&self.shared, caller, method, Some(&params), &progress);
+            let result = AssertUnwindSafe(call)
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|_| Err(RpcError::new(500, "the request failed; see the log")));
             let result = result
                 .map_err(|error| ToolError { code: error.code, message: error.message.clone() })?;
             serde_json::from_str(result.get()).map_err(|error| wrong(&error))

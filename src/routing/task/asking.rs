@@ -6,13 +6,13 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{Task, wait};
-use crate::model::{AgentId, BlockedStatus};
+use crate::model::{AgentId, BlockedStatus, SessionId};
 use crate::routing::{AccessAnswer, Request};
 use crate::zone::Zone;
 
 #[derive(Debug)]
 pub(in crate::routing) enum AskingMsg {
-    Access { request: Request, reply: oneshot::Sender<AccessAnswer> },
+    Access { request: Request, sessions: Vec<SessionId>, reply: oneshot::Sender<AccessAnswer> },
     Owners { path: String, reply: oneshot::Sender<Vec<AgentId>> },
     Zone { agent: AgentId, reply: oneshot::Sender<Option<Arc<Zone>>> },
 }
@@ -21,7 +21,9 @@ impl Task {
     pub(super) fn asking(&mut self, message: AskingMsg) {
         // A dropped receiver is no error: its pending access then expires.
         match message {
-            AskingMsg::Access { request, reply } => drop(reply.send(self.ask_for(request))),
+            AskingMsg::Access { request, sessions, reply } => {
+                drop(reply.send(self.ask_for(request, sessions)));
+            }
             AskingMsg::Owners { path, reply } => drop(reply.send(self.owners(&path))),
             AskingMsg::Zone { agent, reply } => {
                 drop(reply.send(self.settings.rules.zones.get(&agent).cloned()));
@@ -29,7 +31,7 @@ impl Task {
         }
     }
 
-    fn ask_for(&mut self, request: Request) -> AccessAnswer {
+    fn ask_for(&mut self, request: Request, sessions: Vec<SessionId>) -> AccessAnswer {
         if self.grants.cover(&request) {
             return AccessAnswer::Open;
         }
@@ -55,6 +57,7 @@ impl Task {
         let (settle, decision) = oneshot::channel();
         let (reply, answer) = oneshot::channel();
         let id = self.block(request, BlockedStatus::Pending, Some(settle));
+        self.board.change(&id, |entry| entry.sessions = sessions);
         let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
         let deadline = Instant::now() + self.settings.rules.hold_timeout;
         self.pending.push(Box::pin(wait(id.clone(), decision, reply, deadline, timed_out)));

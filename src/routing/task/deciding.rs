@@ -72,15 +72,16 @@ impl Task {
             };
             let settled = self.board.change(id, |entry| {
                 let used_it = settle(entry, decision, &record, bus);
-                (used_it, entry.access.clone(), entry.caller)
+                (used_it, entry.access.clone(), entry.caller, std::mem::take(&mut entry.sessions))
             });
-            let Some((used_it, settled, caller)) = settled else { continue };
+            let Some((used_it, settled, caller, asked_in)) = settled else { continue };
             let allowed = Allowed::from(&settled);
             if matches!(decision, Decision::Deny { .. }) && used_it && settled.via == Via::Kernel {
                 self.stopped.refused(&settled, caller);
             }
             sessions.push(settled.key.session);
-            // The asking agent has the decision, but did not use it yet.
+            sessions.extend(asked_in);
+            // Whoever asked has the decision, but did not use it yet.
             let is_to_come =
                 allowed.via() == Via::Request && matches!(decision, Decision::Allow { .. });
             used |= used_it && !is_to_come;

@@ -120,6 +120,7 @@ impl Task {
             grantable: false,
             decided: false,
             caller: None,
+            sessions: Vec::new(),
             briefing: Briefing::None,
             settle: None,
         });

@@ -1,6 +1,7 @@
 //! Tests of the right to decide.
 
 use super::*;
+use crate::routing::task::asking::AskingMsg;
 
 #[tokio::test(start_paused = true)]
 async fn no_agent_decides_its_own_accesses() {
@@ -118,4 +119,21 @@ async fn what_is_said_with_a_denial_is_kept_if_the_agent_did_not_hear_it() {
     let notes = bench.routing.notes(agent).await;
     assert_eq!((notes.len(), notes[0].starts_with("- read `10`")), (20, true));
     assert!(notes.iter().all(|note| note.len() < 4200));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_in_one_of_several_turns_is_allowed_for_all_their_sessions() {
+    let bench = bench(false, external());
+    let request = Request { via: Via::Request, hold: true, ..read("a", "", "p") };
+    let sessions = ["s1", "s2"].map(SessionId::new).to_vec();
+    let message = |reply| RoutingMsg::Asking(AskingMsg::Access { request, sessions, reply });
+    let asked = bench.routing.ask_from(None, message).await.unwrap();
+    let AccessAnswer::Waits(blocked, settled) = asked else { panic!("{asked:?}") };
+    let allow = Decision::Allow { scope: Scope::Session, ttl: None };
+    bench.routing.resolve(blocked, allow, Decider::Person).await.unwrap();
+    assert_eq!(settled.await.unwrap(), Settlement::Allowed);
+    for session in ["s1", "s2", "s1"] {
+        assert_eq!(bench.routing.request(read("a", session, "p")).await, Some(Settlement::Allowed));
+    }
+    assert_eq!(bench.routing.request(read("a", "s3", "p")).await, denied("b2"));
 }

@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json as object};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{json, wrong};
 use crate::client_host::Said;
-use crate::model::{self, AgentId, AgentReport, Event, SessionId, SessionKey, now_ms};
+use crate::mcp::text_pages;
+use crate::model::{self, AgentId, AgentReport, Event, SessionId, now_ms};
 use crate::routing::{AccessAnswer, Settlement};
 use crate::serve::beside::Beside;
-use crate::serve::ongoing::{Question, Waited};
+use crate::serve::ongoing::{self, OpenQuestion, Question, Waited};
 use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
@@ -127,30 +129,30 @@ pub(super) async fn request_access(
         AskedAction::Read => model::Action::Read,
         AskedAction::Write => model::Action::Write,
     };
-    let deadline = Instant::now() + LONGEST_WAIT;
     let asked = vec![path.clone(), action.to_string()];
     let question: Question = (agent.clone(), "request_access", asked);
-    if let Some(waited) = shared.ongoing.go_on(&question, deadline).await {
-        return answered(waited);
+    if let Some(open) = shared.ongoing.find(&question) {
+        return wait(shared, &question, open).await;
     }
-    let key = SessionKey::new(agent.clone(), session_of(shared, agent).await);
-    let asked = shared.sources.ask_access(key, path, action, reason.into()).await;
-    let open = Answer::of(AnswerState::Allowed, Some("your zone allows it already".to_owned()));
-    match asked.ok_or_else(no_zone)? {
-        AccessAnswer::Open => json(&open),
-        AccessAnswer::Closed(why) => json(&Answer::of(AnswerState::Denied, Some(why))),
-        AccessAnswer::Waits(id, settlement) => {
-            let (blocked, decider) = (id.to_string(), shared.sources.lead());
-            let waits = decider.map(|lead| shared.waits.begin(agent, &[lead], WaitKind::Decision));
-            let waits = waits.transpose()?;
-            let answering = async move {
-                let settled = settlement.await;
-                drop(waits);
-                value(&Answer { id: Some(blocked), ..Answer::settled(settled.ok()) })
-            };
-            answered(shared.ongoing.open(&question, id.to_string(), answering, deadline).await?)
-        }
-    }
+    let awaited = shared.sources.lead().map(|lead| (lead, WaitKind::Decision));
+    // Nobody is to decide what nobody may wait for.
+    let _waits = ongoing::begin(&shared.waits, agent, awaited.clone())?;
+    let (agent, sessions) = (agent.clone(), running_sessions(shared, agent).await);
+    let sources = Arc::clone(&shared.sources);
+    let open = shared.ongoing.open(&question, awaited, |_| async move {
+        let asked = sources.ask_access(agent, sessions, path, action, reason.into()).await;
+        json(&match asked.ok_or_else(no_zone)? {
+            AccessAnswer::Open => {
+                Answer::of(AnswerState::Allowed, Some("your zone allows it already".to_owned()))
+            }
+            AccessAnswer::Closed(why) => Answer::of(AnswerState::Denied, Some(why)),
+            // Its own timeout ends it, whoever waits.
+            AccessAnswer::Waits(id, settlement) => {
+                Answer { id: Some(id.to_string()), ..Answer::settled(settlement.await.ok()) }
+            }
+        })
+    })?;
+    wait(shared, &question, open).await
 }
 
 pub(super) async fn ask_owner(
@@ -161,24 +163,22 @@ pub(super) async fn ask_owner(
     let from = agent(caller)?;
     let AskOwner { path, agent: named, question: text } = params;
     bounded("question", &text, LONGEST_TEXT)?;
-    let deadline = Instant::now() + LONGEST_WAIT;
     let asked =
         vec![path.clone().unwrap_or_default(), named.clone().unwrap_or_default(), text.clone()];
     let question: Question = (from.clone(), "ask_owner", asked);
-    if let Some(waited) = shared.ongoing.go_on(&question, deadline).await {
-        return answered(waited);
+    if let Some(open) = shared.ongoing.find(&question) {
+        return wait(shared, &question, open).await;
     }
     let owner = owner(shared, from, path.as_deref(), named).await?;
-    let waits = shared.waits.begin(from, std::slice::from_ref(&owner), WaitKind::Answer)?;
+    let awaited = Some((owner.clone(), WaitKind::Answer));
+    let _waits = ongoing::begin(&shared.waits, from, awaited.clone())?;
     let prompt = prompt_of(from, path.as_deref(), &text);
-    let (team, beside, to) = (Arc::clone(&shared.team), shared.beside.clone(), owner.clone());
-    let answering = async move {
-        let answer = ask(&*team, &beside, to.clone(), prompt).await;
-        drop(waits);
-        value(&Answer { agent: Some(to.to_string()), ..answer })
-    };
-    let id = format!("q-{:08x}", fastrand::u32(..));
-    answered(shared.ongoing.open(&question, id, answering, deadline).await?)
+    let (team, beside, from) = (Arc::clone(&shared.team), shared.beside.clone(), from.clone());
+    let open = shared.ongoing.open(&question, awaited, |withdrawn| async move {
+        let answer = ask(&*team, &beside, (&owner, &from), prompt, withdrawn).await;
+        json(&Answer { agent: Some(owner.to_string()), ..answer })
+    })?;
+    wait(shared, &question, open).await
 }
 
 pub(super) async fn whose(
@@ -225,12 +225,11 @@ fn no_zone() -> RpcError {
     RpcError::new(409, "you have no zone in this team, or the team is stopping")
 }
 
-fn value(answer: &Answer) -> Value {
-    serde_json::to_value(answer).unwrap_or_default()
-}
-
-fn answered(waited: Waited) -> Result<Value, RpcError> {
-    let Waited { id, answer } = waited;
+/// Waits for the answer to a question as long as a call may.
+async fn wait(shared: &Shared, question: &Question, open: OpenQuestion) -> Result<Value, RpcError> {
+    let deadline = Instant::now() + LONGEST_WAIT;
+    let Waited { id, answer } =
+        shared.ongoing.wait(&shared.waits, question, open, deadline).await?;
     if let Some(answer) = answer {
         return Ok(answer);
     }
@@ -239,14 +238,11 @@ fn answered(waited: Waited) -> Result<Value, RpcError> {
     json(&Answer { cursor, timed_out: true, ..Answer::of(AnswerState::Pending, Some(message)) })
 }
 
-/// The session in which an agent asks: the only one with a running turn, or else an empty id.
-async fn session_of(shared: &Shared, agent: &AgentId) -> SessionId {
-    let sessions = shared.sources.sessions().await;
-    let mut running = sessions.iter().filter(|it| it.key.agent == *agent && it.is_running);
-    match (running.next(), running.next()) {
-        (Some(only), None) => only.key.session.clone(),
-        _ => SessionId::new(""),
-    }
+/// The sessions in which an agent may ask: those whose turns run.
+async fn running_sessions(shared: &Shared, agent: &AgentId) -> Vec<SessionId> {
+    let mut sessions = shared.sources.sessions().await;
+    sessions.retain(|session| session.key.agent == *agent && session.is_running);
+    sessions.into_iter().map(|session| session.key.session).collect()
 }
 
 /// Finds the agent to ask.
@@ -286,30 +282,50 @@ fn prompt_of(asker: &AgentId, path: Option<&str>, question: &str) -> String {
 }
 
 /// Asks an agent in a session of its own, beside its work.
-async fn ask(team: &dyn Team, beside: &Beside, owner: AgentId, prompt: String) -> Answer {
-    let failed = |message: String| Answer::of(AnswerState::Failed, Some(message));
-    let session = match beside.session(team, &owner).await {
+async fn ask(
+    team: &dyn Team,
+    beside: &Beside,
+    (owner, asker): (&AgentId, &AgentId),
+    prompt: String,
+    withdrawn: CancellationToken,
+) -> Answer {
+    let session = match beside.session(team, owner, asker).await {
         Ok(session) => session,
-        Err(refused) => return failed(refused.message),
+        Err(refused) => return Answer::failed(&refused.message),
     };
-    let (said, _) = watch::channel(Said::default());
+    let (said, saying) = watch::channel(Said::default());
     let blocks = vec![object!({ "type": "text", "text": prompt })];
-    let (agent, session) = (owner, Some(session));
-    let turn = team.prompt(Prompt { agent, session, blocks, by_orchestrator: false, said });
-    match turn.await {
+    let (agent, own) = (owner.clone(), Some(session.clone()));
+    let turn = team.prompt(Prompt { agent, session: own, blocks, by_orchestrator: false, said });
+    // A prompt that was not sent is withdrawn as its future is dropped.
+    let Some(outcome) = withdrawn.run_until_cancelled_owned(turn).await else {
+        if saying.borrow().session.is_some() {
+            // Its turn may have ended in the same moment.
+            let _ = team.cancel(owner.clone(), Some(session), false).await;
+        }
+        return Answer::failed("it was withdrawn, since no call waited for the answer");
+    };
+    if outcome.is_err() {
+        beside.forget(owner, asker, &session).await;
+    }
+    match outcome {
         Ok(outcome) if outcome.stop_reason == "end_turn" && outcome.reason.is_none() => {
-            let text = outcome.text.trim();
-            let end = text.floor_char_boundary(LONGEST_TEXT);
-            let more = if end < text.len() { "… (cut)" } else { "" };
-            let content = Some(format!("{}{more}", &text[..end]));
+            let content = Some(in_one_page(outcome.text.trim()));
             Answer { content, ..Answer::of(AnswerState::Answered, None) }
         }
         Ok(outcome) => {
             let why = outcome.reason.map(|reason| reason.to_string());
-            failed(format!("its turn ended: {}", why.unwrap_or(outcome.stop_reason)))
+            Answer::failed(&format!("its turn ended: {}", why.unwrap_or(outcome.stop_reason)))
         }
-        Err(refused) => failed(refused.message),
+        Err(refused) => Answer::failed(&refused.message),
     }
+}
+
+/// Cuts a text to what a result of the tools has room for.
+fn in_one_page(text: &str) -> String {
+    let first = text_pages(text).first().copied().unwrap_or_default();
+    let more = if first.len() < text.len() { "… (cut)" } else { "" };
+    format!("{first}{more}")
 }
 
 impl Answer {
@@ -325,6 +341,11 @@ impl Answer {
         }
     }
 
+    /// With the words of an agent, which may be long.
+    fn failed(message: &str) -> Self {
+        Self::of(AnswerState::Failed, Some(in_one_page(message)))
+    }
+
     /// None: it expired.
     fn settled(settlement: Option<Settlement>) -> Self {
         match settlement {
@@ -332,9 +353,13 @@ impl Answer {
                 Self::of(AnswerState::Allowed, Some("go on with it now".to_owned()))
             }
             Some(Settlement::Answered(content)) => {
-                Self { content: Some(content), ..Self::of(AnswerState::Answered, None) }
+                // Longer only where it was for a read by other ways, too.
+                let content = Some(in_one_page(&content));
+                Self { content, ..Self::of(AnswerState::Answered, None) }
             }
-            Some(Settlement::Denied { message, .. }) => Self::of(AnswerState::Denied, message),
+            Some(Settlement::Denied { message, .. }) => {
+                Self::of(AnswerState::Denied, message.as_deref().map(in_one_page))
+            }
             None => Self::of(AnswerState::Denied, Some("it expired undecided".to_owned())),
         }
     }

@@ -11,7 +11,8 @@ use tokio::sync::watch;
 use super::object::Object;
 use super::{json, wrong};
 use crate::client_host::Said;
-use crate::model::{AgentId, BlockedId, Order, SessionId};
+use crate::mcp::text_pages;
+use crate::model::{AgentId, BlockedId, BlockedStatus, Order, SessionId, Via};
 use crate::routing::{self, Decision, ResolveError};
 use crate::serve::progress::Progress;
 use crate::serve::rights;
@@ -198,8 +199,23 @@ pub(super) async fn resolve_blocked(
 ) -> Result<Value, RpcError> {
     let by = rights::decider(caller, params.verdict.is_even_denied(), params.at_terminal);
     let (id, decision) = (BlockedId::new(params.id), params.verdict.try_into()?);
+    if let Decision::Answer { content } = &decision
+        && text_pages(content).len() > 1
+        && is_request(shared, &id).await
+    {
+        return Err(wrong(
+            "the agent asked by a tool, whose result has no room for so much `content`: allow the \
+             access instead",
+        ));
+    }
     let access = shared.sources.resolve(id, decision, by).await?;
     json(&wire::Blocked::from(&access))
+}
+
+/// Whether an agent waits for the decision in a call of `request_access`.
+async fn is_request(shared: &Shared, id: &BlockedId) -> bool {
+    let pending = shared.sources.blocked(Some(BlockedStatus::Pending)).await;
+    pending.iter().any(|access| access.id == *id && access.via == Via::Request)
 }
 
 pub(super) async fn order(shared: &Shared, order: Order, params: Agent) -> Result<Value, RpcError> {

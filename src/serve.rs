@@ -98,7 +98,7 @@ pub trait Team: Send + Sync + 'static {
         refuse(self)
     }
 
-    /// Opens a session that begins as a fork, and answers when that is on the bus.
+    /// Opens a session that begins as a fork, and answers once its fork is on the bus.
     fn fork(&self, _fork: Fork) -> BoxFuture<'_, Result<(SessionId, How), Refused>> {
         refuse(self)
     }

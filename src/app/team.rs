@@ -43,7 +43,7 @@ impl Supervised {
         command: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> TeamCommand,
     ) -> Result<T, Refused> {
         let (reply, answer) = oneshot::channel();
-        let stopping = || Refused { code: 409, message: "the team is stopping".to_owned() };
+        let stopping = || Refused::new(409, "the team is stopping");
         self.changes.send(command(reply)).await.map_err(|_| stopping())?;
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }

@@ -89,7 +89,6 @@ async fn run(
     let workspace = scratch.as_ref().map_or(original.as_path(), TempDir::path).to_owned();
     let private = scratch::private(&ledger)?;
     crate::process::become_subreaper().context("cannot become the subreaper of the agents")?;
-    let ungranted = eisen_dir.join("run");
     let kernel = trial::of_kernel(&launcher, private.path()).await;
 
     let bus = Bus::encoding(backlog(config.port), serve::encode);
@@ -114,7 +113,7 @@ async fn run(
     let routing = wiring.route(settings);
     let surroundings = Surroundings {
         launcher,
-        ungranted,
+        ungranted: conditions.eisen_dir.join("run"),
         bus: wiring.bus.clone(),
         tracker: tracker.clone(),
         routing: routing.clone(),

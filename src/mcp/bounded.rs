@@ -20,7 +20,7 @@ const LONGEST_LINE: usize = 4 * 1024 * 1024;
 /// Bytes of a request's id: its answer repeats it, and many answers may wait.
 const LONGEST_ID: usize = 1024;
 
-/// Messages to the client that may wait to be written; beyond it the client is not read.
+/// Messages to the client that may wait to be written; beyond this its lines are not read.
 const UNWRITTEN: usize = 64;
 
 /// A transport over a stream, with a line for each message.

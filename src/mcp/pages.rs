@@ -23,7 +23,7 @@ const ENTRY_TEXT_BYTES: usize = 4 * 1024;
 /// A patch in base64, where it is not UTF-8.
 const ENCODED: &str = "diff_bytes";
 
-/// Cuts a text into pages: at ends of lines, where they are near enough.
+/// Cuts a text into pages, at ends of lines if possible.
 pub fn text_pages(text: &str) -> Vec<&str> {
     let (mut pages, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {

@@ -27,7 +27,7 @@ const KEPT: Duration = Duration::from_secs(120);
 /// How long a question stays open that no call waits for.
 const UNATTENDED: Duration = Duration::from_secs(300);
 
-/// What makes two requests the same question: who asks, by which method, and what.
+/// The identity of a question: its agent, its method and its texts.
 pub(super) type Question = (AgentId, &'static str, Vec<String>);
 
 /// A question, and its answer once there is one.
@@ -45,7 +45,7 @@ pub(super) struct OpenQuestion {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Ongoing(Arc<Mutex<IndexMap<Question, OpenQuestion>>>);
 
-/// What a wait found.
+/// The result of a wait.
 #[derive(Debug)]
 pub(super) struct Waited {
     pub(super) id: String,
@@ -195,8 +195,8 @@ mod tests {
         (AgentId::new(by), "ask_owner", vec![words.to_owned()])
     }
 
-    fn owner(name: &str) -> Option<(AgentId, WaitKind)> {
-        Some((AgentId::new(name), WaitKind::Answer))
+    fn owner(name: &str) -> (AgentId, WaitKind) {
+        (AgentId::new(name), WaitKind::Answer)
     }
 
     #[tokio::test(start_paused = true)]
@@ -253,8 +253,8 @@ mod tests {
     async fn an_asker_waits_for_the_owner_only_while_its_call_does() {
         let (ongoing, waits) = (Ongoing::default(), Waits::default());
         let (asked, back) = (question("ui", "a"), question("api", "b"));
-        let open = ongoing.open(&asked, owner("api"), |_| pending()).unwrap();
-        let other = ongoing.open(&back, owner("ui"), |_| pending()).unwrap();
+        let open = ongoing.open(&asked, Some(owner("api")), |_| pending()).unwrap();
+        let other = ongoing.open(&back, Some(owner("ui")), |_| pending()).unwrap();
         let soon = Instant::now() + Duration::from_secs(1);
         let (waited, refused) = tokio::join!(
             ongoing.wait(&waits, &asked, open, soon),

@@ -130,8 +130,8 @@ pub(super) fn shown_task<'a>(caller: Option<&Caller>, task: &'a TaskReport) -> C
     }
 }
 
-/// By this name a program with the control token leads over the tools: what only a person may do is
-/// not for it. No agent can have it.
+/// The name of a program that leads over the tools with the control token; it may not do what only
+/// a person may. No agent can have this name.
 pub(super) const PROGRAM: &str = "orchestrator";
 
 /// Returns the agent whose tasks alone a token opens; None: the tasks of all.

@@ -44,7 +44,7 @@ struct BoardTask {
     version: u64,
     /// The number of requests to cancel it.
     cancel: watch::Sender<u64>,
-    /// Its result was acknowledged.
+    /// Whether its result was acknowledged.
     is_over: bool,
 }
 

@@ -57,12 +57,12 @@ fn tasks_are_cancelled_in_their_turn_and_before_it() {
     let cancel = |port: &mut Port, id: &Value| {
         port.call("cancel_task", &json!({ "id": id })).unwrap();
     };
-    let state = |port: &mut Port, id: &Value| {
+    let state_of = |port: &mut Port, id: &Value| {
         let found = port.call("wait_for_tasks", &json!({ "ids": [id] })).unwrap();
         found["tasks"][0]["state"].as_str().unwrap().to_owned()
     };
     cancel(&mut port, &second);
-    assert_eq!(state(&mut port, &second), "cancelled");
+    assert_eq!(state_of(&mut port, &second), "cancelled");
     // An agent may go on all the same: it is asked again.
     for _ in 0..2 {
         cancel(&mut port, &first);
@@ -70,10 +70,10 @@ fn tasks_are_cancelled_in_their_turn_and_before_it() {
     }
     // By the agent's own queue, not by the task.
     port.call("cancel", &json!({ "agent_id": "ui" })).unwrap();
-    assert_eq!(state(&mut port, &third), "cancelled");
+    assert_eq!(state_of(&mut port, &third), "cancelled");
     let result = json!({ "stopReason": "cancelled" });
     ui.send(&json!({ "jsonrpc": "2.0", "id": prompt, "result": result }));
-    assert_eq!(state(&mut port, &first), "cancelled");
+    assert_eq!(state_of(&mut port, &first), "cancelled");
 }
 
 #[test]

@@ -21,12 +21,15 @@ use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Account;
 use crate::capture::Capture;
 use crate::client_host::{
     AgentInfo, Cancelled, Continuation, Forking, HostError, HostSettings, PromptOutcome, Said,
     SessionLoad,
 };
-use crate::model::{AgentId, AgentState, AgentStatus, How, OnViolation, Order, SessionId, now_ms};
+use crate::model::{
+    AgentId, AgentState, AgentStatus, How, OnViolation, Order, SessionId, UsageScope, now_ms,
+};
 use crate::process::{Command, Family, Launcher, Limits};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
@@ -63,6 +66,10 @@ pub struct AgentSettings {
     /// Translates its protocol; None for an agent that speaks ACP.
     pub plugin: Option<Plugin>,
     pub host: HostSettings,
+    /// How the `usage` of its answers counts.
+    pub usage: UsageScope,
+    /// Where what it spends is counted.
+    pub account: Account,
     /// Open a session once it is initialized.
     pub session: bool,
     /// Sent once the session is open.

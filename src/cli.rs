@@ -5,6 +5,8 @@ mod attach;
 mod blame;
 mod blocked;
 mod branching;
+mod check;
+mod cost;
 mod diff;
 mod down;
 mod format;
@@ -91,9 +93,7 @@ enum Command {
     /// inside its zone. The exit code is the agent's own.
     #[command(after_help = help::OBSERVE)]
     Observe(Observe),
-    /// Validate a configuration and explain it, without starting anything
-    #[command(after_help = help::CHECK)]
-    Check(ConfigFile),
+    Check(check::CheckArgs),
     Init(init::Init),
     Why(why::WhyArgs),
     Ps(ps::Ps),
@@ -103,6 +103,7 @@ enum Command {
     History(history::History),
     Fork(branching::ForkArgs),
     Rewind(branching::Rewind),
+    Cost(cost::CostArgs),
     Diff(diff::DiffArgs),
     Blame(blame::BlameArgs),
     Replay(replay::Replay),
@@ -144,13 +145,6 @@ enum Command {
     },
     Completions(packaging::Completions),
     Man(packaging::Man),
-}
-
-#[derive(Args, Debug)]
-struct ConfigFile {
-    /// The team's configuration; see docs/configuration.md
-    #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
-    config: PathBuf,
 }
 
 #[derive(Args, Debug)]
@@ -229,7 +223,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
                 .plugin
                 .map(|file| ObservePlugin { file, config: observe.plugin_config }),
         })),
-        Command::Check(file) => check(&in_folder(global.cwd, &file.config)),
+        Command::Check(check) => check.run(global.cwd).map(|()| 0),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
         Command::Why(why) => why.run(global.cwd).map(|()| 0),
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
@@ -239,6 +233,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::History(history) => history.run(&global).map(|()| 0),
         Command::Fork(fork) => block_on(fork.run(&global)).map(|()| 0),
         Command::Rewind(rewind) => block_on(rewind.run(&global)).map(|()| 0),
+        Command::Cost(cost) => block_on(cost.run(&global)).map(|()| 0),
         Command::Diff(diff) => block_on(diff.run(&global)).map(|()| 0),
         Command::Blame(blame) => block_on(blame.run(&global)).map(|()| 0),
         Command::Replay(replay) => block_on(replay.run(&global)).map(|()| 0),
@@ -280,33 +275,6 @@ impl clap::ValueEnum for OnViolation {
             Self::Stop => ("stop", "The agent is stopped, too"),
         };
         Some(clap::builder::PossibleValue::new(name).help(help))
-    }
-}
-
-fn check(file: &Path) -> Result<u8, Failure> {
-    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-    let layered = app::load(file, &eisen_dir)?;
-    let mut progress = progress();
-    let limits = app::limit_enforcement();
-    let mut hints = app::hints(&layered.config, &eisen_dir);
-    hints.extend(app::journal_hint(&layered.config, &eisen_dir));
-    let kernel = app::kernel();
-    let mut report = config::check::check(&layered.config, &kernel, limits, hints, &mut progress);
-    progress(0);
-    report.add_kept(&layered);
-    report.add_journal(app::journal_line(&layered.config, &eisen_dir));
-    output::print(output::escape_controls(&report.to_string())).map(|()| 0)
-}
-
-/// Shows the number of files seen on a terminal, after the first second; 0 clears the line.
-fn progress() -> impl FnMut(u64) {
-    use std::io::IsTerminal;
-    let (start, terminal) = (std::time::Instant::now(), std::io::stderr().is_terminal());
-    move |files| {
-        if terminal && start.elapsed().as_secs() >= 1 {
-            let count = if files == 0 { String::new() } else { format!("{files} files …") };
-            let _ = write!(std::io::stderr(), "\r\x1b[K{count}");
-        }
     }
 }
 

@@ -23,7 +23,9 @@ mod notify;
 mod overlay;
 mod patterns;
 mod places;
+mod plugin;
 mod plugins;
+mod prices;
 mod profiles;
 mod read;
 mod references;
@@ -53,13 +55,15 @@ pub use self::notify::{Notify, NotifyBy, NotifyOn};
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
 pub use self::patterns::zone_pattern;
-pub use self::plugins::{Isolation, plugin_folder, plugin_name, plugin_named};
-pub use self::profiles::{ClientFs, Profile, base_patterns};
+pub use self::plugin::{Isolation, Plugin};
+pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
+pub use self::prices::prices_date;
+pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
 pub use self::starter::{KnownAgent, PartError, Proposed, Starter, known_agents};
 pub use self::value::is_name;
 pub use self::why::{Mend, Why};
-use crate::model::{AgentId, OnViolation, named};
+use crate::model::{AgentId, OnViolation, Price, named};
 pub use crate::zone::{Confine, compile_glob};
 use crate::zone::{GitAccess, ZoneSpec};
 
@@ -77,6 +81,8 @@ pub struct Config {
     pub graph: bool,
     pub journal: Journal,
     pub notify: Vec<Notify>,
+    /// Of models by their ids: those of the file over the list that ships.
+    pub prices: BTreeMap<String, Price>,
 }
 
 #[derive(Clone, Debug)]
@@ -146,18 +152,6 @@ pub struct Port {
     /// Upper bound for the size of these events.
     pub backlog_bytes: usize,
     pub write_deadline: Duration,
-}
-
-/// A library that translates the protocol of some agents.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Plugin {
-    pub name: String,
-    pub path: PathBuf,
-    pub isolation: Isolation,
-    /// A JSON object.
-    pub config: String,
-    /// It can enforce a zone, according to its trial.
-    pub gates: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -340,6 +334,7 @@ impl Config {
         let graph = root.section("graph", "graph", |graph| graph.flag("enabled", true));
         let journal = root.section("journal", "journal", journal::journal);
         let notify = notify::notify(root);
+        let prices = root.section("prices", "prices", prices::prices);
         let profiles = root.section("profiles", "profiles", |profiles| {
             profiles::profiles(profiles, &team.workspace)
         });
@@ -360,7 +355,19 @@ impl Config {
         agents.extend(root.reader.read(others.added, read));
         let (agents, orchestrator) = references::link(root.reader, agents, &orchestrator);
         let zones = zones.written;
-        Self { team, orchestrator, tracker, port, zones, agents, plugins, graph, journal, notify }
+        Self {
+            team,
+            orchestrator,
+            tracker,
+            port,
+            zones,
+            agents,
+            plugins,
+            graph,
+            journal,
+            notify,
+            prices,
+        }
     }
 }
 

@@ -30,6 +30,7 @@ mod quotas;
 mod reader;
 mod search;
 mod sessions;
+mod spending;
 mod trouble;
 mod wal;
 mod writer;
@@ -67,6 +68,7 @@ pub use quotas::{Excess, Quotas};
 pub use reader::{Event, Filter, Found, Page, Session, Store};
 pub use rusqlite::InterruptHandle;
 pub use search::is_searchable;
+pub use spending::spending;
 pub use trouble::Trouble;
 
 /// Batches and single events that wait for the writer; beyond this the feed waits, and only the

@@ -33,6 +33,8 @@ pub mod zone;
 
 pub mod graph;
 
+pub mod budget;
+
 pub mod routing;
 
 pub mod client_host;

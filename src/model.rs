@@ -15,9 +15,11 @@ mod map;
 mod named;
 mod overlap;
 mod path;
+mod price;
 mod record;
 mod repeats;
 mod shown;
+mod spending;
 mod task;
 mod time;
 
@@ -38,8 +40,12 @@ pub use named::Variants;
 pub(crate) use named::named;
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, walk_first, wire_path, wire_real, within};
+pub use price::Price;
 pub use record::{Decided, DecidedBy, Fork, How, Record};
 pub use repeats::Repeats;
 pub use shown::{deceives, one_line, quoted};
+pub use spending::{
+    Charge, Figure, FigureSum, PerKind, Spending, Spent, TokenKind, Tokens, UsageScope,
+};
 pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState};
 pub use time::{TimestampMs, now_ms, rfc3339};

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::budget::Account;
 use crate::capture::RunFiles;
 use crate::extract::Extractor;
 use crate::model::{AgentId, BlockedId, OnViolation};
@@ -44,6 +45,8 @@ pub struct Proxy {
     pub vitals: Arc<Vitals>,
     /// Settles the files that the agent wrote when a turn begins or ends; `None` without a journal.
     pub files: Option<RunFiles>,
+    /// Where what the agent spends is counted.
+    pub account: Account,
 }
 
 /// The rules, routing and permits by which a zoned agent's requests are judged.

@@ -53,7 +53,7 @@ pub use server::{BindError, Server, bind};
 pub use shared::Limits;
 pub use sources::{Handles, Recorder, Sources};
 pub use token::{Caller, TokenError, Tokens};
-pub use wire::encode;
+pub use wire::{encode, spent};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 

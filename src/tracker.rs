@@ -36,8 +36,8 @@ use self::task::Task;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
     Activity, ActivityKind, AgentId, FileChange, Model, Overlap, Record, SeenBy, SessionKey,
-    SessionMode, Snapshot, Source, TimestampMs, Topic, Touch, UpdateDetail, Usage, UsageReport,
-    now_ms,
+    SessionMode, Snapshot, Source, Spent, TimestampMs, Topic, Touch, UpdateDetail, Usage,
+    UsageReport, now_ms,
 };
 
 pub use symbols::{Symbols, Write};
@@ -74,6 +74,8 @@ pub struct SessionReport {
     pub model: Option<Model>,
     /// Its own usage, not the team's, also for the orchestrator's session.
     pub usage: Option<Usage>,
+    /// Since the team began.
+    pub spent: Spent,
     pub is_running: bool,
 }
 

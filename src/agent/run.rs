@@ -290,6 +290,7 @@ fn proxy(
     plugged: bool,
 ) -> Proxy {
     let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
+    let extractor = extractor.counting(settings.usage);
     let extractor = if plugged { extractor.with_reasons() } else { extractor };
     Proxy {
         agent: settings.id.clone(),
@@ -299,6 +300,7 @@ fn proxy(
         running: Some(running),
         vitals,
         files,
+        account: settings.account.clone(),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::client_host::TurnAnswer;
 use crate::config::Config;
 use crate::model::{
     AgentState, AgentStatus, BlockedAccess, BlockedStatus, Delta, Event, SessionKey, SessionMode,
-    TimestampMs, Topic, Touch, TurnEnd, UsageReport, one_line,
+    TimestampMs, Topic, Touch, TurnEnd, Usage, UsageReport, one_line,
 };
 
 pub(super) use file::ConsoleFile;
@@ -35,7 +35,8 @@ const ANSWER_WAIT: Duration = Duration::from_millis(50);
 /// How long a hint waits after a turn's end for the final counts of its sweeps.
 const HINT_WAIT: Duration = Duration::from_millis(300);
 
-/// Maximum sessions whose answer is remembered until their turn ends; past that, all are cleared.
+/// Maximum sessions whose answer is remembered until their turn ends, and whose usage is; past that,
+/// all are cleared.
 const MOST_SESSIONS: usize = 1000;
 
 /// Bytes of a report that are shown.
@@ -65,6 +66,7 @@ pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
         shown: HashMap::new(),
         answers,
         answered: HashSet::new(),
+        usages: HashMap::new(),
         usage_shown: false,
         sweeps: Sweeps::new(config),
         hints: Vec::new(),
@@ -111,6 +113,8 @@ struct Console {
     answers: mpsc::Receiver<TurnAnswer>,
     /// Sessions whose answer was shown before their turn ended.
     answered: HashSet<SessionKey>,
+    /// The last usage of each session.
+    usages: HashMap<SessionKey, Usage>,
     /// The last usage line was an agent's: the team's next sum repeats it.
     usage_shown: bool,
     sweeps: Sweeps,
@@ -280,13 +284,21 @@ impl Console {
     }
 
     fn usage(&mut self, report: &UsageReport) -> std::io::Result<()> {
+        // Only what was spent changed, or nothing is known of the context.
+        let Some(usage) = report.usage.as_ref() else { return Ok(()) };
+        if self.usages.get(&report.key) == Some(usage) {
+            return Ok(());
+        }
+        if self.usages.len() >= MOST_SESSIONS {
+            self.usages.clear();
+        }
+        self.usages.insert(report.key.clone(), usage.clone());
         // The orchestrator's session reports the team's sum: skip it after an agent's own line.
         let is_sum = report.mode == SessionMode::Orchestrator;
         if is_sum && std::mem::take(&mut self.usage_shown) {
             return Ok(());
         }
         self.usage_shown = !is_sum;
-        let usage = &report.usage;
         let cost = usage.cost.as_ref().map(|c| format!(", {:.2} {}", c.amount, c.currency));
         // A size of 0 is unknown.
         let of = if usage.size > 0 { format!(" of {}", usage.size) } else { String::new() };

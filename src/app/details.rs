@@ -2,7 +2,7 @@
 
 use crate::agent::AgentHandle;
 use crate::client_host::{AgentInfo, SessionLoad};
-use crate::model::{AgentId, AgentStatus};
+use crate::model::{AgentId, AgentStatus, Spent};
 use crate::process::{self, Family};
 use crate::serve::{AgentDetails, SessionDetails, Tier};
 use crate::tracker::{SessionReport, TrackerHandle};
@@ -93,6 +93,7 @@ fn sessions(
             is_running: report.is_running,
             queued: load.map_or(0, |load| load.queued),
             usage: report.usage.clone(),
+            spent: report.spent.clone(),
         }
     });
     let is_new = |load: &&SessionLoad| own.iter().all(|own| own.key.session != load.session);
@@ -104,6 +105,7 @@ fn sessions(
         is_running: load.is_running,
         queued: load.queued,
         usage: None,
+        spent: Spent::default(),
     });
     known.chain(new).collect()
 }

@@ -12,11 +12,12 @@ use tokio::sync::mpsc;
 use super::environment::{self, TeamEnvironment};
 use super::{places, plugins};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
+use crate::budget::{Account, PriceList};
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
-use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy};
+use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy, UsageCount};
 use crate::journal::Journal;
-use crate::model::AgentId;
+use crate::model::{AgentId, UsageScope};
 use crate::plugin::{Hosting, Library, PluginSource};
 use crate::process::{Command, Limits};
 use crate::routing;
@@ -40,6 +41,7 @@ pub(super) struct Conditions {
     pub(super) answers: mpsc::Sender<TurnAnswer>,
     /// None: switched off.
     pub(super) journal: Option<Journal>,
+    pub(super) prices: Arc<PriceList>,
 }
 
 impl Conditions {
@@ -126,6 +128,8 @@ impl Conditions {
                 initialize_timeout: agent.initialize_timeout,
                 answers: Some(Answers { agent: agent.id.clone(), sender: self.answers.clone() }),
             },
+            usage: usage_scope(agent),
+            account: Account::new(Arc::clone(&self.prices), agent.model.as_deref().map(Into::into)),
             session: agent.session,
             prompt: agent.prompt.clone(),
             orchestrator_permits: agent.permissions == Permissions::Orchestrator,
@@ -247,6 +251,14 @@ fn owners(config: &Config, zones: &[Arc<Zone>]) -> Vec<(AgentId, Arc<Zone>)> {
 /// The resource limits of an agent with its terminals.
 pub(super) fn limits(agent: &config::Agent) -> Limits {
     Limits { memory_mb: agent.memory_mb, processes: agent.processes }
+}
+
+fn usage_scope(agent: &config::Agent) -> UsageScope {
+    match agent.profile.usage.unwrap_or_default() {
+        UsageCount::Turn => UsageScope::Turn,
+        UsageCount::Session => UsageScope::Session,
+        UsageCount::Call => UsageScope::Call,
+    }
 }
 
 fn restarts(restart: config::Restart) -> Restarts {

@@ -174,6 +174,7 @@ async fn run(
         running: None,
         vitals,
         files: None,
+        account: crate::budget::Account::default(),
     };
     let (exited, ended) = oneshot::channel();
     let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)

@@ -25,6 +25,7 @@ use super::{
     limiting, limits, notifying, recorder, scratch, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
+use crate::budget::PriceList;
 use crate::bus::{Bus, Subscriber};
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Overlay};
@@ -62,7 +63,8 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let eisen_dir = environment::eisen_dir().map_err(usage)?;
     let layered = load(&options.config, &eisen_dir)?;
     environment::prepare(&eisen_dir).map_err(usage)?;
-    run(options, layered, eisen_dir, depth).await.map_err(Failure::Run)
+    // It is large, and there is one.
+    Box::pin(run(options, layered, eisen_dir, depth)).await.map_err(Failure::Run)
 }
 
 async fn run(
@@ -107,6 +109,7 @@ async fn run(
         kernel,
         answers: answer_sender,
         journal: wiring.journal.clone(),
+        prices: Arc::new(PriceList::new(config.prices.clone())),
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };

@@ -19,8 +19,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Look back",
         &[
-            "history", "diff", "blame", "undo", "redo", "fork", "rewind", "replay", "export",
-            "import", "pin", "purge", "gc",
+            "history", "cost", "diff", "blame", "undo", "redo", "fork", "rewind", "replay",
+            "export", "import", "pin", "purge", "gc",
         ],
     ),
     ("Other", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),
@@ -37,6 +37,7 @@ Examples:
   eisen-core prompt ui \"Add a footer\"        send a prompt to an agent
   eisen-core resolve b3 allow                allow a blocked access
   eisen-core history search footer           find what agents said and did, also of earlier runs
+  eisen-core cost                            show what the agents spent
   eisen-core undo ui --dry-run               show what taking back an agent's work would change
   eisen-core observe --zone 'src/**' -- opencode acp
 

@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use self::since::Since;
+pub(super) use self::since::Since;
 use self::tree::Tree;
 use super::Global;
 use super::journal::WhichJournal;
@@ -131,7 +131,7 @@ impl History {
 }
 
 /// Calls `show` for each event, page by page.
-fn each(
+pub(super) fn each(
     store: &Store,
     filter: &Filter,
     show: &mut dyn FnMut(&Event) -> Result<(), Failure>,
@@ -176,7 +176,7 @@ fn named(store: &Store, name: &str) -> Result<Named, Failure> {
     }
 }
 
-fn event(store: &Store, id: &str) -> Result<Event, Failure> {
+pub(super) fn event(store: &Store, id: &str) -> Result<Event, Failure> {
     store.event_named(id).map_err(|error| Failure::Run(error.into()))
 }
 

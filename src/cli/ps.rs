@@ -25,10 +25,12 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 /// ZONE shows how the agent's zone is enforced: `kernel` covers every process of the agent
 /// (`kernel*`: this kernel lacks a feature, named by --json and `check`), `protocol` covers only
 /// requests to its client, not accesses of its own processes. SESSIONS counts open sessions, and
-/// TOKENS shows how much of their context windows is used. MEMORY and CPU include all processes of
-/// the agent and its terminals. PEAK is the highest memory usage of the current run, or of the last
-/// one. COST is the cost of all sessions, including those of earlier runs. TOOLS counts the agent's
-/// calls of tools of the team, or shows how far its client got: `connected` or `listed`.
+/// TOKENS shows how much of their context windows is used. SPENT and COST are what its model calls
+/// took since the team began: `~` is estimated, `+` too low, since some turns did not report it
+/// (`eisen-core cost` has more). MEMORY and CPU include all processes of the agent and its
+/// terminals. PEAK is the highest memory usage of the current run, or of the last one. TOOLS counts
+/// the agent's calls of tools of the team, or shows how far its client got: `connected` or
+/// `listed`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -146,6 +148,19 @@ struct SessionRow {
     used: Option<u64>,
     size: Option<u64>,
     cost: Option<CostRow>,
+    spent: Option<SpentRow>,
+}
+
+/// Sums of the session; what another version may lack is optional.
+#[derive(Deserialize)]
+struct SpentRow {
+    total: Option<u64>,
+    #[serde(default)]
+    cost: Vec<CostRow>,
+    #[serde(default)]
+    estimated: Vec<String>,
+    #[serde(default)]
+    incomplete: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -169,6 +184,7 @@ fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
         ">PEAK",
         ">CPU",
         ">TOKENS",
+        ">SPENT",
         ">COST",
         "TOOLS",
     ];
@@ -200,6 +216,7 @@ impl AgentRow {
             or_dash(self.peak_memory_bytes.map(format::bytes)),
             or_dash(cpu),
             or_dash(self.tokens()),
+            or_dash(self.spent()),
             or_dash(self.cost()),
             or_dash(self.tools()),
         ]
@@ -237,15 +254,36 @@ impl AgentRow {
         }
     }
 
-    /// The cost of the sessions that report it, by currency.
+    /// The tokens that were spent since the team began.
+    fn spent(&self) -> Option<String> {
+        let all = self.sessions.iter().filter_map(|session| session.spent.as_ref()?.total);
+        let sum = all.reduce(u64::saturating_add).map(format::tokens);
+        self.marked(sum, "total")
+    }
+
+    /// The cost since the team began, by currency.
     fn cost(&self) -> Option<String> {
         let mut sums = std::collections::BTreeMap::<_, f64>::new();
-        for cost in self.sessions.iter().filter_map(|session| session.cost.as_ref()) {
-            *sums.entry(plain(&cost.currency)).or_default() += cost.amount;
+        for session in &self.sessions {
+            let spent = session.spent.iter().flat_map(|spent| &spent.cost);
+            // A team of an earlier version only has what its agents report.
+            let reported = session.cost.iter().filter(|_| session.spent.is_none());
+            for cost in spent.chain(reported) {
+                *sums.entry(plain(&cost.currency)).or_default() += cost.amount;
+            }
         }
         let sums: Vec<_> =
             sums.iter().map(|(currency, sum)| format::money(*sum, currency)).collect();
-        (!sums.is_empty()).then(|| sums.join(" + "))
+        self.marked((!sums.is_empty()).then(|| sums.join(" + ")), "cost")
+    }
+
+    /// `~`: estimated, `+`: too low, since some turns did not report it.
+    fn marked(&self, sum: Option<String>, figure: &str) -> Option<String> {
+        let spent = || self.sessions.iter().filter_map(|session| session.spent.as_ref());
+        let has = |names: &[String]| names.iter().any(|name| name == figure);
+        let before = if spent().any(|spent| has(&spent.estimated)) { "~" } else { "" };
+        let after = if spent().any(|spent| has(&spent.incomplete)) { "+" } else { "" };
+        sum.map(|sum| format!("{before}{sum}{after}"))
     }
 }
 

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::check::ConfigFile;
 use super::output::{escape_controls, note, plain, print};
-use super::{ConfigFile, Global, in_folder};
+use super::{Global, in_folder};
 use crate::app::{self, Failure, UpOptions};
 
 /// Run the team of a configuration until SIGINT or SIGTERM

@@ -140,6 +140,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         graph: current.graph,
         journal: current.journal.clone(),
         notify: new.notify.clone(),
+        prices: current.prices.clone(),
     }
 }
 
@@ -202,6 +203,7 @@ const TEAM: &Keys<Config> = &[
     ("zones.base", Takes::AtOnce, differs!(zones.base)),
     ("zones.git", Takes::AtOnce, differs!(zones.git)),
     ("notify", Takes::AtOnce, differs!(notify)),
+    ("prices", Takes::AtTeamStart, differs!(prices)),
     ("graph.enabled", Takes::AtTeamStart, differs!(graph)),
     ("journal.enabled", Takes::AtTeamStart, differs!(journal.enabled)),
     ("journal.path", Takes::AtTeamStart, differs!(journal.path)),

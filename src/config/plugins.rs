@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Plugin;
 use super::errors::quoted;
 use super::fault::Fault;
 use super::mcp::json;
+use super::plugin::{Isolation, Plugin};
 use super::read::{Table, Text, unknown_value};
 use super::value::{bad_name, is_name};
-use crate::model::named;
 
 /// The protocol that needs no plugin.
 pub(super) const ACP: &str = "acp";
@@ -18,18 +17,6 @@ const SUFFIX: &str = std::env::consts::DLL_SUFFIX;
 
 /// Libraries of the folder that an error lists.
 const MOST_NAMES: usize = 100;
-
-named! {
-    /// Where a plugin runs.
-    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-    pub enum Isolation {
-        /// In a confined child process, one for each run of an agent.
-        #[default]
-        Process = "process",
-        /// In this process, if the user approved the library.
-        InProcess = "in-process",
-    }
-}
 
 /// Returns the user's folder of plugins, whose names every team can use.
 pub fn plugin_folder(eisen_dir: &Path) -> PathBuf {

@@ -17,7 +17,7 @@ use super::patterns::patterns;
 use super::read::{Table, Text};
 use super::value::{bad_name, is_name};
 
-pub use self::built_in::{ClientFs, Profile, base_patterns};
+pub use self::built_in::{ClientFs, Profile, UsageCount, base_patterns};
 pub(super) use self::built_in::{base_needs, base_sockets, built_in, of_command};
 
 /// Stands for the model in `model_args`.
@@ -153,6 +153,10 @@ fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
     let client_fs = table.choice("client_fs");
     if table.place_of("client_fs").is_some() {
         edits.push(Box::new(move |profile| profile.client_fs = Some(client_fs)));
+    }
+    let usage = table.choice("usage");
+    if table.place_of("usage").is_some() {
+        edits.push(Box::new(move |profile| profile.usage = Some(usage)));
     }
     if let Some(patterns) = patterns(table, "rule_files", workspace) {
         edits.push(Box::new(move |profile| profile.rule_files.clone_from(&patterns)));

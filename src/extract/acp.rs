@@ -5,12 +5,14 @@
 
 mod call;
 mod chunks;
+mod count;
 mod failure;
 mod files;
 mod frame;
 mod gate;
 mod input;
 mod lines;
+mod meter;
 mod models;
 mod named;
 mod observe;
@@ -40,7 +42,7 @@ use super::json::{Members, elements, is_json, text};
 use super::shell::ShellCommand;
 use super::{Ask, Extractor, Gate, Refusal, Withdrawal, Workspace};
 use crate::line::Direction;
-use crate::model::{Activity, ActivityKind, SessionId, UpdateDetail};
+use crate::model::{Activity, ActivityKind, SessionId, UpdateDetail, UsageScope};
 
 /// The byte order mark, which some runtimes write before the first line.
 const MARK: char = '\u{feff}';
@@ -60,6 +62,8 @@ pub struct Acp {
     terminals: terminals::Terminals,
     models: models::Models,
     chunks: chunks::Chunks,
+    /// How the `usage` of its answers counts.
+    usage_scope: UsageScope,
     updates: UpdateDetail,
     reports_reasons: bool,
     reported: Reported,
@@ -99,10 +103,17 @@ impl Acp {
             terminals: terminals::Terminals::default(),
             models: models::Models::default(),
             chunks: chunks::Chunks::default(),
+            usage_scope: UsageScope::default(),
             updates: UpdateDetail::default(),
             reports_reasons: false,
             reported: Reported::default(),
         }
+    }
+
+    /// The `usage` of its answers counts so.
+    #[must_use]
+    pub fn counting(self, usage_scope: UsageScope) -> Self {
+        Self { usage_scope, ..self }
     }
 
     /// Adds the reason to refused permissions, for our own agents.

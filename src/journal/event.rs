@@ -36,6 +36,7 @@ event_types! {
     TOOL_RESULT = "tool.result",
     PLAN = "plan",
     USAGE = "usage",
+    USAGE_SPENT = "usage.spent",
     COMPACT = "compact",
     TURN_END = "turn.end",
     TURN_FAILED = "turn.failed",

@@ -156,6 +156,9 @@ impl Fold {
             Record::Replays(replays) => self.session(key).replays = *replays,
             Record::Update(update) => self.update(key, update, at),
             Record::Usage(usage) => self.usage(key, usage, at),
+            Record::Spent(spending) => {
+                self.push(key, EventType::USAGE_SPENT, &super::spending::payload(spending), at);
+            }
             Record::Compacted => self.push(key, EventType::COMPACT, &json!({}), at),
             Record::Model(model) => {
                 let update = json!({ "model": { "id": &*model.id, "name": &*model.name } });

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Action, Lines, Model, Record, SessionId, Touch, Usage};
+use super::{Action, Lines, Model, Record, SessionId, Spending, Touch, Usage};
 
 /// One activity of a session, from one line.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,6 +42,8 @@ pub enum ActivityKind {
     Ran { call: Arc<str> },
     /// The agent's usage of its context.
     Usage(Usage),
+    /// Model calls were made. A turn without such a report before its end has one all the same.
+    Spent(Spending),
     /// The model that the session runs on from now on.
     Model(Model),
     /// The agent reported that it compacted its context.

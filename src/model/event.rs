@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::named::named;
 use super::{
     AgentReport, AgentStatus, BlockedAccess, FileNode, GraphDelta, GraphSnapshot, Overlap, Record,
-    SessionKey, SessionMode, TaskReport, TimestampMs, Usage,
+    SessionKey, SessionMode, Spent, TaskReport, TimestampMs, Usage,
 };
 
 /// An event on the bus.
@@ -97,7 +97,10 @@ pub struct Delta {
 pub struct UsageReport {
     pub key: SessionKey,
     pub mode: SessionMode,
-    pub usage: Usage,
+    /// None: its agent has not reported it.
+    pub usage: Option<Usage>,
+    /// Since the team began.
+    pub spent: Spent,
 }
 
 /// The end of a prompt turn, for any reason.

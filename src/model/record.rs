@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::named::named;
-use super::{AgentId, BlockedAccess, FileChange, Model, SeenBy, Usage};
+use super::{AgentId, BlockedAccess, FileChange, Model, SeenBy, Spending, Usage};
 
 /// An event of a session. Texts are raw JSON, as they came over the protocol.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,6 +22,7 @@ pub enum Record {
     /// The `update` object of a `session/update`.
     Update(Arc<str>),
     Usage(Usage),
+    Spent(Spending),
     /// The agent compacted its context.
     Compacted,
     /// The agent's request `id`, with the `params`.

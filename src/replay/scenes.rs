@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::updates::updates;
 use crate::extract::{self, DiskWorkspace, Extractor};
-use crate::journal::Event;
+use crate::journal::{self, Event};
 use crate::line::Direction;
 use crate::model::{
     Action, Activity, ActivityKind, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId,
@@ -121,6 +121,10 @@ impl Scenes {
                 self.observe(Direction::ToAgent, &line, key, scenes);
             }
             "usage" => did(scenes, key, ActivityKind::Usage(usage(payload))),
+            "usage.spent" => {
+                let spent = journal::spending(event.payload.get());
+                did(scenes, key, ActivityKind::Spent(spent));
+            }
             "compact" => did(scenes, key, ActivityKind::Compacted),
             "turn.end" | "turn.failed" => {
                 let stop_reason = text("stop_reason").unwrap_or_else(|| "error".into());

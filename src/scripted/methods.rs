@@ -267,10 +267,14 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         };
         let id = id.to_owned();
         self.turns.spawn(async move {
-            let answer = match (ScriptedTurn::new(stage, &play).play(&script, &play).await, answer)
-            {
+            let (end, more) = ScriptedTurn::new(stage, &play).play(&script, &play).await;
+            let answer = match (end, answer) {
                 (TurnEnd::Failed(message), _) => Err(RpcError::new(code::INTERNAL_ERROR, message)),
-                (TurnEnd::Stopped(reason), None) => Ok(json!({"stopReason": reason})),
+                (TurnEnd::Stopped(reason), None) => {
+                    let mut answer = json!({"stopReason": reason});
+                    more.into_iter().for_each(|(key, value)| answer[key] = value);
+                    Ok(answer)
+                }
                 (TurnEnd::Stopped(_), Some(answer)) => Ok(answer),
             };
             // Fails if the agent has ended.

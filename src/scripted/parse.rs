@@ -43,6 +43,7 @@ pub(super) const KINDS: &[StepKind] = &[
     kind("plan", &["done"], Needs::Session),
     kind("usage", &[], Needs::Session),
     kind("update", &[], Needs::Session),
+    kind("answer", &[], Needs::Session),
     kind("read", &["line", "limit"], Needs::Client),
     kind("write", &["content", "replace"], Needs::Client),
     kind("search", &["in"], Needs::Client),
@@ -208,6 +209,7 @@ impl Parser<'_> {
             },
             "usage" => self.usage(fields)?,
             "update" => Act::Update(json(fields, kind)?),
+            "answer" => Act::Answer(json(fields, kind)?),
             "read" => Act::Read {
                 path: text(kind)?,
                 line: fields.count("line", u32::MAX.into())?,

@@ -76,6 +76,8 @@ pub(super) enum Act {
         cost: Option<(f64, String)>,
     },
     Update(Value),
+    /// Members of the answer to the prompt.
+    Answer(Value),
 
     Read {
         path: String,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -67,6 +67,8 @@ pub(super) struct ScriptedTurn {
     pub(super) open_calls: Vec<String>,
     /// A terminal that must be released.
     pub(super) open_terminal: Option<Value>,
+    /// What the answer to the prompt has beside its stop reason.
+    answer: Map<String, Value>,
 }
 
 /// The result of a step: the new value of `{last}`, if any, or the error.
@@ -81,10 +83,15 @@ impl ScriptedTurn {
         vars.set("last", "");
         vars.set("error", "");
         vars.extend(play.captures.clone());
-        Self { stage, vars, open_calls: Vec::new(), open_terminal: None }
+        Self { stage, vars, open_calls: Vec::new(), open_terminal: None, answer: Map::new() }
     }
 
-    pub(super) async fn play(mut self, script: &Script, play: &Play) -> TurnEnd {
+    /// Plays its part; returns its end, and what else is to be answered.
+    pub(super) async fn play(
+        mut self,
+        script: &Script,
+        play: &Play,
+    ) -> (TurnEnd, Map<String, Value>) {
         let steps: &[Step] = match play.part {
             ScriptPart::Start => &script.agent.start,
             ScriptPart::Load => script.agent.load.as_deref().unwrap_or_default(),
@@ -102,14 +109,15 @@ impl ScriptedTurn {
             () = cancel.cancelled(), if play.cancellable => None,
             played = self.steps(steps) => Some(played),
         };
-        match played {
+        let end = match played {
             None => {
                 self.release_terminal().await;
                 TurnEnd::Stopped("cancelled".to_owned())
             }
             Some(Err(outcome)) => outcome,
             Some(Ok(())) => TurnEnd::Stopped("end_turn".to_owned()),
-        }
+        };
+        (end, self.answer)
     }
 
     /// Plays steps in order; an error ends the turn early. Boxed, because steps contain steps.
@@ -156,6 +164,11 @@ impl ScriptedTurn {
                 self.update(update).await;
             }
             Act::Update(update) => self.update(self.vars.expand_json(update)).await,
+            Act::Answer(members) => {
+                if let Value::Object(members) = self.vars.expand_json(members) {
+                    self.answer.extend(members);
+                }
+            }
             Act::WaitMs(ms) => sleep(Duration::from_millis(*ms)).await,
             Act::WaitCancel => self.stage.cancel.cancelled().await,
             Act::ForEach { pattern, text, steps } => {

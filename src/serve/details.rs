@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::wire;
 use crate::mcp::ToolUse;
-use crate::model::{AgentStatus, SessionId, SessionMode, Usage};
+use crate::model::{AgentStatus, SessionId, SessionMode, Spent, Usage};
 
 /// The state of an agent, as `list_agents` returns it.
 #[derive(Clone, PartialEq, Debug)]
@@ -68,6 +68,8 @@ pub struct SessionDetails {
     /// Prompts behind the running turn.
     pub queued: usize,
     pub usage: Option<Usage>,
+    /// Since the team began.
+    pub spent: Spent,
 }
 
 /// [`AgentDetails`] on the wire.
@@ -123,6 +125,9 @@ struct SessionFields<'a> {
     used: Option<u64>,
     size: Option<u64>,
     cost: Option<wire::Cost<'a>>,
+    /// As in the session's `usage` line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spent: Option<wire::Spent<'a>>,
 }
 
 impl<'a> Agent<'a> {
@@ -157,6 +162,7 @@ impl<'a> From<&'a SessionDetails> for SessionFields<'a> {
             used: usage.map(|usage| usage.used),
             size: usage.map(|usage| usage.size),
             cost: usage.and_then(|usage| usage.cost.as_ref()).map(wire::Cost::from),
+            spent: wire::Spent::of(&details.spent),
         }
     }
 }

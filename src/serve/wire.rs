@@ -4,6 +4,7 @@ mod blocked;
 mod map;
 mod node;
 mod replayed;
+mod spent;
 mod task;
 
 use std::collections::BTreeMap;
@@ -17,13 +18,15 @@ use serde_json::value::RawValue;
 use super::graph::{self, Graph};
 use crate::model::{
     self, AgentState, AgentStatus, BlockedAccess, Event, FileNode, GraphSnapshot, Overlap,
-    OverlapKind, SessionId, SessionKey, SessionMode, TaskReport, UsageReport,
+    OverlapKind, SessionId, SessionKey, SessionMode, TaskReport,
 };
 
 pub(super) use blocked::Blocked;
 pub(super) use map::snapshot;
 use node::Node;
 pub(super) use replayed::{add_mark, replayed};
+pub use spent::spent;
+pub(super) use spent::{Spent, usage};
 use task::TaskLine;
 
 /// Encodes an event; empty if an agent's update is not JSON.
@@ -58,15 +61,6 @@ pub fn encode(event: &Event) -> Bytes {
 
 pub(super) fn graph(graph: &GraphSnapshot) -> Bytes {
     line(&Message::Graph(graph.into()))
-}
-
-pub(super) fn usage(report: &UsageReport) -> Bytes {
-    line(&Message::Usage {
-        session: SessionHeader::new(&report.key, report.mode),
-        used: report.usage.used,
-        size: report.usage.size,
-        cost: report.usage.cost.as_ref().map(Cost::from),
-    })
 }
 
 pub(super) fn blocked(access: &BlockedAccess) -> Bytes {
@@ -183,11 +177,14 @@ enum Message<'a> {
     Usage {
         #[serde(flatten)]
         session: SessionHeader<'a>,
-        /// Tokens in context.
-        used: u64,
+        /// Tokens in context; null if the agent does not report it.
+        used: Option<u64>,
         /// Size of the context in tokens.
         size: u64,
         cost: Option<Cost<'a>>,
+        /// Only once something was reported.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        spent: Option<Spent<'a>>,
     },
     /// An access outside an agent's zone; each change of its status is another line.
     Blocked(Blocked<'a>),

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use super::*;
 use crate::agent::{Admission, Capacity, Policy, Restarts};
+use crate::budget::Account;
 use crate::bus::{Backlog, Bus};
 use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::extract::DiskWorkspace;
-use crate::model::{AgentState, OnViolation, SessionId, SessionKey};
+use crate::model::{AgentState, OnViolation, SessionId, SessionKey, UsageScope};
 use crate::process::{Command, Launcher};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::tracker::{self, OrchestratorView, TrackerHandle};
@@ -96,6 +97,8 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 initialize_timeout: Duration::from_secs(60),
                 answers: None,
             },
+            usage: UsageScope::Turn,
+            account: Account::default(),
             session: true,
             prompt: None,
             orchestrator_permits: false,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use super::Settings;
 use super::heat::{Changes, HeatMap};
 use crate::bus::Rendered;
-use crate::model::{Delta, Model, SessionKey, SessionMode, Snapshot, Usage, UsageReport};
+use crate::model::{Delta, Model, SessionKey, SessionMode, Snapshot, Spent, Usage, UsageReport};
 
 #[derive(Debug)]
 pub(super) struct TrackedSession {
@@ -16,6 +16,8 @@ pub(super) struct TrackedSession {
     /// Accesses dropped because the map was full.
     pub(super) omitted: u64,
     pub(super) usage: Option<Usage>,
+    /// Since the team began.
+    pub(super) spent: Spent,
     pub(super) turns: Turns,
     /// Its client opened it. An agent can name sessions that no client opened.
     pub(super) is_open: bool,
@@ -53,6 +55,7 @@ impl TrackedSession {
             map: HeatMap::default(),
             omitted: 0,
             usage: None,
+            spent: Spent::default(),
             turns: Turns::default(),
             is_open: false,
             model: None,
@@ -85,8 +88,12 @@ impl TrackedSession {
     }
 
     pub(super) fn usage_report(&self) -> Option<UsageReport> {
-        let usage = self.usage.clone()?;
-        Some(UsageReport { key: self.key.clone(), mode: SessionMode::SingleAgent, usage })
+        if self.usage.is_none() && !self.spent.is_known() {
+            return None;
+        }
+        let (usage, spent) = (self.usage.clone(), self.spent.clone());
+        let key = self.key.clone();
+        Some(UsageReport { key, mode: SessionMode::SingleAgent, usage, spent })
     }
 
     /// Records a usage and returns whether it changed. See [`super::session_input::SessionInput`]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Action, ActivityKind, Lines, Model, Record, Source, Touch, Usage};
+use crate::model::{Action, ActivityKind, Lines, Model, Record, Source, Spending, Touch, Usage};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum SessionInput {
@@ -33,6 +33,7 @@ pub(super) enum SessionInput {
         /// The last one.
         usage: Usage,
     },
+    Spent(Spending),
     Model(Model),
     Compacted,
     TurnBegan,
@@ -94,6 +95,7 @@ impl SessionInput {
             | ActivityKind::CancelRequested
             | ActivityKind::RequestCancelled { .. } => return None,
             ActivityKind::Usage(usage) => Self::Usage { first_used: usage.used, usage },
+            ActivityKind::Spent(spending) => Self::Spent(spending),
             ActivityKind::Model(model) => Self::Model(model),
             ActivityKind::Compacted => Self::Compacted,
             ActivityKind::TurnBegan => Self::TurnBegan,
@@ -111,6 +113,7 @@ impl SessionInput {
             Self::Opened => Record::Opened,
             Self::Closed => Record::Closed,
             Self::Usage { usage, .. } => Record::Usage(usage.clone()),
+            Self::Spent(spending) => Record::Spent(spending.clone()),
             Self::Model(model) => Record::Model(model.clone()),
             Self::Compacted => Record::Compacted,
             Self::TurnBegan => Record::TurnBegan,

@@ -21,7 +21,8 @@ use super::view::View;
 use super::{OrchestratorView, SessionReport, Settings, Symbols};
 use crate::bus::Rendered;
 use crate::model::{
-    AgentId, Event, SessionKey, SessionMode, Snapshot, TimestampMs, TurnEnd, Usage, UsageReport,
+    AgentId, Event, SessionKey, SessionMode, Snapshot, Spending, Spent, TimestampMs, TurnEnd,
+    Usage, UsageReport,
 };
 
 /// Bounds of the tracker's state, most of them for each agent.
@@ -64,6 +65,8 @@ pub(super) struct Sessions {
     symbols: Option<Arc<dyn Symbols>>,
     /// The key of the empty snapshot, without a session and a view.
     default_key: Option<SessionKey>,
+    /// By all sessions, those that are closed too.
+    spent: Spent,
     /// Whether a usage changed since the view's last sum.
     usage_changed: bool,
     /// Whether any node changed since the last tick.
@@ -108,6 +111,7 @@ impl Sessions {
             overlaps: Overlaps::default(),
             symbols: None,
             default_key,
+            spent: Spent::default(),
             usage_changed: false,
             nodes_changed: false,
             roster_changed: false,
@@ -143,6 +147,7 @@ impl Sessions {
                 self.touch(number, input, at);
             }
             SessionInput::Usage { first_used, usage } => self.report(number, first_used, usage),
+            SessionInput::Spent(spending) => self.spend(number, &spending),
             SessionInput::Compacted => session.map.compact(),
             SessionInput::TurnBegan => session.turns.begin(),
             SessionInput::TurnEnded { stop_reason, reason } => {
@@ -208,6 +213,7 @@ impl Sessions {
             is_open: session.is_open,
             model: session.model.clone(),
             usage: session.usage.clone(),
+            spent: session.spent.clone(),
             is_running: session.turns.is_running(),
         };
         self.live.values().map(report).collect()
@@ -231,6 +237,16 @@ impl Sessions {
             if !is_shown_by(self.view.as_ref(), session) {
                 self.events.extend(session.usage_report().map(Event::Usage));
             }
+        }
+    }
+
+    fn spend(&mut self, number: Number, spending: &Spending) {
+        let Some(session) = self.live.get_mut(&number) else { return };
+        session.spent.add(spending);
+        self.spent.add(spending);
+        self.usage_changed = true;
+        if !is_shown_by(self.view.as_ref(), session) {
+            self.events.extend(session.usage_report().map(Event::Usage));
         }
     }
 
@@ -313,7 +329,7 @@ impl Sessions {
             && let Some(view) = &mut self.view
         {
             let usages = self.live.values().filter_map(|session| session.usage.as_ref());
-            self.events.extend(view.sum(usages).map(Event::Usage));
+            self.events.extend(view.sum(usages, &self.spent).map(Event::Usage));
         }
     }
 

@@ -153,7 +153,7 @@ pub(super) fn event_text(event: &Event) -> String {
             text
         }
         Event::Usage(report) => {
-            let Usage { used, size, cost } = &report.usage;
+            let Some(Usage { used, size, cost }) = &report.usage else { return "spent".to_owned() };
             let cost = cost
                 .as_ref()
                 .map_or_else(String::new, |cost| format!(" {} {}", cost.amount, cost.currency));

@@ -8,7 +8,7 @@ use super::merge::Merge;
 use super::session::{LastShown, delta};
 use crate::bus::Rendered;
 use crate::model::{
-    AgentId, Delta, SessionId, SessionKey, SessionMode, Snapshot, Usage, UsageReport,
+    AgentId, Delta, SessionId, SessionKey, SessionMode, Snapshot, Spent, Usage, UsageReport,
 };
 
 #[derive(Debug)]
@@ -23,6 +23,7 @@ pub(super) struct View {
     /// Accesses dropped because an agent's maps were full.
     pub(super) omitted: u64,
     usage: Option<Usage>,
+    spent: Spent,
     shown: LastShown,
 }
 
@@ -36,6 +37,7 @@ impl View {
             merge: Merge::default(),
             omitted: 0,
             usage: None,
+            spent: Spent::default(),
             shown: LastShown::default(),
         }
     }
@@ -106,22 +108,26 @@ impl View {
     }
 
     pub(super) fn usage(&self) -> Option<UsageReport> {
-        let usage = self.usage.clone()?;
-        Some(UsageReport { key: self.key.clone(), mode: SessionMode::Orchestrator, usage })
+        if self.usage.is_none() && !self.spent.is_known() {
+            return None;
+        }
+        let (usage, spent) = (self.usage.clone(), self.spent.clone());
+        Some(UsageReport { key: self.key.clone(), mode: SessionMode::Orchestrator, usage, spent })
     }
 
-    /// Sums the sessions' usages; None if the sum did not change.
+    /// Sums the sessions' usages, beside what the team spent; None if neither changed.
     pub(super) fn sum<'a>(
         &mut self,
         usages: impl Iterator<Item = &'a Usage>,
+        spent: &Spent,
     ) -> Option<UsageReport> {
         // After the last session with a usage closed, publish a sum of zero.
         let gone = || self.usage.as_ref().map(|_| Usage { used: 0, size: 0, cost: None });
         let total = total(usages).or_else(gone);
-        if total == self.usage {
+        if total == self.usage && *spent == self.spent {
             return None;
         }
-        self.usage = total;
+        (self.usage, self.spent) = (total, spent.clone());
         self.usage()
     }
 

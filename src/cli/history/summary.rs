@@ -29,6 +29,14 @@ pub(super) fn summary(event: &Event) -> String {
         }
         "plan" => format!("{} steps", text("count")),
         "usage" => format!("{} of {} tokens", text("used"), text("size")),
+        "usage.spent" => {
+            let (total, amount) = (&payload["tokens"]["total"], &payload["cost"]["amount"]);
+            let known = |value: &Value| (!value.is_null()).then(|| value.to_string());
+            let tokens = known(total).map(|total| format!("{total} tokens "));
+            let currency = payload["cost"]["currency"].as_str().unwrap_or_default();
+            let cost = known(amount).map(|amount| format!("{amount} {currency} "));
+            format!("{}{}{}", tokens.unwrap_or_default(), cost.unwrap_or_default(), text("model"))
+        }
         "turn.end" | "turn.failed" => format!("{} {}", text("stop_reason"), text("reason")),
         "permission" => {
             format!("{} {}: {}", text("outcome"), text("option_kind"), text("title"))

@@ -28,6 +28,7 @@ pub struct Profile {
     pub unattended_env: BTreeMap<String, String>,
     pub compact: String,
     pub client_fs: Option<ClientFs>,
+    pub usage: Option<UsageCount>,
     pub ends_on_eof: Option<bool>,
     pub leaves_children: Option<bool>,
     pub rule_files: Vec<String>,
@@ -47,6 +48,18 @@ named! {
         /// Only for edits.
         Edits = "edits",
         No = "no",
+    }
+}
+
+named! {
+    /// How an agent counts in the `usage` of its answers.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, Debug)]
+    #[serde(rename_all = "lowercase")]
+    pub enum UsageCount {
+        #[default]
+        Turn = "turn",
+        Session = "session",
+        Call = "call",
     }
 }
 

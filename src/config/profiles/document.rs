@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 
-use super::{ClientFs, MODEL, Profile, built_in};
+use super::{ClientFs, MODEL, Profile, UsageCount, built_in};
 
 const BEGIN: &str =
     "<!-- Printed from config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
@@ -81,12 +81,22 @@ fn described(profile: &Profile) -> Vec<(&'static str, String)> {
         ("takes a model", joined(&model, " and ")),
         ("unattended", joined(&unattended, ", ")),
         ("compresses its context by", one(&profile.compact)),
+        ("counts its usage by", usage(profile).to_owned()),
         ("reads its rules from", list(&profile.rule_files)),
         ("reads outside", list(&profile.readable)),
         ("writes outside", list(&profile.writable)),
         ("is started confined with", joined(&confined, ", ")),
         ("opens no files by its client where the kernel holds its zone", own_files(profile)),
     ]
+}
+
+fn usage(profile: &Profile) -> &'static str {
+    match profile.usage {
+        Some(UsageCount::Turn) => "turn",
+        Some(UsageCount::Session) => "session",
+        Some(UsageCount::Call) => "the turn's last call",
+        None => "",
+    }
 }
 
 fn own_files(profile: &Profile) -> String {

@@ -15,7 +15,7 @@ fn full_path() -> &'static Path {
 
 /// Every key that the reader asks for, with its table.
 pub(super) fn known() -> BTreeSet<String> {
-    let text = "agents = [{}]\nplugins = [{}]\nnotify = [{}]\nprofiles.x = {}";
+    let text = "agents = [{}]\nplugins = [{}]\nnotify = [{}]\nprofiles.x = {}\nprices.x = {}";
     let (_, known) = Config::compile(full_path(), text.to_owned(), &surroundings());
     let tables: Vec<&str> = known.keys().copied().collect();
     known
@@ -36,6 +36,7 @@ fn written() -> BTreeMap<String, Option<String>> {
         let (line, set) = line.strip_prefix('#').map_or((line, true), |line| (line, false));
         if line.starts_with('[') {
             table = line.trim_matches(['[', ']']).replace("profiles.mine", "profiles.NAME");
+            table = table.replace("prices.mine", "prices.MODEL");
         } else {
             let (key, value) = line.split_once(" = ").unwrap();
             let old = keys.insert(format!("{table}.{key}"), set.then(|| value.to_owned()));

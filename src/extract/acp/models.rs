@@ -101,7 +101,7 @@ impl Acp {
     /// Reports the model that an agent's message names.
     pub(super) fn report_model(&mut self, session: &SessionId, message: Option<&Members<'_>>) {
         let model = message.and_then(|message| self.models.update(message));
-        self.reported.add_all(session, model.map(ActivityKind::Model));
+        self.runs_on(session, model);
     }
 
     pub(super) fn report_choice(
@@ -111,7 +111,15 @@ impl Acp {
         result: Option<&Members<'_>>,
     ) {
         let model = self.models.chosen(choice, result);
-        self.reported.add_all(session, model.map(ActivityKind::Model));
+        self.runs_on(session, model);
+    }
+
+    fn runs_on(&mut self, session: &SessionId, model: Option<Model>) {
+        let Some(model) = model else { return };
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.meter.runs_on(model.id.clone());
+        }
+        self.reported.add(session, ActivityKind::Model(model));
     }
 }
 

@@ -19,7 +19,6 @@ use super::running::runs;
 use super::sessions::LONGEST_ID;
 use super::subject::Subject;
 use super::update::{CallFields, Origin, typed};
-use super::usage::usage;
 use crate::extract::json::{Members, elements};
 use crate::extract::uri;
 use crate::line::Direction;
@@ -59,7 +58,8 @@ impl Acp {
         let cwd = params.text("cwd").and_then(|cwd| uri::path_of(&cwd));
         let session = session_of(&params);
         let request = match (method, session) {
-            ("session/new" | "session/fork", _) => ClientRequest::New { cwd },
+            ("session/new", _) => ClientRequest::New { cwd, is_fork: false },
+            ("session/fork", _) => ClientRequest::New { cwd, is_fork: true },
             ("session/load", Some(session)) => {
                 let known = self.sessions.announce(&session, cwd.as_deref());
                 // Without an id no response would end it.
@@ -130,9 +130,12 @@ impl Acp {
             ClientRequest::Prompt(session) => {
                 self.prompt_answered(&session, failure, result.as_ref());
             }
-            ClientRequest::New { cwd } => {
+            ClientRequest::New { cwd, is_fork } => {
                 let session = result.as_ref().filter(|_| failure.is_none()).and_then(session_of);
                 if let Some(session) = session {
+                    if !is_fork {
+                        self.sessions.remember(&session).meter.opened();
+                    }
                     self.session_opened(&session, cwd.as_deref(), result.as_ref());
                 }
             }
@@ -251,13 +254,7 @@ impl Acp {
             Some("tool_call") => Origin::Call,
             Some("tool_call_update" | "tool_call_content_chunk") => Origin::Update,
             Some("usage_update") => {
-                let known = self.sessions.get_mut(session);
-                let usage = usage(raw, &update).and_then(|usage| match known {
-                    Some(known) => known.usage_to_report(usage),
-                    None => Some(usage),
-                });
-                usage.map(ActivityKind::Usage).into_iter().for_each(push);
-                return;
+                return self.usage_update(session, raw, &update);
             }
             Some("compaction_update") => {
                 let compaction: Option<CompactionUpdate> = typed(raw);
@@ -279,6 +276,9 @@ impl Acp {
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk")) => {
                 if kind == "agent_message_chunk" {
                     self.read_message(session, &update);
+                }
+                if self.usage_of_chunk(session, &update) {
+                    return;
                 }
                 self.learn_chunk(session, &update, raw, frame);
                 return;
@@ -304,6 +304,7 @@ impl Acp {
         let session = self.sessions.remember(id);
         let cwd = session.cwd.clone();
         let replayed = session.replays();
+        session.note_call(&fields.id);
         let call = session.remember_call(&fields.id);
         match absorbed {
             Some(absorbed) => *call = absorbed,
@@ -312,7 +313,7 @@ impl Acp {
         if !replayed {
             call.absorb_lines(fields, &cwd, workspace);
         }
-        let completed = call.is_completed();
+        let (completed, is_over) = (call.is_completed(), call.ended());
         let touches = if call.is_changed() { call.touches(&cwd, workspace) } else { Vec::new() };
         for touched in &touches {
             let Touched { path, wire, touch } = touched;
@@ -335,6 +336,9 @@ impl Acp {
             if !replayed {
                 self.reported.add_all(id, performed);
             }
+        }
+        if is_over {
+            session.note_call_end(&fields.id);
         }
     }
 

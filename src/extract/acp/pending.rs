@@ -21,7 +21,7 @@ const MOST_PENDING: usize = 1024;
 /// A request of the client whose response matters.
 #[derive(Debug)]
 pub(crate) enum ClientRequest {
-    New { cwd: Option<PathBuf> },
+    New { cwd: Option<PathBuf>, is_fork: bool },
     Load(SessionId),
     Resume(SessionId),
     Close(SessionId),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::call::ToolCallState;
+use super::meter::Meter;
 use crate::model::{ActivityKind, SessionId, Usage};
 
 /// Sessions to keep. When full, an unannounced one makes room, then a closed one, then the oldest.
@@ -43,6 +44,7 @@ pub(crate) struct AcpSession {
     only_loaded: bool,
     calls: IndexMap<String, ToolCallState>,
     compactions: VecDeque<String>,
+    pub(crate) meter: Meter,
     /// Of the running turn, or of the last one.
     pub(crate) message: MessageHead,
 }
@@ -127,6 +129,7 @@ impl AcpSessions {
             only_loaded: false,
             calls: IndexMap::new(),
             compactions: VecDeque::new(),
+            meter: Meter::default(),
             message: MessageHead::default(),
         })
     }
@@ -192,6 +195,10 @@ impl AcpSession {
         self.running > 0 && !self.message.is_cut
     }
 
+    pub(crate) fn is_running(&self) -> bool {
+        self.running > 0
+    }
+
     pub(crate) fn turn_ended(&mut self) {
         self.running = self.running.saturating_sub(1);
     }
@@ -244,6 +251,18 @@ impl AcpSession {
             self.calls.shift_remove_index(0);
         }
         self.calls.entry(id.to_owned()).or_default()
+    }
+
+    /// Notes the next message of a call, for the meter.
+    pub(crate) fn note_call(&mut self, id: &str) {
+        if self.running > 0 && !self.calls.contains_key(id) {
+            self.meter.tool_call_began(id);
+        }
+    }
+
+    /// Notes that a call is over.
+    pub(crate) fn note_call_end(&mut self, id: &str) {
+        self.meter.tool_call_ended(id);
     }
 
     /// Notes a compaction; false if it is known.

@@ -13,6 +13,7 @@ mod observe;
 mod properties;
 mod running;
 mod shapes;
+mod spending;
 mod version_2;
 mod waiting;
 mod withdrawn;

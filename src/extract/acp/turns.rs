@@ -13,6 +13,12 @@ impl Acp {
         failure: Option<&str>,
         result: Option<&Members<'_>>,
     ) {
+        let is_accepted = failure.is_none()
+            && result
+                .is_some_and(|it| it.get("stopReason").is_none() && it.get("messageId").is_some());
+        if !is_accepted {
+            self.close_account(session, result.filter(|_| failure.is_none()));
+        }
         let stop_reason = result.and_then(|result| result.text("stopReason"));
         let kind = match (failure, stop_reason) {
             (None, Some(stop_reason)) => {
@@ -44,7 +50,11 @@ impl Acp {
                 let stop_reason = update.text("stopReason").unwrap_or("end_turn".into());
                 let reason = error.map(|error| failure::of_error(error).into());
                 let ended = ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason };
-                for _ in 0..known.set_idle(&ended) {
+                let turns = known.set_idle(&ended);
+                if turns > 0 {
+                    self.close_account(session, Some(update));
+                }
+                for _ in 0..turns {
                     self.end_turn(session, ended.clone());
                 }
             }
@@ -56,6 +66,9 @@ impl Acp {
     pub(super) fn end_session_turns(&mut self, session: &SessionId) {
         let known = self.sessions.get_mut(session);
         let turns = known.map_or(0, |session| session.set_idle(&cancelled()));
+        if turns > 0 {
+            self.close_account(session, None);
+        }
         for _ in 0..turns {
             self.end_turn(session, cancelled());
         }
@@ -111,6 +124,7 @@ impl Acp {
         for request in request {
             match request {
                 ClientRequest::Prompt(session) => {
+                    self.close_account(&session, None);
                     self.release_turn(&session);
                     self.reported.add(&session, failed(reason));
                 }

@@ -1,25 +1,66 @@
-//! Reads the agent's `usage_update`.
+//! Reads what agents report of their usage: the `usage_update`, and counts of tokens in `usage` and
+//! `_meta`.
 
 use agent_client_protocol_schema::v1::UsageUpdate;
 
+use super::Acp;
+use super::count::{Count, number};
 use super::update::typed;
 use crate::extract::json::Members;
-use crate::model::{Cost, Usage};
+use crate::model::{ActivityKind, Cost, SessionId, Usage};
+
+impl Acp {
+    /// A `usage_update`: how full the context is, the cost of the session, and with some makers the
+    /// tokens of the session.
+    pub(super) fn usage_update(&mut self, session: &SessionId, raw: &str, update: &Members<'_>) {
+        let Some(usage) = usage(raw, update) else { return };
+        let counted = update.get("_meta").and_then(Count::of);
+        let known = self.sessions.get_mut(session);
+        let (spent, usage) = match known {
+            Some(known) => {
+                let replays = known.replays();
+                let running = known.is_running();
+                let spent = known.meter.updated(&usage, counted, running && !replays);
+                (spent, known.usage_to_report(usage))
+            }
+            None => (Vec::new(), Some(usage)),
+        };
+        self.reported.add_all(session, spent.into_iter().map(ActivityKind::Spent));
+        self.reported.add_all(session, usage.map(ActivityKind::Usage));
+    }
+
+    /// A model call that a chunk reports in its `_meta`; false if it reports none.
+    pub(super) fn usage_of_chunk(&mut self, session: &SessionId, update: &Members<'_>) -> bool {
+        let usage = || Members::of(update.get("_meta")?)?.get("usage").and_then(Count::of);
+        let Some(count) = usage() else { return false };
+        if let Some(known) = self.sessions.get_mut(session).filter(|known| !known.replays()) {
+            let spent = known.meter.called(&count);
+            self.reported.add(session, ActivityKind::Spent(spent));
+        }
+        true
+    }
+
+    /// Reports what the turn that now ends took; `answer` has its `usage`, if anything has.
+    pub(super) fn close_account(&mut self, session: &SessionId, answer: Option<&Members<'_>>) {
+        let scope = self.usage_scope;
+        let Some(known) = self.sessions.get_mut(session) else { return };
+        let usage = answer.and_then(|answer| answer.get("usage")).and_then(Count::of);
+        let quota = answer.and_then(|answer| Members::of(answer.get("_meta")?));
+        let quota = quota.and_then(|meta| meta.get("quota").and_then(Members::of));
+        let by_model = quota.as_ref().and_then(Count::by_model);
+        let sum = quota.and_then(|quota| quota.get("token_count").and_then(Count::of));
+        let spent = known.meter.turn_ended(scope, usage.or(sum), by_model);
+        self.reported.add_all(session, spent.into_iter().map(ActivityKind::Spent));
+    }
+}
 
 /// A usage update by the protocol's type, or at least its numbers.
-pub(super) fn usage(raw: &str, members: &Members<'_>) -> Option<Usage> {
+fn usage(raw: &str, members: &Members<'_>) -> Option<Usage> {
     let cost = |amount: f64, currency: &str| Cost { amount, currency: currency.into() };
     if let Some(usage) = typed::<UsageUpdate>(raw) {
         let cost = usage.cost.map(|given| cost(given.amount, &given.currency));
         return Some(Usage { used: usage.used, size: usage.size, cost });
     }
-    let number = |key| members.get(key).and_then(tokens);
-    Some(Usage { used: number("used")?, size: number("size").unwrap_or(0), cost: None })
-}
-
-/// A count of tokens; some agents write it with a fraction.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
-fn tokens(raw: &str) -> Option<u64> {
-    let number: f64 = typed(raw)?;
-    (0.0..=9e15).contains(&number).then_some(number as u64)
+    let count = |key| members.get(key).and_then(number);
+    Some(Usage { used: count("used")?, size: count("size").unwrap_or(0), cost: None })
 }

@@ -49,6 +49,9 @@ where
             if let ActivityKind::TurnEnded { reason, .. } = &mut activity.kind {
                 *reason = reason.take().or_else(|| self.turns.why(&activity.session));
             }
+            if let ActivityKind::Spent(spending) = &mut activity.kind {
+                self.proxy.account.price(spending);
+            }
             if let Some(running) = &self.proxy.running {
                 running.update(&activity);
             }

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Account;
 use crate::bus::{Backlog, Bus, Subscriber};
 use crate::extract::{Access, Ask, Gate, Refusal, Target};
 use crate::line::Direction;
@@ -229,6 +230,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         running: Some(running.clone()),
         vitals: vitals.clone(),
         files: None,
+        account: Account::default(),
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);
     let (from_agent, to_agent) = tokio::io::split(ours);

@@ -72,7 +72,7 @@ fn a_wrong_script_says_where_and_what() {
         4:3: a step is a table, not a number
         4:3: an empty step
         4:5: a step has no key `raed`; did you mean `read`?
-        4:5: a step has no key `zzz`; it takes `say`, `think`, `plan`, `usage`, `update`, `read`, `write`, `search`, `run`, `ask`, `request`, `disk_read`, `disk_write`, `spawn_child`, `wait_ms`, `wait`, `for_each`, `repeat`, `stop`, `fail`, `raw`, `stderr`, `exit`, `crash`, `hang`, `ignore_eof`, `ignore_term`
+        4:5: a step has no key `zzz`; it takes `say`, `think`, `plan`, `usage`, `update`, `answer`, `read`, `write`, `search`, `run`, `ask`, `request`, `disk_read`, `disk_write`, `spawn_child`, `wait_ms`, `wait`, `for_each`, `repeat`, `stop`, `fail`, `raw`, `stderr`, `exit`, `crash`, `hang`, `ignore_eof`, `ignore_term`
         4:16: `say` and `stop` are two steps
         4:16: a `say` step has no key `on_error`; it takes `say`
         4:11: `say` is a string, not a number

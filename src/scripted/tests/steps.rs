@@ -18,6 +18,7 @@ async fn words_plans_and_usage_are_session_updates() {
         { plan = ["read", "write", "test"], done = 1 },
         { usage = { used = 12_000, size = 0x10000, cost = 0.5, currency = "EUR" } },
         { usage = { used = 1, size = 2 } },
+        { answer = '{"usage":{"inputTokens":3}}' },
         { update = '{"sessionUpdate":"current_mode_update","currentModeId":"{prompt}"}' },
         "#,
         expect![[r#"
@@ -27,7 +28,7 @@ async fn words_plans_and_usage_are_session_updates() {
             {"sessionUpdate":"usage_update","used":12000,"size":65536,"cost":{"amount":0.5,"currency":"EUR"}}
             {"sessionUpdate":"usage_update","used":1,"size":2}
             {"sessionUpdate":"current_mode_update","currentModeId":"please"}
-            = {"stopReason":"end_turn"}
+            = {"stopReason":"end_turn","usage":{"inputTokens":3}}
         "#]],
     )
     .await;

@@ -1,15 +1,19 @@
 //! One of each thing that goes over the wire, as `docs/wire.md` shows it.
 
+mod spent;
+
 use std::sync::Arc;
 
 use expect_test::expect;
 use serde_json::json;
 
+use self::spent::spent;
+pub(in crate::serve) use self::spent::usage;
 use crate::model::{
     Action, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus,
-    Cost, Delta, Event, FileNode, GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart,
-    GraphRemains, GraphSnapshot, Origin, Overlap, OverlapKind, SessionId, SessionKey, SessionMode,
-    Snapshot, Span, TaskId, TaskReport, TaskState, Touch, TurnEnd, Usage, UsageReport, Via,
+    Delta, Event, FileNode, GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains,
+    GraphSnapshot, Origin, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot,
+    Span, Spent, TaskId, TaskReport, TaskState, Touch, TurnEnd, Usage, Via,
 };
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 use crate::undo;
@@ -75,18 +79,6 @@ pub(in crate::serve) fn overlap() -> Overlap {
         path: "src/ui/app.ts".into(),
         callers: vec![("src/main.ts::start".into(), key("api", "s-api"))],
         timestamp_ms: NOW,
-    }
-}
-
-pub(in crate::serve) fn usage() -> UsageReport {
-    UsageReport {
-        key: key("ui", "s-ui"),
-        mode: SessionMode::SingleAgent,
-        usage: Usage {
-            used: 12_000,
-            size: 200_000,
-            cost: Some(Cost { amount: 0.042, currency: "USD".into() }),
-        },
     }
 }
 
@@ -194,7 +186,8 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
         is_default: true,
         is_running: false,
         queued: 0,
-        usage: Some(usage().usage),
+        usage: usage().usage,
+        spent: spent(),
     };
     AgentDetails {
         status,
@@ -341,7 +334,7 @@ fn each_line_is_exactly_that() {
         {"type":"snapshot","agent_id":"","session_id":"","session_mode":"single_agent","seq":0,"nodes":{}}
         {"type":"snapshot","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","seq":3,"nodes":{}}
         {"type":"delta","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","seq":4,"updates":[{"path":"src/ui/app.ts","heat":1.0,"in_context":true,"last_action":"write","turn_accessed":2,"timestamp_ms":1760000000000,"symbols":["src/ui/app.ts::App::render"],"origin":"claimed"}],"removed":["src/ui/old.ts"]}
-        {"type":"usage","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","used":12000,"size":200000,"cost":{"amount":0.042,"currency":"USD"}}
+        {"type":"usage","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","used":12000,"size":200000,"cost":{"amount":0.042,"currency":"USD"},"spent":{"input":4000,"cached_read":36000,"cached_write":null,"output":1200,"reasoning":300,"total":41200,"cost":[{"amount":0.042,"currency":"USD"}],"estimated":[],"incomplete":["cached_write"]}}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"pending","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs"}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"write","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":[],"orchestrator":null,"via":"terminal"}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":["api"],"orchestrator":null,"via":"kernel","sweep":12}
@@ -364,7 +357,8 @@ fn each_line_is_exactly_that() {
 #[test]
 fn usage_without_a_price_says_null() {
     let mut report = usage();
-    report.usage.cost = None;
+    report.usage.as_mut().unwrap().cost = None;
+    report.spent = Spent::default();
     assert!(wire::usage(&report).ends_with(b"\"cost\":null}\n"));
 }
 

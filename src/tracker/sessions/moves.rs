@@ -35,6 +35,7 @@ impl Sessions {
             SessionInput::Closed
             | SessionInput::Wrote { .. }
             | SessionInput::Compacted
+            | SessionInput::Spent(_)
             | SessionInput::Model(_)
             | SessionInput::Update(_)
             | SessionInput::Record(_) => None,
@@ -76,6 +77,7 @@ impl Sessions {
             input if is_open_again => return Some(input),
             SessionInput::Opened => return Some(SessionInput::Opened),
             SessionInput::TurnBegan => turns.begin(),
+            SessionInput::Spent(spending) => self.spent.add(&spending),
             // Late inputs of a prompt do not open the session again.
             SessionInput::Closed
             | SessionInput::Touched { .. }

@@ -31,9 +31,9 @@ fn the_table_reports_state_zone_and_use() {
     assert_eq!((ps.code, ps.stderr.as_str()), (0, ""));
     assert_eq!(
         normal(&ps.stdout),
-        "AGENT STATE PID ZONE SESSIONS RESTARTS MEMORY PEAK CPU TOKENS COST TOOLS\n\
-         ui ready PID kernel 1 0 MEMORY PEAK CPU 100/1.0k 0.50 USD -\n\
-         api stopped - kernel 0 0 - - - - - -"
+        "AGENT STATE PID ZONE SESSIONS RESTARTS MEMORY PEAK CPU TOKENS SPENT COST TOOLS\n\
+         ui ready PID kernel 1 0 MEMORY PEAK CPU 100/1.0k ~100 0.50 USD -\n\
+         api stopped - kernel 0 0 - - - - - - -"
     );
     // Columns are aligned: each row's state begins where its heading does.
     let starts: Vec<_> = ps.stdout.lines().map(|line| &line[7..9]).collect();
@@ -50,6 +50,12 @@ fn the_table_reports_state_zone_and_use() {
         "session_id": "ui-s1", "session_mode": "single_agent", "open": true, "default": true,
         "running": false, "queued": 0, "used": 100, "size": 1000,
         "cost": {"amount": 0.5, "currency": "USD"},
+        "spent": {
+            "input": null, "cached_read": null, "cached_write": null, "output": null,
+            "reasoning": null, "total": 100, "cost": [{"amount": 0.5, "currency": "USD"}],
+            "estimated": ["total"],
+            "incomplete": ["input", "cached_read", "cached_write", "output", "reasoning"],
+        },
     });
     assert_eq!(ui["sessions"], json!([session]));
     assert_eq!(agents[1]["sessions"], json!([]));

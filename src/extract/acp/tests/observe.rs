@@ -28,7 +28,11 @@ pub(super) fn shown(activities: &[Activity]) -> String {
                     reason.as_ref().map_or(String::new(), |r| format!(": {r}"))
                 )
             }
-            ActivityKind::Update(_) | ActivityKind::Runs { .. } | ActivityKind::Ran { .. } => {
+            // What was spent has tests of its own.
+            ActivityKind::Spent(_)
+            | ActivityKind::Update(_)
+            | ActivityKind::Runs { .. }
+            | ActivityKind::Ran { .. } => {
                 continue;
             }
             other => format!("{other:?}"),

@@ -94,8 +94,7 @@ async fn run(
     let kernel = trial::of_kernel(&launcher, private.path()).await;
 
     let bus = Bus::encoding(backlog(config.port), serve::encode);
-    let events = bus.subscribe();
-    let (answer_sender, console) = show(options.console, address, &config, events);
+    let (answer_sender, console) = show(options.console, address, &config, bus.subscribe());
 
     let (view, orchestrator) = orchestrator(&config);
     let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));

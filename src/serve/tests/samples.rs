@@ -13,7 +13,7 @@ use crate::model::{
     Action, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus,
     Delta, Event, FileNode, GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains,
     GraphSnapshot, Origin, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot,
-    Span, Spent, TaskId, TaskReport, TaskState, Touch, TurnEnd, Usage, Via,
+    Span, Spent, TaskId, TaskReport, TaskState, Touch, TurnEnd, Via,
 };
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 use crate::undo;

@@ -1,6 +1,6 @@
 //! `cost`: what agents' model calls took, from the team's journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
@@ -15,7 +15,7 @@ use super::{Global, format};
 use crate::app::Failure;
 use crate::config;
 use crate::journal::{self, Event, Filter};
-use crate::model::{FigureSum, Spent, TokenKind, one_line};
+use crate::model::{FigureSum, Spending, Spent, TokenKind, one_line};
 use crate::serve;
 
 /// Characters of a prompt that are shown.
@@ -83,16 +83,17 @@ struct CostSubject {
 struct SpentSums {
     spent: Spent,
     /// Turns that reported something, or ended without.
-    turns: std::collections::BTreeSet<(Option<String>, Option<u64>)>,
+    turns: BTreeSet<(Option<String>, Option<u64>)>,
 }
 
 impl CostArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let store = self.which.open_settled(global).await?;
-        let types = match self.by {
-            By::Task => vec!["usage.spent".to_owned(), "message.user".to_owned()],
-            _ => vec!["usage.spent".to_owned()],
-        };
+        let mut types = vec!["usage.spent", "turn.end", "turn.failed"];
+        if self.by == By::Task {
+            types.push("message.user");
+        }
+        let types = types.into_iter().map(str::to_owned).collect();
         let mut filter = Filter { types, agent_id: self.agent.clone(), ..Filter::default() };
         match &self.since {
             Some(Since::Event(id)) => filter.after = Some(event(&store, id)?.id),
@@ -102,13 +103,22 @@ impl CostArgs {
         let (mut rows, mut total) =
             (IndexMap::<CostSubject, SpentSums>::new(), SpentSums::default());
         let mut prompts = BTreeMap::new();
+        // Whether a turn's tokens, and its cost, were reported; if not, they count as unknown.
+        let mut reported = BTreeMap::<_, (bool, bool)>::new();
         each(&store, &filter, &mut |event| {
             let place = (event.session_id.clone(), event.turn);
             if event.kind == "message.user" {
                 prompts.entry(place).or_insert_with(|| prompt_of(event));
                 return Ok(());
             }
-            let report = journal::spending(event.payload.get());
+            let (has_tokens, has_cost) = reported.entry(place.clone()).or_default();
+            let report = match event.kind.as_str() {
+                "usage.spent" => journal::spending(event.payload.get()),
+                _ if *has_tokens => return Ok(()),
+                _ => Spending::unreported(*has_cost),
+            };
+            *has_tokens |= report.tokens.is_some();
+            *has_cost |= report.cost.is_some();
             let model = report.model.as_deref().map(str::to_owned);
             let subject = self.subject(event, model, prompts.get(&place));
             for row in [rows.entry(subject).or_default(), &mut total] {

@@ -112,6 +112,22 @@ pub struct Spending {
     pub cost: Option<Charge>,
 }
 
+impl Spending {
+    /// Of a turn without tokens, and without a cost unless another report has it.
+    pub fn unreported(has_cost: bool) -> Self {
+        let cost = (!has_cost).then_some(Charge::Unknown);
+        Self { model: None, tokens: Some(Tokens::default()), cost }
+    }
+
+    /// Whether any figure, or the cost, is known.
+    pub fn is_known(&self) -> bool {
+        let tokens = self.tokens.as_ref();
+        tokens.is_some_and(|tokens| {
+            TokenKind::ALL.iter().any(|kind| tokens.get(*kind).known().is_some())
+        }) || self.cost.as_ref().is_some_and(|cost| cost.known().is_some())
+    }
+}
+
 /// A sum of reports.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Spent {

@@ -113,14 +113,17 @@ impl SessionInput {
             Self::Opened => Record::Opened,
             Self::Closed => Record::Closed,
             Self::Usage { usage, .. } => Record::Usage(usage.clone()),
-            Self::Spent(spending) => Record::Spent(spending.clone()),
+            // A turn's end without a report says as much.
+            Self::Spent(spending) if spending.is_known() => Record::Spent(spending.clone()),
             Self::Model(model) => Record::Model(model.clone()),
             Self::Compacted => Record::Compacted,
             Self::TurnBegan => Record::TurnBegan,
             Self::Update(update) => Record::Update(Arc::clone(update)),
             Self::Record(record) => record.clone(),
             // A `turn` event is published.
-            Self::TurnEnded { .. } | Self::Touched { .. } | Self::Wrote { .. } => return None,
+            Self::TurnEnded { .. } | Self::Touched { .. } | Self::Wrote { .. } | Self::Spent(_) => {
+                return None;
+            }
         })
     }
 

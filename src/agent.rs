@@ -10,6 +10,7 @@ mod plugged;
 mod prompting;
 mod run;
 mod stalls;
+mod standing;
 mod writing;
 
 use std::path::PathBuf;

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Received, Subscriber};
-use crate::model::{AgentStatus, BlockedAccess, TimestampMs, named};
+use crate::model::{AgentStatus, BlockedAccess, BudgetReport, TimestampMs, named};
 use crate::process::Launcher;
 use follow::Follow;
 
@@ -51,6 +51,7 @@ named! {
         Pending = "pending",
         Stall = "stall",
         Error = "error",
+        Budget = "budget",
         /// A test notice.
         Test = "test",
     }
@@ -100,9 +101,17 @@ impl Notice {
     }
 }
 
-/// Returns the current state: pending accesses, and the status of every agent.
-pub type Now =
-    Box<dyn Fn() -> BoxFuture<'static, (Vec<BlockedAccess>, Vec<AgentStatus>)> + Send + Sync>;
+/// The state of a team at one moment.
+#[derive(Default, Debug)]
+pub struct Current {
+    /// The accesses that wait for a decision.
+    pub pending: Vec<BlockedAccess>,
+    pub agents: Vec<AgentStatus>,
+    pub budgets: Vec<BudgetReport>,
+}
+
+/// Returns the current state.
+pub type Now = Box<dyn Fn() -> BoxFuture<'static, Current> + Send + Sync>;
 
 /// Sends notices until `cancel`, which drops queued ones.
 pub async fn run(
@@ -130,8 +139,7 @@ pub async fn run(
             received = events.recv() => match received {
                 Some(Received::Event(_, event)) => follow.event(&event, Instant::now()),
                 Some(Received::Missed(_)) => {
-                    let (pending, agents) = now().await;
-                    follow.resync(&pending, &agents, Instant::now());
+                    follow.resync(&now().await, Instant::now());
                 }
                 None => return,
             },

@@ -25,6 +25,7 @@ mod purging;
 mod recorder;
 mod replay;
 mod scratch;
+mod spending;
 mod team;
 mod trial;
 mod undoing;

@@ -5,6 +5,7 @@ mod attach;
 mod blame;
 mod blocked;
 mod branching;
+mod budget;
 mod check;
 mod cost;
 mod diff;
@@ -28,6 +29,7 @@ mod ps;
 mod purge;
 mod reload;
 mod replay;
+mod report;
 mod resolve;
 mod snapshot;
 mod table;
@@ -48,6 +50,7 @@ use clap::{Args, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use self::help::command;
+use self::report::ErrorReport;
 use crate::app::{self, Failure, ObserveOptions, ObservePlugin};
 use crate::config;
 use crate::model::OnViolation;
@@ -115,6 +118,7 @@ enum Command {
     Purge(purge::Purge),
     Gc(gc::Gc),
     Prompt(prompt::PromptArgs),
+    Budget(budget::BudgetArgs),
     Cancel(agents::Cancel),
     Resolve(resolve::Resolve),
     /// Start agents
@@ -244,6 +248,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Pin(pin) => pin.run(&global).map(|()| 0),
         Command::Purge(purge) => purge.run(&global).map(|()| 0),
         Command::Gc(gc) => block_on(gc.run(&global)).map(|()| 0),
+        Command::Budget(budget) => block_on(budget.run(&global)).map(|()| 0),
         Command::Prompt(prompt) => block_on(prompt.run(&global)),
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
         Command::Resolve(resolve) => block_on(resolve.run(&global)),
@@ -322,47 +327,4 @@ fn log_to_stderr() {
 
 fn has_colors() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
-}
-
-/// An error and its causes; a cause that the error's own text already contains is left out.
-fn chain(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.ends_with(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
-}
-
-/// An error with its causes, with colours that are stripped if the output is not a terminal.
-struct ErrorReport<'a>(&'a anyhow::Error);
-
-impl std::fmt::Display for ErrorReport<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Each configuration error has its own `error:` prefix.
-        if let Some(errors) = self.0.downcast_ref::<config::ConfigErrors>() {
-            return f.write_str(&errors.render(true));
-        }
-        // The text may quote an agent or a path.
-        let error = output::escape_controls(&chain(self.0));
-        write!(f, "error: {error}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cause_is_shown_once() {
-        let cause = || std::io::Error::from_raw_os_error(13);
-        let message = "cannot write: Permission denied (os error 13)";
-        let repeated = anyhow::Error::new(cause()).context(message);
-        assert_eq!(chain(&repeated), message);
-        let plain = anyhow::Error::new(cause()).context("cannot write");
-        assert_eq!(chain(&plain), message);
-    }
 }

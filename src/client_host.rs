@@ -38,6 +38,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Account;
 use crate::capture::RunFiles;
 use crate::model::{BlockedId, SessionId};
 use crate::process::Launcher;
@@ -164,6 +165,8 @@ struct Shared {
     branches: Arc<Branches>,
     /// Captures files that are written for the agent.
     files: OnceLock<RunFiles>,
+    /// Where its prompts get their share of a budget.
+    account: OnceLock<Account>,
     /// The reason of the host's end; the first one is kept.
     gone: OnceLock<String>,
 }
@@ -179,6 +182,12 @@ impl HostHandle {
     pub fn set_files(&self, files: RunFiles) {
         // A run has one only.
         let _ = self.shared.files.set(files);
+    }
+
+    /// Sets what refuses the prompts of attached editors once a budget is used up.
+    pub fn set_account(&self, account: Account) {
+        // A run has one only.
+        let _ = self.shared.account.set(account);
     }
 
     /// Creates a host on the client's end of a proxy; `launcher` starts the agent's terminals. The
@@ -219,6 +228,7 @@ impl HostHandle {
             vitals: OnceLock::new(),
             branches: Arc::clone(permits.branches()),
             files: OnceLock::new(),
+            account: OnceLock::new(),
             gone: OnceLock::new(),
         });
         let (mailbox, messages) = mpsc::channel(MAILBOX);

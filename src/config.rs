@@ -7,6 +7,7 @@
 //! ```
 
 mod agents;
+mod budget;
 pub mod check;
 mod command;
 mod confined;
@@ -46,6 +47,8 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
+pub use self::agents::{Restart, RestartPolicy};
+pub use self::budget::Budget;
 pub use self::confined::Confined;
 pub use self::diff::{ChangeKind, ConfigChange, Plan, Takes};
 pub use self::errors::{ConfigError, ConfigErrors};
@@ -81,6 +84,8 @@ pub struct Config {
     pub graph: bool,
     pub journal: Journal,
     pub notify: Vec<Notify>,
+    /// The team's.
+    pub budget: Budget,
     /// Of models by their ids: those of the file over the list that ships.
     pub prices: BTreeMap<String, Price>,
 }
@@ -194,6 +199,7 @@ pub struct Agent {
     pub restart: Restart,
     pub memory_mb: Option<u64>,
     pub processes: Option<u64>,
+    pub budget: Budget,
 }
 
 #[derive(Clone, Debug)]
@@ -227,25 +233,6 @@ named! {
         Auto = "auto",
         Kernel = "kernel",
         Protocol = "protocol",
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Restart {
-    pub policy: RestartPolicy,
-    /// Restarts within `within`; one more puts the agent into the error state.
-    pub max_restarts: u32,
-    pub within: Duration,
-    /// First and longest wait.
-    pub backoff: [Duration; 2],
-}
-
-named! {
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum RestartPolicy {
-        OnFailure = "on-failure",
-        Never = "never",
-        Always = "always",
     }
 }
 
@@ -334,6 +321,7 @@ impl Config {
         let graph = root.section("graph", "graph", |graph| graph.flag("enabled", true));
         let journal = root.section("journal", "journal", journal::journal);
         let notify = notify::notify(root);
+        let budget = root.section("budget", "budget", budget::budget);
         let prices = root.section("prices", "prices", prices::prices);
         let profiles = root.section("profiles", "profiles", |profiles| {
             profiles::profiles(profiles, &team.workspace)
@@ -366,6 +354,7 @@ impl Config {
             graph,
             journal,
             notify,
+            budget,
             prices,
         }
     }

@@ -5,6 +5,7 @@
 mod access;
 mod activity;
 mod agent;
+mod budget;
 pub mod code;
 mod event;
 mod file_change;
@@ -26,6 +27,7 @@ mod time;
 pub use access::{Action, BlockedAccess, BlockedStatus, OnViolation, Via};
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED};
+pub use budget::{BudgetLimits, BudgetReport, BudgetState, OnExceed};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{
     FileCause, FileChange, FileChangeKind, FileContents, FileKind, FileName, FileState, SeenBy,

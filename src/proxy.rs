@@ -92,6 +92,10 @@ pub enum ProxyError {
     OutputClosed,
     #[error("{did} `{path}`, outside its zone ({id}), and is stopped for it")]
     Violation { did: &'static str, path: Arc<str>, id: BlockedId },
+    #[error("stopped: {0}")]
+    Budget(Arc<str>),
+    #[error("stopped, since it ignores the end of its turn: {0}")]
+    Ignored(Arc<str>),
     #[error("reading from {side} failed: {source}")]
     Read { side: &'static str, source: std::io::Error },
 }

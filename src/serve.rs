@@ -7,7 +7,9 @@ use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 use crate::client_host::{Cancelled, Continuation, Forking, PromptOutcome, Said};
-use crate::model::{AgentId, AgentStatus, How, Order, SessionId, SessionKey};
+use crate::model::{
+    AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, SessionKey,
+};
 use crate::undo;
 
 mod attached;
@@ -73,8 +75,22 @@ pub trait Team: Send + Sync + 'static {
         Refused::new(409, "this team can't be controlled over the port")
     }
 
-    /// Answers once the turn has ended and its lines are on the bus. Dropping the future withdraws
-    /// a prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
+    /// The budgets that have limits, the team's first.
+    fn budgets(&self) -> Vec<BudgetReport> {
+        Vec::new()
+    }
+
+    /// Sets new totals of an agent's budget, or of the team's; those that are None stay.
+    fn raise_budget(
+        &self,
+        _agent: Option<&AgentId>,
+        _totals: BudgetLimits,
+    ) -> Result<BudgetReport, Refused> {
+        Err(self.refusal())
+    }
+
+    /// Answers when the turn ends and its lines are on the bus. Dropping the future withdraws a
+    /// prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
     fn prompt(&self, _prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
         refuse(self)
     }

@@ -1,5 +1,6 @@
 //! Prompts and briefings of one run of an agent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -7,6 +8,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::{AgentError, Prompt, Surroundings};
+use crate::budget::{Account, Reservation};
 use crate::capture::RunFiles;
 use crate::client_host::{Content, HostError, HostHandle, PromptOutcome, Urgency};
 use crate::model::AgentId;
@@ -22,7 +24,9 @@ const BRIEF_AGAIN: Duration = Duration::from_secs(5);
 pub(super) struct RunHandle {
     pub(super) host: HostHandle,
     pub(super) relay: RelayHandle,
-    /// Captures its writes; None without a journal.
+    /// Where its prompts get their share of a budget.
+    pub(super) account: Account,
+    /// Captures what it writes; None without a journal.
     pub(super) files: Option<RunFiles>,
     /// Edition of the settings that the run was started with.
     pub(super) edition: u64,
@@ -47,15 +51,20 @@ impl RunHandle {
         prompt: Prompt,
     ) -> Result<PromptOutcome, AgentError> {
         let Prompt { session, blocks, by_orchestrator, said } = prompt;
+        if let Some(reason) = self.account.refusal() {
+            return Err(HostError::Budget(reason).into());
+        }
         let outcome = if by_orchestrator {
             let (marking, marked) = oneshot::channel();
             let (agent, routing) = (agent.clone(), routing.clone());
-            let content = Content::later(async move {
+            let making = async move {
                 // From here on the prompt's sender waits for this agent.
                 let _ = marking.send(routing.orchestrate(agent.clone()).await);
                 Some(with_notes(&routing, agent, blocks).await)
-            });
+            };
+            let (content, share) = self.with_share(making, true);
             let outcome = self.host.prompt_streaming(session, content, Urgency::Normal, said).await;
+            let outcome = share.outcome(outcome);
             let collected = match marked.await {
                 Ok(orchestrated) => orchestrated.end().await,
                 Err(_) => Vec::new(),
@@ -63,14 +72,32 @@ impl RunHandle {
             outcome.map(|outcome| PromptOutcome { blocked: collected, ..outcome })
         } else {
             let (agent, routing) = (agent.clone(), routing.clone());
-            let content =
-                Content::later(async move { Some(with_notes(&routing, agent, blocks).await) });
-            self.host.prompt_streaming(session, content, Urgency::Normal, said).await
+            let making = async move { Some(with_notes(&routing, agent, blocks).await) };
+            let (content, share) = self.with_share(making, false);
+            share.outcome(self.host.prompt_streaming(session, content, Urgency::Normal, said).await)
         };
         self.settled(tracker).await;
         let outcome = outcome?;
         let reason = self.relay.reason(outcome.session.clone()).await;
         Ok(PromptOutcome { reason, ..outcome })
+    }
+
+    /// Content that has its share of the budgets before it is made, when its turn comes.
+    pub(super) fn with_share(
+        &self,
+        making: impl Future<Output = Option<Vec<Value>>> + Send + 'static,
+        by_lead: bool,
+    ) -> (Content, BudgetShare) {
+        let (keep, kept) = oneshot::channel();
+        let account = self.account.clone();
+        let content = Content::later(async move {
+            let reserved = account.reserve(by_lead).await;
+            let has_room = reserved.is_ok();
+            // Without a receiver nobody wants the prompt any more.
+            let _ = keep.send(reserved);
+            if has_room { making.await } else { None }
+        });
+        (content, BudgetShare(kept))
     }
 
     /// Sends the pending accesses to the lead once its session is idle, and signals `begins` then.
@@ -81,14 +108,28 @@ impl RunHandle {
         begins: oneshot::Sender<()>,
     ) -> Result<(), AgentError> {
         let making = routing.clone();
-        let content = Content::later(async move {
+        let making = async move {
             let text = making.briefing().await;
             let _ = begins.send(());
             text.map(|text| super::text_blocks(&text))
-        });
-        self.host.prompt(None, content, Urgency::Briefing).await?;
+        };
+        let (content, share) = self.with_share(making, false);
+        share.outcome(self.host.prompt(None, content, Urgency::Briefing).await)?;
         routing.briefed().await;
         Ok(())
+    }
+}
+
+/// A prompt's share of the budgets, once it has one; dropped with the prompt.
+pub(super) struct BudgetShare(oneshot::Receiver<Result<Reservation, Arc<str>>>);
+
+impl BudgetShare {
+    /// The outcome of the prompt, which was withdrawn if it got no share.
+    pub(super) fn outcome<T>(mut self, outcome: Result<T, HostError>) -> Result<T, HostError> {
+        match (outcome, self.0.try_recv()) {
+            (Err(HostError::Withdrawn), Ok(Err(reason))) => Err(HostError::Budget(reason)),
+            (outcome, _) => outcome,
+        }
     }
 }
 

@@ -16,9 +16,11 @@ use super::lifecycle::LifecycleEvent;
 use super::plugged::Plugged;
 use super::prompting::{RunHandle, send_briefings};
 use super::stalls::publish_held;
+use super::standing::{enforce, problem};
 use super::{AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
+use crate::budget::BudgetStanding;
 use crate::capture::RunFiles;
-use crate::client_host::{Content, HostError, HostHandle, Urgency};
+use crate::client_host::{HostError, HostHandle, Urgency};
 use crate::extract::Acp;
 use crate::model::{SessionId, SessionKey};
 use crate::process::{Exit, Family, Launcher, Process, StderrLog, Stdio, Stopped};
@@ -53,6 +55,8 @@ pub(super) struct Run {
     held_up: watch::Receiver<Option<String>>,
     /// The current problem of the plugin.
     plugin_concern: watch::Receiver<Option<String>>,
+    /// How the agent stands with its budgets.
+    standing: watch::Receiver<BudgetStanding>,
     /// The tasks of prompts, briefings and monitors.
     beside: JoinSet<()>,
     private: Option<Private>,
@@ -147,6 +151,7 @@ impl Run {
         // The host's log lines name the agent.
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
         host.set_vitals(vitals.clone());
+        host.set_account(settings.account.clone());
         if let Some(files) = &files {
             host.set_files(files.clone());
         }
@@ -155,7 +160,11 @@ impl Run {
         let mut beside = JoinSet::new();
         let cpu_ms = move || family.usage().cpu_ms;
         beside.spawn(publish_held(vitals.clone(), held_sender));
+        beside.spawn(enforce(settings.account.standing(), relay_handle.clone()));
         beside.spawn(watch_over(vitals, settings.stall_after, cpu_ms, concern_sender));
+        // It may be refused from the start.
+        let mut standing = settings.account.standing();
+        standing.mark_changed();
         let handshake = handshake(host.clone(), settings.session, last).boxed();
         Self {
             pid: process.pid(),
@@ -166,7 +175,13 @@ impl Run {
                 process.pid(),
             ),
             process: Ending::Running(process),
-            handle: RunHandle { host, relay: relay_handle, files, edition: settings.edition },
+            handle: RunHandle {
+                host,
+                relay: relay_handle,
+                account: settings.account.clone(),
+                files,
+                edition: settings.edition,
+            },
             handshake: Some(handshake),
             ended,
             wires,
@@ -175,6 +190,7 @@ impl Run {
             concern,
             held_up,
             plugin_concern,
+            standing,
             beside,
             private,
         }
@@ -234,8 +250,10 @@ impl Run {
             let (run, prompted) = (self.handle.clone(), prompted.clone());
             let agent = settings.id.clone();
             self.beside.spawn(async move {
-                let content = Content::Now(text_blocks(&prompt));
-                match run.host.prompt(Some(session), content, Urgency::Normal).await {
+                let making = std::future::ready(Some(text_blocks(&prompt)));
+                let (content, share) = run.with_share(making, false);
+                let outcome = run.host.prompt(Some(session), content, Urgency::Normal).await;
+                match share.outcome(outcome) {
                     Err(error @ HostError::Gone(_)) => {
                         tracing::warn!(%agent, %error, "the prompt of the configuration broke off");
                     }
@@ -307,7 +325,7 @@ fn proxy(
 /// Waits for the next event of a run; without a run it never returns.
 pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
     let Some(run) = run else { return std::future::pending().await };
-    let Run { process, handshake, broken, concern, held_up, plugin_concern, .. } = run;
+    let Run { process, handshake, broken, concern, held_up, plugin_concern, standing, .. } = run;
     let (stopping, starting) = (matches!(process, Ending::Stopping(_)), handshake.is_some());
     tokio::select! {
         biased;
@@ -323,8 +341,11 @@ pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
                 Err(error) => RunEvent::Failed(error.to_string()),
             }
         }
-        Ok(()) = concern.changed() => RunEvent::Concern(either(concern, plugin_concern)),
-        Ok(()) = plugin_concern.changed() => RunEvent::Concern(either(concern, plugin_concern)),
+        Ok(()) = concern.changed() => RunEvent::Concern(problem(concern, plugin_concern, standing)),
+        Ok(()) = plugin_concern.changed() => {
+            RunEvent::Concern(problem(concern, plugin_concern, standing))
+        }
+        Ok(()) = standing.changed() => RunEvent::Concern(problem(concern, plugin_concern, standing)),
         Ok(()) = held_up.changed(), if starting => {
             RunEvent::HeldUp(held_up.borrow_and_update().clone())
         }
@@ -346,14 +367,6 @@ impl Ending {
             Self::Running(_) => std::future::pending().await,
         }
     }
-}
-
-/// Returns the problem that either receiver has.
-fn either(
-    one: &mut watch::Receiver<Option<String>>,
-    other: &mut watch::Receiver<Option<String>>,
-) -> Option<String> {
-    one.borrow_and_update().clone().or_else(|| other.borrow_and_update().clone())
 }
 
 /// Opens a session if the settings ask for one; restores `last` if there is one.

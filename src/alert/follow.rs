@@ -1,14 +1,14 @@
-//! Open issues (pending accesses, stalled and failed agents), their start, and the channels
+//! Open issues (pending accesses, stalled and failed agents, budgets), their start, and the channels
 //! notified of each. Pure: the caller passes the time.
 
 use std::collections::HashMap;
 
 use tokio::time::Instant;
 
-use super::{Cause, Channel, Notice};
+use super::{Cause, Channel, Current, Notice};
 use crate::model::{
-    AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Event, now_ms,
-    one_line, quoted,
+    AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetReport,
+    BudgetState, Event, now_ms, one_line, quoted,
 };
 
 /// Maximum open issues; further ones are ignored until some are resolved.
@@ -21,6 +21,8 @@ const LONGEST_REASON: usize = 500;
 enum NoticeSubject {
     Access(BlockedId),
     Agent(AgentId),
+    /// None: the team's.
+    Budget(Option<AgentId>),
 }
 
 struct Issue {
@@ -60,27 +62,28 @@ impl Follow {
         match event {
             Event::Blocked(access) => self.access(access, now),
             Event::Agent(status) => self.agent(status, now),
+            Event::Budget(report) => self.budget(report, now),
             _ => return,
         }
         self.schedule();
     }
 
     /// Applies the current state, after events were missed.
-    pub(super) fn resync(
-        &mut self,
-        pending: &[BlockedAccess],
-        agents: &[AgentStatus],
-        now: Instant,
-    ) {
+    pub(super) fn resync(&mut self, current: &Current, now: Instant) {
+        let Current { pending, agents, budgets } = current;
         self.issues.retain(|subject, _| match subject {
             NoticeSubject::Access(id) => pending.iter().any(|access| access.id == *id),
             NoticeSubject::Agent(id) => agents.iter().any(|status| status.agent == *id),
+            NoticeSubject::Budget(of) => budgets.iter().any(|report| report.agent == *of),
         });
         for access in pending {
             self.access(access, now);
         }
         for status in agents {
             self.agent(status, now);
+        }
+        for report in budgets {
+            self.budget(report, now);
         }
         self.schedule();
     }
@@ -151,6 +154,34 @@ impl Follow {
         });
         if !is_known {
             self.issues.remove(&subject);
+            self.add(subject, notice, now);
+        }
+    }
+
+    fn budget(&mut self, report: &BudgetReport, now: Instant) {
+        let subject = NoticeSubject::Budget(report.agent.clone());
+        let whose = report.agent.as_ref().map_or_else(
+            || "the team's budget".to_owned(),
+            |agent| format!("the budget of `{agent}`"),
+        );
+        let message = match (&report.reason, report.state) {
+            (Some(reason), _) => reason.to_string(),
+            (None, BudgetState::Warned) => format!("{whose} is nearly used up"),
+            (None, _) => {
+                self.issues.remove(&subject);
+                return;
+            }
+        };
+        // The first reason stands, whatever is used later.
+        let is_known = self.issues.get(&subject).is_some_and(|known| {
+            let was_exceeded = known.notice.message.contains("used up: ");
+            was_exceeded == report.reason.is_some()
+        });
+        if !is_known {
+            self.issues.remove(&subject);
+            let team = AgentId::new("");
+            let agent = report.agent.as_ref().unwrap_or(&team);
+            let notice = self.notice(Cause::Budget, agent, message);
             self.add(subject, notice, now);
         }
     }

@@ -101,7 +101,8 @@ fn a_new_channel_is_notified_of_open_issues_and_an_old_one_is_not() {
     assert_eq!(due(&mut follow, start, 100), []);
     // After events were missed only what still stands counts.
     follow.event(&access("b2", BlockedStatus::Pending), start);
-    follow.resync(&[blocked("b3", BlockedStatus::Pending)], &[], start);
+    let pending = vec![blocked("b3", BlockedStatus::Pending)];
+    follow.resync(&Current { pending, ..Current::default() }, start);
     let notices: Vec<_> = follow.due(start + AFTER).into_iter().filter_map(|it| it.1.id).collect();
     assert_eq!(notices, ["b3", "b3"]);
 }

@@ -11,6 +11,7 @@ use super::kernel::warn_of_tier;
 use super::limiting;
 use super::members::Conditions;
 use super::notifying;
+use super::spending;
 use crate::alert::Channel;
 use crate::config::{
     Agent, AgentTable, ChangeKind, Config, ConfigChange, LayerError, Layered, Overlay, Plan,
@@ -217,6 +218,7 @@ impl Changes {
             *now = channels;
             is_new
         });
+        spending::configure(&self.conditions.budgets, &self.current);
         self.routing.change(rules).await;
         self.supervisor.set_capacity(limiting::capacity(&self.current));
         let left = self.supervisor.assemble(members).await;

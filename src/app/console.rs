@@ -22,8 +22,9 @@ use crate::bus::{Received, Subscriber};
 use crate::client_host::TurnAnswer;
 use crate::config::Config;
 use crate::model::{
-    AgentState, AgentStatus, BlockedAccess, BlockedStatus, Delta, Event, SessionKey, SessionMode,
-    TimestampMs, Topic, Touch, TurnEnd, Usage, UsageReport, one_line,
+    AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, BudgetReport, BudgetState,
+    Delta, Event, SessionKey, SessionMode, TimestampMs, Topic, Touch, TurnEnd, Usage, UsageReport,
+    one_line,
 };
 
 pub(super) use file::ConsoleFile;
@@ -67,6 +68,7 @@ pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
         answers,
         answered: HashSet::new(),
         usages: HashMap::new(),
+        budgets: HashMap::new(),
         usage_shown: false,
         sweeps: Sweeps::new(config),
         hints: Vec::new(),
@@ -113,6 +115,8 @@ struct Console {
     answers: mpsc::Receiver<TurnAnswer>,
     /// Sessions whose answer was shown before their turn ended.
     answered: HashSet<SessionKey>,
+    /// How each budget stood last.
+    budgets: HashMap<Option<AgentId>, BudgetState>,
     /// The last usage of each session.
     usages: HashMap<SessionKey, Usage>,
     /// The last usage line was an agent's: the team's next sum repeats it.
@@ -143,6 +147,7 @@ impl Console {
                 let text = &report.text[..report.text.floor_char_boundary(LONGEST_REPORT)];
                 self.line(&report.agent, Style::new(), &format!("reports: {text}"))
             }
+            Event::Budget(budget) => self.budget(budget),
             Event::Snapshot(_)
             | Event::SessionUpdate { .. }
             | Event::Overlap(_)
@@ -192,7 +197,7 @@ impl Console {
         self.print_next_step(next)
     }
 
-    fn print_next_step(&mut self, agent: Option<crate::model::AgentId>) -> std::io::Result<()> {
+    fn print_next_step(&mut self, agent: Option<AgentId>) -> std::io::Result<()> {
         match agent {
             Some(agent) => self.line("team", Style::new(), &self.next.text(&self.program, &agent)),
             None => Ok(()),
@@ -281,6 +286,23 @@ impl Console {
             }
         }
         Ok(())
+    }
+
+    /// Only what people have to know: not each token.
+    fn budget(&mut self, report: &BudgetReport) -> std::io::Result<()> {
+        let was = self.budgets.insert(report.agent.clone(), report.state).unwrap_or_default();
+        if was == report.state {
+            return Ok(());
+        }
+        let (color, text) = match (&report.reason, report.state) {
+            (Some(reason), _) => (AnsiColor::Red, reason.to_string()),
+            (None, BudgetState::Warned) => {
+                (AnsiColor::Yellow, "the budget is nearly used up".to_owned())
+            }
+            (None, _) => (AnsiColor::Green, "the budget has room".to_owned()),
+        };
+        let label = report.agent.as_ref().map_or("team", AgentId::as_str);
+        self.line(label, color.on_default(), &text)
     }
 
     fn usage(&mut self, report: &UsageReport) -> std::io::Result<()> {

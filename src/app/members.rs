@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::environment::{self, TeamEnvironment};
 use super::{places, plugins};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
-use crate::budget::{Account, PriceList};
+use crate::budget::Budgets;
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
 use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy, UsageCount};
@@ -41,7 +41,7 @@ pub(super) struct Conditions {
     pub(super) answers: mpsc::Sender<TurnAnswer>,
     /// None: switched off.
     pub(super) journal: Option<Journal>,
-    pub(super) prices: Arc<PriceList>,
+    pub(super) budgets: Budgets,
 }
 
 impl Conditions {
@@ -129,7 +129,7 @@ impl Conditions {
                 answers: Some(Answers { agent: agent.id.clone(), sender: self.answers.clone() }),
             },
             usage: usage_scope(agent),
-            account: Account::new(Arc::clone(&self.prices), agent.model.as_deref().map(Into::into)),
+            account: self.budgets.account(&agent.id, agent.model.as_deref().map(Into::into)),
             session: agent.session,
             prompt: agent.prompt.clone(),
             orchestrator_permits: agent.permissions == Permissions::Orchestrator,

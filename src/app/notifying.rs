@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Failure;
 use crate::agent::Surroundings;
-use crate::alert::{self, Cause, Channel, Notice, Way};
+use crate::alert::{self, Cause, Channel, Current, Notice, Way};
+use crate::budget::Budgets;
 use crate::config::{Config, Notify, NotifyBy, NotifyOn};
 use crate::model::BlockedStatus;
 use crate::process::Launcher;
@@ -18,15 +19,20 @@ pub(super) fn start(
     config: &Config,
     surroundings: &Surroundings,
     roster: Roster,
+    budgets: Budgets,
     cancel: &CancellationToken,
 ) -> watch::Sender<Vec<Channel>> {
     let (change, channels) = watch::channel(channels(config));
     let routing = surroundings.routing.clone();
     let now: alert::Now = Box::new(move || {
-        let (routing, roster) = (routing.clone(), roster.clone());
-        Box::pin(
-            async move { (routing.list(Some(BlockedStatus::Pending)).await, roster.statuses()) },
-        )
+        let (routing, roster, budgets) = (routing.clone(), roster.clone(), budgets.clone());
+        Box::pin(async move {
+            Current {
+                pending: routing.list(Some(BlockedStatus::Pending)).await,
+                agents: roster.statuses(),
+                budgets: budgets.reports(),
+            }
+        })
     });
     let (team, launcher) = (config.team.name.clone(), surroundings.launcher.clone());
     let events = surroundings.bus.subscribe();
@@ -48,6 +54,7 @@ fn channel(notify: &Notify) -> Channel {
         NotifyOn::Pending => Cause::Pending,
         NotifyOn::Stall => Cause::Stall,
         NotifyOn::Error => Cause::Error,
+        NotifyOn::Budget => Cause::Budget,
     };
     Channel { way, after: notify.after, causes: notify.events.iter().map(cause).collect() }
 }

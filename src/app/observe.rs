@@ -167,6 +167,7 @@ async fn run(
         plugin_problem,
     )?;
     let proxy = Proxy {
+        account: crate::budget::Account::unlimited(agent.clone()),
         agent,
         extractor,
         tracker: tracker.clone(),
@@ -174,7 +175,6 @@ async fn run(
         running: None,
         vitals,
         files: None,
-        account: crate::budget::Account::default(),
     };
     let (exited, ended) = oneshot::channel();
     let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)

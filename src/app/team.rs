@@ -7,9 +7,10 @@ use super::changes::TeamCommand;
 use super::details;
 use super::undoing;
 use crate::agent::{self, AgentError, AgentHandle};
+use crate::budget::Budgets;
 use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
 use crate::config::AgentTable;
-use crate::model::{AgentId, AgentStatus, How, Order, SessionId};
+use crate::model::{AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId};
 use crate::process::Family;
 use crate::serve::{
     AgentDetails, BoxFuture, Fork, Prompt, RefusalKind, Refused, Reloaded, Rewind, Team, Tier,
@@ -25,6 +26,7 @@ pub(super) struct Supervised {
     pub(super) changes: mpsc::Sender<TeamCommand>,
     /// None: no journal is kept.
     pub(super) undoer: Option<Undoer>,
+    pub(super) budgets: Budgets,
 }
 
 impl Supervised {
@@ -60,6 +62,23 @@ impl Team for Supervised {
 
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
         Box::pin(details::of_supervised(self.roster.handles(), &self.tracker))
+    }
+
+    fn budgets(&self) -> Vec<BudgetReport> {
+        self.budgets.reports()
+    }
+
+    fn raise_budget(
+        &self,
+        agent: Option<&AgentId>,
+        totals: BudgetLimits,
+    ) -> Result<BudgetReport, Refused> {
+        if let Some(agent) = agent {
+            self.agent(agent)?;
+        }
+        self.budgets
+            .raise(agent, totals)
+            .ok_or_else(|| Refused { code: 404, message: "there is no such budget".to_owned() })
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
@@ -163,7 +182,8 @@ fn refused(error: &AgentError) -> Refused {
             | HostError::Attached(_)
             | HostError::Editors(_)
             | HostError::Busy(_)
-            | HostError::Branches,
+            | HostError::Branches
+            | HostError::Budget(_),
         )
         | AgentError::Stopping => 409,
         // The agent failed.

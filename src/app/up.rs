@@ -22,10 +22,10 @@ use super::team::Supervised;
 use super::wiring::Wiring;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, hints, journaling, leftovers,
-    limiting, limits, notifying, recorder, scratch, trial, undoing,
+    limiting, limits, notifying, recorder, scratch, spending, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
-use crate::budget::PriceList;
+use crate::budget::{Budgets, PriceList};
 use crate::bus::{Bus, Subscriber};
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Overlay};
@@ -100,6 +100,10 @@ async fn run(
     let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
 
+    let budgets = Budgets::new(PriceList::new(config.prices.clone()), wiring.bus.clone());
+    spending::configure(&budgets, &config);
+    wiring.tasks.spawn(budgets.clone().run(cancel.clone()));
+
     let conditions = Conditions {
         environment: TeamEnvironment::new(&config.team.name, address, depth, &tokens),
         eisen_dir,
@@ -108,7 +112,7 @@ async fn run(
         kernel,
         answers: answer_sender,
         journal: wiring.journal.clone(),
-        prices: Arc::new(PriceList::new(config.prices.clone())),
+        budgets: budgets.clone(),
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };
@@ -130,7 +134,8 @@ async fn run(
     let undoer = undoing::undoer(&wiring, supervisor.roster(), &workspace);
     undoing::recover(undoer.as_ref()).await;
     let notices = cancel.child_token();
-    let channels = notifying::start(&config, &surroundings, supervisor.roster(), &notices);
+    let channels =
+        notifying::start(&config, &surroundings, supervisor.roster(), budgets.clone(), &notices);
     let (changes, commands) = mpsc::channel(WAITING);
     let server = Server::new(
         listener,
@@ -139,7 +144,7 @@ async fn run(
             team: Some(config.team.name.clone()),
             ..wiring.sources(&routing, Some(recorder), config.orchestrator.agent.clone())
         }),
-        Arc::new(Supervised { roster: supervisor.roster(), tracker, changes, undoer }),
+        Arc::new(Supervised { roster: supervisor.roster(), tracker, changes, undoer, budgets }),
         tokens,
         limits(config.port),
     )?;

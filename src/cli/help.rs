@@ -14,7 +14,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Inspect a running team", &["watch", "ps", "logs", "blocked"]),
     (
         "Control a running team",
-        &["prompt", "cancel", "resolve", "attach", "mcp", "start", "stop", "restart", "reload"],
+        &[
+            "prompt", "cancel", "resolve", "budget", "attach", "mcp", "start", "stop", "restart",
+            "reload",
+        ],
     ),
     (
         "Look back",

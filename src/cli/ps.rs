@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::output::{self, is_terminal, plain, print, style, write};
 use super::table::{Cell, Table};
 use super::team::{Which, failed};
-use super::{Global, format};
+use super::{Global, budget, format};
 use crate::app::Failure;
 use crate::serve::client::Message;
 
@@ -30,7 +30,7 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 /// (`eisen-core cost` has more). MEMORY and CPU include all processes of the agent and its
 /// terminals. PEAK is the highest memory usage of the current run, or of the last one. TOOLS counts
 /// the agent's calls of tools of the team, or shows how far its client got: `connected` or
-/// `listed`.
+/// `listed`. Below the table stand the budgets.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -59,7 +59,11 @@ impl Ps {
                 return print(agents);
             }
             print(lines(&agents)?.join("\n"))?;
-            // A team of an earlier version has no journal.
+            // A team of an earlier version has neither budgets nor a journal.
+            let budgets = team.call("list_budgets", &json!({})).await.unwrap_or_default();
+            for line in budget_lines(&budgets) {
+                print(line)?;
+            }
             let journal = team.call("get_journal", &json!({})).await.unwrap_or_default();
             for (field, word) in [("trouble", "error"), ("notice", "pending")] {
                 if let Some(text) = journal[field].as_str() {
@@ -112,6 +116,21 @@ impl Ps {
         }
         print(lines(agents)?.join("\n") + "\n")
     }
+}
+
+/// One line for each budget.
+fn budget_lines(budgets: &Value) -> Vec<String> {
+    let line = |budget: &Value| {
+        let whose = budget["agent_id"].as_str().map_or("team".to_owned(), plain);
+        let state = budget["state"].as_str().unwrap_or_default();
+        let style = style(match state {
+            "exceeded" => "error",
+            "warned" => "pending",
+            _ => "ready",
+        });
+        format!("budget of {whose}: {style}{}{style:#}, {}", plain(state), budget::used(budget))
+    };
+    budgets.as_array().into_iter().flatten().map(line).collect()
 }
 
 /// An agent of `list_agents`. Fields that another version may lack are optional.

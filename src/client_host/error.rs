@@ -1,5 +1,6 @@
 //! Errors of requests to an agent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::SessionId;
@@ -38,6 +39,8 @@ pub enum HostError {
     Branches,
     #[error("the prompt was cancelled before it was sent")]
     Withdrawn,
+    #[error("{0}")]
+    Budget(Arc<str>),
 }
 
 impl HostError {

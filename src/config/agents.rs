@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
+use super::budget::budget;
 use super::command::{command, environment};
 use super::errors::{code, quoted};
 use super::fault::Fault;
@@ -16,14 +17,33 @@ use super::read::{Table, Text};
 use super::source::{plain, read_bytes};
 use super::value::{bad_name, is_name};
 use super::zones::{TeamZones, agent_zone};
-use super::{Agent, Confined, Plugin, Restart, mcp};
-use crate::model::AgentId;
+use super::{Agent, Confined, Plugin, mcp};
+use crate::model::{AgentId, named};
 
 /// The orchestrator's own id on the wire, so no agent can have it.
 const RESERVED: &str = "orchestrator";
 
 const DAY: u64 = 24 * 60 * 60;
 const MAX_PROMPT: u64 = 1024 * 1024;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    pub policy: RestartPolicy,
+    /// Restarts within `within`; one more puts the agent into the error state.
+    pub max_restarts: u32,
+    pub within: Duration,
+    /// First and longest wait.
+    pub backoff: [Duration; 2],
+}
+
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum RestartPolicy {
+        OnFailure = "on-failure",
+        Never = "never",
+        Always = "always",
+    }
+}
 
 /// An agent whose references to others are not resolved.
 pub(super) struct RawAgent {
@@ -84,6 +104,7 @@ pub(super) fn agent(
             restart: table.section("restart", "agents.restart", restart),
             memory_mb,
             processes,
+            budget: table.section("budget", "agents.budget", budget),
         },
         id,
     }

@@ -140,6 +140,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         graph: current.graph,
         journal: current.journal.clone(),
         notify: new.notify.clone(),
+        budget: new.budget.clone(),
         prices: current.prices.clone(),
     }
 }
@@ -203,6 +204,16 @@ const TEAM: &Keys<Config> = &[
     ("zones.base", Takes::AtOnce, differs!(zones.base)),
     ("zones.git", Takes::AtOnce, differs!(zones.git)),
     ("notify", Takes::AtOnce, differs!(notify)),
+    ("budget.tokens", Takes::AtOnce, differs!(budget.limits.tokens)),
+    ("budget.cost", Takes::AtOnce, differs!(budget.limits.cost)),
+    ("budget.currency", Takes::AtOnce, differs!(budget.currency)),
+    ("budget.turns", Takes::AtOnce, differs!(budget.limits.turns)),
+    ("budget.minutes", Takes::AtOnce, differs!(budget.limits.minutes)),
+    ("budget.window_s", Takes::AtOnce, differs!(budget.window)),
+    ("budget.warn_at", Takes::AtOnce, |a, b| {
+        a.budget.warn_at.to_bits() != b.budget.warn_at.to_bits()
+    }),
+    ("budget.on_exceed", Takes::AtOnce, differs!(budget.on_exceed)),
     ("prices", Takes::AtTeamStart, differs!(prices)),
     ("graph.enabled", Takes::AtTeamStart, differs!(graph)),
     ("journal.enabled", Takes::AtTeamStart, differs!(journal.enabled)),
@@ -257,6 +268,16 @@ const AGENT: &Keys<Agent> = &[
     ("restart.backoff_ms", Takes::AtOnce, differs!(restart.backoff)),
     ("limits.memory_mb", Takes::AtAgentStart, differs!(memory_mb)),
     ("limits.processes", Takes::AtAgentStart, differs!(processes)),
+    ("budget.tokens", Takes::AtOnce, differs!(budget.limits.tokens)),
+    ("budget.cost", Takes::AtOnce, differs!(budget.limits.cost)),
+    ("budget.currency", Takes::AtOnce, differs!(budget.currency)),
+    ("budget.turns", Takes::AtOnce, differs!(budget.limits.turns)),
+    ("budget.minutes", Takes::AtOnce, differs!(budget.limits.minutes)),
+    ("budget.window_s", Takes::AtOnce, differs!(budget.window)),
+    ("budget.warn_at", Takes::AtOnce, |a, b| {
+        a.budget.warn_at.to_bits() != b.budget.warn_at.to_bits()
+    }),
+    ("budget.on_exceed", Takes::AtOnce, differs!(budget.on_exceed)),
 ];
 
 /// Every key that is compared, as in the file's tables.

@@ -38,6 +38,8 @@ named! {
         Stall = "stall",
         /// An agent or its turn failed.
         Error = "error",
+        /// A budget is used up, or nearly.
+        Budget = "budget",
     }
 }
 
@@ -118,7 +120,8 @@ fn events(table: &Table<'_>) -> Vec<NotifyOn> {
     }
     if let Some(place) = table.place_of("events").filter(|_| named.is_empty()) {
         let fault = Fault::new(place, "`events` is empty: there would be no notices");
-        table.fault(fault.help("leave it out for all, or name \"pending\", \"stall\", \"error\""));
+        let known = "\"pending\", \"stall\", \"error\", \"budget\"";
+        table.fault(fault.help(format!("leave it out for all, or name {known}")));
     }
     let is_named = |event: &NotifyOn| named.iter().any(|name| name.value == event.as_str());
     NotifyOn::ALL.into_iter().filter(is_named).collect()

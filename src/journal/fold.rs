@@ -8,7 +8,7 @@ mod messages;
 mod shrink;
 mod updates;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -19,8 +19,8 @@ use self::messages::Message;
 use super::Keep;
 use super::event::{EventType, NewEvent, Place};
 use crate::model::{
-    AgentId, AgentReport, AgentStatus, BlockedId, BlockedStatus, Event, Fork, Record, SessionId,
-    SessionKey, TimestampMs, TurnEnd, Usage, now_ms,
+    AgentId, AgentReport, AgentStatus, BlockedId, BlockedStatus, BudgetLimits, BudgetReport,
+    BudgetState, Event, Fork, Record, SessionId, SessionKey, TimestampMs, TurnEnd, Usage, now_ms,
 };
 
 /// Sessions that are followed; past that the oldest is ended, and its next event starts it over.
@@ -53,6 +53,8 @@ pub(super) struct Fold {
     sessions: IndexMap<SessionKey, Session>,
     rows: Vec<Row>,
     next_draft: u64,
+    /// How each budget stood last; the agents are those of the configuration.
+    budgets: HashMap<Option<AgentId>, (BudgetState, BudgetLimits)>,
     /// The last decision: the bus repeats its access for viewers.
     decided: Option<(BlockedId, BlockedStatus)>,
 }
@@ -91,7 +93,14 @@ impl Session {
 
 impl Fold {
     pub(super) fn new(keep: Keep) -> Self {
-        Self { keep, sessions: IndexMap::new(), rows: Vec::new(), next_draft: 0, decided: None }
+        Self {
+            keep,
+            sessions: IndexMap::new(),
+            rows: Vec::new(),
+            next_draft: 0,
+            budgets: HashMap::new(),
+            decided: None,
+        }
     }
 
     pub(super) fn event(&mut self, event: &Event) {
@@ -106,6 +115,7 @@ impl Fold {
             }
             Event::Agent(status) => self.agent(status),
             Event::Report(report) => self.report(report),
+            Event::Budget(report) => self.budget(report),
             _ => {}
         }
     }
@@ -277,6 +287,29 @@ impl Fold {
         let place = Place::Agent(report.agent.clone());
         let event = NewEvent::new(place, EventType::REPORT, &payload).at(report.timestamp_ms);
         self.rows.push(Row::Event(event.found_by(kept)));
+    }
+
+    /// Keeps a budget that stands differently, or has other limits; what fills it is in the sessions.
+    fn budget(&mut self, report: &BudgetReport) {
+        let now = (report.state, report.limits);
+        if self.budgets.insert(report.agent.clone(), now) == Some(now) {
+            return;
+        }
+        let limits = report.limits;
+        let payload = json!({
+            "state": report.state.as_str(),
+            "reason": report.reason,
+            "tokens": { "used": report.tokens.known, "limit": limits.tokens },
+            "cost": { "used": report.cost, "limit": limits.cost, "currency": &*report.currency },
+            "turns": { "used": report.turns, "limit": limits.turns },
+            "minutes": { "used": report.minutes, "limit": limits.minutes },
+            "window_s": report.window_s,
+            "on_exceed": report.on_exceed.as_str(),
+        });
+        let place = report.agent.clone().map_or(Place::Team, Place::Agent);
+        let event = NewEvent::new(place, EventType::BUDGET, &payload).at(report.timestamp_ms);
+        let event = event.found_by(report.reason.as_deref().unwrap_or_default());
+        self.rows.push(Row::Event(event));
     }
 
     fn end_sessions_of(&mut self, agent: &AgentId, reason: &str) {

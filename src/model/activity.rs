@@ -44,6 +44,8 @@ pub enum ActivityKind {
     Usage(Usage),
     /// Model calls were made. A turn without such a report before its end has one all the same.
     Spent(Spending),
+    /// The running turn used so many tokens by an estimate, which `Spent` replaces.
+    Foreseen { tokens: u64 },
     /// The model that the session runs on from now on.
     Model(Model),
     /// The agent reported that it compacted its context.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::named::named;
 use super::{
-    AgentReport, AgentStatus, BlockedAccess, FileNode, GraphDelta, GraphSnapshot, Overlap, Record,
-    SessionKey, SessionMode, Spent, TaskReport, TimestampMs, Usage,
+    AgentReport, AgentStatus, BlockedAccess, BudgetReport, FileNode, GraphDelta, GraphSnapshot,
+    Overlap, Record, SessionKey, SessionMode, Spent, TaskReport, TimestampMs, Usage,
 };
 
 /// An event on the bus.
@@ -25,6 +25,8 @@ pub enum Event {
     Overlap(Overlap),
     Blocked(BlockedAccess),
     Agent(AgentStatus),
+    /// A budget stands differently.
+    Budget(BudgetReport),
     /// Announces the code graph when it is built.
     Graph(GraphSnapshot),
     GraphDelta(GraphDelta),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::budget::BudgetStanding;
 use crate::model::SessionId;
 
 /// Sends messages to a running relay.
@@ -15,8 +16,15 @@ pub struct RelayHandle {
 #[derive(Debug)]
 pub(super) enum RelayMsg {
     Settle(oneshot::Sender<()>),
-    Reason { session: SessionId, reply: oneshot::Sender<Option<Arc<str>>> },
+    Reason {
+        session: SessionId,
+        reply: oneshot::Sender<Option<Arc<str>>>,
+    },
     CloseAgent,
+    /// How the agent stands with its budgets.
+    Stand(BudgetStanding),
+    /// Time has passed since a turn was to end.
+    Overdue,
     CatchUp,
 }
 
@@ -35,6 +43,16 @@ impl RelayHandle {
         let (reply, reason) = oneshot::channel();
         self.mailbox.send(RelayMsg::Reason { session, reply }).await.ok()?;
         reason.await.ok().flatten()
+    }
+
+    /// Tells it how the agent stands with its budgets: its turns may have to end.
+    pub async fn stand(&self, standing: BudgetStanding) {
+        let _ = self.mailbox.send(RelayMsg::Stand(standing)).await;
+    }
+
+    /// Has it look whether the agent ignores the end of a turn.
+    pub async fn overdue(&self) {
+        let _ = self.mailbox.send(RelayMsg::Overdue).await;
     }
 
     /// Handles the activities that the extractor has found since the last line.

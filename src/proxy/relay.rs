@@ -2,6 +2,7 @@
 //! decisions, and sends the activities it extracts to the tracker.
 
 mod activities;
+mod budgets;
 mod holding;
 mod violations;
 
@@ -26,6 +27,7 @@ use super::inlet::Inlet;
 use super::outlet::Outlet;
 use super::prevented::UnconfirmedAccesses;
 use super::{Proxy, ProxyError, Streams, Waits};
+use crate::budget::BudgetStanding;
 use crate::extract::{Gate, Refusal};
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, Repeats, SessionId};
@@ -81,6 +83,8 @@ impl Proxy {
             activities: Vec::new(),
             dropped: Repeats::default(),
             unsent: Vec::new(),
+            standing: BudgetStanding::default(),
+            to_cut: Vec::new(),
         };
         (
             RelayHandle { mailbox },
@@ -100,6 +104,10 @@ struct Relay<AW, CW> {
     /// Sessions whose turn the client cancelled: their further requests are not held.
     cancelled: HashSet<SessionId>,
     turns: RunningTurns,
+    /// How the agent stands with its budgets.
+    standing: BudgetStanding,
+    /// Sessions whose turn is to end for it.
+    to_cut: Vec<SessionId>,
     /// Held while the agent waits for a decision or for its client.
     waits: Option<Waits>,
     /// Reused between lines.
@@ -123,8 +131,10 @@ where
     AW: AsyncWrite + Unpin + Send,
     CW: AsyncWrite + Unpin + Send,
 {
-    fn on_message(&mut self, message: RelayMsg) {
+    fn on_message(&mut self, message: RelayMsg) -> Result<(), ProxyError> {
         match message {
+            RelayMsg::Stand(standing) => return self.stand(standing),
+            RelayMsg::Overdue => return self.find_ignored(),
             RelayMsg::Settle(settled) => {
                 self.flush_updates();
                 let _ = settled.send(());
@@ -144,6 +154,7 @@ where
                 self.on_activities();
             }
         }
+        Ok(())
     }
 
     async fn run<AR, CR>(
@@ -195,10 +206,7 @@ where
                 {
                     decision.map_or(Ok(()), |decided| self.decided(decided))
                 }
-                Some(message) = messages.recv() => {
-                    self.on_message(message);
-                    Ok(())
-                }
+                Some(message) = messages.recv() => self.on_message(message),
                 reason = &mut ended, if exit_reason.is_none() => {
                     exit_reason = Some(reason.unwrap_or_else(|_| "the agent ended".to_owned()));
                     drained.as_mut().reset(Instant::now() + DRAIN);

@@ -54,6 +54,8 @@ pub(super) enum EventSubject {
     Agent(AgentId),
     Usage(SessionKey),
     Blocked(BlockedId),
+    /// None: the team's.
+    Budget(Option<AgentId>),
 }
 
 impl ClientView {
@@ -127,6 +129,9 @@ impl ClientView {
             }
             Event::Blocked(access) => {
                 self.judge_line(number, EventSubject::Blocked(access.id.clone()), line)
+            }
+            Event::Budget(report) => {
+                self.judge_line(number, EventSubject::Budget(report.agent.clone()), line)
             }
             Event::Graph(_) | Event::GraphDelta(_) if number < self.graph.as_of => Delivery::Drop,
             Event::Graph(graph) => {

@@ -22,6 +22,7 @@ impl Filter {
             Event::Overlap(overlap) => self.covers_overlap(overlap),
             Event::Blocked(access) => self.covers_blocked(access),
             Event::Agent(_)
+            | Event::Budget(_)
             | Event::Graph(_)
             | Event::GraphDelta(_)
             | Event::Task(_)
@@ -91,6 +92,7 @@ mod tests {
             (Event::Blocked(samples::blocked(BlockedStatus::Pending)), "1110 11"),
             (Event::Blocked(unrouted), "1100 11"),
             (Event::Agent(samples::agent("ui")), "1111 11"),
+            (Event::Budget(samples::budget()), "1111 11"),
         ] {
             let passed = filters.map(|filter| if filter.passes(&event) { '1' } else { '0' });
             assert_eq!(passed.iter().collect::<String>(), passes.replace(' ', ""), "{event:?}");

@@ -19,7 +19,7 @@ pub(super) enum Right {
     Reader,
     /// The orchestrator agent and a person.
     Lead,
-    /// A person only: an agent could change the team to leave its zone.
+    /// A person only: an agent could change the team to leave its zone, or its budget.
     Person,
 }
 
@@ -48,8 +48,8 @@ pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Res
         }
         (Right::Person, Some(Caller::Lead(_) | Caller::Member(_))) => {
             let message = format!(
-                "`{method}` takes the control token of a person: an agent could leave its zone by \
-                 it. The orchestrator agent may list, prompt and cancel other agents, open sessions \
+                "`{method}` takes the control token of a person: an agent could leave its zone or \
+                 its budget by it. The orchestrator agent may list, prompt and cancel other agents, open sessions \
                  in them, and decide their accesses"
             );
             Err(RpcError::new(403, message))

@@ -2,6 +2,7 @@
 
 mod asking;
 mod branching;
+mod budgets;
 mod changes;
 mod control;
 mod events;
@@ -40,7 +41,7 @@ const REPLAY: &str = "replay_session";
 const WAITS: [&str; 4] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner"];
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 46] = [
+pub(super) const METHODS: [(&str, Method, Right); 48] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -56,6 +57,7 @@ pub(super) const METHODS: [(&str, Method, Right); 46] = [
     ("team_status", Method::TeamStatus, Right::Anyone),
     ("agent_status", Method::AgentStatus, Right::Anyone),
     ("list_blocked", Method::ListBlocked, Right::Anyone),
+    ("list_budgets", Method::ListBudgets, Right::Anyone),
     ("get_graph", Method::GetGraph, Right::Anyone),
     ("get_journal", Method::GetJournal, Right::Anyone),
     ("list_events", Method::ListEvents, Right::Reader),
@@ -71,6 +73,7 @@ pub(super) const METHODS: [(&str, Method, Right); 46] = [
     ("rewind_session", Method::RewindSession, Right::Lead),
     (ATTACH, Method::Attach, Right::Person),
     ("resolve_blocked", Method::ResolveBlocked, Right::Lead),
+    ("raise_budget", Method::RaiseBudget, Right::Person),
     ("hot_files", Method::HotFiles, Right::Anyone),
     ("overlaps", Method::Overlaps, Right::Anyone),
     ("who_calls", Method::WhoCalls, Right::Anyone),
@@ -100,6 +103,7 @@ pub(super) enum Method {
     TeamStatus,
     AgentStatus,
     ListBlocked,
+    ListBudgets,
     GetGraph,
     GetJournal,
     ListEvents,
@@ -115,6 +119,7 @@ pub(super) enum Method {
     RewindSession,
     Attach,
     ResolveBlocked,
+    RaiseBudget,
     HotFiles,
     Overlaps,
     WhoCalls,
@@ -168,6 +173,11 @@ pub(super) async fn call(
         }
         Method::AgentStatus => status::agent_status(shared, parse(params)?).await,
         Method::ListBlocked => read::list_blocked(shared, caller, parse(params)?).await,
+        Method::ListBudgets => {
+            let Empty {} = parse(params)?;
+            budgets::list_budgets(shared)
+        }
+        Method::RaiseBudget => budgets::raise_budget(shared, &parse(params)?),
         Method::GetGraph => {
             let Empty {} = parse(params)?;
             return read::get_graph(shared).await;
@@ -253,6 +263,8 @@ pub(super) fn schemas(
         Method::ListBlocked => {
             of(subschema::<read::ListBlocked>, subschema::<Vec<wire::Blocked<'_>>>)
         }
+        Method::ListBudgets => of(subschema::<Empty>, subschema::<Vec<wire::Budget<'_>>>),
+        Method::RaiseBudget => of(subschema::<budgets::RaiseBudget>, subschema::<wire::Budget<'_>>),
         Method::GetGraph => of(subschema::<Empty>, subschema::<graph::Graph<'_>>),
         Method::GetJournal => of(subschema::<Empty>, subschema::<read::JournalState>),
         Method::ListEvents => of(subschema::<events::ListEvents>, subschema::<events::Events<'_>>),

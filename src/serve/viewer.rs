@@ -203,6 +203,10 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         for status in shared.team.agents() {
             self.show_agent(&status);
         }
+        for report in shared.team.budgets() {
+            let subject = EventSubject::Budget(report.agent.clone());
+            self.send_state(subject, wire::budget(&report));
+        }
         for report in shared.sources.usages().await {
             if self.filter.covers(&report.key, report.mode) {
                 self.show_usage(&report);

@@ -1,6 +1,7 @@
 //! Owns the lines that the port sends, borrowed from the model and encoded as in `docs/wire.md`.
 
 mod blocked;
+mod budget;
 mod map;
 mod node;
 mod replayed;
@@ -17,16 +18,17 @@ use serde_json::value::RawValue;
 
 use super::graph::{self, Graph};
 use crate::model::{
-    self, AgentState, AgentStatus, BlockedAccess, Event, FileNode, GraphSnapshot, Overlap,
-    OverlapKind, SessionId, SessionKey, SessionMode, TaskReport,
+    AgentState, AgentStatus, BlockedAccess, Event, FileNode, GraphSnapshot, Overlap, OverlapKind,
+    SessionId, SessionKey, SessionMode, TaskReport,
 };
 
 pub(super) use blocked::Blocked;
+pub(super) use budget::{Budget, budget};
 pub(super) use map::snapshot;
 use node::Node;
 pub(super) use replayed::{add_mark, replayed};
 pub use spent::spent;
-pub(super) use spent::{Spent, usage};
+pub(super) use spent::{Cost, Spent, usage};
 use task::TaskLine;
 
 /// Encodes an event; empty if an agent's update is not JSON.
@@ -45,6 +47,7 @@ pub fn encode(event: &Event) -> Bytes {
         Event::Overlap(found) => overlap(found),
         Event::Blocked(access) => blocked(access),
         Event::Agent(status) => agent(status),
+        Event::Budget(report) => budget(report),
         Event::SessionUpdate { key, update, .. } => session_update(key, update),
         Event::Graph(shown) => graph(shown),
         Event::GraphDelta(delta) => line(&Message::GraphDelta(delta.into())),
@@ -190,6 +193,7 @@ enum Message<'a> {
     Blocked(Blocked<'a>),
     /// The state of an agent's process.
     Agent(Agent<'a>),
+    Budget(Budget<'a>),
     /// A prompt turn that ended, however it ended.
     Turn {
         agent_id: &'a str,
@@ -277,19 +281,6 @@ impl<'a> SessionHeader<'a> {
             session_id: key.session.as_str(),
             session_mode: mode.as_str(),
         }
-    }
-}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Cost<'a> {
-    amount: f64,
-    /// ISO 4217 code.
-    currency: &'a str,
-}
-
-impl<'a> From<&'a model::Cost> for Cost<'a> {
-    fn from(cost: &'a model::Cost) -> Self {
-        Self { amount: cost.amount, currency: &cost.currency }
     }
 }
 

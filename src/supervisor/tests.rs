@@ -98,7 +98,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 answers: None,
             },
             usage: UsageScope::Turn,
-            account: Account::default(),
+            account: Account::unlimited(AgentId::new(id)),
             session: true,
             prompt: None,
             orchestrator_permits: false,

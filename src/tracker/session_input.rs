@@ -92,6 +92,7 @@ impl SessionInput {
             ActivityKind::Performed { action: Action::Read, .. }
             | ActivityKind::Runs { .. }
             | ActivityKind::Ran { .. }
+            | ActivityKind::Foreseen { .. }
             | ActivityKind::CancelRequested
             | ActivityKind::RequestCancelled { .. } => return None,
             ActivityKind::Usage(usage) => Self::Usage { first_used: usage.used, usage },

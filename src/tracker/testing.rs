@@ -160,6 +160,7 @@ pub(super) fn event_text(event: &Event) -> String {
             format!("{} usage {used}/{size}{cost}", head(&report.key, report.mode))
         }
         Event::Graph(_) | Event::GraphDelta(_) => unreachable!("no tracker knows the graph"),
+        Event::Budget(_) => unreachable!("no tracker knows budgets"),
         Event::Turn(turn) => {
             let head = head(&turn.key, turn.mode);
             format!("{head} turn {} {}", turn.turn, turn.stop_reason)

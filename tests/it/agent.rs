@@ -1,5 +1,6 @@
 //! An agent and its processes: start, restart, stop, limits, stalls.
 
+mod budgets;
 mod ending;
 mod lifecycle;
 mod limits;

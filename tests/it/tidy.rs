@@ -33,10 +33,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tracker", &["model", "bus"]),
     ("capture", &["model", "ignored", "zone", "journal", "tracker"]),
     ("watch", &["model", "bus", "graph"]),
-    ("budget", &["model"]),
+    ("budget", &["model", "bus"]),
     ("routing", &["model", "bus", "zone", "tracker"]),
     ("proxy", &["model", "line", "zone", "extract", "budget", "routing", "tracker", "capture"]),
-    ("client_host", &["model", "line", "zone", "process", "proxy", "capture"]),
+    ("client_host", &["model", "line", "zone", "process", "budget", "proxy", "capture"]),
     (
         "agent",
         &[

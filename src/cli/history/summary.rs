@@ -49,6 +49,7 @@ pub(super) fn summary(event: &Event) -> String {
         "grant" => format!("{} {} {}", text("scope"), text("action"), text("path")),
         "file.rename" => format!("{} to {}", text("from"), text("path")),
         kind if kind.starts_with("file.") => text("path"),
+        "budget" => format!("{} {}", text("state"), text("reason")),
         "agent.state" => format!("{} {}", text("state"), text("reason")),
         "report" => text("text"),
         "config.change" => format!("{} {}", text("by"), text("agent_id")),

@@ -5,6 +5,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::budget::Account;
 use crate::client_host::guests::{
     AnswerEffect, Claimed, EditorId, Forwarded, PipeEvent, session_of,
 };
@@ -143,6 +144,10 @@ where
         if self.forwarded().count() >= MAX_FORWARDED {
             let why = format!("More than {MAX_FORWARDED} requests of editors at once");
             return Err(rpc::failure(code::INTERNAL_ERROR, why));
+        }
+        let refusal = self.shared.account.get().and_then(Account::refusal);
+        if let Some(reason) = refusal.filter(|_| method == "session/prompt") {
+            return Err(rpc::failure(code::INTERNAL_ERROR, reason.to_string()));
         }
         let session = session_of(params)?;
         let number = self.next_id();

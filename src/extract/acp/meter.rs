@@ -97,6 +97,11 @@ impl Meter {
         spent
     }
 
+    /// What the running turn used by an estimate, if that is more than was reported.
+    pub(super) fn foreseen(&self) -> Option<u64> {
+        (self.turn.contexts > 0 && !self.turn.is_reported).then_some(self.turn.contexts)
+    }
+
     /// One model call.
     pub(super) fn called(&mut self, count: &Count) -> Spending {
         self.turn.is_reported = true;

@@ -16,16 +16,20 @@ impl Acp {
         let Some(usage) = usage(raw, update) else { return };
         let counted = update.get("_meta").and_then(Count::of);
         let known = self.sessions.get_mut(session);
+        let mut foreseen = None;
         let (spent, usage) = match known {
             Some(known) => {
                 let replays = known.replays();
                 let running = known.is_running();
                 let spent = known.meter.updated(&usage, counted, running && !replays);
+                foreseen = known.meter.foreseen();
                 (spent, known.usage_to_report(usage))
             }
             None => (Vec::new(), Some(usage)),
         };
         self.reported.add_all(session, spent.into_iter().map(ActivityKind::Spent));
+        let foreseen = foreseen.map(|tokens| ActivityKind::Foreseen { tokens });
+        self.reported.add_all(session, foreseen);
         self.reported.add_all(session, usage.map(ActivityKind::Usage));
     }
 

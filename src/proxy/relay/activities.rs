@@ -49,9 +49,7 @@ where
             if let ActivityKind::TurnEnded { reason, .. } = &mut activity.kind {
                 *reason = reason.take().or_else(|| self.turns.why(&activity.session));
             }
-            if let ActivityKind::Spent(spending) = &mut activity.kind {
-                self.proxy.account.price(spending);
-            }
+            self.account(&mut activity);
             if let Some(running) = &self.proxy.running {
                 running.update(&activity);
             }
@@ -88,6 +86,7 @@ where
             self.unsent.push(activity);
         }
         self.activities = activities;
+        self.cut_turns();
     }
 
     /// Gives the agent's lines the names under which its sessions go.

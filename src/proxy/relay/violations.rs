@@ -1,12 +1,14 @@
 //! Handles completed accesses outside the zone: reports them, and cancels the turn or stops the
 //! agent as `on_violation` demands.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use tokio::io::AsyncWrite;
+use tokio::time::Instant;
 
 use super::{Decided, Relay};
 use crate::extract::Ask;
@@ -17,6 +19,9 @@ use crate::routing::Request;
 
 /// Sessions whose last turn's reason is kept; beyond this all are dropped.
 const MOST_REASONS: usize = 1024;
+
+/// Calls of a turn that are known by their ids; beyond this all count as new.
+const MOST_CALLS: usize = 256;
 
 /// The running turns, and why each session's last turn ended.
 #[derive(Default)]
@@ -31,8 +36,12 @@ struct TurnCount {
     number: u64,
     /// Prompts of the session that overlap.
     prompts: usize,
-    /// The relay cancelled it; the client does not know.
-    cut: bool,
+    /// When the relay cancelled it; the client does not know.
+    cut: Option<Instant>,
+    /// Why it did, if that is the turn's reason.
+    cut_for: Option<Arc<str>>,
+    /// Its tool calls that run.
+    calls: HashSet<Arc<str>>,
     /// The denied permission that no tool call has followed.
     denied: Option<Arc<str>>,
 }
@@ -87,16 +96,9 @@ where
             OnViolation::Report => {}
             OnViolation::Cancel => {
                 let runs = turn.is_some() && self.turns.number(&session) == turn;
-                if runs && !self.cancelled.contains(&session) {
+                if runs && self.cancel_turn(&session, None) {
                     let agent = &self.proxy.agent;
                     tracing::warn!(%agent, %session, %id, %path, "cancelled a turn for an access outside the zone");
-                    let line = self.proxy.extractor.cancel(&session);
-                    self.send_to_agent(line.clone());
-                    self.observe(Direction::ToAgent, &line);
-                    let withdrawn = self.proxy.extractor.withdraw(&session);
-                    self.to_agent.push(withdrawn.to_agent);
-                    self.to_client.push(withdrawn.to_client);
-                    self.turns.cut(&session);
                 }
             }
             OnViolation::Stop => {
@@ -109,13 +111,35 @@ where
         }
         Ok(())
     }
+
+    /// Cancels the session's turn in its client's place; false if that was done before.
+    pub(super) fn cancel_turn(&mut self, session: &SessionId, reason: Option<&Arc<str>>) -> bool {
+        if self.cancelled.contains(session) || self.turns.number(session).is_none() {
+            return false;
+        }
+        let line = self.proxy.extractor.cancel(session);
+        self.send_to_agent(line.clone());
+        self.observe(Direction::ToAgent, &line);
+        let withdrawn = self.proxy.extractor.withdraw(session);
+        self.to_agent.push(withdrawn.to_agent);
+        self.to_client.push(withdrawn.to_client);
+        self.turns.cut(session, reason);
+        true
+    }
 }
 
 impl RunningTurns {
     pub(super) fn began(&mut self, session: &SessionId) {
         self.last += 1;
         self.reasons.remove(session);
-        let new = TurnCount { number: self.last, prompts: 0, cut: false, denied: None };
+        let new = TurnCount {
+            number: self.last,
+            prompts: 0,
+            cut: None,
+            cut_for: None,
+            calls: HashSet::new(),
+            denied: None,
+        };
         self.running.entry(session.clone()).or_insert(new).prompts += 1;
     }
 
@@ -135,7 +159,8 @@ impl RunningTurns {
 
     /// The reason for a turn that ends without giving one.
     pub(super) fn why(&self, session: &SessionId) -> Option<Arc<str>> {
-        self.running.get(session).and_then(|turn| turn.denied.clone())
+        let turn = self.running.get(session)?;
+        turn.cut_for.clone().or_else(|| turn.denied.clone())
     }
 
     /// The reason with which the session's last turn ended, if any.
@@ -158,17 +183,46 @@ impl RunningTurns {
         }
     }
 
-    fn cut(&mut self, session: &SessionId) {
+    fn cut(&mut self, session: &SessionId, reason: Option<&Arc<str>>) {
         if let Some(turn) = self.running.get_mut(session) {
-            turn.cut = true;
+            turn.cut = Some(Instant::now());
+            turn.cut_for = reason.cloned();
         }
+    }
+
+    pub(super) fn sessions(&self) -> Vec<SessionId> {
+        self.running.keys().cloned().collect()
+    }
+
+    /// Notes that a call runs; true if it just began.
+    pub(super) fn call_began(&mut self, session: &SessionId, call: &Arc<str>) -> bool {
+        let Some(turn) = self.running.get_mut(session) else { return false };
+        if turn.calls.len() >= MOST_CALLS {
+            turn.calls.clear();
+        }
+        turn.calls.insert(Arc::clone(call))
+    }
+
+    /// Notes that a call ended; true if it ran.
+    pub(super) fn call_ended(&mut self, session: &SessionId, call: &Arc<str>) -> bool {
+        self.running.get_mut(session).is_some_and(|turn| turn.calls.remove(call))
+    }
+
+    /// Whether a tool call runs.
+    pub(super) fn calls(&self, session: &SessionId) -> bool {
+        self.running.get(session).is_some_and(|turn| !turn.calls.is_empty())
+    }
+
+    /// Whether a turn that was cancelled runs on after that long.
+    pub(super) fn ignores(&self, patience: Duration) -> bool {
+        self.running.values().filter_map(|turn| turn.cut).any(|cut| cut.elapsed() >= patience)
     }
 
     /// Whether this is a permission request in a turn that the relay cancelled; its client might
     /// still grant it.
     pub(super) fn is_cut(&self, ask: &Ask) -> bool {
         let turn = self.running.get(&ask.session);
-        ask.via == Via::Permission && turn.is_some_and(|turn| turn.cut)
+        ask.via == Via::Permission && turn.is_some_and(|turn| turn.cut.is_some())
     }
 
     fn number(&self, session: &SessionId) -> Option<u64> {

@@ -230,7 +230,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         running: Some(running.clone()),
         vitals: vitals.clone(),
         files: None,
-        account: Account::default(),
+        account: Account::unlimited(AgentId::new("a")),
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);
     let (from_agent, to_agent) = tokio::io::split(ours);

@@ -15,8 +15,9 @@ use crate::bus::{Backlog, Bus, Rendered};
 use crate::client_host::{Cancelled, Continuation, PromptOutcome};
 use crate::journal::Journal;
 use crate::model::{
-    AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event,
-    GraphDelta, GraphSnapshot, How, Order, SessionId, Snapshot, UsageReport,
+    AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetLimits,
+    BudgetReport, Delta, Event, GraphDelta, GraphSnapshot, How, Order, SessionId, Snapshot,
+    UsageReport,
 };
 use crate::routing::{Decider, Decision, ResolveError};
 use crate::serve::{
@@ -33,6 +34,7 @@ pub(in crate::serve) struct Fake {
     pub(in crate::serve) snapshots: Mutex<Vec<Snapshot>>,
     pub(in crate::serve) agents: Mutex<Vec<AgentStatus>>,
     pub(in crate::serve) graph: Mutex<Option<GraphSnapshot>>,
+    pub(in crate::serve) budgets: Mutex<Vec<BudgetReport>>,
     pub(in crate::serve) registry: Mutex<Registry>,
     /// What was asked, in order, as `Debug` shows it.
     pub(in crate::serve) asked: Mutex<Vec<String>>,
@@ -62,6 +64,7 @@ impl Fake {
             snapshots: Mutex::new(vec![samples::snapshot(), samples::other_snapshot()]),
             agents: Mutex::new(vec![samples::agent("ui"), samples::failed_agent()]),
             graph: Mutex::new(Some(samples::graph())),
+            budgets: Mutex::default(),
             registry: Mutex::default(),
             asked: Mutex::default(),
             racing: AtomicBool::new(false),
@@ -220,6 +223,22 @@ impl Team for Fake {
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
         let agents = self.agents();
         Box::pin(async move { agents.into_iter().map(samples::details).collect() })
+    }
+
+    fn budgets(&self) -> Vec<BudgetReport> {
+        self.budgets.lock().unwrap().clone()
+    }
+
+    fn raise_budget(
+        &self,
+        agent: Option<&AgentId>,
+        totals: BudgetLimits,
+    ) -> Result<BudgetReport, Refused> {
+        agent.map(|agent| self.known(agent)).transpose()?;
+        self.ask(format!("raise {agent:?} {totals:?}"));
+        let raised = samples::raised_budget();
+        self.budgets.lock().unwrap().push(raised.clone());
+        Ok(raised)
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {

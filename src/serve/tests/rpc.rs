@@ -116,7 +116,7 @@ async fn what_is_wrong_with_a_request_is_reported() {
         expect![[r#"{"code":500,"message":"the request failed; see the log"}"#]],
     )
     .await;
-    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, get_graph, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, resolve_blocked, hot_files, overlaps, who_calls, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, undo, redo"}"#]]).await;
+    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, list_budgets, get_graph, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, resolve_blocked, raise_budget, hot_files, overlaps, who_calls, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, undo, redo"}"#]]).await;
     for params in [
         json!({ "id": "b1" }),
         json!({ "decision": "allow" }),

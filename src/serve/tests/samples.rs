@@ -1,5 +1,6 @@
 //! One of each thing that goes over the wire, as `docs/wire.md` shows it.
 
+mod budget;
 mod spent;
 
 use std::sync::Arc;
@@ -17,6 +18,8 @@ use crate::model::{
 };
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 use crate::undo;
+
+pub(in crate::serve) use budget::{budget, raised_budget};
 
 pub(super) const NOW: u64 = 1_760_000_000_000;
 
@@ -301,6 +304,7 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::Blocked(BlockedAccess { completed: true, ..blocked(BlockedStatus::Denied) }),
         Event::Agent(agent("ui")),
         Event::Agent(failed_agent()),
+        Event::Budget(budget()),
         Event::Turn(turn(None)),
         Event::Turn(turn(Some("the agent ended: exit status 1".into()))),
         update(),
@@ -341,6 +345,7 @@ fn each_line_is_exactly_that() {
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs","completed":true}
         {"type":"agent","agent_id":"ui","state":"ready","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000}
         {"type":"agent","agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}
+        {"type":"budget","agent_id":"ui","state":"exceeded","tokens":{"used":41200,"limit":40000,"reserved":0,"largest":9000,"estimated":false,"unknown":0},"cost":{"used":0.042,"limit":null,"currency":"USD","reserved":0.0,"largest":0.01,"unknown":0},"turns":{"used":3,"limit":50},"minutes":{"used":2.5,"limit":null},"running":1,"window_s":null,"on_exceed":"pause","reason":"the budget of `ui` is used up: 41200 of 40000 tokens are used; prompts are refused until `raise_budget`","timestamp_ms":1760000000000}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"error","reason":"the agent ended: exit status 1"}
         {"type":"session_update","agent_id":"ui","session_id":"s-ui","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}

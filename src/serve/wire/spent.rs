@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Cost, Message, SessionHeader, line};
+use super::{Message, SessionHeader, line};
 use crate::model::{self, TokenKind, UsageReport};
 
 /// Sums of what was reported since the team began. A figure that no report had is null.
@@ -27,6 +27,19 @@ pub(in crate::serve) struct Spent<'a> {
     estimated: Vec<&'static str>,
     /// Names of the figures that some reports did not have: they are too low.
     incomplete: Vec<&'static str>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::serve) struct Cost<'a> {
+    amount: f64,
+    /// ISO 4217 code.
+    currency: &'a str,
+}
+
+impl<'a> From<&'a model::Cost> for Cost<'a> {
+    fn from(cost: &'a model::Cost) -> Self {
+        Self { amount: cost.amount, currency: &cost.currency }
+    }
 }
 
 impl<'a> Spent<'a> {

@@ -1,0 +1,20 @@
+//! Connects `[budget]` of the configuration with the room `budget`.
+
+use crate::budget::{Budgets, Settings};
+use crate::config::{self, Config};
+
+/// Takes the budgets of a configuration.
+pub(super) fn configure(budgets: &Budgets, config: &Config) {
+    let agents = config.agents.iter().map(|agent| (agent.id.clone(), settings(&agent.budget)));
+    budgets.configure(config.orchestrator.agent.clone(), settings(&config.budget), agents);
+}
+
+fn settings(budget: &config::Budget) -> Settings {
+    Settings {
+        limits: budget.limits,
+        currency: budget.currency.clone(),
+        window: budget.window,
+        warn_at: budget.warn_at,
+        on_exceed: budget.on_exceed,
+    }
+}

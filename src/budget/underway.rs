@@ -1,0 +1,62 @@
+//! Turns under way: what they reserved, and what of it they used. Pure.
+
+use super::window::Amounts;
+use crate::model::{AgentId, SessionId};
+
+/// A turn whose prompt is about to be sent, or was.
+#[derive(Debug)]
+pub(super) struct TurnUnderway {
+    pub(super) agent: AgentId,
+    /// None: its prompt is about to be sent.
+    pub(super) session: Option<SessionId>,
+    /// What it is expected to use, of the team's budget and of its agent's.
+    pub(super) reserved: [Amounts; 2],
+    pub(super) used: Amounts,
+    /// What it used by an estimate, before it is reported.
+    pub(super) foreseen: Amounts,
+}
+
+impl TurnUnderway {
+    fn left(&self, of: usize) -> Amounts {
+        let reserved = self.reserved[of];
+        let used = self.used;
+        Amounts {
+            tokens: reserved.tokens.saturating_sub(used.tokens.max(self.foreseen.tokens)),
+            cost: (reserved.cost - used.cost.max(self.foreseen.cost)).max(0.0),
+            ..Amounts::default()
+        }
+    }
+
+    /// Beyond what was reported.
+    fn beyond(&self) -> Amounts {
+        Amounts {
+            tokens: self.foreseen.tokens.saturating_sub(self.used.tokens),
+            cost: (self.foreseen.cost - self.used.cost).max(0.0),
+            ..Amounts::default()
+        }
+    }
+}
+
+/// The turns of a budget that run, or are about to.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Underway {
+    pub(super) count: u64,
+    /// Those that have not begun.
+    pub(super) waiting: u64,
+    /// What they use beyond what was reported, by an estimate.
+    pub(super) foreseen: Amounts,
+    /// What they are expected to use yet.
+    pub(super) reserved: Amounts,
+}
+
+impl Underway {
+    /// Adds a turn, of which the team's (0) or the agent's (1) reservation counts; none if `is_asking`.
+    pub(super) fn add(&mut self, turn: &TurnUnderway, at: usize, is_asking: bool) {
+        self.count += u64::from(!is_asking);
+        self.waiting += u64::from(turn.session.is_none());
+        self.foreseen = self.foreseen.and(turn.beyond());
+        if !is_asking {
+            self.reserved = self.reserved.and(turn.left(at));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `budget`: what agents may spend, and new totals.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::output::{plain, print};
+use super::team::{Which, failed};
+use super::{Global, format};
+use crate::app::Failure;
+
+/// Show the budgets of a running team, or set new totals
+///
+/// A budget limits what an agent, or the whole team, may spend; `[budget]` and `[agents.budget]` of the
+/// configuration set it. Once it is used up, prompts are refused. New totals count from the start of
+/// the run, as the old ones, and are not kept over it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core budget                        all budgets, and what is used of them
+  eisen-core budget ui --tokens 8000000    a new total for an agent
+  eisen-core budget --team-wide --cost 50  for the whole team
+
+Exit codes: 0 done, 1 no such team or agent, or not permitted, 2 wrong usage.")]
+pub(super) struct BudgetArgs {
+    /// Only this agent's budget
+    #[arg(value_name = "AGENT")]
+    agent: Option<String>,
+    /// The budget of the whole team
+    #[arg(long, conflicts_with = "agent")]
+    team_wide: bool,
+    /// New total of tokens
+    #[arg(long, value_name = "N")]
+    tokens: Option<u64>,
+    /// New total of money, in the budget's currency
+    #[arg(long, value_name = "AMOUNT")]
+    cost: Option<f64>,
+    /// New total of turns
+    #[arg(long, value_name = "N")]
+    turns: Option<u64>,
+    /// New total of minutes in which turns run
+    #[arg(long, value_name = "N")]
+    minutes: Option<u64>,
+    /// Print the budgets as JSON, on one line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl BudgetArgs {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let mut team = self.which.connect(global).await?;
+        let totals = self.totals();
+        let budgets = if totals.is_empty() {
+            let all = team.call("list_budgets", &json!({})).await.map_err(failed)?;
+            let all = all.as_array().cloned().unwrap_or_default();
+            all.into_iter().filter(|budget| self.means(&budget["agent_id"])).collect()
+        } else {
+            if self.agent.is_none() && !self.team_wide {
+                let why = "say whose total it is: name an agent, or give --team-wide";
+                return Err(Failure::Usage(anyhow::anyhow!(why)));
+            }
+            let mut params = Value::Object(totals);
+            if let Some(agent) = &self.agent {
+                params["agent_id"] = json!(agent);
+            }
+            vec![team.call("raise_budget", &params).await.map_err(failed)?]
+        };
+        if self.json {
+            return print(Value::Array(budgets));
+        }
+        for budget in &budgets {
+            let whose = budget["agent_id"].as_str().map_or("team".to_owned(), plain);
+            let state = plain(budget["state"].as_str().unwrap_or_default());
+            print(format_args!("{whose}: {state}, {}", used(budget)))?;
+            if let Some(reason) = budget["reason"].as_str() {
+                print(format_args!("    {}", plain(reason)))?;
+            }
+        }
+        if budgets.is_empty() {
+            print("no budget has a limit")?;
+        }
+        Ok(())
+    }
+
+    fn totals(&self) -> Map<String, Value> {
+        let all = [
+            ("tokens", self.tokens.map(Value::from)),
+            ("cost", self.cost.map(Value::from)),
+            ("turns", self.turns.map(Value::from)),
+            ("minutes", self.minutes.map(Value::from)),
+        ];
+        all.into_iter().filter_map(|(name, total)| Some((name.to_owned(), total?))).collect()
+    }
+
+    fn means(&self, agent: &Value) -> bool {
+        match &self.agent {
+            Some(name) => agent.as_str() == Some(name),
+            None => !self.team_wide || agent.is_null(),
+        }
+    }
+}
+
+/// What is used of each total of a budget, as `list_budgets` has it.
+pub(super) fn used(budget: &Value) -> String {
+    let mut parts = Vec::new();
+    let tokens = &budget["tokens"];
+    if let Some(limit) = tokens["limit"].as_u64() {
+        let used = tokens["used"].as_u64().map_or("-".to_owned(), format::tokens);
+        let about = if tokens["estimated"] == true { "~" } else { "" };
+        let more = if tokens["unknown"].as_u64().unwrap_or(0) > 0 { "+" } else { "" };
+        parts.push(format!("{about}{used}{more} of {} tokens", format::tokens(limit)));
+    }
+    let cost = &budget["cost"];
+    if let Some(limit) = cost["limit"].as_f64() {
+        let currency = plain(cost["currency"].as_str().unwrap_or_default());
+        let used = cost["used"].as_f64().map_or("-".to_owned(), |used| format!("{used:.2}"));
+        let more = if cost["unknown"].as_u64().unwrap_or(0) > 0 { "+" } else { "" };
+        parts.push(format!("{used}{more} of {}", format::money(limit, &currency)));
+    }
+    if let Some(limit) = budget["turns"]["limit"].as_u64() {
+        parts.push(format!("{} of {limit} turns", budget["turns"]["used"]));
+    }
+    if let Some(limit) = budget["minutes"]["limit"].as_u64() {
+        let used = budget["minutes"]["used"].as_f64().unwrap_or_default();
+        parts.push(format!("{used:.1} of {limit} minutes"));
+    }
+    let within = budget["window_s"].as_u64().map(|window| format!(" within {window} s"));
+    format!("{}{}", parts.join(", "), within.unwrap_or_default())
+}

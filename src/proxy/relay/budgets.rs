@@ -1,0 +1,89 @@
+//! Reports to the agent's account what its turns use, and ends turns for which a budget has no
+//! more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWrite;
+
+use super::Relay;
+use crate::budget::BudgetStanding;
+use crate::model::{Activity, ActivityKind, OnExceed, SessionId, Source};
+use crate::proxy::ProxyError;
+
+/// How long a turn may go on after it was cancelled for a budget; then the agent is stopped.
+pub(super) const IGNORED_AFTER: Duration = Duration::from_mins(1);
+
+impl<AW, CW> Relay<AW, CW>
+where
+    AW: AsyncWrite + Unpin + Send,
+    CW: AsyncWrite + Unpin + Send,
+{
+    /// Accounts for an activity, before anybody else gets it.
+    pub(super) fn account(&mut self, activity: &mut Activity) {
+        let Activity { session, kind } = activity;
+        let account = &self.proxy.account;
+        match kind {
+            ActivityKind::Spent(report) => account.spend(session, report),
+            ActivityKind::Foreseen { tokens } => account.foresee(session, *tokens, None),
+            ActivityKind::TurnBegan => {
+                account.turn_began(session);
+                self.to_cut
+                    .extend((self.standing.cut == Some(OnExceed::Cancel)).then(|| session.clone()));
+            }
+            ActivityKind::TurnEnded { .. } => account.turn_ended(session),
+            _ => {
+                if self.is_tool_call(session, kind) && self.standing.cut.is_some() {
+                    self.to_cut.push(session.clone());
+                }
+            }
+        }
+    }
+
+    /// Whether a tool call begins or ends, or the agent makes a request outside of one.
+    fn is_tool_call(&mut self, session: &SessionId, kind: &ActivityKind) -> bool {
+        match kind {
+            ActivityKind::Runs { call, .. } => self.turns.call_began(session, call),
+            ActivityKind::Ran { call } => self.turns.call_ended(session, call),
+            ActivityKind::Touched { source: Source::Request, .. } => !self.turns.calls(session),
+            _ => false,
+        }
+    }
+
+    /// Ends the turns that are to end, once the activities of a line are handled.
+    pub(super) fn cut_turns(&mut self) {
+        for session in std::mem::take(&mut self.to_cut) {
+            let reason = self.reason();
+            if self.cancel_turn(&session, Some(&reason)) {
+                let agent = &self.proxy.agent;
+                tracing::warn!(%agent, %session, %reason, "cancelled a turn for a budget");
+            }
+        }
+    }
+
+    /// Takes in how the agent stands with its budgets; an error ends it.
+    pub(super) fn stand(&mut self, standing: BudgetStanding) -> Result<(), ProxyError> {
+        self.standing = standing;
+        match self.standing.cut {
+            Some(OnExceed::Stop) => return Err(ProxyError::Budget(self.reason())),
+            Some(OnExceed::Cancel) => {
+                self.to_cut = self.turns.sessions();
+                self.cut_turns();
+            }
+            Some(OnExceed::Pause) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Finds out whether the agent goes on with a turn that was cancelled long ago.
+    pub(super) fn find_ignored(&self) -> Result<(), ProxyError> {
+        if self.standing.cut.is_some() && self.turns.ignores(IGNORED_AFTER) {
+            return Err(ProxyError::Ignored(self.reason()));
+        }
+        Ok(())
+    }
+
+    fn reason(&self) -> Arc<str> {
+        self.standing.refusal.clone().unwrap_or_else(|| "a budget is used up".into())
+    }
+}

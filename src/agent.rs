@@ -29,7 +29,8 @@ use crate::client_host::{
     SessionLoad,
 };
 use crate::model::{
-    AgentId, AgentState, AgentStatus, How, OnViolation, Order, SessionId, UsageScope, now_ms,
+    AgentId, AgentState, AgentStatus, How, OnLoop, OnViolation, Order, SessionId, UsageScope,
+    now_ms,
 };
 use crate::process::{Command, Family, Launcher, Limits};
 use crate::routing::RoutingHandle;
@@ -78,6 +79,7 @@ pub struct AgentSettings {
     /// Permission requests go to the orchestrator.
     pub orchestrator_permits: bool,
     pub on_violation: OnViolation,
+    pub on_loop: OnLoop,
     /// It receives the briefings on blocked accesses.
     pub is_orchestrator: bool,
     pub restarts: Restarts,

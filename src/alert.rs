@@ -52,6 +52,7 @@ named! {
         Stall = "stall",
         Error = "error",
         Budget = "budget",
+        Loop = "loop",
         /// A test notice.
         Test = "test",
     }

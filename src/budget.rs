@@ -111,7 +111,7 @@ impl Budgets {
                 () = self.0.changed.notified() => continue,
                 () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {}
             }
-            self.change(|team, now| team.settle(now));
+            self.change(TeamBudgets::settle);
             self.made_room();
             if last.elapsed() >= PACE {
                 last = Instant::now();

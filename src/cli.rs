@@ -52,7 +52,6 @@ use tracing_subscriber::EnvFilter;
 use self::help::command;
 use self::report::ErrorReport;
 use crate::app::{self, Failure, ObserveOptions, ObservePlugin};
-use crate::config;
 use crate::model::OnViolation;
 use crate::scripted;
 use crate::serve;

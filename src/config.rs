@@ -66,7 +66,7 @@ use self::read::{ConfigReader, KnownKeys, Table, Text};
 pub use self::starter::{KnownAgent, PartError, Proposed, Starter, known_agents};
 pub use self::value::is_name;
 pub use self::why::{Mend, Why};
-use crate::model::{AgentId, OnViolation, Price, named};
+use crate::model::{AgentId, OnLoop, OnViolation, Price, named};
 pub use crate::zone::{Confine, compile_glob};
 use crate::zone::{GitAccess, ZoneSpec};
 
@@ -103,6 +103,7 @@ pub struct Team {
     pub max_running: usize,
     /// 0: no limit.
     pub max_memory_mb: u64,
+    pub on_loop: OnLoop,
     /// Agents get the tools of the team.
     pub tools: bool,
 }
@@ -188,6 +189,8 @@ pub struct Agent {
     /// The agent is configured not to ask for permission.
     pub unattended: bool,
     pub on_violation: OnViolation,
+    /// None: the team's setting.
+    pub on_loop: Option<OnLoop>,
     /// None: the team's setting.
     pub on_block: Option<OnBlock>,
     pub depends_on: Vec<AgentId>,

@@ -12,6 +12,7 @@ mod file_change;
 mod graph;
 mod id;
 mod lines;
+mod loops;
 mod map;
 mod named;
 mod overlap;
@@ -37,6 +38,7 @@ pub use graph::{
 };
 pub use id::{AgentId, BlockedId, SessionId, SessionKey, TaskId};
 pub use lines::Lines;
+pub use loops::{Loop, LoopKind, LoopReport, OnLoop, SessionStep};
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
 pub use named::Variants;
 pub(crate) use named::named;

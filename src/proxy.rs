@@ -7,6 +7,7 @@ mod gatekeeper;
 mod handle;
 mod inlet;
 mod live_calls;
+mod loops;
 mod outlet;
 mod permits;
 mod prevented;
@@ -22,7 +23,7 @@ use tokio::sync::watch;
 use crate::budget::Account;
 use crate::capture::RunFiles;
 use crate::extract::Extractor;
-use crate::model::{AgentId, BlockedId, OnViolation};
+use crate::model::{AgentId, BlockedId, OnLoop, OnViolation};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
@@ -70,6 +71,7 @@ pub struct Rules {
     /// It has the tools of the team, whose calls need no permission.
     pub has_tools: bool,
     pub on_violation: OnViolation,
+    pub on_loop: OnLoop,
 }
 
 /// The four streams of a relay.
@@ -94,6 +96,8 @@ pub enum ProxyError {
     Violation { did: &'static str, path: Arc<str>, id: BlockedId },
     #[error("stopped: {0}")]
     Budget(Arc<str>),
+    #[error("stopped, since it goes in a loop: {0}")]
+    Loop(Arc<str>),
     #[error("stopped, since it ignores the end of its turn: {0}")]
     Ignored(Arc<str>),
     #[error("reading from {side} failed: {source}")]

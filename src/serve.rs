@@ -89,8 +89,8 @@ pub trait Team: Send + Sync + 'static {
         Err(self.refusal())
     }
 
-    /// Answers when the turn ends and its lines are on the bus. Dropping the future withdraws a
-    /// prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
+    /// Answers once the turn has ended and its lines are on the bus. Dropping the future withdraws
+    /// a prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
     fn prompt(&self, _prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
         refuse(self)
     }

@@ -24,13 +24,14 @@ pub(super) struct Private(PathBuf);
 impl AgentSettings {
     /// The rules by which the agent is judged.
     pub(super) fn rules(&self) -> Rules {
-        let Self { zone, bounds, orchestrator_permits, on_violation, host, .. } = self;
+        let Self { zone, bounds, orchestrator_permits, on_violation, on_loop, host, .. } = self;
         Rules {
             zone: zone.clone(),
             bounds: bounds.clone(),
             orchestrator_permits: *orchestrator_permits,
             has_tools: host.tools.is_some(),
             on_violation: *on_violation,
+            on_loop: *on_loop,
         }
     }
 

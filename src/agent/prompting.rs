@@ -55,12 +55,13 @@ impl RunHandle {
             return Err(HostError::Budget(reason).into());
         }
         let outcome = if by_orchestrator {
-            let (marking, marked) = oneshot::channel();
+            let (mark, marked) = oneshot::channel();
             let (agent, routing) = (agent.clone(), routing.clone());
+            let relay = self.relay.clone();
             let making = async move {
                 // From here on the prompt's sender waits for this agent.
-                let _ = marking.send(routing.orchestrate(agent.clone()).await);
-                Some(with_notes(&routing, agent, blocks).await)
+                let _ = mark.send(routing.orchestrate(agent.clone()).await);
+                Some(with_notes(&routing, &relay, agent, blocks).await)
             };
             let (content, share) = self.with_share(making, true);
             let outcome = self.host.prompt_streaming(session, content, Urgency::Normal, said).await;
@@ -72,7 +73,8 @@ impl RunHandle {
             outcome.map(|outcome| PromptOutcome { blocked: collected, ..outcome })
         } else {
             let (agent, routing) = (agent.clone(), routing.clone());
-            let making = async move { Some(with_notes(&routing, agent, blocks).await) };
+            let relay = self.relay.clone();
+            let making = async move { Some(with_notes(&routing, &relay, agent, blocks).await) };
             let (content, share) = self.with_share(making, false);
             share.outcome(self.host.prompt_streaming(session, content, Urgency::Normal, said).await)
         };
@@ -160,8 +162,16 @@ pub(super) async fn send_briefings(run: RunHandle, team: Surroundings) {
     }
 }
 
-/// Adds to a prompt the notes of decisions that the agent has not received otherwise.
-async fn with_notes(routing: &RoutingHandle, agent: AgentId, mut blocks: Vec<Value>) -> Vec<Value> {
+/// Adds to a prompt the notes of decisions that the agent has not received otherwise, and of a loop.
+async fn with_notes(
+    routing: &RoutingHandle,
+    relay: &RelayHandle,
+    agent: AgentId,
+    mut blocks: Vec<Value>,
+) -> Vec<Value> {
+    if let Some(nudge) = relay.take_nudge().await {
+        blocks.splice(0..0, super::text_blocks(&nudge));
+    }
     let notes = routing.notes(agent).await;
     if !notes.is_empty() {
         let text = format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::AsyncReadExt;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 
 use super::confining::Private;
 use super::lifecycle::LifecycleEvent;
-use super::plugged::Plugged;
+use super::plugged::{DUPLEX, Plugged, Wires, translated};
 use super::prompting::{RunHandle, send_briefings};
 use super::stalls::publish_held;
 use super::standing::{enforce, problem};
@@ -22,15 +22,9 @@ use crate::budget::BudgetStanding;
 use crate::capture::RunFiles;
 use crate::client_host::{HostError, HostHandle, Urgency};
 use crate::extract::Acp;
-use crate::model::{SessionId, SessionKey};
+use crate::model::{OnLoop, SessionId, SessionKey};
 use crate::process::{Exit, Family, Launcher, Process, StderrLog, Stdio, Stopped};
 use crate::proxy::{Gatekeeping, LiveCalls, Permits, Proxy, Rules, Streams, Vitals};
-
-/// Bytes buffered between relay and client host, each way; the writer waits when they are full.
-const DUPLEX: usize = 256 * 1024;
-
-/// The agent's output and input.
-type Wires = (Box<dyn AsyncRead + Unpin + Send>, Box<dyn AsyncWrite + Unpin + Send>);
 
 /// One run of the agent's process.
 pub(super) struct Run {
@@ -110,16 +104,8 @@ impl Run {
             Gatekeeping { rules, routing: team.routing.clone(), permits: Some(permits.clone()) };
         let shared = (running, vitals.clone(), files.clone());
         let proxy = proxy(settings, team, gate, shared, plugged.is_some());
-        let (mut from_agent, mut to_agent): Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
-        let ((_, mut plugin_concern), mut translating) = (watch::channel(None), None);
-        if let Some((translator, concern)) = plugged {
-            plugin_concern = concern;
-            let (near, far) = tokio::io::duplex(DUPLEX);
-            let agent = (from_agent, to_agent);
-            let (from_translator, to_translator) = tokio::io::split(near);
-            (from_agent, to_agent) = (Box::new(from_translator), Box::new(to_translator));
-            translating = Some((translator, agent, far));
-        }
+        let wires: Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
+        let ((from_agent, to_agent), plugin_concern, translation) = translated(wires, plugged);
         let streams = Streams { from_agent, to_agent, from_client, to_client };
         let (ended, death) = oneshot::channel();
         let (relay_handle, relaying) = proxy.start(streams, death);
@@ -140,7 +126,7 @@ impl Run {
             dying.died(&why);
             breaking.send_if_modified(|known| known.is_none() && known.replace(why).is_none());
         };
-        if let Some((translator, agent, far)) = translating {
+        if let Some((translator, agent, far)) = translation {
             wires.spawn(translator.run(agent, tokio::io::split(far), breaks.clone()));
         }
         wires.spawn(async move {
@@ -162,18 +148,14 @@ impl Run {
         beside.spawn(publish_held(vitals.clone(), held_sender));
         beside.spawn(enforce(settings.account.standing(), relay_handle.clone()));
         beside.spawn(watch_over(vitals, settings.stall_after, cpu_ms, concern_sender));
-        // It may be refused from the start.
         let mut standing = settings.account.standing();
+        // It may be refused from the start.
         standing.mark_changed();
+        let (log, id, pid) = (settings.log.clone(), settings.id.clone(), process.pid());
         let handshake = handshake(host.clone(), settings.session, last).boxed();
         Self {
-            pid: process.pid(),
-            stderr: StderrLog::spawn(
-                stdio.stderr,
-                settings.log.clone(),
-                settings.id.clone(),
-                process.pid(),
-            ),
+            pid,
+            stderr: StderrLog::spawn(stdio.stderr, log, id, pid),
             process: Ending::Running(process),
             handle: RunHandle {
                 host,
@@ -309,6 +291,7 @@ fn proxy(
 ) -> Proxy {
     let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
     let extractor = extractor.counting(settings.usage);
+    let extractor = extractor.finding_loops(settings.on_loop != OnLoop::Off);
     let extractor = if plugged { extractor.with_reasons() } else { extractor };
     Proxy {
         agent: settings.id.clone(),

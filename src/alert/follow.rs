@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{Cause, Channel, Current, Notice};
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetReport,
-    BudgetState, Event, now_ms, one_line, quoted,
+    BudgetState, Event, LoopReport, SessionKey, now_ms, one_line, quoted,
 };
 
 /// Maximum open issues; further ones are ignored until some are resolved.
@@ -23,6 +23,7 @@ enum NoticeSubject {
     Agent(AgentId),
     /// None: the team's.
     Budget(Option<AgentId>),
+    Loop(SessionKey),
 }
 
 struct Issue {
@@ -63,6 +64,10 @@ impl Follow {
             Event::Blocked(access) => self.access(access, now),
             Event::Agent(status) => self.agent(status, now),
             Event::Budget(report) => self.budget(report, now),
+            Event::Loop(report) => self.looped(report, now),
+            Event::Turn(turn) if &*turn.stop_reason == "end_turn" => {
+                self.issues.remove(&NoticeSubject::Loop(turn.key.clone()));
+            }
             _ => return,
         }
         self.schedule();
@@ -74,6 +79,8 @@ impl Follow {
         self.issues.retain(|subject, _| match subject {
             NoticeSubject::Access(id) => pending.iter().any(|access| access.id == *id),
             NoticeSubject::Agent(id) => agents.iter().any(|status| status.agent == *id),
+            // Its end may be among what was missed.
+            NoticeSubject::Loop(_) => false,
             NoticeSubject::Budget(of) => budgets.iter().any(|report| report.agent == *of),
         });
         for access in pending {
@@ -155,6 +162,16 @@ impl Follow {
         if !is_known {
             self.issues.remove(&subject);
             self.add(subject, notice, now);
+        }
+    }
+
+    /// A loop lasts until a turn of its session ends well.
+    fn looped(&mut self, report: &LoopReport, now: Instant) {
+        if report.found.action.is_some() {
+            let agent = &report.key.agent;
+            let message = format!("{agent} goes in a loop: {}", one_line(&report.found.describe()));
+            let notice = self.notice(Cause::Loop, agent, message);
+            self.add(NoticeSubject::Loop(report.key.clone()), notice, now);
         }
     }
 

@@ -148,6 +148,10 @@ impl Console {
                 self.line(&report.agent, Style::new(), &format!("reports: {text}"))
             }
             Event::Budget(budget) => self.budget(budget),
+            Event::Loop(report) => {
+                let text = format!("goes in a loop: {}", report.found.describe());
+                self.line(&report.key.agent, AnsiColor::Yellow.on_default(), &text)
+            }
             Event::Snapshot(_)
             | Event::SessionUpdate { .. }
             | Event::Overlap(_)

@@ -134,6 +134,7 @@ impl Conditions {
             prompt: agent.prompt.clone(),
             orchestrator_permits: agent.permissions == Permissions::Orchestrator,
             on_violation: agent.on_violation,
+            on_loop: agent.on_loop.unwrap_or(config.team.on_loop),
             is_orchestrator,
             restarts: restarts(agent.restart),
             stall_after: agent.stall_after,

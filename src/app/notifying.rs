@@ -19,11 +19,11 @@ pub(super) fn start(
     config: &Config,
     surroundings: &Surroundings,
     roster: Roster,
-    budgets: Budgets,
+    budgets: &Budgets,
     cancel: &CancellationToken,
 ) -> watch::Sender<Vec<Channel>> {
     let (change, channels) = watch::channel(channels(config));
-    let routing = surroundings.routing.clone();
+    let (routing, budgets) = (surroundings.routing.clone(), budgets.clone());
     let now: alert::Now = Box::new(move || {
         let (routing, roster, budgets) = (routing.clone(), roster.clone(), budgets.clone());
         Box::pin(async move {
@@ -55,6 +55,7 @@ fn channel(notify: &Notify) -> Channel {
         NotifyOn::Stall => Cause::Stall,
         NotifyOn::Error => Cause::Error,
         NotifyOn::Budget => Cause::Budget,
+        NotifyOn::Loop => Cause::Loop,
     };
     Channel { way, after: notify.after, causes: notify.events.iter().map(cause).collect() }
 }

@@ -90,6 +90,7 @@ pub async fn observe(options: ObserveOptions) -> Result<u8, Failure> {
         orchestrator_permits: false,
         has_tools: false,
         on_violation,
+        on_loop: crate::model::OnLoop::Off,
     });
     let checked = CheckedOptions { agent, workspace, rules, plugin, listener, depth };
     run(options, checked, &eisen_dir).await.map_err(Failure::Run)

@@ -3,18 +3,19 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use tempfile::TempDir;
 
 use super::leftovers;
+use crate::config;
 use crate::ignored::{Further, Ignored};
 use crate::serve::Ledger;
 
 /// Copies a workspace to a temporary folder, which is removed on drop. Copies files, folders and
 /// symbolic links, without ignored files.
-pub(super) fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir> {
+fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir> {
     let scratch =
         create(ledger).context("cannot create a temporary folder for the copy of the workspace")?;
     let ignored = Ignored::new(workspace, Further { above: true, of_user: true });
@@ -30,6 +31,16 @@ pub(super) fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir>
     }
     tracing::info!(folder = %scratch.path().display(), "the team works on a copy");
     Ok(scratch)
+}
+
+/// Returns the folder that the team works on, with the copy if it is one.
+pub(super) fn workspace(
+    team: &config::Team,
+    ledger: &Ledger,
+) -> anyhow::Result<(Option<TempDir>, PathBuf)> {
+    let scratch = team.scratch.then(|| copy(&team.workspace, ledger)).transpose()?;
+    let workspace = scratch.as_ref().map_or(&*team.workspace, TempDir::path).to_owned();
+    Ok((scratch, workspace))
 }
 
 /// Creates the parent of the agents' private temporary folders, which is removed on drop.

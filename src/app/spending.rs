@@ -1,7 +1,16 @@
 //! Connects `[budget]` of the configuration with the room `budget`.
 
-use crate::budget::{Budgets, Settings};
+use super::wiring::Wiring;
+use crate::budget::{Budgets, PriceList, Settings};
 use crate::config::{self, Config};
+
+/// Starts the budgets of a team.
+pub(super) fn start(config: &Config, wiring: &mut Wiring) -> Budgets {
+    let budgets = Budgets::new(PriceList::new(config.prices.clone()), wiring.bus.clone());
+    configure(&budgets, config);
+    wiring.tasks.spawn(budgets.clone().run(wiring.cancel.clone()));
+    budgets
+}
 
 /// Takes the budgets of a configuration.
 pub(super) fn configure(budgets: &Budgets, config: &Config) {

@@ -78,7 +78,7 @@ impl Team for Supervised {
         }
         self.budgets
             .raise(agent, totals)
-            .ok_or_else(|| Refused { code: 404, message: "there is no such budget".to_owned() })
+            .ok_or_else(|| Refused::new(404, "there is no such budget"))
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {

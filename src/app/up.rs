@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -25,7 +24,6 @@ use super::{
     limiting, limits, notifying, recorder, scratch, spending, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
-use crate::budget::{Budgets, PriceList};
 use crate::bus::{Bus, Subscriber};
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Overlay};
@@ -86,9 +84,7 @@ async fn run(
     announce_port(address.port());
 
     log_overlay(&layered, &eisen_dir)?;
-    let original = &config.team.workspace;
-    let scratch = config.team.scratch.then(|| scratch::copy(original, &ledger)).transpose()?;
-    let workspace = scratch.as_ref().map_or(original.as_path(), TempDir::path).to_owned();
+    let (scratch, workspace) = scratch::workspace(&config.team, &ledger)?;
     let private = scratch::private(&ledger)?;
     crate::process::become_subreaper().context("cannot become the subreaper of the agents")?;
     let kernel = trial::of_kernel(&launcher, private.path()).await;
@@ -100,10 +96,7 @@ async fn run(
     let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
 
-    let budgets = Budgets::new(PriceList::new(config.prices.clone()), wiring.bus.clone());
-    spending::configure(&budgets, &config);
-    wiring.tasks.spawn(budgets.clone().run(cancel.clone()));
-
+    let budgets = spending::start(&config, &mut wiring);
     let conditions = Conditions {
         environment: TeamEnvironment::new(&config.team.name, address, depth, &tokens),
         eisen_dir,
@@ -135,7 +128,7 @@ async fn run(
     undoing::recover(undoer.as_ref()).await;
     let notices = cancel.child_token();
     let channels =
-        notifying::start(&config, &surroundings, supervisor.roster(), budgets.clone(), &notices);
+        notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
     let (changes, commands) = mpsc::channel(WAITING);
     let server = Server::new(
         listener,

@@ -247,7 +247,7 @@ async fn a_prompt_of_the_lead_does_not_wait_for_the_lead() {
     let asked = tokio::time::timeout(Duration::from_secs(9), a.reserve(false)).await;
     assert!(asked.is_err(), "it may need the rest itself");
     let asked = tokio::time::timeout(Duration::from_secs(9), a.reserve(true)).await;
-    asked.unwrap().unwrap();
+    drop(asked.unwrap().unwrap());
 }
 
 #[tokio::test(start_paused = true)]

@@ -70,6 +70,7 @@ pub(super) fn agent(
     let session = table.flag("session", true);
     let tools = table.flag("tools", true);
     let on_block = table.choice("on_block");
+    let on_loop = table.choice("on_loop");
     let (memory_mb, processes) = table.section("limits", "agents.limits", |limits| {
         (limit(limits, "memory_mb"), limit(limits, "processes"))
     });
@@ -94,6 +95,7 @@ pub(super) fn agent(
             permissions: table.choice("permissions"),
             unattended,
             on_violation: table.choice("on_violation"),
+            on_loop: table.place_of("on_loop").map(|_| on_loop),
             on_block: table.place_of("on_block").map(|_| on_block),
             depends_on: Vec::new(),
             initialize_timeout: table.seconds("initialize_timeout_s", 1..=DAY, 60),

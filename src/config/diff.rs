@@ -178,6 +178,7 @@ const TEAM: &Keys<Config> = &[
     ("team.listen", Takes::AtTeamStart, differs!(team.listen)),
     ("team.stop_grace_s", Takes::AtOnce, differs!(team.stop_grace)),
     ("team.max_running", Takes::AtOnce, differs!(team.max_running)),
+    ("team.on_loop", Takes::AtTeamStart, differs!(team.on_loop)),
     ("team.max_memory_mb", Takes::AtOnce, differs!(team.max_memory_mb)),
     ("team.tools", Takes::AtTeamStart, differs!(team.tools)),
     ("orchestrator.agent", Takes::AtTeamStart, differs!(orchestrator.agent)),
@@ -247,6 +248,7 @@ const AGENT: &Keys<Agent> = &[
     ("permissions", Takes::AtOnce, differs!(permissions)),
     ("unattended", Takes::AtAgentStart, differs!(unattended)),
     ("on_violation", Takes::AtOnce, differs!(on_violation)),
+    ("on_loop", Takes::AtAgentStart, differs!(on_loop)),
     ("on_block", Takes::AtOnce, differs!(on_block)),
     // Only matters at the agent's next start; a running one waits for nothing.
     ("depends_on", Takes::AtOnce, differs!(depends_on)),

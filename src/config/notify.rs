@@ -40,6 +40,8 @@ named! {
         Error = "error",
         /// A budget is used up, or nearly.
         Budget = "budget",
+        /// An agent goes in a loop.
+        Loop = "loop",
     }
 }
 
@@ -120,8 +122,7 @@ fn events(table: &Table<'_>) -> Vec<NotifyOn> {
     }
     if let Some(place) = table.place_of("events").filter(|_| named.is_empty()) {
         let fault = Fault::new(place, "`events` is empty: there would be no notices");
-        let known = "\"pending\", \"stall\", \"error\", \"budget\"";
-        table.fault(fault.help(format!("leave it out for all, or name {known}")));
+        table.fault(fault.help("leave it out for all, or name some, such as \"error\""));
     }
     let is_named = |event: &NotifyOn| named.iter().any(|name| name.value == event.as_str());
     NotifyOn::ALL.into_iter().filter(is_named).collect()

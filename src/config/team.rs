@@ -33,6 +33,7 @@ pub(super) fn team(team: &Table<'_>) -> Team {
         max_running: team.count("max_running", 0..=1_000_000, 0),
         max_memory_mb: team.count("max_memory_mb", 0..=1_000_000_000, 0),
         tools: team.flag("tools", true),
+        on_loop: team.choice("on_loop"),
     }
 }
 

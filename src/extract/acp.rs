@@ -21,6 +21,7 @@ mod records;
 mod replies;
 mod running;
 mod sessions;
+mod steps;
 mod strict;
 mod subject;
 mod terminals;
@@ -64,6 +65,8 @@ pub struct Acp {
     chunks: chunks::Chunks,
     /// How the `usage` of its answers counts.
     usage_scope: UsageScope,
+    /// Reports the steps of its sessions.
+    finds_loops: bool,
     updates: UpdateDetail,
     reports_reasons: bool,
     reported: Reported,
@@ -104,6 +107,7 @@ impl Acp {
             models: models::Models::default(),
             chunks: chunks::Chunks::default(),
             usage_scope: UsageScope::default(),
+            finds_loops: false,
             updates: UpdateDetail::default(),
             reports_reasons: false,
             reported: Reported::default(),
@@ -114,6 +118,12 @@ impl Acp {
     #[must_use]
     pub fn counting(self, usage_scope: UsageScope) -> Self {
         Self { usage_scope, ..self }
+    }
+
+    /// Reports the steps of its sessions.
+    #[must_use]
+    pub fn finding_loops(self, finds_loops: bool) -> Self {
+        Self { finds_loops, ..self }
     }
 
     /// Adds the reason to refused permissions, for our own agents.

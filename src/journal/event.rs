@@ -48,6 +48,7 @@ event_types! {
     FILE_DELETE = "file.delete",
     FILE_RENAME = "file.rename",
     FILE_READ = "file.read",
+    LOOP = "loop",
     BUDGET = "budget",
     AGENT_STATE = "agent.state",
     REPORT = "report",

@@ -20,7 +20,8 @@ use super::Keep;
 use super::event::{EventType, NewEvent, Place};
 use crate::model::{
     AgentId, AgentReport, AgentStatus, BlockedId, BlockedStatus, BudgetLimits, BudgetReport,
-    BudgetState, Event, Fork, Record, SessionId, SessionKey, TimestampMs, TurnEnd, Usage, now_ms,
+    BudgetState, Event, Fork, LoopReport, OnLoop, Record, SessionId, SessionKey, TimestampMs,
+    TurnEnd, Usage, now_ms,
 };
 
 /// Sessions that are followed; past that the oldest is ended, and its next event starts it over.
@@ -116,6 +117,7 @@ impl Fold {
             Event::Agent(status) => self.agent(status),
             Event::Report(report) => self.report(report),
             Event::Budget(report) => self.budget(report),
+            Event::Loop(report) => self.looped(report),
             _ => {}
         }
     }
@@ -287,6 +289,21 @@ impl Fold {
         let place = Place::Agent(report.agent.clone());
         let event = NewEvent::new(place, EventType::REPORT, &payload).at(report.timestamp_ms);
         self.rows.push(Row::Event(event.found_by(kept)));
+    }
+
+    fn looped(&mut self, report: &LoopReport) {
+        let found = &report.found;
+        // A title may be a command line, with all that is in it.
+        let calls: Vec<_> =
+            found.calls.iter().filter(|_| self.keeps_texts()).map(|it| &**it).collect();
+        let payload = json!({
+            "kind": found.kind.as_str(),
+            "times": found.times,
+            "calls": calls,
+            "action": found.action.map(OnLoop::as_str),
+        });
+        let text = calls.join(" ");
+        self.push_found(&report.key, EventType::LOOP, &payload, report.timestamp_ms, text);
     }
 
     /// Keeps a budget that stands differently, or has other limits; what fills it is in the sessions.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Action, Lines, Model, Record, SessionId, Spending, Touch, Usage};
+use super::{Action, Lines, Loop, Model, Record, SessionId, SessionStep, Spending, Touch, Usage};
 
 /// One activity of a session, from one line.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,6 +46,10 @@ pub enum ActivityKind {
     Spent(Spending),
     /// The running turn used so many tokens by an estimate, which `Spent` replaces.
     Foreseen { tokens: u64 },
+    /// One step of the session, where loops are looked for.
+    Step(SessionStep),
+    /// The session goes in a loop.
+    Looped(Loop),
     /// The model that the session runs on from now on.
     Model(Model),
     /// The agent reported that it compacted its context.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::named::named;
 use super::{
     AgentReport, AgentStatus, BlockedAccess, BudgetReport, FileNode, GraphDelta, GraphSnapshot,
-    Overlap, Record, SessionKey, SessionMode, Spent, TaskReport, TimestampMs, Usage,
+    LoopReport, Overlap, Record, SessionKey, SessionMode, Spent, TaskReport, TimestampMs, Usage,
 };
 
 /// An event on the bus.
@@ -27,6 +27,8 @@ pub enum Event {
     Agent(AgentStatus),
     /// A budget stands differently.
     Budget(BudgetReport),
+    /// A session goes in a loop.
+    Loop(LoopReport),
     /// Announces the code graph when it is built.
     Graph(GraphSnapshot),
     GraphDelta(GraphDelta),

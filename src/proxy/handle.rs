@@ -25,6 +25,7 @@ pub(super) enum RelayMsg {
     Stand(BudgetStanding),
     /// Time has passed since a turn was to end.
     Overdue,
+    TakeNudge(oneshot::Sender<Option<String>>),
     CatchUp,
 }
 
@@ -48,6 +49,13 @@ impl RelayHandle {
     /// Tells it how the agent stands with its budgets: its turns may have to end.
     pub async fn stand(&self, standing: BudgetStanding) {
         let _ = self.mailbox.send(RelayMsg::Stand(standing)).await;
+    }
+
+    /// Takes what the agent's next prompt is to say of a loop that it went in.
+    pub async fn take_nudge(&self) -> Option<String> {
+        let (reply, nudge) = oneshot::channel();
+        self.mailbox.send(RelayMsg::TakeNudge(reply)).await.ok()?;
+        nudge.await.ok().flatten()
     }
 
     /// Has it look whether the agent ignores the end of a turn.

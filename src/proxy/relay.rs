@@ -4,10 +4,12 @@
 mod activities;
 mod budgets;
 mod holding;
+mod looping;
 mod violations;
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +22,7 @@ use tokio::task::{unconstrained, yield_now};
 use tokio::time::Instant;
 
 use self::activities::MERGE_TIME;
+use self::looping::Looping;
 use self::violations::{RunningTurns, Violation};
 use super::gatekeeper::{GateAction, HeldRequests};
 use super::handle::{RelayHandle, RelayMsg};
@@ -85,6 +88,7 @@ impl Proxy {
             unsent: Vec::new(),
             standing: BudgetStanding::default(),
             to_cut: Vec::new(),
+            looping: Looping::default(),
         };
         (
             RelayHandle { mailbox },
@@ -106,8 +110,9 @@ struct Relay<AW, CW> {
     turns: RunningTurns,
     /// How the agent stands with its budgets.
     standing: BudgetStanding,
-    /// Sessions whose turn is to end for it.
-    to_cut: Vec<SessionId>,
+    /// Sessions whose turn is to end, and why.
+    to_cut: Vec<(SessionId, Arc<str>)>,
+    looping: Looping,
     /// Held while the agent waits for a decision or for its client.
     waits: Option<Waits>,
     /// Reused between lines.
@@ -135,6 +140,9 @@ where
         match message {
             RelayMsg::Stand(standing) => return self.stand(standing),
             RelayMsg::Overdue => return self.find_ignored(),
+            RelayMsg::TakeNudge(reply) => {
+                let _ = reply.send(self.looping.nudge.take());
+            }
             RelayMsg::Settle(settled) => {
                 self.flush_updates();
                 let _ = settled.send(());
@@ -220,6 +228,9 @@ where
                     break if exit_reason.is_some() { Ok(()) } else { Err(ProxyError::OutputClosed) };
                 }
             };
+            if let Some(doom) = self.looping.doom.take() {
+                break Err(doom);
+            }
             if done.is_err() {
                 break done;
             }
@@ -366,26 +377,6 @@ where
         };
         extractor.gate_and_observe(line, &mut passes, &mut self.activities);
         kept_back
-    }
-
-    fn apply(&mut self, action: GateAction) {
-        match action {
-            GateAction::Pass(line) => {
-                self.to_client.push(line.clone());
-                self.observe(Direction::ToClient, &line);
-            }
-            GateAction::Drop { why, line, replies } => {
-                if let Some(count) = self.dropped.count(why) {
-                    let (agent, start) = (&self.proxy.agent, String::from_utf8_lossy(&line));
-                    tracing::warn!(%agent, why, ?start, count, "dropped a line");
-                }
-                for reply in replies {
-                    self.to_agent.push(reply);
-                }
-            }
-            GateAction::Refuse(ask, refusal) => self.refuse(&ask, &refusal),
-            GateAction::Hold(held) => self.hold(held),
-        }
     }
 }
 

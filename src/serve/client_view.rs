@@ -143,6 +143,7 @@ impl ClientView {
             Event::SessionUpdate { .. } if line.is_empty() => Delivery::Drop,
             Event::Record { .. } => Delivery::Drop,
             Event::Turn(_)
+            | Event::Loop(_)
             | Event::Overlap(_)
             | Event::Task(_)
             | Event::Report(_)

@@ -2,6 +2,7 @@
 
 mod blocked;
 mod budget;
+mod loops;
 mod map;
 mod node;
 mod replayed;
@@ -48,6 +49,7 @@ pub fn encode(event: &Event) -> Bytes {
         Event::Blocked(access) => blocked(access),
         Event::Agent(status) => agent(status),
         Event::Budget(report) => budget(report),
+        Event::Loop(report) => loops::looped(report),
         Event::SessionUpdate { key, update, .. } => session_update(key, update),
         Event::Graph(shown) => graph(shown),
         Event::GraphDelta(delta) => line(&Message::GraphDelta(delta.into())),
@@ -194,6 +196,7 @@ enum Message<'a> {
     /// The state of an agent's process.
     Agent(Agent<'a>),
     Budget(Budget<'a>),
+    Loop(loops::Looped<'a>),
     /// A prompt turn that ended, however it ended.
     Turn {
         agent_id: &'a str,

@@ -12,7 +12,7 @@ use crate::budget::Account;
 use crate::bus::{Backlog, Bus};
 use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::extract::DiskWorkspace;
-use crate::model::{AgentState, OnViolation, SessionId, SessionKey, UsageScope};
+use crate::model::{AgentState, OnLoop, OnViolation, SessionId, SessionKey, UsageScope};
 use crate::process::{Command, Launcher};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::tracker::{self, OrchestratorView, TrackerHandle};
@@ -103,6 +103,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
             prompt: None,
             orchestrator_permits: false,
             on_violation: OnViolation::Report,
+            on_loop: OnLoop::Report,
             is_orchestrator: false,
             restarts: Restarts {
                 policy: Policy::Never,

@@ -257,6 +257,7 @@ impl Waiting {
             | SessionInput::TurnEnded { .. } => *mergeable = Mergeable::default(),
             SessionInput::Wrote { .. }
             | SessionInput::Spent(_)
+            | SessionInput::Looped(_)
             | SessionInput::Model(_)
             | SessionInput::Update(_)
             | SessionInput::Record(_) => {}
@@ -337,9 +338,10 @@ impl Load {
             }
             SessionInput::Wrote { path, .. } => (&mut self.bytes, path.len()),
             SessionInput::Model(model) => (&mut self.bytes, model.id.len() + model.name.len()),
-            SessionInput::Usage { .. } | SessionInput::Compacted | SessionInput::Spent(_) => {
-                (&mut self.bytes, 0)
-            }
+            SessionInput::Usage { .. }
+            | SessionInput::Compacted
+            | SessionInput::Spent(_)
+            | SessionInput::Looped(_) => (&mut self.bytes, 0),
             SessionInput::Update(update) => (&mut self.update_bytes, update.len()),
             SessionInput::Record(record) => (&mut self.update_bytes, record.text_bytes()),
         };

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::model::{Action, ActivityKind, Lines, Model, Record, Source, Spending, Touch, Usage};
+use crate::model::{
+    Action, ActivityKind, Lines, Loop, Model, Record, Source, Spending, Touch, Usage,
+};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum SessionInput {
@@ -34,6 +36,7 @@ pub(super) enum SessionInput {
         usage: Usage,
     },
     Spent(Spending),
+    Looped(Loop),
     Model(Model),
     Compacted,
     TurnBegan,
@@ -93,10 +96,12 @@ impl SessionInput {
             | ActivityKind::Runs { .. }
             | ActivityKind::Ran { .. }
             | ActivityKind::Foreseen { .. }
+            | ActivityKind::Step(_)
             | ActivityKind::CancelRequested
             | ActivityKind::RequestCancelled { .. } => return None,
             ActivityKind::Usage(usage) => Self::Usage { first_used: usage.used, usage },
             ActivityKind::Spent(spending) => Self::Spent(spending),
+            ActivityKind::Looped(found) => Self::Looped(found),
             ActivityKind::Model(model) => Self::Model(model),
             ActivityKind::Compacted => Self::Compacted,
             ActivityKind::TurnBegan => Self::TurnBegan,
@@ -121,10 +126,12 @@ impl SessionInput {
             Self::TurnBegan => Record::TurnBegan,
             Self::Update(update) => Record::Update(Arc::clone(update)),
             Self::Record(record) => record.clone(),
-            // A `turn` event is published.
-            Self::TurnEnded { .. } | Self::Touched { .. } | Self::Wrote { .. } | Self::Spent(_) => {
-                return None;
-            }
+            // A `turn` event is published, or one of a loop.
+            Self::TurnEnded { .. }
+            | Self::Looped(_)
+            | Self::Spent(_)
+            | Self::Touched { .. }
+            | Self::Wrote { .. } => return None,
         })
     }
 

@@ -21,8 +21,8 @@ use super::view::View;
 use super::{OrchestratorView, SessionReport, Settings, Symbols};
 use crate::bus::Rendered;
 use crate::model::{
-    AgentId, Event, SessionKey, SessionMode, Snapshot, Spending, Spent, TimestampMs, TurnEnd,
-    Usage, UsageReport,
+    AgentId, Event, LoopReport, SessionKey, SessionMode, Snapshot, Spending, Spent, TimestampMs,
+    TurnEnd, Usage, UsageReport,
 };
 
 /// Bounds of the tracker's state, most of them for each agent.
@@ -148,6 +148,11 @@ impl Sessions {
             }
             SessionInput::Usage { first_used, usage } => self.report(number, first_used, usage),
             SessionInput::Spent(spending) => self.spend(number, &spending),
+            SessionInput::Looped(found) => {
+                let (key, mode) = (key.clone(), self.mode(key));
+                let report = LoopReport { key, mode, found, timestamp_ms: at };
+                self.events.push(Event::Loop(report));
+            }
             SessionInput::Compacted => session.map.compact(),
             SessionInput::TurnBegan => session.turns.begin(),
             SessionInput::TurnEnded { stop_reason, reason } => {

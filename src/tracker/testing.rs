@@ -161,6 +161,7 @@ pub(super) fn event_text(event: &Event) -> String {
         }
         Event::Graph(_) | Event::GraphDelta(_) => unreachable!("no tracker knows the graph"),
         Event::Budget(_) => unreachable!("no tracker knows budgets"),
+        Event::Loop(report) => format!("{} loop {report:?}", head(&report.key, report.mode)),
         Event::Turn(turn) => {
             let head = head(&turn.key, turn.mode);
             format!("{head} turn {} {}", turn.turn, turn.stop_reason)

@@ -4,6 +4,7 @@ mod budgets;
 mod ending;
 mod lifecycle;
 mod limits;
+mod loops;
 mod restoring;
 mod stalls;
 mod starting;

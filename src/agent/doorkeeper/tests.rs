@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::bus::{Backlog, Bus, Subscriber};
 use crate::model::{
-    Activity, ActivityKind, BlockedAccess, BlockedId, Event, OnViolation, SessionId,
+    Activity, ActivityKind, BlockedAccess, BlockedId, Event, OnLoop, OnViolation, SessionId,
 };
 use crate::routing::{self, Decision, Orchestrator, Scope};
 use crate::tracker::{self, OrchestratorView};
@@ -235,5 +235,6 @@ fn rules_of(zone: &Arc<Zone>, bounds: Option<Arc<Bounds>>) -> Rules {
         orchestrator_permits: false,
         has_tools: false,
         on_violation,
+        on_loop: OnLoop::Report,
     }
 }

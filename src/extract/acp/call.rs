@@ -17,11 +17,12 @@ use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
 
 use super::input::{self, Shape};
 use super::named::plain_touch;
+use super::steps::Digest;
 use super::update::{CallFields, Origin};
 use crate::extract::json::{is_json, text};
 use crate::extract::shell::{self, patch};
 use crate::extract::{Workspace, output, uri};
-use crate::model::{Action, ActivityKind, Touch, fold, wire_real};
+use crate::model::{Action, ActivityKind, SessionStep, Touch, fold, wire_real};
 
 /// Paths of each sort that one call keeps. A call with more cannot be judged as a whole: its
 /// permission requests are refused.
@@ -64,6 +65,8 @@ pub(crate) struct ToolCallState {
     last_input: Option<u64>,
     /// The agent's program says that it calls a tool of the team.
     is_team_tool: bool,
+    /// What it does, and what came of it, for finding loops.
+    digest: Digest,
     /// A path or command of it has no certain reading.
     unreadable: bool,
     /// The last message may have added a touch.
@@ -213,6 +216,14 @@ impl ToolCallState {
     /// disk lookup costs more than the rest of a line.
     pub(crate) fn is_changed(&self) -> bool {
         self.is_changed
+    }
+
+    /// Takes a message into the digest; returns the call as a step once, when it has ended.
+    pub(crate) fn digested(&mut self, fields: &CallFields<'_>) -> Option<SessionStep> {
+        self.digest.absorb(fields);
+        let kind = self.kind.map(|kind| std::mem::discriminant(&kind));
+        let completed = self.ended().then_some(self.is(ToolCallStatus::Completed))?;
+        self.digest.take(kind, completed, self.title.as_deref(), &self.locations)
     }
 
     pub(crate) fn is_completed(&self) -> bool {

@@ -120,7 +120,7 @@ impl Acp {
         let content = known.as_ref().and_then(|_| Members::of(update.get("content")?));
         let text = content.as_ref().and_then(|content| content.text("text"));
         if let (Some(known), Some(text)) = (known, text) {
-            known.message.add(&text);
+            known.hear(&text);
         }
     }
 }

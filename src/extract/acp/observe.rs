@@ -17,9 +17,10 @@ use super::models::Choice;
 use super::pending::{AgentRequest, ClientRequest, PendingRequest};
 use super::running::runs;
 use super::sessions::LONGEST_ID;
+use super::steps::message_ended;
 use super::subject::Subject;
 use super::update::{CallFields, Origin, typed};
-use crate::extract::json::{Members, elements};
+use crate::extract::json::Members;
 use crate::extract::uri;
 use crate::line::Direction;
 use crate::model::{
@@ -90,6 +91,7 @@ impl Acp {
                     }
                 }
                 self.prompt(&session, &params);
+                self.asked(&session, &params);
                 ClientRequest::Prompt(session)
             }
             ("session/cancel", Some(session)) => {
@@ -101,24 +103,6 @@ impl Acp {
         if let Some(id) = frame.id {
             let given_up = self.client_requests.insert(id, request);
             self.give_up(given_up, "its request was displaced by newer ones");
-        }
-    }
-
-    fn prompt(&mut self, session: &SessionId, params: &Members<'_>) {
-        for block in params.get("prompt").and_then(elements).unwrap_or_default() {
-            let Some(block) = Members::of(block) else { continue };
-            let (uri, touch) = match block.text("type").as_deref() {
-                Some("resource") => {
-                    let resource = block.get("resource").and_then(Members::of);
-                    (resource.and_then(|resource| resource.text("uri")), Touch::UserProvided)
-                }
-                Some("resource_link") => (block.text("uri"), Touch::UserReferenced),
-                _ => continue,
-            };
-            let path = uri.and_then(|uri| uri::path_of(&uri)).filter(|path| path.is_absolute());
-            if let Some(path) = path {
-                self.push_touch(session, &path, touch, Source::Prompt, Lines::default());
-            }
         }
     }
 
@@ -304,7 +288,10 @@ impl Acp {
         let session = self.sessions.remember(id);
         let cwd = session.cwd.clone();
         let replayed = session.replays();
-        session.note_call(&fields.id);
+        let finds_loops = self.finds_loops && !replayed;
+        if session.note_call(&fields.id) && finds_loops {
+            message_ended(session, id, &mut self.chunks, &mut self.reported);
+        }
         let call = session.remember_call(&fields.id);
         match absorbed {
             Some(absorbed) => *call = absorbed,
@@ -314,6 +301,7 @@ impl Acp {
             call.absorb_lines(fields, &cwd, workspace);
         }
         let (completed, is_over) = (call.is_completed(), call.ended());
+        let step = if finds_loops { call.digested(fields) } else { None };
         let touches = if call.is_changed() { call.touches(&cwd, workspace) } else { Vec::new() };
         for touched in &touches {
             let Touched { path, wire, touch } = touched;
@@ -337,6 +325,7 @@ impl Acp {
                 self.reported.add_all(id, performed);
             }
         }
+        self.reported.add_all(id, step.map(ActivityKind::Step));
         if is_over {
             session.note_call_end(&fields.id);
         }

@@ -47,6 +47,8 @@ pub(crate) struct AcpSession {
     pub(crate) meter: Meter,
     /// Of the running turn, or of the last one.
     pub(crate) message: MessageHead,
+    /// Since the last tool call, where loops are looked for.
+    said: Option<MessageHead>,
 }
 
 /// The state that a session of version 2 reported since the last prompt.
@@ -131,6 +133,7 @@ impl AcpSessions {
             compactions: VecDeque::new(),
             meter: Meter::default(),
             message: MessageHead::default(),
+            said: None,
         })
     }
 
@@ -190,9 +193,18 @@ impl AcpSession {
         self.message = MessageHead::default();
     }
 
+    /// Takes in a part of the agent's message.
+    pub(crate) fn hear(&mut self, text: &str) {
+        self.message.add(text);
+        if let Some(said) = &mut self.said {
+            said.add(text);
+        }
+    }
+
     /// Whether more of the agent's message is needed.
     pub(crate) fn reads_chunks(&self) -> bool {
-        self.running > 0 && !self.message.is_cut
+        let said_more = self.said.as_ref().is_some_and(|said| !said.is_cut);
+        self.running > 0 && (!self.message.is_cut || said_more)
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -253,11 +265,24 @@ impl AcpSession {
         self.calls.entry(id.to_owned()).or_default()
     }
 
-    /// Notes the next message of a call, for the meter.
-    pub(crate) fn note_call(&mut self, id: &str) {
-        if self.running > 0 && !self.calls.contains_key(id) {
+    /// Notes the next message of a call, for the meter; true if it is the first.
+    pub(crate) fn note_call(&mut self, id: &str) -> bool {
+        let is_new = self.running > 0 && !self.calls.contains_key(id);
+        if is_new {
             self.meter.tool_call_began(id);
         }
+        is_new
+    }
+
+    /// The agent's message since its last tool call, if there is one and it was not cut.
+    pub(crate) fn take_said(&mut self) -> Option<String> {
+        let said = std::mem::take(self.said.as_mut()?);
+        (!said.is_cut && !said.text.trim().is_empty()).then_some(said.text)
+    }
+
+    /// Has its messages read, for finding loops.
+    pub(crate) fn read_messages(&mut self) {
+        self.said.get_or_insert_default();
     }
 
     /// Notes that a call is over.

@@ -75,6 +75,7 @@ impl Acp {
     }
 
     fn end_turn(&mut self, session: &SessionId, kind: ActivityKind) {
+        self.last_message(session);
         self.release_turn(session);
         if matches!(&kind, ActivityKind::TurnEnded { stop_reason, .. } if &**stop_reason == "end_turn")
         {

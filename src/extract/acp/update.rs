@@ -40,6 +40,7 @@ pub(crate) struct CallFields<'a> {
     pub(crate) input: Option<&'a str>,
     /// The agent's program says that it is a call of a tool of the team.
     pub(crate) is_team_tool: bool,
+    pub(crate) output: Option<&'a str>,
     /// A path has no certain reading.
     pub(crate) unreadable: bool,
 }
@@ -75,6 +76,7 @@ impl<'a> CallFields<'a> {
             texts: Vec::new(),
             input: None,
             is_team_tool: false,
+            output: None,
             unreadable: false,
         }
     }
@@ -87,6 +89,7 @@ impl<'a> CallFields<'a> {
             title: members.text("title"),
             input: members.get("rawInput").filter(|raw| !matches!(*raw, "null" | "{}")),
             is_team_tool: members.get("_meta").is_some_and(names_team_tool),
+            output: members.get("rawOutput").filter(|raw| *raw != "null"),
             ..Self::none(id(members)?, origin)
         };
         // A single item may stand without an array.

@@ -50,6 +50,11 @@ where
                 *reason = reason.take().or_else(|| self.turns.why(&activity.session));
             }
             self.account(&mut activity);
+            if let ActivityKind::Step(step) = &activity.kind {
+                let looped = self.step(&activity.session, step);
+                self.unsent.extend(looped);
+                continue;
+            }
             if let Some(running) = &self.proxy.running {
                 running.update(&activity);
             }

@@ -28,13 +28,14 @@ where
             ActivityKind::Foreseen { tokens } => account.foresee(session, *tokens, None),
             ActivityKind::TurnBegan => {
                 account.turn_began(session);
-                self.to_cut
-                    .extend((self.standing.cut == Some(OnExceed::Cancel)).then(|| session.clone()));
+                if self.standing.cut == Some(OnExceed::Cancel) {
+                    self.to_cut.push((session.clone(), self.reason()));
+                }
             }
             ActivityKind::TurnEnded { .. } => account.turn_ended(session),
             _ => {
                 if self.is_tool_call(session, kind) && self.standing.cut.is_some() {
-                    self.to_cut.push(session.clone());
+                    self.to_cut.push((session.clone(), self.reason()));
                 }
             }
         }
@@ -52,11 +53,10 @@ where
 
     /// Ends the turns that are to end, once the activities of a line are handled.
     pub(super) fn cut_turns(&mut self) {
-        for session in std::mem::take(&mut self.to_cut) {
-            let reason = self.reason();
+        for (session, reason) in std::mem::take(&mut self.to_cut) {
             if self.cancel_turn(&session, Some(&reason)) {
                 let agent = &self.proxy.agent;
-                tracing::warn!(%agent, %session, %reason, "cancelled a turn for a budget");
+                tracing::warn!(%agent, %session, %reason, "cancelled a turn");
             }
         }
     }
@@ -67,7 +67,9 @@ where
         match self.standing.cut {
             Some(OnExceed::Stop) => return Err(ProxyError::Budget(self.reason())),
             Some(OnExceed::Cancel) => {
-                self.to_cut = self.turns.sessions();
+                let reason = self.reason();
+                let sessions = self.turns.sessions().into_iter();
+                self.to_cut = sessions.map(|session| (session, Arc::clone(&reason))).collect();
                 self.cut_turns();
             }
             Some(OnExceed::Pause) | None => {}

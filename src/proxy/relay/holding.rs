@@ -1,4 +1,5 @@
-//! Holds requests until they are decided, and answers those that are denied or cancelled.
+//! Does what the gate decides: holds requests until they are decided, and answers those that are
+//! denied or cancelled.
 
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
@@ -7,9 +8,10 @@ use tokio::task::unconstrained;
 
 use super::{Decided, Relay};
 use crate::extract::{Ask, Refusal};
+use crate::line::Direction;
 use crate::model::{AgentId, Via};
 use crate::proxy::ProxyError;
-use crate::proxy::gatekeeper::{HeldRequest, orphaned};
+use crate::proxy::gatekeeper::{GateAction, HeldRequest, orphaned};
 use crate::routing::{RoutingHandle, Settlement};
 
 /// An agent whose requests fill its lane in routing.
@@ -33,6 +35,27 @@ where
             }
         }
         Ok(())
+    }
+
+    /// Does what the gate decided.
+    pub(super) fn apply(&mut self, action: GateAction) {
+        match action {
+            GateAction::Pass(line) => {
+                self.to_client.push(line.clone());
+                self.observe(Direction::ToClient, &line);
+            }
+            GateAction::Drop { why, line, replies } => {
+                if let Some(count) = self.dropped.count(why) {
+                    let (agent, start) = (&self.proxy.agent, String::from_utf8_lossy(&line));
+                    tracing::warn!(%agent, why, ?start, count, "dropped a line");
+                }
+                for reply in replies {
+                    self.to_agent.push(reply);
+                }
+            }
+            GateAction::Refuse(ask, refusal) => self.refuse(&ask, &refusal),
+            GateAction::Hold(held) => self.hold(held),
+        }
     }
 
     pub(super) fn settled(&mut self, held: HeldRequest, settlement: Settlement) {

@@ -216,6 +216,7 @@ pub(super) fn bench(options: &Options) -> Bench {
             orchestrator_permits: options.orchestrator_permits,
             has_tools: options.has_tools,
             on_violation: options.on_violation,
+            on_loop: OnLoop::Report,
         })
         .1,
         routing: routing.clone(),

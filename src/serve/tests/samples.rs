@@ -19,7 +19,7 @@ use crate::model::{
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 use crate::undo;
 
-pub(in crate::serve) use budget::{budget, raised_budget};
+pub(in crate::serve) use budget::{budget, looped, raised_budget};
 
 pub(super) const NOW: u64 = 1_760_000_000_000;
 
@@ -307,6 +307,7 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::Budget(budget()),
         Event::Turn(turn(None)),
         Event::Turn(turn(Some("the agent ended: exit status 1".into()))),
+        Event::Loop(looped()),
         update(),
         Event::Graph(graph()),
         Event::GraphDelta(graph_delta()),
@@ -348,6 +349,7 @@ fn each_line_is_exactly_that() {
         {"type":"budget","agent_id":"ui","state":"exceeded","tokens":{"used":41200,"limit":40000,"reserved":0,"largest":9000,"estimated":false,"unknown":0},"cost":{"used":0.042,"limit":null,"currency":"USD","reserved":0.0,"largest":0.01,"unknown":0},"turns":{"used":3,"limit":50},"minutes":{"used":2.5,"limit":null},"running":1,"window_s":null,"on_exceed":"pause","reason":"the budget of `ui` is used up: 41200 of 40000 tokens are used; prompts are refused until `raise_budget`","timestamp_ms":1760000000000}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"error","reason":"the agent ended: exit status 1"}
+        {"type":"loop","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","kind":"call","times":5,"calls":["npm test"],"action":"cancel","timestamp_ms":1760000000000}
         {"type":"session_update","agent_id":"ui","session_id":"s-ui","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}
         {"type":"graph","seq":3,"nodes":{"src":{"kind":"folder","lines":{"start":0,"end":0}},"src/main.rs":{"kind":"file","lines":{"start":1,"end":20},"tokens":180,"language":"rust"},"src/main.rs::main":{"kind":"function","lines":{"start":3,"end":9},"tokens":54},"src/main.rs::open":{"kind":"function","lines":{"start":11,"end":20},"tokens":81}},"calls":[{"from":"src/main.rs::main","to":"src/main.rs::open"}]}
         {"type":"graph_delta","seq":4,"added":{"nodes":{"src/main.rs::close":{"kind":"function","lines":{"start":14,"end":16},"tokens":18}},"calls":[{"from":"src/main.rs::main","to":"src/main.rs::close"}]},"changed":{"nodes":{"src/main.rs":{"kind":"file","lines":{"start":1,"end":16},"tokens":144,"language":"rust","lastWrite":1760000000000,"changed":true}}},"removed":{"nodes":["src/main.rs::open"],"calls":[{"from":"src/main.rs::main","to":"src/main.rs::open"}]}}

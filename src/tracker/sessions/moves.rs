@@ -36,6 +36,7 @@ impl Sessions {
             | SessionInput::Wrote { .. }
             | SessionInput::Compacted
             | SessionInput::Spent(_)
+            | SessionInput::Looped(_)
             | SessionInput::Model(_)
             | SessionInput::Update(_)
             | SessionInput::Record(_) => None,
@@ -84,6 +85,7 @@ impl Sessions {
             | SessionInput::Wrote { .. }
             | SessionInput::Usage { .. }
             | SessionInput::Compacted
+            | SessionInput::Looped(_)
             | SessionInput::Model(_)
             | SessionInput::Update(_)
             | SessionInput::Record(_) => {}

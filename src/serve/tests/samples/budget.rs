@@ -1,7 +1,10 @@
-//! A budget, before and after it was raised.
+//! A budget, before and after it was raised, and a loop.
 
-use super::NOW;
-use crate::model::{AgentId, BudgetLimits, BudgetReport, BudgetState, FigureSum, OnExceed};
+use super::{NOW, key};
+use crate::model::{
+    AgentId, BudgetLimits, BudgetReport, BudgetState, FigureSum, Loop, LoopKind, LoopReport,
+    OnExceed, OnLoop, SessionMode,
+};
 
 /// A budget that is used up.
 pub(in crate::serve) fn budget() -> BudgetReport {
@@ -34,4 +37,15 @@ pub(in crate::serve) fn budget() -> BudgetReport {
 pub(in crate::serve) fn raised_budget() -> BudgetReport {
     let limits = BudgetLimits { tokens: Some(80_000), ..budget().limits };
     BudgetReport { state: BudgetState::Open, limits, reason: None, running: 0, ..budget() }
+}
+
+pub(in crate::serve) fn looped() -> LoopReport {
+    let found = Loop {
+        kind: LoopKind::Call,
+        times: 5,
+        calls: vec!["npm test".into()],
+        action: Some(OnLoop::Cancel),
+    };
+    let mode = SessionMode::SingleAgent;
+    LoopReport { key: key("ui", "s-ui"), mode, found, timestamp_ms: NOW }
 }

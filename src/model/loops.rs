@@ -1,0 +1,91 @@
+//! What an agent does over and over: its steps, and the loops among them.
+
+use std::sync::Arc;
+
+use super::named::named;
+use super::{SessionKey, SessionMode, TimestampMs};
+
+named! {
+    /// What follows when an agent goes in a loop.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub enum OnLoop {
+        #[default]
+        Report = "report",
+        /// Its next prompt says what repeats.
+        Nudge = "nudge",
+        /// Its turn is cancelled.
+        Cancel = "cancel",
+        /// It is stopped.
+        Stop = "stop",
+        /// Nothing is looked for.
+        Off = "off",
+    }
+}
+
+/// One step of a session; equal steps have equal hashes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SessionStep {
+    /// It was prompted.
+    Asked(u64),
+    /// A tool call ended: what was called, and what came of it.
+    Called { call: u64, result: u64, title: Arc<str> },
+    /// A tool call ended whose result is not known.
+    CalledUnseen,
+    /// It said a message.
+    Said(u64),
+}
+
+named! {
+    /// What repeats.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum LoopKind {
+        /// One tool call, with one result.
+        Call = "call",
+        /// Several, in the same order.
+        Cycle = "cycle",
+        Message = "message",
+    }
+}
+
+/// A loop of a session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loop {
+    pub kind: LoopKind,
+    /// How often it came.
+    pub times: u64,
+    /// Titles of the calls; empty for a message.
+    pub calls: Vec<Arc<str>>,
+    /// What followed; None: it was only noted.
+    pub action: Option<OnLoop>,
+}
+
+impl Loop {
+    /// In one sentence without its end.
+    pub fn describe(&self) -> String {
+        let times = self.times;
+        let calls: Vec<_> = self.calls.iter().map(|title| format!("`{title}`")).collect();
+        match self.kind {
+            LoopKind::Call => {
+                format!(
+                    "the same tool call with the same result, {times} times: {}",
+                    calls.concat()
+                )
+            }
+            LoopKind::Cycle => format!(
+                "the same {} tool calls with the same results, {times} times over: {}",
+                calls.len(),
+                calls.join(", ")
+            ),
+            LoopKind::Message => format!("the same message, {times} times"),
+        }
+    }
+}
+
+/// A loop as it is published.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopReport {
+    pub key: SessionKey,
+    pub mode: SessionMode,
+    pub found: Loop,
+    pub timestamp_ms: TimestampMs,
+}

@@ -6,6 +6,7 @@
 mod call;
 mod chunks;
 mod count;
+mod digest;
 mod failure;
 mod files;
 mod frame;

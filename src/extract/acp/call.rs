@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
 
+use super::digest::Digest;
 use super::input::{self, Shape};
 use super::named::plain_touch;
-use super::steps::Digest;
 use super::update::{CallFields, Origin};
 use crate::extract::json::{is_json, text};
 use crate::extract::shell::{self, patch};

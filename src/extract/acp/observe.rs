@@ -290,7 +290,8 @@ impl Acp {
         let replayed = session.replays();
         let finds_loops = self.finds_loops && !replayed;
         if session.note_call(&fields.id) && finds_loops {
-            message_ended(session, id, &mut self.chunks, &mut self.reported);
+            message_ended(session, id, &mut self.reported);
+            self.chunks.forget(id);
         }
         let call = session.remember_call(&fields.id);
         match absorbed {

@@ -80,7 +80,10 @@ fn completions_and_man_pages_need_no_team() {
     assert!(page.stdout.contains(".TH EISEN-CORE-PROMPT 1  \"eisen-core "), "{page:?}");
     let wrong = stage.run(&["man", "dance"]);
     assert_eq!(wrong.code, 2);
-    assert!(wrong.stderr.contains("available: attach, blame, blocked, cancel, check"), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("available: attach, blame, blocked, budget, cancel, check"),
+        "{wrong:?}"
+    );
     assert_eq!(stage.run(&["man", "--out", "pages"]).code, 0);
     for page in ["eisen-core.1", "eisen-core-ps.1", "eisen-core-resolve-allow.1"] {
         assert!(stage.has(format!("pages/{page}")), "{page}");

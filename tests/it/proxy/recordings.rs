@@ -167,7 +167,8 @@ impl Recording {
         if stops != self.truth.stop_reasons {
             differences.push(format!("stop reasons {stops:?}"));
         }
-        let usage = of("usage").next_back().map_or(
+        // A line without it has what was spent alone.
+        let usage = of("usage").rfind(|usage| !usage["used"].is_null()).map_or(
             Value::Null,
             |usage| json!({"used": usage["used"], "size": usage["size"], "cost": usage["cost"]}),
         );

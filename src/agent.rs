@@ -6,6 +6,7 @@ mod admission;
 mod confining;
 mod doorkeeper;
 mod lifecycle;
+mod locking;
 mod plugged;
 mod prompting;
 mod run;
@@ -28,6 +29,7 @@ use crate::client_host::{
     AgentInfo, Cancelled, Continuation, Forking, HostError, HostSettings, PromptOutcome, Said,
     SessionLoad,
 };
+use crate::conflicts::Conflicts;
 use crate::model::{
     AgentId, AgentState, AgentStatus, How, OnLoop, OnViolation, Order, SessionId, UsageScope,
     now_ms,
@@ -106,6 +108,8 @@ pub struct Surroundings {
     pub admission: Admission,
     /// Captures the files that agents write; None without a journal.
     pub capture: Option<Capture>,
+    /// Locks of files; None: conflicts are not looked for.
+    pub conflicts: Option<Conflicts>,
     /// File system access for extractors.
     pub workspace: Arc<dyn crate::extract::Workspace>,
 }

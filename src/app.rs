@@ -2,6 +2,7 @@
 //! no policy.
 
 mod changes;
+mod conflict_notes;
 mod console;
 mod detached;
 mod details;

@@ -214,6 +214,16 @@ impl RunFiles {
         self.send(KeeperMsg::Ended { agent, session, epoch, hold });
     }
 
+    /// The name of a real path on the wire.
+    pub fn name(&self, path: &Path) -> Arc<str> {
+        self.0.capture.team.scope.name(path).text
+    }
+
+    /// Waits until the changes of all files up to now, of all agents, are on the bus.
+    pub async fn settle_team(&self) {
+        self.0.capture.settle().await;
+    }
+
     /// Waits until the held back changes are recorded.
     pub async fn settled(&self) {
         let (reply, settled) = oneshot::channel();

@@ -7,6 +7,7 @@ mod blocked;
 mod branching;
 mod budget;
 mod check;
+mod conflicts;
 mod cost;
 mod diff;
 mod down;
@@ -37,6 +38,7 @@ mod team;
 mod transfer;
 mod undo;
 mod up;
+mod violation;
 mod watch;
 mod why;
 
@@ -102,6 +104,7 @@ enum Command {
     Watch(watch::Watch),
     Logs(logs::Logs),
     Blocked(blocked::BlockedArgs),
+    Conflicts(conflicts::ConflictsArgs),
     History(history::History),
     Fork(branching::ForkArgs),
     Rewind(branching::Rewind),
@@ -233,6 +236,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Watch(watch) => block_on(watch.run(&global)).map(|()| 0),
         Command::Logs(logs) => logs.run(&global).map(|()| 0),
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),
+        Command::Conflicts(conflicts) => block_on(conflicts.run(&global)).map(|()| 0),
         Command::History(history) => history.run(&global).map(|()| 0),
         Command::Fork(fork) => block_on(fork.run(&global)).map(|()| 0),
         Command::Rewind(rewind) => block_on(rewind.run(&global)).map(|()| 0),
@@ -264,21 +268,6 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::ScriptedAgent { script } => scripted_agent(&in_folder(global.cwd, &script)),
         Command::Completions(completions) => completions.run().map(|()| 0),
         Command::Man(man) => man.run(global.cwd).map(|()| 0),
-    }
-}
-
-impl clap::ValueEnum for OnViolation {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Report, Self::Cancel, Self::Stop]
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        let (name, help) = match self {
-            Self::Report => ("report", "It is reported as blocked, with status `observed`"),
-            Self::Cancel => ("cancel", "Its turn is cancelled, too"),
-            Self::Stop => ("stop", "The agent is stopped, too"),
-        };
-        Some(clap::builder::PossibleValue::new(name).help(help))
     }
 }
 

@@ -27,6 +27,7 @@ mod tests;
 mod tool_form;
 mod transport;
 mod turns;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::Account;
 use crate::capture::RunFiles;
+use crate::conflicts::AgentConflicts;
 use crate::model::{BlockedId, SessionId};
 use crate::process::Launcher;
 use crate::proxy::{Branches, Permits, Vitals};
@@ -167,6 +169,8 @@ struct Shared {
     files: OnceLock<RunFiles>,
     /// Where its prompts get their share of a budget.
     account: OnceLock<Account>,
+    /// None where conflicts are not looked for.
+    conflicts: OnceLock<AgentConflicts>,
     /// The reason of the host's end; the first one is kept.
     gone: OnceLock<String>,
 }
@@ -188,6 +192,12 @@ impl HostHandle {
     pub fn set_account(&self, account: Account) {
         // A run has one only.
         let _ = self.shared.account.set(account);
+    }
+
+    /// Sets the locks of files that are written for the agent.
+    pub fn set_conflicts(&self, conflicts: AgentConflicts) {
+        // A run has them once.
+        let _ = self.shared.conflicts.set(conflicts);
     }
 
     /// Creates a host on the client's end of a proxy; `launcher` starts the agent's terminals. The
@@ -229,6 +239,7 @@ impl HostHandle {
             branches: Arc::clone(permits.branches()),
             files: OnceLock::new(),
             account: OnceLock::new(),
+            conflicts: OnceLock::new(),
             gone: OnceLock::new(),
         });
         let (mailbox, messages) = mpsc::channel(MAILBOX);

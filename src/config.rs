@@ -11,6 +11,7 @@ mod budget;
 pub mod check;
 mod command;
 mod confined;
+mod conflicts;
 mod defaults;
 mod diff;
 mod errors;
@@ -50,6 +51,7 @@ use toml::de::DeTable;
 pub use self::agents::{Restart, RestartPolicy};
 pub use self::budget::Budget;
 pub use self::confined::Confined;
+pub use self::conflicts::Conflicts;
 pub use self::diff::{ChangeKind, ConfigChange, Plan, Takes};
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::fault::Fault;
@@ -64,6 +66,7 @@ pub use self::prices::prices_date;
 pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
 pub use self::starter::{KnownAgent, PartError, Proposed, Starter, known_agents};
+pub use self::team::{Port, Tracker};
 pub use self::value::is_name;
 pub use self::why::{Mend, Why};
 use crate::model::{AgentId, OnLoop, OnViolation, Price, named};
@@ -83,6 +86,8 @@ pub struct Config {
     pub plugins: Vec<Plugin>,
     pub graph: bool,
     pub journal: Journal,
+    /// None: conflicts are not looked for.
+    pub conflicts: Option<Conflicts>,
     pub notify: Vec<Notify>,
     /// The team's.
     pub budget: Budget,
@@ -124,16 +129,6 @@ named! {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Tracker {
-    pub context_turns: u64,
-    /// Fraction of the tokens used.
-    pub compaction_threshold: f64,
-    pub decay_rate: f64,
-    pub tick: Duration,
-    pub idle_tick: Duration,
-}
-
 /// Settings for every agent; each agent's [`ZoneSpec`] includes them.
 #[derive(Clone, Debug)]
 pub struct Zones {
@@ -146,18 +141,6 @@ pub struct Zones {
     /// Every agent may read the files that common tools need.
     pub base: bool,
     pub git: GitAccess,
-}
-
-/// Limits of the TCP port.
-#[derive(Clone, Copy, Debug)]
-pub struct Port {
-    pub max_connections: usize,
-    pub max_line_bytes: usize,
-    /// Events that a client may lag behind before it is resynchronised.
-    pub backlog: usize,
-    /// Upper bound for the size of these events.
-    pub backlog_bytes: usize,
-    pub write_deadline: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -323,6 +306,7 @@ impl Config {
         let port = root.section("port", "port", team::port);
         let graph = root.section("graph", "graph", |graph| graph.flag("enabled", true));
         let journal = root.section("journal", "journal", journal::journal);
+        let conflicts = conflicts::conflicts(root);
         let notify = notify::notify(root);
         let budget = root.section("budget", "budget", budget::budget);
         let prices = root.section("prices", "prices", prices::prices);
@@ -356,6 +340,7 @@ impl Config {
             plugins,
             graph,
             journal,
+            conflicts,
             notify,
             budget,
             prices,

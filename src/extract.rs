@@ -23,7 +23,9 @@ use serde_json::value::RawValue;
 use crate::line::Direction;
 #[cfg(doc)]
 use crate::model::ActivityKind;
-use crate::model::{Action, Activity, AgentId, BlockedId, SessionId, UpdateDetail, Via};
+use crate::model::{
+    Action, Activity, AgentId, BlockedId, ConflictId, SessionId, UpdateDetail, Via,
+};
 
 pub use acp::Acp;
 pub use disk::DiskWorkspace;
@@ -166,6 +168,8 @@ pub enum Refusal {
     Outside { blocked: BlockedId, path: Arc<str>, owners: Vec<AgentId>, message: Option<String> },
     /// Its turn, session or request was cancelled: -32800, or `cancelled`.
     Cancelled,
+    /// Another agent has the file locked: -32001 with `data`.
+    Locked { conflict: ConflictId, path: Arc<str>, holder: AgentId, message: String },
     /// `terminals = "deny"`.
     NoTerminals,
 }

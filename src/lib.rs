@@ -59,6 +59,8 @@ pub mod replay;
 
 pub mod tasks;
 
+pub mod conflicts;
+
 pub mod mcp;
 
 pub mod serve;

@@ -7,6 +7,7 @@ mod activity;
 mod agent;
 mod budget;
 pub mod code;
+mod conflict;
 mod event;
 mod file_change;
 mod graph;
@@ -29,6 +30,7 @@ pub use access::{Action, BlockedAccess, BlockedStatus, OnViolation, Via};
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED};
 pub use budget::{BudgetLimits, BudgetReport, BudgetState, OnExceed};
+pub use conflict::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{
     FileCause, FileChange, FileChangeKind, FileContents, FileKind, FileName, FileState, SeenBy,
@@ -36,7 +38,7 @@ pub use file_change::{
 pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
 };
-pub use id::{AgentId, BlockedId, SessionId, SessionKey, TaskId};
+pub use id::{AgentId, BlockedId, ConflictId, SessionId, SessionKey, TaskId};
 pub use lines::Lines;
 pub use loops::{Loop, LoopKind, LoopReport, OnLoop, SessionStep};
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};

@@ -3,6 +3,7 @@
 //! orchestrator.
 
 mod branches;
+mod contention;
 mod gatekeeper;
 mod handle;
 mod inlet;
@@ -22,6 +23,7 @@ use tokio::sync::watch;
 
 use crate::budget::Account;
 use crate::capture::RunFiles;
+use crate::conflicts::AgentConflicts;
 use crate::extract::Extractor;
 use crate::model::{AgentId, BlockedId, OnLoop, OnViolation};
 use crate::routing::RoutingHandle;
@@ -58,6 +60,8 @@ pub struct Gatekeeping {
     pub routing: RoutingHandle,
     /// Passes permits to the built-in client; `None` if the client is an editor.
     pub permits: Option<Arc<Permits>>,
+    /// Locks of files; None: conflicts are not looked for.
+    pub conflicts: Option<AgentConflicts>,
 }
 
 /// The rights of an agent.

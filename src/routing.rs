@@ -285,6 +285,11 @@ impl RoutingHandle {
         self.ask(|reply| RoutingMsg::Notes { agent, reply }).await.unwrap_or_default()
     }
 
+    /// Keeps a line for an agent until its next prompt.
+    pub async fn note(&self, agent: AgentId, line: String) {
+        let _ = self.mailbox.send(RoutingMsg::Note { agent, line }.into()).await;
+    }
+
     /// Replaces the settings. Pending accesses keep their deadline.
     pub async fn change(&self, rules: Rules) {
         let _ = self.mailbox.send(RoutingMsg::Change(rules).into()).await;

@@ -140,6 +140,7 @@ impl Tasks {
                         let waits = access.status == BlockedStatus::Pending;
                         self.change(|board| board.blocked(access, waits));
                     }
+                    Event::Conflict(conflict) => self.change(|board| board.conflict(conflict)),
                     Event::Agent(status) => self.change(|board| board.agent(status)),
                     _ => {}
                 },

@@ -63,6 +63,7 @@ pub(super) async fn confine(
         workspace: team.workspace.clone(),
         observe_files: settings.observe_files,
         files,
+        conflicts: team.conflicts.as_ref().map(|it| it.of_agent(settings.id.clone())),
         age: process::age_of,
         handle: Handle::current(),
     });

@@ -1,6 +1,7 @@
 //! The doorkeeper of one agent: reports accesses that the doorbell let through as activities,
 //! routes the others as blocked accesses, and separates intended from incidental attempts.
 
+mod contention;
 mod grace_period;
 mod late;
 mod passing;
@@ -16,11 +17,13 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
+use self::contention::Contention;
 use self::grace_period::GracePeriods;
 use self::late::Late;
 use self::passing::Passing;
 use crate::capture::{RunFiles, Stamp};
 use crate::confine::{Attempt, Doorkeeper, FileCall};
+use crate::conflicts::AgentConflicts;
 use crate::extract::Workspace;
 use crate::model::{
     Action, Activity, ActivityKind, AgentId, Lines, SessionKey, Source, Touch, Via, one_line,
@@ -49,6 +52,8 @@ pub struct KernelAccessConfig {
     pub observe_files: bool,
     /// Captures the files that it writes; None without a journal.
     pub files: Option<RunFiles>,
+    /// Locks of files; None: conflicts are not looked for.
+    pub conflicts: Option<AgentConflicts>,
     /// Returns the age of a process.
     pub age: fn(u32) -> Option<Duration>,
     /// The doorbell's threads run outside the runtime.
@@ -74,6 +79,7 @@ struct HandlerState {
     grace: GracePeriods,
     late: Late,
     vitals: Arc<Vitals>,
+    contention: Option<Contention>,
 }
 
 impl KernelAccessHandler {
@@ -88,8 +94,10 @@ impl KernelAccessHandler {
             vitals,
             workspace,
             files,
+            conflicts,
             ..
         } = config;
+        let contention = conflicts.map(|it| Contention::new(it, workspace.clone()));
         let passing = config.observe_files.then(|| {
             let (tracker, workspace) = (tracker.clone(), workspace.clone());
             let (passing, task) = Passing::new(agent.clone(), tracker, running.clone(), workspace);
@@ -108,6 +116,7 @@ impl KernelAccessHandler {
             workspace,
             grace: GracePeriods::new(config.age),
             late: Late::default(),
+            contention,
         });
         config.handle.spawn(record_late_loop(Arc::downgrade(&state), news));
         Arc::new(Self { state, passing, files, handle: config.handle })
@@ -121,15 +130,21 @@ impl Doorkeeper for KernelAccessHandler {
 
     fn withholds(&self, real: &Path, action: Action) -> bool {
         self.state.running.withholds(real, action)
+            || action == Action::Write && self.state.is_locked(real)
     }
 
     fn passed(&self, path: Arc<str>, action: Action) {
+        if let Some(contention) = self.state.contention.as_ref().filter(|_| action == Action::Read)
+        {
+            contention.read(&self.state.running.moment().session, &path);
+        }
         if let Some(passing) = &self.passing {
             passing.passed(path, action);
         }
     }
 
     fn changes(&self, process: u32, call: FileCall<'_>) {
+        self.state.lock(call);
         let Some(files) = &self.files else { return };
         match call {
             FileCall::Write(path, stat) => files.writes(process, path, Some(Stamp::of(stat))),
@@ -160,6 +175,14 @@ impl HandlerState {
         context: TurnContext,
         mut reply: oneshot::Sender<bool>,
     ) {
+        if self.is_contended(&attempt) {
+            let passes = self.contend(&attempt, &context, &mut reply).await;
+            let _ = reply.send(passes);
+            if passes {
+                self.record_write(&context.session, &attempt.path);
+            }
+            return;
+        }
         let is_intended = attempt.named || self.is_named(&mut attempt, &context, &mut reply).await;
         let request = Request {
             key: SessionKey::new(self.agent.clone(), context.session.clone()),

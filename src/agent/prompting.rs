@@ -175,8 +175,8 @@ async fn with_notes(
     let notes = routing.notes(agent).await;
     if !notes.is_empty() {
         let text = format!(
-            "Accesses of yours that were stopped outside your zone have been decided since your \
-             last prompt:\n{}\n",
+            "Since your last prompt, accesses of yours that were stopped were decided, or there were \
+             conflicts of writes:\n{}\n",
             notes.join("\n")
         );
         blocks.splice(0..0, super::text_blocks(&text));

@@ -17,10 +17,11 @@ use super::plugged::{DUPLEX, Plugged, Wires, translated};
 use super::prompting::{RunHandle, send_briefings};
 use super::stalls::publish_held;
 use super::standing::{enforce, problem};
-use super::{AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
+use super::{AgentSettings, Surroundings, locking, pending_or, text_blocks, watch_over};
 use crate::budget::BudgetStanding;
 use crate::capture::RunFiles;
 use crate::client_host::{HostError, HostHandle, Urgency};
+use crate::conflicts::RunOfAgent;
 use crate::extract::Acp;
 use crate::model::{OnLoop, SessionId, SessionKey};
 use crate::process::{Exit, Family, Launcher, Process, StderrLog, Stdio, Stopped};
@@ -54,6 +55,8 @@ pub(super) struct Run {
     /// The tasks of prompts, briefings and monitors.
     beside: JoinSet<()>,
     private: Option<Private>,
+    /// Ends the locks of the run.
+    _locks: Option<RunOfAgent>,
 }
 
 /// The parts of a new run.
@@ -100,8 +103,7 @@ impl Run {
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
-        let gate =
-            Gatekeeping { rules, routing: team.routing.clone(), permits: Some(permits.clone()) };
+        let gate = locking::gate(team, settings, rules, permits.clone());
         let shared = (running, vitals.clone(), files.clone());
         let proxy = proxy(settings, team, gate, shared, plugged.is_some());
         let wires: Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
@@ -138,6 +140,7 @@ impl Run {
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
         host.set_vitals(vitals.clone());
         host.set_account(settings.account.clone());
+        let locks = locking::begin(team, settings, process.pid(), &host, vitals.clone());
         if let Some(files) = &files {
             host.set_files(files.clone());
         }
@@ -175,6 +178,7 @@ impl Run {
             standing,
             beside,
             private,
+            _locks: locks,
         }
     }
 

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::journaling;
 use super::kernel::warn_of_tier;
 use super::limiting;
-use super::members::Conditions;
+use super::members::{self, Conditions};
 use super::notifying;
 use super::spending;
 use crate::alert::Channel;
@@ -220,6 +220,11 @@ impl Changes {
         });
         spending::configure(&self.conditions.budgets, &self.current);
         self.routing.change(rules).await;
+        if let (Some(conflicts), Some(rules)) =
+            (&self.conditions.conflicts, members::conflicts(&self.current))
+        {
+            conflicts.change(rules);
+        }
         self.supervisor.set_capacity(limiting::capacity(&self.current));
         let left = self.supervisor.assemble(members).await;
         self.forget_finished(edition);

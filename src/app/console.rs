@@ -23,8 +23,8 @@ use crate::client_host::TurnAnswer;
 use crate::config::Config;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, BudgetReport, BudgetState,
-    Delta, Event, SessionKey, SessionMode, TimestampMs, Topic, Touch, TurnEnd, Usage, UsageReport,
-    one_line,
+    Conflict, ConflictStatus, Delta, Event, SessionKey, SessionMode, TimestampMs, Topic, Touch,
+    TurnEnd, Usage, UsageReport, one_line,
 };
 
 pub(super) use file::ConsoleFile;
@@ -152,6 +152,7 @@ impl Console {
                 let text = format!("goes in a loop: {}", report.found.describe());
                 self.line(&report.key.agent, AnsiColor::Yellow.on_default(), &text)
             }
+            Event::Conflict(conflict) => self.conflict(conflict),
             Event::Snapshot(_)
             | Event::SessionUpdate { .. }
             | Event::Overlap(_)
@@ -237,6 +238,18 @@ impl Console {
             access.path,
         );
         self.line(&access.key.agent, color.on_default().bold(), &text)
+    }
+
+    fn conflict(&self, conflict: &Conflict) -> std::io::Result<()> {
+        let color = match conflict.status {
+            ConflictStatus::Allowed => AnsiColor::Green,
+            ConflictStatus::Pending => AnsiColor::Yellow,
+            _ => AnsiColor::Red,
+        };
+        let Conflict { id, kind, status, message, .. } = conflict;
+        let text = format!("{} {id}: {}: {message}", status.as_str(), kind.as_str());
+        let writer = conflict.agents.first().map_or("team", AgentId::as_str);
+        self.line(writer, color.on_default().bold(), &text)
     }
 
     fn delta(&mut self, delta: &Delta) -> std::io::Result<()> {

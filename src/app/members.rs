@@ -16,6 +16,7 @@ use crate::budget::Budgets;
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
 use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy, UsageCount};
+use crate::conflicts::{self, Conflicts};
 use crate::journal::Journal;
 use crate::model::{AgentId, UsageScope};
 use crate::plugin::{Hosting, Library, PluginSource};
@@ -42,6 +43,8 @@ pub(super) struct Conditions {
     /// None: switched off.
     pub(super) journal: Option<Journal>,
     pub(super) budgets: Budgets,
+    /// None: not looked for.
+    pub(super) conflicts: Option<Conflicts>,
 }
 
 impl Conditions {
@@ -238,6 +241,18 @@ fn compile_zones(config: &Config) -> anyhow::Result<Vec<Arc<Zone>>> {
 fn hold_of(config: &Config) -> HashMap<AgentId, bool> {
     let own = config.agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.on_block?)));
     own.map(|(id, on_block)| (id, on_block == config::OnBlock::Hold)).collect()
+}
+
+/// How conflicts of writes are handled; None: they are not looked for.
+pub(super) fn conflicts(config: &Config) -> Option<conflicts::ConflictRules> {
+    let config::Conflicts { strategy, lock } = config.conflicts.clone()?;
+    Some(conflicts::ConflictRules {
+        strategy,
+        lock,
+        hold: config.orchestrator.on_block == config::OnBlock::Hold,
+        hold_of: hold_of(config),
+        hold_timeout: config.orchestrator.hold_timeout,
+    })
 }
 
 fn ids(config: &Config) -> impl Iterator<Item = AgentId> {

@@ -273,7 +273,7 @@ fn observed(
 }
 
 fn gatekeeping(rules: Rules, routing: RoutingHandle) -> Gatekeeping {
-    Gatekeeping { rules: watch::channel(rules).1, routing, permits: None }
+    Gatekeeping { rules: watch::channel(rules).1, routing, permits: None, conflicts: None }
 }
 
 /// Routing without an orchestrator: every blocked access is denied.

@@ -15,7 +15,7 @@ use super::changes::{Changes, TeamCommand, WAITING};
 use super::environment::{self, TeamEnvironment};
 use super::kernel::warn_of_tier;
 use super::loading::load;
-use super::members::Conditions;
+use super::members::{self, Conditions};
 use super::purging::tasks_folder;
 use super::team::Supervised;
 use super::wiring::Wiring;
@@ -31,7 +31,7 @@ use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Launcher, Sweeper};
 use crate::routing::{self, Orchestrator};
-use crate::serve::{self, Handles, Ledger, RunFile, Server, Tokens};
+use crate::serve::{self, Ledger, RunFile, Server, Tokens};
 use crate::supervisor::Supervisor;
 use crate::tracker::OrchestratorView;
 
@@ -106,6 +106,7 @@ async fn run(
         answers: answer_sender,
         journal: wiring.journal.clone(),
         budgets: budgets.clone(),
+        conflicts: wiring.conflicts.clone(),
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };
@@ -118,6 +119,7 @@ async fn run(
         routing: routing.clone(),
         admission: Admission::new(limiting::capacity(&config)),
         capture: wiring.capture.clone(),
+        conflicts: wiring.conflicts.clone(),
         workspace: Arc::new(DiskWorkspace::new(workspace.clone())),
     };
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
@@ -130,13 +132,11 @@ async fn run(
     let channels =
         notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
     let (changes, commands) = mpsc::channel(WAITING);
+    let lead = config.orchestrator.agent.clone();
     let server = Server::new(
         listener,
         wiring.bus.clone(),
-        Arc::new(Handles {
-            team: Some(config.team.name.clone()),
-            ..wiring.sources(&routing, Some(recorder), config.orchestrator.agent.clone())
-        }),
+        Arc::new(wiring.sources(&routing, Some((recorder, &config.team.name)), lead)),
         Arc::new(Supervised { roster: supervisor.roster(), tracker, changes, undoer, budgets }),
         tokens,
         limits(config.port),
@@ -170,6 +170,7 @@ fn wire(
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
     wiring.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned(), private.to_owned()]);
+    wiring.find_conflicts(members::conflicts(config));
     wiring.note_workspace(workspace);
     if config.graph {
         wiring.keep_graph(workspace.to_owned());

@@ -6,13 +6,14 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{graph, journaling, tracker_settings};
+use super::{conflict_notes, graph, journaling, tracker_settings};
 use crate::bus::Bus;
 use crate::capture::{self, Capture};
 use crate::config;
+use crate::conflicts::{self, Conflicts};
 use crate::journal::{self, Journal};
 use crate::model::{AgentId, BlockedStatus};
-use crate::routing::{self, RoutingHandle};
+use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{Handles, Recorder};
 use crate::session::RegistryHandle;
 use crate::supervisor::Roster;
@@ -30,6 +31,8 @@ pub(super) struct Wiring {
     pub(super) journal: Option<Journal>,
     /// None without a journal, or before it is started.
     pub(super) capture: Option<Capture>,
+    /// None: not configured, or not before it is started.
+    pub(super) conflicts: Option<Conflicts>,
     graph: Option<GraphHandle>,
     /// None before they are kept.
     tasks_given: Option<Tasks>,
@@ -64,6 +67,7 @@ impl Wiring {
             registry,
             journal,
             capture: None,
+            conflicts: None,
             graph: None,
             tasks_given: None,
         }
@@ -78,6 +82,15 @@ impl Wiring {
         let started = Capture::start(settings, journal, self.tracker.clone());
         let failed = |error: &_| tracing::warn!(%error, "changes of files are not recorded");
         self.capture = started.inspect_err(failed).ok();
+    }
+
+    /// Looks for conflicts of writes from now on, if there are rules for them.
+    pub(super) fn find_conflicts(&mut self, rules: Option<conflicts::ConflictRules>) {
+        let Some(rules) = rules else { return };
+        let conflicts = Conflicts::new(rules, self.bus.clone(), self.journal.clone());
+        let following = conflicts.clone().follow(self.bus.subscribe(), self.cancel.clone());
+        self.tasks.spawn(following);
+        self.conflicts = Some(conflicts);
     }
 
     /// Watches the workspace of an unconfined agent, for which an editor writes files.
@@ -112,9 +125,17 @@ impl Wiring {
     }
 
     pub(super) fn route(&mut self, settings: routing::Settings) -> RoutingHandle {
+        let lead = match &settings.orchestrator {
+            Orchestrator::Agent(agent) => Some(agent.clone()),
+            Orchestrator::External(_) | Orchestrator::Nobody => None,
+        };
         let (bus, tracker) = (self.bus.clone(), self.tracker.clone());
         let (routing, deciding) = RoutingHandle::spawn(settings, bus, tracker, self.cancel.clone());
         self.tasks.spawn(deciding);
+        if self.conflicts.is_some() {
+            let (events, cancel) = (self.bus.subscribe(), self.cancel.clone());
+            self.tasks.spawn(conflict_notes::follow(events, routing.clone(), lead, cancel));
+        }
         routing
     }
 
@@ -131,11 +152,11 @@ impl Wiring {
         self.tasks.spawn(tasks.follow(events, standing, self.cancel.clone()));
     }
 
-    /// The sources of the port.
+    /// The sources of the port; `recorder` with the name of the team.
     pub(super) fn sources(
         &self,
         routing: &RoutingHandle,
-        recorder: Option<Recorder>,
+        recorder: Option<(Recorder, &str)>,
         lead: Option<AgentId>,
     ) -> Handles {
         Handles {
@@ -145,11 +166,12 @@ impl Wiring {
             graph: self.graph.clone(),
             journal: self.journal.clone().map(|journal| (journal, self.bus.clone())),
             capture: self.capture.clone(),
-            recorder,
-            team: None,
+            team: recorder.as_ref().map(|(_, team)| (*team).to_owned()),
+            recorder: recorder.map(|(recorder, _)| recorder),
             follows_active: lead.is_none(),
             lead,
             tasks: self.tasks_given.clone(),
+            conflicts: self.conflicts.clone(),
         }
     }
 
@@ -161,6 +183,7 @@ impl Wiring {
         }
         self.cancel.cancel();
         drop((self.bus, self.tracker, self.registry, self.graph, self.journal, self.capture));
+        drop(self.conflicts);
         drop(self.tasks_given);
         let _ = tokio::time::timeout(limit, async {
             self.tasks.join_all().await;

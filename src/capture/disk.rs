@@ -77,6 +77,11 @@ impl Stamp {
         }
     }
 
+    /// The time of the last change, in nanoseconds since 1970.
+    pub(super) fn changed_ns(&self) -> i128 {
+        self.changed_ns
+    }
+
     /// Device and inode.
     pub(super) fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)

@@ -32,6 +32,7 @@ pub(super) fn change_of(
         pid: author.as_ref().and_then(|author| author.process),
         tool_call: author.and_then(|author| author.tool_call),
         contested: settled.contested,
+        changed_ns: settled.changed_ns,
         ignored,
         denied: settled.denied,
         contents: Arc::new(journal.contents(settled.contents)),

@@ -75,6 +75,8 @@ pub(super) struct Settled {
     /// None: no writer in the team is known.
     pub(super) author: Option<Author>,
     pub(super) contested: Vec<AgentId>,
+    /// When it was changed, in nanoseconds since 1970.
+    pub(super) changed_ns: i128,
     pub(super) denied: bool,
 }
 
@@ -322,6 +324,7 @@ impl Tracked {
             contents,
             author,
             contested,
+            changed_ns: now.stamp.map_or_else(disk::now_ns, |stamp| stamp.changed_ns()),
             denied: self.depth == Depth::Stamp,
         };
         (self.is_known, self.is_released) = (true, false);

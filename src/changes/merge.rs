@@ -89,13 +89,13 @@ fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// One side, with its changes of the base.
-struct Side<'a> {
-    lines: Vec<&'a [u8]>,
-    hunks: Vec<Hunk>,
+pub(super) struct Side<'a> {
+    pub(super) lines: Vec<&'a [u8]>,
+    pub(super) hunks: Vec<Hunk>,
 }
 
 impl<'a> Side<'a> {
-    fn new(base: &'a [u8], side: &'a [u8]) -> Self {
+    pub(super) fn new(base: &'a [u8], side: &'a [u8]) -> Self {
         let input = InternedInput::new(base, side);
         let mut diff = Diff::compute(Algorithm::Histogram, &input);
         diff.postprocess_no_heuristic(&input);

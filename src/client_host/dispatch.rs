@@ -13,7 +13,7 @@ use super::host::Host;
 use super::messages::PendingAnswer;
 use super::permissions::{self, PermissionRequest};
 use super::requests::{Completed, RequestResult};
-use super::{HostError, PermissionPolicy, files, rpc};
+use super::{HostError, PermissionPolicy, files, rpc, writing};
 use crate::model::Action;
 use crate::model::code;
 use crate::zone::Permit;
@@ -101,7 +101,9 @@ where
                 let permit = files::only(permits, Action::Write)?;
                 let params = params.unwrap_or(RawValue::NULL).to_owned();
                 let bytes = params.get().len();
-                let write = files::write(params, permit, self.shared.files.get().cloned());
+                let files = self.shared.files.get().cloned();
+                let conflicts = self.shared.conflicts.get().cloned();
+                let write = writing::write(params, permit, files, conflicts);
                 self.requests.start(id, bytes, async { write.await.map(Completed::Result) });
             }
             _ if self.shared.settings.terminals => self.terminal(id, method, params, permits)?,

@@ -1,12 +1,10 @@
-//! `fs/*`: reads and writes the file that a permit names, and no other.
+//! `fs/read_text_file`: reads the file that a permit names, and no other.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agent_client_protocol_schema::v1::{
-    Error, ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest, WriteTextFileResponse,
-};
+use agent_client_protocol_schema::v1::{Error, ReadTextFileRequest, ReadTextFileResponse};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -47,28 +45,6 @@ pub(super) async fn read(
     .await
 }
 
-/// Answers `fs/write_text_file`. Decodes the params inside the task, since they may be large.
-pub(super) async fn write(
-    params: Box<RawValue>,
-    permit: Permit,
-    files: Option<RunFiles>,
-) -> FileResult {
-    blocking(move || {
-        let request: WriteTextFileRequest = rpc::decode(Some(&params))?;
-        let replace = || permit.replace(request.content.as_bytes());
-        let replaced = match files {
-            Some(files) => {
-                let session = SessionId::new(&*request.session_id.0);
-                files.replaces(&session, &permit.real, replace)
-            }
-            None => replace(),
-        };
-        replaced.map_err(|error| explain("write", &request.path, &error))?;
-        rpc::encode(&WriteTextFileResponse::new())
-    })
-    .await
-}
-
 /// Returns the permit of a request for one file. A request without one never passed a gate.
 pub(super) fn only(permits: Option<Vec<Permit>>, action: Action) -> Result<Permit, Error> {
     let mut permits = permits.unwrap_or_default().into_iter();
@@ -81,9 +57,9 @@ pub(super) fn only(permits: Option<Vec<Permit>>, action: Action) -> Result<Permi
     }
 }
 
-type FileResult = Result<Box<RawValue>, Error>;
+pub(super) type FileResult = Result<Box<RawValue>, Error>;
 
-async fn blocking(work: impl FnOnce() -> FileResult + Send + 'static) -> FileResult {
+pub(super) async fn blocking(work: impl FnOnce() -> FileResult + Send + 'static) -> FileResult {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
         Err(rpc::failure(code::INTERNAL_ERROR, "Internal error: the file access failed"))
     })
@@ -157,7 +133,7 @@ fn lines_of(
 }
 
 /// Describes a failed operation on the path, spelled as the agent did.
-fn explain(what: &str, path: &Path, error: &io::Error) -> Error {
+pub(super) fn explain(what: &str, path: &Path, error: &io::Error) -> Error {
     let path = path.display().to_string();
     if error.kind() == io::ErrorKind::NotFound {
         return rpc::failure(code::RESOURCE_NOT_FOUND, format!("Resource not found: {path}"))

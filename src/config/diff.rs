@@ -1,7 +1,7 @@
 //! Compares a changed configuration with a running team: which keys take effect at once, and which
 //! need a restart. Pure.
 
-use super::{Agent, Config, Orchestrator, Team};
+use super::{Agent, Config, Conflicts, Orchestrator, Team};
 use crate::model::AgentId;
 
 /// How a running team changes to another configuration.
@@ -139,10 +139,26 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         plugins: new.plugins.clone(),
         graph: current.graph,
         journal: current.journal.clone(),
+        conflicts: taken_in_conflicts(current, new),
         notify: new.notify.clone(),
         budget: new.budget.clone(),
         prices: current.prices.clone(),
     }
+}
+
+/// Conflicts are looked for from a team's start on; how they are handled may change.
+fn taken_in_conflicts(current: &Config, new: &Config) -> Option<Conflicts> {
+    match (&current.conflicts, &new.conflicts) {
+        (Some(_), Some(new)) => Some(new.clone()),
+        (current, _) => current.clone(),
+    }
+}
+
+/// Whether both have a field of `[conflicts]`, and differ in it.
+macro_rules! conflicts_differ {
+    ($field:ident) => {
+        |a, b| matches!((&a.conflicts, &b.conflicts), (Some(a), Some(b)) if a.$field != b.$field)
+    };
 }
 
 fn team_changes(old: &Config, new: &Config) -> Vec<ConfigChange> {
@@ -217,6 +233,10 @@ const TEAM: &Keys<Config> = &[
     ("budget.on_exceed", Takes::AtOnce, differs!(budget.on_exceed)),
     ("prices", Takes::AtTeamStart, differs!(prices)),
     ("graph.enabled", Takes::AtTeamStart, differs!(graph)),
+    // The presence of the table.
+    ("conflicts", Takes::AtTeamStart, |a, b| a.conflicts.is_some() != b.conflicts.is_some()),
+    ("conflicts.strategy", Takes::AtOnce, conflicts_differ!(strategy)),
+    ("conflicts.lock_s", Takes::AtOnce, conflicts_differ!(lock)),
     ("journal.enabled", Takes::AtTeamStart, differs!(journal.enabled)),
     ("journal.path", Takes::AtTeamStart, differs!(journal.path)),
     ("journal.keep_days", Takes::AtTeamStart, differs!(journal.keep_days)),
@@ -287,5 +307,6 @@ const AGENT: &Keys<Agent> = &[
 pub(super) fn keys() -> impl Iterator<Item = String> {
     let of_agents = AGENT.iter().map(|(key, ..)| *key).filter(|key| *key != "zone");
     let of_agents = of_agents.chain([TERMINALS]).map(|key| format!("agents.{key}"));
-    TEAM.iter().map(|(key, ..)| (*key).to_owned()).chain(of_agents)
+    let of_team = TEAM.iter().map(|(key, ..)| *key).filter(|key| *key != "conflicts");
+    of_team.map(str::to_owned).chain(of_agents)
 }

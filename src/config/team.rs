@@ -9,13 +9,35 @@ use super::fault::Fault;
 use super::read::{Table, Text};
 use super::source::plain;
 use super::value::{bad_name, is_name, to_name};
-use super::{OnBlock, Port, Team, Tracker};
+use super::{OnBlock, Team};
 
 const HOUR: u64 = 60 * 60;
 const WEEK: u64 = 7 * 24 * HOUR;
 
 const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 17320);
+
+#[derive(Clone, Copy, Debug)]
+pub struct Tracker {
+    pub context_turns: u64,
+    /// Fraction of the tokens used.
+    pub compaction_threshold: f64,
+    pub decay_rate: f64,
+    pub tick: Duration,
+    pub idle_tick: Duration,
+}
+
+/// Limits of the TCP port.
+#[derive(Clone, Copy, Debug)]
+pub struct Port {
+    pub max_connections: usize,
+    pub max_line_bytes: usize,
+    /// Events that a client may lag behind before it is resynchronised.
+    pub backlog: usize,
+    /// Upper bound for the size of these events.
+    pub backlog_bytes: usize,
+    pub write_deadline: Duration,
+}
 
 pub(super) fn team(team: &Table<'_>) -> Team {
     let workspace = workspace(team);

@@ -43,6 +43,7 @@ event_types! {
     PERMISSION = "permission",
     BLOCKED = "blocked",
     GRANT = "grant",
+    CONFLICT = "conflict",
     FILE_WRITE = "file.write",
     FILE_CREATE = "file.create",
     FILE_DELETE = "file.delete",

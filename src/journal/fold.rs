@@ -20,8 +20,8 @@ use super::Keep;
 use super::event::{EventType, NewEvent, Place};
 use crate::model::{
     AgentId, AgentReport, AgentStatus, BlockedId, BlockedStatus, BudgetLimits, BudgetReport,
-    BudgetState, Event, Fork, LoopReport, OnLoop, Record, SessionId, SessionKey, TimestampMs,
-    TurnEnd, Usage, now_ms,
+    BudgetState, Conflict, Event, Fork, LoopReport, OnLoop, Record, SessionId, SessionKey,
+    TimestampMs, TurnEnd, Usage, now_ms,
 };
 
 /// Sessions that are followed; past that the oldest is ended, and its next event starts it over.
@@ -118,6 +118,7 @@ impl Fold {
             Event::Report(report) => self.report(report),
             Event::Budget(report) => self.budget(report),
             Event::Loop(report) => self.looped(report),
+            Event::Conflict(conflict) => self.conflict(conflict),
             _ => {}
         }
     }
@@ -326,6 +327,23 @@ impl Fold {
         let place = report.agent.clone().map_or(Place::Team, Place::Agent);
         let event = NewEvent::new(place, EventType::BUDGET, &payload).at(report.timestamp_ms);
         let event = event.found_by(report.reason.as_deref().unwrap_or_default());
+        self.rows.push(Row::Event(event));
+    }
+
+    fn conflict(&mut self, conflict: &Conflict) {
+        let agents: Vec<_> = conflict.agents.iter().map(AgentId::as_str).collect();
+        let payload = json!({
+            "id": conflict.id.as_str(),
+            "path": &*conflict.path,
+            "kind": conflict.kind.as_str(),
+            "status": conflict.status.as_str(),
+            "agents": agents,
+            "message": &*conflict.message,
+        });
+        let Some(writer) = conflict.agents.first() else { return };
+        let key = SessionKey::new(writer.clone(), conflict.session.clone());
+        let event = NewEvent::new(place_of(&key), EventType::CONFLICT, &payload);
+        let event = event.at(conflict.timestamp_ms).found_by(&*conflict.path);
         self.rows.push(Row::Event(event));
     }
 

@@ -312,6 +312,64 @@ pub(super) const TOOLS: &[TeamTool] = &[
         list: None,
         text: None,
     },
+    TeamTool {
+        name: "conflicts",
+        method: "list_conflicts",
+        audience: LEAD,
+        description: "Lists writes of several agents to one file, oldest first: lost updates, and writes that were \
+                      held, denied or merged since another agent had the file locked; and the locks.",
+        parameters: &[
+            optional(
+                "status",
+                Choice(&["pending", "allowed", "denied", "expired", "observed"]),
+                "Only conflicts with this status; all if left out",
+            ),
+            PAGE_OF_LIST,
+        ],
+        only_reads: true,
+        list: Some("conflicts"),
+        text: None,
+    },
+    TeamTool {
+        name: "claim",
+        method: "claim",
+        audience: MEMBER,
+        description: "Locks files for your writes before you begin: other agents can't write them until `ttl_s` is over \
+                      or you release them. All or nothing: it fails if another agent has one locked.",
+        parameters: &[
+            optional(
+                "paths",
+                Texts(100),
+                "Files or folders of your zone, relative to the workspace",
+            ),
+            optional(
+                "symbols",
+                Texts(100),
+                "Ids of symbols (`src/cart.rs::total`): their files are claimed",
+            ),
+            optional("ttl_s", Number, "Seconds that the claim lasts, at most 3600"),
+        ],
+        only_reads: false,
+        list: None,
+        text: None,
+    },
+    TeamTool {
+        name: "release",
+        method: "release",
+        audience: MEMBER,
+        description: "Ends locks of yours, so that other agents can write the files.",
+        parameters: &[
+            optional("paths", Texts(100), "The paths; all that you have locked if left out"),
+            optional(
+                "fence",
+                Whole { least: 0, most: LARGEST },
+                "Only the lock with this number, as claim returned it",
+            ),
+        ],
+        only_reads: false,
+        list: None,
+        text: None,
+    },
 ];
 
 pub(super) fn of(audience: Audience) -> impl Iterator<Item = &'static TeamTool> {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::named::named;
 use super::{
-    AgentReport, AgentStatus, BlockedAccess, BudgetReport, FileNode, GraphDelta, GraphSnapshot,
-    LoopReport, Overlap, Record, SessionKey, SessionMode, Spent, TaskReport, TimestampMs, Usage,
+    AgentReport, AgentStatus, BlockedAccess, BudgetReport, Conflict, FileNode, GraphDelta,
+    GraphSnapshot, LoopReport, Overlap, Record, SessionKey, SessionMode, Spent, TaskReport,
+    TimestampMs, Usage,
 };
 
 /// An event on the bus.
@@ -32,6 +33,8 @@ pub enum Event {
     /// Announces the code graph when it is built.
     Graph(GraphSnapshot),
     GraphDelta(GraphDelta),
+    /// A conflict with its new state.
+    Conflict(Conflict),
     /// A task with its new state.
     Task(TaskReport),
     Report(AgentReport),

@@ -27,6 +27,9 @@ pub struct FileChange {
     pub pid: Option<u32>,
     /// Other agents that had the file open for writing.
     pub contested: Vec<AgentId>,
+    /// When it was changed, in nanoseconds since 1970, by the file's own clock; without a file, when
+    /// that was seen.
+    pub changed_ns: i128,
     /// git ignores it.
     pub ignored: bool,
     /// A `denied` pattern matches it: nothing more is known than that it changed.

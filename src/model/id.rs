@@ -1,4 +1,4 @@
-//! Ids of agents, sessions and blocked accesses.
+//! Ids of agents, sessions, blocked accesses, conflicts and tasks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,6 +38,11 @@ id! {
 id! {
     /// The id of a blocked access of a running team: `b1`, `b2`, …
     BlockedId
+}
+
+id! {
+    /// The id of a conflict of a running team: `c1`, `c2`, …
+    ConflictId
 }
 
 id! {

@@ -9,7 +9,7 @@ use super::{AgentId, SessionId, TaskId, TimestampMs};
 pub const TEAM_SERVER: &str = "eisen";
 
 /// The names of its tools. A permission that an agent asks for one of these needs no person.
-pub const TEAM_TOOLS: [&str; 17] = [
+pub const TEAM_TOOLS: [&str; 20] = [
     "team_status",
     "agent_status",
     "list_blocked",
@@ -27,6 +27,9 @@ pub const TEAM_TOOLS: [&str; 17] = [
     "ask_owner",
     "whose",
     "report",
+    "conflicts",
+    "claim",
+    "release",
 ];
 
 named! {
@@ -37,6 +40,8 @@ named! {
         Running = "running",
         /// An access of its turn waits for a decision.
         NeedsApproval = "needs_approval",
+        /// A write of its turn waits for a lock, or for a person.
+        WaitingLock = "waiting_lock",
         /// Its agent does nothing any more.
         Stalled = "stalled",
         Cancelled = "cancelled",
@@ -52,7 +57,7 @@ impl TaskState {
     /// Whether it stays as it is.
     pub fn is_ended(self) -> bool {
         match self {
-            Self::Running | Self::NeedsApproval | Self::Stalled => false,
+            Self::Running | Self::NeedsApproval | Self::WaitingLock | Self::Stalled => false,
             Self::Cancelled | Self::Failed | Self::Lost | Self::Done => true,
         }
     }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::future::{AbortHandle, AbortRegistration};
 
 use super::{Gatekeeping, LiveCalls, Rules};
+use crate::conflicts::LockWait;
 use crate::extract::{Access, Ask, Refusal, Target};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
 use crate::routing::{Request, Settlement};
@@ -69,6 +70,8 @@ pub(super) enum GateAction {
     },
     Refuse(Ask, Refusal),
     Hold(HeldRequest),
+    /// Another agent has the file locked.
+    AwaitLock(HeldRequest, Box<LockWait>),
 }
 
 /// The requests that wait for a decision, each under a number.
@@ -104,7 +107,12 @@ impl Gatekeeping {
         self.judge_again(held, running)
     }
 
-    fn judge_again(&self, mut held: HeldRequest, running: Option<&LiveCalls>) -> GateAction {
+    /// Judges a request with what was granted to it so far.
+    pub(super) fn judge_again(
+        &self,
+        mut held: HeldRequest,
+        running: Option<&LiveCalls>,
+    ) -> GateAction {
         let rules = self.rules.borrow().clone();
         if held.ask.via == Via::Terminal && !rules.zone.terminals() {
             return GateAction::Refuse(held.ask, Refusal::NoTerminals);
@@ -136,6 +144,10 @@ impl Gatekeeping {
                     (held.denied_by, held.covered) = (None, true);
                     return GateAction::Hold(held);
                 }
+                let held = match self.contend(held, &granted) {
+                    Ok(held) => held,
+                    Err(contended) => return *contended,
+                };
                 if let (Some(permits), Some(id)) = (&self.permits, &held.ask.id)
                     && held.ask.via != Via::Permission
                 {

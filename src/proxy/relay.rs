@@ -31,6 +31,7 @@ use super::outlet::Outlet;
 use super::prevented::UnconfirmedAccesses;
 use super::{Proxy, ProxyError, Streams, Waits};
 use crate::budget::BudgetStanding;
+use crate::conflicts::Refused;
 use crate::extract::{Gate, Refusal};
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, Repeats, SessionId};
@@ -125,6 +126,8 @@ struct Relay<AW, CW> {
 /// The result of a future that a relay awaits beside its streams.
 enum Decided {
     Settled(u64, Settlement),
+    /// A write that waited for a lock has it, or is refused.
+    Unlocked(u64, Result<(), Refused>),
     /// These requests were cancelled; those that routing denied at once are settled already.
     Released(Vec<u64>),
     /// A completed tool call that reached outside the zone; `None` if it was allowed.

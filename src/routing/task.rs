@@ -67,6 +67,10 @@ pub(super) enum RoutingMsg {
     Briefing(oneshot::Sender<Option<String>>),
     Briefed,
     BriefAgain,
+    Note {
+        agent: AgentId,
+        line: String,
+    },
     Notes {
         agent: AgentId,
         reply: oneshot::Sender<Vec<String>>,
@@ -200,6 +204,7 @@ impl Task {
             }
             RoutingMsg::Briefed => self.shift_briefings(Briefing::Prompting, Briefing::Prompted),
             RoutingMsg::BriefAgain => self.shift_briefings(Briefing::Prompting, Briefing::Waiting),
+            RoutingMsg::Note { agent, line } => self.add_note(agent, &line),
             RoutingMsg::Notes { agent, reply } => {
                 let _ = reply.send(self.notes.remove(&agent).unwrap_or_default().into());
             }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 
 use super::filter::Filter;
-use crate::model::{AgentId, BlockedId, Event, SessionKey, SessionMode, Snapshot};
+use crate::model::{AgentId, BlockedId, ConflictId, Event, SessionKey, SessionMode, Snapshot};
 
 /// Whether an event is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +56,7 @@ pub(super) enum EventSubject {
     Blocked(BlockedId),
     /// None: the team's.
     Budget(Option<AgentId>),
+    Conflict(ConflictId),
 }
 
 impl ClientView {
@@ -132,6 +133,9 @@ impl ClientView {
             }
             Event::Budget(report) => {
                 self.judge_line(number, EventSubject::Budget(report.agent.clone()), line)
+            }
+            Event::Conflict(conflict) => {
+                self.judge_line(number, EventSubject::Conflict(conflict.id.clone()), line)
             }
             Event::Graph(_) | Event::GraphDelta(_) if number < self.graph.as_of => Delivery::Drop,
             Event::Graph(graph) => {

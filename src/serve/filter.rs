@@ -24,6 +24,7 @@ impl Filter {
             Event::Blocked(access) => self.covers_blocked(access),
             Event::Agent(_)
             | Event::Budget(_)
+            | Event::Conflict(_)
             | Event::Graph(_)
             | Event::GraphDelta(_)
             | Event::Task(_)

@@ -4,6 +4,7 @@ mod asking;
 mod branching;
 mod budgets;
 mod changes;
+mod conflicts;
 mod control;
 mod events;
 mod map;
@@ -41,7 +42,7 @@ const REPLAY: &str = "replay_session";
 const WAITS: [&str; 4] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner"];
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 48] = [
+pub(super) const METHODS: [(&str, Method, Right); 52] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -86,6 +87,10 @@ pub(super) const METHODS: [(&str, Method, Right); 48] = [
     ("ask_owner", Method::AskOwner, Right::Reader),
     ("whose", Method::Whose, Right::Reader),
     ("report", Method::Report, Right::Reader),
+    ("list_conflicts", Method::ListConflicts, Right::Anyone),
+    ("resolve_conflict", Method::ResolveConflict, Right::Person),
+    ("claim", Method::Claim, Right::Reader),
+    ("release", Method::Release, Right::Reader),
     ("start_agent", Method::Order(Order::Start), Right::Person),
     ("stop_agent", Method::Order(Order::Stop), Right::Person),
     ("restart_agent", Method::Order(Order::Restart), Right::Person),
@@ -132,6 +137,10 @@ pub(super) enum Method {
     AskOwner,
     Whose,
     Report,
+    ListConflicts,
+    ResolveConflict,
+    Claim,
+    Release,
     Order(Order),
     AddAgent,
     RemoveAgent,
@@ -220,6 +229,10 @@ pub(super) async fn call(
         Method::AskOwner => asking::ask_owner(shared, caller, parse(params)?).await,
         Method::Whose => asking::whose(shared, caller, parse(params)?).await,
         Method::Report => asking::report(shared, caller, parse(params)?),
+        Method::ListConflicts => conflicts::list_conflicts(shared, parse(params)?).await,
+        Method::ResolveConflict => conflicts::resolve_conflict(shared, parse(params)?),
+        Method::Claim => conflicts::claim(shared, caller, parse(params)?).await,
+        Method::Release => conflicts::release(shared, caller, parse(params)?).await,
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
         Method::AddAgent => control::add_agent(shared, parse(params)?).await,
         Method::RemoveAgent => control::remove_agent(shared, parse(params)?).await,
@@ -304,6 +317,16 @@ pub(super) fn schemas(
         Method::AskOwner => of(subschema::<asking::AskOwner>, subschema::<asking::Answer>),
         Method::Whose => of(subschema::<asking::WhoseParams>, subschema::<asking::Whose>),
         Method::Report => of(subschema::<asking::ReportParams>, subschema::<asking::Reported>),
+        Method::ListConflicts => {
+            of(subschema::<conflicts::ListConflicts>, subschema::<conflicts::ConflictList<'_>>)
+        }
+        Method::ResolveConflict => {
+            of(subschema::<conflicts::ResolveConflict>, subschema::<wire::ConflictLine<'_>>)
+        }
+        Method::Claim => of(subschema::<conflicts::ClaimParams>, subschema::<conflicts::Claimed>),
+        Method::Release => {
+            of(subschema::<conflicts::ReleaseParams>, subschema::<conflicts::Released>)
+        }
         Method::AddAgent => of(subschema::<control::AddAgent>, subschema::<wire::Agent<'_>>),
         Method::Reload => of(subschema::<Empty>, subschema::<Reloaded>),
         Method::Undo => of(subschema::<undoing::Undo>, subschema::<undoing::Undone>),

@@ -55,6 +55,7 @@ impl Shared {
         guarded: bool,
     ) -> Self {
         let tasks = sources.tasks();
+        let waits = sources.conflicts().map(|conflicts| conflicts.waits().clone());
         Self {
             bus,
             sources,
@@ -66,7 +67,7 @@ impl Shared {
             replays: Arc::new(Semaphore::new(REPLAYS)),
             tool_uses: ToolUses::default(),
             tasks,
-            waits: Waits::default(),
+            waits: waits.unwrap_or_default(),
             ongoing: Ongoing::default(),
             beside: Beside::default(),
             crowded: watch::Sender::new(()),

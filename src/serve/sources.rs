@@ -8,6 +8,7 @@ use tokio::time::timeout_at;
 
 use crate::bus::Bus;
 use crate::capture::Capture;
+use crate::conflicts::Conflicts;
 use crate::journal::Journal;
 use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, SessionId, UsageReport,
@@ -65,6 +66,11 @@ pub trait Sources: Send + Sync + 'static {
 
     /// The tasks that agents are given; None: they take none.
     fn tasks(&self) -> Option<Tasks> {
+        None
+    }
+
+    /// Conflicts of writes; None: they are not looked for.
+    fn conflicts(&self) -> Option<Conflicts> {
         None
     }
 
@@ -130,6 +136,8 @@ pub struct Handles {
     pub lead: Option<AgentId>,
     /// None: agents take no tasks.
     pub tasks: Option<Tasks>,
+    /// None: conflicts are not looked for.
+    pub conflicts: Option<Conflicts>,
     /// Whether the registry's active session is the default target, if live.
     pub follows_active: bool,
 }
@@ -195,6 +203,10 @@ impl Sources for Handles {
 
     fn tasks(&self) -> Option<Tasks> {
         self.tasks.clone()
+    }
+
+    fn conflicts(&self) -> Option<Conflicts> {
+        self.conflicts.clone()
     }
 
     fn resolve(

@@ -18,8 +18,8 @@ use super::wire::{self, GRAPH_IS_OFF, RpcError};
 use super::{Caller, rights};
 use crate::bus::{Received, Rendered, Subscriber};
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedStatus, Event, SessionId, SessionKey, SessionMode,
-    Snapshot, Topic, UsageReport,
+    AgentId, AgentStatus, BlockedAccess, BlockedStatus, Conflict, ConflictStatus, Event, SessionId,
+    SessionKey, SessionMode, Snapshot, Topic, UsageReport,
 };
 use crate::session::{Answer, Listed, RegistryRequest};
 use crate::tracker::Snapshots;
@@ -217,6 +217,11 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 self.show_blocked(&access);
             }
         }
+        let conflicts = shared.sources.conflicts();
+        let waiting = conflicts.map(|it| it.list(Some(ConflictStatus::Pending)));
+        for conflict in waiting.unwrap_or_default() {
+            self.show_conflict(&conflict);
+        }
         self.view.doubt(shared.bus.position());
         if self.events.as_ref().is_some_and(|events| events.wants(Topic::Graph)) {
             self.show_graph().await?;
@@ -327,6 +332,11 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     fn show_blocked(&mut self, access: &BlockedAccess) {
         let line = self.without_reason(access).unwrap_or_else(|| wire::blocked(access));
         self.send_state(EventSubject::Blocked(access.id.clone()), line);
+    }
+
+    fn show_conflict(&mut self, conflict: &Conflict) {
+        let line = wire::conflict(conflict);
+        self.send_state(EventSubject::Conflict(conflict.id.clone()), line);
     }
 
     /// The reduced line of an event whose full line has words that this client may not read.

@@ -2,6 +2,7 @@
 
 mod blocked;
 mod budget;
+mod conflict;
 mod loops;
 mod map;
 mod node;
@@ -19,12 +20,13 @@ use serde_json::value::RawValue;
 
 use super::graph::{self, Graph};
 use crate::model::{
-    AgentState, AgentStatus, BlockedAccess, Event, FileNode, GraphSnapshot, Overlap, OverlapKind,
-    SessionId, SessionKey, SessionMode, TaskReport,
+    AgentState, AgentStatus, BlockedAccess, Conflict, Event, FileNode, GraphSnapshot, Overlap,
+    OverlapKind, SessionId, SessionKey, SessionMode, TaskReport,
 };
 
 pub(super) use blocked::Blocked;
 pub(super) use budget::{Budget, budget};
+pub(super) use conflict::ConflictLine;
 pub(super) use map::snapshot;
 use node::Node;
 pub(super) use replayed::{add_mark, replayed};
@@ -53,6 +55,7 @@ pub fn encode(event: &Event) -> Bytes {
         Event::SessionUpdate { key, update, .. } => session_update(key, update),
         Event::Graph(shown) => graph(shown),
         Event::GraphDelta(delta) => line(&Message::GraphDelta(delta.into())),
+        Event::Conflict(found) => conflict(found),
         Event::Task(report) => task(report),
         Event::Report(report) => line(&Message::Report {
             agent_id: report.agent.as_str(),
@@ -74,6 +77,10 @@ pub(super) fn blocked(access: &BlockedAccess) -> Bytes {
 
 pub(super) fn agent(status: &AgentStatus) -> Bytes {
     line(&Message::Agent(status.into()))
+}
+
+pub(super) fn conflict(found: &Conflict) -> Bytes {
+    line(&Message::Conflict(found.into()))
 }
 
 pub(super) fn task(report: &TaskReport) -> Bytes {
@@ -233,6 +240,7 @@ enum Message<'a> {
     /// The whole code graph: replaces the graph that the client has.
     Graph(Graph<'a>),
     GraphDelta(graph::Delta<'a>),
+    Conflict(ConflictLine<'a>),
     Task(TaskLine<'a>),
     /// What an agent reports to its team.
     Report {

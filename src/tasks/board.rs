@@ -10,8 +10,8 @@ use super::kept::Kept;
 use super::store::Store;
 use super::{Ended, Mode, NewTask, TaskError};
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedId, SessionId, SessionKey, TaskId, TaskReport,
-    TaskState, TimestampMs, now_ms,
+    AgentId, AgentStatus, BlockedAccess, BlockedId, Conflict, ConflictId, SessionId, SessionKey,
+    TaskId, TaskReport, TaskState, TimestampMs, now_ms,
 };
 
 /// A task that was begun now or before.
@@ -29,6 +29,8 @@ pub(super) struct Board {
     tasks: IndexMap<TaskId, BoardTask>,
     /// Accesses that wait for a decision.
     pending: HashMap<BlockedId, SessionKey>,
+    /// Writes that wait for locks.
+    held: HashMap<ConflictId, SessionKey>,
     /// Agents that stall.
     stalled: Vec<AgentId>,
     /// The number of the last change.
@@ -160,12 +162,24 @@ impl Board {
         self.settle()
     }
 
-    /// Replaces all accesses that wait, and all agents that stall.
+    pub(super) fn conflict(&mut self, conflict: &Conflict) -> Vec<TaskId> {
+        if let Some(writer) = conflict.agents.first().filter(|_| conflict.waits()) {
+            let key = SessionKey::new(writer.clone(), conflict.session.clone());
+            self.held.insert(conflict.id.clone(), key);
+        } else if self.held.remove(&conflict.id).is_none() {
+            return Vec::new();
+        }
+        self.settle()
+    }
+
+    /// Replaces all accesses that wait, and all agents that stall. What waits for locks is not known
+    /// any more.
     pub(super) fn stand_anew(
         &mut self,
         pending: &[BlockedAccess],
         agents: &[AgentStatus],
     ) -> Vec<TaskId> {
+        self.held.clear();
         self.pending = pending.iter().map(|it| (it.id.clone(), it.key.clone())).collect();
         let stalled = agents.iter().filter(|status| status.is_stalled());
         self.stalled = stalled.map(|status| status.agent.clone()).collect();
@@ -193,6 +207,8 @@ impl Board {
             };
             let state = if self.pending.values().any(is_its) {
                 TaskState::NeedsApproval
+            } else if self.held.values().any(is_its) {
+                TaskState::WaitingLock
             } else if self.stalled.contains(agent) {
                 TaskState::Stalled
             } else {

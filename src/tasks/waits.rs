@@ -19,6 +19,8 @@ pub enum WaitKind {
     Answer,
     /// A decision of the orchestrator.
     Decision,
+    /// The end of another's lock of a file.
+    Lock,
 }
 
 /// For each agent the agents that it waits for, once for each wait.

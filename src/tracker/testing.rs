@@ -181,6 +181,7 @@ pub(super) fn event_text(event: &Event) -> String {
         }
         Event::Blocked(_)
         | Event::Agent(_)
+        | Event::Conflict(_)
         | Event::Task(_)
         | Event::Report(_)
         | Event::Record { .. } => {

@@ -4,7 +4,7 @@
 //! Everything here blocks on the disk: asynchronous callers go through `spawn_blocking`.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read as _, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -83,6 +83,26 @@ impl Permit {
             Err(errno) => return Err(errno.into()),
         };
         place(parent.as_fd(), name, content, old.as_ref())
+    }
+
+    /// The content that a write replaces, if it has at most `most` bytes; empty if there is no
+    /// file. Blocks on the disk.
+    pub fn present(&self, most: u64) -> io::Result<Vec<u8>> {
+        self.demand(Action::Write)?;
+        let (root, path) = self.start()?;
+        let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | CLOSED;
+        let file = match open_beneath(root.as_fd(), path, flags) {
+            Err(Errno::ENOENT) => return Ok(Vec::new()),
+            Err(Errno::ENXIO) => return Err(irregular()),
+            opened => opened.map_err(explain)?,
+        };
+        demand_regular(&fstat(&file)?)?;
+        let mut content = Vec::new();
+        File::from(file).take(most + 1).read_to_end(&mut content)?;
+        if content.len() as u64 > most {
+            return Err(io::Error::from(ErrorKind::FileTooLarge));
+        }
+        Ok(content)
     }
 
     fn demand(&self, action: Action) -> io::Result<()> {

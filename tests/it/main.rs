@@ -7,6 +7,7 @@ mod cli;
 mod client_host;
 mod config;
 mod confine;
+mod conflicts;
 mod docs;
 mod harness;
 mod map;

@@ -4,4 +4,4 @@ mod port;
 mod registry;
 mod stream;
 mod tasks;
-mod tools;
+pub(crate) mod tools;

@@ -35,8 +35,26 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("watch", &["model", "bus", "graph"]),
     ("budget", &["model", "bus"]),
     ("routing", &["model", "bus", "zone", "tracker"]),
-    ("proxy", &["model", "line", "zone", "extract", "budget", "routing", "tracker", "capture"]),
-    ("client_host", &["model", "line", "zone", "process", "budget", "proxy", "capture"]),
+    ("tasks", &["model", "bus"]),
+    ("conflicts", &["model", "bus", "journal", "changes", "tasks"]),
+    (
+        "proxy",
+        &[
+            "model",
+            "line",
+            "zone",
+            "extract",
+            "budget",
+            "routing",
+            "tracker",
+            "capture",
+            "conflicts",
+        ],
+    ),
+    (
+        "client_host",
+        &["model", "line", "zone", "process", "budget", "proxy", "capture", "conflicts"],
+    ),
     (
         "agent",
         &[
@@ -52,6 +70,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "routing",
             "tracker",
             "capture",
+            "conflicts",
             "client_host",
         ],
     ),
@@ -59,7 +78,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("alert", &["model", "bus", "process"]),
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line"]),
-    ("tasks", &["model", "bus"]),
     (
         "serve",
         &[
@@ -72,6 +90,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "journal",
             "changes",
             "capture",
+            "conflicts",
             "undo",
             "routing",
             "tracker",
@@ -108,6 +127,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "alert",
             "replay",
             "tasks",
+            "conflicts",
             "serve",
         ],
     ),

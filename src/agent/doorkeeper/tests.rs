@@ -78,6 +78,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
         workspace: Arc::new(crate::extract::DiskWorkspace::new(workspace.clone())),
         observe_files: true,
         files: None,
+        conflicts: None,
         age: |pid| (pid == OWN).then_some(Duration::from_hours(1)),
         handle: Handle::current(),
     });
@@ -221,6 +222,7 @@ async fn the_rules_bind_as_they_are_now() {
         grace: GracePeriods::new(|_| None),
         late: Late::default(),
         vitals: Vitals::new(),
+        contention: None,
     };
     assert!(Arc::ptr_eq(&desk.bounds(), &first));
     change.send_replace(rules(Some(second.clone())));

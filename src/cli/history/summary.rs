@@ -51,6 +51,7 @@ pub(super) fn summary(event: &Event) -> String {
         kind if kind.starts_with("file.") => text("path"),
         "loop" => format!("{} {} times {}", text("kind"), text("times"), text("action")),
         "budget" | "agent.state" => format!("{} {}", text("state"), text("reason")),
+        "conflict" => format!("{} {}", text("status"), text("message")),
         "report" => text("text"),
         "config.change" => format!("{} {}", text("by"), text("agent_id")),
         "gap" => format!("{} events are missing: {}", text("events"), text("reason")),

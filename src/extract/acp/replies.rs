@@ -17,7 +17,9 @@ pub(crate) fn refuse(ask: &Ask, refusal: &Refusal, with_reason: bool) -> Option<
     if ask.via == Via::Permission {
         let mut result = match refusal {
             Refusal::Cancelled => cancelled(),
-            Refusal::Outside { .. } | Refusal::NoTerminals => rejection(&ask.options),
+            Refusal::Outside { .. } | Refusal::Locked { .. } | Refusal::NoTerminals => {
+                rejection(&ask.options)
+            }
         };
         if with_reason {
             result["_meta"] = json!({"eisen/why": why});
@@ -28,6 +30,11 @@ pub(crate) fn refuse(ask: &Ask, refusal: &Refusal, with_reason: bool) -> Option<
         Refusal::Outside { blocked, path, owners, .. } => {
             let owners: Vec<_> = owners.iter().map(crate::model::AgentId::as_str).collect();
             let data = json!({"blocked_id": blocked.as_str(), "path": path, "owners": owners});
+            error(id, &json!({"code": OUTSIDE_ZONE, "message": why, "data": data}))
+        }
+        Refusal::Locked { conflict, path, holder, .. } => {
+            let (conflict, holder) = (conflict.as_str(), holder.as_str());
+            let data = json!({"conflict_id": conflict, "path": path, "holder": holder});
             error(id, &json!({"code": OUTSIDE_ZONE, "message": why, "data": data}))
         }
         Refusal::Cancelled => error(id, &json!({"code": REQUEST_CANCELLED, "message": why})),
@@ -46,6 +53,7 @@ fn reason(refusal: &Refusal) -> String {
                 _ => sentence,
             }
         }
+        Refusal::Locked { message, .. } => format!("Locked by another agent: {message}"),
         Refusal::Cancelled => "Request cancelled".to_owned(),
         Refusal::NoTerminals => {
             "Outside agent zone: terminals are denied to this agent.".to_owned()

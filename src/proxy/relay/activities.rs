@@ -58,6 +58,9 @@ where
             if let Some(running) = &self.proxy.running {
                 running.update(&activity);
             }
+            if let Some(gatekeeping) = &self.proxy.gate {
+                gatekeeping.observe(&activity);
+            }
             match &activity.kind {
                 ActivityKind::TurnBegan => {
                     self.turns.began(&activity.session);

@@ -7,10 +7,12 @@ use tokio::io::AsyncWrite;
 use tokio::task::unconstrained;
 
 use super::{Decided, Relay};
+use crate::conflicts::{LockWait, Refused};
 use crate::extract::{Ask, Refusal};
 use crate::line::Direction;
 use crate::model::{AgentId, Via};
 use crate::proxy::ProxyError;
+use crate::proxy::contention::refusal;
 use crate::proxy::gatekeeper::{GateAction, HeldRequest, orphaned};
 use crate::routing::{RoutingHandle, Settlement};
 
@@ -27,6 +29,11 @@ where
             Decided::Released(numbers) => self.release(&numbers),
             Decided::Observed(violation) => {
                 return violation.map_or(Ok(()), |it| self.violated(it));
+            }
+            Decided::Unlocked(number, outcome) => {
+                if let Some(held) = self.waiting.take(number) {
+                    self.unlocked(held, outcome);
+                }
             }
             Decided::Settled(number, settlement) => {
                 if let Some(held) = self.waiting.take(number) {
@@ -55,6 +62,7 @@ where
             }
             GateAction::Refuse(ask, refusal) => self.refuse(&ask, &refusal),
             GateAction::Hold(held) => self.hold(held),
+            GateAction::AwaitLock(held, wait) => self.await_lock(held, wait),
         }
     }
 
@@ -87,13 +95,42 @@ where
         let Some(gatekeeping) = &self.proxy.gate else { return };
         let request = held.request(&self.proxy.agent);
         let routing = gatekeeping.routing.clone();
+        self.keep(held, |number| {
+            Box::pin(async move {
+                let settlement = routing.request(request).await.unwrap_or_else(orphaned);
+                Decided::Settled(number, settlement)
+            })
+        });
+    }
+
+    /// Has a write wait for a lock; the relay goes on reading meanwhile.
+    pub(super) fn await_lock(&mut self, held: HeldRequest, wait: Box<LockWait>) {
+        self.keep(held, |number| {
+            Box::pin(async move { Decided::Unlocked(number, wait.settled().await) })
+        });
+    }
+
+    fn unlocked(&mut self, held: HeldRequest, outcome: Result<(), Refused>) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        match outcome {
+            Ok(()) => {
+                let action = gatekeeping.judge_again(held, self.proxy.running.as_deref());
+                self.apply(action);
+            }
+            Err(refused) => self.refuse(&held.ask, &refusal(refused)),
+        }
+    }
+
+    /// Keeps a request until the future is ready.
+    fn keep(
+        &mut self,
+        held: HeldRequest,
+        decision: impl FnOnce(u64) -> BoxFuture<'static, Decided>,
+    ) {
         let cancelled = self.cancelled.contains(&held.ask.session);
         match self.waiting.keep(held) {
             Ok((number, registration)) => {
-                let decision: BoxFuture<'static, _> = Box::pin(async move {
-                    let settlement = routing.request(request).await.unwrap_or_else(orphaned);
-                    Decided::Settled(number, settlement)
-                });
+                let decision = decision(number);
                 self.decisions.push(Abortable::new(decision, registration));
                 if cancelled {
                     self.release_later(vec![number]);

@@ -96,6 +96,7 @@ impl Extractor for Words {
         let id = ask.id.as_ref()?;
         Some(Bytes::from(match refusal {
             Refusal::Outside { path, .. } => format!("outside {id} {path}\n"),
+            Refusal::Locked { path, .. } => format!("locked {id} {path}\n"),
             Refusal::Cancelled => format!("cancelled {id}\n"),
             Refusal::NoTerminals => format!("no terminals {id}\n"),
         }))
@@ -221,6 +222,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         .1,
         routing: routing.clone(),
         permits: Some(permits.clone()),
+        conflicts: None,
     });
     let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
     let proxy = Proxy {

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use super::{BoardEntry, Task};
 use crate::bus::Bus;
 use crate::model::{
-    BlockedAccess, BlockedId, BlockedStatus, Decided, DecidedBy, Event, Record, SessionId, Via,
-    now_ms, quoted,
+    AgentId, BlockedAccess, BlockedId, BlockedStatus, Decided, DecidedBy, Event, Record, SessionId,
+    Via, now_ms, quoted,
 };
 use crate::routing::grants::Allowed;
 use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
@@ -109,14 +109,20 @@ impl Task {
 
     /// Keeps the message of a denial until the agent is prompted next.
     fn note(&mut self, access: &BlockedAccess, message: &str) {
-        let notes = self.notes.entry(access.key.agent.clone()).or_default();
+        let (action, path) = (access.action, quoted(&access.path));
+        let line = format!("- {action} {path}: denied: {message}");
+        self.add_note(access.key.agent.clone(), &line);
+    }
+
+    /// Keeps a line for an agent until its next prompt.
+    pub(super) fn add_note(&mut self, agent: AgentId, line: &str) {
+        let notes = self.notes.entry(agent).or_default();
         if notes.len() >= MOST_NOTES {
             notes.pop_front();
         }
-        let end = message.floor_char_boundary(LONGEST_NOTE);
-        let more = if end < message.len() { "…" } else { "" };
-        let (action, path) = (access.action, quoted(&access.path));
-        notes.push_back(format!("- {action} {path}: denied: {}{more}", &message[..end]));
+        let end = line.floor_char_boundary(LONGEST_NOTE);
+        let more = if end < line.len() { "…" } else { "" };
+        notes.push_back(format!("{}{more}", &line[..end]));
     }
 
     /// Adds the grants of a decision; `used` if a held request already got it.

@@ -24,7 +24,7 @@ use crate::serve::{Caller, Prompt, Team};
 use crate::tasks::{LONGEST_WAIT, WaitKind};
 
 /// Bytes of a path, and of an agent's text.
-const LONGEST_PATH: usize = 4096;
+pub(super) const LONGEST_PATH: usize = 4096;
 const LONGEST_TEXT: usize = 16 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -209,19 +209,19 @@ pub(super) fn report(
 }
 
 /// The agent that asks; persons and programs have no use for these methods.
-fn agent(caller: Option<&Caller>) -> Result<&AgentId, RpcError> {
+pub(super) fn agent(caller: Option<&Caller>) -> Result<&AgentId, RpcError> {
     let agent = caller.and_then(Caller::agent).filter(|agent| agent.as_str() != PROGRAM);
     agent.ok_or_else(|| RpcError::new(403, "this is for agents of the team, by their own token"))
 }
 
-fn bounded(name: &str, text: &str, most: usize) -> Result<(), RpcError> {
+pub(super) fn bounded(name: &str, text: &str, most: usize) -> Result<(), RpcError> {
     if text.trim().is_empty() || text.len() > most {
         return Err(wrong(format!("`{name}` must be text of at most {most} bytes, not empty")));
     }
     Ok(())
 }
 
-fn no_zone() -> RpcError {
+pub(super) fn no_zone() -> RpcError {
     RpcError::new(409, "you have no zone in this team, or the team is stopping")
 }
 
@@ -239,7 +239,7 @@ async fn wait(shared: &Shared, question: &Question, open: OpenQuestion) -> Resul
 }
 
 /// The sessions in which an agent may ask: those whose turns run.
-async fn running_sessions(shared: &Shared, agent: &AgentId) -> Vec<SessionId> {
+pub(super) async fn running_sessions(shared: &Shared, agent: &AgentId) -> Vec<SessionId> {
     let mut sessions = shared.sources.sessions().await;
     sessions.retain(|session| session.key.agent == *agent && session.is_running);
     sessions.into_iter().map(|session| session.key.session).collect()

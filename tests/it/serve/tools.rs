@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::harness::{EISEN_CORE, Peer, Stage, agent, program};
 
 /// An MCP client over a process: `eisen-core mcp`, as an agent starts it.
-pub(super) struct Client {
+pub(crate) struct Client {
     pub(super) peer: Peer,
     process: std::process::Child,
 }
 
 impl Client {
     /// Starts the server that a session was given, with nothing of the team's own environment.
-    pub(super) fn of(server: &Value) -> Self {
+    pub(crate) fn of(server: &Value) -> Self {
         let mut command = program(server["command"].as_str().unwrap());
         command.args(server["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()));
         for variable in server["env"].as_array().unwrap() {
@@ -43,7 +43,7 @@ impl Client {
         self.peer.expect(&json!({ "id": 1 }))["result"].clone()
     }
 
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))
     }
 
@@ -57,7 +57,7 @@ impl Client {
     }
 }
 
-pub(super) fn server(opened: &Value) -> Value {
+pub(crate) fn server(opened: &Value) -> Value {
     let servers = opened["mcpServers"].as_array().unwrap();
     servers.iter().find(|it| it["name"] == "eisen").unwrap_or(&Value::Null).clone()
 }

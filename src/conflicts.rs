@@ -1,0 +1,236 @@
+//! Writes of several agents to one file: locks, what becomes of a write that meets one, and lost
+//! updates.
+//!
+//! ```text
+//! gate, doorbell, before a write ─▶ begin_write ─▶ passes · waits for the lock · is refused
+//! relay, doorbell, after a read ──▶ read ─┐
+//! bus, after a write (`capture`) ─────────┴▶ follow: whose base was older than another's write? ─▶ bus
+//! ```
+//!
+//! A write locks its file for the other agents until the writer's turn ends, or until it did not
+//! work for `lock_s`. Without a `[conflicts]` table there is no such value, and nothing is done.
+
+mod board;
+mod claims;
+mod clock;
+mod deciding;
+mod follow;
+mod locks;
+mod lost;
+mod merging;
+mod of_agent;
+mod stale;
+mod state;
+#[cfg(test)]
+mod tests;
+mod waiting;
+mod workers;
+mod writing;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::clock::file_time;
+use self::state::ConflictState;
+use crate::bus::Bus;
+use crate::journal::Journal;
+use crate::model::{
+    AgentId, Conflict, ConflictKind, ConflictStatus, ConflictStrategy, Event, SessionId, SessionKey,
+};
+use crate::tasks::Waits;
+
+pub use claims::{ClaimError, ClaimedLocks, LockClaim};
+pub use deciding::ResolveError;
+pub use locks::Lock;
+pub use merging::MergeBase;
+pub use of_agent::AgentConflicts;
+pub use state::HeldDecision;
+pub use waiting::{LockWait, Refused};
+pub use workers::{HolderProcess, LastWork, LockHolder};
+pub use writing::{Way, WriteGate};
+
+/// The settings that may change while the team runs.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ConflictRules {
+    pub strategy: ConflictStrategy,
+    /// How long a lock outlasts its holder's last sign of work.
+    pub lock: Duration,
+    /// Hold a write for the lock's end, rather than deny it at once.
+    pub hold: bool,
+    /// Exceptions from `hold`, by agent.
+    pub hold_of: HashMap<AgentId, bool>,
+    /// A held write is denied after this time.
+    pub hold_timeout: Duration,
+}
+
+impl ConflictRules {
+    fn holds(&self, agent: &AgentId) -> bool {
+        self.hold_of.get(agent).copied().unwrap_or(self.hold)
+    }
+}
+
+/// The locks and conflicts of a team; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Conflicts(Arc<Core>);
+
+#[derive(Debug)]
+struct Core {
+    state: Mutex<ConflictState>,
+    /// Whether anything is locked: checked at each access of each process.
+    has_locks: AtomicBool,
+    bus: Bus,
+    /// The waits between agents.
+    waits: Waits,
+    /// None: no journal, and so no changes of files to look at.
+    journal: Option<Journal>,
+    /// Changes when a lock ends or a wait is decided.
+    changed: watch::Sender<u64>,
+    /// Held while a write is merged.
+    merging: tokio::sync::Mutex<()>,
+    /// Asks the follower to look at all that was published.
+    catch_up: mpsc::Sender<oneshot::Sender<()>>,
+    catching_up: Mutex<Option<mpsc::Receiver<oneshot::Sender<()>>>>,
+}
+
+impl Conflicts {
+    pub fn new(rules: ConflictRules, bus: Bus, journal: Option<Journal>) -> Self {
+        let state = Mutex::new(ConflictState::new(rules));
+        let (catch_up, catching_up) = mpsc::channel(16);
+        Self(Arc::new(Core {
+            state,
+            has_locks: AtomicBool::new(false),
+            bus,
+            waits: Waits::default(),
+            journal,
+            changed: watch::Sender::default(),
+            merging: tokio::sync::Mutex::new(()),
+            catch_up,
+            catching_up: Mutex::new(Some(catching_up)),
+        }))
+    }
+
+    /// The waits between agents, which waits for locks are part of.
+    pub fn waits(&self) -> &Waits {
+        &self.0.waits
+    }
+
+    /// Replaces the settings. Writes that wait keep their deadline.
+    pub fn change(&self, rules: ConflictRules) {
+        self.state().rules = rules;
+        self.wake();
+    }
+
+    pub fn strategy(&self) -> ConflictStrategy {
+        self.state().rules.strategy
+    }
+
+    /// A run of an agent begins; `last_output` says when it last put out something.
+    pub fn run_began(&self, agent: AgentId, pid: u32, last_output: LastWork) -> RunOfAgent {
+        let process = HolderProcess { pid, started: clock::start_of(pid) };
+        self.state().workers.began(agent.clone(), process, last_output);
+        RunOfAgent { conflicts: self.clone(), agent, process }
+    }
+
+    /// A session reads a file now.
+    pub fn read(&self, by: &SessionKey, path: &Arc<str>) {
+        let at = file_time();
+        let mut state = self.state();
+        state.stales.read(by, path, at);
+        let now = tokio::time::Instant::now();
+        state.workers.worked(&by.agent, now);
+    }
+
+    /// A turn ended: its locks end.
+    pub fn turn_over(&self, agent: &AgentId, session: &SessionId) {
+        if self.has_locks() {
+            self.state().with_locks(|locks, now| locks.turn_over(agent, session, now));
+            self.wake();
+        }
+    }
+
+    /// An agent left the team.
+    pub fn forget(&self, agent: &AgentId) {
+        {
+            let mut state = self.state();
+            state.locks.forget(agent);
+            state.stales.forget(agent);
+        }
+        self.wake();
+    }
+
+    /// The conflicts of this run, oldest first.
+    pub fn list(&self, status: Option<ConflictStatus>) -> Vec<Conflict> {
+        self.state().board.list(status)
+    }
+
+    /// The locks that are held.
+    pub fn locks(&self) -> Vec<Lock> {
+        let state = self.state();
+        state.locks.list(state.now())
+    }
+
+    /// Whether another agent has a file locked. Cheap while nothing is locked.
+    pub fn blocks(&self, agent: &AgentId, path: &str) -> bool {
+        self.has_locks() && {
+            let state = self.state();
+            state.rules.strategy != ConflictStrategy::LastWriterWins
+                && state.against(agent, path).is_some()
+        }
+    }
+
+    fn has_locks(&self) -> bool {
+        self.0.has_locks.load(Ordering::Relaxed)
+    }
+
+    /// Adds a conflict, and publishes it.
+    fn add(
+        &self,
+        state: &mut ConflictState,
+        (kind, status): (ConflictKind, ConflictStatus),
+        writer: &SessionKey,
+        others: Vec<AgentId>,
+        about: (&Arc<str>, String),
+    ) -> Conflict {
+        let conflict = state.board.add(kind, status, writer, others, about);
+        self.0.bus.publish(Event::Conflict(conflict.clone()));
+        conflict
+    }
+
+    /// Has the writes that wait look again.
+    fn wake(&self) {
+        let is_empty = self.state().locks.is_empty();
+        self.0.has_locks.store(!is_empty, Ordering::Relaxed);
+        self.0.changed.send_modify(|number| *number += 1);
+    }
+
+    fn state(&self) -> MutexGuard<'_, ConflictState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether writes of a path may be conflicts: those in the workspace that are not git's own.
+pub fn is_locked_ever(path: &str) -> bool {
+    !path.is_empty() && !path.starts_with('/') && path.split('/').all(|part| part != ".git")
+}
+
+/// A run of an agent; when it is dropped, the locks of the run end.
+#[derive(Debug)]
+pub struct RunOfAgent {
+    conflicts: Conflicts,
+    agent: AgentId,
+    process: HolderProcess,
+}
+
+impl Drop for RunOfAgent {
+    fn drop(&mut self) {
+        let is_last = self.conflicts.state().workers.ended(&self.agent, self.process);
+        if is_last {
+            self.conflicts.state().locks.forget(&self.agent);
+            self.conflicts.wake();
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Lost updates, from the changes of files on the bus.
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::conflicts::stale::Time;
+use crate::model::{
+    FileCause, FileChange, FileChangeKind, FileContents, FileKind, FileName, FileState, Record,
+    SeenBy, now_ms,
+};
+
+/// A team whose changes of files are followed.
+struct Followed {
+    conflicts: Conflicts,
+    bus: Bus,
+    _cancel: tokio_util::sync::DropGuard,
+}
+
+fn followed() -> Followed {
+    let (conflicts, _) = conflicts(ConflictStrategy::FirstWriterWins, false);
+    let cancel = CancellationToken::new();
+    let bus = conflicts.0.bus.clone();
+    tokio::spawn(conflicts.clone().follow(bus.subscribe(), cancel.clone()));
+    Followed { conflicts, bus, _cancel: cancel.drop_guard() }
+}
+
+impl Followed {
+    /// `by` wrote a file some nanoseconds from now; nobody of the team for an empty name.
+    fn wrote(&self, by: &str, of: &str, versions: [Option<&str>; 2], later: Time) {
+        let [before, after] = versions.map(|version| version.map(state));
+        let cause = if by.is_empty() { FileCause::Outside } else { FileCause::Agent };
+        self.publish(by, change(of, before, after, cause, file_time() + later));
+    }
+
+    fn publish(&self, by: &str, change: FileChange) {
+        let record = Record::FileChanged(Arc::new(change));
+        self.bus.publish(Event::Record { key: key(by), record, timestamp_ms: now_ms() });
+    }
+
+    async fn shown(&self) -> Vec<String> {
+        self.conflicts.caught_up().await;
+        // The contents are looked for in a task beside.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        self.conflicts.shown()
+    }
+}
+
+fn state(hash: &str) -> FileState {
+    let hash = Some(Arc::from(hash));
+    FileState { kind: FileKind::File, mode: 0o644, size: 1, hash, stored: true }
+}
+
+fn change(
+    of: &str,
+    before: Option<FileState>,
+    after: Option<FileState>,
+    cause: FileCause,
+    changed_ns: Time,
+) -> FileChange {
+    FileChange {
+        kind: FileChangeKind::Write,
+        path: FileName { text: of.into(), bytes: None },
+        from: None,
+        before,
+        after,
+        by: SeenBy::Doorbell,
+        cause,
+        tool_call: None,
+        pid: None,
+        contested: Vec::new(),
+        changed_ns,
+        ignored: false,
+        denied: false,
+        contents: Arc::new(FileContents::default()),
+    }
+}
+
+const SECOND: Time = 1_000_000_000;
+
+#[tokio::test]
+async fn a_write_on_a_base_that_another_changed_is_a_lost_update() {
+    let team = followed();
+    team.conflicts.read(&key("a"), &path("f"));
+    team.wrote("b", "f", [Some("0"), Some("1")], SECOND);
+    team.wrote("a", "f", [Some("1"), Some("2")], 2 * SECOND);
+    assert_eq!(team.shown().await, ["c1 lost_update observed a b"]);
+    // Its next write builds on its own; the other's does not.
+    team.wrote("a", "f", [Some("2"), Some("3")], 3 * SECOND);
+    team.wrote("b", "f", [Some("3"), Some("4")], 4 * SECOND);
+    let all = team.shown().await;
+    assert_eq!(all, ["c1 lost_update observed a b", "c2 lost_update observed b a"]);
+}
+
+#[tokio::test]
+async fn a_write_after_a_read_of_the_others_is_none() {
+    let team = followed();
+    team.wrote("b", "f", [Some("0"), Some("1")], -SECOND);
+    team.conflicts.read(&key("a"), &path("f"));
+    team.wrote("a", "f", [Some("1"), Some("2")], SECOND);
+    // Other files, and other sessions of the same agent, are none either.
+    team.wrote("a", "g", [Some("1"), Some("2")], SECOND);
+    team.wrote("a", "g", [Some("2"), Some("3")], 2 * SECOND);
+    assert!(team.shown().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_somebody_outside_wrote_is_lost_too() {
+    let team = followed();
+    team.conflicts.read(&key("a"), &path("f"));
+    team.wrote("", "f", [Some("0"), Some("1")], SECOND);
+    team.wrote("a", "f", [Some("1"), Some("2")], 2 * SECOND);
+    assert_eq!(team.shown().await, ["c1 lost_update observed a"]);
+    let message = team.conflicts.list(None).remove(0).message;
+    assert!(message.contains("somebody outside the team"), "{message}");
+}
+
+#[tokio::test]
+async fn files_that_many_write_by_the_way_are_left_out() {
+    let team = followed();
+    for of in ["target/x", ".git/index", "/tmp/x"] {
+        for (at, by) in [(1, "a"), (2, "b")] {
+            let (before, after) = (Some(state("0")), Some(state(by)));
+            let at = file_time() + at * SECOND;
+            let made = change(of, before, after, FileCause::Agent, at);
+            team.publish(by, FileChange { ignored: of == "target/x", ..made });
+        }
+    }
+    assert!(team.shown().await.is_empty());
+}
+
+#[tokio::test]
+async fn reads_and_writes_that_are_remembered_are_bounded() {
+    let team = followed();
+    for n in 0..12_000 {
+        team.conflicts.read(&key("a"), &path(&format!("f{n}")));
+        team.conflicts.read(&key(&format!("a{n}")), &path("f"));
+    }
+    let text = format!("{:?}", team.conflicts.state().stales);
+    assert!(text.matches("agent").count() < 1100 && text.matches("\"f").count() < 12_000);
+}

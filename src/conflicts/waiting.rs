@@ -1,0 +1,145 @@
+//! A write that waits for a lock, or for a person.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Conflicts;
+use super::locks::LockRefused;
+use super::state::{ConflictState, HeldDecision};
+use crate::model::{AgentId, Conflict, ConflictId, ConflictStatus, Event, SessionKey};
+use crate::tasks::WaitGuard;
+
+/// How often a lock is looked at whose holder goes on working.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// A write that was denied, since another agent has the file locked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    pub id: ConflictId,
+    pub path: Arc<str>,
+    pub holder: AgentId,
+    /// A sentence for the writer.
+    pub message: String,
+}
+
+/// A write that waits. Dropping it withdraws the write.
+#[derive(Debug)]
+pub struct LockWait {
+    conflicts: Conflicts,
+    by: SessionKey,
+    held: Conflict,
+    deadline: Instant,
+    for_person: bool,
+    /// The edge in the graph of waits.
+    _guard: Option<WaitGuard>,
+}
+
+enum Look {
+    Allowed,
+    Denied(String),
+    /// Look again then at the latest.
+    Later(Instant),
+}
+
+impl LockWait {
+    pub(super) fn new(
+        conflicts: Conflicts,
+        by: SessionKey,
+        held: Conflict,
+        (deadline, for_person): (Instant, bool),
+        guard: Option<WaitGuard>,
+    ) -> Self {
+        Self { conflicts, by, held, deadline, for_person, _guard: guard }
+    }
+
+    /// The conflict as it began.
+    pub fn conflict(&self) -> &Conflict {
+        &self.held
+    }
+
+    /// Waits until the write may go on, with the lock, or is denied.
+    pub async fn settled(self) -> Result<(), Refused> {
+        let mut changed = self.conflicts.0.changed.subscribe();
+        loop {
+            changed.borrow_and_update();
+            let look = self.look(&mut self.conflicts.state());
+            match look {
+                Look::Allowed => {
+                    self.settle(ConflictStatus::Allowed, None);
+                    return Ok(());
+                }
+                Look::Denied(message) => {
+                    self.settle(ConflictStatus::Denied, Some(&message));
+                    let holder = self.held.agents.last().cloned();
+                    return Err(Refused {
+                        id: self.held.id.clone(),
+                        path: self.held.path.clone(),
+                        holder: holder.unwrap_or_else(|| self.by.agent.clone()),
+                        message,
+                    });
+                }
+                Look::Later(at) => {
+                    tokio::select! {
+                        _ = changed.changed() => {}
+                        () = tokio::time::sleep_until(at.min(self.deadline)) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn look(&self, state: &mut ConflictState) -> Look {
+        let (path, id) = (&self.held.path, &self.held.id);
+        let holder = state.holder(&self.by);
+        match state.decided.get(id).cloned() {
+            Some(HeldDecision::Allow) => {
+                let _ = state.with_locks(|locks, now| locks.take_over(&holder, path, now));
+                return Look::Allowed;
+            }
+            Some(HeldDecision::Deny { message }) => {
+                let message = message.filter(|message| !message.is_empty());
+                return Look::Denied(message.unwrap_or_else(|| "A person denied it.".to_owned()));
+            }
+            None => {}
+        }
+        let now = Instant::now();
+        if now >= self.deadline {
+            return Look::Denied(format!("{}: nobody freed it in time", self.held.message));
+        }
+        if self.for_person {
+            return Look::Later(self.deadline);
+        }
+        if !state.is_next(path, id) {
+            return Look::Later(now + LOOK_AGAIN);
+        }
+        match state.with_locks(|locks, now| locks.take(&holder, path, now)) {
+            Ok(_) | Err(LockRefused::TooMany) => Look::Allowed,
+            Err(LockRefused::HeldBy(lock)) => {
+                let ends = state.locks.ends(&lock, state.now());
+                Look::Later(ends.map_or(now + LOOK_AGAIN, |ends| ends.max(now + LOOK_AGAIN / 50)))
+            }
+        }
+    }
+
+    fn settle(&self, status: ConflictStatus, message: Option<&str>) {
+        {
+            let mut state = self.conflicts.state();
+            state.unqueue(&self.held.path, &self.held.id);
+            if let Some(settled) = state.board.settle(&self.held.id, status, message) {
+                self.conflicts.0.bus.publish(Event::Conflict(settled));
+            }
+        }
+        self.conflicts.wake();
+    }
+}
+
+impl Drop for LockWait {
+    fn drop(&mut self) {
+        let waits = self.conflicts.state().board.get(&self.held.id).is_some_and(Conflict::waits);
+        if waits {
+            self.settle(ConflictStatus::Expired, None);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What becomes of a write to a file that another agent has locked.
+
+use serde_json::json;
+
+use super::{FILE, pair};
+use crate::harness::Stage;
+
+const FWW: &str = "[conflicts]\nstrategy = \"fww\"\n";
+const HOLD: &str = "[conflicts]\n[orchestrator]\non_block = \"hold\"\n";
+
+#[test]
+fn without_the_table_nothing_is_locked() {
+    let stage = Stage::new();
+    let mut pair = pair(&stage, "");
+    assert_eq!(pair.ui.write("ui 1\n")["result"], json!({}));
+    assert_eq!(pair.api.write("api 1\n")["result"], json!({}));
+    let listed = pair.port.call("list_conflicts", &json!({})).unwrap();
+    assert_eq!(listed, json!({ "strategy": null, "conflicts": [], "locks": [] }));
+}
+
+#[test]
+fn the_first_writer_wins_by_protocol_and_by_shell() {
+    let stage = Stage::new();
+    let mut pair = pair(&stage, FWW);
+    // By the protocol, and what its programs write: both lock the file.
+    assert_eq!(pair.ui.write("ui 1\n")["result"], json!({}));
+    assert_eq!(pair.ui.run("echo ui 2 >src/ui/own; echo ui 2 >>src/ui/app.ts"), "");
+    let refused = pair.api.write("api\n")["error"].clone();
+    assert_eq!((&refused["code"], &refused["data"]["holder"]), (&json!(-32001), &json!("ui")));
+    assert_eq!(refused["data"]["path"], FILE);
+    let said = pair
+        .api
+        .run("echo api >src/ui/app.ts; echo api >src/ui/own; rm src/ui/own; cat src/ui/own");
+    assert_eq!(said.matches("denied").count(), 3, "{said}");
+    assert!(said.ends_with("ui 2\n"), "a locked file can be read: {said}");
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "ui 1\nui 2\n");
+    let denied = pair.listed(2);
+    assert_eq!(denied, ["c1 denied denied api ui", "c2 denied denied api ui"]);
+    let locks = pair.port.call("list_conflicts", &json!({})).unwrap()["locks"].clone();
+    assert_eq!((&locks[0]["path"], &locks[0]["agent_id"]), (&json!(FILE), &json!("ui")));
+    assert!(locks[0]["pid"].is_u64() && locks[0]["started"].as_u64().unwrap() > 0, "{locks}");
+    // The end of the turn ends its locks.
+    pair.ui.end_turn();
+    pair.port.expect(&json!({ "type": "turn", "agent_id": "ui" }));
+    assert_eq!(pair.api.write("api\n")["result"], json!({}));
+    assert_eq!(pair.api.run("echo api >src/ui/own"), "");
+    pair.api.end_turn();
+    pair.port.begin("api", "next");
+    let (_, said) = pair.api.puppet.prompted();
+    assert!(said.contains("conflict c2: `ui` has `src/ui/own` locked"), "{said}");
+    let shown = stage.run(&["conflicts"]);
+    assert!(shown.stdout.contains("denied") && shown.stdout.contains(FILE), "{}", shown.stdout);
+}
+
+#[test]
+fn a_held_write_goes_on_once_the_turn_is_over() {
+    let stage = Stage::new();
+    let mut pair = pair(&stage, HOLD);
+    assert_eq!(pair.ui.run("echo ui >src/ui/app.ts; echo ui >src/ui/other"), "");
+    let held = pair.api.begin_write("api\n");
+    assert_eq!(pair.conflict("held", "pending")["agents"], json!(["api", "ui"]));
+    let terminal = pair.api.start("sh -c 'echo api >src/ui/other'");
+    pair.conflict("held", "pending");
+    assert_eq!(stage.read("shop/src/ui/other"), "ui\n");
+    // The holder can't wait for who waits for it.
+    assert_eq!(pair.api.run("echo api >src/ui/third"), "");
+    let refused = pair.ui.run("echo ui >src/ui/third");
+    assert!(refused.contains("denied"), "{refused}");
+    let denied = pair.conflict("denied", "denied")["message"].as_str().unwrap().to_owned();
+    assert!(denied.contains("`ui` → `api` → `ui`"), "{denied}");
+    pair.ui.end_turn();
+    assert_eq!(pair.api.puppet.answer(&held)["result"], json!({}));
+    assert_eq!(pair.api.ends(&terminal), 0);
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "api\n");
+    assert_eq!(stage.read("shop/src/ui/other"), "api\n");
+    // It was held, and wrote over what it had not read all the same: that is found.
+    pair.conflict("lost_update", "observed");
+}
+
+#[test]
+fn a_held_write_expires_with_its_turn_and_ends_with_the_holder() {
+    let stage = Stage::new();
+    let mut pair = pair(&stage, HOLD);
+    assert_eq!(pair.ui.write("ui\n")["result"], json!({}));
+    let held = pair.api.begin_write("api\n");
+    pair.conflict("held", "pending");
+    pair.port.call("cancel", &json!({ "agent_id": "api" })).unwrap();
+    pair.conflict("held", "expired");
+    assert_eq!(pair.api.puppet.answer(&held)["error"]["code"], -32800);
+    let turn = pair.api.turn.clone();
+    let cancelled = json!({ "stopReason": "cancelled" });
+    pair.api.puppet.send(&json!({ "jsonrpc": "2.0", "id": turn, "result": cancelled }));
+    pair.port.begin("api", "again");
+    (pair.api.turn, _) = pair.api.puppet.prompted();
+    let held = pair.api.begin_write("api\n");
+    pair.conflict("held", "pending");
+    pair.port.call("stop_agent", &json!({ "agent_id": "ui" })).unwrap();
+    assert_eq!(pair.api.puppet.answer(&held)["result"], json!({}));
+}
+
+#[test]
+fn the_last_writer_wins_and_is_reported() {
+    let stage = Stage::new();
+    let keys = "[conflicts]\nstrategy = \"lww\"\n[orchestrator]\nagent = \"ui\"\n";
+    let mut pair = pair(&stage, keys);
+    assert_eq!(pair.ui.write("ui 1\n")["result"], json!({}));
+    assert_eq!(pair.api.write("api\n")["result"], json!({}));
+    pair.conflict("lost_update", "allowed");
+    let observed = pair.conflict("lost_update", "observed");
+    assert_eq!((&observed["id"], &observed["agents"]), (&json!("c1"), &json!(["api", "ui"])));
+    assert_eq!(pair.ui.run("echo ui 2 >src/ui/app.ts"), "");
+    let observed = pair.conflict("lost_update", "observed");
+    assert_eq!((&observed["id"], &observed["agents"]), (&json!("c2"), &json!(["ui", "api"])));
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "ui 2\n");
+    assert_eq!(pair.listed(2).len(), 2);
+    // The lead is told with its next prompt.
+    pair.ui.end_turn();
+    pair.port.begin("ui", "next");
+    let (_, said) = pair.ui.puppet.prompted();
+    assert!(said.contains("conflict c1: `api` wrote `src/ui/app.ts` over"), "{said}");
+}
+
+#[test]
+fn writes_of_whole_files_are_merged_where_that_is_clean() {
+    let stage = Stage::new();
+    stage.file(&format!("shop/{FILE}"), "a\nb\nc\nd\n");
+    let mut pair = pair(&stage, "[conflicts]\nstrategy = \"merge\"\n");
+    assert_eq!(pair.ui.read(), "a\nb\nc\nd\n");
+    assert_eq!(pair.api.read(), "a\nb\nc\nd\n");
+    assert_eq!(pair.ui.write("A\nb\nc\nd\n")["result"], json!({}));
+    assert_eq!(pair.api.write("a\nb\nc\nD\n")["result"], json!({}));
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "A\nb\nc\nD\n");
+    assert_eq!(pair.conflict("merged", "allowed")["agents"], json!(["api", "ui"]));
+    // Both change the same line: held, which is denied here.
+    let refused = pair.api.write("X\nb\nc\nD\n");
+    assert_eq!(refused["error"], json!(null), "its own write is its base: {refused}");
+    let refused = pair.ui.write("Y\nb\nc\nd\n")["error"].clone();
+    assert_eq!(refused["code"], -32001, "{refused}");
+    // What only the kernel sees is denied.
+    let said = pair.ui.run("echo ui >src/ui/app.ts");
+    assert!(said.contains("denied"), "{said}");
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "X\nb\nc\nD\n");
+    assert_eq!(pair.listed(2), ["c1 merged allowed api ui", "c2 denied denied ui api"]);
+}
+
+#[test]
+fn a_person_decides_about_a_write_that_waits() {
+    let stage = Stage::new();
+    let mut pair = pair(&stage, "[conflicts]\nstrategy = \"person\"\n");
+    assert_eq!(pair.ui.write("ui\n")["result"], json!({}));
+    let held = pair.api.begin_write("api 1\n");
+    let id = pair.conflict("held", "pending")["id"].as_str().unwrap().to_owned();
+    let terminal = pair.api.start("sh -c 'echo api 2 >src/ui/app.ts'");
+    let other = pair.conflict("held", "pending")["id"].as_str().unwrap().to_owned();
+    let denied = stage.run(&["conflicts", "--deny", &id, "--message", "Not now."]);
+    assert_eq!(denied.code, 0, "{}", denied.stderr);
+    let refused = pair.api.puppet.answer(&held)["error"].clone();
+    assert!(refused["message"].as_str().unwrap().contains("Not now."), "{refused}");
+    let allowed = stage.run(&["conflicts", "--allow", &other, "--json"]);
+    assert_eq!(allowed.code, 0, "{}", allowed.stderr);
+    assert_eq!(pair.api.ends(&terminal), 0);
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "api 2\n");
+    let again = stage.run(&["conflicts", "--allow", &other]);
+    assert!(again.code == 1 && again.stderr.contains("is allowed"), "{}", again.stderr);
+}

@@ -212,9 +212,17 @@ impl Conflicts {
     }
 }
 
+/// Bytes of the longest path that is locked, and of the longest session id that is told from others: an
+/// agent may name any.
+const LONGEST_PATH: usize = 1024;
+const LONGEST_SESSION: usize = 256;
+
 /// Whether writes of a path may be conflicts: those in the workspace that are not git's own.
 pub fn is_locked_ever(path: &str) -> bool {
-    !path.is_empty() && !path.starts_with('/') && path.split('/').all(|part| part != ".git")
+    !path.is_empty()
+        && path.len() <= LONGEST_PATH
+        && !path.starts_with('/')
+        && path.split('/').all(|part| part != ".git")
 }
 
 /// A run of an agent; when it is dropped, the locks of the run end.

@@ -187,6 +187,9 @@ impl Actor {
                 // The routing task has then seen the agent's last requests, and opens no session
                 // for it again.
                 self.team.routing.settled(&agent).await;
+                if let Some(conflicts) = &self.team.conflicts {
+                    conflicts.forget(&agent);
+                }
                 self.team.tracker.forget(agent);
                 self.team.tracker.settled().await;
             }

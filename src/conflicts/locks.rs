@@ -233,7 +233,7 @@ impl Locks {
             change(lock);
             return Ok(lock.fence);
         }
-        self.by_path.remove(path);
+        self.remove(path);
         self.make_room(&holder.agent, now)?;
         self.last_fence += 1;
         let fence = self.last_fence;
@@ -268,8 +268,8 @@ impl Locks {
     }
 
     fn remove(&mut self, path: &str) {
-        self.by_path.remove(path);
-        self.claims = self.by_path.values().filter(|lock| lock.claimed.is_some()).count();
+        let removed = self.by_path.remove(path);
+        self.claims -= usize::from(removed.is_some_and(|lock| lock.claimed.is_some()));
     }
 
     fn retain(&mut self, keep: impl Fn(&mut FileLock) -> bool) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Conflicts, WriteGate};
+use super::{Conflicts, LONGEST_SESSION, WriteGate};
 use crate::model::{AgentId, SessionId, SessionKey};
 
 use super::writing::Way;
@@ -26,7 +26,9 @@ impl AgentConflicts {
     }
 
     pub fn key(&self, session: &SessionId) -> SessionKey {
-        SessionKey::new(self.agent.clone(), session.clone())
+        let is_long = session.as_str().len() > LONGEST_SESSION;
+        let session = if is_long { SessionId::new("") } else { session.clone() };
+        SessionKey::new(self.agent.clone(), session)
     }
 
     /// Whether anything is locked.

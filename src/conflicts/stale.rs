@@ -13,6 +13,9 @@ use crate::model::{AgentId, SessionId, SessionKey};
 const MOST_SESSIONS: usize = 1024;
 const MOST_READS: usize = 10_000;
 
+/// Reads of all sessions; past that the oldest session is forgotten.
+const MOST_ALL_READS: usize = 100_000;
+
 /// Files whose writes are remembered, and the writes of one; past either the oldest is forgotten.
 const MOST_PATHS: usize = 10_000;
 const MOST_WRITES: usize = 32;
@@ -67,6 +70,8 @@ pub(super) struct Stales {
     /// The last writes that were about to happen, by their count.
     begun: IndexMap<(AgentId, Arc<str>), u64>,
     count: u64,
+    /// Reads of all sessions.
+    reads: usize,
 }
 
 impl Stales {
@@ -92,21 +97,22 @@ impl Stales {
     }
 
     fn know(&mut self, by: &SessionKey, path: &Arc<str>, at: Point) {
-        if !self.known.contains_key(by) {
-            if self.known.len() >= MOST_SESSIONS {
-                self.known.shift_remove_index(0);
-            }
-            self.known.insert(by.clone(), IndexMap::new());
-        }
-        let reads = &mut self.known[by];
-        if let Some(last) = reads.get_mut(path) {
+        if let Some(last) = self.known.get_mut(by).and_then(|reads| reads.get_mut(path)) {
             *last = (*last).max(at);
             return;
         }
+        let is_new = !self.known.contains_key(by);
+        if self.reads >= MOST_ALL_READS || is_new && self.known.len() >= MOST_SESSIONS {
+            let oldest = self.known.shift_remove_index(0);
+            self.reads -= oldest.map_or(0, |(_, reads)| reads.len());
+        }
+        let reads = self.known.entry(by.clone()).or_default();
         if reads.len() >= MOST_READS {
             reads.shift_remove_index(0);
+            self.reads -= 1;
         }
         reads.insert(Arc::clone(path), at);
+        self.reads += 1;
     }
 
     /// Somebody wrote a file. Returns what is known if its base was older than another's write.
@@ -164,6 +170,7 @@ impl Stales {
     /// A session ended.
     pub(super) fn forget(&mut self, agent: &AgentId) {
         self.known.retain(|key, _| key.agent != *agent);
+        self.reads = self.known.values().map(IndexMap::len).sum();
     }
 
     /// Events were missed: nothing is certain any more.

@@ -14,6 +14,7 @@ mod registry;
 mod replaying;
 mod status;
 mod tasks;
+mod tools;
 mod undoing;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -78,19 +79,19 @@ pub(super) const METHODS: [(&str, Method, Right); 52] = [
     ("hot_files", Method::HotFiles, Right::Anyone),
     ("overlaps", Method::Overlaps, Right::Anyone),
     ("who_calls", Method::WhoCalls, Right::Anyone),
-    ("delegate_task", Method::DelegateTask, Right::Lead),
-    ("check_tasks", Method::CheckTasks, Right::Reader),
-    ("wait_for_tasks", Method::WaitForTasks, Right::Reader),
-    ("task_result", Method::TaskResult, Right::Reader),
-    ("cancel_task", Method::CancelTask, Right::Reader),
-    ("request_access", Method::RequestAccess, Right::Reader),
-    ("ask_owner", Method::AskOwner, Right::Reader),
-    ("whose", Method::Whose, Right::Reader),
-    ("report", Method::Report, Right::Reader),
+    ("delegate_task", Method::Tool(tools::Method::DelegateTask), Right::Lead),
+    ("check_tasks", Method::Tool(tools::Method::CheckTasks), Right::Reader),
+    ("wait_for_tasks", Method::Tool(tools::Method::WaitForTasks), Right::Reader),
+    ("task_result", Method::Tool(tools::Method::TaskResult), Right::Reader),
+    ("cancel_task", Method::Tool(tools::Method::CancelTask), Right::Reader),
+    ("request_access", Method::Tool(tools::Method::RequestAccess), Right::Reader),
+    ("ask_owner", Method::Tool(tools::Method::AskOwner), Right::Reader),
+    ("whose", Method::Tool(tools::Method::Whose), Right::Reader),
+    ("report", Method::Tool(tools::Method::Report), Right::Reader),
     ("list_conflicts", Method::ListConflicts, Right::Anyone),
     ("resolve_conflict", Method::ResolveConflict, Right::Person),
-    ("claim", Method::Claim, Right::Reader),
-    ("release", Method::Release, Right::Reader),
+    ("claim", Method::Tool(tools::Method::Claim), Right::Reader),
+    ("release", Method::Tool(tools::Method::Release), Right::Reader),
     ("start_agent", Method::Order(Order::Start), Right::Person),
     ("stop_agent", Method::Order(Order::Stop), Right::Person),
     ("restart_agent", Method::Order(Order::Restart), Right::Person),
@@ -128,19 +129,9 @@ pub(super) enum Method {
     HotFiles,
     Overlaps,
     WhoCalls,
-    DelegateTask,
-    CheckTasks,
-    WaitForTasks,
-    TaskResult,
-    CancelTask,
-    RequestAccess,
-    AskOwner,
-    Whose,
-    Report,
+    Tool(tools::Method),
     ListConflicts,
     ResolveConflict,
-    Claim,
-    Release,
     Order(Order),
     AddAgent,
     RemoveAgent,
@@ -220,19 +211,9 @@ pub(super) async fn call(
             map::overlaps(shared).await
         }
         Method::WhoCalls => map::who_calls(shared, parse(params)?).await,
-        Method::DelegateTask => tasks::delegate_task(shared, caller, parse(params)?).await,
-        Method::CheckTasks => tasks::check_tasks(shared, caller, parse(params)?),
-        Method::WaitForTasks => tasks::wait_for_tasks(shared, caller, parse(params)?).await,
-        Method::TaskResult => tasks::task_result(shared, caller, parse(params)?).await,
-        Method::CancelTask => tasks::cancel_task(shared, caller, parse(params)?),
-        Method::RequestAccess => asking::request_access(shared, caller, parse(params)?).await,
-        Method::AskOwner => asking::ask_owner(shared, caller, parse(params)?).await,
-        Method::Whose => asking::whose(shared, caller, parse(params)?).await,
-        Method::Report => asking::report(shared, caller, parse(params)?),
+        Method::Tool(method) => tools::call(shared, caller, method, params).await,
         Method::ListConflicts => conflicts::list_conflicts(shared, parse(params)?).await,
         Method::ResolveConflict => conflicts::resolve_conflict(shared, parse(params)?),
-        Method::Claim => conflicts::claim(shared, caller, parse(params)?).await,
-        Method::Release => conflicts::release(shared, caller, parse(params)?).await,
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
         Method::AddAgent => control::add_agent(shared, parse(params)?).await,
         Method::RemoveAgent => control::remove_agent(shared, parse(params)?).await,
@@ -268,6 +249,7 @@ pub(super) fn schemas(
     };
     match method {
         Method::Registry(method) => registry::schemas(method, requests, answers),
+        Method::Tool(method) => tools::schemas(method, requests, answers),
         Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<details::Agent<'_>>>),
         Method::TeamStatus => of(subschema::<Empty>, subschema::<status::TeamStatus<'_>>),
         Method::AgentStatus => {
@@ -304,28 +286,11 @@ pub(super) fn schemas(
         Method::HotFiles => of(subschema::<map::HotFilesParams>, subschema::<map::HotFiles>),
         Method::Overlaps => of(subschema::<Empty>, subschema::<map::OverlapList>),
         Method::WhoCalls => of(subschema::<map::WhoCallsParams>, subschema::<map::WhoCalls>),
-        Method::DelegateTask => of(subschema::<tasks::Delegate>, subschema::<tasks::Delegated>),
-        Method::CheckTasks => of(subschema::<tasks::CheckTasks>, subschema::<tasks::TaskList>),
-        Method::WaitForTasks => of(subschema::<tasks::WaitForTasks>, subschema::<tasks::TaskList>),
-        Method::TaskResult => {
-            of(subschema::<tasks::TaskResultParams>, subschema::<tasks::TaskResult>)
-        }
-        Method::CancelTask => of(subschema::<tasks::CancelTask>, subschema::<tasks::TaskRow>),
-        Method::RequestAccess => {
-            of(subschema::<asking::RequestAccess>, subschema::<asking::Answer>)
-        }
-        Method::AskOwner => of(subschema::<asking::AskOwner>, subschema::<asking::Answer>),
-        Method::Whose => of(subschema::<asking::WhoseParams>, subschema::<asking::Whose>),
-        Method::Report => of(subschema::<asking::ReportParams>, subschema::<asking::Reported>),
         Method::ListConflicts => {
             of(subschema::<conflicts::ListConflicts>, subschema::<conflicts::ConflictList<'_>>)
         }
         Method::ResolveConflict => {
             of(subschema::<conflicts::ResolveConflict>, subschema::<wire::ConflictLine<'_>>)
-        }
-        Method::Claim => of(subschema::<conflicts::ClaimParams>, subschema::<conflicts::Claimed>),
-        Method::Release => {
-            of(subschema::<conflicts::ReleaseParams>, subschema::<conflicts::Released>)
         }
         Method::AddAgent => of(subschema::<control::AddAgent>, subschema::<wire::Agent<'_>>),
         Method::Reload => of(subschema::<Empty>, subschema::<Reloaded>),

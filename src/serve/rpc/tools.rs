@@ -1,0 +1,76 @@
+//! The methods that only tools of the team call: tasks, questions, claims.
+
+use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{asking, conflicts, parse, subschema, tasks};
+use crate::serve::Caller;
+use crate::serve::shared::Shared;
+use crate::serve::wire::RpcError;
+
+#[derive(Clone, Copy, Debug)]
+pub(in crate::serve) enum Method {
+    DelegateTask,
+    CheckTasks,
+    WaitForTasks,
+    TaskResult,
+    CancelTask,
+    RequestAccess,
+    AskOwner,
+    Whose,
+    Report,
+    Claim,
+    Release,
+}
+
+pub(super) async fn call(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    method: Method,
+    params: Option<&RawValue>,
+) -> Result<Value, RpcError> {
+    match method {
+        Method::DelegateTask => tasks::delegate_task(shared, caller, parse(params)?).await,
+        Method::CheckTasks => tasks::check_tasks(shared, caller, parse(params)?),
+        Method::WaitForTasks => tasks::wait_for_tasks(shared, caller, parse(params)?).await,
+        Method::TaskResult => tasks::task_result(shared, caller, parse(params)?).await,
+        Method::CancelTask => tasks::cancel_task(shared, caller, parse(params)?),
+        Method::RequestAccess => asking::request_access(shared, caller, parse(params)?).await,
+        Method::AskOwner => asking::ask_owner(shared, caller, parse(params)?).await,
+        Method::Whose => asking::whose(shared, caller, parse(params)?).await,
+        Method::Report => asking::report(shared, caller, parse(params)?),
+        Method::Claim => conflicts::claim(shared, caller, parse(params)?).await,
+        Method::Release => conflicts::release(shared, caller, parse(params)?).await,
+    }
+}
+
+pub(super) fn schemas(
+    method: Method,
+    requests: &mut SchemaGenerator,
+    answers: &mut SchemaGenerator,
+) -> (Schema, Schema) {
+    let mut of = |params: fn(&mut SchemaGenerator) -> Schema,
+                  result: fn(&mut SchemaGenerator) -> Schema| {
+        (params(requests), result(answers))
+    };
+    match method {
+        Method::DelegateTask => of(subschema::<tasks::Delegate>, subschema::<tasks::Delegated>),
+        Method::CheckTasks => of(subschema::<tasks::CheckTasks>, subschema::<tasks::TaskList>),
+        Method::WaitForTasks => of(subschema::<tasks::WaitForTasks>, subschema::<tasks::TaskList>),
+        Method::TaskResult => {
+            of(subschema::<tasks::TaskResultParams>, subschema::<tasks::TaskResult>)
+        }
+        Method::CancelTask => of(subschema::<tasks::CancelTask>, subschema::<tasks::TaskRow>),
+        Method::RequestAccess => {
+            of(subschema::<asking::RequestAccess>, subschema::<asking::Answer>)
+        }
+        Method::AskOwner => of(subschema::<asking::AskOwner>, subschema::<asking::Answer>),
+        Method::Whose => of(subschema::<asking::WhoseParams>, subschema::<asking::Whose>),
+        Method::Report => of(subschema::<asking::ReportParams>, subschema::<asking::Reported>),
+        Method::Claim => of(subschema::<conflicts::ClaimParams>, subschema::<conflicts::Claimed>),
+        Method::Release => {
+            of(subschema::<conflicts::ReleaseParams>, subschema::<conflicts::Released>)
+        }
+    }
+}

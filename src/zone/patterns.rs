@@ -1,5 +1,6 @@
 //! Compiled patterns, and paths in the form that they match. Knows no actions and no verdicts.
 
+mod cover;
 mod glob;
 mod trail;
 
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{Candidate, Error, GlobSet, GlobSetBuilder};
 
+pub use self::cover::uncovered;
 use self::glob::Glob;
 pub use self::glob::compile as compile_glob;
 pub use self::trail::Subtree;

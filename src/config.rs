@@ -17,8 +17,10 @@ mod diff;
 mod errors;
 mod expand;
 mod fault;
+mod helpers;
 mod journal;
 mod launch;
+mod may_add;
 mod mcp;
 mod near;
 mod notify;
@@ -56,6 +58,7 @@ pub use self::diff::{ChangeKind, ConfigChange, Plan, Takes};
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::fault::Fault;
 pub use self::journal::{Journal, JournalContent, journal_path};
+pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
@@ -111,6 +114,12 @@ pub struct Team {
     pub on_loop: OnLoop,
     /// Agents get the tools of the team.
     pub tools: bool,
+    /// Levels of helpers below an agent that has no parent.
+    pub max_depth: u32,
+    /// Agents at once, those of the file too, past which no agent starts or adds one; 0: no limit.
+    pub max_agents: usize,
+    /// Agents that agents may start and add while the team lives.
+    pub max_spawns: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -119,6 +128,8 @@ pub struct Orchestrator {
     pub agent: Option<AgentId>,
     pub on_block: OnBlock,
     pub hold_timeout: Duration,
+    /// None: it may add no agents.
+    pub may_add: Option<MayAdd>,
 }
 
 named! {
@@ -146,6 +157,11 @@ pub struct Zones {
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub id: AgentId,
+    /// It is a helper of this agent: its zone is within the parent's, and what it uses counts for
+    /// both.
+    pub parent: Option<AgentId>,
+    /// 0 for an agent without a parent, one more for each level of helpers.
+    pub depth: u32,
     /// Program and arguments; never empty. [`Agent::launch`] returns the command that is started.
     pub command: Vec<String>,
     /// The profile that the agent names, or else the profile of its program.
@@ -301,7 +317,9 @@ impl Config {
 
     fn read<'a>(root: &Table<'a>, others: &Tables<'a>, surroundings: &Surroundings) -> Self {
         let team = root.section("team", "team", team::team);
-        let orchestrator = root.section("orchestrator", "orchestrator", team::orchestrator);
+        let orchestrator = root.section("orchestrator", "orchestrator", |orchestrator| {
+            team::orchestrator(orchestrator, &team.workspace)
+        });
         let tracker = root.section("tracker", "tracker", team::tracker);
         let port = root.section("port", "port", team::port);
         let graph = root.section("graph", "graph", |graph| graph.flag("enabled", true));
@@ -328,7 +346,11 @@ impl Config {
         let stays_away = |id: &Text| others.removed.contains(&id.value);
         agents.retain(|agent| !agent.id.as_ref().is_some_and(stays_away));
         agents.extend(root.reader.read(others.added, read));
-        let (agents, orchestrator) = references::link(root.reader, agents, &orchestrator);
+        let may_add = orchestrator.may_add.as_ref();
+        let may_add = may_add.map(|may_add| may_add.resolved(&profiles, root));
+        let (agents, orchestrator) =
+            references::link(root.reader, agents, &orchestrator, team.max_depth);
+        let orchestrator = Orchestrator { may_add, ..orchestrator };
         let zones = zones.written;
         Self {
             team,

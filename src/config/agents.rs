@@ -45,14 +45,31 @@ named! {
     }
 }
 
+/// Keys that a helper has from its parent where its own table leaves them out.
+const INHERITED: [&str; 8] = [
+    "permissions",
+    "unattended",
+    "on_violation",
+    "initialize_timeout_s",
+    "stall_after_s",
+    "mcp_servers",
+    "limits",
+    "zone",
+];
+
 /// An agent whose references to others are not resolved.
 pub(super) struct RawAgent {
     /// None if no id could be read; the fault is recorded.
     pub(super) id: Option<Text>,
     pub(super) depends_on: Vec<Text>,
+    pub(super) parent: Option<Text>,
     /// The place of `permissions`.
     pub(super) permissions: Option<Range<usize>>,
-    /// Complete except for `depends_on`; values that could not be read have their defaults.
+    /// The place of `zone`.
+    pub(super) zone: Option<Range<usize>>,
+    /// Which of [`INHERITED`] the table leaves to the parent.
+    pub(super) unset: Vec<&'static str>,
+    /// Complete except for `depends_on`, `parent` and what is inherited; values that could not be read have their defaults.
     pub(super) agent: Agent,
 }
 
@@ -75,10 +92,15 @@ pub(super) fn agent(
         (limit(limits, "memory_mb"), limit(limits, "processes"))
     });
     RawAgent {
+        parent: table.text("parent"),
+        zone: table.place_of("zone"),
+        unset: INHERITED.into_iter().filter(|key| table.place_of(key).is_none()).collect(),
         depends_on: table.texts("depends_on").unwrap_or_default(),
         permissions: table.place_of("permissions"),
         agent: Agent {
             id: AgentId::new(id.as_ref().map_or("", |id| &id.value)),
+            parent: None,
+            depth: 0,
             command,
             plugin,
             cwd: cwd(table, &zones.workspace),
@@ -147,6 +169,8 @@ fn launch(
                 "keep one; a profile of your own in `[profiles.NAME]` can change a built-in one",
             ));
         }
+        // A helper runs what its parent runs.
+        (None, None) if table.place_of("parent").is_some() => {}
         (None, None) => table.lacks(
             "this agent has neither `command` nor `profile`",
             "write `command = [\"PROGRAM\", \"ARG\"]`, or `profile = \"NAME\"`",

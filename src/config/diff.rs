@@ -126,6 +126,9 @@ fn taken_in(current: &Config, new: &Config) -> Config {
             stop_grace: new.team.stop_grace,
             max_running: new.team.max_running,
             max_memory_mb: new.team.max_memory_mb,
+            max_depth: new.team.max_depth,
+            max_agents: new.team.max_agents,
+            max_spawns: new.team.max_spawns,
             ..team.clone()
         },
         orchestrator: Orchestrator {
@@ -196,10 +199,14 @@ const TEAM: &Keys<Config> = &[
     ("team.max_running", Takes::AtOnce, differs!(team.max_running)),
     ("team.on_loop", Takes::AtTeamStart, differs!(team.on_loop)),
     ("team.max_memory_mb", Takes::AtOnce, differs!(team.max_memory_mb)),
+    ("team.max_depth", Takes::AtOnce, differs!(team.max_depth)),
+    ("team.max_agents", Takes::AtOnce, differs!(team.max_agents)),
+    ("team.max_spawns", Takes::AtOnce, differs!(team.max_spawns)),
     ("team.tools", Takes::AtTeamStart, differs!(team.tools)),
     ("orchestrator.agent", Takes::AtTeamStart, differs!(orchestrator.agent)),
     ("orchestrator.on_block", Takes::AtOnce, differs!(orchestrator.on_block)),
     ("orchestrator.hold_timeout_s", Takes::AtOnce, differs!(orchestrator.hold_timeout)),
+    ("orchestrator.may_add", Takes::AtOnce, differs!(orchestrator.may_add)),
     ("tracker.context_turns", Takes::AtTeamStart, differs!(tracker.context_turns)),
     ("tracker.compaction_threshold", Takes::AtTeamStart, |a, b| {
         a.tracker.compaction_threshold.to_bits() != b.tracker.compaction_threshold.to_bits()
@@ -248,6 +255,7 @@ const TERMINALS: &str = "zone.terminals";
 
 /// All keys except [`TERMINALS`].
 const AGENT: &Keys<Agent> = &[
+    ("parent", Takes::AtAgentStart, differs!(parent)),
     ("protocol", Takes::AtAgentStart, differs!(plugin)),
     ("command", Takes::AtAgentStart, differs!(command)),
     // Only a difference that command and environment do not show.

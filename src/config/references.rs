@@ -8,14 +8,15 @@ use super::fault::Fault;
 use super::near::nearest;
 use super::read::{ConfigReader, Text};
 use super::team::RawOrchestrator;
-use super::{Agent, Orchestrator, Permissions};
+use super::{Agent, Orchestrator, Permissions, helpers};
 use crate::model::AgentId;
 
 /// Resolves every reference to an agent.
 pub(super) fn link(
     reader: &ConfigReader<'_>,
-    raw: Vec<RawAgent>,
+    mut raw: Vec<RawAgent>,
     orchestrator: &RawOrchestrator,
+    max_depth: u32,
 ) -> (Vec<Agent>, Orchestrator) {
     let ids = ids(reader, &raw);
     let known: Vec<&str> =
@@ -41,7 +42,23 @@ pub(super) fn link(
         }
         edges.push(found);
     }
-    report_circles(reader, &raw, &edges);
+    report_circles(
+        reader,
+        &raw,
+        &edges,
+        &Circle { of: "wait for each other", mend: "dependencies" },
+    );
+    let parents: Vec<_> = raw.iter().map(|agent| agent.parent.as_ref().and_then(&find)).collect();
+    let above = raw.iter().zip(&parents).map(|(agent, parent)| {
+        parent.and_then(|parent| Some((parent, agent.parent.as_ref()?))).into_iter().collect()
+    });
+    let above: Vec<Vec<_>> = above.collect();
+    report_circles(
+        reader,
+        &raw,
+        &above,
+        &Circle { of: "are parents of each other", mend: "parents" },
+    );
 
     let lead = orchestrator.agent.as_ref().and_then(&find);
     if let Some(lead) = lead.map(|lead| &raw[lead])
@@ -55,10 +72,12 @@ pub(super) fn link(
         .iter()
         .map(|found| found.iter().map(|(other, _)| raw[*other].agent.id.clone()).collect())
         .collect();
+    helpers::inherit(reader, &mut raw, &parents, max_depth);
     let orchestrator = Orchestrator {
         agent: lead.map(|lead| raw[lead].agent.id.clone()),
         on_block: orchestrator.on_block,
         hold_timeout: orchestrator.hold_timeout,
+        may_add: None,
     };
     let agents = raw
         .into_iter()
@@ -95,9 +114,20 @@ fn unknown(name: &Text, known: &[&str]) -> Fault {
     }
 }
 
-/// Reports each dependency cycle once, where it closes. Iterative, since the file decides the
+/// The words for a circle.
+struct Circle {
+    of: &'static str,
+    mend: &'static str,
+}
+
+/// Reports each cycle once, where it closes. Iterative, since the file decides the
 /// length of a chain.
-fn report_circles(reader: &ConfigReader<'_>, raw: &[RawAgent], edges: &[Vec<(usize, &Text)>]) {
+fn report_circles(
+    reader: &ConfigReader<'_>,
+    raw: &[RawAgent],
+    edges: &[Vec<(usize, &Text)>],
+    words: &Circle,
+) {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         Unseen,
@@ -130,10 +160,10 @@ fn report_circles(reader: &ConfigReader<'_>, raw: &[RawAgent], edges: &[Vec<(usi
                         path.iter().map(|(agent, _)| *agent).skip_while(|agent| agent != next);
                     let names: Vec<&str> =
                         circle.chain([*next]).map(|agent| raw[agent].agent.id.as_str()).collect();
-                    let message = format!("agents wait for each other: {}", names.join(" → "));
+                    let message = format!("agents {}: {}", words.of, names.join(" → "));
                     reader.fault(
                         Fault::new(name.span.clone(), message)
-                            .help("leave out one of these dependencies"),
+                            .help(format!("leave out one of these {}", words.mend)),
                     );
                 }
                 Mark::Done => {}

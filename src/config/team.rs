@@ -1,11 +1,12 @@
 //! `[team]`, `[orchestrator]`, `[tracker]`, `[port]`: the settings of the whole team.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::errors::{code, quoted};
 use super::fault::Fault;
+use super::may_add::{RawMayAdd, may_add};
 use super::read::{Table, Text};
 use super::source::plain;
 use super::value::{bad_name, is_name, to_name};
@@ -13,6 +14,9 @@ use super::{OnBlock, Team};
 
 const HOUR: u64 = 60 * 60;
 const WEEK: u64 = 7 * 24 * HOUR;
+
+/// The most levels of helpers that can be allowed.
+const MOST_LEVELS: u32 = 10;
 
 const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 17320);
@@ -56,6 +60,9 @@ pub(super) fn team(team: &Table<'_>) -> Team {
         max_memory_mb: team.count("max_memory_mb", 0..=1_000_000_000, 0),
         tools: team.flag("tools", true),
         on_loop: team.choice("on_loop"),
+        max_depth: team.count("max_depth", 0..=MOST_LEVELS, 2),
+        max_agents: team.count("max_agents", 0..=1_000_000, 20),
+        max_spawns: team.count("max_spawns", 0..=1_000_000, 50),
     }
 }
 
@@ -97,13 +104,15 @@ pub(super) struct RawOrchestrator {
     pub(super) agent: Option<Text>,
     pub(super) on_block: OnBlock,
     pub(super) hold_timeout: Duration,
+    pub(super) may_add: Option<RawMayAdd>,
 }
 
-pub(super) fn orchestrator(orchestrator: &Table<'_>) -> RawOrchestrator {
+pub(super) fn orchestrator(orchestrator: &Table<'_>, workspace: &Path) -> RawOrchestrator {
     RawOrchestrator {
         agent: orchestrator.text("agent"),
         on_block: orchestrator.choice("on_block"),
         hold_timeout: orchestrator.seconds("hold_timeout_s", 1..=WEEK, 120),
+        may_add: may_add(orchestrator, workspace),
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod diff;
 mod good;
+mod helpers;
 mod hostile;
 mod mistakes;
 mod overlay;

@@ -107,8 +107,15 @@ named! {
 /// Reads `[agents.zone]`; without one an agent may access the whole workspace, and owns nothing.
 /// `rule_files` are those of its profile.
 pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[String]) -> AgentZone {
-    let own = agent.place_of("zone").is_some();
+    let is_helper = agent.place_of("parent").is_some();
+    // Who asks for an owner gets the parent.
+    let own = agent.place_of("zone").is_some() && !is_helper;
     agent.section("zone", "agents.zone", |zone| {
+        let of_parent = OF_PARENT.into_iter().filter(|_| is_helper);
+        for span in of_parent.filter_map(|key| zone.place_of(key)) {
+            let message = "a helper's zone is enforced as its parent's is";
+            zone.fault(Fault::new(span, message).help("leave it out; write it at the parent"));
+        }
         let list = |key| patterns(zone, key, &team.workspace);
         let allowed = list("allowed").unwrap_or_else(|| vec!["**".to_owned()]);
         let denied = list("denied").unwrap_or_default();
@@ -142,6 +149,9 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
         }
     })
 }
+
+/// What a helper always has from its parent.
+const OF_PARENT: [&str; 5] = ["enforce", "confine", "sockets", "terminals", "observe_files"];
 
 fn enforce(zone: &Table<'_>) -> Enforce {
     let enforce = zone.choice("enforce");

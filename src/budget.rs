@@ -31,7 +31,7 @@ use crate::model::{AgentId, BudgetLimits, BudgetReport, Event};
 pub use account::{Account, Reservation};
 pub use ledger::Settings;
 pub use prices::PriceList;
-pub use team::BudgetStanding;
+pub use team::{AgentSettings, BudgetStanding};
 
 /// How often a budget is published at most while it only fills.
 const PACE: Duration = Duration::from_secs(1);
@@ -67,7 +67,7 @@ impl Budgets {
         &self,
         lead: Option<AgentId>,
         team: Settings,
-        agents: impl IntoIterator<Item = (AgentId, Settings)>,
+        agents: impl IntoIterator<Item = AgentSettings>,
     ) {
         self.change(|budgets, now| budgets.configure(now, lead, team, agents));
         self.made_room();

@@ -1,7 +1,7 @@
 //! Connects `[budget]` of the configuration with the room `budget`.
 
 use super::wiring::Wiring;
-use crate::budget::{Budgets, PriceList, Settings};
+use crate::budget::{AgentSettings, Budgets, PriceList, Settings};
 use crate::config::{self, Config};
 
 /// Starts the budgets of a team.
@@ -14,7 +14,11 @@ pub(super) fn start(config: &Config, wiring: &mut Wiring) -> Budgets {
 
 /// Takes the budgets of a configuration.
 pub(super) fn configure(budgets: &Budgets, config: &Config) {
-    let agents = config.agents.iter().map(|agent| (agent.id.clone(), settings(&agent.budget)));
+    let agents = config.agents.iter().map(|agent| AgentSettings {
+        agent: agent.id.clone(),
+        parent: agent.parent.clone(),
+        settings: settings(&agent.budget),
+    });
     budgets.configure(config.orchestrator.agent.clone(), settings(&config.budget), agents);
 }
 

@@ -1,5 +1,7 @@
 //! The budgets of a team: the team's own and each agent's, and the turns under way. Pure.
 
+mod reports;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +23,15 @@ pub struct BudgetStanding {
     pub cut: Option<OnExceed>,
 }
 
+/// The budget of one agent.
+#[derive(Debug)]
+pub struct AgentSettings {
+    pub agent: AgentId,
+    /// What the agent uses counts for this one, too. Without circles.
+    pub parent: Option<AgentId>,
+    pub settings: Settings,
+}
+
 /// Identifies a turn under way.
 pub(super) type TurnNumber = u64;
 
@@ -30,6 +41,8 @@ pub(super) struct TeamBudgets {
     agents: HashMap<AgentId, AgentBudget>,
     turns: HashMap<TurnNumber, TurnUnderway>,
     next_turn: TurnNumber,
+    /// Of helpers: what these use counts for their parents, too.
+    parents: HashMap<AgentId, AgentId>,
     /// The orchestrator agent.
     lead: Option<AgentId>,
     /// Whether any budget has limits.
@@ -53,6 +66,7 @@ impl TeamBudgets {
             agents: HashMap::new(),
             turns: HashMap::new(),
             next_turn: 0,
+            parents: HashMap::new(),
             lead: None,
             is_limited: false,
             counted_until: None,
@@ -64,12 +78,14 @@ impl TeamBudgets {
         now: Instant,
         lead: Option<AgentId>,
         team: Settings,
-        agents: impl IntoIterator<Item = (AgentId, Settings)>,
+        agents: impl IntoIterator<Item = AgentSettings>,
     ) -> Vec<BudgetReport> {
         self.team.configure(team);
+        self.parents.clear();
         let mut configured = HashSet::new();
-        for (agent, settings) in agents {
+        for AgentSettings { agent, parent, settings } in agents {
             self.agent(&agent).ledger.configure(settings);
+            self.parents.extend(parent.map(|parent| (agent.clone(), parent)));
             configured.insert(agent);
         }
         self.agents.retain(|agent, _| configured.contains(agent));
@@ -110,7 +126,7 @@ impl TeamBudgets {
     }
 
     /// Reserves what a turn is expected to use. What turns of the lead reserved does not stand in the
-    /// way of a prompt that it makes: they wait for this one.
+    /// way of a prompt that it makes, nor what turns of an agent's parents did: they wait for this one.
     pub(super) fn reserve(
         &mut self,
         now: Instant,
@@ -118,14 +134,16 @@ impl TeamBudgets {
         by_lead: bool,
     ) -> Result<TurnNumber, NoRoom> {
         self.count_time(now);
-        let lead = self.lead.clone().filter(|_| by_lead);
-        let asking = lead.as_ref();
-        let known = self.agent(agent).largest_turn;
-        let (of_team, of_agent) = (self.underway(None, asking), self.underway(Some(agent), asking));
-        let expected = [self.team.expected(known), self.agent(agent).ledger.expected(known)];
+        let asking: Vec<_> =
+            self.above(agent).into_iter().chain(self.lead.clone().filter(|_| by_lead)).collect();
+        let expected = self.expected(agent);
+        let of_team = self.underway(None, &asking);
         self.team.admits(now, expected[0], of_team)?;
-        self.agent(agent).ledger.admits(now, expected[1], of_agent)?;
-        Ok(self.add_turn(agent, None, expected))
+        for (of, expected) in self.chain(agent).iter().zip(&expected[1..]) {
+            let underway = self.underway(Some(of), &asking);
+            self.agent(of).ledger.admits(now, *expected, underway)?;
+        }
+        Ok(self.add_turn(agent, expected))
     }
 
     /// Gives back what was reserved for a prompt that was not sent.
@@ -145,16 +163,14 @@ impl TeamBudgets {
         let oldest = of_agent.map(|(number, _)| *number).min();
         // A prompt of an editor has no reservation.
         let number = oldest.unwrap_or_else(|| {
-            let known = self.agent(agent).largest_turn;
-            let expected = [self.team.expected(known), self.agent(agent).ledger.expected(known)];
-            self.add_turn(agent, None, expected)
+            let expected = self.expected(agent);
+            self.add_turn(agent, expected)
         });
         if let Some(turn) = self.turns.get_mut(&number) {
             turn.session = Some(session.clone());
         }
         let one = Amounts { turns: 1, ..Amounts::default() };
-        self.team.add(now, one);
-        self.agent(agent).ledger.add(now, one);
+        self.add(now, agent, one);
         self.settle(now)
     }
 
@@ -176,7 +192,9 @@ impl TeamBudgets {
             });
         }
         self.team.is_dirty = true;
-        self.agent(agent).ledger.is_dirty = true;
+        for of in self.chain(agent) {
+            self.agent(&of).ledger.is_dirty = true;
+        }
         self.settle(now)
     }
 
@@ -191,6 +209,9 @@ impl TeamBudgets {
         self.count_time(now);
         let of_team = self.team.spend(now, report);
         let of_agent = self.agent(agent).ledger.spend(now, report);
+        for parent in self.above(agent) {
+            self.agent(&parent).ledger.spend(now, report);
+        }
         if let Some(turn) = self.turn_of(agent, session).and_then(|it| self.turns.get_mut(&it)) {
             let cost = of_team.cost.max(of_agent.cost);
             turn.used = turn.used.and(Amounts { cost, ..of_agent });
@@ -222,7 +243,7 @@ impl TeamBudgets {
         if !self.is_limited {
             return changed;
         }
-        let underway = self.underway(None, None);
+        let underway = self.underway(None, &[]);
         let is_new = self.team.update(now, underway);
         if is_new {
             changed.extend(self.report(now, None));
@@ -231,85 +252,42 @@ impl TeamBudgets {
         let team_cuts = self.team.cuts(now, underway).then(|| self.team.on_exceed());
         let mut by_agent: HashMap<AgentId, Underway> = HashMap::new();
         for turn in self.turns.values() {
-            by_agent.entry(turn.agent.clone()).or_default().add(turn, 1, false);
+            for (place, of) in std::iter::once(&turn.agent).chain(&turn.above).enumerate() {
+                by_agent.entry(of.clone()).or_default().add(turn, place + 1, false);
+            }
         }
         let agents: Vec<_> = self.agents.keys().cloned().collect();
+        let mut own = HashMap::new();
+        for agent in &agents {
+            let underway = by_agent.get(agent).copied().unwrap_or_default();
+            let ledger = &mut self.agent(agent).ledger;
+            let is_new = ledger.update(now, underway);
+            let cut = ledger.cuts(now, underway).then(|| ledger.on_exceed());
+            own.insert(agent.clone(), BudgetStanding { refusal: ledger.reason().cloned(), cut });
+            if is_new {
+                changed.extend(self.report(now, Some(agent)));
+            }
+        }
         for agent in agents {
-            let underway = by_agent.get(&agent).copied().unwrap_or_default();
-            let of_agent = self.agent(&agent);
-            let is_new = of_agent.ledger.update(now, underway);
-            let cuts = of_agent.ledger.cuts(now, underway).then(|| of_agent.ledger.on_exceed());
-            let refusal = of_agent.ledger.reason().or(team.as_ref()).cloned();
-            let standing = BudgetStanding { refusal, cut: cuts.max(team_cuts) };
-            of_agent.standing.send_if_modified(|known| {
+            // The nearest budget that is used up is the reason.
+            let chain = self.chain(&agent);
+            let of: Vec<_> = chain.iter().filter_map(|of| own.get(of)).collect();
+            let refusal = of.iter().find_map(|of| of.refusal.as_ref()).or(team.as_ref()).cloned();
+            let cut = of.iter().map(|of| of.cut).max().flatten().max(team_cuts);
+            let standing = BudgetStanding { refusal, cut };
+            self.agent(&agent).standing.send_if_modified(|known| {
                 let is_new = *known != standing;
                 *known = standing;
                 is_new
             });
-            if is_new {
-                changed.extend(self.report(now, Some(&agent)));
-            }
         }
         changed
-    }
-
-    /// The budgets that changed since they were last reported.
-    pub(super) fn dirty(&mut self, now: Instant) -> Vec<BudgetReport> {
-        let agents = self.agents.iter().filter(|(_, it)| it.ledger.is_dirty);
-        let agents: Vec<_> = agents.map(|(agent, _)| agent.clone()).collect();
-        let team = self.team.is_dirty.then(|| self.report(now, None)).flatten();
-        let agents = agents.iter().filter_map(|agent| self.report(now, Some(agent)));
-        let agents: Vec<_> = agents.collect();
-        team.into_iter().chain(agents).collect()
-    }
-
-    pub(super) fn is_dirty(&self) -> bool {
-        self.team.is_dirty && self.team.is_limited()
-            || self.agents.values().any(|it| it.ledger.is_dirty && it.ledger.is_limited())
-    }
-
-    /// All budgets that have limits, the team's first.
-    pub(super) fn reports(&mut self, now: Instant) -> Vec<BudgetReport> {
-        self.count_time(now);
-        let mut agents: Vec<_> = self.agents.keys().cloned().collect();
-        agents.sort();
-        let agents = agents.iter().map(Some);
-        std::iter::once(None).chain(agents).filter_map(|of| self.report(now, of)).collect()
-    }
-
-    /// When a budget stands differently without another report.
-    pub(super) fn next(&mut self, now: Instant) -> Option<Instant> {
-        if !self.is_limited {
-            return None;
-        }
-        let running = |budgets: &Self, of: Option<&AgentId>| {
-            u32::try_from(budgets.running(of)).unwrap_or(u32::MAX)
-        };
-        let all = running(self, None);
-        let mut next = self.team.next(now, all);
-        let agents: Vec<_> = self.agents.keys().cloned().collect();
-        for agent in agents {
-            let own = running(self, Some(&agent));
-            next = [next, self.agent(&agent).ledger.next(now, own)].into_iter().flatten().min();
-        }
-        next
     }
 
     fn find_limits(&mut self) {
         // Once there were limits, what they led to may have to be taken back.
         self.is_limited |= self.team.is_limited();
         self.is_limited |= self.agents.values().any(|it| it.ledger.is_limited());
-    }
-
-    /// None for a budget without limits.
-    fn report(&mut self, now: Instant, of: Option<&AgentId>) -> Option<BudgetReport> {
-        let underway = self.underway(of, None);
-        let ledger = match of {
-            Some(agent) => &mut self.agents.get_mut(agent)?.ledger,
-            None => &mut self.team,
-        };
-        ledger.is_dirty = false;
-        ledger.is_limited().then(|| ledger.report(now, underway))
     }
 
     fn agent(&mut self, agent: &AgentId) -> &mut AgentBudget {
@@ -321,18 +299,40 @@ impl TeamBudgets {
         })
     }
 
-    fn add_turn(
-        &mut self,
-        agent: &AgentId,
-        session: Option<SessionId>,
-        reserved: [Amounts; 2],
-    ) -> TurnNumber {
+    fn add_turn(&mut self, agent: &AgentId, reserved: Vec<Amounts>) -> TurnNumber {
         let number = self.next_turn;
         self.next_turn += 1;
         let (used, foreseen) = (Amounts::default(), Amounts::default());
-        let turn = TurnUnderway { agent: agent.clone(), session, reserved, used, foreseen };
+        let (agent, above) = (agent.clone(), self.above(agent));
+        let turn = TurnUnderway { agent, above, session: None, reserved, used, foreseen };
         self.turns.insert(number, turn);
         number
+    }
+
+    /// What one more turn of an agent is expected to use, of each budget that it is out of.
+    fn expected(&mut self, agent: &AgentId) -> Vec<Amounts> {
+        let known = self.agent(agent).largest_turn;
+        let of_team = self.team.expected(known);
+        let chain = self.chain(agent);
+        let chain = chain.iter().map(|of| self.agent(of).ledger.expected(known));
+        std::iter::once(of_team).chain(chain).collect()
+    }
+
+    /// An agent and its parents, from the nearest one on.
+    fn chain(&self, agent: &AgentId) -> Vec<AgentId> {
+        std::iter::successors(Some(agent), |of| self.parents.get(*of)).cloned().collect()
+    }
+
+    fn above(&self, agent: &AgentId) -> Vec<AgentId> {
+        self.chain(agent).split_off(1)
+    }
+
+    /// Adds to the team's budget, to an agent's, and to those of its parents.
+    fn add(&mut self, now: Instant, agent: &AgentId, amounts: Amounts) {
+        self.team.add(now, amounts);
+        for of in self.chain(agent) {
+            self.agent(&of).ledger.add(now, amounts);
+        }
     }
 
     /// The oldest running turn of a session.
@@ -345,16 +345,18 @@ impl TeamBudgets {
     }
 
     fn running(&self, of: Option<&AgentId>) -> usize {
-        let own = self.turns.values().filter(|turn| of.is_none_or(|agent| turn.agent == *agent));
+        let own = self.turns.values().filter(|turn| turn.place(of).is_some());
         own.filter(|turn| turn.session.is_some()).count()
     }
 
-    /// The turns of an agent, or of all. Those of `without` reserve nothing.
-    fn underway(&self, of: Option<&AgentId>, without: Option<&AgentId>) -> Underway {
-        let at = usize::from(of.is_some());
-        let own = self.turns.values().filter(|turn| of.is_none_or(|agent| turn.agent == *agent));
+    /// The turns of an agent and its helpers, or of all. Those of `asking` reserve nothing.
+    fn underway(&self, of: Option<&AgentId>, asking: &[AgentId]) -> Underway {
         let mut sum = Underway::default();
-        own.for_each(|turn| sum.add(turn, at, without == Some(&turn.agent)));
+        for turn in self.turns.values() {
+            if let Some(place) = turn.place(of) {
+                sum.add(turn, place, asking.contains(&turn.agent));
+            }
+        }
         sum
     }
 
@@ -373,8 +375,7 @@ impl TeamBudgets {
             *by_agent.entry(turn.agent.clone()).or_default() += 1;
         }
         for (agent, running) in by_agent {
-            self.team.add(now, time(running));
-            self.agent(&agent).ledger.add(now, time(running));
+            self.add(now, &agent, time(running));
         }
     }
 }

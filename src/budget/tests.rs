@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod helpers;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,6 +20,10 @@ use crate::model::{
 
 fn agent(id: &str) -> AgentId {
     AgentId::new(id)
+}
+
+fn alone(id: &str, settings: Settings) -> AgentSettings {
+    AgentSettings { agent: agent(id), parent: None, settings }
 }
 
 fn tokens(total: u64) -> Spending {
@@ -42,8 +48,8 @@ fn of_tokens(tokens: u64) -> BudgetLimits {
 /// Budgets of a team, and of its agent `a`.
 fn budgets(team: Settings, own: Settings) -> Budgets {
     let budgets = Budgets::default();
-    let others = ["b", "lead"].map(|id| (agent(id), Settings::default()));
-    budgets.configure(Some(agent("lead")), team, others.into_iter().chain([(agent("a"), own)]));
+    let others = ["b", "lead"].map(|id| alone(id, Settings::default()));
+    budgets.configure(Some(agent("lead")), team, others.into_iter().chain([alone("a", own)]));
     budgets
 }
 
@@ -69,7 +75,7 @@ async fn a_thousand_prompts_at_once_stay_within_the_limit_and_one_turn() {
     const TURN: u64 = 700;
     let budgets = Budgets::default();
     let agents: Vec<_> = (0..20).map(|n| agent(&format!("a{n}"))).collect();
-    let own = agents.iter().map(|agent| (agent.clone(), Settings::default()));
+    let own = agents.iter().map(|agent| alone(agent.as_str(), Settings::default()));
     budgets.configure(None, limits(of_tokens(LIMIT)), own);
     let (running, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let mut prompts = tokio::task::JoinSet::new();
@@ -195,7 +201,7 @@ async fn tokens_are_priced_by_their_model_or_the_agent_s() {
         currency: "USD".into(),
     };
     let budgets = Budgets::with_bus(PriceList::new([("m".to_owned(), price)]), None);
-    budgets.configure(None, limits(of_tokens(1_000)), [(agent("a"), Settings::default())]);
+    budgets.configure(None, limits(of_tokens(1_000)), [alone("a", Settings::default())]);
     let cost = |model: Option<&str>, named: Option<&str>| {
         let account = budgets.account(&agent("a"), model.map(Into::into));
         let mut spending = Spending { model: named.map(Into::into), ..tokens(2) };
@@ -256,7 +262,7 @@ async fn a_budget_warns_is_exceeded_and_is_raised() {
     let mut events = bus.subscribe();
     let budgets = Budgets::new(PriceList::default(), bus);
     let own = Settings { on_exceed: OnExceed::Cancel, ..limits(of_tokens(100)) };
-    budgets.configure(None, Settings::default(), [(agent("a"), own.clone())]);
+    budgets.configure(None, Settings::default(), [alone("a", own.clone())]);
     let account = budgets.account(&agent("a"), None);
     let mut states = Vec::new();
     for used in [79, 1, 20] {
@@ -276,10 +282,10 @@ async fn a_budget_warns_is_exceeded_and_is_raised() {
     turn(&account, tokens(50)).await.unwrap();
     assert!(turn(&account, tokens(1)).await.is_err());
     // The same configuration leaves it; another one is the person's newer word.
-    budgets.configure(None, Settings::default(), [(agent("a"), own.clone())]);
+    budgets.configure(None, Settings::default(), [alone("a", own.clone())]);
     assert_eq!(report(&budgets, Some("a")).limits.tokens, Some(150));
     let own = Settings { limits: of_tokens(120), ..own };
-    budgets.configure(None, Settings::default(), [(agent("a"), own)]);
+    budgets.configure(None, Settings::default(), [alone("a", own)]);
     assert_eq!(report(&budgets, Some("a")).limits.tokens, Some(120));
     // One without a budget gets one.
     budgets.raise(None, of_tokens(100)).unwrap();
@@ -359,7 +365,7 @@ async fn what_only_fills_is_published_once_a_second() {
     let bus = Bus::new(Backlog::of(10_000));
     let mut events = bus.subscribe();
     let budgets = Budgets::new(PriceList::default(), bus);
-    budgets.configure(None, limits(of_tokens(1_000_000)), [(agent("a"), Settings::default())]);
+    budgets.configure(None, limits(of_tokens(1_000_000)), [alone("a", Settings::default())]);
     let cancel = CancellationToken::new();
     let running = tokio::spawn(budgets.clone().run(cancel.clone()));
     let account = budgets.account(&agent("a"), None);

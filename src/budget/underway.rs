@@ -7,18 +7,27 @@ use crate::model::{AgentId, SessionId};
 #[derive(Debug)]
 pub(super) struct TurnUnderway {
     pub(super) agent: AgentId,
+    /// The parents of its agent, from the nearest one on.
+    pub(super) above: Vec<AgentId>,
     /// None: its prompt is about to be sent.
     pub(super) session: Option<SessionId>,
-    /// What it is expected to use, of the team's budget and of its agent's.
-    pub(super) reserved: [Amounts; 2],
+    /// What it is expected to use, of the team's budget, of its agent's, and of each parent's.
+    pub(super) reserved: Vec<Amounts>,
     pub(super) used: Amounts,
     /// What it used by an estimate, before it is reported.
     pub(super) foreseen: Amounts,
 }
 
 impl TurnUnderway {
+    /// The place in `reserved` of an agent's budget, or of the team's; None if it is not out of that.
+    pub(super) fn place(&self, of: Option<&AgentId>) -> Option<usize> {
+        let Some(agent) = of else { return Some(0) };
+        let mut chain = std::iter::once(&self.agent).chain(&self.above);
+        chain.position(|own| own == agent).map(|at| at + 1)
+    }
+
     fn left(&self, of: usize) -> Amounts {
-        let reserved = self.reserved[of];
+        let reserved = self.reserved.get(of).copied().unwrap_or_default();
         let used = self.used;
         Amounts {
             tokens: reserved.tokens.saturating_sub(used.tokens.max(self.foreseen.tokens)),
@@ -50,7 +59,7 @@ pub(super) struct Underway {
 }
 
 impl Underway {
-    /// Adds a turn, of which the team's (0) or the agent's (1) reservation counts; none if `is_asking`.
+    /// Adds a turn, of which the reservation at this place counts; none if `is_asking`.
     pub(super) fn add(&mut self, turn: &TurnUnderway, at: usize, is_asking: bool) {
         self.count += u64::from(!is_asking);
         self.waiting += u64::from(turn.session.is_none());

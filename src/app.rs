@@ -27,6 +27,7 @@ mod recorder;
 mod replay;
 mod scratch;
 mod spending;
+mod task_notes;
 mod team;
 mod trial;
 mod undoing;

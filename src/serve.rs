@@ -36,6 +36,7 @@ mod schema;
 mod server;
 mod shared;
 mod sources;
+mod spawned;
 mod task_run;
 mod token;
 mod tools;
@@ -54,6 +55,7 @@ pub use schema::schema;
 pub use server::{BindError, Server, bind};
 pub use shared::Limits;
 pub use sources::{Handles, Recorder, Sources};
+pub use spawned::{HelperEnd, NewHelper, NewMember};
 pub use token::{Caller, TokenError, Tokens};
 pub use wire::{encode, spent};
 
@@ -152,6 +154,31 @@ pub trait Team: Send + Sync + 'static {
 
     /// Undoes or redoes. It goes on even if the returned future is dropped.
     fn undo(&self, _request: undo::UndoRequest) -> BoxFuture<'_, Result<undo::Outcome, Refused>> {
+        refuse(self)
+    }
+
+    /// Starts a helper; answers once its start is under way. It is gone after a restart of the team.
+    fn start_helper(&self, _helper: NewHelper) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        refuse(self)
+    }
+
+    /// Ends a helper, and those that it started.
+    fn end_helper(&self, _end: HelperEnd) -> BoxFuture<'_, Result<(), Refused>> {
+        refuse(self)
+    }
+
+    /// Adds an agent within what the orchestrator may add.
+    fn add_member(&self, _member: NewMember) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        refuse(self)
+    }
+
+    /// Removes an agent that the orchestrator added; returns its last state.
+    fn remove_member(&self, _agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        refuse(self)
+    }
+
+    /// Waits until a starting agent takes prompts; an error is why it does not.
+    fn ready(&self, _agent: AgentId) -> BoxFuture<'_, Result<(), Refused>> {
         refuse(self)
     }
 

@@ -142,6 +142,7 @@ impl Tasks {
                     }
                     Event::Conflict(conflict) => self.change(|board| board.conflict(conflict)),
                     Event::Agent(status) => self.change(|board| board.agent(status)),
+                    Event::Budget(report) => self.change(|board| board.budget(report)),
                     _ => {}
                 },
                 Received::Missed(_) => {
@@ -198,8 +199,11 @@ impl Tasks {
 
     /// The tasks that `by` gave, or all if None, oldest first. With `ids`, only those.
     pub fn list(&self, by: Option<&AgentId>, ids: &[TaskId]) -> Result<FoundTasks, TaskError> {
-        let board = self.board();
+        let mut board = self.board();
         let tasks = board.list(by, ids)?;
+        if by.is_some() {
+            board.shown(&tasks);
+        }
         Ok(FoundTasks { tasks, cursor: board.version(), timed_out: false })
     }
 
@@ -217,9 +221,12 @@ impl Tasks {
         loop {
             changed.borrow_and_update();
             {
-                let board = self.board();
+                let mut board = self.board();
                 let tasks = board.list(by, ids)?;
                 if board.is_over(&tasks, mode, cursor) {
+                    if by.is_some() {
+                        board.shown(&tasks);
+                    }
                     return Ok(FoundTasks { tasks, cursor: board.version(), timed_out: false });
                 }
             }
@@ -232,7 +239,20 @@ impl Tasks {
 
     /// A task with its result.
     pub fn get(&self, by: Option<&AgentId>, id: &TaskId) -> Result<Kept, TaskError> {
-        self.board().get(by, id)
+        let mut board = self.board();
+        let kept = board.get(by, id)?;
+        if by.is_some() {
+            board.shown(&[kept.report(kept.state)]);
+        }
+        Ok(kept)
+    }
+
+    /// Takes the ends of tasks that their giver has not seen yet: each is returned once.
+    pub fn take_unknown_ends(&self, by: &AgentId) -> Vec<TaskReport> {
+        let mut board = self.board();
+        let ends = board.unknown_ends(by);
+        board.shown(&ends);
+        ends
     }
 
     /// Acknowledges a task that has ended: it makes room for another one, and is gone at the next

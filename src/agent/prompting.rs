@@ -174,11 +174,7 @@ async fn with_notes(
     }
     let notes = routing.notes(agent).await;
     if !notes.is_empty() {
-        let text = format!(
-            "Since your last prompt, accesses of yours that were stopped were decided, or there were \
-             conflicts of writes:\n{}\n",
-            notes.join("\n")
-        );
+        let text = format!("Since your last prompt:\n{}\n", notes.join("\n"));
         blocks.splice(0..0, super::text_blocks(&text));
     }
     blocks

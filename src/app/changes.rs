@@ -1,27 +1,31 @@
 //! Changes of a running team: reload, added and removed agents. Applies one change after the other.
 
+mod spawning;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
-use super::journaling;
+use super::journaling::{self, HelperUsage};
 use super::kernel::warn_of_tier;
 use super::limiting;
 use super::members::{self, Conditions};
 use super::notifying;
 use super::spending;
 use crate::alert::Channel;
+use crate::bus::{Received, Subscriber};
 use crate::config::{
     Agent, AgentTable, ChangeKind, Config, ConfigChange, LayerError, Layered, Overlay, Plan,
     Source, Takes,
 };
 use crate::journal::Journal;
-use crate::model::{AgentId, AgentStatus};
+use crate::model::{AgentId, AgentStatus, Event};
 use crate::routing::RoutingHandle;
-use crate::serve::{self, Refused, Reloaded};
-use crate::supervisor::Supervisor;
+use crate::serve::{self, HelperEnd, NewHelper, NewMember, Refused, Reloaded};
+use crate::supervisor::{Roster, Supervisor};
 
 /// Capacity of the queue of changes; past that, senders wait.
 pub(super) const WAITING: usize = 16;
@@ -31,6 +35,12 @@ pub(super) enum TeamCommand {
     Reload(Reply<Reloaded>),
     Add(AgentTable, Reply<AgentStatus>),
     Remove(AgentId, Reply<AgentStatus>),
+    StartHelper(NewHelper, Reply<AgentStatus>),
+    EndHelper(Box<HelperEnd>, HelperUsage, Reply<()>),
+    AddMember(NewMember, Reply<AgentStatus>),
+    RemoveMember(AgentId, Reply<AgentStatus>),
+    /// An agent rests, and is not restarted by itself.
+    Rests(AgentId),
 }
 
 type Reply<T> = oneshot::Sender<Result<T, Refused>>;
@@ -104,6 +114,47 @@ impl Changes {
                         .map(|it| journaling::removed(self.journal(), it.agent.as_str()));
                     let _ = reply.send(removed);
                 }
+                TeamCommand::StartHelper(helper, reply) => {
+                    let _ = reply.send(self.start_helper(helper).await);
+                }
+                TeamCommand::EndHelper(end, usage, reply) => {
+                    let _ = reply.send(self.end_helper(&end, &usage).await);
+                }
+                TeamCommand::AddMember(member, reply) => {
+                    let _ = reply.send(self.add_member(member).await);
+                }
+                TeamCommand::RemoveMember(agent, reply) => {
+                    let _ = reply.send(self.remove_member(agent).await);
+                }
+                TeamCommand::Rests(agent) => {
+                    if let Err(error) = self.parent_rests(&agent).await {
+                        tracing::warn!(%agent, error = error.message, "cannot end the helpers");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has the helpers of agents that rest end with them, until `cancel`.
+    pub(super) async fn follow_rests(
+        mut events: Subscriber,
+        roster: Roster,
+        changes: mpsc::Sender<TeamCommand>,
+        cancel: CancellationToken,
+    ) {
+        while let Some(Some(received)) = cancel.run_until_cancelled(events.recv()).await {
+            let resting = match received {
+                Received::Event(_, event) => match &**event {
+                    Event::Agent(status) if status.state.is_at_rest() => vec![status.agent.clone()],
+                    _ => continue,
+                },
+                Received::Missed(_) => {
+                    let resting = roster.statuses().into_iter().filter(|it| it.state.is_at_rest());
+                    resting.map(|status| status.agent).collect()
+                }
+            };
+            for agent in resting {
+                let _ = changes.send(TeamCommand::Rests(agent)).await;
             }
         }
     }
@@ -149,16 +200,7 @@ impl Changes {
         }
         let mut overlay = self.overlay.clone();
         overlay.add(table);
-        let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
-        // A table without an id was refused.
-        let Some(agent) = layered.config.agent(&id).cloned() else {
-            return Err(wrong(&format!("there is no agent `{id}`")));
-        };
-        let mut config = self.current.clone();
-        config.agents.push(agent);
-        self.adopt(config, layered).await?;
-        let added = self.supervisor.roster().get(&id);
-        added.map(|agent| agent.status()).ok_or_else(|| unknown(&id))
+        self.add_by(overlay, &id).await
     }
 
     async fn remove(&mut self, id: AgentId) -> Result<AgentStatus, Refused> {
@@ -175,11 +217,19 @@ impl Changes {
             let others = others.join(", ");
             return Err(conflict(format!("other agents depend on agent `{id}`: {others}")));
         }
+        let started: Vec<_> = self.overlay.helpers().map(|(helper, _)| helper).collect();
+        let is_helper =
+            |agent: &&Agent| agent.parent.as_ref() == Some(&id) && !started.contains(&agent.id);
+        if let Some(helper) = self.current.agents.iter().find(is_helper) {
+            return Err(conflict(format!("agent `{}` is a helper of agent `{id}`", helper.id)));
+        }
         let mut overlay = self.overlay.clone();
         overlay.remove(&id, self.in_file.contains(&id));
         let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
         let mut config = self.current.clone();
-        config.agents.retain(|agent| agent.id != id);
+        // What it started leaves with it.
+        let orphaned = self.orphaned(&layered);
+        config.agents.retain(|agent| agent.id != id && !orphaned.contains(&agent.id));
         let last = self.adopt(config, layered).await?;
         last.into_iter().find(|status| status.agent == id).ok_or_else(|| unknown(&id))
     }
@@ -199,7 +249,7 @@ impl Changes {
         let (conditions, next) = (Arc::clone(&self.conditions), config.clone());
         let members = blocking(move || conditions.members(&next, edition)).await?;
         let (members, rules) = members.map_err(|error| wrong(&format!("{error:#}")))?;
-        if layered.overlay != self.overlay {
+        if !layered.overlay.is_stored_as(&self.overlay) {
             let (overlay, kept) = (layered.overlay.clone(), self.kept());
             blocking(move || overlay.write(&kept)).await?.map_err(|error| fault(&error))?;
         }

@@ -4,7 +4,7 @@ use crate::agent::AgentHandle;
 use crate::client_host::{AgentInfo, SessionLoad};
 use crate::model::{AgentId, AgentStatus, Spent};
 use crate::process::{self, Family};
-use crate::serve::{AgentDetails, SessionDetails, Tier};
+use crate::serve::{AgentDetails, SessionDetails, Tier, spent};
 use crate::tracker::{SessionReport, TrackerHandle};
 
 /// Details of the agents of `up`.
@@ -27,6 +27,17 @@ pub(super) async fn of_supervised(
         all.push(details);
     }
     all
+}
+
+/// What an agent used, by session, for the journal.
+pub(super) fn usage_of(agent: &AgentDetails) -> Vec<serde_json::Value> {
+    let used = agent.sessions.iter().filter(|session| !session.spent.is_empty());
+    let usage = used.map(|session| {
+        let mut spent = spent(&session.spent);
+        spent["session_id"] = session.session.as_str().into();
+        spent
+    });
+    usage.collect()
 }
 
 /// Details of the agent of `observe`.

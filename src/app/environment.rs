@@ -81,11 +81,12 @@ impl TeamEnvironment {
         Self { team: team.to_owned(), address, depth, tokens: tokens.clone() }
     }
 
-    pub(super) fn of(&self, agent: &AgentId) -> BTreeMap<String, String> {
+    /// `depth`: levels of helpers above the agent.
+    pub(super) fn of(&self, agent: &AgentId, depth: u32) -> BTreeMap<String, String> {
         BTreeMap::from([
             ("EISEN_TEAM".to_owned(), self.team.clone()),
             ("EISEN_AGENT_ID".to_owned(), agent.to_string()),
-            ("EISEN_DEPTH".to_owned(), (self.depth + 1).to_string()),
+            ("EISEN_DEPTH".to_owned(), (self.depth + 1 + depth).to_string()),
             ("EISEN_PORT".to_owned(), self.address.port().to_string()),
             ("EISEN_ADDRESS".to_owned(), serve::client::reachable(self.address).to_string()),
             ("EISEN_TOKEN".to_owned(), self.tokens.of(agent)),
@@ -108,9 +109,10 @@ impl TeamEnvironment {
     pub(super) fn of_orchestrator(
         &self,
         agent: &AgentId,
+        depth: u32,
         path: Option<&String>,
     ) -> BTreeMap<String, String> {
-        let mut environment = self.of(agent);
+        let mut environment = self.of(agent, depth);
         let path = path.map(OsString::from).or_else(|| std::env::var_os("PATH"));
         if let Some(path) = with_this_program(&path.unwrap_or_default()) {
             environment.insert("PATH".to_owned(), path);

@@ -13,10 +13,14 @@ use tokio::sync::oneshot;
 
 use crate::config::{AgentTable, Config, JournalContent, journal_path};
 use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
-use crate::serve::{Reloaded, live_teams};
+use crate::model::{AgentId, TaskId};
+use crate::serve::{HelperEnd, Reloaded, live_teams};
 
 /// The nice value of a thread that runs when no other does.
 const LOWEST_PRIORITY: i32 = 19;
+
+/// Bytes of the end of what a helper said.
+const RESULT: usize = 4096;
 
 /// The file with the path of a team's workspace.
 const WORKSPACE: &str = "workspace";
@@ -166,6 +170,40 @@ pub(super) fn added(journal: Option<&Journal>, table: &AgentTable) {
 /// Records that an agent was removed over the port.
 pub(super) fn removed(journal: Option<&Journal>, agent: &str) {
     offer(journal, &json!({ "by": "remove_agent", "agent_id": agent }));
+}
+
+/// What a helper used, by session: `{session_id, …}` as `spent` on the wire.
+pub(super) type HelperUsage = Vec<serde_json::Value>;
+
+/// Records that an agent started a helper.
+pub(super) fn spawned(journal: Option<&Journal>, parent: &AgentId, depth: u32, table: &AgentTable) {
+    let Some(journal) = journal else { return };
+    let payload = json!({
+        "agent_id": table.get("id"),
+        "depth": depth,
+        "zone": table.get("zone").and_then(|zone| zone.get("allowed")),
+        "profile": table.get("profile"),
+    });
+    let place = Place::Agent(parent.clone());
+    journal.offer(NewEvent::new(place, EventType::SUBAGENT_SPAWN, &payload));
+}
+
+/// Records the end of a helper.
+pub(super) fn completed(journal: Option<&Journal>, end: &HelperEnd, usage: &HelperUsage) {
+    let Some(journal) = journal else { return };
+    let HelperEnd { agent, task, state, reason, text } = end;
+    let keeps_texts = journal.settings().keep == Keep::Full;
+    let result = text.get(text.ceil_char_boundary(text.len().saturating_sub(RESULT))..);
+    let payload = json!({
+        "task": task.as_ref().map(TaskId::as_str),
+        "state": state.as_str(),
+        "reason": reason.as_ref().filter(|_| keeps_texts),
+        "result": result.filter(|_| keeps_texts),
+        "bytes": text.len(),
+        "usage": usage,
+    });
+    let place = Place::Agent(agent.clone());
+    journal.offer(NewEvent::new(place, EventType::SUBAGENT_COMPLETE, &payload));
 }
 
 fn offer(journal: Option<&Journal>, payload: &serde_json::Value) {

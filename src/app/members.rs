@@ -199,9 +199,9 @@ impl Conditions {
         // An agent's `env` can't override the team's variables.
         let mut environment = own;
         environment.extend(if is_orchestrator {
-            self.environment.of_orchestrator(&agent.id, path.as_ref())
+            self.environment.of_orchestrator(&agent.id, agent.depth, path.as_ref())
         } else {
-            self.environment.of(&agent.id)
+            self.environment.of(&agent.id, agent.depth)
         });
         environment
     }

@@ -135,7 +135,7 @@ async fn run(
     let routing = wiring.route(unrouted());
 
     let environment = TeamEnvironment::new(&name, address, depth, &tokens);
-    let command = command(options.command, workspace.clone(), environment.of(&agent));
+    let command = command(options.command, workspace.clone(), environment.of(&agent, 0));
     let limits = limits(port_limits);
     let launcher = Launcher::this_program()?;
     let sweeper = Sweeper::start(&launcher)?;

@@ -10,10 +10,13 @@ use crate::agent::{self, AgentError, AgentHandle};
 use crate::budget::Budgets;
 use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
 use crate::config::AgentTable;
-use crate::model::{AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId};
+use crate::model::{
+    AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId,
+};
 use crate::process::Family;
 use crate::serve::{
-    AgentDetails, BoxFuture, Fork, Prompt, RefusalKind, Refused, Reloaded, Rewind, Team, Tier,
+    AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, Prompt, RefusalKind, Refused,
+    Reloaded, Rewind, Team, Tier,
 };
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
@@ -165,6 +168,47 @@ impl Team for Supervised {
                 return Err(Refused::new(409, message));
             };
             undoer.run(request).await.map_err(|error| undoing::refused(&error))
+        })
+    }
+
+    fn start_helper(&self, helper: NewHelper) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(self.change(|reply| TeamCommand::StartHelper(helper, reply)))
+    }
+
+    fn end_helper(&self, end: HelperEnd) -> BoxFuture<'_, Result<(), Refused>> {
+        Box::pin(async move {
+            let mut usage = Vec::new();
+            // Stopped first: other changes need not wait for that.
+            if let Some(helper) = self.roster.get(&end.agent) {
+                let details = details::of_supervised(vec![helper.clone()], &self.tracker).await;
+                usage = details.iter().flat_map(details::usage_of).collect();
+                let _ = helper.order(Order::Stop).await;
+            }
+            self.change(|reply| TeamCommand::EndHelper(Box::new(end), usage, reply)).await
+        })
+    }
+
+    fn add_member(&self, member: NewMember) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(self.change(|reply| TeamCommand::AddMember(member, reply)))
+    }
+
+    fn remove_member(&self, agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(self.change(|reply| TeamCommand::RemoveMember(agent, reply)))
+    }
+
+    fn ready(&self, agent: AgentId) -> BoxFuture<'_, Result<(), Refused>> {
+        Box::pin(async move {
+            let mut status = self.agent(&agent)?.watch();
+            let settled =
+                status.wait_for(|it| it.state == AgentState::Ready || it.state.is_at_rest());
+            let gone =
+                || Refused { kind: RefusalKind::Gone, ..Refused::new(409, "the agent left") };
+            let status = settled.await.map_err(|_| gone())?.clone();
+            if status.state == AgentState::Ready {
+                return Ok(());
+            }
+            let (state, reason) = (status.state.as_str(), status.reason.unwrap_or_default());
+            Err(Refused::new(409, format!("agent `{agent}` did not start: {state} {reason}")))
         })
     }
 

@@ -32,7 +32,7 @@ use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Launcher, Sweeper};
 use crate::routing::{self, Orchestrator};
 use crate::serve::{self, Ledger, RunFile, Server, Tokens};
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::OrchestratorView;
 
 /// Time added to both grace periods of an orderly stop before agents are killed.
@@ -131,7 +131,7 @@ async fn run(
     let notices = cancel.child_token();
     let channels =
         notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
-    let (changes, commands) = mpsc::channel(WAITING);
+    let (changes, commands) = changes_of(&mut wiring, supervisor.roster());
     let lead = config.orchestrator.agent.clone();
     let server = Server::new(
         listener,
@@ -155,6 +155,17 @@ async fn run(
     wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
     drop((run_file, scratch, private, sweeper));
     Ok(())
+}
+
+/// The queue of changes of the team; helpers end with their parents from now on.
+fn changes_of(
+    wiring: &mut Wiring,
+    roster: Roster,
+) -> (mpsc::Sender<TeamCommand>, mpsc::Receiver<TeamCommand>) {
+    let (changes, commands) = mpsc::channel(WAITING);
+    let (events, cancel) = (wiring.bus.subscribe(), wiring.cancel.clone());
+    wiring.tasks.spawn(Changes::follow_rests(events, roster, changes.clone(), cancel));
+    (changes, commands)
 }
 
 /// Starts the rooms behind the port, and the recorder of sessions.
@@ -228,6 +239,7 @@ async fn until_stopped(
         () = stop.next() => {}
         () = changes.run(commands) => stop.next().await,
     }
+    changes.end();
     let deadline = changes.config().team.stop_grace * 2 + STOP_MARGIN;
     tokio::select! {
         () = changes.supervisor.stop(deadline) => {}

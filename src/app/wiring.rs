@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{conflict_notes, graph, journaling, tracker_settings};
+use super::{conflict_notes, graph, journaling, task_notes, tracker_settings};
 use crate::bus::Bus;
 use crate::capture::{self, Capture};
 use crate::config;
@@ -141,7 +141,8 @@ impl Wiring {
 
     /// Keeps the tasks that agents are given, from now on.
     pub(super) fn keep_tasks(&mut self, folder: PathBuf, routing: &RoutingHandle, roster: Roster) {
-        let (bus, routing) = (self.bus.clone(), routing.clone());
+        let (bus, notes_to) = (self.bus.clone(), routing.clone());
+        let routing = routing.clone();
         let events = bus.subscribe();
         let tasks = Tasks::open(Some(folder), bus);
         self.tasks_given = Some(tasks.clone());
@@ -149,7 +150,10 @@ impl Wiring {
             let (routing, roster) = (routing.clone(), roster.clone());
             async move { (routing.list(Some(BlockedStatus::Pending)).await, roster.statuses()) }
         };
-        self.tasks.spawn(tasks.follow(events, standing, self.cancel.clone()));
+        self.tasks.spawn(tasks.clone().follow(events, standing, self.cancel.clone()));
+        let (events, tracker) = (self.bus.subscribe(), self.tracker.clone());
+        let noting = task_notes::follow(events, tasks, tracker, notes_to, self.cancel.clone());
+        self.tasks.spawn(noting);
     }
 
     /// The sources of the port; `recorder` with the name of the team.

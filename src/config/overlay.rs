@@ -1,5 +1,7 @@
-//! Agents added and removed over the port: stored in a file of the team's own, and laid over the
+//! Agents added and removed while the team runs: stored in a file of the team's own, and laid over the
 //! user's file each time it is read. The user's file is never written.
+
+mod layer;
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
@@ -11,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toml::de::DeTable;
 
+pub(super) use self::layer::Layer;
 use super::errors::{code, printable};
 use super::source::read_bytes;
 use super::{Config, ConfigErrors, Source, Surroundings, TryOut};
@@ -32,6 +35,15 @@ pub struct Overlay {
     /// Ids of agents of the file that are removed.
     #[serde(default)]
     removed: BTreeSet<String>,
+    /// Ids of the added agents that the orchestrator added.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    by_lead: BTreeSet<String>,
+    /// Agents that agents started and added since the team's start.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    spawned: usize,
+    /// Agents that agents started. They end with the team.
+    #[serde(skip)]
+    helpers: Vec<AgentTable>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,16 +82,6 @@ pub struct Layered {
     pub overlay: Overlay,
     /// Notes of [`Overlay::settle`], a sentence each.
     pub said: Vec<String>,
-}
-
-/// An overlay as the text of a configuration.
-#[derive(Default)]
-pub(super) struct Layer {
-    /// The added agents.
-    text: String,
-    /// The start of each agent's section.
-    starts: Vec<(usize, String)>,
-    removed: BTreeSet<String>,
 }
 
 impl Layered {
@@ -162,8 +164,15 @@ impl Overlay {
             .map_err(|cause| OverlayError::NotWritten { path: path.to_owned(), cause })
     }
 
+    /// Whether nothing is to be stored.
     pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty()
+        self.added.is_empty() && self.removed.is_empty() && self.spawned == 0
+    }
+
+    /// Whether both are stored the same.
+    pub fn is_stored_as(&self, other: &Self) -> bool {
+        let helpers = Vec::new;
+        Self { helpers: helpers(), ..self.clone() } == Self { helpers: helpers(), ..other.clone() }
     }
 
     /// Adds an agent. A table with nothing but an `id` restores a removed agent of the file.
@@ -176,9 +185,47 @@ impl Overlay {
         }
     }
 
+    /// Adds an agent that the orchestrator may remove again.
+    pub fn add_for_lead(&mut self, agent: AgentTable) {
+        self.by_lead.insert(id(&agent).to_owned());
+        self.spawned += 1;
+        self.add(agent);
+    }
+
+    /// The agents that the orchestrator added.
+    pub fn by_lead(&self) -> &BTreeSet<String> {
+        &self.by_lead
+    }
+
+    /// Adds an agent that an agent starts.
+    pub fn add_helper(&mut self, agent: AgentTable) {
+        self.spawned += 1;
+        self.helpers.push(agent);
+    }
+
+    pub fn end_helper(&mut self, agent: &AgentId) {
+        self.helpers.retain(|table| id(table) != agent.as_str());
+    }
+
+    /// The agents that agents started, with their parents.
+    pub fn helpers(&self) -> impl Iterator<Item = (AgentId, AgentId)> {
+        self.helpers.iter().map(|table| (AgentId::new(id(table)), AgentId::new(parent(table))))
+    }
+
+    /// Agents that agents started and added since the team's start.
+    pub fn spawned(&self) -> usize {
+        self.spawned
+    }
+
+    /// Counts anew what agents start: the team ends.
+    pub fn forget_spawned(&mut self) {
+        self.spawned = 0;
+    }
+
     /// Removes an agent; an agent of the file stays removed.
     pub fn remove(&mut self, agent: &AgentId, is_in_file: bool) {
         self.added.retain(|table| id(table) != agent.as_str());
+        self.by_lead.remove(agent.as_str());
         if is_in_file {
             self.removed.insert(agent.to_string());
         }
@@ -202,7 +249,26 @@ impl Overlay {
             }
             !is_taken_over
         });
+        let added = &self.added;
+        self.by_lead.retain(|of_lead| added.iter().any(|table| id(table) == of_lead));
+        self.drop_orphans(file);
         said
+    }
+
+    /// Drops helpers whose parents are gone, and helpers of these.
+    fn drop_orphans(&mut self, file: &Config) {
+        let of_file = file.agents.iter().map(|agent| agent.id.as_str());
+        let of_file = of_file.filter(|id| !self.removed.contains(*id));
+        let mut known: BTreeSet<String> =
+            of_file.chain(self.added.iter().map(id)).map(str::to_owned).collect();
+        // A helper is older than its own helpers.
+        self.helpers.retain(|table| {
+            let stays = known.contains(parent(table));
+            if stays {
+                known.insert(id(table).to_owned());
+            }
+            stays
+        });
     }
 
     /// Returns a sentence for each change that it makes.
@@ -218,7 +284,7 @@ impl Overlay {
     pub(super) fn layer(&self) -> Result<Layer, Vec<String>> {
         let mut layer = Layer { removed: self.removed.clone(), ..Layer::default() };
         let mut mistakes = Vec::new();
-        for table in &self.added {
+        for table in self.added.iter().chain(&self.helpers) {
             layer.starts.push((layer.text.len(), id(table).to_owned()));
             match section(table) {
                 Ok(section) => layer.text.push_str(&section),
@@ -254,50 +320,17 @@ impl Overlay {
     }
 }
 
-impl Layer {
-    pub(super) fn removed(&self) -> &BTreeSet<String> {
-        &self.removed
-    }
-
-    /// Returns the layer's text, to be appended to the file's.
-    pub(super) fn behind(&self, file: &str) -> String {
-        format!("{}\n{}", " ".repeat(file.len()), self.text)
-    }
-
-    pub(super) fn append_to(&self, file: &mut String) {
-        // Excerpts of errors show the file unchanged.
-        if !self.text.is_empty() {
-            file.push('\n');
-            file.push_str(&self.text);
-        }
-    }
-
-    /// Returns a sentence for each error, with its agent.
-    pub(super) fn blame(&self, file: &str, errors: &ConfigErrors) -> Vec<String> {
-        let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
-        // Lines count from 1, and a line break separates file and layer.
-        let first = lines(file) + 2;
-        let starts: Vec<(usize, &String)> = self
-            .starts
-            .iter()
-            .map(|(start, id)| (first + lines(&self.text[..*start]), id))
-            .collect();
-        let sentence = |error: super::ConfigError| {
-            let agent = starts.iter().rev().find(|(line, _)| *line <= error.line);
-            let whose = match agent {
-                Some((_, id)) if id.is_empty() => "the agent".to_owned(),
-                Some((_, id)) => format!("agent {}", code(id)),
-                None => format!("line {} of the configuration", error.line),
-            };
-            let help = error.help.map(|help| format!(" ({help})")).unwrap_or_default();
-            format!("{whose}: {}{help}", error.message)
-        };
-        errors.list().into_iter().map(sentence).collect()
-    }
-}
-
 fn id(table: &AgentTable) -> &str {
     table.get("id").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn parent(table: &AgentTable) -> &str {
+    table.get("parent").and_then(Value::as_str).unwrap_or_default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Writes one agent as a section of a configuration.

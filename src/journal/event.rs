@@ -53,6 +53,8 @@ event_types! {
     BUDGET = "budget",
     AGENT_STATE = "agent.state",
     REPORT = "report",
+    SUBAGENT_SPAWN = "subagent.spawn",
+    SUBAGENT_COMPLETE = "subagent.complete",
     CONFIG_CHANGE = "config.change",
     UNDO = "undo",
     REDO = "redo",

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
-use super::table::{TOOLS, TeamTool, of};
+use super::table::{TeamTool, all, of};
 use super::{Audience, Operations, ToolError, ToolUses, serve};
 use crate::model::{AgentId, TEAM_SERVER, TEAM_TOOLS};
 use crate::tests::eventually;
@@ -238,8 +238,8 @@ async fn so_many_calls_at_once_and_no_more() {
 
 #[test]
 fn names_fit_clients_and_schemas_are_flat() {
-    assert!(TOOLS.iter().map(|tool| tool.name).eq(TEAM_TOOLS));
-    for tool in TOOLS {
+    assert!(all().map(|tool| tool.name).eq(TEAM_TOOLS));
+    for tool in all() {
         // Some clients write `mcp__SERVER__TOOL`, within 64 characters.
         assert!(format!("mcp__{TEAM_SERVER}__{}", tool.name).len() <= 64);
         assert!(tool.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{}", tool.name);
@@ -267,7 +267,7 @@ fn the_document_lists_the_tools() {
 
 fn printed() -> String {
     let mut text = String::new();
-    for tool in TOOLS {
+    for tool in all() {
         let audience = match tool.audience {
             [Audience::Lead] => "For the orchestrator",
             [Audience::Member] => "For members",

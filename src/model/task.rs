@@ -9,25 +9,29 @@ use super::{AgentId, SessionId, TaskId, TimestampMs};
 pub const TEAM_SERVER: &str = "eisen";
 
 /// The names of its tools. A permission that an agent asks for one of these needs no person.
-pub const TEAM_TOOLS: [&str; 20] = [
+pub const TEAM_TOOLS: [&str; 24] = [
     "team_status",
     "agent_status",
     "list_blocked",
     "resolve_blocked",
+    "read_diff",
+    "hot_files",
+    "overlaps",
+    "who_calls",
+    "conflicts",
     "delegate_task",
     "check_tasks",
     "wait_for_tasks",
     "task_result",
     "cancel_task",
-    "read_diff",
-    "hot_files",
-    "overlaps",
-    "who_calls",
+    "start_helper",
+    "add_member",
+    "remove_member",
+    "budget",
     "request_access",
     "ask_owner",
     "whose",
     "report",
-    "conflicts",
     "claim",
     "release",
 ];
@@ -44,6 +48,8 @@ named! {
         WaitingLock = "waiting_lock",
         /// Its agent does nothing any more.
         Stalled = "stalled",
+        /// The budget of its agent, or the team's, is used up: its turn is about to end.
+        BudgetPaused = "budget_paused",
         Cancelled = "cancelled",
         /// Its turn ended otherwise than it should, or never began.
         Failed = "failed",
@@ -57,14 +63,18 @@ impl TaskState {
     /// Whether it stays as it is.
     pub fn is_ended(self) -> bool {
         match self {
-            Self::Running | Self::NeedsApproval | Self::WaitingLock | Self::Stalled => false,
+            Self::Running
+            | Self::NeedsApproval
+            | Self::WaitingLock
+            | Self::Stalled
+            | Self::BudgetPaused => false,
             Self::Cancelled | Self::Failed | Self::Lost | Self::Done => true,
         }
     }
 
     /// Whether it needs a person or the orchestrator before it goes on.
     pub fn needs_help(self) -> bool {
-        matches!(self, Self::NeedsApproval | Self::Stalled)
+        matches!(self, Self::NeedsApproval | Self::Stalled | Self::BudgetPaused)
     }
 }
 

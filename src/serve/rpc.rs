@@ -12,6 +12,7 @@ mod object;
 mod read;
 mod registry;
 mod replaying;
+mod spawning;
 mod status;
 mod tasks;
 mod tools;
@@ -39,11 +40,11 @@ pub(super) const ATTACH: &str = "attach";
 /// The method that takes as long as the session that it replays.
 const REPLAY: &str = "replay_session";
 
-/// Methods that may take long, though they act on no agent.
-const WAITS: [&str; 4] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner"];
+/// Methods that may take long, though an agent may call them.
+const WAITS: [&str; 5] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner", "start_helper"];
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 52] = [
+pub(super) const METHODS: [(&str, Method, Right); 55] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -92,6 +93,9 @@ pub(super) const METHODS: [(&str, Method, Right); 52] = [
     ("resolve_conflict", Method::ResolveConflict, Right::Person),
     ("claim", Method::Tool(tools::Method::Claim), Right::Reader),
     ("release", Method::Tool(tools::Method::Release), Right::Reader),
+    ("start_helper", Method::Tool(tools::Method::StartHelper), Right::Reader),
+    ("add_member", Method::Tool(tools::Method::AddMember), Right::Lead),
+    ("remove_member", Method::Tool(tools::Method::RemoveMember), Right::Lead),
     ("start_agent", Method::Order(Order::Start), Right::Person),
     ("stop_agent", Method::Order(Order::Stop), Right::Person),
     ("restart_agent", Method::Order(Order::Restart), Right::Person),

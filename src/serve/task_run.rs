@@ -19,14 +19,14 @@ pub(super) fn prompt_of(task: &NewTask) -> String {
     text
 }
 
-/// Runs a task to its end.
+/// Runs a task to its end, which it returns.
 pub(super) async fn run(
     team: Arc<dyn Team>,
     tasks: Tasks,
     begun: Begun,
     prompt: Prompt,
     mut saying: watch::Receiver<Said>,
-) {
+) -> Ended {
     let Begun { id, mut cancel, .. } = begun;
     let agent = prompt.agent.clone();
     let mut session = None;
@@ -81,5 +81,6 @@ pub(super) async fn run(
             Ended { state, reason: Some(message), text: said }
         }
     };
-    tasks.end(&id, ended).await;
+    tasks.end(&id, ended.clone()).await;
+    ended
 }

@@ -1,7 +1,7 @@
 //! The tasks of a team in memory, with states that follow from their agents' waits. Pure, except
 //! for removing the files of forgotten tasks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 use tokio::sync::watch;
@@ -10,8 +10,8 @@ use super::kept::Kept;
 use super::store::Store;
 use super::{Ended, Mode, NewTask, TaskError};
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedId, Conflict, ConflictId, SessionId, SessionKey,
-    TaskId, TaskReport, TaskState, TimestampMs, now_ms,
+    AgentId, AgentStatus, BlockedAccess, BlockedId, BudgetReport, BudgetState, Conflict,
+    ConflictId, SessionId, SessionKey, TaskId, TaskReport, TaskState, TimestampMs, now_ms,
 };
 
 /// A task that was begun now or before.
@@ -33,6 +33,8 @@ pub(super) struct Board {
     held: HashMap<ConflictId, SessionKey>,
     /// Agents that stall.
     stalled: Vec<AgentId>,
+    /// Budgets that are used up: of agents, and of the team (None).
+    used_up: HashSet<Option<AgentId>>,
     /// The number of the last change.
     version: u64,
 }
@@ -48,6 +50,8 @@ struct BoardTask {
     cancel: watch::Sender<u64>,
     /// Whether its result was acknowledged.
     is_over: bool,
+    /// Whether its giver knows that it ended.
+    is_known: bool,
 }
 
 impl Board {
@@ -70,7 +74,10 @@ impl Board {
         self.version += 1;
         let (id, state, version) = (kept.id.clone(), kept.state, self.version);
         let (cancel, requests) = watch::channel(0);
-        self.tasks.insert(id, BoardTask { kept, state, version, cancel, is_over: false });
+        self.tasks.insert(
+            id,
+            BoardTask { kept, state, version, cancel, is_over: false, is_known: false },
+        );
         requests
     }
 
@@ -129,6 +136,23 @@ impl Board {
         if let Some(entry) = self.tasks.get_mut(id) {
             entry.is_over = true;
         }
+    }
+
+    /// Notes that the giver of these knows of those that ended.
+    pub(super) fn shown(&mut self, tasks: &[TaskReport]) {
+        for task in tasks.iter().filter(|task| task.state.is_ended()) {
+            if let Some(entry) = self.tasks.get_mut(&task.id) {
+                entry.is_known = true;
+            }
+        }
+    }
+
+    /// The tasks of `by` that ended, and that it does not know of.
+    pub(super) fn unknown_ends(&self, by: &AgentId) -> Vec<TaskReport> {
+        let ends = self.tasks.values().filter(|entry| {
+            entry.kept.by == *by && entry.state.is_ended() && !entry.is_known && !entry.is_over
+        });
+        ends.map(|entry| entry.kept.report(entry.state)).collect()
     }
 
     pub(super) fn sent(&mut self, id: &TaskId, session: SessionId) -> Vec<TaskId> {
@@ -194,6 +218,15 @@ impl Board {
         self.settle()
     }
 
+    pub(super) fn budget(&mut self, report: &BudgetReport) -> Vec<TaskId> {
+        let is_new = if report.state == BudgetState::Exceeded {
+            self.used_up.insert(report.agent.clone())
+        } else {
+            self.used_up.remove(&report.agent)
+        };
+        if is_new { self.settle() } else { Vec::new() }
+    }
+
     /// Brings the states up to date; returns the tasks whose state changed.
     fn settle(&mut self) -> Vec<TaskId> {
         let mut changed = Vec::new();
@@ -211,6 +244,8 @@ impl Board {
                 TaskState::WaitingLock
             } else if self.stalled.contains(agent) {
                 TaskState::Stalled
+            } else if self.used_up.contains(&None) || self.used_up.contains(&Some(agent.clone())) {
+                TaskState::BudgetPaused
             } else {
                 TaskState::Running
             };

@@ -1,5 +1,6 @@
 //! The port: its stream, its requests, and the registry behind it.
 
+mod helpers;
 mod port;
 mod registry;
 mod stream;

@@ -53,6 +53,10 @@ pub(super) fn summary(event: &Event) -> String {
         "budget" | "agent.state" => format!("{} {}", text("state"), text("reason")),
         "conflict" => format!("{} {}", text("status"), text("message")),
         "report" => text("text"),
+        "subagent.spawn" => format!("{} {}", text("agent_id"), payload["zone"]),
+        "subagent.complete" => {
+            format!("{} {}", text("state"), first([text("reason"), text("result")]))
+        }
         "config.change" => format!("{} {}", text("by"), text("agent_id")),
         "gap" => format!("{} events are missing: {}", text("events"), text("reason")),
         "update" => text("kind"),

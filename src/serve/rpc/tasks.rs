@@ -22,8 +22,8 @@ use crate::tasks::{
 };
 
 /// Bytes of a task's text, of its key, and names of files in it.
-const LONGEST_TEXT: usize = 256 * 1024;
-const LONGEST_KEY: usize = 256;
+pub(super) const LONGEST_TEXT: usize = 256 * 1024;
+pub(super) const LONGEST_KEY: usize = 256;
 const MOST_FILES: usize = 200;
 
 /// Tasks that one request names.
@@ -186,7 +186,7 @@ pub(super) async fn delegate_task(
     delegated(tasks, &beginning.await.map_err(failed)??)
 }
 
-fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Value, RpcError> {
+pub(super) fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Value, RpcError> {
     let kept = tasks.get(None, id)?;
     json(&Delegated {
         id: kept.id.to_string(),
@@ -254,12 +254,12 @@ pub(super) fn cancel_task(
     json(&TaskRow::from(cancelled))
 }
 
-fn tasks(shared: &Shared) -> Result<&Tasks, RpcError> {
+pub(super) fn tasks(shared: &Shared) -> Result<&Tasks, RpcError> {
     shared.tasks.as_ref().ok_or_else(|| RpcError::from(shared.team.refusal()))
 }
 
 /// Returns the agent, or the program, that gives a task by this token.
-fn giver(caller: Option<&Caller>) -> AgentId {
+pub(super) fn giver(caller: Option<&Caller>) -> AgentId {
     caller.and_then(Caller::agent).cloned().unwrap_or_else(|| AgentId::new(PROGRAM))
 }
 

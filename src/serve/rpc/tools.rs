@@ -4,10 +4,10 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{asking, conflicts, parse, subschema, tasks};
+use super::{asking, conflicts, parse, spawning, subschema, tasks};
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
-use crate::serve::wire::RpcError;
+use crate::serve::wire::{self, RpcError};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::serve) enum Method {
@@ -22,6 +22,9 @@ pub(in crate::serve) enum Method {
     Report,
     Claim,
     Release,
+    StartHelper,
+    AddMember,
+    RemoveMember,
 }
 
 pub(super) async fn call(
@@ -42,6 +45,9 @@ pub(super) async fn call(
         Method::Report => asking::report(shared, caller, parse(params)?),
         Method::Claim => conflicts::claim(shared, caller, parse(params)?).await,
         Method::Release => conflicts::release(shared, caller, parse(params)?).await,
+        Method::StartHelper => spawning::start_helper(shared, caller, parse(params)?).await,
+        Method::AddMember => spawning::add_member(shared, caller, parse(params)?).await,
+        Method::RemoveMember => spawning::remove_member(shared, parse(params)?).await,
     }
 }
 
@@ -71,6 +77,13 @@ pub(super) fn schemas(
         Method::Claim => of(subschema::<conflicts::ClaimParams>, subschema::<conflicts::Claimed>),
         Method::Release => {
             of(subschema::<conflicts::ReleaseParams>, subschema::<conflicts::Released>)
+        }
+        Method::StartHelper => {
+            of(subschema::<spawning::StartHelper>, subschema::<tasks::Delegated>)
+        }
+        Method::AddMember => of(subschema::<spawning::AddMember>, subschema::<tasks::Delegated>),
+        Method::RemoveMember => {
+            of(subschema::<spawning::RemoveMember>, subschema::<wire::Agent<'_>>)
         }
     }
 }

@@ -132,7 +132,8 @@ impl Stage {
         self.file("eisen.toml", &text);
     }
 
-    fn command(&self, agent: &AgentTable) -> Vec<String> {
+    /// The command of an agent in a configuration.
+    pub(crate) fn command(&self, agent: &AgentTable) -> Vec<String> {
         let Some(start) = &agent.script else {
             let command = Puppet::command(&self.path(""), &agent.id);
             // The configuration has variables of its own.

@@ -1,0 +1,239 @@
+//! Agents that agents start and add: helpers, which end with their task or their parent, and members
+//! that the orchestrator adds within `may_add`.
+
+use serde_json::{Value, json};
+
+use super::{Changes, conflict, ids, refused, unknown, wrong};
+use crate::app::journaling::{self, HelperUsage};
+use crate::config::{AgentTable, Layered, MayAdd, Overlay, zone_pattern};
+use crate::model::{AgentId, AgentStatus, Order};
+use crate::serve::{HelperEnd, NewHelper, NewMember, Refused};
+use crate::zone;
+
+/// Bytes of an agent's id.
+const LONGEST_ID: usize = 64;
+
+impl Changes {
+    pub(super) async fn start_helper(&mut self, new: NewHelper) -> Result<AgentStatus, Refused> {
+        let NewHelper { parent, zone, profile } = new;
+        let Some(of) = self.current.agent(&parent) else { return Err(unknown(&parent)) };
+        let (depth, most) = (of.depth + 1, self.current.team.max_depth);
+        if depth > most {
+            return Err(conflict(format!(
+                "a helper of `{parent}` would be {depth} levels deep, and `[team] max_depth` is {most}: \
+                 do the work yourself"
+            )));
+        }
+        self.may_spawn()?;
+        let id = self.free_id(&parent);
+        let mut table = json!({
+            "id": id,
+            "parent": parent.as_str(),
+            "zone": { "allowed": zone },
+            "restart": { "policy": "never" },
+        });
+        if let Some(profile) = profile {
+            table["profile"] = profile.into();
+        }
+        let table = table_of(table);
+        let mut overlay = self.overlay.clone();
+        overlay.add_helper(table.clone());
+        let status = self.add_by(overlay, &AgentId::new(id)).await?;
+        journaling::spawned(self.journal(), &parent, depth, &table);
+        Ok(status)
+    }
+
+    /// Removes a helper that is there, with those that it started.
+    pub(super) async fn end_helper(
+        &mut self,
+        end: &HelperEnd,
+        usage: &HelperUsage,
+    ) -> Result<(), Refused> {
+        let parent = self.overlay.helpers().find(|(helper, _)| *helper == end.agent);
+        journaling::completed(self.journal(), end, usage);
+        if parent.is_none() {
+            // It ended with its parent.
+            return Ok(());
+        }
+        self.drop_helpers(std::slice::from_ref(&end.agent)).await
+    }
+
+    /// Ends the helpers of an agent that is at rest: those that it started leave, those of the
+    /// configuration are stopped.
+    pub(super) async fn parent_rests(&mut self, parent: &AgentId) -> Result<(), Refused> {
+        let roster = self.supervisor.roster();
+        let rests = |status: AgentStatus| status.state.is_at_rest();
+        if !roster.get(parent).is_none_or(|agent| rests(agent.status())) {
+            // It was started again meanwhile.
+            return Ok(());
+        }
+        let started: Vec<_> = self.overlay.helpers().collect();
+        let configured = self.current.agents.iter().filter(|agent| {
+            agent.parent.as_ref() == Some(parent)
+                && started.iter().all(|(helper, _)| *helper != agent.id)
+        });
+        for helper in configured.filter_map(|agent| roster.get(&agent.id)) {
+            tokio::spawn(async move { helper.order(Order::Stop).await });
+        }
+        let own = started.into_iter().filter(|(_, of)| of == parent);
+        let own: Vec<_> = own.map(|(helper, _)| helper).collect();
+        if own.is_empty() { Ok(()) } else { self.drop_helpers(&own).await }
+    }
+
+    async fn drop_helpers(&mut self, helpers: &[AgentId]) -> Result<(), Refused> {
+        let mut overlay = self.overlay.clone();
+        for helper in helpers {
+            overlay.end_helper(helper);
+        }
+        let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
+        let mut config = self.current.clone();
+        let orphaned = self.orphaned(&layered);
+        config.agents.retain(|agent| !orphaned.contains(&agent.id));
+        self.adopt(config, layered).await.map(drop)
+    }
+
+    /// The helpers that are no longer there.
+    pub(super) fn orphaned(&self, layered: &Layered) -> Vec<AgentId> {
+        let stay: Vec<_> = layered.overlay.helpers().map(|(helper, _)| helper).collect();
+        let helpers = self.overlay.helpers().map(|(helper, _)| helper);
+        helpers.filter(|helper| !stay.contains(helper)).collect()
+    }
+
+    pub(super) async fn add_member(&mut self, new: NewMember) -> Result<AgentStatus, Refused> {
+        let NewMember { id, profile, zone } = new;
+        let agent = AgentId::new(id);
+        if self.current.agent(&agent).is_some() {
+            return Err(conflict(format!("agent `{agent}` exists already")));
+        }
+        self.may_add(&profile, &zone)?;
+        self.may_spawn()?;
+        let table = table_of(json!({
+            "id": agent.as_str(),
+            "profile": profile,
+            "zone": { "allowed": zone },
+        }));
+        let mut overlay = self.overlay.clone();
+        overlay.add_for_lead(table.clone());
+        let status = self.add_by(overlay, &agent).await?;
+        journaling::added(self.journal(), &table);
+        Ok(status)
+    }
+
+    pub(super) async fn remove_member(&mut self, agent: AgentId) -> Result<AgentStatus, Refused> {
+        if self.current.agent(&agent).is_none() {
+            return Err(unknown(&agent));
+        }
+        if !self.overlay.by_lead().contains(agent.as_str()) {
+            let message =
+                format!("agent `{agent}` was not added by `add_member`: a person can remove it");
+            return Err(Refused::new(403, message));
+        }
+        let removed = self.remove(agent.clone()).await?;
+        journaling::removed(self.journal(), agent.as_str());
+        Ok(removed)
+    }
+
+    /// Counts anew what agents start: the team ends by itself.
+    pub(in crate::app) fn end(&self) {
+        let mut overlay = self.overlay.clone();
+        overlay.forget_spawned();
+        if !overlay.is_stored_as(&self.overlay)
+            && let Err(error) = overlay.write(&self.kept())
+        {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// Whether one more agent may be started by agents.
+    fn may_spawn(&self) -> Result<(), Refused> {
+        let team = &self.current.team;
+        let (running, spawned) = (self.current.agents.len(), self.overlay.spawned());
+        if team.max_agents > 0 && running >= team.max_agents {
+            return Err(conflict(format!(
+                "the team has {running} agents, and `[team] max_agents` is {}: wait until a helper has ended",
+                team.max_agents
+            )));
+        }
+        if spawned >= team.max_spawns {
+            return Err(conflict(format!(
+                "agents have started {spawned} agents since the team's start, and `[team] max_spawns` is {}: \
+                 do the work with the agents that are there",
+                team.max_spawns
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether `[orchestrator] may_add` covers an agent.
+    fn may_add(&self, profile: &str, zone: &[String]) -> Result<(), Refused> {
+        let forbidden = |message: String| Err(Refused::new(403, message));
+        let Some(may_add) = &self.current.orchestrator.may_add else {
+            let message = "the orchestrator may add no agents: a person can say which, by `may_add` in \
+                           `[orchestrator]`";
+            return forbidden(message.to_owned());
+        };
+        let MayAdd { profiles, zone: widest, max } = may_add;
+        if !profiles.iter().any(|known| known == profile) {
+            let known = profiles.join(", ");
+            return forbidden(format!(
+                "`may_add` of `[orchestrator]` does not have the profile `{profile}`; it has: {known}"
+            ));
+        }
+        let workspace = &self.current.team.workspace;
+        let patterns = zone.iter().map(|pattern| zone_pattern(pattern, workspace));
+        let patterns: Vec<_> = patterns.collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
+        let further = zone::uncovered(widest, &patterns).map_err(|error| wrong(&error))?;
+        if let Some(further) = further {
+            let widest = widest.join(", ");
+            return forbidden(format!(
+                "the zone `{further}` reaches out of `may_add` of `[orchestrator]`, which has: {widest}"
+            ));
+        }
+        let added = self.overlay.by_lead().len();
+        if added >= *max {
+            return Err(conflict(format!(
+                "the orchestrator has added {added} agents, and may have {max}: remove one by `remove_member`"
+            )));
+        }
+        Ok(())
+    }
+
+    /// A name for a helper, after its parent's.
+    fn free_id(&self, parent: &AgentId) -> String {
+        let number = self.overlay.spawned() + 1;
+        let names = (number..).map(|number| {
+            let behind = format!("-h{number}");
+            let parent = parent.as_str();
+            let end = parent.floor_char_boundary(LONGEST_ID - behind.len());
+            format!("{}{behind}", &parent[..end])
+        });
+        let taken = ids(&self.current);
+        let is_free = |name: &String| taken.iter().all(|id| id.as_str() != name);
+        names.into_iter().find(is_free).unwrap_or_default()
+    }
+
+    /// Adds the agent that `overlay` has more.
+    pub(super) async fn add_by(
+        &mut self,
+        overlay: Overlay,
+        id: &AgentId,
+    ) -> Result<AgentStatus, Refused> {
+        let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
+        // A table without an id was refused.
+        let Some(agent) = layered.config.agent(id).cloned() else {
+            return Err(wrong(&format!("there is no agent `{id}`")));
+        };
+        let mut config = self.current.clone();
+        config.agents.push(agent);
+        self.adopt(config, layered).await?;
+        let added = self.supervisor.roster().get(id);
+        added.map(|agent| agent.status()).ok_or_else(|| unknown(id))
+    }
+}
+
+fn table_of(table: Value) -> AgentTable {
+    match table {
+        Value::Object(table) => table,
+        _ => AgentTable::new(),
+    }
+}

@@ -1,0 +1,142 @@
+//! Owns the methods by which agents start helpers, and the orchestrator adds members.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
+use super::{json, wrong};
+use crate::model::AgentId;
+use crate::serve::Caller;
+use crate::serve::shared::Shared;
+use crate::serve::spawned::{self, NewHelper, NewMember, Stays};
+use crate::serve::wire::{self, RpcError};
+use crate::tasks::NewTask;
+
+/// Patterns of a zone, and their bytes in all.
+const MOST_PATTERNS: usize = 100;
+const LONGEST_ZONE: usize = 16 * 1024;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "StartHelperParams")]
+pub(in crate::serve) struct StartHelper {
+    /// Given by a person; an agent is the parent of what it starts.
+    #[serde(default, deserialize_with = "super::name")]
+    parent: Option<String>,
+    /// What the helper is prompted with.
+    task: String,
+    /// Patterns within the parent's zone.
+    zone: Vec<String>,
+    /// What it runs; what the parent runs if left out.
+    #[serde(default, deserialize_with = "super::name")]
+    profile: Option<String>,
+    /// Makes a repeated request the same request.
+    #[serde(default, deserialize_with = "super::name")]
+    key: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AddMemberParams")]
+pub(in crate::serve) struct AddMember {
+    id: String,
+    /// One of `profiles` of `may_add`.
+    profile: String,
+    /// Patterns within `zone` of `may_add`.
+    zone: Vec<String>,
+    /// What the agent is prompted with.
+    task: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RemoveMemberParams")]
+pub(in crate::serve) struct RemoveMember {
+    id: String,
+}
+
+pub(super) async fn start_helper(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: StartHelper,
+) -> Result<Value, RpcError> {
+    let tasks = tasks::tasks(shared)?;
+    let StartHelper { parent, task, zone, profile, key } = params;
+    let parent = parent_of(caller, parent)?;
+    check(&task, &zone)?;
+    if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
+        return Err(wrong(format!("`key` may have {LONGEST_KEY} bytes")));
+    }
+    // A repeated call is the same helper.
+    if let Some(known) = tasks.with_key(&parent, key.as_deref()) {
+        return tasks::delegated(tasks, &known);
+    }
+    let new = NewHelper { parent: parent.clone(), zone, profile };
+    let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
+    // Both or neither, even if the caller leaves meanwhile.
+    let starting = tokio::spawn(async move {
+        let agent = team.start_helper(new).await?.agent;
+        let task = NewTask { by: parent, agent, text: task, files: Vec::new(), key };
+        Ok::<_, RpcError>(spawned::begin(team, own_tasks, task, Stays::ForTask).await?)
+    });
+    tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)
+}
+
+pub(super) async fn add_member(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: AddMember,
+) -> Result<Value, RpcError> {
+    let tasks = tasks::tasks(shared)?;
+    let AddMember { id, profile, zone, task } = params;
+    check(&task, &zone)?;
+    let by = tasks::giver(caller);
+    let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
+    let starting = tokio::spawn(async move {
+        let agent = team.add_member(NewMember { id, profile, zone }).await?.agent;
+        let task = NewTask { by, agent, text: task, files: Vec::new(), key: None };
+        Ok::<_, RpcError>(spawned::begin(team, own_tasks, task, Stays::ForGood).await?)
+    });
+    tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)
+}
+
+pub(super) async fn remove_member(
+    shared: &Shared,
+    params: RemoveMember,
+) -> Result<Value, RpcError> {
+    let status = shared.team.remove_member(AgentId::new(params.id)).await?;
+    json(&wire::Agent::from(&status))
+}
+
+/// An agent is the parent of what it starts; a person names one.
+fn parent_of(caller: Option<&Caller>, named: Option<String>) -> Result<AgentId, RpcError> {
+    match (caller.and_then(Caller::agent), named) {
+        (Some(own), Some(named)) if own.as_str() != named => {
+            let message =
+                format!("`parent` can't be `{named}`: an agent starts helpers of its own");
+            Err(RpcError::new(403, message))
+        }
+        (Some(own), _) => Ok(own.clone()),
+        (None, Some(named)) => Ok(AgentId::new(named)),
+        (None, None) => Err(wrong("`parent` must name the agent whose helper it is")),
+    }
+}
+
+fn check(task: &str, zone: &[String]) -> Result<(), RpcError> {
+    if task.trim().is_empty() || task.len() > LONGEST_TEXT {
+        return Err(wrong(format!(
+            "`task` must be text of at most {LONGEST_TEXT} bytes, not empty"
+        )));
+    }
+    let bytes: usize = zone.iter().map(String::len).sum();
+    if zone.is_empty() || zone.len() > MOST_PATTERNS || bytes > LONGEST_ZONE {
+        return Err(wrong(format!(
+            "`zone` must have from 1 to {MOST_PATTERNS} patterns, of {LONGEST_ZONE} bytes in all"
+        )));
+    }
+    Ok(())
+}
+
+fn failed(error: &tokio::task::JoinError) -> RpcError {
+    RpcError::new(500, error.to_string())
+}

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::team::TeamBudgets;
 use crate::bus::Bus;
-use crate::model::{AgentId, BudgetLimits, BudgetReport, Event};
+use crate::model::{AgentId, BudgetLimits, BudgetReport, EarlierUse, Event, now_ms};
 
 pub use account::{Account, Reservation};
 pub use ledger::Settings;
@@ -91,6 +91,17 @@ impl Budgets {
         });
         self.made_room();
         raised
+    }
+
+    /// Counts what was used before this process was started, oldest first, until [`Self::resumed`].
+    pub fn count_earlier(&self, earlier: &EarlierUse) {
+        let age = Duration::from_millis(now_ms().saturating_sub(earlier.timestamp_ms));
+        self.with(|team, now| team.count_earlier(now, age, earlier));
+    }
+
+    /// All that was used before is counted.
+    pub fn resumed(&self) {
+        self.change(TeamBudgets::settle);
     }
 
     /// All budgets that have limits, the team's first.

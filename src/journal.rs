@@ -13,6 +13,7 @@
 mod contents;
 mod conversation;
 mod database;
+mod earlier;
 mod event;
 mod feed;
 mod fold;
@@ -46,6 +47,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use self::earlier::RUN_AFTER;
 use self::feed::Feed;
 use self::writer::{Work, Writer};
 use crate::bus::Subscriber;
@@ -144,10 +146,7 @@ pub fn start(settings: Settings, events: Subscriber) -> (Journal, impl Future<Ou
 /// Opens a journal for appending while no team runs; fails if one does.
 pub async fn open(settings: Settings) -> Result<Journal, AppendError> {
     let (journal, _, _) = spawn(settings);
-    let (opened, is_open) = oneshot::channel();
-    let sent = journal.work.send(Work::Open(opened)).await;
-    sent.map_err(|_| AppendError::Closed)?;
-    is_open.await.map_err(|_| AppendError::Closed)??;
+    journal.opened().await?;
     Ok(journal)
 }
 
@@ -173,6 +172,14 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
 impl Journal {
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Waits until the file is open, and the remains of a killed run are in it.
+    pub async fn opened(&self) -> Result<(), AppendError> {
+        let (opened, is_open) = oneshot::channel();
+        let sent = self.work.send(Work::Open(opened)).await;
+        sent.map_err(|_| AppendError::Closed)?;
+        is_open.await.map_err(|_| AppendError::Closed)?
     }
 
     /// Appends an event and waits until it is committed; fails if that takes too long.
@@ -239,6 +246,12 @@ impl Journal {
         let value = workspace.display().to_string();
         // If the queue is full, the old value stays.
         let _ = self.work.try_send(Work::Note { key: "workspace", value });
+    }
+
+    /// Notes the event behind which those of the run are; None: the run ended.
+    pub fn note_run(&self, after: Option<String>) {
+        // If the queue is full, the old value stays.
+        let _ = self.work.try_send(Work::Note { key: RUN_AFTER, value: after.unwrap_or_default() });
     }
 
     /// Waits until all events published on the bus before number `position` are committed.

@@ -29,7 +29,7 @@ mod time;
 pub use access::{Action, BlockedAccess, BlockedStatus, OnViolation, Via};
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED};
-pub use budget::{BudgetLimits, BudgetReport, BudgetState, OnExceed};
+pub use budget::{BudgetLimits, BudgetReport, BudgetState, EarlierUse, OnExceed, Used};
 pub use conflict::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{

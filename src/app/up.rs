@@ -96,7 +96,7 @@ async fn run(
     let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
 
-    let budgets = spending::start(&config, &mut wiring);
+    let budgets = spending::start(&config, &mut wiring).await;
     let conditions = Conditions {
         environment: TeamEnvironment::new(&config.team.name, address, depth, &tokens),
         eisen_dir,

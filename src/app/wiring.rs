@@ -185,6 +185,9 @@ impl Wiring {
         if let Some(capture) = &self.capture {
             capture.settle().await;
         }
+        if let Some(journal) = &self.journal {
+            journal.note_run(None);
+        }
         self.cancel.cancel();
         drop((self.bus, self.tracker, self.registry, self.graph, self.journal, self.capture));
         drop(self.conflicts);

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::underway::Underway;
 use super::window::{Amounts, Window};
 use crate::model::{
-    AgentId, BudgetLimits, BudgetReport, BudgetState, FigureSum, OnExceed, Spending, TokenKind,
-    now_ms,
+    AgentId, BudgetLimits, BudgetReport, BudgetState, EarlierUse, FigureSum, OnExceed, Spending,
+    TokenKind, Used, now_ms,
 };
 
 /// The share of a limit that is reserved for a turn while nothing is known of what turns take.
@@ -114,6 +114,27 @@ impl Ledger {
         limits.turns = totals.turns.or(limits.turns);
         limits.minutes = totals.minutes.or(limits.minutes);
         self.stand_anew();
+    }
+
+    /// Counts what was used before this process was started, if it is of this run or window.
+    pub(super) fn count_earlier(&mut self, now: Instant, age: Duration, earlier: &EarlierUse) {
+        // A time before the machine's start may not be known: then it counts for longer.
+        let at = now.checked_sub(age).unwrap_or(now);
+        if !self.settings.window.map_or(earlier.is_of_run, |window| age < window) {
+            return;
+        }
+        match &earlier.used {
+            Used::Spent(report) => drop(self.spend(at, report)),
+            Used::Turn => self.add(at, Amounts { turns: 1, ..Amounts::default() }),
+            Used::Time(time) => self.add(at, Amounts { time: *time, ..Amounts::default() }),
+            Used::Totals { .. } => {}
+        }
+    }
+
+    /// Takes totals that were raised in this run, unless the configuration's differ from those before.
+    pub(super) fn raised_earlier(&mut self, limits: BudgetLimits, configured: BudgetLimits) {
+        let own = self.configured.limits;
+        self.settings.limits = if configured == own { limits } else { own };
     }
 
     pub(super) fn is_limited(&self) -> bool {
@@ -243,6 +264,7 @@ impl Ledger {
             agent: self.agent.clone(),
             state: self.state,
             limits,
+            configured: self.configured.limits,
             currency,
             window_s: window.map(|window| window.as_secs()),
             on_exceed,

@@ -12,7 +12,9 @@ use tokio::time::Instant;
 use super::ledger::{Ledger, NoRoom, Settings};
 use super::underway::{TurnUnderway, Underway};
 use super::window::Amounts;
-use crate::model::{AgentId, BudgetLimits, BudgetReport, OnExceed, SessionId, Spending};
+use crate::model::{
+    AgentId, BudgetLimits, BudgetReport, EarlierUse, OnExceed, SessionId, Spending, Used,
+};
 
 /// How an agent stands with its budget and the team's.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -234,6 +236,24 @@ impl TeamBudgets {
             turn.foreseen = Amounts { tokens, cost, ..Amounts::default() };
         }
         self.settle(now)
+    }
+
+    /// Counts what was used `age` ago, before this process was started.
+    pub(super) fn count_earlier(&mut self, now: Instant, age: Duration, earlier: &EarlierUse) {
+        let own = earlier.agent.as_ref().and_then(|agent| self.agents.get_mut(agent));
+        if let Used::Totals { limits, configured } = earlier.used {
+            let team = earlier.agent.is_none().then_some(&mut self.team);
+            if let Some(ledger) = own.map(|own| &mut own.ledger).or(team)
+                && earlier.is_of_run
+            {
+                ledger.raised_earlier(limits, configured);
+            }
+            return self.find_limits();
+        }
+        self.team.count_earlier(now, age, earlier);
+        if let Some(own) = own {
+            own.ledger.count_earlier(now, age, earlier);
+        }
     }
 
     /// Looks at all budgets after time has passed.

@@ -4,6 +4,8 @@
 
 mod helpers;
 
+mod earlier;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

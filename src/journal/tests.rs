@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod earlier;
 mod faults;
 mod following;
 mod upkeep;

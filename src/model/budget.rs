@@ -1,9 +1,10 @@
 //! Budgets: their limits, and how they stand.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::named::named;
-use super::{AgentId, FigureSum, TimestampMs};
+use super::{AgentId, FigureSum, Spending, TimestampMs};
 
 named! {
     /// What follows when a budget is used up.
@@ -54,6 +55,8 @@ pub struct BudgetReport {
     pub agent: Option<AgentId>,
     pub state: BudgetState,
     pub limits: BudgetLimits,
+    /// The totals of the configuration; `limits` differ once they were raised.
+    pub configured: BudgetLimits,
     /// Of the cost.
     pub currency: Arc<str>,
     /// None: it is for the run.
@@ -78,4 +81,29 @@ pub struct BudgetReport {
     /// Why prompts are refused.
     pub reason: Option<Arc<str>>,
     pub timestamp_ms: TimestampMs,
+}
+
+/// What counted against budgets before this process was started.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EarlierUse {
+    /// None: of the team.
+    pub agent: Option<AgentId>,
+    pub timestamp_ms: TimestampMs,
+    /// It is of the run that goes on.
+    pub is_of_run: bool,
+    pub used: Used,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Used {
+    Spent(Spending),
+    /// A turn began.
+    Turn,
+    /// A turn ran for so long.
+    Time(Duration),
+    /// A budget got these totals, while the configuration had `configured`.
+    Totals {
+        limits: BudgetLimits,
+        configured: BudgetLimits,
+    },
 }

@@ -37,7 +37,7 @@ impl Fold {
             return;
         }
         let limits = report.limits;
-        let payload = json!({
+        let mut payload = json!({
             "state": report.state.as_str(),
             "reason": report.reason,
             "tokens": { "used": report.tokens.known, "limit": limits.tokens },
@@ -47,6 +47,15 @@ impl Fold {
             "window_s": report.window_s,
             "on_exceed": report.on_exceed.as_str(),
         });
+        let configured = report.configured;
+        if configured != limits {
+            payload["configured"] = json!({
+                "tokens": configured.tokens,
+                "cost": configured.cost,
+                "turns": configured.turns,
+                "minutes": configured.minutes,
+            });
+        }
         let place = report.agent.clone().map_or(Place::Team, Place::Agent);
         let event = NewEvent::new(place, EventType::BUDGET, &payload).at(report.timestamp_ms);
         let event = event.found_by(report.reason.as_deref().unwrap_or_default());

@@ -1,5 +1,6 @@
 //! Agents whose budget, or whose team's, is used up.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{EISEN_CORE, Port, Stage, Team, agent};
@@ -167,4 +168,53 @@ fn an_editor_hears_the_reason() {
     let answer = editor.answer(&prompt);
     let why = answer["error"]["message"].as_str().unwrap_or_default();
     assert!(why.contains("1 of 1 turns are used"), "{answer}");
+}
+
+#[test]
+fn a_run_that_is_killed_goes_on_with_its_budgets_and_one_that_is_stopped_does_not() {
+    let stage = Stage::new();
+    let day = "tokens = 1_000_000\nturns = 6\nwindow_s = 86_400";
+    let (team, mut port) = team(&stage, day, "tokens = 10_000");
+    let why = "the budget of `ui` is used up: ";
+    prompt(&mut port, "ui", "go wild").unwrap();
+    let before = used(&mut port, Some("ui"));
+    let killed_and_up = |team: Team| {
+        // It waits until all of it is in the journal.
+        stage.run(&["cost"]);
+        team.program.signal(Signal::SIGKILL);
+        team.program.wait();
+        let team = stage.up();
+        let port = team.steer_when_ready(&["ui", "api"]);
+        (team, port)
+    };
+    let (team, mut port) = killed_and_up(team);
+    assert_eq!(used(&mut port, Some("ui")), before);
+    assert_refused(prompt(&mut port, "ui", "hello"), why);
+    assert_eq!(port.prompt("api", "hello"), "hello");
+    port.call("raise_budget", &json!({"agent_id": "ui", "tokens": 1_000_000})).unwrap();
+    port.expect(&json!({"type": "budget", "agent_id": "ui", "state": "open"}));
+
+    // What was raised is kept, too.
+    let (team, mut port) = killed_and_up(team);
+    assert_eq!(used(&mut port, Some("ui")), before);
+    assert_eq!(port.prompt("ui", "hello"), "hello");
+    drop(port);
+    assert_eq!(team.stop().code, 0);
+
+    let team = stage.up();
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let all = port.call("list_budgets", &json!({})).unwrap();
+    let of = |agent: Option<&str>| {
+        let all = all.as_array().unwrap().iter();
+        all.clone().find(|it| it["agent_id"].as_str() == agent).unwrap().clone()
+    };
+    let own = of(Some("ui"));
+    assert_eq!((&own["tokens"]["limit"], &own["turns"]["used"]), (&json!(10_000), &json!(0)));
+    // The window counts over runs: `go wild` and two of `hello`.
+    let turns = of(None)["turns"]["used"].as_u64().unwrap();
+    assert_eq!(turns, 3);
+    for _ in turns..6 {
+        assert_eq!(port.prompt("api", "hello"), "hello");
+    }
+    assert_refused(prompt(&mut port, "api", "hello"), "6 of 6 turns are used within 86400 s");
 }

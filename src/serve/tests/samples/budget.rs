@@ -12,6 +12,7 @@ pub(in crate::serve) fn budget() -> BudgetReport {
         agent: Some(AgentId::new("ui")),
         state: BudgetState::Exceeded,
         limits: BudgetLimits { tokens: Some(40_000), turns: Some(50), ..BudgetLimits::default() },
+        configured: BudgetLimits::default(),
         currency: "USD".into(),
         window_s: None,
         on_exceed: OnExceed::Pause,

@@ -4,6 +4,7 @@
 
 mod helpers;
 
+mod at_once;
 mod earlier;
 
 use std::sync::Arc;

@@ -12,7 +12,8 @@ use crate::app::Failure;
 ///
 /// A budget limits what an agent, or the whole team, may spend; `[budget]` and `[agents.budget]` of the
 /// configuration set it. Once it is used up, prompts are refused. New totals count from the start of
-/// the run, as the old ones, and are not kept over it.
+/// the run, as the old ones, and are not kept over it. While turns run, a line says by how much they
+/// may pass the total: by one report of what model calls took each, the largest so far.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -75,6 +76,8 @@ impl BudgetArgs {
             print(format_args!("{whose}: {state}, {}", used(budget)))?;
             if let Some(reason) = budget["reason"].as_str() {
                 print(format_args!("    {}", plain(reason)))?;
+            } else if let Some(past) = may_pass(budget) {
+                print(format_args!("    {past}"))?;
             }
         }
         if budgets.is_empty() {
@@ -99,6 +102,26 @@ impl BudgetArgs {
             None => !self.team_wide || agent.is_null(),
         }
     }
+}
+
+/// By how much the turns that run may pass the totals, as far as is known.
+fn may_pass(budget: &Value) -> Option<String> {
+    let running = budget["running"].as_u64().filter(|running| *running > 0)?;
+    let (tokens, cost) = (&budget["tokens"], &budget["cost"]);
+    let mut most = Vec::new();
+    let largest = tokens["largest"].as_u64().filter(|_| tokens["limit"].is_u64());
+    if let Some(largest) = largest.filter(|largest| *largest > 0) {
+        most.push(format!("{} tokens", format::tokens(running.saturating_mul(largest))));
+    }
+    let largest = cost["largest"].as_f64().filter(|_| cost["limit"].is_f64());
+    if let Some(largest) = largest.filter(|largest| *largest > 0.0) {
+        let currency = plain(cost["currency"].as_str().unwrap_or_default());
+        // At most a thousand or so run.
+        #[expect(clippy::cast_precision_loss, reason = "a number of turns")]
+        most.push(format::money(running as f64 * largest, &currency));
+    }
+    let turns = if running == 1 { "turn runs" } else { "turns run" };
+    (!most.is_empty()).then(|| format!("{running} {turns}: past it by {} at most", most.join(", ")))
 }
 
 /// What is used of each total of a budget, as `list_budgets` has it.
@@ -127,4 +150,27 @@ pub(super) fn used(budget: &Value) -> String {
     }
     let within = budget["window_s"].as_u64().map(|window| format!(" within {window} s"));
     format!("{}{}", parts.join(", "), within.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_that_running_turns_pass_a_total_by_is_said() {
+        let budget = |running, tokens, cost| {
+            json!({
+                "running": running,
+                "tokens": { "limit": 100, "largest": tokens },
+                "cost": { "limit": 1.0, "largest": cost, "currency": "EUR" },
+            })
+        };
+        let said = may_pass(&budget(3, 900, 0.5)).unwrap_or_default();
+        assert_eq!(said, "3 turns run: past it by 2.7k tokens, 1.50 EUR at most");
+        let said = may_pass(&budget(1, 900, 0.0)).unwrap_or_default();
+        assert_eq!(said, "1 turn runs: past it by 900 tokens at most");
+        // Nothing runs, or nothing is known.
+        assert_eq!(may_pass(&budget(0, 900, 0.5)), None);
+        assert_eq!(may_pass(&budget(2, 0, 0.0)), None);
+    }
 }

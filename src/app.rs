@@ -29,6 +29,7 @@ mod scratch;
 mod spending;
 mod task_notes;
 mod team;
+mod tools_seen;
 mod trial;
 mod undoing;
 mod up;
@@ -56,6 +57,7 @@ pub use outlet::{Outlet, stderr};
 pub use plugins::{check_plugin, describe_plugin};
 pub use purging::purge_tasks;
 pub use replay::{ReplayOptions, replay};
+pub use tools_seen::tool_lines;
 pub use up::{UpOptions, up};
 
 /// Why a command failed.

@@ -46,6 +46,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+pub use crate::mcp::ToolUses;
 pub use details::{AgentDetails, SessionDetails, Tier};
 pub use reloaded::{Change, Kind, Reloaded, Restart};
 pub use run_file::{

@@ -21,7 +21,7 @@ use super::team::Supervised;
 use super::wiring::Wiring;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, hints, journaling, leftovers,
-    limiting, limits, notifying, recorder, scratch, spending, trial, undoing,
+    limiting, limits, notifying, recorder, scratch, spending, tools_seen, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::{Bus, Subscriber};
@@ -183,6 +183,7 @@ fn wire(
     wiring.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned(), private.to_owned()]);
     wiring.find_conflicts(members::conflicts(config));
     wiring.note_workspace(workspace);
+    wiring.note_tools(tools_seen::place(eisen_dir, &config.team.name));
     if config.graph {
         wiring.keep_graph(workspace.to_owned());
     }

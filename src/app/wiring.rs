@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{conflict_notes, graph, journaling, task_notes, tracker_settings};
+use super::{conflict_notes, graph, journaling, task_notes, tools_seen, tracker_settings};
 use crate::bus::Bus;
 use crate::capture::{self, Capture};
 use crate::config;
@@ -14,7 +14,7 @@ use crate::conflicts::{self, Conflicts};
 use crate::journal::{self, Journal};
 use crate::model::{AgentId, BlockedStatus};
 use crate::routing::{self, Orchestrator, RoutingHandle};
-use crate::serve::{Handles, Recorder};
+use crate::serve::{Handles, Recorder, ToolUses};
 use crate::session::RegistryHandle;
 use crate::supervisor::Roster;
 use crate::tasks::Tasks;
@@ -34,6 +34,7 @@ pub(super) struct Wiring {
     /// None: not configured, or not before it is started.
     pub(super) conflicts: Option<Conflicts>,
     graph: Option<GraphHandle>,
+    tool_uses: ToolUses,
     /// None before they are kept.
     tasks_given: Option<Tasks>,
 }
@@ -69,6 +70,7 @@ impl Wiring {
             capture: None,
             conflicts: None,
             graph: None,
+            tool_uses: ToolUses::default(),
             tasks_given: None,
         }
     }
@@ -109,6 +111,12 @@ impl Wiring {
         if let Some(journal) = &self.journal {
             journal.note_workspace(workspace);
         }
+    }
+
+    /// Notes what agents use of the team's tools, from now on.
+    pub(super) fn note_tools(&mut self, file: PathBuf) {
+        let (uses, events) = (self.tool_uses.clone(), self.bus.subscribe());
+        self.tasks.spawn(tools_seen::note(file, uses, events, self.cancel.clone()));
     }
 
     /// Keeps the code graph of a workspace from now on, if it can be started.
@@ -176,6 +184,7 @@ impl Wiring {
             lead,
             tasks: self.tasks_given.clone(),
             conflicts: self.conflicts.clone(),
+            tool_uses: self.tool_uses.clone(),
         }
     }
 

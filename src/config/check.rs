@@ -54,6 +54,11 @@ impl Report {
         report::add_list(&mut self.text, "kept from add_agent and remove_agent", &kept);
     }
 
+    /// Adds what the last run saw of the team's tools.
+    pub fn add_tools(&mut self, agents: &[String]) {
+        report::add_list(&mut self.text, "tools of the team", agents);
+    }
+
     /// Adds where the journal is.
     pub fn add_journal(&mut self, journal: String) {
         report::add_list(&mut self.text, "journal", &[journal]);

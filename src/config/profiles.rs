@@ -99,6 +99,7 @@ const WORDS: &Keys<String> = &[
     ("model_env", |profile| &mut profile.model_env),
     ("unattended_mode", |profile| &mut profile.unattended_mode),
     ("compact", |profile| &mut profile.compact),
+    ("without_tools", |profile| &mut profile.without_tools),
 ];
 
 const LISTS: &Keys<Vec<String>> = &[

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::Notify;
+
 use crate::model::AgentId;
 
 /// The use of the tools by an agent's client, since the first of its connections that are open, or
@@ -18,7 +20,14 @@ pub struct ToolUse {
 
 /// The use of the tools by all agents of a team; cheap to clone.
 #[derive(Clone, Default, Debug)]
-pub struct ToolUses(Arc<Mutex<HashMap<AgentId, ToolUse>>>);
+pub struct ToolUses(Arc<Uses>);
+
+#[derive(Default, Debug)]
+struct Uses {
+    /// The agents are those that had a token.
+    agents: Mutex<HashMap<AgentId, [ToolUse; 2]>>,
+    changed: Notify,
+}
 
 /// Records the use on one connection. Dropping it records the connection's end.
 #[derive(Debug)]
@@ -28,48 +37,65 @@ pub struct ToolConnection {
     agent: Option<AgentId>,
 }
 
+/// The places of the use now, and since the start of the team.
+const NOW: usize = 0;
+const IN_RUN: usize = 1;
+
 impl ToolUses {
     pub fn of(&self, agent: &AgentId) -> ToolUse {
-        self.all(|all| all.get(agent).copied().unwrap_or_default())
+        self.all(|all| all.get(agent).map(|of| of[NOW]).unwrap_or_default())
+    }
+
+    /// The use since the start of the team, with all connections that there were.
+    pub fn in_run(&self) -> Vec<(AgentId, ToolUse)> {
+        self.all(|all| all.iter().map(|(agent, of)| (agent.clone(), of[IN_RUN])).collect())
+    }
+
+    /// Waits until there was a use that the last call has not told.
+    pub async fn changed(&self) {
+        self.0.changed.notified().await;
     }
 
     /// Records a new connection.
     pub fn connect(&self, agent: Option<AgentId>) -> ToolConnection {
         if let Some(agent) = &agent {
             self.all(|all| {
-                let used = all.entry(agent.clone()).or_default();
-                if used.connections == 0 {
-                    *used = ToolUse::default();
+                let [now, in_run] = all.entry(agent.clone()).or_default();
+                if now.connections == 0 {
+                    *now = ToolUse::default();
                 }
-                used.connections += 1;
+                now.connections += 1;
+                in_run.connections += 1;
             });
+            self.0.changed.notify_one();
         }
         ToolConnection { uses: self.clone(), agent }
     }
 
-    fn all<T>(&self, change: impl FnOnce(&mut HashMap<AgentId, ToolUse>) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn all<T>(&self, change: impl FnOnce(&mut HashMap<AgentId, [ToolUse; 2]>) -> T) -> T {
+        change(&mut self.0.agents.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl ToolConnection {
     pub(super) fn listed(&self) {
-        self.change(|used| used.listed = true);
+        self.change(|of| of.iter_mut().for_each(|used| used.listed = true));
     }
 
     pub(super) fn called(&self) {
-        self.change(|used| used.calls += 1);
+        self.change(|of| of.iter_mut().for_each(|used| used.calls += 1));
     }
 
-    fn change(&self, change: impl FnOnce(&mut ToolUse)) {
+    fn change(&self, change: impl FnOnce(&mut [ToolUse; 2])) {
         if let Some(agent) = &self.agent {
             self.uses.all(|all| all.get_mut(agent).map(change));
+            self.uses.0.changed.notify_one();
         }
     }
 }
 
 impl Drop for ToolConnection {
     fn drop(&mut self) {
-        self.change(|used| used.connections = used.connections.saturating_sub(1));
+        self.change(|[now, _]| now.connections = now.connections.saturating_sub(1));
     }
 }

@@ -54,7 +54,7 @@ impl Shared {
         limits: Limits,
         guarded: bool,
     ) -> Self {
-        let tasks = sources.tasks();
+        let (tasks, tool_uses) = (sources.tasks(), sources.tool_uses());
         let waits = sources.conflicts().map(|conflicts| conflicts.waits().clone());
         Self {
             bus,
@@ -65,7 +65,7 @@ impl Shared {
             guarded,
             reads: Arc::new(Semaphore::new(READS)),
             replays: Arc::new(Semaphore::new(REPLAYS)),
-            tool_uses: ToolUses::default(),
+            tool_uses,
             tasks,
             waits: waits.unwrap_or_default(),
             ongoing: Ongoing::default(),

@@ -10,6 +10,7 @@ use crate::bus::Bus;
 use crate::capture::Capture;
 use crate::conflicts::Conflicts;
 use crate::journal::Journal;
+use crate::mcp::ToolUses;
 use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, SessionId, UsageReport,
 };
@@ -67,6 +68,11 @@ pub trait Sources: Send + Sync + 'static {
     /// The tasks that agents are given; None: they take none.
     fn tasks(&self) -> Option<Tasks> {
         None
+    }
+
+    /// Where the use of the team's tools is recorded.
+    fn tool_uses(&self) -> ToolUses {
+        ToolUses::default()
     }
 
     /// Conflicts of writes; None: they are not looked for.
@@ -138,6 +144,7 @@ pub struct Handles {
     pub tasks: Option<Tasks>,
     /// None: conflicts are not looked for.
     pub conflicts: Option<Conflicts>,
+    pub tool_uses: ToolUses,
     /// Whether the registry's active session is the default target, if live.
     pub follows_active: bool,
 }
@@ -203,6 +210,10 @@ impl Sources for Handles {
 
     fn tasks(&self) -> Option<Tasks> {
         self.tasks.clone()
+    }
+
+    fn tool_uses(&self) -> ToolUses {
+        self.tool_uses.clone()
     }
 
     fn conflicts(&self) -> Option<Conflicts> {

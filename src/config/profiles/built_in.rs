@@ -27,6 +27,7 @@ pub struct Profile {
     pub unattended_args: Vec<String>,
     pub unattended_env: BTreeMap<String, String>,
     pub compact: String,
+    pub without_tools: String,
     pub client_fs: Option<ClientFs>,
     pub usage: Option<UsageCount>,
     pub ends_on_eof: Option<bool>,

@@ -81,6 +81,7 @@ fn described(profile: &Profile) -> Vec<(&'static str, String)> {
         ("takes a model", joined(&model, " and ")),
         ("unattended", joined(&unattended, ", ")),
         ("compresses its context by", one(&profile.compact)),
+        ("without tools of the team", profile.without_tools.clone()),
         ("counts its usage by", usage(profile).to_owned()),
         ("reads its rules from", list(&profile.rule_files)),
         ("reads outside", list(&profile.readable)),

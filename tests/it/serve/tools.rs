@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{EISEN_CORE, Peer, Stage, agent, program};
+use crate::harness::{EISEN_CORE, Peer, Stage, agent, eventually, program};
 
 /// An MCP client over a process: `eisen-core mcp`, as an agent starts it.
 pub(crate) struct Client {
@@ -132,6 +132,47 @@ fn each_agent_uses_the_tools_with_its_own_token_and_no_other() {
 
     assert_eq!(client.end(), 0);
     assert_eq!(member.end(), 0);
+}
+
+#[test]
+fn check_says_what_the_last_run_saw_of_the_tools() {
+    let stage = Stage::new();
+    let agents =
+        || vec![agent("lead").puppet(), agent("ui").puppet(), agent("api").with("tools = false")];
+    let keys = "[orchestrator]\nagent = \"lead\"\n";
+    stage.configure(keys, agents());
+    let said = |of: &str| {
+        let check = stage.run(&["check"]).stdout;
+        let (_, tools) = check.split_once("\ntools of the team\n").unwrap();
+        let mut lines = tools.lines().map(str::trim);
+        let line = lines.find_map(|line| line.strip_prefix(of)).unwrap();
+        line.trim().to_owned()
+    };
+    assert_eq!(said("ui"), "not seen yet");
+    assert_eq!(said("api"), "not offered (`tools = false`)");
+    let [mut lead, mut ui] = ["lead", "ui"].map(|name| stage.puppet(name));
+    let team = stage.up();
+    lead.serve("initialize", &json!({ "protocolVersion": 1 }));
+    let opened = lead.serve("session/new", &json!({ "sessionId": "s-lead" }));
+    ui.serve("initialize", &json!({ "protocolVersion": 1 }));
+    ui.serve("session/new", &json!({ "sessionId": "s-ui" }));
+    team.steer_when_ready(&["lead", "ui", "api"]);
+    for calls in [1, 2] {
+        let mut client = Client::of(&server(&opened));
+        client.tools();
+        client.call("team_status", &json!({}));
+        assert_eq!(client.end(), 0);
+        // Also while it runs, and over connections.
+        let wanted = if calls == 1 { "1 call" } else { "2 calls" };
+        eventually("the call is noted", || said("lead").contains(wanted));
+    }
+    // A killed run is a run, too.
+    team.program.signal(nix::sys::signal::Signal::SIGKILL);
+    team.program.wait();
+    assert_eq!(said("lead"), "listed, 2 calls in the last run");
+    let way =
+        "never listed in the last run; without tools, its shell has the commands of `eisen-core`";
+    assert_eq!(said("ui"), way);
 }
 
 #[test]

@@ -38,7 +38,7 @@ async fn a_thousand_random_prompts_pass_a_budget_by_no_more_than_it_says() {
         let mut events = bus.subscribe();
         let budgets = Budgets::new(PriceList::default(), bus);
         let agents: Vec<_> = (0..AGENTS).map(|n| agent(&format!("a{n}"))).collect();
-        let own = agents.iter().map(|agent| (agent.clone(), Settings::default()));
+        let own = agents.iter().map(|agent| alone(agent.as_str(), Settings::default()));
         budgets.configure(None, limits(of_tokens(LIMIT)), own);
         let mut prompts = tokio::task::JoinSet::new();
         for n in 0..PROMPTS {

@@ -1,6 +1,7 @@
 //! The budgets of a team: the team's own and each agent's, and the turns under way. Pure.
 
 mod reports;
+mod standing;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,21 +10,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+pub use self::standing::BudgetStanding;
 use super::ledger::{Ledger, NoRoom, Settings};
 use super::underway::{TurnUnderway, Underway};
 use super::window::Amounts;
-use crate::model::{
-    AgentId, BudgetLimits, BudgetReport, EarlierUse, OnExceed, SessionId, Spending, Used,
-};
-
-/// How an agent stands with its budget and the team's.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct BudgetStanding {
-    /// Why its prompts are refused.
-    pub refusal: Option<Arc<str>>,
-    /// What its running turns are to do, if anything.
-    pub cut: Option<OnExceed>,
-}
+use crate::model::{AgentId, BudgetLimits, BudgetReport, EarlierUse, SessionId, Spending, Used};
 
 /// The budget of one agent.
 #[derive(Debug)]
@@ -256,54 +247,6 @@ impl TeamBudgets {
         }
     }
 
-    /// Looks at all budgets after time has passed.
-    pub(super) fn settle(&mut self, now: Instant) -> Vec<BudgetReport> {
-        self.count_time(now);
-        let mut changed = Vec::new();
-        if !self.is_limited {
-            return changed;
-        }
-        let underway = self.underway(None, &[]);
-        let is_new = self.team.update(now, underway);
-        if is_new {
-            changed.extend(self.report(now, None));
-        }
-        let team = self.team.is_limited().then(|| self.team.reason().cloned()).flatten();
-        let team_cuts = self.team.cuts(now, underway).then(|| self.team.on_exceed());
-        let mut by_agent: HashMap<AgentId, Underway> = HashMap::new();
-        for turn in self.turns.values() {
-            for (place, of) in std::iter::once(&turn.agent).chain(&turn.above).enumerate() {
-                by_agent.entry(of.clone()).or_default().add(turn, place + 1, false);
-            }
-        }
-        let agents: Vec<_> = self.agents.keys().cloned().collect();
-        let mut own = HashMap::new();
-        for agent in &agents {
-            let underway = by_agent.get(agent).copied().unwrap_or_default();
-            let ledger = &mut self.agent(agent).ledger;
-            let is_new = ledger.update(now, underway);
-            let cut = ledger.cuts(now, underway).then(|| ledger.on_exceed());
-            own.insert(agent.clone(), BudgetStanding { refusal: ledger.reason().cloned(), cut });
-            if is_new {
-                changed.extend(self.report(now, Some(agent)));
-            }
-        }
-        for agent in agents {
-            // The nearest budget that is used up is the reason.
-            let chain = self.chain(&agent);
-            let of: Vec<_> = chain.iter().filter_map(|of| own.get(of)).collect();
-            let refusal = of.iter().find_map(|of| of.refusal.as_ref()).or(team.as_ref()).cloned();
-            let cut = of.iter().map(|of| of.cut).max().flatten().max(team_cuts);
-            let standing = BudgetStanding { refusal, cut };
-            self.agent(&agent).standing.send_if_modified(|known| {
-                let is_new = *known != standing;
-                *known = standing;
-                is_new
-            });
-        }
-        changed
-    }
-
     fn find_limits(&mut self) {
         // Once there were limits, what they led to may have to be taken back.
         self.is_limited |= self.team.is_limited();
@@ -322,7 +265,7 @@ impl TeamBudgets {
     fn add_turn(&mut self, agent: &AgentId, reserved: Vec<Amounts>) -> TurnNumber {
         let number = self.next_turn;
         self.next_turn += 1;
-        let (used, foreseen) = (Amounts::default(), Amounts::default());
+        let (used, foreseen) = <(Amounts, Amounts)>::default();
         let (agent, above) = (agent.clone(), self.above(agent));
         let turn = TurnUnderway { agent, above, session: None, reserved, used, foreseen };
         self.turns.insert(number, turn);
@@ -332,10 +275,10 @@ impl TeamBudgets {
     /// What one more turn of an agent is expected to use, of each budget that it is out of.
     fn expected(&mut self, agent: &AgentId) -> Vec<Amounts> {
         let known = self.agent(agent).largest_turn;
-        let of_team = self.team.expected(known);
-        let chain = self.chain(agent);
-        let chain = chain.iter().map(|of| self.agent(of).ledger.expected(known));
-        std::iter::once(of_team).chain(chain).collect()
+        let mut expected = vec![self.team.expected(known)];
+        let chain = self.chain(agent).into_iter();
+        expected.extend(chain.map(|of| self.agent(&of).ledger.expected(known)));
+        expected
     }
 
     /// An agent and its parents, from the nearest one on.

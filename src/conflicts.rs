@@ -28,6 +28,7 @@ mod workers;
 mod writing;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -82,6 +83,7 @@ struct Core {
     state: Mutex<ConflictState>,
     /// Whether anything is locked: checked at each access of each process.
     has_locks: AtomicBool,
+    workspace: PathBuf,
     bus: Bus,
     /// The waits between agents.
     waits: Waits,
@@ -97,12 +99,19 @@ struct Core {
 }
 
 impl Conflicts {
-    pub fn new(rules: ConflictRules, bus: Bus, journal: Option<Journal>) -> Self {
+    /// `workspace`: the folder that paths of files are in.
+    pub fn new(
+        rules: ConflictRules,
+        workspace: PathBuf,
+        bus: Bus,
+        journal: Option<Journal>,
+    ) -> Self {
         let state = Mutex::new(ConflictState::new(rules));
         let (catch_up, catching_up) = mpsc::channel(16);
         Self(Arc::new(Core {
             state,
             has_locks: AtomicBool::new(false),
+            workspace,
             bus,
             waits: Waits::default(),
             journal,
@@ -137,7 +146,7 @@ impl Conflicts {
 
     /// A session reads a file now.
     pub fn read(&self, by: &SessionKey, path: &Arc<str>) {
-        let at = file_time();
+        let at = file_time(&self.0.workspace.join(&**path));
         let mut state = self.state();
         state.stales.read(by, path, at);
         let now = tokio::time::Instant::now();

@@ -181,7 +181,7 @@ fn wire(
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
     wiring.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned(), private.to_owned()]);
-    wiring.find_conflicts(members::conflicts(config));
+    wiring.find_conflicts(members::conflicts(config), workspace);
     wiring.note_workspace(workspace);
     wiring.note_tools(tools_seen::place(eisen_dir, &config.team.name));
     if config.graph {

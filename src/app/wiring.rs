@@ -87,9 +87,14 @@ impl Wiring {
     }
 
     /// Looks for conflicts of writes from now on, if there are rules for them.
-    pub(super) fn find_conflicts(&mut self, rules: Option<conflicts::ConflictRules>) {
+    pub(super) fn find_conflicts(
+        &mut self,
+        rules: Option<conflicts::ConflictRules>,
+        workspace: &Path,
+    ) {
         let Some(rules) = rules else { return };
-        let conflicts = Conflicts::new(rules, self.bus.clone(), self.journal.clone());
+        let (bus, journal) = (self.bus.clone(), self.journal.clone());
+        let conflicts = Conflicts::new(rules, workspace.to_owned(), bus, journal);
         let following = conflicts.clone().follow(self.bus.subscribe(), self.cancel.clone());
         self.tasks.spawn(following);
         self.conflicts = Some(conflicts);

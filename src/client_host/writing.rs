@@ -103,7 +103,7 @@ impl Merging {
         let team = self.conflicts.team();
         let (permit, written) = (Arc::clone(&self.permit), Arc::clone(request));
         // Later writes of others than this are no part of it.
-        let begun = team.file_time();
+        let begun = team.file_time(path);
         let merging = tokio::task::spawn_blocking(move || {
             let present = permit.present(MOST_MERGED).ok()?;
             let merged = base.merge(written.content.as_bytes(), &present)?;

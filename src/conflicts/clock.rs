@@ -1,24 +1,37 @@
 //! The clock that files have their times from, and the start of a process.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
 use super::stale::Time;
 
-/// The time that a file changed now would have: the clock of the kernel's last tick, so that reads
-/// and writes are in order.
+/// The time from which on later changes of a file are: that of its last change, or of the kernel's
+/// last tick if that is later. A kernel of 6.13 or later gives a file that was looked at a time within
+/// the tick, which its clock for all others does not have yet.
+pub(super) fn file_time(path: &Path) -> Time {
+    let of_file = path.symlink_metadata().map(|it| nanoseconds(it.ctime(), it.ctime_nsec()));
+    of_file.unwrap_or(Time::MIN).max(tick())
+}
+
 #[cfg(target_os = "linux")]
-pub(super) fn file_time() -> Time {
+fn tick() -> Time {
     use nix::time::{ClockId, clock_gettime};
-    let Ok(now) = clock_gettime(ClockId::CLOCK_REALTIME_COARSE) else { return system_time() };
-    Time::from(now.tv_sec()) * 1_000_000_000 + Time::from(now.tv_nsec())
+    let tick = clock_gettime(ClockId::CLOCK_REALTIME_COARSE);
+    tick.map_or_else(|_| system_time(), |tick| nanoseconds(tick.tv_sec(), tick.tv_nsec()))
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn file_time() -> Time {
+fn tick() -> Time {
     system_time()
 }
 
 fn system_time() -> Time {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     Time::try_from(now.as_nanos()).unwrap_or(Time::MAX)
+}
+
+fn nanoseconds(seconds: i64, rest: i64) -> Time {
+    Time::from(seconds) * 1_000_000_000 + Time::from(rest)
 }
 
 /// When a process started, in ticks since the system did; 0 if the system does not say.

@@ -33,7 +33,7 @@ impl Conflicts {
             return None;
         }
         self.caught_up().await;
-        let stale = self.state().stales.stale(by, path, file_time())?;
+        let stale = self.state().stales.stale(by, path)?;
         let content = match stale.base {
             Version::Missing => Some(Vec::new()),
             Version::Unknown => None,
@@ -42,9 +42,9 @@ impl Conflicts {
         Some(MergeBase { content, agents: stale.agents })
     }
 
-    /// The time that a file changed now would have.
-    pub fn file_time(&self) -> i128 {
-        file_time()
+    /// The point of a read that begins now: later changes of the file have no earlier time.
+    pub fn file_time(&self, path: &str) -> i128 {
+        file_time(&self.0.workspace.join(path))
     }
 
     /// A session knows a file as it was at a time.

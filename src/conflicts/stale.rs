@@ -142,9 +142,9 @@ impl Stales {
         stale
     }
 
-    /// The writes of others since a session last read or wrote a file, up to a time.
-    pub(super) fn stale(&self, by: &SessionKey, path: &str, at: Time) -> Option<Stale> {
-        self.stale_at(by, path, Point { at, count: u64::MAX })
+    /// The writes of others since a session last read or wrote a file.
+    pub(super) fn stale(&self, by: &SessionKey, path: &str) -> Option<Stale> {
+        self.stale_at(by, path, Point { at: Time::MAX, count: u64::MAX })
     }
 
     fn stale_at(&self, by: &SessionKey, path: &str, at: Point) -> Option<Stale> {

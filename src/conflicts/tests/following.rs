@@ -1,5 +1,8 @@
 //! Lost updates, from the changes of files on the bus.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -17,11 +20,20 @@ struct Followed {
 }
 
 fn followed() -> Followed {
-    let (conflicts, _) = conflicts(ConflictStrategy::FirstWriterWins, false);
+    followed_in(Path::new("/nowhere"))
+}
+
+fn followed_in(workspace: &Path) -> Followed {
+    let bus = Bus::new(Backlog::of(1000));
+    let conflicts = Conflicts::new(ConflictRules::default(), workspace.to_owned(), bus, None);
     let cancel = CancellationToken::new();
     let bus = conflicts.0.bus.clone();
     tokio::spawn(conflicts.clone().follow(bus.subscribe(), cancel.clone()));
     Followed { conflicts, bus, _cancel: cancel.drop_guard() }
+}
+
+fn now() -> Time {
+    file_time(Path::new("/nowhere"))
 }
 
 impl Followed {
@@ -29,7 +41,7 @@ impl Followed {
     fn wrote(&self, by: &str, of: &str, versions: [Option<&str>; 2], later: Time) {
         let [before, after] = versions.map(|version| version.map(state));
         let cause = if by.is_empty() { FileCause::Outside } else { FileCause::Agent };
-        self.publish(by, change(of, before, after, cause, file_time() + later));
+        self.publish(by, change(of, before, after, cause, now() + later));
     }
 
     fn publish(&self, by: &str, change: FileChange) {
@@ -106,6 +118,27 @@ async fn a_write_after_a_read_of_the_others_is_none() {
 }
 
 #[tokio::test]
+async fn reads_and_writes_within_one_tick_are_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let team = followed_in(folder.path());
+    for n in 0..200 {
+        let of = format!("f{n}");
+        let file = folder.path().join(&of);
+        let write = |by: &str, before, after| {
+            team.conflicts.writes(&key(by), &path(&of));
+            std::fs::write(&file, after).unwrap();
+            let stat = file.metadata().unwrap();
+            let at = Time::from(stat.ctime()) * SECOND + Time::from(stat.ctime_nsec());
+            team.publish(by, change(&of, before, Some(state(after)), FileCause::Agent, at));
+        };
+        write("b", None, "1");
+        team.conflicts.read(&key("a"), &path(&of));
+        write("a", Some(state("1")), "2");
+    }
+    assert!(team.shown().await.is_empty());
+}
+
+#[tokio::test]
 async fn what_somebody_outside_wrote_is_lost_too() {
     let team = followed();
     team.conflicts.read(&key("a"), &path("f"));
@@ -122,7 +155,7 @@ async fn files_that_many_write_by_the_way_are_left_out() {
     for of in ["target/x", ".git/index", "/tmp/x"] {
         for (at, by) in [(1, "a"), (2, "b")] {
             let (before, after) = (Some(state("0")), Some(state(by)));
-            let at = file_time() + at * SECOND;
+            let at = now() + at * SECOND;
             let made = change(of, before, after, FileCause::Agent, at);
             team.publish(by, FileChange { ignored: of == "target/x", ..made });
         }

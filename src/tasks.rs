@@ -102,8 +102,11 @@ impl Tasks {
     /// Opens the tasks that are kept in `folder`. Unended ones become lost, since their team ended.
     /// Without a folder, no task outlives the process. Reads the disk.
     pub fn open(folder: Option<PathBuf>, bus: Bus) -> Self {
-        // A cursor of an earlier run stands for changes before this one.
-        let mut board = Board::since(if folder.is_some() { now_ms() } else { 0 });
+        // A cursor of an earlier run stands for changes before this one: no run has a change in each
+        // microsecond.
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_micros();
+        let now = u64::try_from(now).unwrap_or(u64::MAX / 2);
+        let mut board = Board::since(if folder.is_some() { now } else { 0 });
         let store = Store::new(folder);
         for mut kept in store.load(now_ms().saturating_sub(KEPT_MS)) {
             if !kept.state.is_ended() {

@@ -33,8 +33,10 @@ mod prices;
 mod profiles;
 mod read;
 mod references;
+mod routing;
 mod source;
 mod starter;
+mod surroundings;
 mod syntax;
 mod team;
 #[cfg(test)]
@@ -68,7 +70,10 @@ pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::prices::prices_date;
 pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
+pub use self::routing::Routing;
 pub use self::starter::{KnownAgent, PartError, Proposed, Starter, known_agents};
+pub(crate) use self::surroundings::Surroundings;
+pub use self::surroundings::TryOut;
 pub use self::team::{Port, Tracker};
 pub use self::value::is_name;
 pub use self::why::{Mend, Why};
@@ -92,6 +97,8 @@ pub struct Config {
     /// None: conflicts are not looked for.
     pub conflicts: Option<Conflicts>,
     pub notify: Vec<Notify>,
+    /// In the order of the file.
+    pub routing: Vec<Routing>,
     /// The team's.
     pub budget: Budget,
     /// Of models by their ids: those of the file over the list that ships.
@@ -245,21 +252,6 @@ pub struct Source {
     text: String,
 }
 
-type Lookup = dyn Fn(&str) -> Option<String>;
-
-/// Tries a plugin: whether it can enforce a zone, or why it cannot be used.
-pub type TryOut = dyn Fn(&Plugin) -> Result<bool, String>;
-
-/// The environment that a file's meaning depends on.
-pub(crate) struct Surroundings {
-    /// Looks up an environment variable.
-    variable: Box<Lookup>,
-    /// The running executable, which the command `eisen-core` stands for.
-    program: PathBuf,
-    eisen_dir: PathBuf,
-    try_out: Box<TryOut>,
-}
-
 impl Config {
     /// Reads, checks and compiles a file without trying its plugins. `eisen_dir` is denied to every
     /// agent.
@@ -326,6 +318,7 @@ impl Config {
         let journal = root.section("journal", "journal", journal::journal);
         let conflicts = conflicts::conflicts(root);
         let notify = notify::notify(root);
+        let routing = routing::routing(root, &team.workspace);
         let budget = root.section("budget", "budget", budget::budget);
         let prices = root.section("prices", "prices", prices::prices);
         let profiles = root.section("profiles", "profiles", |profiles| {
@@ -348,8 +341,14 @@ impl Config {
         agents.extend(root.reader.read(others.added, read));
         let may_add = orchestrator.may_add.as_ref();
         let may_add = may_add.map(|may_add| may_add.resolved(&profiles, root));
-        let (agents, orchestrator) =
-            references::link(root.reader, agents, &orchestrator, team.max_depth);
+        let (agents, orchestrator, routing) = references::link(
+            root.reader,
+            agents,
+            &orchestrator,
+            routing,
+            others.removed,
+            team.max_depth,
+        );
         let orchestrator = Orchestrator { may_add, ..orchestrator };
         let zones = zones.written;
         Self {
@@ -364,6 +363,7 @@ impl Config {
             journal,
             conflicts,
             notify,
+            routing,
             budget,
             prices,
         }
@@ -384,16 +384,4 @@ struct Tables<'a> {
     added: &'a DeTable<'a>,
     /// Ids of agents of the file.
     removed: &'a BTreeSet<String>,
-}
-
-impl Surroundings {
-    fn of_process(eisen_dir: &Path, try_out: Box<TryOut>) -> Self {
-        Self {
-            try_out,
-            variable: Box::new(|name| std::env::var(name).ok()),
-            // Without /proc the name is looked up on PATH, as the shell did.
-            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eisen-core")),
-            eisen_dir: std::path::absolute(eisen_dir).unwrap_or_else(|_| eisen_dir.to_owned()),
-        }
-    }
 }

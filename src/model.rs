@@ -26,7 +26,10 @@ mod spending;
 mod task;
 mod time;
 
-pub use access::{Action, BlockedAccess, BlockedStatus, OnViolation, Via};
+pub use access::{
+    AccessRule, Action, BlockedAccess, BlockedStatus, Decide, OnViolation, OwnerAnswer,
+    TokensSaved, Via,
+};
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED};
 pub use budget::{BudgetLimits, BudgetReport, BudgetState, EarlierUse, OnExceed, Used};

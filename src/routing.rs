@@ -5,9 +5,12 @@ mod asked;
 mod asking;
 mod board;
 mod briefing;
+mod decision;
 mod grants;
 mod lanes;
+mod owners;
 mod rates;
+mod rules;
 mod sweeps;
 mod task;
 #[cfg(test)]
@@ -16,7 +19,7 @@ mod wait;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -24,13 +27,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::Bus;
 use crate::model::{
-    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey, Via, quoted,
+    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey, Via,
 };
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
 pub use asked::{AccessAnswer, Whose};
+pub use decision::{Decider, Decision, ResolveError, Scope};
 use lanes::{LanePermit, Lanes};
-use task::{Envelope, RoutingMsg, Task};
+use owners::MOST_QUESTIONS;
+pub use owners::OwnerQuestion;
+pub use rules::{RoutingRules, RuleSpec, RuledAccess};
+use task::{Envelope, Outputs, RoutingMsg, Task};
 
 /// Messages that wait for the routing task; beyond this a relay waits with its request.
 const MAILBOX: usize = 1024;
@@ -42,6 +49,8 @@ pub struct Settings {
     pub rules: Rules,
     /// The absolute path of this program, for the orchestrator agent's shell.
     pub program: PathBuf,
+    /// Accesses of an earlier run that still wait for a person.
+    pub left: Vec<Request>,
 }
 
 /// The settings that may change while the team runs.
@@ -53,6 +62,8 @@ pub struct Rules {
     pub hold_of: HashMap<AgentId, bool>,
     /// A held access is denied after this time without a decision.
     pub hold_timeout: Duration,
+    /// The rules of `[[routing]]`, which come before `hold`.
+    pub routing: RoutingRules,
     /// Zones of the agents that own paths.
     pub owners: Vec<(AgentId, Arc<Zone>)>,
     /// The zone of each agent.
@@ -111,72 +122,15 @@ pub enum Settlement {
     },
 }
 
-/// The author of a decision.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Decider {
-    /// A person at a terminal, with the control token.
-    Person,
-    /// A person that also overrides a matching pattern of `denied`.
-    Insistent,
-    /// A program that has the control token.
-    Program,
-    /// An agent of the team, with its own token.
-    Agent(AgentId),
-}
-
-/// A decision about a blocked access.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Decision {
-    Deny { message: Option<String> },
-    Allow { scope: Scope, ttl: Option<Duration> },
-    Answer { content: String },
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
-    Once,
-    Session,
-}
-
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ResolveError {
-    #[error("no blocked access has the id {0}")]
-    Unknown(BlockedId),
-    #[error("{id} is decided already: {}", .status.as_str())]
-    Settled { id: BlockedId, status: BlockedStatus },
-    #[error(
-        "only a read through `fs/read_text_file` can be answered with content: allow this or deny it"
-    )]
-    NotAnswerable,
-    #[error("{} cannot be opened to any agent", quoted(.0))]
-    NotGrantable(Arc<str>),
-    #[error(
-        "{0} only counts what was denied, of which nobody asked by name or too much at once: there \
-         is nothing to decide"
-    )]
-    Sweep(BlockedId),
-    #[error(
-        "{id} is an access of `{agent}` itself, and no agent decides its own: a person with the \
-         control token can"
-    )]
-    Own { id: BlockedId, agent: AgentId },
-    #[error(
-        "{} matches the pattern {} in `denied`: no agent can open or answer it; a person with the \
-         control token can, by `eisen-core resolve {id} allow --even-denied`",
-        quoted(path),
-        quoted(pattern)
-    )]
-    DeniedBy { id: BlockedId, path: Arc<str>, pattern: Arc<str> },
-    #[error("the team is stopping")]
-    Stopping,
-}
-
 /// Sends messages to the routing task.
 #[derive(Clone, Debug)]
 pub struct RoutingHandle {
     mailbox: mpsc::Sender<Envelope>,
     lanes: Arc<Lanes>,
     waiting: watch::Receiver<u64>,
+    queue: watch::Receiver<Arc<[BlockedAccess]>>,
+    /// None once they are taken.
+    questions: Arc<Mutex<Option<mpsc::Receiver<OwnerQuestion>>>>,
 }
 
 impl RoutingHandle {
@@ -189,9 +143,11 @@ impl RoutingHandle {
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (mailbox, messages) = mpsc::channel(MAILBOX);
         let (nudge, waiting) = watch::channel(0);
-        let task = Task::new(settings, bus, tracker, nudge);
-        let lanes = Arc::default();
-        (Self { mailbox, lanes, waiting }, task.run(messages, cancel))
+        let (queued, queue) = watch::channel(Arc::default());
+        let (asked, questions) = mpsc::channel(MOST_QUESTIONS);
+        let task = Task::new(settings, bus, tracker, Outputs { nudge, queue: queued, asked });
+        let (lanes, questions) = (Arc::default(), Arc::new(Mutex::new(Some(questions))));
+        (Self { mailbox, lanes, waiting, queue, questions }, task.run(messages, cancel))
     }
 
     /// Routes a denied access; returns at once or when it is decided. `None` if routing has ended.
@@ -271,6 +227,11 @@ impl RoutingHandle {
     /// Changes whenever a blocked access waits for the orchestrator agent.
     pub fn waiting(&self) -> watch::Receiver<u64> {
         self.waiting.clone()
+    }
+
+    /// The accesses that wait for a person by a rule, oldest first.
+    pub fn queue(&self) -> watch::Receiver<Arc<[BlockedAccess]>> {
+        self.queue.clone()
     }
 
     /// Takes the accesses that wait for the orchestrator agent, as one prompt text; `None` if all

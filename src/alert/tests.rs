@@ -120,6 +120,8 @@ fn blocked(id: &str, status: BlockedStatus) -> crate::model::BlockedAccess {
         orchestrator: None,
         sweep: None,
         denied_by: None,
+        rule: None,
+        owner_answer: None,
         reason: None,
         completed: false,
         timestamp_ms: 0,

@@ -23,8 +23,8 @@ use crate::client_host::TurnAnswer;
 use crate::config::Config;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, BudgetReport, BudgetState,
-    Conflict, ConflictStatus, Delta, Event, SessionKey, SessionMode, TimestampMs, Topic, Touch,
-    TurnEnd, Usage, UsageReport, one_line,
+    Conflict, ConflictStatus, Decide, Delta, Event, SessionKey, SessionMode, TimestampMs, Topic,
+    Touch, TurnEnd, Usage, UsageReport, one_line,
 };
 
 pub(super) use file::ConsoleFile;
@@ -216,13 +216,16 @@ impl Console {
             BlockedStatus::Pending => AnsiColor::Yellow,
             _ => AnsiColor::Red,
         };
-        let to = match (&access.orchestrator, access.status) {
-            (Some(to), BlockedStatus::Pending) => format!(
-                ", waits for {}: {} resolve {} allow|deny",
-                to.agent, self.program, access.id
-            ),
-            _ => String::new(),
+        let decider = match (&access.orchestrator, access.rule.map(|rule| rule.decide)) {
+            _ if access.status != BlockedStatus::Pending => None,
+            (_, Some(Decide::Person)) => Some("a person".to_owned()),
+            (_, Some(Decide::Owner)) => Some("its owner".to_owned()),
+            (Some(to), _) => Some(to.agent.to_string()),
+            (None, _) => None,
         };
+        let to = decider.map_or_else(String::new, |decider| {
+            format!(", waits for {decider}: {} resolve {} allow|deny", self.program, access.id)
+        });
         let sweep = match access.sweep {
             Some(count) => format!(" (swept: {count})"),
             None => String::new(),

@@ -10,7 +10,7 @@ use anyhow::Context;
 use tokio::sync::mpsc;
 
 use super::environment::{self, TeamEnvironment};
-use super::{places, plugins};
+use super::{places, plugins, routes};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
 use crate::budget::Budgets;
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
@@ -65,6 +65,7 @@ impl Conditions {
             hold: config.orchestrator.on_block == config::OnBlock::Hold,
             hold_timeout: config.orchestrator.hold_timeout,
             hold_of: hold_of(&config),
+            routing: routes::rules(&config)?,
             owners: owners(&config, &zones),
             zones: ids(&config).zip(zones.iter().cloned()).collect(),
         };

@@ -282,6 +282,7 @@ fn unrouted() -> routing::Settings {
         orchestrator: Orchestrator::Nobody,
         rules: routing::Rules::default(),
         program: "eisen-core".into(),
+        left: Vec::new(),
     }
 }
 

@@ -21,7 +21,8 @@ use super::team::Supervised;
 use super::wiring::Wiring;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, hints, journaling, leftovers,
-    limiting, limits, notifying, recorder, scratch, spending, tools_seen, trial, undoing,
+    limiting, limits, notifying, person_queue, recorder, scratch, spending, tools_seen, trial,
+    undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::{Bus, Subscriber};
@@ -30,7 +31,7 @@ use crate::config::{Config, Layered, Overlay};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Launcher, Sweeper};
-use crate::routing::{self, Orchestrator};
+use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Ledger, RunFile, Server, Tokens};
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::OrchestratorView;
@@ -109,8 +110,8 @@ async fn run(
         conflicts: wiring.conflicts.clone(),
     };
     let (members, rules) = conditions.members(&config, 0)?;
-    let settings = routing::Settings { orchestrator, rules, program: environment::program() };
-    let routing = wiring.route(settings);
+    let queue = person_queue::place(&conditions.eisen_dir, &config.team.name);
+    let routing = route(&mut wiring, orchestrator, rules, queue);
     let surroundings = Surroundings {
         launcher,
         ungranted: conditions.eisen_dir.join("run"),
@@ -155,6 +156,19 @@ async fn run(
     wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
     drop((run_file, scratch, private, sweeper));
     Ok(())
+}
+
+/// Routes accesses from now on. `queue` is the file of those that wait for a person.
+fn route(
+    wiring: &mut Wiring,
+    orchestrator: Orchestrator,
+    rules: routing::Rules,
+    queue: PathBuf,
+) -> RoutingHandle {
+    let (program, left) = (environment::program(), person_queue::read(&queue));
+    let routing = wiring.route(routing::Settings { orchestrator, rules, program, left });
+    wiring.tasks.spawn(person_queue::keep(queue, routing.queue(), wiring.cancel.clone()));
+    routing
 }
 
 /// The queue of changes of the team; helpers end with their parents from now on.

@@ -1,6 +1,7 @@
 //! `blocked`: lists and follows blocked accesses.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -76,6 +77,11 @@ pub(super) struct Blocked {
     pub(super) sweep: Option<u64>,
     /// The pattern of `denied` that matches it.
     denied_by: Option<String>,
+    /// The rule of `[[routing]]` that matched it.
+    rule: Option<u32>,
+    decide: Option<String>,
+    answered_by: Option<String>,
+    tokens_saved: Option<u64>,
     /// It was denied, but its tool call reported that it completed.
     #[serde(default)]
     completed: bool,
@@ -196,6 +202,18 @@ impl Blocked {
         self.denied_by.as_deref().map(|pattern| format!("denied by {}", plain(pattern)))
     }
 
+    /// The rule of `[[routing]]`, with the owner that answered by it.
+    fn by_rule(&self) -> Option<String> {
+        let mut text = format!("rule {}: {}", self.rule?, plain(self.decide.as_deref()?));
+        if let Some(owner) = &self.answered_by {
+            let _ = write!(text, " {}", plain(owner));
+        }
+        if let Some(tokens) = self.tokens_saved {
+            let _ = write!(text, ", kept: {tokens} tokens saved");
+        }
+        Some(text)
+    }
+
     /// Returns e.g. `b3: pending: read core/app.ts by ui (via fs, owned by core)`.
     pub(super) fn describe(&self) -> String {
         let color = style(&self.status);
@@ -207,7 +225,8 @@ impl Blocked {
             Some(count) => format!(" (swept {})", times(count)),
             None => String::new(),
         };
-        let pattern = self.pattern().map(|pattern| format!(", {pattern}")).unwrap_or_default();
+        let pattern = self.pattern().into_iter().chain(self.by_rule());
+        let pattern: String = pattern.flat_map(|part| [", ".to_owned(), part]).collect();
         format!(
             "{}: {color}{}{color:#}: {} {}{sweep} by {} (via {}{owners}{pattern})",
             plain(&self.id),
@@ -231,10 +250,8 @@ fn print_table(list: &Value) -> Result<(), Failure> {
             Some(count) => format!("{} (swept {})", plain(&access.path), times(count)),
             None => plain(&access.path),
         };
-        let path = match access.pattern() {
-            Some(pattern) => format!("{path} ({pattern})"),
-            None => path,
-        };
+        let notes: Vec<_> = access.pattern().into_iter().chain(access.by_rule()).collect();
+        let path = if notes.is_empty() { path } else { format!("{path} ({})", notes.join("; ")) };
         let owners = if access.owners.is_empty() { "-".into() } else { access.owners.join(",") };
         table.row(vec![
             plain(&access.id).into(),

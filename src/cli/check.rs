@@ -1,13 +1,15 @@
 //! `check`: validates and explains a configuration.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::why::no_agent;
 use super::{help, in_folder, output};
 use crate::app::{self, Failure};
 use crate::config;
+use crate::model::{Action, AgentId, Via};
 
 /// Validate a configuration and explain it, without starting anything
 #[derive(Args, Debug)]
@@ -15,6 +17,21 @@ use crate::config;
 pub(super) struct CheckArgs {
     #[command(flatten)]
     file: ConfigFile,
+    /// Show instead what becomes of an access to this path: the zone, and the rule of `[[routing]]`
+    #[arg(long, value_name = "PATH", requires = "agent")]
+    path: Option<PathBuf>,
+    /// With `--path`: the id of the agent
+    #[arg(long, value_name = "ID", requires = "path")]
+    agent: Option<String>,
+    /// With `--path`: only this action [default: both]
+    #[arg(long, value_name = "ACTION", requires = "path", value_parser = Action::ALL.map(Action::as_str))]
+    action: Option<String>,
+    /// With `--path`: only this way of the access [default: all but `tool`]
+    #[arg(long, value_name = "VIA", requires = "path", value_parser = Via::ALL.map(Via::as_str))]
+    via: Option<String>,
+    /// With `--path`: print one line of JSON for each action
+    #[arg(long, requires = "path")]
+    json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -28,6 +45,9 @@ impl CheckArgs {
     pub(super) fn run(self, cwd: Option<PathBuf>) -> Result<(), Failure> {
         let file = in_folder(cwd, &self.file.config);
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        if let (Some(path), Some(agent)) = (&self.path, &self.agent) {
+            return self.route(&file, &eisen_dir, path, &AgentId::new(agent.as_str()));
+        }
         let layered = app::load(&file, &eisen_dir)?;
         let mut progress = progress();
         let limits = app::limit_enforcement();
@@ -41,6 +61,36 @@ impl CheckArgs {
         report.add_tools(&app::tool_lines(&layered.config, &eisen_dir));
         report.add_journal(app::journal_line(&layered.config, &eisen_dir));
         output::print(output::escape_controls(&report.to_string()))
+    }
+}
+
+impl CheckArgs {
+    /// Shows what becomes of an access.
+    fn route(
+        &self,
+        file: &Path,
+        eisen_dir: &Path,
+        path: &Path,
+        agent: &AgentId,
+    ) -> Result<(), Failure> {
+        let config = app::read(file, eisen_dir)?.config;
+        let via =
+            self.via.as_ref().and_then(|name| Via::ALL.into_iter().find(|it| it.as_str() == name));
+        let is_asked =
+            |action: &Action| self.action.as_ref().is_none_or(|it| action.as_str() == it);
+        for action in Action::ALL.into_iter().filter(is_asked) {
+            let route = app::route(&config, agent, path, action, via).map_err(Failure::Usage)?;
+            let route = route.ok_or_else(|| no_agent(&config, agent))?;
+            if self.json {
+                output::print(route.json())?;
+            } else {
+                route
+                    .to_string()
+                    .lines()
+                    .try_for_each(|line| output::print(output::plain(line)))?;
+            }
+        }
+        Ok(())
     }
 }
 

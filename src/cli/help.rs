@@ -65,6 +65,8 @@ pub(super) const CHECK: &str = "\
 Examples:
   eisen-core check
   eisen-core check -c shop/eisen.toml
+  eisen-core check --path src/api/cart.rs --agent ui --action read
+                                         which rule of [[routing]] decides
 
 Exit codes: 0 the configuration is valid, 2 it is not.";
 

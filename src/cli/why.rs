@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::output::{plain, print};
 use crate::app::{self, Failure};
+use crate::config::Config;
 use crate::model::{Action, AgentId};
 
 /// Explain whether an agent may access a path
@@ -57,14 +58,8 @@ impl WhyArgs {
             None => &[Action::Read, Action::Write],
         };
         for action in actions {
-            let why = config.why(&agent, &self.path, *action).ok_or_else(|| {
-                let ids: Vec<&str> = config.agents.iter().map(|agent| agent.id.as_str()).collect();
-                let ids = ids.join(", ");
-                Failure::Usage(anyhow!(
-                    "there is no agent {}; there are: {ids}",
-                    plain(&self.agent)
-                ))
-            })?;
+            let why = config.why(&agent, &self.path, *action);
+            let why = why.ok_or_else(|| no_agent(&config, &agent))?;
             if self.json {
                 print(why.json())?;
             } else {
@@ -73,4 +68,11 @@ impl WhyArgs {
         }
         Ok(())
     }
+}
+
+/// The error for an agent that a configuration does not have.
+pub(super) fn no_agent(config: &Config, agent: &AgentId) -> Failure {
+    let ids: Vec<&str> = config.agents.iter().map(|agent| agent.id.as_str()).collect();
+    let ids = ids.join(", ");
+    Failure::Usage(anyhow!("there is no agent {}; there are: {ids}", plain(agent.as_str())))
 }

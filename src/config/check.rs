@@ -10,6 +10,7 @@ mod patterns;
 mod profile_notes;
 mod remembered;
 mod report;
+mod routing;
 mod survey;
 
 use std::path::{Path, PathBuf};
@@ -97,6 +98,7 @@ pub fn check(
         warnings.push("there is no agent: add `[[agents]]`".to_owned());
     }
     warnings.extend(config.notify.iter().filter_map(notifier));
+    warnings.extend(routing::warnings(config));
     for agent in &config.agents {
         warnings.extend(program(agent));
         warnings.extend(relations(config, agent));
@@ -110,6 +112,13 @@ pub fn check(
     let mut text = report::render(config, limits_held, &survey, &holding, &warnings);
     let notices: Vec<String> = config.notify.iter().map(Notify::describe).collect();
     report::add_list(&mut text, "notices to people", &notices);
+    let rules = config.routing.iter().zip(1..);
+    let rules: Vec<_> = rules.map(|(rule, n)| format!("{n}. {}", rule.describe())).collect();
+    report::add_list(
+        &mut text,
+        "rules of [[routing]], of which the first that matches decides",
+        &rules,
+    );
     Report { text, warnings, agents: config.agents.len(), files: survey.files }
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Agent;
 use super::profiles::{self, Profile};
-use super::{Agent, Lookup};
+use super::surroundings::Lookup;
 use crate::zone::{Bounds, Reach, Zone};
 
 /// The absolute paths that an agent needs with `confine = "strict"`.

@@ -144,6 +144,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         journal: current.journal.clone(),
         conflicts: taken_in_conflicts(current, new),
         notify: new.notify.clone(),
+        routing: new.routing.clone(),
         budget: new.budget.clone(),
         prices: current.prices.clone(),
     }
@@ -228,6 +229,7 @@ const TEAM: &Keys<Config> = &[
     ("zones.base", Takes::AtOnce, differs!(zones.base)),
     ("zones.git", Takes::AtOnce, differs!(zones.git)),
     ("notify", Takes::AtOnce, differs!(notify)),
+    ("routing", Takes::AtOnce, differs!(routing)),
     ("budget.tokens", Takes::AtOnce, differs!(budget.limits.tokens)),
     ("budget.cost", Takes::AtOnce, differs!(budget.limits.cost)),
     ("budget.currency", Takes::AtOnce, differs!(budget.currency)),

@@ -309,7 +309,7 @@ impl<'a> Table<'a> {
 fn place(table: &str) -> String {
     match table {
         "" => "at the top level".to_owned(),
-        "agents" | "notify" => format!("in `[[{table}]]`"),
+        "agents" | "notify" | "routing" => format!("in `[[{table}]]`"),
         _ => format!("in `[{table}]`"),
     }
 }

@@ -1,23 +1,27 @@
 //! References between the agents of a file: ids, dependencies, the orchestrator.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::agents::RawAgent;
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::near::nearest;
 use super::read::{ConfigReader, Text};
+use super::routing::RawRouting;
 use super::team::RawOrchestrator;
-use super::{Agent, Orchestrator, Permissions, helpers};
+use super::{Agent, Orchestrator, Permissions, Routing, helpers};
 use crate::model::AgentId;
 
-/// Resolves every reference to an agent.
+/// Resolves every reference to an agent; rules may name agents of the file that were removed over
+/// the port.
 pub(super) fn link(
     reader: &ConfigReader<'_>,
     mut raw: Vec<RawAgent>,
     orchestrator: &RawOrchestrator,
+    routing: Vec<RawRouting>,
+    removed: &BTreeSet<String>,
     max_depth: u32,
-) -> (Vec<Agent>, Orchestrator) {
+) -> (Vec<Agent>, Orchestrator, Vec<Routing>) {
     let ids = ids(reader, &raw);
     let known: Vec<&str> =
         raw.iter().filter_map(|agent| Some(agent.id.as_ref()?.value.as_str())).collect();
@@ -68,6 +72,12 @@ pub(super) fn link(
         let message = "the orchestrator can't decide its own permission requests";
         reader.fault(Fault::new(place.clone(), message).help("write \"allow\" or \"deny\""));
     }
+    let check = |name: &Text| {
+        if !removed.contains(&name.value) {
+            find(name);
+        }
+    };
+    let routing = routing.into_iter().map(|rule| rule.resolved(check)).collect();
     let depends_on: Vec<Vec<AgentId>> = edges
         .iter()
         .map(|found| found.iter().map(|(other, _)| raw[*other].agent.id.clone()).collect())
@@ -84,7 +94,7 @@ pub(super) fn link(
         .zip(depends_on)
         .map(|(raw, depends_on)| Agent { depends_on, ..raw.agent })
         .collect();
-    (agents, orchestrator)
+    (agents, orchestrator, routing)
 }
 
 /// Returns the agents by id; of duplicates the first.

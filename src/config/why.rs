@@ -73,7 +73,8 @@ impl Config {
         Some(result)
     }
 
-    fn owners(&self, path: &str) -> Vec<AgentId> {
+    /// The agents whose own zone has a path.
+    pub fn owners(&self, path: &str) -> Vec<AgentId> {
         let own = self.zoned().filter(|(_, zone)| zone.owns(path));
         own.map(|(agent, _)| agent.id.clone()).collect()
     }

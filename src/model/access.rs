@@ -1,6 +1,7 @@
 //! Accesses to paths: the action, the channel it came through, and blocked accesses.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::named::named;
@@ -58,6 +59,52 @@ named! {
     }
 }
 
+named! {
+    /// Who decides about an access that a rule of `[[routing]]` matches.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Decide {
+        /// The rule: it is allowed.
+        Allow = "allow",
+        /// The rule: it is denied.
+        Deny = "deny",
+        Orchestrator = "orchestrator",
+        /// The agent that owns the path, which answers.
+        Owner = "owner",
+        /// A person, and no agent.
+        Person = "person",
+    }
+}
+
+/// The rule of `[[routing]]` that matches an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccessRule {
+    /// Its place in the file.
+    pub number: NonZeroU32,
+    pub decide: Decide,
+}
+
+impl AccessRule {
+    /// Whether no agent's decision counts.
+    pub fn is_for_person(self) -> bool {
+        matches!(self.decide, Decide::Deny | Decide::Person)
+    }
+}
+
+/// Where an answer about an access came from, other than from a decision.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnerAnswer {
+    pub owner: AgentId,
+    /// The tokens that the question would have cost again; None: it was put to the owner.
+    pub saved: Option<TokensSaved>,
+}
+
+/// What an answer that was kept saved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TokensSaved {
+    pub tokens: u64,
+    pub is_estimated: bool,
+}
+
 /// An access outside the agent's zone, in its current state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockedAccess {
@@ -78,6 +125,10 @@ pub struct BlockedAccess {
     pub sweep: Option<u64>,
     /// The `denied` pattern that matches it: no agent can allow it.
     pub denied_by: Option<Arc<str>>,
+    /// The rule that matched it.
+    pub rule: Option<AccessRule>,
+    /// The owner's answer, if a rule put it before the owner.
+    pub owner_answer: Option<OwnerAnswer>,
     /// Why the agent asks for it, if it does.
     pub reason: Option<Arc<str>>,
     /// It was denied, but its tool call reported completion.

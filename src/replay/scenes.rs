@@ -2,6 +2,7 @@
 //! calls go through the extractor, as in a running team, so that their paths are read alike.
 
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,9 +13,9 @@ use crate::extract::{self, DiskWorkspace, Extractor};
 use crate::journal::{self, Event};
 use crate::line::Direction;
 use crate::model::{
-    Action, Activity, ActivityKind, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId,
-    BlockedStatus, Cost, Lines, Model, SessionId, SessionKey, SessionMode, Source, Touch, Usage,
-    Via,
+    AccessRule, Action, Activity, ActivityKind, AgentId, AgentState, AgentStatus, BlockedAccess,
+    BlockedId, BlockedStatus, Cost, Decide, Lines, Model, SessionId, SessionKey, SessionMode,
+    Source, Touch, Usage, Via,
 };
 
 /// The workspace of a journal that does not name its own: it is empty.
@@ -200,6 +201,13 @@ fn usage(payload: &Value) -> Usage {
     Usage { used: number("used"), size: number("size"), cost }
 }
 
+fn rule(payload: &Value) -> Option<AccessRule> {
+    let number = NonZeroU32::new(u32::try_from(payload["rule"].as_u64()?).ok()?)?;
+    let name = payload["decide"].as_str()?;
+    let decide = Decide::ALL.into_iter().find(|decide| decide.as_str() == name)?;
+    Some(AccessRule { number, decide })
+}
+
 fn blocked(payload: &Value, key: &SessionKey, timestamp_ms: u64) -> Option<Scene> {
     let text = |name: &str| payload[name].as_str();
     let status = BlockedStatus::ALL.into_iter().find(|it| text("status") == Some(it.as_str()))?;
@@ -216,6 +224,8 @@ fn blocked(payload: &Value, key: &SessionKey, timestamp_ms: u64) -> Option<Scene
         orchestrator: None,
         sweep: payload["sweep"].as_u64(),
         denied_by: text("denied_by").map(Into::into),
+        rule: rule(payload),
+        owner_answer: None,
         reason: text("reason").map(Into::into),
         completed: payload["completed"] == true,
         timestamp_ms,

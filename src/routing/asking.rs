@@ -1,12 +1,16 @@
-//! Accesses that an agent asks for before it tries them, and the owners of paths.
+//! Accesses that an agent asks for before it tries them, the owners of paths, and questions to them.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::mpsc;
 
 use super::task::RoutingMsg;
 use super::task::asking::AskingMsg;
-use super::{AccessAnswer, Request, RoutingHandle, Whose};
-use crate::model::{Action, AgentId, SessionId, SessionKey, Via, wire_path};
+use super::{AccessAnswer, OwnerQuestion, Request, RoutingHandle, Whose};
+use crate::model::{
+    Action, AgentId, BlockedId, OwnerAnswer, SessionId, SessionKey, Via, wire_path,
+};
 use crate::zone::Zone;
 
 impl RoutingHandle {
@@ -53,6 +57,21 @@ impl RoutingHandle {
         let permit = self.lanes.enter(&request.key.agent).await;
         let message = |reply| RoutingMsg::Asking(AskingMsg::Access { request, sessions, reply });
         self.ask_from(permit, message).await
+    }
+
+    /// The questions to owners; None if they were taken before.
+    pub fn take_questions(&self) -> Option<mpsc::Receiver<OwnerQuestion>> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Gives the asker its answer, or says why there is none: then the access goes on as if its path
+    /// had no owner.
+    pub async fn owner_answered(
+        &self,
+        id: BlockedId,
+        answer: Result<(OwnerAnswer, String), String>,
+    ) {
+        let _ = self.mailbox.send(RoutingMsg::OwnerAnswered { id, answer }.into()).await;
     }
 
     /// Returns the owners of a path, and an agent's rights there; None if it has no zone here.

@@ -125,6 +125,16 @@ impl Board {
         self.of_key(&key(access)).filter(|entry| !entry.decided)
     }
 
+    /// The undecided entries that equal a request, oldest first.
+    pub(super) fn requested(&self, request: &Request) -> impl Iterator<Item = &BoardEntry> {
+        self.of_key(&requested_key(request)).filter(|entry| !entry.decided)
+    }
+
+    /// The pending entries, oldest first.
+    pub(super) fn pending(&self) -> impl Iterator<Item = &BoardEntry> {
+        self.entries.values().filter(|entry| entry.access.status == BlockedStatus::Pending)
+    }
+
     /// Whether an equal access of the agent was ever allowed or answered.
     pub(super) fn was_allowed(&self, request: &Request) -> bool {
         self.of_key(&requested_key(request)).any(|entry| {

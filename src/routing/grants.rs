@@ -21,6 +21,8 @@ struct Grant {
     settlement: Settlement,
     /// A person granted it in spite of a matching pattern of `denied`.
     even_denied: bool,
+    /// A person granted it, and no agent.
+    by_person: bool,
     expires: Option<Instant>,
 }
 
@@ -43,35 +45,36 @@ pub(super) struct Allowed {
     action: Action,
     via: Via,
     even_denied: bool,
+    by_person: bool,
 }
 
 impl Allowed {
-    pub(super) fn via(&self) -> Via {
-        self.via
-    }
-}
-
-impl From<&Request> for Allowed {
-    fn from(request: &Request) -> Self {
-        Self {
-            key: request.key.clone(),
-            path: Arc::clone(&request.path),
-            action: request.action,
-            via: request.via,
-            even_denied: request.denied_by.is_some(),
-        }
-    }
-}
-
-impl From<&BlockedAccess> for Allowed {
-    fn from(access: &BlockedAccess) -> Self {
+    /// An access that a decision allowed.
+    pub(super) fn of(access: &BlockedAccess, by_person: bool) -> Self {
         Self {
             key: access.key.clone(),
             path: Arc::clone(&access.path),
             action: access.action,
             via: access.via,
             even_denied: access.denied_by.is_some(),
+            by_person,
         }
+    }
+
+    /// A request that needs no decision.
+    pub(super) fn request(request: &Request, by_person: bool) -> Self {
+        Self {
+            key: request.key.clone(),
+            path: Arc::clone(&request.path),
+            action: request.action,
+            via: request.via,
+            even_denied: request.denied_by.is_some(),
+            by_person,
+        }
+    }
+
+    pub(super) fn via(&self) -> Via {
+        self.via
     }
 }
 
@@ -85,7 +88,7 @@ impl Grants {
     /// Grants accesses equal to `access`: any number in `session`, or those of one call.
     pub(super) fn add(
         &mut self,
-        access: &BlockedAccess,
+        access: &Allowed,
         session: Option<SessionId>,
         settlement: Settlement,
         expires: Option<Instant>,
@@ -96,7 +99,8 @@ impl Grants {
             action: access.action,
             validity: session.map_or(Validity::Once, Validity::Session),
             settlement,
-            even_denied: access.denied_by.is_some(),
+            even_denied: access.even_denied,
+            by_person: access.by_person,
             expires,
         });
     }
@@ -117,6 +121,7 @@ impl Grants {
             validity: Validity::Call(of.key.session.clone(), vec![of.via], caller),
             settlement: Settlement::Allowed,
             even_denied: of.even_denied,
+            by_person: of.by_person,
             expires: Some(expires.map_or(until, |expires| expires.min(until))),
         });
     }
@@ -134,6 +139,7 @@ impl Grants {
             validity: Validity::Turn(of.key.session.clone()),
             settlement: Settlement::Allowed,
             even_denied: of.even_denied,
+            by_person: of.by_person,
             expires: None,
         };
         if !self.0.contains(&grant) {
@@ -167,23 +173,25 @@ impl Grants {
         self.0.retain(|grant| grant.agent != *agent);
     }
 
-    /// Whether a grant covers the request.
-    pub(super) fn cover(&self, request: &Request) -> bool {
-        self.0.iter().any(|grant| grant.covers(request))
+    /// Whether a grant covers the request; only one of a person's counts if it `needs_person`.
+    pub(super) fn cover(&self, request: &Request, needs_person: bool) -> bool {
+        self.0.iter().any(|grant| grant.covers(request, needs_person))
     }
 
-    /// Returns the settlement that was granted for `request`; a grant for one call is turned into
-    /// that call's.
-    pub(super) fn take(&mut self, request: &Request) -> Option<Settlement> {
-        let covers = |grant: &Grant| grant.covers(request);
+    /// Returns the settlement that was granted for `request`, as above; a grant for one call is
+    /// turned into that call's.
+    pub(super) fn take(&mut self, request: &Request, needs_person: bool) -> Option<Settlement> {
+        let covers = |grant: &Grant| grant.covers(request, needs_person);
         // Lasting grants come first, since they are not consumed.
         let lasting = self.0.iter().position(|it| it.validity != Validity::Once && covers(it));
         let at = lasting.or_else(|| self.0.iter().position(covers))?;
+        let allowed = Allowed::request(request, self.0[at].by_person);
         if self.0[at].validity == Validity::Once {
             let Grant { settlement, expires, .. } = self.0.remove(at);
             if settlement == Settlement::Allowed {
-                self.grant_repeats(&request.into(), request.caller, expires);
+                self.grant_repeats(&allowed, request.caller, expires);
             }
+            self.grant_system_calls(&allowed);
             return Some(settlement);
         }
         let grant = &mut self.0[at];
@@ -193,16 +201,19 @@ impl Grants {
                 other => by.push(other),
             }
         }
-        Some(grant.settlement.clone())
+        let settlement = grant.settlement.clone();
+        self.grant_system_calls(&allowed);
+        Some(settlement)
     }
 }
 
 impl Grant {
-    fn covers(&self, request: &Request) -> bool {
+    fn covers(&self, request: &Request, needs_person: bool) -> bool {
         self.agent == request.key.agent
             && self.path == request.path
             && self.action == request.action
             && (self.even_denied || request.denied_by.is_none())
+            && (self.by_person || !needs_person)
             && self.applies_to(request)
             && !self.is_over()
             // Only `fs/read_text_file` can be answered with content.

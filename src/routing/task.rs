@@ -5,29 +5,34 @@ pub(super) mod asking;
 mod briefings;
 mod deciding;
 mod kernel;
+mod owners;
+mod queue;
+mod requesting;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::asking::AskingMsg;
 use self::kernel::Stopped;
+use self::requesting::asks_orchestrator;
 use super::board::{Board, BoardEntry, Briefing};
 use super::grants::Grants;
 use super::lanes::LanePermit;
+use super::owners::OwnerQuestion;
 use super::rates::Rates;
 use super::sweeps::Sweeps;
-use super::wait::{Waited, wait};
+use super::wait::{Waited, until};
 use super::{Decider, Decision, Orchestrator, Request, ResolveError, Rules, Settings, Settlement};
 use crate::bus::{Bus, Demand};
 use crate::model::{
-    AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Topic, Via,
-    now_ms,
+    AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, Event, OwnerAnswer, SessionId,
+    SessionKey, Topic, now_ms,
 };
 use crate::tracker::TrackerHandle;
 
@@ -80,6 +85,10 @@ pub(super) enum RoutingMsg {
     Change(Rules),
     Forget(AgentId),
     Asking(AskingMsg),
+    OwnerAnswered {
+        id: BlockedId,
+        answer: Result<(OwnerAnswer, String), String>,
+    },
 }
 
 /// Bytes of the longest blocked path that is put on the heat map.
@@ -120,6 +129,19 @@ pub(super) struct Task {
     notes: HashMap<AgentId, VecDeque<String>>,
     pending: FuturesUnordered<BoxFuture<'static, (BlockedId, Waited)>>,
     nudge: watch::Sender<u64>,
+    /// Accesses that wait for a person by a rule.
+    queue: watch::Sender<Arc<[BlockedAccess]>>,
+    asked: mpsc::Sender<OwnerQuestion>,
+    /// Cancel the open questions to owners when they are dropped.
+    questions: HashMap<BlockedId, DropGuard>,
+}
+
+/// What routing tells others of.
+pub(super) struct Outputs {
+    /// Counts the accesses that came to wait for the orchestrator agent.
+    pub(super) nudge: watch::Sender<u64>,
+    pub(super) queue: watch::Sender<Arc<[BlockedAccess]>>,
+    pub(super) asked: mpsc::Sender<OwnerQuestion>,
 }
 
 impl Task {
@@ -127,8 +149,9 @@ impl Task {
         settings: Settings,
         bus: Bus,
         tracker: TrackerHandle,
-        nudge: watch::Sender<u64>,
+        outputs: Outputs,
     ) -> Self {
+        let Outputs { nudge, queue, asked } = outputs;
         Self {
             settings,
             records: bus.demand(Topic::Record),
@@ -145,6 +168,9 @@ impl Task {
             notes: HashMap::new(),
             pending: FuturesUnordered::new(),
             nudge,
+            queue,
+            asked,
+            questions: HashMap::new(),
         }
     }
 
@@ -153,11 +179,14 @@ impl Task {
         mut messages: mpsc::Receiver<Envelope>,
         cancel: CancellationToken,
     ) {
+        let left = std::mem::take(&mut self.settings.left);
+        self.take_up(left);
         loop {
             let sweeps_due = self.sweeps_due();
             tokio::select! {
                 () = cancel.cancelled() => return,
                 Some((id, waited)) = self.pending.next(), if !self.pending.is_empty() => {
+                    self.questions.remove(&id);
                     self.release_briefing(&id, &waited);
                 }
                 () = until(sweeps_due) => self.publish_sweeps(),
@@ -182,7 +211,8 @@ impl Task {
                 let _ = reply.send(self.record_incidental(request, turn));
             }
             RoutingMsg::Intended(request) => {
-                if self.tried_before(&request).is_none() && !self.grants.cover(&request) {
+                let rule = self.rule(&request);
+                if self.tried_before(&request).is_none() && !self.is_open(&request, rule) {
                     self.deny(request);
                 }
             }
@@ -212,12 +242,14 @@ impl Task {
                 let _ = reply.send(());
             }
             RoutingMsg::Asking(message) => self.asking(message),
+            RoutingMsg::OwnerAnswered { id, answer } => self.owner_answered(&id, answer),
             RoutingMsg::Change(rules) => self.settings.rules = rules,
             RoutingMsg::Forget(agent) => {
                 self.grants.forget(&agent);
                 self.rates.forget(&agent);
                 self.notes.remove(&agent);
                 self.board.forget(&agent, &self.bus);
+                self.publish_queue();
                 self.forget_kernel(&agent);
             }
             RoutingMsg::OrchestratorSession(session) => {
@@ -228,70 +260,10 @@ impl Task {
         }
     }
 
-    fn request(&mut self, request: Request, reply: oneshot::Sender<Settlement>) {
-        if let Some(settlement) = self.grants.take(&request) {
-            self.grants.grant_system_calls(&(&request).into());
-            let _ = reply.send(settlement);
-            return;
-        }
-        if let Some(id) = self.stopped.was_refused(&request) {
-            let _ = reply.send(self.denial(&id, None));
-            return;
-        }
-        // An earlier denial without a decision does not settle an access that can be held.
-        if !self.holds(&request) {
-            let id = self.tried_before(&request).unwrap_or_else(|| self.deny(request));
-            let _ = reply.send(self.denial(&id, None));
-            return;
-        }
-        if !self.rates.take(&request.key.agent) {
-            let id = self.deny_unlisted(request);
-            let _ = reply.send(self.denial(&id, None));
-            return;
-        }
-        if request.via == Via::Kernel {
-            self.stopped.note(&request, None);
-        }
-        let (settle, decision) = oneshot::channel();
-        let id = self.block(request, BlockedStatus::Pending, Some(settle));
-        let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
-        let deadline = Instant::now() + self.settings.rules.hold_timeout;
-        self.pending.push(Box::pin(wait(id.clone(), decision, reply, deadline, timed_out)));
-        self.route(&id);
-    }
-
-    /// Whether an access is held for a decision.
-    fn holds(&self, request: &Request) -> bool {
-        let agent = &request.key.agent;
-        // The decider waits for these agents: to hold their accesses would be a deadlock.
-        let deadlocks = self.is_orchestrator(agent) || self.orchestrated.contains_key(agent);
-        let asked = request.hold || self.settings.rules.holds(agent);
-        asked && request.may_wait && request.grantable && !deadlocks
-    }
-
-    /// Denies an access at once.
-    fn deny(&mut self, request: Request) -> BlockedId {
-        let agent = request.key.agent.clone();
-        if !self.rates.take(&agent) {
-            return self.deny_unlisted(request);
-        }
-        let stopped = (request.via == Via::Kernel).then(|| request.clone());
-        let id = self.block(request, BlockedStatus::Denied, None);
-        if let Some(stopped) = stopped {
-            self.stopped.note(&stopped, Some(id.clone()));
-        }
-        if let Some((_, ids)) = self.orchestrated.get_mut(&agent) {
-            ids.push(id.clone());
-        } else {
-            self.route(&id);
-        }
-        id
-    }
-
     /// Handles an access outside its zone that a tool call completed; returns its id if it is
     /// listed.
     fn observed(&mut self, request: Request) -> Option<BlockedId> {
-        if self.board.was_allowed(&request) {
+        if self.board.was_allowed(&request) || self.is_open(&request, self.rule(&request)) {
             return None;
         }
         if let Some(access) = self.board.completed(&request) {
@@ -323,11 +295,12 @@ impl Task {
         settle: Option<oneshot::Sender<Settlement>>,
     ) -> BlockedId {
         let id = self.board.next_id();
+        let rule = self.rule(&request);
         let access = BlockedAccess {
             id: id.clone(),
             mode: self.mode(&request.key),
             owners: self.owners(&request.path),
-            orchestrator: self.orchestrator(),
+            orchestrator: self.orchestrator().filter(|_| asks_orchestrator(rule)),
             key: request.key,
             path: request.path,
             action: request.action,
@@ -335,6 +308,8 @@ impl Task {
             status,
             sweep: None,
             denied_by: request.denied_by,
+            rule,
+            owner_answer: None,
             reason: request.reason,
             completed: false,
             timestamp_ms: now_ms(),
@@ -353,6 +328,9 @@ impl Task {
             briefing: Briefing::None,
             settle,
         });
+        if status == BlockedStatus::Pending && rule.is_some_and(|it| it.decide == Decide::Person) {
+            self.publish_queue();
+        }
         id
     }
 
@@ -382,12 +360,5 @@ impl Task {
     fn owners(&self, path: &str) -> Vec<AgentId> {
         let owners = self.settings.rules.owners.iter().filter(|(_, zone)| zone.owns(path));
         owners.map(|(agent, _)| agent.clone()).collect()
-    }
-}
-
-async fn until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => tokio::time::sleep_until(instant).await,
-        None => std::future::pending().await,
     }
 }

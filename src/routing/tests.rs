@@ -13,6 +13,7 @@ use crate::tracker::{OrchestratorView, TrackerHandle};
 mod briefings;
 mod deciding;
 mod floods;
+mod rules;
 
 struct Bench {
     routing: RoutingHandle,
@@ -21,6 +22,10 @@ struct Bench {
 }
 
 fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
+    ruled(hold, orchestrator, Rules::default(), Vec::new())
+}
+
+fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, left: Vec<Request>) -> Bench {
     let (bus, cancel) = (Bus::new(Backlog::of(1000)), CancellationToken::new());
     let settings = crate::tracker::Settings {
         context_turns: 3,
@@ -35,8 +40,9 @@ fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
     let events = bus.subscribe();
     let settings = Settings {
         orchestrator,
-        rules: Rules { hold, hold_timeout: Duration::from_mins(2), ..Rules::default() },
+        rules: Rules { hold, hold_timeout: Duration::from_mins(2), ..rules },
         program: "/opt/my tools/eisen-core".into(),
+        left,
     };
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
     tokio::spawn(task);

@@ -19,7 +19,7 @@ pub(super) async fn wait(
     id: BlockedId,
     decision: oneshot::Receiver<Settlement>,
     mut reply: oneshot::Sender<Settlement>,
-    deadline: Instant,
+    deadline: Option<Instant>,
     timed_out: Settlement,
 ) -> (BlockedId, Waited) {
     let waited = tokio::select! {
@@ -31,10 +31,18 @@ pub(super) async fn wait(
             Waited::Decided
         }
         () = reply.closed() => Waited::Withdrawn,
-        () = tokio::time::sleep_until(deadline) => {
+        () = until(deadline) => {
             let _ = reply.send(timed_out);
             Waited::TimedOut
         }
     };
     (id, waited)
+}
+
+/// Waits until a time; for ever if there is none.
+pub(super) async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
 }

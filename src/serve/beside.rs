@@ -1,11 +1,14 @@
-//! Owns the sessions in which agents get questions beside their work.
+//! Owns the questions that agents get beside their work, in sessions of their own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
-use tokio::sync::Mutex;
+use serde_json::json;
+use tokio::sync::{Mutex, watch};
+use tokio_util::sync::CancellationToken;
 
-use super::{Refused, Team};
+use super::{Prompt, Refused, Team};
+use crate::client_host::Said;
 use crate::model::{AgentId, SessionId};
 
 /// The sessions in which agents are asked beside their work: one for each pair of an agent that is
@@ -54,5 +57,42 @@ impl Beside {
     fn place(&self, agent: &AgentId, asker: &AgentId) -> AskedSession {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(places.entry((agent.clone(), asker.clone())).or_default())
+    }
+}
+
+/// Asks an agent in a session beside its work; returns its answer, or why there is none.
+pub(super) async fn ask(
+    team: &dyn Team,
+    beside: &Beside,
+    (agent, asker): (&AgentId, &AgentId),
+    prompt: String,
+    withdrawn: CancellationToken,
+) -> Result<String, String> {
+    let session = beside.session(team, agent, asker).await.map_err(|refused| refused.message)?;
+    let (said, saying) = watch::channel(Said::default());
+    let blocks = vec![json!({ "type": "text", "text": prompt })];
+    let of = Some(session.clone());
+    let prompt = Prompt { agent: agent.clone(), session: of, blocks, by_orchestrator: false, said };
+    let turn = team.prompt(prompt);
+    // A prompt that was not sent is withdrawn as its future is dropped.
+    let Some(outcome) = withdrawn.run_until_cancelled_owned(turn).await else {
+        if saying.borrow().session.is_some() {
+            // Its turn may have ended in the same moment.
+            let _ = team.cancel(agent.clone(), Some(session), false).await;
+        }
+        return Err("it was withdrawn, since no call waited for the answer".to_owned());
+    };
+    if outcome.is_err() {
+        beside.forget(agent, asker, &session).await;
+    }
+    match outcome {
+        Ok(outcome) if outcome.stop_reason == "end_turn" && outcome.reason.is_none() => {
+            Ok(outcome.text.trim().to_owned())
+        }
+        Ok(outcome) => {
+            let why = outcome.reason.map(|reason| reason.to_string());
+            Err(format!("its turn ended: {}", why.unwrap_or(outcome.stop_reason)))
+        }
+        Err(refused) => Err(refused.message),
     }
 }

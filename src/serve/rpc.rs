@@ -14,7 +14,7 @@ mod registry;
 mod replaying;
 mod spawning;
 mod status;
-mod tasks;
+pub(in crate::serve) mod tasks;
 mod tools;
 mod undoing;
 

@@ -12,13 +12,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
 use super::places::{ConnectionSlot, ConnectionSlots};
 use super::run_file::live_teams;
 use super::shared::{Limits, Shared};
 use super::wire::{self, RpcError};
-use super::{Sources, Team, Tokens, reader};
+use super::{Sources, Team, Tokens, owners, reader};
 use crate::bus::Bus;
 
 /// How long the listener waits when the system has no more descriptors, or the port no slot.
@@ -109,6 +110,12 @@ impl Server {
     /// latest after the write deadline.
     pub async fn run(self, cancel: CancellationToken) {
         let mut connections = JoinSet::new();
+        let _answering = self.shared.sources.take_questions().map(|questions| {
+            AbortOnDropHandle::new(tokio::spawn(owners::answer(
+                Arc::clone(&self.shared),
+                questions,
+            )))
+        });
         loop {
             tokio::select! {
                 biased;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
 use super::beside::Beside;
+use super::kept_answers::KeptAnswers;
 use super::ongoing::Ongoing;
 use super::{Sources, Team, Tokens};
 use crate::bus::Bus;
@@ -41,6 +42,8 @@ pub(super) struct Shared {
     pub(super) ongoing: Ongoing,
     /// The sessions for questions to agents beside their work.
     pub(super) beside: Beside,
+    /// Answers that owners gave.
+    pub(super) kept_answers: KeptAnswers,
     /// Asks connections to probe their clients, because slots are short.
     pub(super) crowded: watch::Sender<()>,
 }
@@ -70,6 +73,7 @@ impl Shared {
             waits: waits.unwrap_or_default(),
             ongoing: Ongoing::default(),
             beside: Beside::default(),
+            kept_answers: KeptAnswers::default(),
             crowded: watch::Sender::new(()),
         }
     }

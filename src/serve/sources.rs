@@ -12,9 +12,12 @@ use crate::conflicts::Conflicts;
 use crate::journal::Journal;
 use crate::mcp::ToolUses;
 use crate::model::{
-    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, SessionId, UsageReport,
+    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, OwnerAnswer, SessionId,
+    UsageReport,
 };
-use crate::routing::{AccessAnswer, Decider, Decision, ResolveError, RoutingHandle, Whose};
+use crate::routing::{
+    AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, RoutingHandle, Whose,
+};
 use crate::serve::BoxFuture;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRequest};
 use crate::tasks::Tasks;
@@ -87,6 +90,20 @@ pub trait Sources: Send + Sync + 'static {
         decision: Decision,
         by: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>>;
+
+    /// The questions to owners, for whoever answers them; None: there are none, or they were taken.
+    fn take_questions(&self) -> Option<mpsc::Receiver<OwnerQuestion>> {
+        None
+    }
+
+    /// Gives an owner's answer to its asker, or says why there is none.
+    fn owner_answered(
+        &self,
+        _id: BlockedId,
+        _answer: Result<(OwnerAnswer, String), String>,
+    ) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
 
     /// The code graph; with `wait` once it is complete.
     fn graph(&self, wait: bool) -> BoxFuture<'_, GraphState>;
@@ -202,6 +219,18 @@ impl Sources for Handles {
 
     fn whose<'a>(&'a self, agent: &'a AgentId, path: String) -> BoxFuture<'a, Option<Whose>> {
         Box::pin(self.routing.whose(agent, path))
+    }
+
+    fn take_questions(&self) -> Option<mpsc::Receiver<OwnerQuestion>> {
+        self.routing.take_questions()
+    }
+
+    fn owner_answered(
+        &self,
+        id: BlockedId,
+        answer: Result<(OwnerAnswer, String), String>,
+    ) -> BoxFuture<'_, ()> {
+        Box::pin(self.routing.owner_answered(id, answer))
     }
 
     fn lead(&self) -> Option<AgentId> {

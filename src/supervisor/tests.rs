@@ -36,6 +36,7 @@ fn supervisor() -> Supervisor {
         orchestrator: Orchestrator::Nobody,
         rules: routing::Rules::default(),
         program: "eisen-core".into(),
+        left: Vec::new(),
     };
     let (routing, deciding) =
         RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());

@@ -52,6 +52,8 @@ fn pending(id: &str, to: &str, session: &str, status: BlockedStatus) -> BlockedA
         orchestrator: None,
         sweep: None,
         denied_by: None,
+        rule: None,
+        owner_answer: None,
         reason: None,
         completed: false,
         timestamp_ms: 0,

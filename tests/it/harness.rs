@@ -20,7 +20,7 @@ pub(crate) use program::{cargo, program};
 pub(crate) use puppet::Puppet;
 pub(crate) use running::{Ended, Program, Team, run};
 pub(crate) use schema::assert_server_line;
-pub(crate) use stage::{Stage, agent};
+pub(crate) use stage::{AgentTable, Stage, agent};
 
 /// Never reached by a program that does what is tested.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);

@@ -5,4 +5,5 @@ mod deny;
 mod hold;
 mod orchestrator;
 mod permissions;
+mod rules;
 mod violations;

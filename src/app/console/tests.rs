@@ -82,6 +82,8 @@ fn a_sweep_is_explained_once_with_its_pattern() {
         orchestrator: None,
         denied_by: None,
         sweep: count,
+        rule: None,
+        owner_answer: None,
         reason: None,
         completed: false,
         timestamp_ms: 0,

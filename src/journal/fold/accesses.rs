@@ -77,6 +77,14 @@ impl Fold {
             "completed": access.completed,
             "decided_by": decided.map(|it| by(&it.by)),
         });
+        if let Some(rule) = access.rule {
+            payload["rule"] = rule.number.get().into();
+            payload["decide"] = rule.decide.as_str().into();
+        }
+        if let Some(answer) = &access.owner_answer {
+            payload["answered_by"] = answer.owner.as_str().into();
+            payload["tokens_saved"] = answer.saved.map(|saved| saved.tokens).into();
+        }
         if let Some(reason) = &access.reason {
             payload["reason"] = cut(reason, LONGEST_TEXT).0.into();
         }

@@ -214,6 +214,8 @@ async fn decisions_name_who_decided_and_what_was_granted() {
         orchestrator: None,
         sweep: None,
         denied_by: None,
+        rule: None,
+        owner_answer: None,
         reason: None,
         completed: false,
         timestamp_ms: 1,

@@ -184,6 +184,7 @@ pub(super) fn bench(options: &Options) -> Bench {
             ..routing::Rules::default()
         },
         program: "eisen-core".into(),
+        left: Vec::new(),
     };
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
     tokio::spawn(task);

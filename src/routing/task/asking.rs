@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
-use super::{Task, wait};
-use crate::model::{AgentId, BlockedStatus, SessionId};
+use super::Task;
+use super::requesting::{asks_orchestrator, why_denied};
+use crate::model::{AgentId, SessionId};
 use crate::routing::{AccessAnswer, Request};
 use crate::zone::Zone;
 
@@ -32,19 +32,23 @@ impl Task {
     }
 
     fn ask_for(&mut self, request: Request, sessions: Vec<SessionId>) -> AccessAnswer {
-        if self.grants.cover(&request) {
+        let rule = self.rule(&request);
+        if self.is_open(&request, rule) {
             return AccessAnswer::Open;
         }
         let agent = &request.key.agent;
         if !request.grantable {
             return AccessAnswer::Closed("it cannot be opened to any agent".to_owned());
         }
-        if self.is_orchestrator(agent) {
+        if let Some(why) = rule.and_then(why_denied) {
+            return AccessAnswer::Closed(why);
+        }
+        if asks_orchestrator(rule) && self.is_orchestrator(agent) {
             let why =
                 "you decide accesses of the others, and none of your own: a person may open it";
             return AccessAnswer::Closed(why.to_owned());
         }
-        if self.orchestrated.contains_key(agent) {
+        if asks_orchestrator(rule) && self.orchestrated.contains_key(agent) {
             let why = "the orchestrator waits for the end of your turn, so that it decides nothing \
                        before: end your turn, and say in it what you need";
             return AccessAnswer::Closed(why.to_owned());
@@ -54,14 +58,7 @@ impl Task {
                 "you asked for too much at once: wait, and ask again".to_owned(),
             );
         }
-        let (settle, decision) = oneshot::channel();
         let (reply, answer) = oneshot::channel();
-        let id = self.block(request, BlockedStatus::Pending, Some(settle));
-        self.board.change(&id, |entry| entry.sessions = sessions);
-        let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
-        let deadline = Instant::now() + self.settings.rules.hold_timeout;
-        self.pending.push(Box::pin(wait(id.clone(), decision, reply, deadline, timed_out)));
-        self.route(&id);
-        AccessAnswer::Waits(id, answer)
+        AccessAnswer::Waits(self.hold(request, sessions, reply), answer)
     }
 }

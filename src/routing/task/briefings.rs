@@ -1,6 +1,8 @@
 //! Selects which blocked accesses are in the orchestrator agent's next briefing.
 
 use super::Task;
+use super::queue::is_for_person;
+use super::requesting::asks_orchestrator;
 use crate::model::{BlockedId, BlockedStatus, Event};
 use crate::routing::board::{BoardEntry, Briefing};
 use crate::routing::wait::Waited;
@@ -17,6 +19,7 @@ impl Task {
         let Some(entry) = self.board.get(id) else { return };
         // An access that cannot be granted needs no decision.
         let is_briefed = entry.grantable
+            && asks_orchestrator(entry.access.rule)
             && matches!(&self.settings.orchestrator, Orchestrator::Agent(agent)
                 if *agent != entry.access.key.agent);
         if !is_briefed {
@@ -47,6 +50,7 @@ impl Task {
         if self.board.get(id).is_none_or(|entry| entry.decided) {
             return;
         }
+        let stays = matches!(waited, Waited::Withdrawn) && self.stays(id);
         let ended = self.board.change(id, |entry| {
             entry.settle = None;
             match waited {
@@ -59,6 +63,7 @@ impl Task {
                         entry.briefing = Briefing::None;
                     }
                 }
+                Waited::Withdrawn if stays => return None,
                 Waited::Withdrawn => {
                     entry.access.status = BlockedStatus::Expired;
                     entry.decided = true;
@@ -67,6 +72,9 @@ impl Task {
             Some(entry.access.clone())
         });
         let Some(access) = ended.flatten() else { return };
+        if is_for_person(&access) {
+            self.publish_queue();
+        }
         self.bus.publish(Event::Blocked(access.clone()));
         // An equal pending access may have relied on this one's briefing.
         let next = self.board.alike(&access).find(|entry| is_pending(entry));

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::queue::is_for_person;
+use super::requesting::needs_person;
 use super::{BoardEntry, Task};
 use crate::bus::Bus;
 use crate::model::{
@@ -24,35 +26,13 @@ impl Task {
         decision: &Decision,
         by: &Decider,
     ) -> Result<BlockedAccess, ResolveError> {
-        let entry = self.board.get(id).ok_or_else(|| ResolveError::Unknown(id.clone()))?;
-        if let Decider::Agent(agent) = by
-            && *agent == entry.access.key.agent
-        {
-            return Err(ResolveError::Own { id: id.clone(), agent: agent.clone() });
-        }
-        if entry.decided {
-            return Err(ResolveError::Settled { id: id.clone(), status: entry.access.status });
-        }
-        let access = entry.access.clone();
-        if access.sweep.is_some() {
-            return Err(ResolveError::Sweep(id.clone()));
-        }
-        if matches!(decision, Decision::Answer { .. }) && !access.is_answerable() {
-            return Err(ResolveError::NotAnswerable);
-        }
-        if !entry.grantable && !matches!(decision, Decision::Deny { .. }) {
-            return Err(ResolveError::NotGrantable(access.path));
-        }
-        if let Some(pattern) = &access.denied_by
-            && !opens_denied(decision, by)
-        {
-            let (id, path) = (id.clone(), Arc::clone(&access.path));
-            return Err(ResolveError::DeniedBy { id, path, pattern: Arc::clone(pattern) });
-        }
+        let access = self.decidable(id, decision, by)?;
+        let by_person = !matches!(by, Decider::Agent(_));
         // Only `fs/read_text_file` can be answered with content.
         let concerns = |entry: &&BoardEntry| {
             (!matches!(decision, Decision::Answer { .. }) || entry.access.is_answerable())
                 && (entry.access.denied_by.is_none() || opens_denied(decision, by))
+                && (by_person || !needs_person(entry.access.rule))
         };
         let alike: Vec<_> = self
             .board
@@ -75,7 +55,7 @@ impl Task {
                 (used_it, entry.access.clone(), entry.caller, std::mem::take(&mut entry.sessions))
             });
             let Some((used_it, settled, caller, asked_in)) = settled else { continue };
-            let allowed = Allowed::from(&settled);
+            let allowed = Allowed::of(&settled, by_person);
             if matches!(decision, Decision::Deny { .. }) && used_it && settled.via == Via::Kernel {
                 self.stopped.refused(&settled, caller);
             }
@@ -103,12 +83,60 @@ impl Task {
         {
             self.note(&access, message);
         }
-        self.grant(&access, decision, used, sessions);
+        if is_for_person(&access) {
+            if matches!(decision, Decision::Allow { .. }) && !used {
+                let (action, path) = (access.action, quoted(&access.path));
+                let line = format!("- {action} {path}: a person allowed it: try it again");
+                self.add_note(access.key.agent.clone(), &line);
+            }
+            self.publish_queue();
+        }
+        self.grant(&Allowed::of(&access, by_person), decision, used, sessions);
         Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
     }
 
+    /// Returns an access, if this decision about it can be made by this decider.
+    fn decidable(
+        &self,
+        id: &BlockedId,
+        decision: &Decision,
+        by: &Decider,
+    ) -> Result<BlockedAccess, ResolveError> {
+        let entry = self.board.get(id).ok_or_else(|| ResolveError::Unknown(id.clone()))?;
+        if let Decider::Agent(agent) = by
+            && *agent == entry.access.key.agent
+        {
+            return Err(ResolveError::Own { id: id.clone(), agent: agent.clone() });
+        }
+        if entry.decided {
+            return Err(ResolveError::Settled { id: id.clone(), status: entry.access.status });
+        }
+        let access = entry.access.clone();
+        if access.sweep.is_some() {
+            return Err(ResolveError::Sweep(id.clone()));
+        }
+        if matches!(decision, Decision::Answer { .. }) && !access.is_answerable() {
+            return Err(ResolveError::NotAnswerable);
+        }
+        if !entry.grantable && !matches!(decision, Decision::Deny { .. }) {
+            return Err(ResolveError::NotGrantable(access.path));
+        }
+        if let Some(rule) =
+            access.rule.filter(|rule| rule.is_for_person() && matches!(by, Decider::Agent(_)))
+        {
+            return Err(ResolveError::ForPerson { id: id.clone(), rule: rule.number });
+        }
+        if let Some(pattern) = &access.denied_by
+            && !opens_denied(decision, by)
+        {
+            let (id, path) = (id.clone(), Arc::clone(&access.path));
+            return Err(ResolveError::DeniedBy { id, path, pattern: Arc::clone(pattern) });
+        }
+        Ok(access)
+    }
+
     /// Keeps the message of a denial until the agent is prompted next.
-    fn note(&mut self, access: &BlockedAccess, message: &str) {
+    pub(super) fn note(&mut self, access: &BlockedAccess, message: &str) {
         let (action, path) = (access.action, quoted(&access.path));
         let line = format!("- {action} {path}: denied: {message}");
         self.add_note(access.key.agent.clone(), &line);
@@ -128,7 +156,7 @@ impl Task {
     /// Adds the grants of a decision; `used` if a held request already got it.
     fn grant(
         &mut self,
-        access: &BlockedAccess,
+        access: &Allowed,
         decision: &Decision,
         used: bool,
         mut sessions: Vec<SessionId>,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::requesting::{needs_person, opens};
 use super::{BoardEntry, Briefing, Task};
 use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey,
@@ -53,7 +54,8 @@ struct LastAttempt {
 impl Task {
     /// Counts an incidental access; true if a grant covers it.
     pub(super) fn record_incidental(&mut self, request: Request, turn: u64) -> bool {
-        if self.grants.take(&request).is_some() {
+        let rule = self.rule(&request);
+        if self.grants.take(&request, needs_person(rule)).is_some() || opens(rule) {
             return true;
         }
         self.stopped.note(&request, None);
@@ -110,6 +112,8 @@ impl Task {
             status: BlockedStatus::Denied,
             sweep: Some(1),
             denied_by: None,
+            rule: None,
+            owner_answer: None,
             reason: None,
             completed: false,
             timestamp_ms: now_ms(),

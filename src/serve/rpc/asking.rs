@@ -5,22 +5,19 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json as object};
-use tokio::sync::watch;
+use serde_json::Value;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::{json, wrong};
-use crate::client_host::Said;
 use crate::mcp::text_pages;
 use crate::model::{self, AgentId, AgentReport, Event, SessionId, now_ms};
 use crate::routing::{AccessAnswer, Settlement};
-use crate::serve::beside::Beside;
+use crate::serve::Caller;
+use crate::serve::beside;
 use crate::serve::ongoing::{self, OpenQuestion, Question, Waited};
 use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
-use crate::serve::{Caller, Prompt, Team};
 use crate::tasks::{LONGEST_WAIT, WaitKind};
 
 /// Bytes of a path, and of an agent's text.
@@ -175,7 +172,14 @@ pub(super) async fn ask_owner(
     let prompt = prompt_of(from, path.as_deref(), &text);
     let (team, beside, from) = (Arc::clone(&shared.team), shared.beside.clone(), from.clone());
     let open = shared.ongoing.open(&question, awaited, |withdrawn| async move {
-        let answer = ask(&*team, &beside, (&owner, &from), prompt, withdrawn).await;
+        let asked = beside::ask(&*team, &beside, (&owner, &from), prompt, withdrawn).await;
+        let answer = match asked {
+            Ok(text) => {
+                let content = Some(in_one_page(&text));
+                Answer { content, ..Answer::of(AnswerState::Answered, None) }
+            }
+            Err(why) => Answer::failed(&why),
+        };
         json(&Answer { agent: Some(owner.to_string()), ..answer })
     })?;
     wait(shared, &question, open).await
@@ -281,48 +285,8 @@ fn prompt_of(asker: &AgentId, path: Option<&str>, question: &str) -> String {
     )
 }
 
-/// Asks an agent in a session of its own, beside its work.
-async fn ask(
-    team: &dyn Team,
-    beside: &Beside,
-    (owner, asker): (&AgentId, &AgentId),
-    prompt: String,
-    withdrawn: CancellationToken,
-) -> Answer {
-    let session = match beside.session(team, owner, asker).await {
-        Ok(session) => session,
-        Err(refused) => return Answer::failed(&refused.message),
-    };
-    let (said, saying) = watch::channel(Said::default());
-    let blocks = vec![object!({ "type": "text", "text": prompt })];
-    let (agent, own) = (owner.clone(), Some(session.clone()));
-    let turn = team.prompt(Prompt { agent, session: own, blocks, by_orchestrator: false, said });
-    // A prompt that was not sent is withdrawn as its future is dropped.
-    let Some(outcome) = withdrawn.run_until_cancelled_owned(turn).await else {
-        if saying.borrow().session.is_some() {
-            // Its turn may have ended in the same moment.
-            let _ = team.cancel(owner.clone(), Some(session), false).await;
-        }
-        return Answer::failed("it was withdrawn, since no call waited for the answer");
-    };
-    if outcome.is_err() {
-        beside.forget(owner, asker, &session).await;
-    }
-    match outcome {
-        Ok(outcome) if outcome.stop_reason == "end_turn" && outcome.reason.is_none() => {
-            let content = Some(in_one_page(outcome.text.trim()));
-            Answer { content, ..Answer::of(AnswerState::Answered, None) }
-        }
-        Ok(outcome) => {
-            let why = outcome.reason.map(|reason| reason.to_string());
-            Answer::failed(&format!("its turn ended: {}", why.unwrap_or(outcome.stop_reason)))
-        }
-        Err(refused) => Answer::failed(&refused.message),
-    }
-}
-
 /// Cuts a text to what a result of the tools has room for.
-fn in_one_page(text: &str) -> String {
+pub(in crate::serve) fn in_one_page(text: &str) -> String {
     let first = text_pages(text).first().copied().unwrap_or_default();
     let more = if first.len() < text.len() { "… (cut)" } else { "" };
     format!("{first}{more}")

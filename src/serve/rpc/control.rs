@@ -280,6 +280,7 @@ impl From<ResolveError> for RpcError {
             ResolveError::NotAnswerable | ResolveError::Sweep(_) => 400,
             ResolveError::NotGrantable(_)
             | ResolveError::Own { .. }
+            | ResolveError::ForPerson { .. }
             | ResolveError::DeniedBy { .. } => 403,
         };
         Self::new(code, error.to_string())

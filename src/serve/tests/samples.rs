@@ -1,5 +1,6 @@
 //! One of each thing that goes over the wire, as `docs/wire.md` shows it.
 
+mod blocked;
 mod budget;
 mod spent;
 
@@ -11,15 +12,16 @@ use serde_json::json;
 use self::spent::spent;
 pub(in crate::serve) use self::spent::usage;
 use crate::model::{
-    Action, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus,
-    Conflict, ConflictId, ConflictKind, ConflictStatus, Delta, Event, FileNode, GraphCall,
-    GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Origin, Overlap,
-    OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, Span, Spent, TaskId, TaskReport,
-    TaskState, Touch, TurnEnd, Via,
+    AgentId, AgentReport, AgentState, AgentStatus, BlockedStatus, Conflict, ConflictId,
+    ConflictKind, ConflictStatus, Delta, Event, FileNode, GraphCall, GraphDelta, GraphKind,
+    GraphNode, GraphPart, GraphRemains, GraphSnapshot, Origin, Overlap, OverlapKind, SessionId,
+    SessionKey, SessionMode, Snapshot, Span, Spent, TaskId, TaskReport, TaskState, Touch, TurnEnd,
 };
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 use crate::undo;
 
+pub(in crate::serve) use blocked::blocked;
+use blocked::{answered, completed, of_status, swept, written};
 pub(in crate::serve) use budget::{budget, looped, raised_budget};
 
 pub(super) const NOW: u64 = 1_760_000_000_000;
@@ -82,25 +84,6 @@ pub(in crate::serve) fn overlap() -> Overlap {
         symbol: "src/ui/app.ts::App::render".into(),
         path: "src/ui/app.ts".into(),
         callers: vec![("src/main.ts::start".into(), key("api", "s-api"))],
-        timestamp_ms: NOW,
-    }
-}
-
-pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
-    BlockedAccess {
-        id: BlockedId::new("b1"),
-        key: key("ui", "s-ui"),
-        mode: SessionMode::SingleAgent,
-        path: "src/api/routes.ts".into(),
-        action: Action::Read,
-        via: Via::Fs,
-        status,
-        owners: vec![AgentId::new("api")],
-        orchestrator: Some(key("lead", "s-lead")),
-        sweep: None,
-        denied_by: None,
-        reason: None,
-        completed: false,
         timestamp_ms: NOW,
     }
 }
@@ -296,22 +279,11 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::Snapshot(other_snapshot()),
         Event::Delta(delta()),
         Event::Usage(usage()),
-        Event::Blocked(blocked(BlockedStatus::Pending)),
-        Event::Blocked(BlockedAccess {
-            orchestrator: None,
-            owners: Vec::new(),
-            action: Action::Write,
-            via: Via::Terminal,
-            ..blocked(BlockedStatus::Denied)
-        }),
-        Event::Blocked(BlockedAccess {
-            path: "src/api".into(),
-            via: Via::Kernel,
-            orchestrator: None,
-            sweep: Some(12),
-            ..blocked(BlockedStatus::Denied)
-        }),
-        Event::Blocked(BlockedAccess { completed: true, ..blocked(BlockedStatus::Denied) }),
+        of_status(BlockedStatus::Pending),
+        written(),
+        swept(),
+        completed(),
+        answered(),
         Event::Agent(agent("ui")),
         Event::Agent(failed_agent()),
         Event::Budget(budget()),
@@ -355,6 +327,7 @@ fn each_line_is_exactly_that() {
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"write","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":[],"orchestrator":null,"via":"terminal"}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":["api"],"orchestrator":null,"via":"kernel","sweep":12}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs","completed":true}
+        {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"answered","owners":["api"],"orchestrator":null,"via":"fs","rule":1,"decide":"owner","answered_by":"api","tokens_saved":5200}
         {"type":"agent","agent_id":"ui","state":"ready","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000}
         {"type":"agent","agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}
         {"type":"budget","agent_id":"ui","state":"exceeded","tokens":{"used":41200,"limit":40000,"reserved":0,"largest":9000,"estimated":false,"unknown":0},"cost":{"used":0.042,"limit":null,"currency":"USD","reserved":0.0,"largest":0.01,"unknown":0},"turns":{"used":3,"limit":50},"minutes":{"used":2.5,"limit":null},"running":1,"window_s":null,"on_exceed":"pause","reason":"the budget of `ui` is used up: 41200 of 40000 tokens are used; prompts are refused until `raise_budget`","timestamp_ms":1760000000000}

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{SessionHeader, Target};
-use crate::model::{Action, AgentId, BlockedAccess, BlockedStatus, Via};
+use crate::model::{Action, AgentId, BlockedAccess, BlockedStatus, Decide, Via};
 
 /// A blocked access, in its line and in answers.
 #[derive(Serialize, JsonSchema)]
@@ -34,6 +34,21 @@ pub(in crate::serve) struct Blocked<'a> {
     /// may allow or answer it, with `even_denied`.
     #[serde(skip_serializing_if = "Option::is_none")]
     denied_by: Option<&'a str>,
+    /// The rule of `[[routing]]` that matched it, counted from 1, and who decides by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<u32>,
+    #[schemars(extend("enum" = Decide::ALL.map(Decide::as_str)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decide: Option<&'a str>,
+    /// The owner that answered, by such a rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answered_by: Option<&'a str>,
+    /// Only if the answer was kept from an equal question: the tokens that it saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens_saved: Option<u64>,
+    /// Only if true: `tokens_saved` is estimated.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tokens_estimated: bool,
     /// Why the agent asks for it: only with `via` `request`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
@@ -44,6 +59,8 @@ pub(in crate::serve) struct Blocked<'a> {
 
 impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
     fn from(access: &'a BlockedAccess) -> Self {
+        let answer = access.owner_answer.as_ref();
+        let saved = answer.and_then(|answer| answer.saved);
         Self {
             session: SessionHeader::new(&access.key, access.mode),
             path: &access.path,
@@ -56,6 +73,11 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             via: access.via.as_str(),
             sweep: access.sweep,
             denied_by: access.denied_by.as_deref(),
+            rule: access.rule.map(|rule| rule.number.get()),
+            decide: access.rule.map(|rule| rule.decide.as_str()),
+            answered_by: answer.map(|answer| answer.owner.as_str()),
+            tokens_saved: saved.map(|saved| saved.tokens),
+            tokens_estimated: saved.is_some_and(|saved| saved.is_estimated),
             reason: access.reason.as_deref(),
             completed: access.completed,
         }

@@ -6,7 +6,7 @@ use crate::harness::{EISEN_CORE, Peer, Stage, agent, eventually, program};
 
 /// An MCP client over a process: `eisen-core mcp`, as an agent starts it.
 pub(crate) struct Client {
-    pub(super) peer: Peer,
+    pub(crate) peer: Peer,
     process: std::process::Child,
 }
 

@@ -1,0 +1,183 @@
+//! Connects `[[routing]]` of the configuration with the room `routing`, and shows what becomes of an
+//! access.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use crate::config::{Config, OnBlock};
+use crate::model::{AccessRule, Action, AgentId, Decide, Via, wire_path};
+use crate::routing::{RoutingRules, RuleSpec, RuledAccess};
+use crate::zone::Zone;
+
+/// Compiles the rules of a configuration.
+pub(super) fn rules(config: &Config) -> anyhow::Result<RoutingRules> {
+    let specs = config.routing.iter().map(|rule| RuleSpec {
+        paths: rule.paths.clone(),
+        agents: config.agents_of(rule),
+        via: rule.via.clone(),
+        action: rule.action,
+        decide: rule.decide,
+    });
+    RoutingRules::compile(specs).context("the patterns of `[[routing]]`")
+}
+
+/// What becomes of an access of an agent, by the configuration alone. `Display` is a few lines.
+#[derive(Debug)]
+pub struct Route {
+    agent: AgentId,
+    /// As on the wire.
+    path: Arc<str>,
+    action: Action,
+    /// None: the zone allows it.
+    outside: Option<Outside>,
+}
+
+#[derive(Debug)]
+struct Outside {
+    owners: Vec<AgentId>,
+    grantable: bool,
+    denied_by: Option<Arc<str>>,
+    /// Each way with the rule that matches; ways with the same rule are together.
+    rules: Vec<(Vec<Via>, Option<AccessRule>)>,
+    /// What there is without a rule.
+    on_block: String,
+}
+
+/// Finds what becomes of an access, by one way or by all; None if there is no such agent. Reads the
+/// disk as zones do.
+pub fn route(
+    config: &Config,
+    agent: &AgentId,
+    path: &Path,
+    action: Action,
+    via: Option<Via>,
+) -> anyhow::Result<Option<Route>> {
+    let Some(agent) = config.agents.iter().find(|one| one.id == *agent) else { return Ok(None) };
+    let zone = Zone::compile(&agent.zone.spec).context("the zone")?;
+    let rules = rules(config)?;
+    let id = agent.id.clone();
+    let Err(denied) = zone.check(&config.team.workspace.join(path), action) else {
+        let path = wire_path(zone.workspace(), zone.workspace(), path);
+        return Ok(Some(Route { agent: id, path: path.into(), action, outside: None }));
+    };
+    let denied_by = zone.denied_by(&denied.path);
+    let owners = config.owners(&denied.path);
+    let is_owned = owners.iter().any(|owner| *owner != id);
+    let mut found: Vec<(Vec<Via>, Option<AccessRule>)> = Vec::new();
+    // What is seen after the fact is only reported.
+    let before = Via::ALL.into_iter().filter(|via| *via != Via::Tool);
+    for via in via.map_or_else(|| before.collect(), |via| vec![via]) {
+        let access = RuledAccess {
+            agent: &id,
+            path: &denied.path,
+            via,
+            action,
+            grantable: denied.grantable,
+            is_denied: denied_by.is_some(),
+        };
+        let rule = rules.first(&access, || is_owned);
+        match found.iter_mut().find(|(_, known)| *known == rule) {
+            Some((ways, _)) => ways.push(via),
+            None => found.push((vec![via], rule)),
+        }
+    }
+    let on_block = match agent.on_block.unwrap_or(config.orchestrator.on_block) {
+        OnBlock::Deny => "it is denied at once (`on_block`)".to_owned(),
+        OnBlock::Hold => {
+            let seconds = config.orchestrator.hold_timeout.as_secs();
+            format!("it is held up to {seconds} s for {} (`on_block`)", decider(config))
+        }
+    };
+    let outside =
+        Outside { owners, grantable: denied.grantable, denied_by, rules: found, on_block };
+    Ok(Some(Route { agent: id, path: denied.path, action, outside: Some(outside) }))
+}
+
+fn decider(config: &Config) -> String {
+    let agent = config.orchestrator.agent.as_ref();
+    agent.map_or_else(|| "a client of the port".to_owned(), |agent| format!("`{agent}`"))
+}
+
+impl Route {
+    /// One object, for programs.
+    pub fn json(&self) -> Value {
+        let Some(outside) = &self.outside else {
+            return json!({
+                "agent": self.agent.as_str(),
+                "path": self.path,
+                "action": self.action.as_str(),
+                "inside": true,
+            });
+        };
+        let rules = outside.rules.iter().map(|(ways, rule)| {
+            json!({
+                "via": ways.iter().map(|via| via.as_str()).collect::<Vec<_>>(),
+                "rule": rule.map(|rule| rule.number),
+                "decide": rule.map(|rule| rule.decide.as_str()),
+            })
+        });
+        json!({
+            "agent": self.agent.as_str(),
+            "path": self.path,
+            "action": self.action.as_str(),
+            "inside": false,
+            "owners": outside.owners.iter().map(AgentId::as_str).collect::<Vec<_>>(),
+            "denied_by": outside.denied_by,
+            "rules": rules.collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl Outside {
+    fn outcome(&self, rule: Option<AccessRule>) -> String {
+        if !self.grantable {
+            return "it is denied at once: it cannot be opened to any agent".to_owned();
+        }
+        let Some(rule) = rule else { return self.on_block.clone() };
+        match rule.decide {
+            Decide::Allow => "it is allowed".to_owned(),
+            Decide::Deny => "it is denied at once, and only a person can open it".to_owned(),
+            Decide::Orchestrator => "it is held for the orchestrator".to_owned(),
+            Decide::Owner => "its owner is asked, and its answer is given".to_owned(),
+            Decide::Person => "it waits for a person, and no agent decides it".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {} by {}", self.path, self.action, self.agent)?;
+        let Some(outside) = &self.outside else {
+            return writeln!(f, "  zone     allows it: no rule is looked at");
+        };
+        match &outside.denied_by {
+            Some(pattern) => writeln!(f, "  zone     denies it, by `{pattern}` in `denied`")?,
+            None => writeln!(f, "  zone     denies it; `eisen-core why` says more")?,
+        }
+        if !outside.owners.is_empty() {
+            let owners: Vec<_> = outside.owners.iter().map(AgentId::as_str).collect();
+            writeln!(f, "  owners   {}", owners.join(", "))?;
+        }
+        for (ways, rule) in &outside.rules {
+            let number = rule.map_or("no rule".to_owned(), |rule| format!("rule {}", rule.number));
+            let only = if outside.rules.len() > 1 {
+                let ways: Vec<_> = ways.iter().map(|via| via.as_str()).collect();
+                format!(" (via {})", ways.join(", "))
+            } else {
+                String::new()
+            };
+            let outcome = match ways.as_slice() {
+                [Via::Tool] if rule.is_none_or(|rule| rule.decide != Decide::Allow) => {
+                    "it is reported after the fact".to_owned()
+                }
+                _ => outside.outcome(*rule),
+            };
+            writeln!(f, "  {number:<8} {outcome}{only}")?;
+        }
+        Ok(())
+    }
+}

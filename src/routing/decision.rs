@@ -1,0 +1,72 @@
+//! Decisions about blocked accesses: what they are, who makes them, and why one is refused.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::{AgentId, BlockedId, BlockedStatus, quoted};
+
+/// The author of a decision.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decider {
+    /// A person at a terminal, with the control token.
+    Person,
+    /// A person that also overrides a matching pattern of `denied`.
+    Insistent,
+    /// A program that has the control token.
+    Program,
+    /// An agent of the team, with its own token.
+    Agent(AgentId),
+}
+
+/// A decision about a blocked access.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Decision {
+    Deny { message: Option<String> },
+    Allow { scope: Scope, ttl: Option<Duration> },
+    Answer { content: String },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    Once,
+    Session,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    #[error("no blocked access has the id {0}")]
+    Unknown(BlockedId),
+    #[error("{id} is decided already: {}", .status.as_str())]
+    Settled { id: BlockedId, status: BlockedStatus },
+    #[error(
+        "only a read through `fs/read_text_file` can be answered with content: allow this or deny it"
+    )]
+    NotAnswerable,
+    #[error("{} cannot be opened to any agent", quoted(.0))]
+    NotGrantable(Arc<str>),
+    #[error(
+        "{0} only counts what was denied, of which nobody asked by name or too much at once: there \
+         is nothing to decide"
+    )]
+    Sweep(BlockedId),
+    #[error(
+        "{id} is an access of `{agent}` itself, and no agent decides its own: a person with the \
+         control token can"
+    )]
+    Own { id: BlockedId, agent: AgentId },
+    #[error(
+        "{id} is for a person to decide, by rule {rule} of `[[routing]]`: a person with the control \
+         token can"
+    )]
+    ForPerson { id: BlockedId, rule: NonZeroU32 },
+    #[error(
+        "{} matches the pattern {} in `denied`: no agent can open or answer it; a person with the \
+         control token can, by `eisen-core resolve {id} allow --even-denied`",
+        quoted(path),
+        quoted(pattern)
+    )]
+    DeniedBy { id: BlockedId, path: Arc<str>, pattern: Arc<str> },
+    #[error("the team is stopping")]
+    Stopping,
+}

@@ -1,0 +1,149 @@
+//! What becomes of an access as it comes: a grant or a rule opens it, or it is denied, or held.
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::Task;
+use crate::model::{AccessRule, AgentId, BlockedId, BlockedStatus, Decide, SessionId, Via};
+use crate::routing::grants::Allowed;
+use crate::routing::wait::wait;
+use crate::routing::{Request, Settlement};
+
+impl Task {
+    pub(super) fn request(&mut self, request: Request, reply: oneshot::Sender<Settlement>) {
+        let rule = self.rule(&request);
+        if let Some(settlement) = self.grants.take(&request, needs_person(rule)) {
+            let _ = reply.send(settlement);
+            return;
+        }
+        if opens(rule) {
+            self.grants.grant_system_calls(&Allowed::request(&request, false));
+            let _ = reply.send(Settlement::Allowed);
+            return;
+        }
+        if let Some(id) = self.stopped.was_refused(&request) {
+            let _ = reply.send(self.denial(&id, None));
+            return;
+        }
+        // An earlier denial without a decision does not settle an access that can be held.
+        if !self.holds(&request, rule) {
+            let id = self.tried_before(&request).unwrap_or_else(|| self.deny(request));
+            let _ = reply.send(self.denial(&id, rule.and_then(why_denied)));
+            return;
+        }
+        if !self.rates.take(&request.key.agent) {
+            let id = self.deny_unlisted(request);
+            let _ = reply.send(self.denial(&id, None));
+            return;
+        }
+        if request.via == Via::Kernel {
+            self.stopped.note(&request, None);
+        }
+        self.hold(request, Vec::new(), reply);
+    }
+
+    /// Lists an access that waits for a decision. Its agent may have asked for it in any of
+    /// `sessions`.
+    pub(super) fn hold(
+        &mut self,
+        request: Request,
+        sessions: Vec<SessionId>,
+        reply: oneshot::Sender<Settlement>,
+    ) -> BlockedId {
+        let (settle, decision) = oneshot::channel();
+        let id = match self.left(&request) {
+            Some(id) => {
+                self.board.change(&id, |entry| {
+                    entry.sessions.push(request.key.session);
+                    entry.caller = request.caller;
+                    entry.settle = Some(settle);
+                });
+                id
+            }
+            None => self.block(request, BlockedStatus::Pending, Some(settle)),
+        };
+        self.board.change(&id, |entry| entry.sessions.extend(sessions));
+        let rule = self.board.get(&id).and_then(|entry| entry.access.rule);
+        let nobody = match rule.map(|rule| rule.decide) {
+            Some(Decide::Owner) => "Its owner did not answer in time.",
+            _ => "Nobody decided in time.",
+        };
+        let timed_out = self.denial(&id, Some(nobody.to_owned()));
+        // A person may sleep.
+        let is_timed = rule.is_none_or(|rule| rule.decide != Decide::Person);
+        let deadline = is_timed.then(|| Instant::now() + self.settings.rules.hold_timeout);
+        self.pending.push(Box::pin(wait(id.clone(), decision, reply, deadline, timed_out)));
+        if rule.is_some_and(|rule| rule.decide == Decide::Owner) {
+            self.ask_owner(&id);
+        }
+        self.route(&id);
+        id
+    }
+
+    /// Whether an access is held for a decision.
+    fn holds(&self, request: &Request, rule: Option<AccessRule>) -> bool {
+        let agent = &request.key.agent;
+        let asked = match rule.map(|rule| rule.decide) {
+            Some(Decide::Orchestrator | Decide::Owner | Decide::Person) => true,
+            Some(Decide::Allow | Decide::Deny) => false,
+            None => request.hold || self.settings.rules.holds(agent),
+        };
+        let deadlocks = asks_orchestrator(rule) && self.would_deadlock(agent);
+        asked && request.may_wait && request.grantable && !deadlocks
+    }
+
+    /// Whether the orchestrator waits for an agent, so that it must not hold the agent's accesses.
+    pub(super) fn would_deadlock(&self, agent: &AgentId) -> bool {
+        self.is_orchestrator(agent) || self.orchestrated.contains_key(agent)
+    }
+
+    /// Denies an access at once.
+    pub(super) fn deny(&mut self, request: Request) -> BlockedId {
+        let agent = request.key.agent.clone();
+        if !self.rates.take(&agent) {
+            return self.deny_unlisted(request);
+        }
+        let stopped = (request.via == Via::Kernel).then(|| request.clone());
+        let id = self.block(request, BlockedStatus::Denied, None);
+        if let Some(stopped) = stopped {
+            self.stopped.note(&stopped, Some(id.clone()));
+        }
+        if let Some((_, ids)) = self.orchestrated.get_mut(&agent) {
+            ids.push(id.clone());
+        } else {
+            self.route(&id);
+        }
+        id
+    }
+
+    /// The rule of `[[routing]]` that matches an access.
+    pub(super) fn rule(&self, request: &Request) -> Option<AccessRule> {
+        let agent = &request.key.agent;
+        let is_owned = || self.owners(&request.path).iter().any(|owner| owner != agent);
+        self.settings.rules.routing.first(&request.into(), is_owned)
+    }
+
+    /// Whether a grant or the rule allows an access.
+    pub(super) fn is_open(&self, request: &Request, rule: Option<AccessRule>) -> bool {
+        self.grants.cover(request, needs_person(rule)) || opens(rule)
+    }
+}
+
+pub(super) fn opens(rule: Option<AccessRule>) -> bool {
+    rule.is_some_and(|rule| rule.decide == Decide::Allow)
+}
+
+pub(super) fn needs_person(rule: Option<AccessRule>) -> bool {
+    rule.is_some_and(AccessRule::is_for_person)
+}
+
+/// Whether the orchestrator decides.
+pub(super) fn asks_orchestrator(rule: Option<AccessRule>) -> bool {
+    rule.is_none_or(|rule| rule.decide == Decide::Orchestrator)
+}
+
+/// The reason of a denial, for the agent; None where the rule is not the reason.
+pub(super) fn why_denied(rule: AccessRule) -> Option<String> {
+    let number = rule.number;
+    (rule.decide == Decide::Deny).then(|| format!("Rule {number} of `[[routing]]` denies it."))
+}

@@ -1,0 +1,316 @@
+//! Rules of `[[routing]]`: which one matches, and what becomes of an access by it.
+
+use super::*;
+use crate::model::{Decide, OwnerAnswer, TokensSaved};
+use crate::routing::task::asking::AskingMsg;
+use crate::zone::{GitAccess, ZoneSpec};
+
+fn rule(decide: Decide) -> RuleSpec {
+    RuleSpec { paths: Vec::new(), agents: Vec::new(), via: Vec::new(), action: None, decide }
+}
+
+fn on(path: &str, decide: Decide) -> RuleSpec {
+    RuleSpec { paths: vec![path.to_owned()], ..rule(decide) }
+}
+
+fn rules(specs: Vec<RuleSpec>) -> Rules {
+    Rules { routing: RoutingRules::compile(specs).unwrap(), ..Rules::default() }
+}
+
+fn zone(allowed: &str) -> Arc<Zone> {
+    let spec = ZoneSpec {
+        workspace: "/".into(),
+        allowed: vec![allowed.to_owned()],
+        readable: Vec::new(),
+        shared: Vec::new(),
+        denied: Vec::new(),
+        terminals: true,
+        git: GitAccess::None,
+        eisen_dir: "/nowhere".into(),
+        sealed: Vec::new(),
+        journals: Vec::new(),
+    };
+    Arc::new(Zone::compile(&spec).unwrap())
+}
+
+/// With agents `a` and `o`, of which `o` owns `own/**`.
+fn owned(specs: Vec<RuleSpec>) -> Rules {
+    let (a, o) = (zone("a/**"), zone("own/**"));
+    let (a_id, o_id) = (AgentId::new("a"), AgentId::new("o"));
+    Rules {
+        owners: vec![(a_id.clone(), a.clone()), (o_id.clone(), o.clone())],
+        zones: [(a_id, a), (o_id, o)].into(),
+        ..rules(specs)
+    }
+}
+
+const BY_LEAD: fn() -> Decider = || Decider::Agent(AgentId::new("lead"));
+
+#[test]
+fn the_first_rule_that_matches_counts() {
+    let specs = vec![
+        RuleSpec { agents: vec![AgentId::new("b")], ..on("x/**", Decide::Deny) },
+        RuleSpec { via: vec![Via::Kernel, Via::Terminal], ..on("x/**", Decide::Person) },
+        RuleSpec { action: Some(Action::Write), ..on("x/*.rs", Decide::Orchestrator) },
+        on("x/**", Decide::Owner),
+        on("{x,y}/**", Decide::Allow),
+        on("/etc/**", Decide::Deny),
+        rule(Decide::Deny),
+    ];
+    let rules = RoutingRules::compile(specs).unwrap();
+    let a = AgentId::new("a");
+    let access = RuledAccess {
+        agent: &a,
+        path: "x/a.rs",
+        via: Via::Fs,
+        action: Action::Read,
+        grantable: true,
+        is_denied: false,
+    };
+    let number = |access: RuledAccess<'_>, is_owned| {
+        rules.first(&access, || is_owned).map_or(0, |rule| rule.number.get())
+    };
+    let b = AgentId::new("b");
+    assert_eq!(number(RuledAccess { agent: &b, ..access }, true), 1);
+    assert_eq!(number(RuledAccess { via: Via::Kernel, ..access }, true), 2);
+    assert_eq!(number(RuledAccess { action: Action::Write, ..access }, true), 3);
+    assert_eq!(number(access, true), 4);
+    // Without an owner, and for a write, the owner's rule does not match.
+    assert_eq!(number(access, false), 5);
+    assert_eq!(number(RuledAccess { action: Action::Write, path: "x/y/z", ..access }, true), 5);
+    // What is denied no rule opens, and no owner answers.
+    assert_eq!(number(RuledAccess { is_denied: true, ..access }, true), 7);
+    assert_eq!(number(RuledAccess { grantable: false, path: "y/a", ..access }, true), 7);
+    assert_eq!(number(RuledAccess { path: "/etc/x", ..access }, true), 6);
+    assert_eq!(RoutingRules::default().first(&access, || true), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_allows_without_a_line_and_denies_at_once() {
+    let specs = vec![on("in/**", Decide::Allow), on("out/**", Decide::Deny)];
+    let bench = ruled(true, lead(), rules(specs), Vec::new());
+    let ask = |path: &str| bench.routing.request(read("a", "s", path));
+    assert_eq!(ask("in/x").await, Some(Settlement::Allowed));
+    assert_eq!(bench.statuses().await, [""; 0]);
+    let Some(Settlement::Denied { message, .. }) = ask("out/x").await else { unreachable!() };
+    assert_eq!(message.as_deref(), Some("Rule 2 of `[[routing]]` denies it."));
+    let listed = bench.routing.list(None).await.remove(0);
+    let by = listed.rule.map(|rule| (rule.number.get(), rule.decide));
+    assert_eq!((by, listed.orchestrator), (Some((2, Decide::Deny)), None));
+    // The lead is not asked, and can't open it; a person can, for the next try.
+    assert_eq!(bench.routing.briefing().await, None);
+    let refused = bench.routing.resolve(id("b1"), ALLOW, BY_LEAD()).await.unwrap_err();
+    assert!(matches!(refused, ResolveError::ForPerson { .. }), "{refused}");
+    bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
+    assert_eq!(ask("out/x").await, Some(Settlement::Allowed));
+    // After the fact, too.
+    let seen =
+        |path: &str| bench.routing.observed(Request { via: Via::Tool, ..read("a", "s", path) });
+    assert_eq!(seen("in/y").await, None);
+    assert!(seen("out/y").await.is_some());
+    let incidental = |path: &str| bench.routing.record_incidental(read("a", "s", path), 1);
+    assert!(incidental("in/z").await && !incidental("out/z").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_holds_for_the_orchestrator_where_accesses_are_denied_at_once() {
+    let bench = ruled(false, lead(), rules(vec![on("x", Decide::Orchestrator)]), Vec::new());
+    let asked = bench.ask(read("a", "s", "x"));
+    eventually("it is held", async || bench.statuses().await == ["b1 pending"]).await;
+    assert!(bench.routing.briefing().await.is_some());
+    bench.routing.resolve(id("b1"), ALLOW, BY_LEAD()).await.unwrap();
+    assert_eq!(asked.await.unwrap(), Some(Settlement::Allowed));
+    // Its own access is held for nobody.
+    let own = bench.routing.request(read("lead", "s", "x")).await;
+    assert!(matches!(own, Some(Settlement::Denied { .. })), "{own:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_for_a_person_waits_and_no_agent_decides_it() {
+    let bench = ruled(false, lead(), rules(vec![on("x", Decide::Person)]), Vec::new());
+    let asked = bench.ask(read("a", "s", "x"));
+    eventually("it is held", async || bench.statuses().await == ["b1 pending"]).await;
+    tokio::time::advance(Duration::from_hours(48)).await;
+    assert_eq!(bench.routing.briefing().await, None);
+    let refused = bench.routing.resolve(id("b1"), ALLOW, BY_LEAD()).await.unwrap_err();
+    assert!(refused.to_string().contains("rule 1 of `[[routing]]`"), "{refused}");
+    bench.routing.resolve(id("b1"), ALLOW, Decider::Program).await.unwrap();
+    assert_eq!(asked.await.unwrap(), Some(Settlement::Allowed));
+    // What the lead allowed by another way opens nothing that is for a person.
+    let bench = ruled(
+        true,
+        lead(),
+        rules(vec![RuleSpec { via: vec![Via::Kernel], ..on("x", Decide::Person) }]),
+        Vec::new(),
+    );
+    let asked = bench.ask(read("a", "s", "x"));
+    eventually("it is held", async || bench.statuses().await == ["b1 pending"]).await;
+    let whole = Decision::Allow { scope: Scope::Session, ttl: None };
+    bench.routing.resolve(id("b1"), whole, BY_LEAD()).await.unwrap();
+    assert_eq!(asked.await.unwrap(), Some(Settlement::Allowed));
+    let _call = bench.ask(Request { via: Via::Kernel, ..read("a", "s", "x") });
+    eventually("it is held", async || bench.statuses().await == ["b1 allowed", "b2 pending"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_for_a_person_stays_though_its_agent_gives_up() {
+    let persons = || rules(vec![on("x", Decide::Person)]);
+    let mut bench = ruled(false, lead(), persons(), Vec::new());
+    let queued = |bench: &Bench| bench.routing.queue().borrow().len();
+    let asked = bench.ask(read("a", "s", "x"));
+    assert_eq!(bench.blocked().await, "b1 pending");
+    asked.abort();
+    let _ = asked.await;
+    bench.routing.settled(&AgentId::new("a")).await;
+    assert_eq!((bench.statuses().await, queued(&bench)), (vec!["b1 pending".into()], 1));
+    // The next attempt waits for the same decision.
+    let again = bench.ask(read("a", "s", "x"));
+    bench.routing.settled(&AgentId::new("a")).await;
+    assert_eq!(bench.statuses().await, ["b1 pending"]);
+    again.abort();
+    let _ = again.await;
+    bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
+    assert_eq!(queued(&bench), 0);
+    let notes = bench.routing.notes(AgentId::new("a")).await;
+    assert_eq!(notes, ["- read `x`: a person allowed it: try it again"]);
+    assert_eq!(bench.routing.request(read("a", "s", "x")).await, Some(Settlement::Allowed));
+    // An earlier run left it: it waits again, unless the rules are others by now.
+    let left = || vec![read("a", "old", "x"), read("a", "old", "x"), read("a", "old", "y")];
+    let bench = ruled(false, lead(), persons(), left());
+    eventually("it waits", async || bench.statuses().await == ["b1 pending"]).await;
+    assert_eq!(queued(&bench), 1);
+    bench.routing.forget(AgentId::new("a")).await;
+    assert_eq!((bench.statuses().await, queued(&bench)), (vec!["b1 expired".into()], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stays_for_a_person_is_bounded() {
+    let bench = ruled(false, lead(), rules(vec![rule(Decide::Person)]), Vec::new());
+    for n in 0..1200 {
+        // As fast as one agent may ask.
+        tokio::time::advance(Duration::from_millis(100)).await;
+        let path = format!("p{n}");
+        let asked = bench.ask(read("a", "s", &path));
+        let is_listed = async || bench.routing.list(None).await.len() > n;
+        eventually("it is held", is_listed).await;
+        asked.abort();
+        let _ = asked.await;
+    }
+    eventually("the last one expired", async || {
+        bench.routing.list(Some(BlockedStatus::Expired)).await.len() == 200
+    })
+    .await;
+    assert_eq!(bench.routing.queue().borrow().len(), 1000);
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "as an owner answers")]
+fn answer_of(owner: &str, text: &str) -> Result<(OwnerAnswer, String), String> {
+    Ok((OwnerAnswer { owner: AgentId::new(owner), saved: None }, text.to_owned()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_answers_in_place_of_the_file() {
+    let bench = ruled(false, lead(), owned(vec![on("own/**", Decide::Owner)]), Vec::new());
+    let mut questions = bench.routing.take_questions().unwrap();
+    let asked = bench.ask(read("a", "s", "own/x"));
+    let question = questions.recv().await.unwrap();
+    assert_eq!((question.asker.as_str(), &*question.path), ("a", "own/x"));
+    assert_eq!(question.owners, [AgentId::new("o")]);
+    let saved = Some(TokensSaved { tokens: 7, is_estimated: false });
+    let answer = OwnerAnswer { owner: AgentId::new("o"), saved };
+    bench.routing.owner_answered(question.id, Ok((answer.clone(), "it is so".to_owned()))).await;
+    assert_eq!(asked.await.unwrap(), Some(Settlement::Answered("it is so".to_owned())));
+    assert_eq!(bench.routing.list(None).await[0].owner_answer, Some(answer));
+    // A program gets no answer: the agent has it with the denial, and by its next prompt.
+    let asked = bench.ask(Request { via: Via::Kernel, ..read("a", "s", "own/y") });
+    let question = questions.recv().await.unwrap();
+    bench.routing.owner_answered(question.id, answer_of("o", "y is empty")).await;
+    assert!(matches!(asked.await.unwrap(), Some(Settlement::Denied { .. })));
+    let notes = bench.routing.notes(AgentId::new("a")).await;
+    assert_eq!(notes, ["- read `own/y`: denied: its owner, `o`, answers: y is empty"]);
+    // Nobody asks an owner for itself, nor for what it would write.
+    for request in
+        [read("o", "s", "own/x"), Request { action: Action::Write, ..read("a", "s", "own/x") }]
+    {
+        let settled = bench.routing.request(request).await;
+        assert!(matches!(settled, Some(Settlement::Denied { .. })), "{settled:?}");
+    }
+    assert!(questions.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_an_owner_s_answer_the_next_rule_counts() {
+    let owner = || on("own/**", Decide::Owner);
+    let failed = || Err("`o` is not ready".to_owned());
+    for (next, hold, settles) in [
+        (None, false, "denied"),
+        (None, true, "pending"),
+        (Some(Decide::Allow), false, "allowed"),
+        (Some(Decide::Person), false, "pending"),
+        (Some(Decide::Deny), true, "denied"),
+    ] {
+        let specs = [owner()].into_iter().chain(next.map(rule)).collect();
+        let bench = ruled(hold, lead(), owned(specs), Vec::new());
+        let mut questions = bench.routing.take_questions().unwrap();
+        let asked = bench.ask(read("a", "s", "own/x"));
+        let question = questions.recv().await.unwrap();
+        bench.routing.owner_answered(question.id.clone(), failed()).await;
+        bench.routing.settled(&AgentId::new("a")).await;
+        assert_eq!(bench.statuses().await, [format!("b1 {settles}")], "{next:?}");
+        if settles == "denied" {
+            let Some(Settlement::Denied { message, .. }) = asked.await.unwrap() else {
+                unreachable!()
+            };
+            let message = message.unwrap();
+            assert_eq!(message, "Its owner could not be asked: `o` is not ready.");
+        } else {
+            let is_briefed = bench.routing.briefing().await.is_some();
+            assert_eq!(is_briefed, next.is_none() && settles == "pending");
+        }
+        // A late answer changes nothing that was settled.
+        bench.routing.owner_answered(question.id, answer_of("o", "late")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_withdrawn_when_its_agent_gives_up_or_time_is_over() {
+    let bench = ruled(false, lead(), owned(vec![on("own/**", Decide::Owner)]), Vec::new());
+    let mut questions = bench.routing.take_questions().unwrap();
+    let asked = bench.ask(read("a", "s", "own/x"));
+    let question = questions.recv().await.unwrap();
+    asked.abort();
+    question.withdrawn.cancelled().await;
+    let asked = bench.ask(read("a", "s", "own/x"));
+    let question = questions.recv().await.unwrap();
+    question.withdrawn.cancelled().await;
+    let Some(Settlement::Denied { message, .. }) = asked.await.unwrap() else { unreachable!() };
+    assert_eq!(message.as_deref(), Some("Its owner did not answer in time."));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_asks_before_it_tries_is_under_the_same_rules() {
+    let specs = vec![
+        on("in", Decide::Allow),
+        on("out", Decide::Deny),
+        on("own/**", Decide::Owner),
+        rule(Decide::Person),
+    ];
+    let bench = ruled(false, lead(), owned(specs), Vec::new());
+    let mut questions = bench.routing.take_questions().unwrap();
+    let ask = async |path: &str| {
+        let request = Request { via: Via::Request, ..read("a", "s", path) };
+        let asking =
+            |reply| RoutingMsg::Asking(AskingMsg::Access { request, sessions: Vec::new(), reply });
+        bench.routing.ask(asking).await.unwrap()
+    };
+    assert!(matches!(ask("in").await, AccessAnswer::Open));
+    assert!(matches!(ask("out").await, AccessAnswer::Closed(why) if why.starts_with("Rule 2")));
+    let AccessAnswer::Waits(_, answer) = ask("own/x").await else { unreachable!() };
+    let question = questions.recv().await.unwrap();
+    bench.routing.owner_answered(question.id, answer_of("o", "so")).await;
+    assert_eq!(answer.await.unwrap(), Settlement::Answered("so".to_owned()));
+    let AccessAnswer::Waits(waiting, _answer) = ask("else").await else { unreachable!() };
+    tokio::time::advance(Duration::from_hours(1)).await;
+    let refused = bench.routing.resolve(waiting, ALLOW, BY_LEAD()).await.unwrap_err();
+    assert!(matches!(refused, ResolveError::ForPerson { .. }), "{refused}");
+}

@@ -1,0 +1,69 @@
+//! Blocked accesses: of each kind.
+
+use std::num::NonZeroU32;
+
+use super::{NOW, key};
+use crate::model::{
+    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, Event,
+    OwnerAnswer, SessionMode, TokensSaved, Via,
+};
+
+pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
+    BlockedAccess {
+        id: BlockedId::new("b1"),
+        key: key("ui", "s-ui"),
+        mode: SessionMode::SingleAgent,
+        path: "src/api/routes.ts".into(),
+        action: Action::Read,
+        via: Via::Fs,
+        status,
+        owners: vec![AgentId::new("api")],
+        orchestrator: Some(key("lead", "s-lead")),
+        sweep: None,
+        denied_by: None,
+        rule: None,
+        owner_answer: None,
+        reason: None,
+        completed: false,
+        timestamp_ms: NOW,
+    }
+}
+
+pub(super) fn of_status(status: BlockedStatus) -> Event {
+    Event::Blocked(blocked(status))
+}
+
+pub(super) fn written() -> Event {
+    Event::Blocked(BlockedAccess {
+        orchestrator: None,
+        owners: Vec::new(),
+        action: Action::Write,
+        via: Via::Terminal,
+        ..blocked(BlockedStatus::Denied)
+    })
+}
+
+pub(super) fn swept() -> Event {
+    Event::Blocked(BlockedAccess {
+        path: "src/api".into(),
+        via: Via::Kernel,
+        orchestrator: None,
+        sweep: Some(12),
+        ..blocked(BlockedStatus::Denied)
+    })
+}
+
+pub(super) fn completed() -> Event {
+    Event::Blocked(BlockedAccess { completed: true, ..blocked(BlockedStatus::Denied) })
+}
+
+/// By its owner, which had been asked the same before.
+pub(super) fn answered() -> Event {
+    let saved = Some(TokensSaved { tokens: 5200, is_estimated: false });
+    Event::Blocked(BlockedAccess {
+        orchestrator: None,
+        rule: Some(AccessRule { number: NonZeroU32::MIN, decide: Decide::Owner }),
+        owner_answer: Some(OwnerAnswer { owner: AgentId::new("api"), saved }),
+        ..blocked(BlockedStatus::Answered)
+    })
+}

@@ -85,7 +85,7 @@ struct Core {
     has_locks: AtomicBool,
     workspace: PathBuf,
     bus: Bus,
-    /// The waits between agents.
+    /// The waits between agents, which waits for locks are part of.
     waits: Waits,
     /// None: no journal, and so no changes of files to look at.
     journal: Option<Journal>,
@@ -99,12 +99,13 @@ struct Core {
 }
 
 impl Conflicts {
-    /// `workspace`: the folder that paths of files are in.
+    /// `workspace`: the folder that paths of files are in. `waits`: those between agents.
     pub fn new(
         rules: ConflictRules,
         workspace: PathBuf,
         bus: Bus,
         journal: Option<Journal>,
+        waits: Waits,
     ) -> Self {
         let state = Mutex::new(ConflictState::new(rules));
         let (catch_up, catching_up) = mpsc::channel(16);
@@ -113,18 +114,13 @@ impl Conflicts {
             has_locks: AtomicBool::new(false),
             workspace,
             bus,
-            waits: Waits::default(),
+            waits,
             journal,
             changed: watch::Sender::default(),
             merging: tokio::sync::Mutex::new(()),
             catch_up,
             catching_up: Mutex::new(Some(catching_up)),
         }))
-    }
-
-    /// The waits between agents, which waits for locks are part of.
-    pub fn waits(&self) -> &Waits {
-        &self.0.waits
     }
 
     /// Replaces the settings. Writes that wait keep their deadline.

@@ -29,6 +29,7 @@ use crate::bus::Bus;
 use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey, Via,
 };
+use crate::tasks::Waits;
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
 pub use asked::{AccessAnswer, Whose};
@@ -49,8 +50,18 @@ pub struct Settings {
     pub rules: Rules,
     /// The absolute path of this program, for the orchestrator agent's shell.
     pub program: PathBuf,
+    /// The waits between agents, which waits for the orchestrator agent are part of.
+    pub waits: Waits,
     /// Accesses of an earlier run that still wait for a person.
     pub left: Vec<Request>,
+}
+
+impl Settings {
+    /// Of a team with no other waits, whose earlier run left nothing.
+    pub fn new(orchestrator: Orchestrator, rules: Rules) -> Self {
+        let (program, waits) = ("eisen-core".into(), Waits::default());
+        Self { orchestrator, rules, program, waits, left: Vec::new() }
+    }
 }
 
 /// The settings that may change while the team runs.

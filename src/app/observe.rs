@@ -278,12 +278,7 @@ fn gatekeeping(rules: Rules, routing: RoutingHandle) -> Gatekeeping {
 
 /// Routing without an orchestrator: every blocked access is denied.
 fn unrouted() -> routing::Settings {
-    routing::Settings {
-        orchestrator: Orchestrator::Nobody,
-        rules: routing::Rules::default(),
-        program: "eisen-core".into(),
-        left: Vec::new(),
-    }
+    routing::Settings::new(Orchestrator::Nobody, routing::Rules::default())
 }
 
 async fn stop(process: Process) -> Exit {

@@ -166,7 +166,8 @@ fn route(
     queue: PathBuf,
 ) -> RoutingHandle {
     let (program, left) = (environment::program(), person_queue::read(&queue));
-    let routing = wiring.route(routing::Settings { orchestrator, rules, program, left });
+    let waits = wiring.waits.clone();
+    let routing = wiring.route(routing::Settings { orchestrator, rules, program, waits, left });
     wiring.tasks.spawn(person_queue::keep(queue, routing.queue(), wiring.cancel.clone()));
     routing
 }

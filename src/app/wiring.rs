@@ -17,7 +17,7 @@ use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{Handles, Recorder, ToolUses};
 use crate::session::RegistryHandle;
 use crate::supervisor::Roster;
-use crate::tasks::Tasks;
+use crate::tasks::{Tasks, Waits};
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::watch::GraphHandle;
 
@@ -33,6 +33,8 @@ pub(super) struct Wiring {
     pub(super) capture: Option<Capture>,
     /// None: not configured, or not before it is started.
     pub(super) conflicts: Option<Conflicts>,
+    /// The waits between agents.
+    pub(super) waits: Waits,
     graph: Option<GraphHandle>,
     tool_uses: ToolUses,
     /// None before they are kept.
@@ -69,6 +71,7 @@ impl Wiring {
             journal,
             capture: None,
             conflicts: None,
+            waits: Waits::default(),
             graph: None,
             tool_uses: ToolUses::default(),
             tasks_given: None,
@@ -93,8 +96,8 @@ impl Wiring {
         workspace: &Path,
     ) {
         let Some(rules) = rules else { return };
-        let (bus, journal) = (self.bus.clone(), self.journal.clone());
-        let conflicts = Conflicts::new(rules, workspace.to_owned(), bus, journal);
+        let (bus, journal, waits) = (self.bus.clone(), self.journal.clone(), self.waits.clone());
+        let conflicts = Conflicts::new(rules, workspace.to_owned(), bus, journal, waits);
         let following = conflicts.clone().follow(self.bus.subscribe(), self.cancel.clone());
         self.tasks.spawn(following);
         self.conflicts = Some(conflicts);
@@ -190,6 +193,7 @@ impl Wiring {
             tasks: self.tasks_given.clone(),
             conflicts: self.conflicts.clone(),
             tool_uses: self.tool_uses.clone(),
+            waits: self.waits.clone(),
         }
     }
 

@@ -34,6 +34,7 @@ use crate::model::{
     AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, Event, OwnerAnswer, SessionId,
     SessionKey, Topic, now_ms,
 };
+use crate::tasks::WaitGuard;
 use crate::tracker::TrackerHandle;
 
 #[derive(Debug)]
@@ -134,6 +135,8 @@ pub(super) struct Task {
     asked: mpsc::Sender<OwnerQuestion>,
     /// Cancel the open questions to owners when they are dropped.
     questions: HashMap<BlockedId, DropGuard>,
+    /// The waits of agents for the orchestrator agent, each for an access.
+    waits: HashMap<BlockedId, WaitGuard>,
 }
 
 /// What routing tells others of.
@@ -171,6 +174,7 @@ impl Task {
             queue,
             asked,
             questions: HashMap::new(),
+            waits: HashMap::new(),
         }
     }
 
@@ -187,6 +191,7 @@ impl Task {
                 () = cancel.cancelled() => return,
                 Some((id, waited)) = self.pending.next(), if !self.pending.is_empty() => {
                     self.questions.remove(&id);
+                    self.waits.remove(&id);
                     self.release_briefing(&id, &waited);
                 }
                 () = until(sweeps_due) => self.publish_sweeps(),

@@ -18,6 +18,7 @@ mod rules;
 struct Bench {
     routing: RoutingHandle,
     events: Subscriber,
+    waits: Waits,
     cancel: CancellationToken,
 }
 
@@ -26,6 +27,7 @@ fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
 }
 
 fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, left: Vec<Request>) -> Bench {
+    let waits = Waits::default();
     let (bus, cancel) = (Bus::new(Backlog::of(1000)), CancellationToken::new());
     let settings = crate::tracker::Settings {
         context_turns: 3,
@@ -42,11 +44,12 @@ fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, left: Vec<Request
         orchestrator,
         rules: Rules { hold, hold_timeout: Duration::from_mins(2), ..rules },
         program: "/opt/my tools/eisen-core".into(),
+        waits: waits.clone(),
         left,
     };
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
     tokio::spawn(task);
-    Bench { routing, events, cancel }
+    Bench { routing, events, waits, cancel }
 }
 
 fn external() -> Orchestrator {

@@ -58,7 +58,7 @@ impl Shared {
         guarded: bool,
     ) -> Self {
         let (tasks, tool_uses) = (sources.tasks(), sources.tool_uses());
-        let waits = sources.conflicts().map(|conflicts| conflicts.waits().clone());
+        let waits = sources.waits();
         Self {
             bus,
             sources,
@@ -70,7 +70,7 @@ impl Shared {
             replays: Arc::new(Semaphore::new(REPLAYS)),
             tool_uses,
             tasks,
-            waits: waits.unwrap_or_default(),
+            waits,
             ongoing: Ongoing::default(),
             beside: Beside::default(),
             kept_answers: KeptAnswers::default(),

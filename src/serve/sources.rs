@@ -20,7 +20,7 @@ use crate::routing::{
 };
 use crate::serve::BoxFuture;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRequest};
-use crate::tasks::Tasks;
+use crate::tasks::{Tasks, Waits};
 use crate::tracker::{SessionReport, Settings, Snapshots, TrackerHandle};
 use crate::watch::{GraphHandle, GraphState};
 
@@ -76,6 +76,11 @@ pub trait Sources: Send + Sync + 'static {
     /// Where the use of the team's tools is recorded.
     fn tool_uses(&self) -> ToolUses {
         ToolUses::default()
+    }
+
+    /// The waits between agents.
+    fn waits(&self) -> Waits {
+        Waits::default()
     }
 
     /// Conflicts of writes; None: they are not looked for.
@@ -162,6 +167,7 @@ pub struct Handles {
     /// None: conflicts are not looked for.
     pub conflicts: Option<Conflicts>,
     pub tool_uses: ToolUses,
+    pub waits: Waits,
     /// Whether the registry's active session is the default target, if live.
     pub follows_active: bool,
 }
@@ -239,6 +245,10 @@ impl Sources for Handles {
 
     fn tasks(&self) -> Option<Tasks> {
         self.tasks.clone()
+    }
+
+    fn waits(&self) -> Waits {
+        self.waits.clone()
     }
 
     fn tool_uses(&self) -> ToolUses {

@@ -32,12 +32,7 @@ fn supervisor() -> Supervisor {
     let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
     let (tracker, tracking) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
     tokio::spawn(tracking);
-    let settings = routing::Settings {
-        orchestrator: Orchestrator::Nobody,
-        rules: routing::Rules::default(),
-        program: "eisen-core".into(),
-        left: Vec::new(),
-    };
+    let settings = routing::Settings::new(Orchestrator::Nobody, routing::Rules::default());
     let (routing, deciding) =
         RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());
     tokio::spawn(deciding);

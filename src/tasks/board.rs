@@ -230,6 +230,7 @@ impl Board {
     /// Brings the states up to date; returns the tasks whose state changed.
     fn settle(&mut self) -> Vec<TaskId> {
         let mut changed = Vec::new();
+        let need = self.need_approval();
         let running = self.tasks.values_mut().filter(|entry| !entry.kept.state.is_ended());
         for entry in running {
             let Kept { agent, session, .. } = &entry.kept;
@@ -238,7 +239,7 @@ impl Board {
             let is_its = |key: &SessionKey| {
                 key.agent == *agent && (key.session == *session || key.session.as_str().is_empty())
             };
-            let state = if self.pending.values().any(is_its) {
+            let state = if need.contains(&entry.kept.id) {
                 TaskState::NeedsApproval
             } else if self.held.values().any(is_its) {
                 TaskState::WaitingLock
@@ -256,6 +257,35 @@ impl Board {
             }
         }
         changed
+    }
+
+    /// The tasks of which an access waits for a decision, and those of the agents that gave them:
+    /// whoever is to decide may wait for these alone.
+    fn need_approval(&self) -> HashSet<TaskId> {
+        if self.pending.is_empty() {
+            return HashSet::new();
+        }
+        let running = self.tasks.values().map(|entry| &entry.kept);
+        let running: Vec<&Kept> = running.filter(|kept| !kept.state.is_ended()).collect();
+        // With several running turns an access may belong to none of them.
+        let waits = |kept: &&&Kept| {
+            kept.session.as_ref().is_some_and(|session| {
+                self.pending.values().any(|key| {
+                    key.agent == kept.agent
+                        && (key.session == *session || key.session.as_str().is_empty())
+                })
+            })
+        };
+        let mut open: Vec<&Kept> = running.iter().filter(waits).copied().collect();
+        let mut need: HashSet<TaskId> = open.iter().map(|kept| kept.id.clone()).collect();
+        while let Some(below) = open.pop() {
+            for above in running.iter().filter(|above| above.agent == below.by) {
+                if need.insert(above.id.clone()) {
+                    open.push(above);
+                }
+            }
+        }
+        need
     }
 
     pub(super) fn report(&self, id: &TaskId) -> Option<TaskReport> {

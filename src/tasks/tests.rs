@@ -207,6 +207,23 @@ async fn a_wait_ends_when_a_task_ends_or_needs_help_or_in_time() {
 }
 
 #[tokio::test]
+async fn whoever_gave_work_is_woken_by_what_is_stopped_anywhere_below() {
+    let tasks = tasks(None);
+    for (at, (by, to)) in
+        [("lead", "ui"), ("ui", "h1"), ("h1", "h2"), ("lead", "api")].into_iter().enumerate()
+    {
+        let id = tasks.begin(new(by, to, None)).await.unwrap().id;
+        tasks.sent(&id, SessionId::new(at.to_string()));
+    }
+    let access = pending("b1", "h2", "2", BlockedStatus::Pending);
+    tasks.change(|board| board.blocked(&access, true));
+    let now = || states(&tasks.list(None, &[]).unwrap());
+    assert_eq!(now(), ["needs_approval", "needs_approval", "needs_approval", "running"]);
+    tasks.change(|board| board.blocked(&access, false));
+    assert_eq!(now(), ["running"; 4]);
+}
+
+#[tokio::test]
 async fn a_task_is_seen_to_wait_also_where_events_were_missed_or_turns_run_side_by_side() {
     let tasks = tasks(None);
     let [a, b] = [tasks.begin(new("lead", "ui", None)), tasks.begin(new("lead", "ui", None))];
@@ -256,35 +273,51 @@ const AGENTS: usize = 50;
 type Model = BTreeMap<usize, Vec<(usize, WaitKind, WaitGuard)>>;
 
 fn kind() -> impl Strategy<Value = WaitKind> {
-    prop_oneof![Just(WaitKind::Task), Just(WaitKind::Answer), Just(WaitKind::Decision)]
+    prop_oneof![
+        3 => Just(WaitKind::Task),
+        1 => Just(WaitKind::Answer),
+        2 => Just(WaitKind::Decision),
+        1 => Just(WaitKind::Lock),
+    ]
 }
 
-/// Whoever waits for a task is woken when that needs its decision.
-fn is_woken(one: WaitKind, other: WaitKind) -> bool {
-    matches!(
-        (one, other),
-        (WaitKind::Task, WaitKind::Decision) | (WaitKind::Decision, WaitKind::Task)
-    )
-}
-
-/// Whether a wait would close a circle, by another search than the graph's: one step at a time from
-/// all that are reached.
+/// Whether a wait would close a circle, by another search than the graph's: the waits along each way
+/// are counted by their kind, one step at a time from all that are reached. A circle of tasks and one
+/// decision is none.
 fn closes(model: &Model, from: usize, to: usize, kind: WaitKind) -> bool {
-    let mut reached = BTreeSet::from([to]);
+    let count = |kind, (decisions, others): (usize, bool)| match kind {
+        WaitKind::Task => (decisions, others),
+        WaitKind::Decision => (2.min(decisions + 1), others),
+        WaitKind::Answer | WaitKind::Lock => (decisions, true),
+    };
+    let mut reached = BTreeSet::from([(to, count(kind, (0, false)))]);
     loop {
-        let mut next = reached.clone();
-        for at in &reached {
-            for (other, waits, _) in model.get(at).into_iter().flatten() {
-                if !(*at == to && *other == from && is_woken(kind, *waits)) {
-                    next.insert(*other);
-                }
-            }
-        }
+        let steps = reached.iter().filter(|(at, _)| *at != from).flat_map(|(at, counted)| {
+            let waits = model.get(at).into_iter().flatten();
+            waits.map(|(other, waits, _)| (*other, count(*waits, *counted)))
+        });
+        let next: BTreeSet<_> = reached.iter().copied().chain(steps).collect();
         if next.len() == reached.len() {
-            return reached.contains(&from);
+            let is_circle = |counted| from == to || counted != (1, false);
+            return reached.iter().any(|(at, counted)| *at == from && is_circle(*counted));
         }
         reached = next;
     }
+}
+
+/// Whether one agent waits for tasks down to another one.
+fn gave_work(model: &Model, above: usize, below: usize) -> bool {
+    let (mut open, mut seen) = (vec![above], BTreeSet::new());
+    while let Some(at) = open.pop() {
+        let waits = model.get(&at).into_iter().flatten();
+        open.extend(
+            waits
+                .filter(|(_, kind, _)| *kind == WaitKind::Task)
+                .map(|it| it.0)
+                .filter(|it| seen.insert(*it)),
+        );
+    }
+    seen.contains(&below)
 }
 
 proptest! {
@@ -326,10 +359,8 @@ proptest! {
         while !model.is_empty() {
             let goes_on = |from: &usize| {
                 model[from].iter().all(|(to, kind, _)| {
-                    let others = model.get(to).into_iter().flatten();
-                    !model.contains_key(to) || others.clone().any(|(back, other, _)| {
-                        back == from && is_woken(*kind, *other)
-                    })
+                    !model.contains_key(to)
+                        || *kind == WaitKind::Decision && gave_work(&model, *to, *from)
                 })
             };
             let done: Vec<_> = model.keys().filter(|from| goes_on(from)).copied().collect();

@@ -72,36 +72,63 @@ impl Waits {
 
 impl WaitGraph {
     /// Returns a path along the waits from an agent to another that wants to wait for it, with both
-    /// ends.
+    /// ends, if that wait would never end.
     fn path(&self, from: &AgentId, to: &AgentId, kind: WaitKind) -> Option<Vec<AgentId>> {
-        let mut came_from: HashMap<&AgentId, &AgentId> = HashMap::new();
-        let mut open = vec![from];
-        while let Some(agent) = open.pop() {
+        let first = (from, Chain::of(kind));
+        let mut came_from: HashMap<(&AgentId, Chain), Option<(&AgentId, Chain)>> =
+            HashMap::from([(first, None)]);
+        let mut open = vec![first];
+        while let Some(at) = open.pop() {
+            let (agent, chain) = at;
             if agent == to {
-                let mut path = vec![agent.clone()];
-                let mut at = agent;
-                while let Some(before) = came_from.get(at).filter(|_| at != from) {
-                    path.push((*before).clone());
-                    at = before;
+                if chain.is_woken() && from != to {
+                    continue;
                 }
+                let steps =
+                    std::iter::successors(Some(at), |at| came_from.get(at).copied().flatten());
+                let mut path: Vec<_> = steps.map(|(agent, _)| agent.clone()).collect();
                 path.reverse();
                 return Some(path);
             }
             for (next, waits) in self.0.get(agent).into_iter().flatten() {
-                // An agent that waits for a task is woken when the task needs its decision.
-                let is_woken = agent == from
-                    && next == to
-                    && matches!(
-                        (kind, waits),
-                        (WaitKind::Decision, WaitKind::Task) | (WaitKind::Task, WaitKind::Decision)
-                    );
-                if !is_woken && next != from && !came_from.contains_key(next) {
-                    came_from.insert(next, agent);
+                let next = (next, chain.and(*waits));
+                came_from.entry(next).or_insert_with(|| {
                     open.push(next);
-                }
+                    Some(at)
+                });
             }
         }
         None
+    }
+}
+
+/// The kinds of the waits along a path.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Chain {
+    /// All are for tasks.
+    Tasks,
+    /// One is for a decision, the others are for tasks.
+    OneDecision,
+    Other,
+}
+
+impl Chain {
+    fn of(kind: WaitKind) -> Self {
+        Self::Tasks.and(kind)
+    }
+
+    fn and(self, kind: WaitKind) -> Self {
+        match (self, kind) {
+            (chain, WaitKind::Task) => chain,
+            (Self::Tasks, WaitKind::Decision) => Self::OneDecision,
+            _ => Self::Other,
+        }
+    }
+
+    /// Whether a circle of them is none: whoever waits for tasks alone is woken when one of them, or
+    /// one below it, needs its decision.
+    fn is_woken(self) -> bool {
+        self == Self::OneDecision
     }
 }
 

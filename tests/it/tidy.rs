@@ -34,8 +34,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("capture", &["model", "ignored", "zone", "journal", "tracker"]),
     ("watch", &["model", "bus", "graph"]),
     ("budget", &["model", "bus"]),
-    ("routing", &["model", "bus", "zone", "tracker"]),
     ("tasks", &["model", "bus"]),
+    ("routing", &["model", "bus", "zone", "tracker", "tasks"]),
     ("conflicts", &["model", "bus", "journal", "changes", "tasks"]),
     (
         "proxy",

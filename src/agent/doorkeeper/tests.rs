@@ -61,8 +61,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
     let events = bus.subscribe();
     let hold_timeout = Duration::from_mins(2);
     let rules = routing::Rules { hold, hold_timeout, ..routing::Rules::default() };
-    let (program, left) = ("eisen-core".into(), Vec::new());
-    let settings = routing::Settings { orchestrator, rules, program, left };
+    let settings = routing::Settings::new(orchestrator, rules);
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
     tokio::spawn(task);
     let bounds = bounds(workspace.clone());

@@ -25,7 +25,8 @@ fn followed() -> Followed {
 
 fn followed_in(workspace: &Path) -> Followed {
     let bus = Bus::new(Backlog::of(1000));
-    let conflicts = Conflicts::new(ConflictRules::default(), workspace.to_owned(), bus, None);
+    let conflicts =
+        Conflicts::new(ConflictRules::default(), workspace.to_owned(), bus, None, Waits::default());
     let cancel = CancellationToken::new();
     let bus = conflicts.0.bus.clone();
     tokio::spawn(conflicts.clone().follow(bus.subscribe(), cancel.clone()));

@@ -111,7 +111,7 @@ async fn a_wait_that_would_close_a_circle_is_refused() {
     assert!(refused.message.contains("`a` → `b` → `a`"), "{}", refused.message);
     // With other kinds of waits, too.
     let (c, b) = (AgentId::new("c"), AgentId::new("b"));
-    let asked = conflicts.waits().begin(&c, std::slice::from_ref(&b), WaitKind::Answer).unwrap();
+    let asked = conflicts.0.waits.begin(&c, std::slice::from_ref(&b), WaitKind::Answer).unwrap();
     assert!(conflicts.writes_by("c", "h").passes());
     drop((wait, asked));
     assert!(matches!(conflicts.writes_by("b", "h"), WriteGate::Waits(_)));

@@ -176,16 +176,12 @@ pub(super) fn bench(options: &Options) -> Bench {
     let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
     let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
     tokio::spawn(task);
-    let settings = routing::Settings {
-        orchestrator: Orchestrator::Nobody,
-        rules: routing::Rules {
-            hold: options.hold,
-            hold_timeout: std::time::Duration::from_hours(1),
-            ..routing::Rules::default()
-        },
-        program: "eisen-core".into(),
-        left: Vec::new(),
+    let rules = routing::Rules {
+        hold: options.hold,
+        hold_timeout: std::time::Duration::from_hours(1),
+        ..routing::Rules::default()
     };
+    let settings = routing::Settings::new(Orchestrator::Nobody, rules);
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
     tokio::spawn(task);
     let spec = ZoneSpec {

@@ -7,7 +7,8 @@ use super::Task;
 use crate::model::{AccessRule, AgentId, BlockedId, BlockedStatus, Decide, SessionId, Via};
 use crate::routing::grants::Allowed;
 use crate::routing::wait::wait;
-use crate::routing::{Request, Settlement};
+use crate::routing::{Orchestrator, Request, Settlement};
+use crate::tasks::{Circle, WaitGuard, WaitKind};
 
 impl Task {
     pub(super) fn request(&mut self, request: Request, reply: oneshot::Sender<Settlement>) {
@@ -31,6 +32,14 @@ impl Task {
             let _ = reply.send(self.denial(&id, rule.and_then(why_denied)));
             return;
         }
+        let wait = match self.begin_wait(&request.key.agent, rule) {
+            Ok(wait) => wait,
+            Err(circle) => {
+                let id = self.tried_before(&request).unwrap_or_else(|| self.deny(request));
+                let _ = reply.send(self.denial(&id, Some(format!("It is not held: {circle}."))));
+                return;
+            }
+        };
         if !self.rates.take(&request.key.agent) {
             let id = self.deny_unlisted(request);
             let _ = reply.send(self.denial(&id, None));
@@ -39,7 +48,22 @@ impl Task {
         if request.via == Via::Kernel {
             self.stopped.note(&request, None);
         }
-        self.hold(request, Vec::new(), reply);
+        let id = self.hold(request, Vec::new(), reply);
+        self.waits.extend(wait.map(|wait| (id, wait)));
+    }
+
+    /// Has an agent wait for the orchestrator agent, if that is to decide.
+    fn begin_wait(
+        &self,
+        agent: &AgentId,
+        rule: Option<AccessRule>,
+    ) -> Result<Option<WaitGuard>, Circle> {
+        let Orchestrator::Agent(lead) = &self.settings.orchestrator else { return Ok(None) };
+        if !asks_orchestrator(rule) {
+            return Ok(None);
+        }
+        let lead = std::slice::from_ref(lead);
+        self.settings.waits.begin(agent, lead, WaitKind::Decision).map(Some)
     }
 
     /// Lists an access that waits for a decision. Its agent may have asked for it in any of

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::routing::task::asking::AskingMsg;
+use crate::tasks::WaitKind;
 
 #[tokio::test(start_paused = true)]
 async fn no_agent_decides_its_own_accesses() {
@@ -14,6 +15,29 @@ async fn no_agent_decides_its_own_accesses() {
     bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
     bench.routing.request(read("ui", "s", "p")).await;
     bench.routing.resolve(id("b2"), ALLOW, by("lead")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_decider_waits_for_is_not_held_for_it() {
+    let bench = bench(true, lead());
+    let (a, decider) = (AgentId::new("a"), [AgentId::new("lead")]);
+    let asks = bench.waits.begin(&decider[0], std::slice::from_ref(&a), WaitKind::Answer).unwrap();
+    let Some(Settlement::Denied { message, .. }) = bench.routing.request(read("a", "s", "p")).await
+    else {
+        unreachable!()
+    };
+    assert!(message.as_ref().unwrap().contains("`a` → `lead` → `a`"), "{message:?}");
+    // It is woken by what its task needs. Meanwhile it can't wait for the agent otherwise.
+    drop(asks);
+    let task = bench.waits.begin(&decider[0], std::slice::from_ref(&a), WaitKind::Task).unwrap();
+    let asked = bench.ask(read("a", "s", "q"));
+    eventually("it is held", async || bench.statuses().await == ["b1 denied", "b2 pending"]).await;
+    let asks = || bench.waits.begin(&decider[0], std::slice::from_ref(&a), WaitKind::Answer);
+    assert!(asks().is_err());
+    bench.routing.resolve(id("b2"), ALLOW, Decider::Agent(decider[0].clone())).await.unwrap();
+    assert_eq!(asked.await.unwrap(), Some(Settlement::Allowed));
+    eventually("the wait is over", async || asks().is_ok()).await;
+    drop(task);
 }
 
 #[tokio::test(start_paused = true)]

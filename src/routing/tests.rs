@@ -27,26 +27,22 @@ fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
 }
 
 fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, left: Vec<Request>) -> Bench {
-    let waits = Waits::default();
     let (bus, cancel) = (Bus::new(Backlog::of(1000)), CancellationToken::new());
+    let hour = Duration::from_hours(1);
     let settings = crate::tracker::Settings {
         context_turns: 3,
         compaction_threshold: 0.5,
         decay_rate: 0.95,
-        tick: Duration::from_hours(1),
-        idle_tick: Duration::from_hours(1),
+        tick: hour,
+        idle_tick: hour,
     };
     let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
     let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
     tokio::spawn(task);
     let events = bus.subscribe();
-    let settings = Settings {
-        orchestrator,
-        rules: Rules { hold, hold_timeout: Duration::from_mins(2), ..rules },
-        program: "/opt/my tools/eisen-core".into(),
-        waits: waits.clone(),
-        left,
-    };
+    let rules = Rules { hold, hold_timeout: Duration::from_mins(2), ..rules };
+    let (program, waits) = ("/opt/my tools/eisen-core".into(), Waits::default());
+    let settings = Settings { orchestrator, rules, program, waits: waits.clone(), left };
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
     tokio::spawn(task);
     Bench { routing, events, waits, cancel }

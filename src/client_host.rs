@@ -48,6 +48,7 @@ use crate::proxy::{Branches, Permits, Vitals};
 use host::Host;
 use messages::{HostMsg, Reply};
 use terminals::Launch;
+pub use tool_form::TeamTools;
 use tool_form::ToolForm;
 
 pub use answers::{Answers, TurnAnswer};
@@ -71,7 +72,7 @@ pub struct HostSettings {
     pub files: bool,
     pub mcp_servers: Vec<Value>,
     /// The MCP server with the tools of the team.
-    pub tools: Option<Value>,
+    pub tools: Option<TeamTools>,
     pub auth_method: Option<String>,
     pub model: Option<String>,
     pub mode: Option<String>,

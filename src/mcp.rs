@@ -1,8 +1,9 @@
 //! The team as MCP tools: the list of tools with their audiences, and the MCP server that offers
-//! them on one stream. Each tool calls a method of the port; this room knows only the methods'
+//! them on one stream, or over HTTP. Each tool calls a method of the port; this room knows only the methods'
 //! names.
 
 mod bounded;
+mod http;
 mod pages;
 mod parameter;
 mod server;
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use bounded::BoundedTransport;
 use server::ToolServer;
 
+pub use http::HttpTools;
 pub use pages::text_pages;
 pub use used::{ToolConnection, ToolUse, ToolUses};
 

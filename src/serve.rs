@@ -42,6 +42,7 @@ mod spawned;
 mod task_run;
 mod token;
 mod tools;
+mod tools_http;
 mod viewer;
 mod wire;
 
@@ -60,6 +61,7 @@ pub use shared::Limits;
 pub use sources::{Handles, Recorder, Sources};
 pub use spawned::{HelperEnd, NewHelper, NewMember};
 pub use token::{Caller, TokenError, Tokens};
+pub use tools_http::TOOLS_PATH;
 pub use wire::{encode, spent};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

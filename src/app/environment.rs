@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::client_host::TeamTools;
 use crate::model::{AgentId, TEAM_SERVER};
-use crate::serve::{self, Tokens};
+use crate::serve::{self, TOOLS_PATH, Tokens};
 
 /// Maximum nesting of `eisen-core` in agents of `eisen-core`.
 const MAX_DEPTH: u32 = 5;
@@ -72,13 +73,21 @@ pub(super) fn prepare(eisen_dir: &Path) -> anyhow::Result<()> {
 pub(super) struct TeamEnvironment {
     team: String,
     address: SocketAddr,
+    /// Where the tools are served over HTTP.
+    tools_address: Option<SocketAddr>,
     depth: u32,
     tokens: Tokens,
 }
 
 impl TeamEnvironment {
-    pub(super) fn new(team: &str, address: SocketAddr, depth: u32, tokens: &Tokens) -> Self {
-        Self { team: team.to_owned(), address, depth, tokens: tokens.clone() }
+    /// The addresses are those of the port, and of the tools over HTTP.
+    pub(super) fn new(
+        team: &str,
+        (address, tools_address): (SocketAddr, Option<SocketAddr>),
+        depth: u32,
+        tokens: &Tokens,
+    ) -> Self {
+        Self { team: team.to_owned(), address, tools_address, depth, tokens: tokens.clone() }
     }
 
     /// `depth`: levels of helpers above the agent.
@@ -94,7 +103,11 @@ impl TeamEnvironment {
     }
 
     /// The MCP server with the tools of the team, in the form of ACP, for an agent's sessions.
-    pub(super) fn tools(&self, agent: &AgentId) -> serde_json::Value {
+    pub(super) fn tools(
+        &self,
+        agent: &AgentId,
+        environment: &BTreeMap<String, String>,
+    ) -> TeamTools {
         let variables = [
             ("EISEN_TEAM", self.team.clone()),
             ("EISEN_ADDRESS", serve::client::reachable(self.address).to_string()),
@@ -102,7 +115,18 @@ impl TeamEnvironment {
         ];
         let env = variables.map(|(name, value)| json!({ "name": name, "value": value }));
         let args = json!(["mcp", "--agent", agent.as_str()]);
-        json!({ "name": TEAM_SERVER, "command": program(), "args": args, "env": env })
+        let program =
+            json!({ "name": TEAM_SERVER, "command": program(), "args": args, "env": env });
+        let http = self.tools_address.filter(|_| !is_proxied(environment)).map(|address| {
+            let token = format!("Bearer {}", self.tokens.of_tools(agent));
+            json!({
+                "type": "http",
+                "name": TEAM_SERVER,
+                "url": format!("http://{address}{TOOLS_PATH}"),
+                "headers": [{ "name": "Authorization", "value": token }],
+            })
+        });
+        TeamTools { program, http }
     }
 
     /// Like `of`, with the folder of `eisen-core` first on `path`, else on our own PATH.
@@ -119,6 +143,14 @@ impl TeamEnvironment {
         }
         environment
     }
+}
+
+/// Whether a client with this environment may send requests for this machine elsewhere.
+fn is_proxied(environment: &BTreeMap<String, String>) -> bool {
+    ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"].iter().any(|name| {
+        environment.contains_key(*name)
+            || std::env::var_os(name).is_some_and(|proxy| !proxy.is_empty())
+    })
 }
 
 /// The path of this program, else its name.

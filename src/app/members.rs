@@ -124,7 +124,7 @@ impl Conditions {
                 terminals: agent.zone.spec.terminals,
                 files: !is_confined || agent.profile.confined_client_fs != Some(false),
                 mcp_servers: agent.mcp_servers.clone(),
-                tools: has_tools.then(|| self.environment.tools(&agent.id)),
+                tools: has_tools.then(|| self.environment.tools(&agent.id, &agent.env)),
                 auth_method: agent.auth_method.clone(),
                 model: agent.session_model().filter(|_| agent.plugin.is_none()).map(str::to_owned),
                 mode: agent.session_mode().map(str::to_owned),

@@ -134,7 +134,7 @@ async fn run(
     wiring.note_workspace(&workspace);
     let routing = wiring.route(unrouted());
 
-    let environment = TeamEnvironment::new(&name, address, depth, &tokens);
+    let environment = TeamEnvironment::new(&name, (address, None), depth, &tokens);
     let command = command(options.command, workspace.clone(), environment.of(&agent, 0));
     let limits = limits(port_limits);
     let launcher = Launcher::this_program()?;

@@ -1,7 +1,7 @@
 //! `up`: runs a team from its configuration until a signal stops it. Owns the order of start and
 //! stop.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use super::{
 use crate::agent::{Admission, Surroundings};
 use crate::bus::{Bus, Subscriber};
 use crate::client_host::TurnAnswer;
-use crate::config::{Config, Layered, Overlay};
+use crate::config::{self, Config, Layered, Overlay};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Launcher, Sweeper};
@@ -74,8 +74,8 @@ async fn run(
 ) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
     let config = layered.config.clone();
-    let listener = bind(&config, options.port, &eisen_dir).await?;
-    let address = listener.local_addr()?;
+    let listeners = Listeners::bind(&config, options.port, &eisen_dir).await?;
+    let addresses @ (address, _) = listeners.addresses()?;
     let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
     leftovers::clean(&eisen_dir);
     let run_file = RunFile::create(&eisen_dir, &config.team.name, address, tokens.owner())?;
@@ -99,7 +99,7 @@ async fn run(
 
     let budgets = spending::start(&config, &mut wiring).await;
     let conditions = Conditions {
-        environment: TeamEnvironment::new(&config.team.name, address, depth, &tokens),
+        environment: TeamEnvironment::new(&config.team.name, addresses, depth, &tokens),
         eisen_dir,
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
         private: private.path().to_owned(),
@@ -110,8 +110,7 @@ async fn run(
         conflicts: wiring.conflicts.clone(),
     };
     let (members, rules) = conditions.members(&config, 0)?;
-    let queue = person_queue::place(&conditions.eisen_dir, &config.team.name);
-    let routing = route(&mut wiring, orchestrator, rules, queue);
+    let routing = route(&mut wiring, (orchestrator, rules), &conditions, &config);
     let surroundings = Surroundings {
         launcher,
         ungranted: conditions.eisen_dir.join("run"),
@@ -135,13 +134,14 @@ async fn run(
     let (changes, commands) = changes_of(&mut wiring, supervisor.roster());
     let lead = config.orchestrator.agent.clone();
     let server = Server::new(
-        listener,
+        listeners.port,
         wiring.bus.clone(),
         Arc::new(wiring.sources(&routing, Some((recorder, &config.team.name)), lead)),
         Arc::new(Supervised { roster: supervisor.roster(), tracker, changes, undoer, budgets }),
         tokens,
         limits(config.port),
-    )?;
+    )?
+    .with_tools(listeners.tools);
     warn_of_tier(&conditions.kernel, config.agents.iter());
 
     let mut changes =
@@ -158,13 +158,14 @@ async fn run(
     Ok(())
 }
 
-/// Routes accesses from now on. `queue` is the file of those that wait for a person.
+/// Routes accesses from now on.
 fn route(
     wiring: &mut Wiring,
-    orchestrator: Orchestrator,
-    rules: routing::Rules,
-    queue: PathBuf,
+    (orchestrator, rules): (Orchestrator, routing::Rules),
+    conditions: &Conditions,
+    config: &Config,
 ) -> RoutingHandle {
+    let queue = person_queue::place(&conditions.eisen_dir, &config.team.name);
     let (program, left) = (environment::program(), person_queue::read(&queue));
     let waits = wiring.waits.clone();
     let routing = wiring.route(routing::Settings { orchestrator, rules, program, waits, left });
@@ -209,10 +210,32 @@ fn wire(
     (wiring, recorder)
 }
 
-async fn bind(config: &Config, port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<TcpListener> {
-    let mut listen = config.team.listen;
-    listen.set_port(port.unwrap_or(listen.port()));
-    Ok(serve::bind(listen, eisen_dir).await?)
+/// The addresses of a team.
+struct Listeners {
+    port: TcpListener,
+    /// Where the tools are served over HTTP, if any agent may have them.
+    tools: Option<TcpListener>,
+}
+
+impl Listeners {
+    async fn bind(config: &Config, port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<Self> {
+        let mut listen = config.team.listen;
+        listen.set_port(port.unwrap_or(listen.port()));
+        let port = serve::bind(listen, eisen_dir).await?;
+        let has_tools = |agent: &config::Agent| agent.tools.unwrap_or(config.team.tools);
+        let tools = if config.agents.iter().any(has_tools) {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+            Some(listener.context("cannot serve the tools of the team")?)
+        } else {
+            None
+        };
+        Ok(Self { port, tools })
+    }
+
+    fn addresses(&self) -> std::io::Result<(SocketAddr, Option<SocketAddr>)> {
+        let tools = self.tools.as_ref().map(TcpListener::local_addr).transpose()?;
+        Ok((self.port.local_addr()?, tools))
+    }
 }
 
 /// Shows the team on standard output; the agents' answers are sent into the returned channel.

@@ -58,6 +58,10 @@ impl HostHandle {
         }
         let methods = choice::auth_methods(&answer);
         let capabilities = &answer["agentCapabilities"];
+        let takes_http = capabilities["mcpCapabilities"]["http"] == true;
+        if takes_http && settings.tools.as_ref().is_some_and(|tools| tools.http.is_some()) {
+            self.shared.tool_form.prefer_http();
+        }
         // If a run is initialized twice, the first answer is kept.
         let _ = self.shared.agent.set(AgentInfo {
             name: text(&answer["agentInfo"]["name"]),

@@ -5,11 +5,22 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 
-/// The forms in the order in which they are tried. The protocol's own is the first.
-const FORMS: [Form; 3] = [Form::Plain, Form::Typed, Form::LeftOut];
+/// The MCP server with the tools of the team, in the forms of ACP.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TeamTools {
+    /// As a program.
+    pub program: Value,
+    /// Over HTTP; None: the agent's client might not reach it.
+    pub http: Option<Value>,
+}
+
+/// The forms in the order in which they are tried; HTTP only with agents that say they take it.
+const FORMS: [Form; 4] = [Form::Http, Form::Plain, Form::Typed, Form::LeftOut];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
+    Http,
+    /// As a program, which all agents take.
     Plain,
     /// With `"type": "stdio"`.
     Typed,
@@ -19,22 +30,35 @@ pub(super) enum Form {
 
 impl Form {
     /// Adds the team's server to those of a session.
-    pub(super) fn add(self, servers: &mut Vec<Value>, tools: Option<&Value>) {
-        let Some(mut tools) = tools.cloned() else { return };
+    pub(super) fn add(self, servers: &mut Vec<Value>, tools: Option<&TeamTools>) {
+        let Some(TeamTools { program, http }) = tools else { return };
+        let mut entry = program.clone();
         match self {
             Self::LeftOut => return,
+            Self::Http => entry.clone_from(http.as_ref().unwrap_or(program)),
             Self::Plain => {}
-            Self::Typed => tools["type"] = "stdio".into(),
+            Self::Typed => entry["type"] = "stdio".into(),
         }
-        servers.push(tools);
+        servers.push(entry);
     }
 }
 
 /// The form that is tried now.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(super) struct ToolForm(AtomicU8);
 
+impl Default for ToolForm {
+    fn default() -> Self {
+        Self(AtomicU8::new(Form::Plain as u8))
+    }
+}
+
 impl ToolForm {
+    /// The agent takes MCP servers over HTTP.
+    pub(super) fn prefer_http(&self) {
+        self.0.store(Form::Http as u8, Ordering::Relaxed);
+    }
+
     /// Goes on to the form after `refused`, which the agent refused; false if it was the last.
     pub(super) fn next(&self, refused: Form) -> bool {
         if refused == Form::LeftOut {

@@ -35,15 +35,22 @@ const LEADS: &str = "Tools of the team of coding agents that you lead. Each agen
 const WORKS: &str = "Tools of the team of coding agents that you belong to. Each agent may only access the \
                      files of its zone.";
 
-pub(super) struct ToolServer<O> {
+/// A server; clones share the bound of calls.
+#[derive(Clone)]
+pub(super) struct ToolServer {
     audience: Audience,
-    operations: O,
-    connection: ToolConnection,
+    operations: Arc<dyn Operations>,
+    connection: Arc<ToolConnection>,
     calls: Arc<Semaphore>,
 }
 
-impl<O: Operations> ToolServer<O> {
-    pub(super) fn new(audience: Audience, operations: O, connection: ToolConnection) -> Self {
+impl ToolServer {
+    pub(super) fn new(
+        audience: Audience,
+        operations: impl Operations,
+        connection: ToolConnection,
+    ) -> Self {
+        let (operations, connection) = (Arc::new(operations), Arc::new(connection));
         Self { audience, operations, connection, calls: Arc::new(Semaphore::new(CALLS)) }
     }
 
@@ -73,7 +80,7 @@ impl<O: Operations> ToolServer<O> {
     }
 }
 
-impl<O: Operations> ServerHandler for ToolServer<O> {
+impl ServerHandler for ToolServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         let about = if self.audience == Audience::Lead { LEADS } else { WORKS };

@@ -19,7 +19,7 @@ use super::places::{ConnectionSlot, ConnectionSlots};
 use super::run_file::live_teams;
 use super::shared::{Limits, Shared};
 use super::wire::{self, RpcError};
-use super::{Sources, Team, Tokens, owners, reader};
+use super::{Sources, Team, Tokens, owners, reader, tools_http};
 use crate::bus::Bus;
 
 /// How long the listener waits when the system has no more descriptors, or the port no slot.
@@ -86,6 +86,8 @@ fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
 /// The port of a team.
 pub struct Server {
     listener: TcpListener,
+    /// Where the tools are served over HTTP.
+    tools: Option<TcpListener>,
     places: ConnectionSlots,
     shared: Arc<Shared>,
 }
@@ -102,19 +104,30 @@ impl Server {
         let guarded = !listener.local_addr()?.ip().to_canonical().is_loopback();
         let shared = Shared::new(bus, sources, team, tokens, limits, guarded);
         let places = ConnectionSlots::new(limits.max_connections);
-        Ok(Self { listener, places, shared: Arc::new(shared) })
+        Ok(Self { listener, tools: None, places, shared: Arc::new(shared) })
+    }
+
+    /// Serves the tools over HTTP, too, on this listener.
+    #[must_use]
+    pub fn with_tools(self, listener: Option<TcpListener>) -> Self {
+        Self { tools: listener, ..self }
     }
 
     /// Serves until `cancel`. Then it accepts no clients, answers running requests with an error,
     /// and sends each client its waiting lines; it returns after the last connection ends, at the
     /// latest after the write deadline.
-    pub async fn run(self, cancel: CancellationToken) {
+    pub async fn run(mut self, cancel: CancellationToken) {
         let mut connections = JoinSet::new();
+        let tools = self.tools.take();
         let _answering = self.shared.sources.take_questions().map(|questions| {
             AbortOnDropHandle::new(tokio::spawn(owners::answer(
                 Arc::clone(&self.shared),
                 questions,
             )))
+        });
+        let _tools = tools.map(|listener| {
+            let serving = tools_http::serve(Arc::clone(&self.shared), listener, cancel.clone());
+            AbortOnDropHandle::new(tokio::spawn(serving))
         });
         loop {
             tokio::select! {

@@ -81,6 +81,14 @@ impl Tokens {
         is(&self.of_tools(&agent)).then(|| self.named(agent))
     }
 
+    /// Returns the agent of its token for the tools.
+    pub(super) fn tool_bearer(&self, presented: &str) -> Option<Caller> {
+        let agent = AgentId::new(presented.split_once('.')?.1);
+        let wanted = self.of_tools(&agent);
+        let is_its = bool::from(wanted.as_bytes().ct_eq(presented.as_bytes()));
+        is_its.then(|| self.named(agent))
+    }
+
     /// Returns the caller of a token, in constant time for any wrong token.
     pub fn caller(&self, presented: &str) -> Option<Caller> {
         self.find(presented, str::to_owned)
@@ -179,6 +187,10 @@ mod tests {
             assert_eq!(uses(wrong), None, "{wrong:?}");
         }
         // A token for the tools is none on the port.
+        assert_eq!(tokens.tool_bearer(&tokens.of_tools(&ui)), Some(Caller::Member(ui.clone())));
+        for wrong in [&tokens.of(&ui), &renamed, tokens.owner(), "", ".ui"] {
+            assert_eq!(tokens.tool_bearer(wrong), None);
+        }
         assert_eq!(tokens.caller(&tokens.of_tools(&ui)), None);
         assert_eq!(by(&tokens.of_tools(&ui)), None);
         assert!(!format!("{tokens:?}").contains(tokens.owner()));

@@ -17,7 +17,7 @@ use super::rpc;
 use super::shared::Shared;
 use super::wire::RpcError;
 use super::{BoxFuture, Caller};
-use crate::mcp::{self, Audience, Operations, ToolError};
+use crate::mcp::{self, Audience, HttpTools, Operations, ToolError};
 use crate::model::AgentId;
 
 /// Bytes buffered to and from the server of the tools, each way.
@@ -29,6 +29,26 @@ pub(super) fn serve(
     caller: Caller,
     cancel: CancellationToken,
 ) -> DuplexStream {
+    let (audience, operations) = of(shared, caller);
+    let connection = shared.tool_uses.connect(operations.agent.clone());
+    let (near, far) = tokio::io::duplex(DUPLEX);
+    // It ends with the stream.
+    tokio::spawn(mcp::serve(tokio::io::split(far), audience, operations, connection, cancel));
+    near
+}
+
+/// The tools for a caller over HTTP.
+pub(super) fn over_http(
+    shared: &Arc<Shared>,
+    caller: Caller,
+    cancel: CancellationToken,
+) -> HttpTools {
+    let (audience, operations) = of(shared, caller);
+    let connection = shared.tool_uses.connect(operations.agent.clone());
+    HttpTools::new(audience, operations, connection, cancel)
+}
+
+fn of(shared: &Arc<Shared>, caller: Caller) -> (Audience, PortOperations) {
     let caller = match caller {
         Caller::Person => Caller::Lead(AgentId::new(PROGRAM)),
         agent => agent,
@@ -38,12 +58,7 @@ pub(super) fn serve(
         Caller::Lead(_) | Caller::Person => Audience::Lead,
     };
     let agent = caller.agent().filter(|agent| agent.as_str() != PROGRAM).cloned();
-    let connection = shared.tool_uses.connect(agent.clone());
-    let operations = PortOperations { shared: Arc::clone(shared), caller, agent };
-    let (near, far) = tokio::io::duplex(DUPLEX);
-    // It ends with the stream.
-    tokio::spawn(mcp::serve(tokio::io::split(far), audience, operations, connection, cancel));
-    near
+    (audience, PortOperations { shared: Arc::clone(shared), caller, agent })
 }
 
 struct PortOperations {

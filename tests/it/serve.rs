@@ -6,3 +6,4 @@ mod registry;
 mod stream;
 mod tasks;
 pub(crate) mod tools;
+mod tools_http;

@@ -33,6 +33,7 @@ mod replay;
 mod report;
 mod resolve;
 mod snapshot;
+mod stdio;
 mod table;
 mod team;
 mod transfer;
@@ -255,8 +256,8 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Prompt(prompt) => block_on(prompt.run(&global)),
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
         Command::Resolve(resolve) => block_on(resolve.run(&global)),
-        Command::Attach(attach) => block_on(attach.run(&global)).map(|()| 0),
-        Command::Mcp(mcp) => block_on(mcp.run(&global)).map(|()| 0),
+        Command::Attach(attach) => pass_on(attach.run(&global)).map(|()| 0),
+        Command::Mcp(mcp) => pass_on(mcp.run(&global)).map(|()| 0),
         Command::Start(order) => block_on(order.run(&global, "start_agent")),
         Command::Stop(order) => block_on(order.run(&global, "stop_agent")),
         Command::Restart(order) => block_on(order.run(&global, "restart_agent")),
@@ -279,7 +280,19 @@ fn scripted_agent(script: &Path) -> Result<u8, Failure> {
 }
 
 fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    run_on(&mut tokio::runtime::Builder::new_multi_thread(), work)
+}
+
+/// Like [`block_on`], on this thread alone: a byte that is passed on wakes no other.
+fn pass_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    run_on(&mut tokio::runtime::Builder::new_current_thread(), work)
+}
+
+fn run_on<T>(
+    runtime: &mut tokio::runtime::Builder,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Run(error.into()))?;
     let done = runtime.block_on(work);
     // A pending read of standard input must not delay the exit.

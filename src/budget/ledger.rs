@@ -127,7 +127,7 @@ impl Ledger {
             Used::Spent(report) => drop(self.spend(at, report)),
             Used::Turn => self.add(at, Amounts { turns: 1, ..Amounts::default() }),
             Used::Time(time) => self.add(at, Amounts { time: *time, ..Amounts::default() }),
-            Used::Totals { .. } => {}
+            Used::Helper(_) | Used::Totals { .. } => {}
         }
     }
 

@@ -231,19 +231,29 @@ impl TeamBudgets {
 
     /// Counts what was used `age` ago, before this process was started.
     pub(super) fn count_earlier(&mut self, now: Instant, age: Duration, earlier: &EarlierUse) {
-        let own = earlier.agent.as_ref().and_then(|agent| self.agents.get_mut(agent));
+        let agent = earlier.agent.as_ref();
         if let Used::Totals { limits, configured } = earlier.used {
-            let team = earlier.agent.is_none().then_some(&mut self.team);
-            if let Some(ledger) = own.map(|own| &mut own.ledger).or(team)
+            let own = agent.and_then(|agent| self.agents.get_mut(agent)).map(|own| &mut own.ledger);
+            let team = agent.is_none().then_some(&mut self.team);
+            if let Some(ledger) = own.or(team)
                 && earlier.is_of_run
             {
                 ledger.raised_earlier(limits, configured);
             }
             return self.find_limits();
         }
+        if let (Used::Helper(helper), Some(parent)) = (&earlier.used, agent) {
+            // It is gone by now: what it used is its parent's. No journal may make a circle.
+            if !self.parents.contains_key(helper) && !self.chain(parent).contains(helper) {
+                self.parents.insert(helper.clone(), parent.clone());
+            }
+            return;
+        }
         self.team.count_earlier(now, age, earlier);
-        if let Some(own) = own {
-            own.ledger.count_earlier(now, age, earlier);
+        for of in agent.map(|agent| self.chain(agent)).unwrap_or_default() {
+            if let Some(own) = self.agents.get_mut(&of) {
+                own.ledger.count_earlier(now, age, earlier);
+            }
         }
     }
 

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::Global;
 use super::team::{Which, failed};
+use super::{Global, stdio};
 use crate::app::Failure;
 use crate::serve::client::attach;
 
@@ -33,7 +33,7 @@ pub(super) struct Attach {
 impl Attach {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let target = self.which.find(global)?;
-        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let (input, output) = (stdio::input(), stdio::output());
         attach::attach(&target, &self.agent, input, output).await.map_err(failed)
     }
 }

@@ -3,8 +3,8 @@
 use anyhow::anyhow;
 use clap::Args;
 
-use super::Global;
 use super::team::{Which, failed};
+use super::{Global, stdio};
 use crate::app::Failure;
 use crate::serve::client::{Environment, Target, attach};
 
@@ -45,7 +45,7 @@ impl Mcp {
             }
             (None, None) => self.which.find(global)?,
         };
-        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let (input, output) = (stdio::input(), stdio::output());
         attach::tools(&target, input, output).await.map_err(failed)
     }
 }

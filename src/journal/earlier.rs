@@ -14,7 +14,8 @@ use crate::model::{AgentId, BudgetLimits, EarlierUse, TimestampMs, Used};
 pub(super) const RUN_AFTER: &str = "run_after";
 
 /// The events that say what was used.
-const TYPES: [EventType; 6] = [
+const TYPES: [EventType; 7] = [
+    EventType::SUBAGENT_SPAWN,
     EventType::USAGE_SPENT,
     EventType::MESSAGE_USER,
     EventType::TURN_END,
@@ -84,6 +85,12 @@ impl Store {
                     }
                 }
                 ("budget", _) => took(at, totals(&payload)),
+                ("subagent.spawn", _) => {
+                    let payload: Value = serde_json::from_str(&payload).unwrap_or_default();
+                    if let Some(helper) = payload["agent_id"].as_str() {
+                        took(at, Used::Helper(AgentId::new(helper)));
+                    }
+                }
                 _ => {}
             }
             Ok(())

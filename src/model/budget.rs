@@ -101,6 +101,8 @@ pub enum Used {
     Turn,
     /// A turn ran for so long.
     Time(Duration),
+    /// It started this helper.
+    Helper(AgentId),
     /// A budget got these totals, while the configuration had `configured`.
     Totals {
         limits: BudgetLimits,

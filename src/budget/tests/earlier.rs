@@ -68,3 +68,19 @@ async fn raised_totals_of_the_run_stay_unless_the_file_says_otherwise() {
     budgets.resumed();
     assert_eq!(report(&budgets, Some("a")).limits.tokens, Some(9));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_helpers_used_stays_their_parent_s() {
+    let team = limits(of_tokens(1_000));
+    let budgets = budgets(team, limits(of_tokens(100)));
+    for (by, helper) in [("a", "a-h1"), ("a-h1", "a-h1-h1"), ("a-h1-h1", "a"), ("b", "a-h1")] {
+        earlier(&budgets, by, 10, true, Used::Helper(agent(helper)));
+    }
+    for helper in ["a-h1", "a-h1-h1"] {
+        earlier(&budgets, helper, 5, true, Used::Spent(tokens(30)));
+    }
+    budgets.resumed();
+    let known = |of| report(&budgets, of).tokens.known;
+    assert_eq!((known(None), known(Some("a"))), (Some(60), Some(60)));
+    assert_eq!(budgets.reports().len(), 2);
+}

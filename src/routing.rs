@@ -53,14 +53,14 @@ pub struct Settings {
     /// The waits between agents, which waits for the orchestrator agent are part of.
     pub waits: Waits,
     /// Accesses of an earlier run that still wait for a person.
-    pub left: Vec<Request>,
+    pub waiting: Vec<Request>,
 }
 
 impl Settings {
     /// Of a team with no other waits, whose earlier run left nothing.
     pub fn new(orchestrator: Orchestrator, rules: Rules) -> Self {
         let (program, waits) = ("eisen-core".into(), Waits::default());
-        Self { orchestrator, rules, program, waits, left: Vec::new() }
+        Self { orchestrator, rules, program, waits, waiting: Vec::new() }
     }
 }
 
@@ -99,6 +99,17 @@ pub enum Orchestrator {
     Nobody,
 }
 
+/// What an access covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AccessScope {
+    /// A path outside the zone.
+    Path,
+    /// All below it, too: a search.
+    Below,
+    /// A path in the zone, of which the orchestrator is to approve: no rule is looked at.
+    Inside,
+}
+
 /// A denied access on its way to a decision.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -106,6 +117,7 @@ pub struct Request {
     pub path: Arc<str>,
     pub action: Action,
     pub via: Via,
+    pub scope: AccessScope,
     /// Hold it in any case: a permission request that the orchestrator decides.
     pub hold: bool,
     /// If false, deny it at once in any case.

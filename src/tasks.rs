@@ -19,8 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Bus, Received, Subscriber};
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedStatus, Event, SessionId, TaskId, TaskReport,
-    TaskState, now_ms,
+    AgentId, AgentStatus, BlockedAccess, Event, SessionId, TaskId, TaskReport, TaskState, now_ms,
 };
 use board::Board;
 use store::Store;
@@ -140,8 +139,7 @@ impl Tasks {
             match received {
                 Received::Event(_, event) => match &**event {
                     Event::Blocked(access) => {
-                        let waits = access.status == BlockedStatus::Pending;
-                        self.change(|board| board.blocked(access, waits));
+                        self.change(|board| board.blocked(access, access.needs_decision()));
                     }
                     Event::Conflict(conflict) => self.change(|board| board.conflict(conflict)),
                     Event::Agent(status) => self.change(|board| board.agent(status)),

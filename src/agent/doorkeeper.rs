@@ -30,7 +30,7 @@ use crate::model::{
     wire_real,
 };
 use crate::proxy::{CallText, LiveCalls, NamedPath, Rules, TurnContext, Vitals};
-use crate::routing::{Request, RoutingHandle, Settlement};
+use crate::routing::{AccessScope, Request, RoutingHandle, Settlement};
 use crate::tracker::TrackerHandle;
 use crate::zone::Bounds;
 
@@ -190,6 +190,7 @@ impl HandlerState {
             path: attempt.path,
             action: attempt.action,
             via: Via::Kernel,
+            scope: AccessScope::Path,
             hold: false,
             may_wait: attempt.may_wait,
             grantable: attempt.grantable,

@@ -1,6 +1,7 @@
 //! Keeps the accesses that wait for a person in a file of the team's folder, so that they still wait
 //! when the team starts again.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -13,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::journaling::team_folder;
 use crate::model::{Action, AgentId, BlockedAccess, SessionId, SessionKey, Via};
-use crate::routing::Request;
+use crate::routing::{AccessScope, Request};
+use crate::zone::Zone;
 
 /// Bytes of a file that is read: a thousand accesses with the longest paths and reasons.
 const LONGEST: u64 = 32 << 20;
@@ -26,7 +28,6 @@ struct QueuedAccess {
     path: String,
     action: String,
     via: String,
-    denied_by: Option<String>,
     reason: Option<String>,
 }
 
@@ -35,8 +36,9 @@ pub(super) fn place(eisen_dir: &Path, team: &str) -> PathBuf {
     team_folder(eisen_dir, team).join("person.json")
 }
 
-/// The accesses that an earlier run left; none if there is no file that can be read.
-pub(super) fn read(file: &Path) -> Vec<Request> {
+/// The accesses that an earlier run left, as the zones judge them now; none if there is no file that
+/// can be read. Reads the disk.
+pub(super) fn read(file: &Path, zones: &HashMap<AgentId, Arc<Zone>>) -> Vec<Request> {
     let mut text = Vec::new();
     let read = File::open(file).and_then(|file| file.take(LONGEST).read_to_end(&mut text));
     match read {
@@ -51,7 +53,16 @@ pub(super) fn read(file: &Path) -> Vec<Request> {
         tracing::warn!(%error, file = %file.display(), "the file of what waits for a person is torn");
         Vec::new()
     });
-    waiting.into_iter().filter_map(QueuedAccess::request).collect()
+    let known = waiting.len();
+    let requests: Vec<_> = waiting.into_iter().filter_map(|it| it.request(zones)).collect();
+    if requests.len() < known {
+        let dropped = known - requests.len();
+        tracing::warn!(
+            dropped,
+            "accesses wait for a person no more: of agents that left, or in their zones"
+        );
+    }
+    requests
 }
 
 /// Keeps the queue in its file, until `cancel`.
@@ -100,24 +111,27 @@ impl QueuedAccess {
             path: access.path.to_string(),
             action: access.action.as_str().to_owned(),
             via: access.via.as_str().to_owned(),
-            denied_by: access.denied_by.as_deref().map(str::to_owned),
             reason: access.reason.as_deref().map(str::to_owned),
         }
     }
 
-    /// None if it is of a version that knows more.
-    fn request(self) -> Option<Request> {
+    /// None if its agent is no more, or nothing is to decide.
+    fn request(self, zones: &HashMap<AgentId, Arc<Zone>>) -> Option<Request> {
         let action = Action::ALL.into_iter().find(|action| action.as_str() == self.action)?;
         let via = Via::ALL.into_iter().find(|via| via.as_str() == self.via)?;
+        let agent = AgentId::new(self.agent);
+        let zone = zones.get(&agent)?;
+        let denied = zone.check(&zone.workspace().join(&self.path), action).err()?;
         Some(Request {
-            key: SessionKey::new(AgentId::new(self.agent), SessionId::new(self.session)),
-            path: self.path.into(),
+            key: SessionKey::new(agent, SessionId::new(self.session)),
+            denied_by: zone.denied_by(&denied.path),
+            path: denied.path,
             action,
             via,
+            scope: AccessScope::Path,
             hold: false,
             may_wait: true,
-            grantable: true,
-            denied_by: self.denied_by.map(Into::into),
+            grantable: denied.grantable,
             caller: None,
             reason: self.reason.map(Into::into),
         })

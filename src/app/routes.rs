@@ -78,6 +78,7 @@ pub fn route(
             action,
             grantable: denied.grantable,
             is_denied: denied_by.is_some(),
+            is_search: false,
         };
         let rule = rules.first(&access, || is_owned);
         match found.iter_mut().find(|(_, known)| *known == rule) {

@@ -166,9 +166,10 @@ fn route(
     config: &Config,
 ) -> RoutingHandle {
     let queue = person_queue::place(&conditions.eisen_dir, &config.team.name);
-    let (program, left) = (environment::program(), person_queue::read(&queue));
+    let program = environment::program();
+    let waiting = person_queue::read(&queue, &rules.zones);
     let waits = wiring.waits.clone();
-    let routing = wiring.route(routing::Settings { orchestrator, rules, program, waits, left });
+    let routing = wiring.route(routing::Settings { orchestrator, rules, program, waits, waiting });
     wiring.tasks.spawn(person_queue::keep(queue, routing.queue(), wiring.cancel.clone()));
     routing
 }

@@ -75,6 +75,13 @@ named! {
     }
 }
 
+impl Decide {
+    /// Whether no agent's decision counts.
+    pub fn excludes_agents(self) -> bool {
+        matches!(self, Self::Deny | Self::Person)
+    }
+}
+
 /// The rule of `[[routing]]` that matches an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccessRule {
@@ -85,8 +92,8 @@ pub struct AccessRule {
 
 impl AccessRule {
     /// Whether no agent's decision counts.
-    pub fn is_for_person(self) -> bool {
-        matches!(self.decide, Decide::Deny | Decide::Person)
+    pub fn excludes_agents(self) -> bool {
+        self.decide.excludes_agents()
     }
 }
 
@@ -137,6 +144,12 @@ pub struct BlockedAccess {
 }
 
 impl BlockedAccess {
+    /// Whether it waits for somebody's decision, and not for the owner's answer alone.
+    pub fn needs_decision(&self) -> bool {
+        self.status == BlockedStatus::Pending
+            && self.rule.is_none_or(|rule| rule.decide != Decide::Owner)
+    }
+
     /// Whether content can answer the access: only for `fs/read_text_file`, and where the agent
     /// asks.
     pub fn is_answerable(&self) -> bool {

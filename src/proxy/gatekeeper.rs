@@ -11,7 +11,7 @@ use super::{Gatekeeping, LiveCalls, Rules};
 use crate::conflicts::LockWait;
 use crate::extract::{Access, Ask, Refusal, Target};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
-use crate::routing::{Request, Settlement};
+use crate::routing::{AccessScope, Request, Settlement};
 use crate::zone::{Denied, Permit};
 
 /// Requests that may wait for a decision at once, and the bytes of their lines; beyond either a
@@ -33,6 +33,8 @@ pub(super) struct HeldRequest {
     denied_by: Option<Arc<str>>,
     /// The zone allows it; it is held only for the orchestrator's approval.
     covered: bool,
+    /// It is a search of all below the path.
+    searches: bool,
 }
 
 impl HeldRequest {
@@ -48,6 +50,11 @@ impl HeldRequest {
             path: self.denied.path.clone(),
             action: self.denied.action,
             via: self.ask.via,
+            scope: match (self.covered, self.searches) {
+                (true, _) => AccessScope::Inside,
+                (false, true) => AccessScope::Below,
+                (false, false) => AccessScope::Path,
+            },
             hold: self.covered,
             may_wait: true,
             grantable: self.denied.grantable,
@@ -93,6 +100,7 @@ impl Gatekeeping {
             denied: Denied { path: "".into(), action: Action::Read, grantable: true },
             denied_by: None,
             covered: false,
+            searches: false,
         };
         self.judge_again(held, running)
     }
@@ -125,6 +133,7 @@ impl Gatekeeping {
                     Target::Search => rules.zone.search_denied_by(&denied.path),
                     Target::File(_) | Target::Cwd => rules.zone.denied_by(&denied.path),
                 };
+                held.searches = matches!(target, Target::Search);
                 (held.denied, held.covered) = (denied, false);
                 GateAction::Hold(held)
             }

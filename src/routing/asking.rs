@@ -7,9 +7,9 @@ use tokio::sync::mpsc;
 
 use super::task::RoutingMsg;
 use super::task::asking::AskingMsg;
-use super::{AccessAnswer, OwnerQuestion, Request, RoutingHandle, Whose};
+use super::{AccessAnswer, AccessScope, OwnerQuestion, Request, RoutingHandle, Whose};
 use crate::model::{
-    Action, AgentId, BlockedId, OwnerAnswer, SessionId, SessionKey, Via, wire_path,
+    AccessRule, Action, AgentId, BlockedId, OwnerAnswer, SessionId, SessionKey, Via, wire_path,
 };
 use crate::zone::Zone;
 
@@ -26,33 +26,13 @@ impl RoutingHandle {
         action: Action,
         reason: Arc<str>,
     ) -> Option<AccessAnswer> {
-        let zone = self.zone_of(&agent).await?;
         let session = match &*sessions {
             [only] => only.clone(),
             _ => SessionId::new(""),
         };
         let key = SessionKey::new(agent, session);
-        let judged = judged(zone, path, move |zone, path| {
-            zone.check(path, action).map(drop).map_err(|denied| {
-                let denied_by = zone.denied_by(&denied.path);
-                (denied, denied_by)
-            })
-        });
-        let (denied, denied_by) = match judged.await? {
-            Ok(()) => return Some(AccessAnswer::Open),
-            Err(denied) => denied,
-        };
-        let request = Request {
-            key,
-            path: denied.path,
-            action,
-            via: Via::Request,
-            hold: true,
-            may_wait: true,
-            grantable: denied.grantable,
-            denied_by,
-            caller: None,
-            reason: Some(reason),
+        let Some(request) = self.asked(key, path, action, reason).await? else {
+            return Some(AccessAnswer::Open);
         };
         let permit = self.lanes.enter(&request.key.agent).await;
         let message = |reply| RoutingMsg::Asking(AskingMsg::Access { request, sessions, reply });
@@ -72,6 +52,49 @@ impl RoutingHandle {
         answer: Result<(OwnerAnswer, String), String>,
     ) {
         let _ = self.mailbox.send(RoutingMsg::OwnerAnswered { id, answer }.into()).await;
+    }
+
+    /// The rule of `[[routing]]` for an access that an agent would ask for.
+    pub async fn rule_of_ask(
+        &self,
+        agent: AgentId,
+        path: String,
+        action: Action,
+    ) -> Option<AccessRule> {
+        let key = SessionKey::new(agent, SessionId::new(""));
+        let request = self.asked(key, path, action, Arc::default()).await??;
+        self.ask(|reply| RoutingMsg::Asking(AskingMsg::Rule { request, reply })).await.flatten()
+    }
+
+    /// The request of an agent that asks; None within if its zone allows the access.
+    async fn asked(
+        &self,
+        key: SessionKey,
+        path: String,
+        action: Action,
+        reason: Arc<str>,
+    ) -> Option<Option<Request>> {
+        let zone = self.zone_of(&key.agent).await?;
+        let judged = judged(zone, path, move |zone, path| {
+            zone.check(path, action).map(drop).map_err(|denied| {
+                let denied_by = zone.denied_by(&denied.path);
+                (denied, denied_by)
+            })
+        });
+        let Err((denied, denied_by)) = judged.await? else { return Some(None) };
+        Some(Some(Request {
+            key,
+            path: denied.path,
+            action,
+            via: Via::Request,
+            scope: AccessScope::Path,
+            hold: true,
+            may_wait: true,
+            grantable: denied.grantable,
+            denied_by,
+            caller: None,
+            reason: Some(reason),
+        }))
     }
 
     /// Returns the owners of a path, and an agent's rights there; None if it has no zone here.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{Request, Settlement};
+use super::{AccessScope, Request, Settlement};
 use crate::bus::Bus;
 use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId};
 
@@ -17,6 +17,7 @@ const REMEMBERED: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct BoardEntry {
     pub(super) access: BlockedAccess,
+    pub(super) scope: AccessScope,
     /// A decision can allow it, or the next equal one.
     pub(super) grantable: bool,
     /// It cannot be decided again.

@@ -3,11 +3,12 @@
 use std::cell::LazyCell;
 use std::num::NonZeroU32;
 
-use globset::{Error, GlobSet, GlobSetBuilder};
+use globset::Error;
 
-use super::Request;
+use super::board::BoardEntry;
+use super::{AccessScope, Request};
 use crate::model::{AccessRule, Action, AgentId, BlockedAccess, Decide, Via};
-use crate::zone::compile_glob;
+use crate::zone::WirePatterns;
 
 /// One rule. An empty list, and no action, match all.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +33,8 @@ pub struct RuledAccess<'a> {
     pub grantable: bool,
     /// A pattern of `denied` matches it: no agent and no rule opens it.
     pub is_denied: bool,
+    /// It is a search of all below the path.
+    pub is_search: bool,
 }
 
 /// The rules of a team, in their order.
@@ -42,7 +45,7 @@ pub struct RoutingRules(Vec<RoutingRule>);
 struct RoutingRule {
     spec: RuleSpec,
     /// None: every path.
-    paths: Option<GlobSet>,
+    paths: Option<WirePatterns>,
 }
 
 impl RoutingRules {
@@ -81,11 +84,12 @@ impl RoutingRules {
 
 impl RoutingRule {
     fn compile(spec: RuleSpec) -> Result<Self, Error> {
-        let mut paths = GlobSetBuilder::new();
-        for pattern in &spec.paths {
-            paths.add(compile_glob(pattern)?);
-        }
-        let paths = if spec.paths.is_empty() { None } else { Some(paths.build()?) };
+        let paths = if spec.paths.is_empty() {
+            None
+        } else {
+            // What keeps a folder from agents keeps all that is in it.
+            Some(WirePatterns::compile(&spec.paths, spec.decide.excludes_agents())?)
+        };
         Ok(Self { spec, paths })
     }
 
@@ -94,7 +98,13 @@ impl RoutingRule {
         (agents.is_empty() || agents.contains(access.agent))
             && (via.is_empty() || via.contains(&access.via))
             && action.is_none_or(|action| action == access.action)
-            && self.paths.as_ref().is_none_or(|paths| paths.is_match(access.path))
+            && self.paths.as_ref().is_none_or(|paths| {
+                paths.matches(access.path)
+                    // To allow a search is to allow what it finds.
+                    || access.is_search
+                        && self.spec.decide.excludes_agents()
+                        && paths.may_match_below(access.path)
+            })
     }
 }
 
@@ -107,20 +117,22 @@ impl<'a> From<&'a Request> for RuledAccess<'a> {
             action: request.action,
             grantable: request.grantable,
             is_denied: request.denied_by.is_some(),
+            is_search: request.scope == AccessScope::Below,
         }
     }
 }
 
-impl<'a> From<&'a BlockedAccess> for RuledAccess<'a> {
-    /// An access that is held, and so can be opened.
-    fn from(access: &'a BlockedAccess) -> Self {
+impl<'a> From<&'a BoardEntry> for RuledAccess<'a> {
+    fn from(entry: &'a BoardEntry) -> Self {
+        let BlockedAccess { key, path, via, action, denied_by, .. } = &entry.access;
         Self {
-            agent: &access.key.agent,
-            path: &access.path,
-            via: access.via,
-            action: access.action,
-            grantable: true,
-            is_denied: access.denied_by.is_some(),
+            agent: &key.agent,
+            path,
+            via: *via,
+            action: *action,
+            grantable: entry.grantable,
+            is_denied: denied_by.is_some(),
+            is_search: entry.scope == AccessScope::Below,
         }
     }
 }

@@ -16,6 +16,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::asking::AskingMsg;
@@ -133,10 +134,18 @@ pub(super) struct Task {
     /// Accesses that wait for a person by a rule.
     queue: watch::Sender<Arc<[BlockedAccess]>>,
     asked: mpsc::Sender<OwnerQuestion>,
-    /// Cancel the open questions to owners when they are dropped.
-    questions: HashMap<BlockedId, DropGuard>,
-    /// The waits of agents for the orchestrator agent, each for an access.
-    waits: HashMap<BlockedId, WaitGuard>,
+    /// What accesses that an agent waits for hold meanwhile.
+    held: HashMap<BlockedId, HeldAccess>,
+}
+
+/// What an access holds while an agent waits for its decision.
+struct HeldAccess {
+    /// None: it waits as long as it takes.
+    deadline: watch::Sender<Option<Instant>>,
+    /// Cancels the question to the owner when it is dropped.
+    question: Option<DropGuard>,
+    /// The agent waits for the orchestrator agent.
+    wait: Option<WaitGuard>,
 }
 
 /// What routing tells others of.
@@ -173,8 +182,7 @@ impl Task {
             nudge,
             queue,
             asked,
-            questions: HashMap::new(),
-            waits: HashMap::new(),
+            held: HashMap::new(),
         }
     }
 
@@ -183,15 +191,14 @@ impl Task {
         mut messages: mpsc::Receiver<Envelope>,
         cancel: CancellationToken,
     ) {
-        let left = std::mem::take(&mut self.settings.left);
-        self.take_up(left);
+        let waiting = std::mem::take(&mut self.settings.waiting);
+        self.requeue(waiting);
         loop {
             let sweeps_due = self.sweeps_due();
             tokio::select! {
                 () = cancel.cancelled() => return,
                 Some((id, waited)) = self.pending.next(), if !self.pending.is_empty() => {
-                    self.questions.remove(&id);
-                    self.waits.remove(&id);
+                    self.held.remove(&id);
                     self.release_briefing(&id, &waited);
                 }
                 () = until(sweeps_due) => self.publish_sweeps(),
@@ -326,6 +333,7 @@ impl Task {
         self.bus.publish(Event::Blocked(access.clone()));
         self.board.insert(BoardEntry {
             access,
+            scope: request.scope,
             grantable: request.grantable,
             decided: false,
             caller: request.caller,

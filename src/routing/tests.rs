@@ -13,6 +13,7 @@ use crate::tracker::{OrchestratorView, TrackerHandle};
 mod briefings;
 mod deciding;
 mod floods;
+mod owners;
 mod rules;
 
 struct Bench {
@@ -26,7 +27,7 @@ fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
     ruled(hold, orchestrator, Rules::default(), Vec::new())
 }
 
-fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, left: Vec<Request>) -> Bench {
+fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, waiting: Vec<Request>) -> Bench {
     let (bus, cancel) = (Bus::new(Backlog::of(1000)), CancellationToken::new());
     let hour = Duration::from_hours(1);
     let settings = crate::tracker::Settings {
@@ -37,14 +38,13 @@ fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, left: Vec<Request
         idle_tick: hour,
     };
     let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
-    let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
-    tokio::spawn(task);
+    let (tracker, tracking) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
     let events = bus.subscribe();
     let rules = Rules { hold, hold_timeout: Duration::from_mins(2), ..rules };
     let (program, waits) = ("/opt/my tools/eisen-core".into(), Waits::default());
-    let settings = Settings { orchestrator, rules, program, waits: waits.clone(), left };
-    let (routing, task) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
-    tokio::spawn(task);
+    let settings = Settings { orchestrator, rules, program, waits: waits.clone(), waiting };
+    let (routing, deciding) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
+    tokio::spawn(async { tokio::join!(tracking, deciding) });
     Bench { routing, events, waits, cancel }
 }
 
@@ -62,6 +62,7 @@ fn read(agent: &str, session: &str, path: &str) -> Request {
         path: path.into(),
         action: Action::Read,
         via: Via::Fs,
+        scope: AccessScope::Path,
         hold: false,
         may_wait: true,
         grantable: true,

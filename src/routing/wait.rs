@@ -1,6 +1,6 @@
 //! Waits for the decision of one held access, its timeout, or its withdrawal.
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::Settlement;
@@ -15,11 +15,11 @@ pub(super) enum Waited {
 }
 
 /// Waits until a held access is decided, withdrawn, or timed out.
-pub(super) async fn wait(
+pub(super) async fn waiting(
     id: BlockedId,
     decision: oneshot::Receiver<Settlement>,
     mut reply: oneshot::Sender<Settlement>,
-    deadline: Option<Instant>,
+    deadline: watch::Receiver<Option<Instant>>,
     timed_out: Settlement,
 ) -> (BlockedId, Waited) {
     let waited = tokio::select! {
@@ -31,12 +31,23 @@ pub(super) async fn wait(
             Waited::Decided
         }
         () = reply.closed() => Waited::Withdrawn,
-        () = until(deadline) => {
+        () = passed(deadline) => {
             let _ = reply.send(timed_out);
             Waited::TimedOut
         }
     };
     (id, waited)
+}
+
+/// Waits until a deadline has passed, which may change meanwhile.
+async fn passed(mut deadline: watch::Receiver<Option<Instant>>) {
+    loop {
+        let at = *deadline.borrow_and_update();
+        tokio::select! {
+            () = until(at) => return,
+            Ok(()) = deadline.changed() => {}
+        }
+    }
 }
 
 /// Waits until a time; for ever if there is none.

@@ -12,8 +12,8 @@ use crate::conflicts::Conflicts;
 use crate::journal::Journal;
 use crate::mcp::ToolUses;
 use crate::model::{
-    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, OwnerAnswer, SessionId,
-    UsageReport,
+    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, OwnerAnswer,
+    SessionId, UsageReport,
 };
 use crate::routing::{
     AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, RoutingHandle, Whose,
@@ -55,6 +55,16 @@ pub trait Sources: Send + Sync + 'static {
         _action: Action,
         _reason: Arc<str>,
     ) -> BoxFuture<'_, Option<AccessAnswer>> {
+        Box::pin(async { None })
+    }
+
+    /// The rule of `[[routing]]` for an access that an agent would ask for.
+    fn rule_of_ask(
+        &self,
+        _agent: AgentId,
+        _path: String,
+        _action: Action,
+    ) -> BoxFuture<'_, Option<AccessRule>> {
         Box::pin(async { None })
     }
 
@@ -221,6 +231,15 @@ impl Sources for Handles {
         reason: Arc<str>,
     ) -> BoxFuture<'_, Option<AccessAnswer>> {
         Box::pin(self.routing.ask_access(agent, sessions, path, action, reason))
+    }
+
+    fn rule_of_ask(
+        &self,
+        agent: AgentId,
+        path: String,
+        action: Action,
+    ) -> BoxFuture<'_, Option<AccessRule>> {
+        Box::pin(self.routing.rule_of_ask(agent, path, action))
     }
 
     fn whose<'a>(&'a self, agent: &'a AgentId, path: String) -> BoxFuture<'a, Option<Whose>> {

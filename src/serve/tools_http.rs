@@ -1,14 +1,14 @@
 //! Owns the tools over HTTP, for agents whose clients take MCP servers that way: one address on this
 //! machine, where each request shows its agent's token.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
-use http::{Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -16,7 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -28,11 +28,15 @@ use crate::model::AgentId;
 /// The path of the tools.
 pub const TOOLS_PATH: &str = "/mcp";
 
-/// Connections at once: clients keep a few each. One more is closed.
-const MOST_CONNECTIONS: usize = 256;
+/// Connections of one agent at once: clients keep a few. One more is answered with 429.
+const MOST_OF_ONE: usize = 32;
+
+/// Connections that have not shown a token yet; beyond that the oldest is closed, so that none keeps
+/// another from showing its own.
+const MOST_STRANGERS: usize = 64;
 
 /// How long a client may take to send the head of a request, or stay without one.
-const HEAD_DEADLINE: Duration = Duration::from_secs(300);
+const HEAD_DEADLINE: Duration = Duration::from_secs(60);
 
 /// Bytes of the head of a request, and its fields.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -47,13 +51,30 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 #[derive(Default)]
 struct ToolsOfRuns(Mutex<HashMap<AgentId, ToolsOfRun>>);
 
-/// The process of a run, and its tools.
-type ToolsOfRun = (Option<u32>, Arc<HttpTools>);
+#[derive(Clone)]
+struct ToolsOfRun {
+    /// The process of the run.
+    pid: Option<u32>,
+    tools: Arc<HttpTools>,
+    /// A permit for each further connection.
+    places: Arc<Semaphore>,
+}
+
+/// Connections that have not shown a token, oldest first.
+#[derive(Default)]
+struct Strangers(Mutex<VecDeque<CancellationToken>>);
+
+/// One connection.
+struct HttpConnection {
+    /// Closes it.
+    closed: CancellationToken,
+    /// Its agent, with its place, once a request has shown a token.
+    of: OnceLock<(AgentId, OwnedSemaphorePermit)>,
+}
 
 /// Serves the tools on a listener, until `cancel`.
 pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, cancel: CancellationToken) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let known = Arc::new(ToolsOfRuns::default());
+    let (known, strangers) = (Arc::new(ToolsOfRuns::default()), Arc::new(Strangers::default()));
     loop {
         let accepted = tokio::select! {
             () = cancel.cancelled() => return,
@@ -63,64 +84,87 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, cancel: Ca
             sleep(REST).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            tracing::warn!("a client of the tools refused: there are {MOST_CONNECTIONS}");
-            continue;
-        };
-        let (shared, known, cancel) = (Arc::clone(&shared), Arc::clone(&known), cancel.clone());
+        let (shared, known, strangers) =
+            (Arc::clone(&shared), Arc::clone(&known), Arc::clone(&strangers));
+        let cancel = cancel.clone();
+        let closed = cancel.child_token();
+        strangers.came(closed.clone());
         tokio::spawn(async move {
-            let serving = connection(&shared, &known, stream, &cancel);
-            let _ = cancel.run_until_cancelled(serving).await;
-            drop(place);
+            let this = HttpConnection { closed: closed.clone(), of: OnceLock::new() };
+            let serving = this.serve(&shared, (&known, &strangers), stream, &cancel);
+            let _ = closed.run_until_cancelled(serving).await;
+            strangers.is_none(&closed);
         });
     }
 }
 
-async fn connection(
-    shared: &Arc<Shared>,
-    known: &ToolsOfRuns,
-    stream: TcpStream,
-    cancel: &CancellationToken,
-) {
-    let service = service_fn(|request| async {
-        Ok::<_, Infallible>(answer(shared, known, request, cancel).await)
-    });
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_DEADLINE)
-        .max_buf_size(LONGEST_HEAD)
-        .max_headers(MOST_HEADERS)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
-    if let Err(error) = served {
-        tracing::debug!(%error, "a client of the tools was cut off");
+impl HttpConnection {
+    async fn serve(
+        &self,
+        shared: &Arc<Shared>,
+        (known, strangers): (&ToolsOfRuns, &Strangers),
+        stream: TcpStream,
+        cancel: &CancellationToken,
+    ) {
+        let service = service_fn(|request| async {
+            let tools = self.tools(shared, (known, strangers), &request, cancel);
+            Ok::<_, Infallible>(match tools {
+                Ok(tools) => tools.answer(request).await,
+                Err(refused) => *refused,
+            })
+        });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_DEADLINE)
+            .max_buf_size(LONGEST_HEAD)
+            .max_headers(MOST_HEADERS)
+            .serve_connection(TokioIo::new(stream), service)
+            .await;
+        if let Err(error) = served {
+            tracing::debug!(%error, "a client of the tools was cut off");
+        }
     }
-}
 
-async fn answer(
-    shared: &Arc<Shared>,
-    known: &ToolsOfRuns,
-    request: Request<Incoming>,
-    cancel: &CancellationToken,
-) -> Answer {
-    if request.uri().path() != TOOLS_PATH {
-        return refusal(StatusCode::NOT_FOUND, "the tools are at /mcp");
+    /// The tools of the agent whose token a request shows.
+    fn tools(
+        &self,
+        shared: &Arc<Shared>,
+        (known, strangers): (&ToolsOfRuns, &Strangers),
+        request: &Request<Incoming>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<HttpTools>, Box<Answer>> {
+        let refuse = |status, message| Err(Box::new(refusal(status, message)));
+        if request.uri().path() != TOOLS_PATH {
+            return refuse(StatusCode::NOT_FOUND, "the tools are at /mcp");
+        }
+        if !request.headers().contains_key(HOST) {
+            return refuse(StatusCode::BAD_REQUEST, "a request names its host");
+        }
+        let shown = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = shown.and_then(|value| value.split_once(' '));
+        let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let caller = token.and_then(|(_, token)| shared.tokens.tool_bearer(token.trim()));
+        let agent = caller.as_ref().and_then(Caller::agent).cloned();
+        let (Some(caller), Some(agent)) = (caller, agent) else {
+            let why = "no token of an agent for its tools: use the entry of the session as it is";
+            let mut refused = refusal(StatusCode::UNAUTHORIZED, why);
+            refused.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return Err(Box::new(refused));
+        };
+        let run = known.of(shared, caller, &agent, cancel);
+        match self.of.get() {
+            Some((of, _)) if *of == agent => {}
+            Some(_) => return refuse(StatusCode::FORBIDDEN, "this connection is another agent's"),
+            None => {
+                let Ok(place) = Arc::clone(&run.places).try_acquire_owned() else {
+                    return refuse(StatusCode::TOO_MANY_REQUESTS, "too many connections of yours");
+                };
+                let _ = self.of.set((agent, place));
+                strangers.is_none(&self.closed);
+            }
+        }
+        Ok(run.tools)
     }
-    if !request.headers().contains_key(HOST) {
-        return refusal(StatusCode::BAD_REQUEST, "a request names its host");
-    }
-    let shown = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = shown.and_then(|value| value.split_once(' '));
-    let token = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let Some(caller) = token.and_then(|(_, token)| shared.tokens.tool_bearer(token.trim())) else {
-        let mut refused = refusal(
-            StatusCode::UNAUTHORIZED,
-            "no token of an agent for its tools: use the entry as it is",
-        );
-        refused.headers_mut().insert(WWW_AUTHENTICATE, http::HeaderValue::from_static("Bearer"));
-        return refused;
-    };
-    known.of(shared, caller, cancel).answer(request).await
 }
 
 impl ToolsOfRuns {
@@ -128,28 +172,44 @@ impl ToolsOfRuns {
         &self,
         shared: &Arc<Shared>,
         caller: Caller,
+        agent: &AgentId,
         cancel: &CancellationToken,
-    ) -> Arc<HttpTools> {
-        let make = |caller| Arc::new(tools::over_http(shared, caller, cancel.clone()));
-        let Some(agent) = caller.agent().cloned() else { return make(caller) };
-        let status = shared.team.agents().into_iter().find(|status| status.agent == agent);
-        let Some(pid) = status.map(|status| status.pid) else { return make(caller) };
+    ) -> ToolsOfRun {
+        let status = shared.team.agents().into_iter().find(|status| status.agent == *agent);
+        let pid = status.and_then(|status| status.pid);
+        // The agents are those that have a token.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.get(&agent) {
-            Some((of, tools)) if *of == pid => Arc::clone(tools),
-            _ => {
-                let tools = make(caller);
-                known.insert(agent, (pid, Arc::clone(&tools)));
-                tools
-            }
+        if let Some(run) = known.get(agent).filter(|run| run.pid == pid) {
+            return run.clone();
         }
+        let tools = Arc::new(tools::over_http(shared, caller, cancel.clone()));
+        let run = ToolsOfRun { pid, tools, places: Arc::new(Semaphore::new(MOST_OF_ONE)) };
+        known.insert(agent.clone(), run.clone());
+        run
+    }
+}
+
+impl Strangers {
+    fn came(&self, closes: CancellationToken) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_back(closes);
+        if all.len() > MOST_STRANGERS
+            && let Some(oldest) = all.pop_front()
+        {
+            oldest.cancel();
+        }
+    }
+
+    /// A connection has shown its token, or ended.
+    fn is_none(&self, closes: &CancellationToken) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|it| it != closes);
     }
 }
 
 fn refusal(status: StatusCode, message: &'static str) -> Answer {
     let mut answer = Response::new(Full::new(Bytes::from_static(message.as_bytes())).boxed());
     *answer.status_mut() = status;
-    let plain = http::HeaderValue::from_static("text/plain; charset=utf-8");
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     answer.headers_mut().insert(CONTENT_TYPE, plain);
     answer
 }

@@ -204,7 +204,8 @@ impl Board {
         agents: &[AgentStatus],
     ) -> Vec<TaskId> {
         self.held.clear();
-        self.pending = pending.iter().map(|it| (it.id.clone(), it.key.clone())).collect();
+        let pending = pending.iter().filter(|access| access.needs_decision());
+        self.pending = pending.map(|it| (it.id.clone(), it.key.clone())).collect();
         let stalled = agents.iter().filter(|status| status.is_stalled());
         self.stalled = stalled.map(|status| status.agent.clone()).collect();
         self.settle()

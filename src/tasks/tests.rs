@@ -11,7 +11,9 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::bus::Backlog;
-use crate::model::{Action, AgentState, AgentStatus, BlockedId, SessionKey, SessionMode, Via};
+use crate::model::{
+    Action, AgentState, AgentStatus, BlockedId, BlockedStatus, SessionKey, SessionMode, Via,
+};
 
 fn agent(name: &str) -> AgentId {
     AgentId::new(name)

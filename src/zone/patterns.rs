@@ -95,6 +95,58 @@ impl Patterns {
     }
 }
 
+/// Patterns for paths as on the wire: relative to the workspace, or absolute outside.
+#[derive(Debug)]
+pub struct WirePatterns {
+    matching: Patterns,
+    /// The literal beginnings of the patterns.
+    beginnings: Vec<String>,
+}
+
+impl WirePatterns {
+    /// Relative patterns match in the workspace only. With `deep` each matches all below it, too.
+    pub fn compile(written: &[String], deep: bool) -> Result<Self, Error> {
+        let mut globs = Glob::parse_all(written)?;
+        if deep {
+            let below: Vec<_> = globs.iter().map(Glob::below).collect();
+            globs.extend(below);
+        }
+        let beginnings = written.iter().map(|pattern| beginning(pattern)).collect();
+        Ok(Self { matching: Patterns::build(&globs)?, beginnings })
+    }
+
+    pub fn matches(&self, path: &str) -> bool {
+        let Patterns { relative, absolute } = &self.matching;
+        let set = if path.starts_with('/') { absolute } else { relative };
+        let slashed = format!("{path}/");
+        any_matches(set, [path.as_bytes(), slashed.as_bytes()])
+    }
+
+    /// Whether something below a folder may match. In doubt it may.
+    pub fn may_match_below(&self, folder: &str) -> bool {
+        let folder = folder.trim_end_matches('/');
+        let is_above = |beginning: &String| {
+            folder.is_empty() && !beginning.starts_with('/')
+                || beginning.is_empty() && !folder.starts_with('/')
+                || is_at_or_below(beginning, folder)
+                || is_at_or_below(folder, beginning)
+                    && folder.starts_with('/') == beginning.starts_with('/')
+        };
+        self.beginnings.iter().any(is_above)
+    }
+}
+
+/// The parts of a pattern before the first that is not literal.
+fn beginning(pattern: &str) -> String {
+    let is_literal = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
+    let parts: Vec<_> = pattern.split('/').take_while(is_literal).collect();
+    parts.join("/")
+}
+
+fn is_at_or_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 impl PatternPath {
     /// `real` must be free of links, `.` and `..`.
     pub(super) fn new(workspace: &Workspace, real: &Path) -> Self {

@@ -15,7 +15,7 @@ use crate::extract::Ask;
 use crate::line::Direction;
 use crate::model::{Action, BlockedId, OnViolation, SessionId, SessionKey, Via};
 use crate::proxy::ProxyError;
-use crate::routing::Request;
+use crate::routing::{AccessScope, Request};
 
 /// Sessions whose last turn's reason is kept; beyond this all are dropped.
 const MOST_REASONS: usize = 1024;
@@ -71,6 +71,7 @@ where
             path: denied.path.clone(),
             action,
             via: Via::Tool,
+            scope: AccessScope::Path,
             hold: false,
             may_wait: true,
             grantable: denied.grantable,

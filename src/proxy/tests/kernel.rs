@@ -27,6 +27,7 @@ impl Bench {
             path: path.into(),
             action: Action::Read,
             via: Via::Kernel,
+            scope: crate::routing::AccessScope::Path,
             hold: false,
             may_wait: false,
             grantable: true,

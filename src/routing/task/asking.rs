@@ -5,14 +5,16 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::Task;
-use super::requesting::{asks_orchestrator, why_denied};
-use crate::model::{AgentId, SessionId};
-use crate::routing::{AccessAnswer, Request};
+use super::requesting::{asks_orchestrator, needs_person, opens, why_denied};
+use crate::model::{AccessRule, AgentId, SessionId};
+use crate::routing::grants::Allowed;
+use crate::routing::{AccessAnswer, Request, Settlement};
 use crate::zone::Zone;
 
 #[derive(Debug)]
 pub(in crate::routing) enum AskingMsg {
     Access { request: Request, sessions: Vec<SessionId>, reply: oneshot::Sender<AccessAnswer> },
+    Rule { request: Request, reply: oneshot::Sender<Option<AccessRule>> },
     Owners { path: String, reply: oneshot::Sender<Vec<AgentId>> },
     Zone { agent: AgentId, reply: oneshot::Sender<Option<Arc<Zone>>> },
 }
@@ -24,6 +26,7 @@ impl Task {
             AskingMsg::Access { request, sessions, reply } => {
                 drop(reply.send(self.ask_for(request, sessions)));
             }
+            AskingMsg::Rule { request, reply } => drop(reply.send(self.rule(&request))),
             AskingMsg::Owners { path, reply } => drop(reply.send(self.owners(&path))),
             AskingMsg::Zone { agent, reply } => {
                 drop(reply.send(self.settings.rules.zones.get(&agent).cloned()));
@@ -33,7 +36,13 @@ impl Task {
 
     fn ask_for(&mut self, request: Request, sessions: Vec<SessionId>) -> AccessAnswer {
         let rule = self.rule(&request);
-        if self.is_open(&request, rule) {
+        if self.grants.cover(&request, needs_person(rule)) {
+            return AccessAnswer::Open;
+        }
+        if opens(rule) {
+            // What follows may come by a way that the rule does not name.
+            let allowed = Allowed::request(&request, false);
+            self.grants.add(&allowed, None, Settlement::Allowed, None);
             return AccessAnswer::Open;
         }
         let agent = &request.key.agent;
@@ -59,6 +68,6 @@ impl Task {
             );
         }
         let (reply, answer) = oneshot::channel();
-        AccessAnswer::Waits(self.hold(request, sessions, reply), answer)
+        AccessAnswer::Waits(self.hold(request, sessions, None, reply), answer)
     }
 }

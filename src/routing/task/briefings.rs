@@ -50,7 +50,7 @@ impl Task {
         if self.board.get(id).is_none_or(|entry| entry.decided) {
             return;
         }
-        let stays = matches!(waited, Waited::Withdrawn) && self.stays(id);
+        let stays = matches!(waited, Waited::Withdrawn) && self.stays_queued(id);
         let ended = self.board.change(id, |entry| {
             entry.settle = None;
             match waited {

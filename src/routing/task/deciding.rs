@@ -5,12 +5,11 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::queue::is_for_person;
-use super::requesting::needs_person;
 use super::{BoardEntry, Task};
 use crate::bus::Bus;
 use crate::model::{
-    AgentId, BlockedAccess, BlockedId, BlockedStatus, Decided, DecidedBy, Event, Record, SessionId,
-    Via, now_ms, quoted,
+    AccessRule, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decided, DecidedBy, Event,
+    Record, SessionId, Via, now_ms, quoted,
 };
 use crate::routing::grants::Allowed;
 use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
@@ -32,7 +31,8 @@ impl Task {
         let concerns = |entry: &&BoardEntry| {
             (!matches!(decision, Decision::Answer { .. }) || entry.access.is_answerable())
                 && (entry.access.denied_by.is_none() || opens_denied(decision, by))
-                && (by_person || !needs_person(entry.access.rule))
+                && (by_person || self.persons_rule(entry).is_none())
+                && (access.owner_answer.is_none() || entry.access.rule == access.rule)
         };
         let alike: Vec<_> = self
             .board
@@ -84,7 +84,15 @@ impl Task {
             self.note(&access, message);
         }
         if is_for_person(&access) {
-            if matches!(decision, Decision::Allow { .. }) && !used {
+            if let Decision::Allow { scope, ttl } = decision
+                && !used
+            {
+                if *scope == Scope::Session {
+                    // The agent may be in another session by now.
+                    let expires = ttl.map(|ttl| Instant::now() + ttl);
+                    let allowed = Allowed::of(&access, by_person);
+                    self.grants.add(&allowed, None, Settlement::Allowed, expires);
+                }
                 let (action, path) = (access.action, quoted(&access.path));
                 let line = format!("- {action} {path}: a person allowed it: try it again");
                 self.add_note(access.key.agent.clone(), &line);
@@ -121,8 +129,8 @@ impl Task {
         if !entry.grantable && !matches!(decision, Decision::Deny { .. }) {
             return Err(ResolveError::NotGrantable(access.path));
         }
-        if let Some(rule) =
-            access.rule.filter(|rule| rule.is_for_person() && matches!(by, Decider::Agent(_)))
+        if let Some(rule) = self.persons_rule(entry)
+            && matches!(by, Decider::Agent(_))
         {
             return Err(ResolveError::ForPerson { id: id.clone(), rule: rule.number });
         }
@@ -133,6 +141,12 @@ impl Task {
             return Err(ResolveError::DeniedBy { id, path, pattern: Arc::clone(pattern) });
         }
         Ok(access)
+    }
+
+    /// The rule by which no agent decides an access: of those that were when it came, or are now.
+    fn persons_rule(&self, entry: &BoardEntry) -> Option<AccessRule> {
+        let of = entry.access.rule.filter(|rule| rule.excludes_agents());
+        of.or_else(|| self.rule_now(entry, || true).filter(|rule| rule.excludes_agents()))
     }
 
     /// Keeps the message of a denial until the agent is prompted next.

@@ -13,8 +13,8 @@ use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey,
     SessionMode, Via, now_ms,
 };
-use crate::routing::Request;
 use crate::routing::sweeps::Sweeps;
+use crate::routing::{AccessScope, Request};
 
 /// A repeated attempt of a process within this time is not listed again.
 const REPORT_AGAIN: Duration = Duration::from_secs(10);
@@ -121,6 +121,7 @@ impl Task {
         self.bus.publish(Event::Blocked(access.clone()));
         self.board.insert(BoardEntry {
             access,
+            scope: AccessScope::Path,
             grantable: false,
             decided: false,
             caller: None,

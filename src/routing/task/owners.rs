@@ -5,9 +5,11 @@ use tokio_util::sync::CancellationToken;
 use super::Task;
 use super::queue::is_for_person;
 use super::requesting::asks_orchestrator;
-use crate::model::{BlockedId, BlockedStatus, Decide, Event, OwnerAnswer};
+use crate::model::{AccessRule, BlockedId, BlockedStatus, Decide, Event, OwnerAnswer};
+use crate::routing::grants::Allowed;
 use crate::routing::owners::OwnerQuestion;
-use crate::routing::{Decider, Decision, RuledAccess, Settlement};
+use crate::routing::{Decider, Decision, Settlement};
+use crate::tasks::WaitGuard;
 
 impl Task {
     /// Asks the owner of an access that is held for it.
@@ -28,7 +30,11 @@ impl Task {
             withdrawn: withdrawn.clone(),
         };
         match self.asked.try_send(question) {
-            Ok(()) => drop(self.questions.insert(id.clone(), withdrawn.drop_guard())),
+            Ok(()) => {
+                if let Some(held) = self.held.get_mut(id) {
+                    held.question = Some(withdrawn.drop_guard());
+                }
+            }
             Err(_) => self.goes_on_without_owner(id, "too many questions wait for owners"),
         }
     }
@@ -60,49 +66,75 @@ impl Task {
 
     /// Has an access whose owner does not answer go on by the next rule, or as without rules.
     fn goes_on_without_owner(&mut self, id: &BlockedId, why: &str) {
-        self.questions.remove(id);
         let Some(entry) = self.board.get(id) else { return };
-        let (access, agent) = (&entry.access, &entry.access.key.agent);
+        let access = entry.access.clone();
         if entry.decided || access.status != BlockedStatus::Pending {
             return;
         }
-        let rule = self.settings.rules.routing.first(&RuledAccess::from(access), || false);
+        let rule = self.rule_now(entry, || false);
+        let agent = &access.key.agent;
         let holds = match rule.map(|rule| rule.decide) {
             Some(Decide::Orchestrator | Decide::Person) => true,
             Some(_) => false,
             None => self.settings.rules.holds(agent),
         };
-        if holds && !(asks_orchestrator(rule) && self.would_deadlock(agent)) {
-            let orchestrator = self.orchestrator().filter(|_| asks_orchestrator(rule));
-            let changed = self.board.change(id, |entry| {
-                entry.access.rule = rule;
-                entry.access.orchestrator = orchestrator;
-                entry.access.clone()
-            });
-            let Some(access) = changed else { return };
-            if is_for_person(&access) {
-                self.publish_queue();
-            }
-            self.bus.publish(Event::Blocked(access));
-            return self.route(id);
+        if rule.is_some_and(|rule| rule.decide == Decide::Allow) {
+            self.grants.grant_system_calls(&Allowed::of(&access, false));
+            return self.settle_now(id, rule, BlockedStatus::Allowed, Settlement::Allowed);
         }
-        let message = format!("Its owner could not be asked: {why}.");
-        let (status, settlement) = match rule.map(|rule| rule.decide) {
-            Some(Decide::Allow) => (BlockedStatus::Allowed, Settlement::Allowed),
-            _ => (BlockedStatus::Denied, self.denial(id, Some(message.clone()))),
-        };
+        let mut message = format!("Its owner could not be asked: {why}.");
+        if holds && !(asks_orchestrator(rule) && self.would_deadlock(agent)) {
+            match self.begin_wait(agent, rule) {
+                Ok(wait) => return self.hold_on(id, rule, wait),
+                Err(circle) => message = format!("It is not held: {circle}."),
+            }
+        }
+        self.note(&access, &message);
+        let denial = self.denial(id, Some(message));
+        self.settle_now(id, rule, BlockedStatus::Denied, denial);
+    }
+
+    /// Holds an access for another decider than the owner, from now on.
+    fn hold_on(&mut self, id: &BlockedId, rule: Option<AccessRule>, wait: Option<WaitGuard>) {
+        let deadline = self.deadline(rule);
+        if let Some(held) = self.held.get_mut(id) {
+            (held.question, held.wait) = (None, wait);
+            held.deadline.send_replace(deadline);
+        }
+        let orchestrator = self.orchestrator().filter(|_| asks_orchestrator(rule));
+        let changed = self.board.change(id, |entry| {
+            entry.access.rule = rule;
+            entry.access.orchestrator = orchestrator;
+            entry.access.clone()
+        });
+        let Some(access) = changed else { return };
+        if is_for_person(&access) {
+            self.publish_queue();
+        }
+        self.bus.publish(Event::Blocked(access));
+        self.route(id);
+    }
+
+    /// Settles an access by a rule, or for want of one. A denied one may still be allowed for the
+    /// next try.
+    fn settle_now(
+        &mut self,
+        id: &BlockedId,
+        rule: Option<AccessRule>,
+        status: BlockedStatus,
+        settlement: Settlement,
+    ) {
         let changed = self.board.change(id, |entry| {
             entry.access.rule = rule;
             entry.access.status = status;
+            entry.decided = status == BlockedStatus::Allowed;
             if let Some(settle) = entry.settle.take() {
                 let _ = settle.send(settlement);
             }
             entry.access.clone()
         });
-        let Some(access) = changed else { return };
-        if status == BlockedStatus::Denied {
-            self.note(&access, &message);
+        if let Some(access) = changed {
+            self.bus.publish(Event::Blocked(access));
         }
-        self.bus.publish(Event::Blocked(access));
     }
 }

@@ -1,13 +1,13 @@
 //! What becomes of an access as it comes: a grant or a rule opens it, or it is denied, or held.
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use super::Task;
+use super::{BoardEntry, HeldAccess, Task};
 use crate::model::{AccessRule, AgentId, BlockedId, BlockedStatus, Decide, SessionId, Via};
 use crate::routing::grants::Allowed;
-use crate::routing::wait::wait;
-use crate::routing::{Orchestrator, Request, Settlement};
+use crate::routing::wait::waiting;
+use crate::routing::{AccessScope, Orchestrator, Request, Settlement};
 use crate::tasks::{Circle, WaitGuard, WaitKind};
 
 impl Task {
@@ -48,12 +48,11 @@ impl Task {
         if request.via == Via::Kernel {
             self.stopped.note(&request, None);
         }
-        let id = self.hold(request, Vec::new(), reply);
-        self.waits.extend(wait.map(|wait| (id, wait)));
+        self.hold(request, Vec::new(), wait, reply);
     }
 
     /// Has an agent wait for the orchestrator agent, if that is to decide.
-    fn begin_wait(
+    pub(super) fn begin_wait(
         &self,
         agent: &AgentId,
         rule: Option<AccessRule>,
@@ -72,10 +71,11 @@ impl Task {
         &mut self,
         request: Request,
         sessions: Vec<SessionId>,
+        wait: Option<WaitGuard>,
         reply: oneshot::Sender<Settlement>,
     ) -> BlockedId {
         let (settle, decision) = oneshot::channel();
-        let id = match self.left(&request) {
+        let id = match self.unattended(&request) {
             Some(id) => {
                 self.board.change(&id, |entry| {
                     entry.sessions.push(request.key.session);
@@ -88,20 +88,23 @@ impl Task {
         };
         self.board.change(&id, |entry| entry.sessions.extend(sessions));
         let rule = self.board.get(&id).and_then(|entry| entry.access.rule);
-        let nobody = match rule.map(|rule| rule.decide) {
-            Some(Decide::Owner) => "Its owner did not answer in time.",
-            _ => "Nobody decided in time.",
-        };
-        let timed_out = self.denial(&id, Some(nobody.to_owned()));
-        // A person may sleep.
-        let is_timed = rule.is_none_or(|rule| rule.decide != Decide::Person);
-        let deadline = is_timed.then(|| Instant::now() + self.settings.rules.hold_timeout);
-        self.pending.push(Box::pin(wait(id.clone(), decision, reply, deadline, timed_out)));
+        let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
+        let deadline = watch::Sender::new(self.deadline(rule));
+        let waiting = waiting(id.clone(), decision, reply, deadline.subscribe(), timed_out);
+        self.pending.push(Box::pin(waiting));
+        self.held.insert(id.clone(), HeldAccess { deadline, question: None, wait });
         if rule.is_some_and(|rule| rule.decide == Decide::Owner) {
             self.ask_owner(&id);
         }
         self.route(&id);
         id
+    }
+
+    /// Until when an access is held from now on.
+    pub(super) fn deadline(&self, rule: Option<AccessRule>) -> Option<Instant> {
+        // A person may sleep.
+        let is_timed = rule.is_none_or(|rule| rule.decide != Decide::Person);
+        is_timed.then(|| Instant::now() + self.settings.rules.hold_timeout)
     }
 
     /// Whether an access is held for a decision.
@@ -142,9 +145,24 @@ impl Task {
 
     /// The rule of `[[routing]]` that matches an access.
     pub(super) fn rule(&self, request: &Request) -> Option<AccessRule> {
+        if request.scope == AccessScope::Inside {
+            return None;
+        }
         let agent = &request.key.agent;
         let is_owned = || self.owners(&request.path).iter().any(|owner| owner != agent);
         self.settings.rules.routing.first(&request.into(), is_owned)
+    }
+
+    /// The rule that matches a listed access by now.
+    pub(super) fn rule_now(
+        &self,
+        entry: &BoardEntry,
+        is_owned: impl FnOnce() -> bool,
+    ) -> Option<AccessRule> {
+        if entry.scope == AccessScope::Inside {
+            return None;
+        }
+        self.settings.rules.routing.first(&entry.into(), is_owned)
     }
 
     /// Whether a grant or the rule allows an access.
@@ -158,7 +176,7 @@ pub(super) fn opens(rule: Option<AccessRule>) -> bool {
 }
 
 pub(super) fn needs_person(rule: Option<AccessRule>) -> bool {
-    rule.is_some_and(AccessRule::is_for_person)
+    rule.is_some_and(AccessRule::excludes_agents)
 }
 
 /// Whether the orchestrator decides.

@@ -1,19 +1,20 @@
 //! Rules of `[[routing]]`: which one matches, and what becomes of an access by it.
 
+use super::owners::answer_of;
 use super::*;
-use crate::model::{Decide, OwnerAnswer, TokensSaved};
+use crate::model::Decide;
 use crate::routing::task::asking::AskingMsg;
 use crate::zone::{GitAccess, ZoneSpec};
 
-fn rule(decide: Decide) -> RuleSpec {
+pub(super) fn rule(decide: Decide) -> RuleSpec {
     RuleSpec { paths: Vec::new(), agents: Vec::new(), via: Vec::new(), action: None, decide }
 }
 
-fn on(path: &str, decide: Decide) -> RuleSpec {
+pub(super) fn on(path: &str, decide: Decide) -> RuleSpec {
     RuleSpec { paths: vec![path.to_owned()], ..rule(decide) }
 }
 
-fn rules(specs: Vec<RuleSpec>) -> Rules {
+pub(super) fn rules(specs: Vec<RuleSpec>) -> Rules {
     Rules { routing: RoutingRules::compile(specs).unwrap(), ..Rules::default() }
 }
 
@@ -34,7 +35,7 @@ fn zone(allowed: &str) -> Arc<Zone> {
 }
 
 /// With agents `a` and `o`, of which `o` owns `own/**`.
-fn owned(specs: Vec<RuleSpec>) -> Rules {
+pub(super) fn owned(specs: Vec<RuleSpec>) -> Rules {
     let (a, o) = (zone("a/**"), zone("own/**"));
     let (a_id, o_id) = (AgentId::new("a"), AgentId::new("o"));
     Rules {
@@ -66,6 +67,7 @@ fn the_first_rule_that_matches_counts() {
         action: Action::Read,
         grantable: true,
         is_denied: false,
+        is_search: false,
     };
     let number = |access: RuledAccess<'_>, is_owned| {
         rules.first(&access, || is_owned).map_or(0, |rule| rule.number.get())
@@ -78,6 +80,29 @@ fn the_first_rule_that_matches_counts() {
     // Without an owner, and for a write, the owner's rule does not match.
     assert_eq!(number(access, false), 5);
     assert_eq!(number(RuledAccess { action: Action::Write, path: "x/y/z", ..access }, true), 5);
+    // A relative pattern matches in the workspace only, an absolute one outside.
+    let all = RoutingRules::compile(vec![on("**", Decide::Allow)]).unwrap();
+    assert!(all.first(&access, || false).is_some());
+    assert_eq!(all.first(&RuledAccess { path: "/home/me/x.rs", ..access }, || false), None);
+    // What keeps a folder from agents keeps a search that finds what is in it.
+    let kept =
+        RoutingRules::compile(vec![on("a/secrets", Decide::Person), on("**", Decide::Allow)]);
+    let decides = |path, is_search| {
+        let access = RuledAccess { path, is_search, ..access };
+        kept.as_ref().unwrap().first(&access, || false).unwrap().decide
+    };
+    for (path, is_search, decide) in [
+        ("a/secrets", false, Decide::Person),
+        ("a/secrets/x/y", false, Decide::Person),
+        ("a", true, Decide::Person),
+        ("a/secrets/x", true, Decide::Person),
+        ("", true, Decide::Person),
+        ("a", false, Decide::Allow),
+        ("a/b", true, Decide::Allow),
+        ("a/secrets2", true, Decide::Allow),
+    ] {
+        assert_eq!(decides(path, is_search), decide, "{path} {is_search}");
+    }
     // What is denied no rule opens, and no owner answers.
     assert_eq!(number(RuledAccess { is_denied: true, ..access }, true), 7);
     assert_eq!(number(RuledAccess { grantable: false, path: "y/a", ..access }, true), 7);
@@ -110,6 +135,29 @@ async fn a_rule_allows_without_a_line_and_denies_at_once() {
     assert!(seen("out/y").await.is_some());
     let incidental = |path: &str| bench.routing.record_incidental(read("a", "s", path), 1);
     assert!(incidental("in/z").await && !incidental("out/z").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_zone_allows_is_under_no_rule() {
+    for decide in [Decide::Allow, Decide::Deny] {
+        let bench = ruled(false, lead(), rules(vec![rule(decide)]), Vec::new());
+        let inside = Request { hold: true, scope: AccessScope::Inside, ..read("a", "s", "x") };
+        let asked = bench.ask(Request { via: Via::Permission, ..inside });
+        eventually("it is held", async || bench.statuses().await == ["b1 pending"]).await;
+        assert!(bench.routing.briefing().await.is_some());
+        bench.routing.resolve(id("b1"), ALLOW, BY_LEAD()).await.unwrap();
+        assert_eq!(asked.await.unwrap(), Some(Settlement::Allowed));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_reaches_what_is_pending() {
+    let bench = bench(true, lead());
+    let _asked = bench.ask(read("a", "s", "x"));
+    eventually("it is held", async || bench.statuses().await == ["b1 pending"]).await;
+    bench.routing.change(rules(vec![on("x", Decide::Deny)])).await;
+    let refused = bench.routing.resolve(id("b1"), ALLOW, BY_LEAD()).await.unwrap_err();
+    assert!(matches!(refused, ResolveError::ForPerson { .. }), "{refused}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,6 +222,17 @@ async fn what_is_for_a_person_stays_though_its_agent_gives_up() {
     let notes = bench.routing.notes(AgentId::new("a")).await;
     assert_eq!(notes, ["- read `x`: a person allowed it: try it again"]);
     assert_eq!(bench.routing.request(read("a", "s", "x")).await, Some(Settlement::Allowed));
+    // Allowed for the session, it is for the next try of any.
+    let asked = bench.ask(read("a", "gone", "x"));
+    eventually("it is held", async || bench.statuses().await == ["b1 allowed", "b2 pending"]).await;
+    asked.abort();
+    let _ = asked.await;
+    let whole = Decision::Allow { scope: Scope::Session, ttl: None };
+    eventually("nobody waits", async || {
+        bench.routing.resolve(id("b2"), whole.clone(), Decider::Person).await.is_ok()
+    })
+    .await;
+    assert_eq!(bench.routing.request(read("a", "new", "x")).await, Some(Settlement::Allowed));
     // An earlier run left it: it waits again, unless the rules are others by now.
     let left = || vec![read("a", "old", "x"), read("a", "old", "x"), read("a", "old", "y")];
     let bench = ruled(false, lead(), persons(), left());
@@ -203,90 +262,6 @@ async fn what_stays_for_a_person_is_bounded() {
     assert_eq!(bench.routing.queue().borrow().len(), 1000);
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "as an owner answers")]
-fn answer_of(owner: &str, text: &str) -> Result<(OwnerAnswer, String), String> {
-    Ok((OwnerAnswer { owner: AgentId::new(owner), saved: None }, text.to_owned()))
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_owner_answers_in_place_of_the_file() {
-    let bench = ruled(false, lead(), owned(vec![on("own/**", Decide::Owner)]), Vec::new());
-    let mut questions = bench.routing.take_questions().unwrap();
-    let asked = bench.ask(read("a", "s", "own/x"));
-    let question = questions.recv().await.unwrap();
-    assert_eq!((question.asker.as_str(), &*question.path), ("a", "own/x"));
-    assert_eq!(question.owners, [AgentId::new("o")]);
-    let saved = Some(TokensSaved { tokens: 7, is_estimated: false });
-    let answer = OwnerAnswer { owner: AgentId::new("o"), saved };
-    bench.routing.owner_answered(question.id, Ok((answer.clone(), "it is so".to_owned()))).await;
-    assert_eq!(asked.await.unwrap(), Some(Settlement::Answered("it is so".to_owned())));
-    assert_eq!(bench.routing.list(None).await[0].owner_answer, Some(answer));
-    // A program gets no answer: the agent has it with the denial, and by its next prompt.
-    let asked = bench.ask(Request { via: Via::Kernel, ..read("a", "s", "own/y") });
-    let question = questions.recv().await.unwrap();
-    bench.routing.owner_answered(question.id, answer_of("o", "y is empty")).await;
-    assert!(matches!(asked.await.unwrap(), Some(Settlement::Denied { .. })));
-    let notes = bench.routing.notes(AgentId::new("a")).await;
-    assert_eq!(notes, ["- read `own/y`: denied: its owner, `o`, answers: y is empty"]);
-    // Nobody asks an owner for itself, nor for what it would write.
-    for request in
-        [read("o", "s", "own/x"), Request { action: Action::Write, ..read("a", "s", "own/x") }]
-    {
-        let settled = bench.routing.request(request).await;
-        assert!(matches!(settled, Some(Settlement::Denied { .. })), "{settled:?}");
-    }
-    assert!(questions.try_recv().is_err());
-}
-
-#[tokio::test(start_paused = true)]
-async fn without_an_owner_s_answer_the_next_rule_counts() {
-    let owner = || on("own/**", Decide::Owner);
-    let failed = || Err("`o` is not ready".to_owned());
-    for (next, hold, settles) in [
-        (None, false, "denied"),
-        (None, true, "pending"),
-        (Some(Decide::Allow), false, "allowed"),
-        (Some(Decide::Person), false, "pending"),
-        (Some(Decide::Deny), true, "denied"),
-    ] {
-        let specs = [owner()].into_iter().chain(next.map(rule)).collect();
-        let bench = ruled(hold, lead(), owned(specs), Vec::new());
-        let mut questions = bench.routing.take_questions().unwrap();
-        let asked = bench.ask(read("a", "s", "own/x"));
-        let question = questions.recv().await.unwrap();
-        bench.routing.owner_answered(question.id.clone(), failed()).await;
-        bench.routing.settled(&AgentId::new("a")).await;
-        assert_eq!(bench.statuses().await, [format!("b1 {settles}")], "{next:?}");
-        if settles == "denied" {
-            let Some(Settlement::Denied { message, .. }) = asked.await.unwrap() else {
-                unreachable!()
-            };
-            let message = message.unwrap();
-            assert_eq!(message, "Its owner could not be asked: `o` is not ready.");
-        } else {
-            let is_briefed = bench.routing.briefing().await.is_some();
-            assert_eq!(is_briefed, next.is_none() && settles == "pending");
-        }
-        // A late answer changes nothing that was settled.
-        bench.routing.owner_answered(question.id, answer_of("o", "late")).await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_question_is_withdrawn_when_its_agent_gives_up_or_time_is_over() {
-    let bench = ruled(false, lead(), owned(vec![on("own/**", Decide::Owner)]), Vec::new());
-    let mut questions = bench.routing.take_questions().unwrap();
-    let asked = bench.ask(read("a", "s", "own/x"));
-    let question = questions.recv().await.unwrap();
-    asked.abort();
-    question.withdrawn.cancelled().await;
-    let asked = bench.ask(read("a", "s", "own/x"));
-    let question = questions.recv().await.unwrap();
-    question.withdrawn.cancelled().await;
-    let Some(Settlement::Denied { message, .. }) = asked.await.unwrap() else { unreachable!() };
-    assert_eq!(message.as_deref(), Some("Its owner did not answer in time."));
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_asks_before_it_tries_is_under_the_same_rules() {
     let specs = vec![
@@ -313,4 +288,16 @@ async fn an_agent_that_asks_before_it_tries_is_under_the_same_rules() {
     tokio::time::advance(Duration::from_hours(1)).await;
     let refused = bench.routing.resolve(waiting, ALLOW, BY_LEAD()).await.unwrap_err();
     assert!(matches!(refused, ResolveError::ForPerson { .. }), "{refused}");
+    // What it is told it may do, it may do by another way, too.
+    let asked = RuleSpec { via: vec![Via::Request], ..rule(Decide::Allow) };
+    let bench = ruled(false, lead(), rules(vec![asked]), Vec::new());
+    let request = Request { via: Via::Request, ..read("a", "s", "in") };
+    let asking =
+        |reply| RoutingMsg::Asking(AskingMsg::Access { request, sessions: Vec::new(), reply });
+    assert!(matches!(bench.routing.ask(asking).await, Some(AccessAnswer::Open)));
+    assert_eq!(bench.routing.request(read("a", "s", "in")).await, Some(Settlement::Allowed));
+    assert!(matches!(
+        bench.routing.request(read("a", "s", "in2")).await,
+        Some(Settlement::Denied { .. })
+    ));
 }

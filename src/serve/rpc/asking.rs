@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{json, wrong};
 use crate::mcp::text_pages;
-use crate::model::{self, AgentId, AgentReport, Event, SessionId, now_ms};
+use crate::model::{self, AgentId, AgentReport, Decide, Event, SessionId, now_ms};
 use crate::routing::{AccessAnswer, Settlement};
 use crate::serve::Caller;
 use crate::serve::beside;
@@ -19,6 +19,9 @@ use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
 use crate::tasks::{LONGEST_WAIT, WaitKind};
+
+/// The answer to a request that nobody waited for any more.
+const NOT_YET: &str = "a person has not decided yet: your next prompt says so when one has";
 
 /// Bytes of a path, and of an agent's text.
 pub(super) const LONGEST_PATH: usize = 4096;
@@ -131,21 +134,38 @@ pub(super) async fn request_access(
     if let Some(open) = shared.ongoing.find(&question) {
         return wait(shared, &question, open).await;
     }
-    let awaited = shared.sources.lead().map(|lead| (lead, WaitKind::Decision));
+    let rule = shared.sources.rule_of_ask(agent.clone(), path.clone(), action).await;
+    let decides = rule.map(|rule| rule.decide);
+    let for_person = decides == Some(Decide::Person);
+    let lead = shared.sources.lead().filter(|lead| lead != agent);
+    let awaited = match decides {
+        None | Some(Decide::Orchestrator) => lead.map(|lead| (lead, WaitKind::Decision)),
+        Some(_) => None,
+    };
     // Nobody is to decide what nobody may wait for.
     let _waits = ongoing::begin(&shared.waits, agent, awaited.clone())?;
     let (agent, sessions) = (agent.clone(), running_sessions(shared, agent).await);
     let sources = Arc::clone(&shared.sources);
-    let open = shared.ongoing.open(&question, awaited, |_| async move {
+    let open = shared.ongoing.open(&question, awaited, |withdrawn| async move {
         let asked = sources.ask_access(agent, sessions, path, action, reason.into()).await;
         json(&match asked.ok_or_else(no_zone)? {
             AccessAnswer::Open => {
                 Answer::of(AnswerState::Allowed, Some("your zone allows it already".to_owned()))
             }
             AccessAnswer::Closed(why) => Answer::of(AnswerState::Denied, Some(why)),
-            // Its own timeout ends it, whoever waits.
             AccessAnswer::Waits(id, settlement) => {
-                Answer { id: Some(id.to_string()), ..Answer::settled(settlement.await.ok()) }
+                // Its own timeout ends it, whoever waits, but there is none for a person: then it
+                // stays in the queue, and what is allowed is told by the next prompt.
+                let settled = if for_person {
+                    withdrawn.run_until_cancelled(settlement).await
+                } else {
+                    Some(settlement.await)
+                };
+                let answer = match settled {
+                    Some(settled) => Answer::settled(settled.ok()),
+                    None => Answer::of(AnswerState::Pending, Some(NOT_YET.to_owned())),
+                };
+                Answer { id: Some(id.to_string()), ..answer }
             }
         })
     })?;

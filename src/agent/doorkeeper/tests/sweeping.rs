@@ -76,6 +76,7 @@ async fn a_tool_call_does_not_report_what_the_kernel_stopped() {
             path: path.into(),
             action: Action::Read,
             via: Via::Tool,
+            scope: crate::routing::AccessScope::Path,
             hold: false,
             may_wait: true,
             grantable: true,

@@ -119,6 +119,7 @@ impl Route {
                 "via": ways.iter().map(|via| via.as_str()).collect::<Vec<_>>(),
                 "rule": rule.map(|rule| rule.number),
                 "decide": rule.map(|rule| rule.decide.as_str()),
+                "outcome": outside.outcome(ways, *rule),
             })
         });
         json!({
@@ -128,13 +129,17 @@ impl Route {
             "inside": false,
             "owners": outside.owners.iter().map(AgentId::as_str).collect::<Vec<_>>(),
             "denied_by": outside.denied_by,
+            "grantable": outside.grantable,
             "rules": rules.collect::<Vec<_>>(),
         })
     }
 }
 
 impl Outside {
-    fn outcome(&self, rule: Option<AccessRule>) -> String {
+    fn outcome(&self, ways: &[Via], rule: Option<AccessRule>) -> String {
+        if ways == [Via::Tool] && rule.is_none_or(|rule| rule.decide != Decide::Allow) {
+            return "it is reported after the fact".to_owned();
+        }
         if !self.grantable {
             return "it is denied at once: it cannot be opened to any agent".to_owned();
         }
@@ -171,12 +176,7 @@ impl fmt::Display for Route {
             } else {
                 String::new()
             };
-            let outcome = match ways.as_slice() {
-                [Via::Tool] if rule.is_none_or(|rule| rule.decide != Decide::Allow) => {
-                    "it is reported after the fact".to_owned()
-                }
-                _ => outside.outcome(*rule),
-            };
+            let outcome = outside.outcome(ways, *rule);
             writeln!(f, "  {number:<8} {outcome}{only}")?;
         }
         Ok(())

@@ -53,6 +53,7 @@ fn a_helper_does_one_task_in_its_zone_and_is_gone() {
     let result = ended(&mut port, &started["id"]);
     assert!(result["text"].as_str().unwrap().starts_with("refused"), "{result}");
     assert_eq!(stage.read("shop/src/ui/app.ts"), "ui\n");
+    has(&mut port, &["ui", "api"]);
 
     for (parent, zone, code) in
         [("ui", "src/**", 400), ("ui", "/etc/*", 400), ("ui", "../x", 400), ("nobody", "a", 404)]

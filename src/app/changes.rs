@@ -126,11 +126,7 @@ impl Changes {
                 TeamCommand::RemoveMember(agent, reply) => {
                     let _ = reply.send(self.remove_member(agent).await);
                 }
-                TeamCommand::Rests(agent) => {
-                    if let Err(error) = self.parent_rests(&agent).await {
-                        tracing::warn!(%agent, error = error.message, "cannot end the helpers");
-                    }
-                }
+                TeamCommand::Rests(agent) => self.parent_rests(&agent),
             }
         }
     }

@@ -58,26 +58,20 @@ impl Changes {
         self.drop_helpers(std::slice::from_ref(&end.agent)).await
     }
 
-    /// Ends the helpers of an agent that is at rest: those that it started leave, those of the
-    /// configuration are stopped.
-    pub(super) async fn parent_rests(&mut self, parent: &AgentId) -> Result<(), Refused> {
+    /// Stops the helpers of an agent that is at rest. Those that it started leave with the end of
+    /// their task, which has what they used.
+    pub(super) fn parent_rests(&self, parent: &AgentId) {
         let roster = self.supervisor.roster();
         let rests = |status: AgentStatus| status.state.is_at_rest();
         if !roster.get(parent).is_none_or(|agent| rests(agent.status())) {
             // It was started again meanwhile.
-            return Ok(());
+            return;
         }
-        let started: Vec<_> = self.overlay.helpers().collect();
-        let configured = self.current.agents.iter().filter(|agent| {
-            agent.parent.as_ref() == Some(parent)
-                && started.iter().all(|(helper, _)| *helper != agent.id)
-        });
-        for helper in configured.filter_map(|agent| roster.get(&agent.id)) {
+        let agents = self.current.agents.iter();
+        let helpers = agents.filter(|agent| agent.parent.as_ref() == Some(parent));
+        for helper in helpers.filter_map(|agent| roster.get(&agent.id)) {
             tokio::spawn(async move { helper.order(Order::Stop).await });
         }
-        let own = started.into_iter().filter(|(_, of)| of == parent);
-        let own: Vec<_> = own.map(|(helper, _)| helper).collect();
-        if own.is_empty() { Ok(()) } else { self.drop_helpers(&own).await }
     }
 
     async fn drop_helpers(&mut self, helpers: &[AgentId]) -> Result<(), Refused> {

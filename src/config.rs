@@ -70,14 +70,13 @@ pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::prices::prices_date;
 pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
-pub use self::routing::Routing;
 pub use self::starter::{KnownAgent, PartError, Proposed, Starter, known_agents};
 pub(crate) use self::surroundings::Surroundings;
 pub use self::surroundings::TryOut;
 pub use self::team::{Port, Tracker};
 pub use self::value::is_name;
 pub use self::why::{Mend, Why};
-use crate::model::{AgentId, OnLoop, OnViolation, Price, named};
+use crate::model::{AgentId, OnLoop, OnViolation, Price, RuleSpec, named};
 pub use crate::zone::{Confine, compile_glob};
 use crate::zone::{GitAccess, ZoneSpec};
 
@@ -98,7 +97,7 @@ pub struct Config {
     pub conflicts: Option<Conflicts>,
     pub notify: Vec<Notify>,
     /// In the order of the file.
-    pub routing: Vec<Routing>,
+    pub routing: Vec<RuleSpec>,
     /// The team's.
     pub budget: Budget,
     /// Of models by their ids: those of the file over the list that ships.

@@ -27,7 +27,7 @@ mod task;
 mod time;
 
 pub use access::{
-    AccessRule, Action, BlockedAccess, BlockedStatus, Decide, OnViolation, OwnerAnswer,
+    AccessRule, Action, BlockedAccess, BlockedStatus, Decide, OnViolation, OwnerAnswer, RuleSpec,
     TokensSaved, Via,
 };
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};

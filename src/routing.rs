@@ -37,7 +37,7 @@ pub use decision::{Decider, Decision, ResolveError, Scope};
 use lanes::{LanePermit, Lanes};
 use owners::MOST_QUESTIONS;
 pub use owners::OwnerQuestion;
-pub use rules::{RoutingRules, RuleSpec, RuledAccess};
+pub use rules::{RoutingRules, RuledAccess};
 use task::{Envelope, Outputs, RoutingMsg, Task};
 
 /// Messages that wait for the routing task; beyond this a relay waits with its request.

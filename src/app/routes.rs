@@ -9,19 +9,14 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use crate::config::{Config, OnBlock};
-use crate::model::{AccessRule, Action, AgentId, Decide, Via, wire_path};
-use crate::routing::{RoutingRules, RuleSpec, RuledAccess};
+use crate::model::{AccessRule, Action, AgentId, Decide, RuleSpec, Via, wire_path};
+use crate::routing::{RoutingRules, RuledAccess};
 use crate::zone::Zone;
 
 /// Compiles the rules of a configuration.
 pub(super) fn rules(config: &Config) -> anyhow::Result<RoutingRules> {
-    let specs = config.routing.iter().map(|rule| RuleSpec {
-        paths: rule.paths.clone(),
-        agents: config.agents_of(rule),
-        via: rule.via.clone(),
-        action: rule.action,
-        decide: rule.decide,
-    });
+    let specs = config.routing.iter();
+    let specs = specs.map(|rule| RuleSpec { agents: config.agents_of(rule), ..rule.clone() });
     RoutingRules::compile(specs).context("the patterns of `[[routing]]`")
 }
 

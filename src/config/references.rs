@@ -9,8 +9,8 @@ use super::near::nearest;
 use super::read::{ConfigReader, Text};
 use super::routing::RawRouting;
 use super::team::RawOrchestrator;
-use super::{Agent, Orchestrator, Permissions, Routing, helpers};
-use crate::model::AgentId;
+use super::{Agent, Orchestrator, Permissions, helpers};
+use crate::model::{AgentId, RuleSpec};
 
 /// Resolves every reference to an agent; rules may name agents of the file that were removed over
 /// the port.
@@ -21,7 +21,7 @@ pub(super) fn link(
     routing: Vec<RawRouting>,
     removed: &BTreeSet<String>,
     max_depth: u32,
-) -> (Vec<Agent>, Orchestrator, Vec<Routing>) {
+) -> (Vec<Agent>, Orchestrator, Vec<RuleSpec>) {
     let ids = ids(reader, &raw);
     let known: Vec<&str> =
         raw.iter().filter_map(|agent| Some(agent.id.as_ref()?.value.as_str())).collect();

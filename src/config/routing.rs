@@ -7,23 +7,12 @@ use super::errors::code;
 use super::fault::Fault;
 use super::patterns::patterns;
 use super::read::{Table, Text, unknown_value};
-use crate::model::{Action, AgentId, Decide, Via};
+use crate::model::{AgentId, RuleSpec, Via};
 
 /// Tables of one file: each access outside of a zone is compared with all.
 const MOST: usize = 256;
 
-/// One table. An empty list, and no action, match all.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Routing {
-    /// As those of zones.
-    pub paths: Vec<String>,
-    pub agents: Vec<AgentId>,
-    pub via: Vec<Via>,
-    pub action: Option<Action>,
-    pub decide: Decide,
-}
-
-impl Routing {
+impl RuleSpec {
     /// Describes the rule in one line.
     pub fn describe(&self) -> String {
         let mut parts = vec![self.decide.as_str().to_owned()];
@@ -45,23 +34,23 @@ impl Routing {
 
 /// With its agents not resolved.
 pub(super) struct RawRouting {
-    routing: Routing,
+    routing: RuleSpec,
     agents: Vec<Text>,
 }
 
 impl RawRouting {
     /// Takes the names of its agents, after `check` has looked at each.
-    pub(super) fn resolved(self, check: impl Fn(&Text)) -> Routing {
+    pub(super) fn resolved(self, check: impl Fn(&Text)) -> RuleSpec {
         self.agents.iter().for_each(check);
         let agents = self.agents.iter().map(|name| AgentId::new(name.value.as_str()));
-        Routing { agents: agents.collect(), ..self.routing }
+        RuleSpec { agents: agents.collect(), ..self.routing }
     }
 }
 
 impl Config {
     /// The agents that a rule names, with their helpers, and those of the helpers; empty if it is
     /// for all.
-    pub fn agents_of(&self, rule: &Routing) -> Vec<AgentId> {
+    pub fn agents_of(&self, rule: &RuleSpec) -> Vec<AgentId> {
         let mut agents = rule.agents.clone();
         // Parents are before their helpers or after: each round finds another level.
         while let Some(helper) = self.agents.iter().find(|agent| {
@@ -108,7 +97,7 @@ fn one(table: &Table<'_>, workspace: &Path) -> RawRouting {
         }
         found
     };
-    let routing = Routing {
+    let routing = RuleSpec {
         paths: patterns(table, "paths", workspace).unwrap_or_default(),
         agents: Vec::new(),
         via: table.texts("via").iter().flatten().filter_map(via).collect(),

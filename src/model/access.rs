@@ -82,6 +82,17 @@ impl Decide {
     }
 }
 
+/// One rule of `[[routing]]`. An empty list, and no action, match all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RuleSpec {
+    /// As those of zones.
+    pub paths: Vec<String>,
+    pub agents: Vec<AgentId>,
+    pub via: Vec<Via>,
+    pub action: Option<Action>,
+    pub decide: Decide,
+}
+
 /// The rule of `[[routing]]` that matches an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccessRule {

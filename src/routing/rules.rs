@@ -7,19 +7,8 @@ use globset::Error;
 
 use super::board::BoardEntry;
 use super::{AccessScope, Request};
-use crate::model::{AccessRule, Action, AgentId, BlockedAccess, Decide, Via};
+use crate::model::{AccessRule, Action, AgentId, BlockedAccess, Decide, RuleSpec, Via};
 use crate::zone::WirePatterns;
-
-/// One rule. An empty list, and no action, match all.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RuleSpec {
-    /// As those of zones.
-    pub paths: Vec<String>,
-    pub agents: Vec<AgentId>,
-    pub via: Vec<Via>,
-    pub action: Option<Action>,
-    pub decide: Decide,
-}
 
 /// An access, as far as rules look at it.
 #[derive(Clone, Copy, Debug)]

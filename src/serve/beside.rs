@@ -60,15 +60,15 @@ impl Beside {
     }
 }
 
-/// Asks an agent in a session beside its work; returns its answer, or why there is none.
+/// Asks an agent in its session for the asker's questions; returns its answer, or why there is none.
 pub(super) async fn ask(
     team: &dyn Team,
     beside: &Beside,
     (agent, asker): (&AgentId, &AgentId),
+    session: SessionId,
     prompt: String,
     withdrawn: CancellationToken,
 ) -> Result<String, String> {
-    let session = beside.session(team, agent, asker).await.map_err(|refused| refused.message)?;
     let (said, saying) = watch::channel(Said::default());
     let blocks = vec![json!({ "type": "text", "text": prompt })];
     let of = Some(session.clone());

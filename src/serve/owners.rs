@@ -76,8 +76,8 @@ async fn ask(
     let session = shared.beside.session(&*shared.team, owner, asker).await;
     let session = session.map_err(|refused| refused.message)?;
     let before = spent(shared, owner, &session).await;
-    let text =
-        beside::ask(&*shared.team, &shared.beside, (owner, asker), prompt, withdrawn).await?;
+    let (team, pair) = (&*shared.team, (owner, asker));
+    let text = beside::ask(team, &shared.beside, pair, session.clone(), prompt, withdrawn).await?;
     let after = spent(shared, owner, &session).await;
     let cost = match (before, after) {
         (before, Some(after)) if after.tokens > before.map_or(0, |it| it.tokens) => TokensSaved {

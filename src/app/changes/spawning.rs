@@ -55,7 +55,7 @@ impl Changes {
             // It ended with its parent.
             return Ok(());
         }
-        self.drop_helpers(std::slice::from_ref(&end.agent)).await
+        self.drop_helper(&end.agent).await
     }
 
     /// Stops the helpers of an agent that is at rest. Those that it started leave with the end of
@@ -74,11 +74,9 @@ impl Changes {
         }
     }
 
-    async fn drop_helpers(&mut self, helpers: &[AgentId]) -> Result<(), Refused> {
+    async fn drop_helper(&mut self, helper: &AgentId) -> Result<(), Refused> {
         let mut overlay = self.overlay.clone();
-        for helper in helpers {
-            overlay.end_helper(helper);
-        }
+        overlay.end_helper(helper);
         let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
         let mut config = self.current.clone();
         let orphaned = self.orphaned(&layered);

@@ -1,7 +1,7 @@
 //! Rules of `[[routing]]` that never match.
 
-use crate::config::{Agent, Config, Routing};
-use crate::model::{Action, AgentId, Decide, Via};
+use crate::config::{Agent, Config};
+use crate::model::{Action, AgentId, Decide, RuleSpec, Via};
 use crate::zone::uncovered;
 
 /// Returns a sentence for each rule that never matches.
@@ -10,7 +10,7 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
     let mut warnings = Vec::new();
     for (at, rule) in config.routing.iter().enumerate() {
         let before = config.routing.iter().zip(&agents).take(at);
-        let covers = |(earlier, of): (&Routing, &Vec<AgentId>)| {
+        let covers = |(earlier, of): (&RuleSpec, &Vec<AgentId>)| {
             takes_all(earlier.decide, rule.decide)
                 && within(of, &agents[at])
                 && within(&earlier.via, &rule.via)
@@ -53,7 +53,7 @@ fn paths_within(wide: &[String], narrow: &[String]) -> bool {
 }
 
 /// Whether all that a rule matches is in the zones of its agents.
-fn is_inside(config: &Config, rule: &Routing, of: &[AgentId]) -> bool {
+fn is_inside(config: &Config, rule: &RuleSpec, of: &[AgentId]) -> bool {
     let is_its = |agent: &&Agent| of.is_empty() || of.contains(&agent.id);
     let inside = |agent: &Agent| {
         let spec = &agent.zone.spec;

@@ -2,7 +2,7 @@
 
 use super::owners::answer_of;
 use super::*;
-use crate::model::Decide;
+use crate::model::{Decide, RuleSpec};
 use crate::routing::task::asking::AskingMsg;
 use crate::zone::{GitAccess, ZoneSpec};
 

@@ -192,8 +192,14 @@ pub(super) async fn ask_owner(
     let prompt = prompt_of(from, path.as_deref(), &text);
     let (team, beside, from) = (Arc::clone(&shared.team), shared.beside.clone(), from.clone());
     let open = shared.ongoing.open(&question, awaited, |withdrawn| async move {
-        let asked = beside::ask(&*team, &beside, (&owner, &from), prompt, withdrawn).await;
-        let answer = match asked {
+        let answer = match beside.session(&*team, &owner, &from).await {
+            Ok(session) => {
+                let pair = (&owner, &from);
+                beside::ask(&*team, &beside, pair, session, prompt, withdrawn).await
+            }
+            Err(refused) => Err(refused.message),
+        };
+        let answer = match answer {
             Ok(text) => {
                 let content = Some(in_one_page(&text));
                 Answer { content, ..Answer::of(AnswerState::Answered, None) }

@@ -146,6 +146,12 @@ fn mode_and_prompt_are_set_and_sent_again_only_as_needed() {
     puppet.end_turn(&prompt);
     port.agent_is("ui", "ready");
     port.expect(&json!({"type": "turn", "turn": 1, "stop_reason": "end_turn"}));
+    // The line may come before its sender knows of the end: another turn comes after that.
+    let id = port.begin("ui", "more");
+    let (prompt, text) = puppet.prompted();
+    assert_eq!(text, "more");
+    puppet.end_turn(&prompt);
+    port.answer(id).unwrap();
 
     port.call("stop_agent", &json!({"agent_id": "ui"})).unwrap();
     puppet.until_end();

@@ -9,6 +9,7 @@ mod decision;
 mod grants;
 mod lanes;
 mod owners;
+mod queued;
 mod rates;
 mod rules;
 mod sweeps;
@@ -37,6 +38,7 @@ pub use decision::{Decider, Decision, ResolveError, Scope};
 use lanes::{LanePermit, Lanes};
 use owners::MOST_QUESTIONS;
 pub use owners::OwnerQuestion;
+pub use queued::{Permit, Queued};
 pub use rules::{RoutingRules, RuledAccess};
 use task::{Envelope, Outputs, RoutingMsg, Task};
 
@@ -52,15 +54,15 @@ pub struct Settings {
     pub program: PathBuf,
     /// The waits between agents, which waits for the orchestrator agent are part of.
     pub waits: Waits,
-    /// Accesses of an earlier run that still wait for a person.
-    pub waiting: Vec<Request>,
+    /// The queue for a person that an earlier run left.
+    pub queued: Vec<Queued>,
 }
 
 impl Settings {
     /// Of a team with no other waits, whose earlier run left nothing.
     pub fn new(orchestrator: Orchestrator, rules: Rules) -> Self {
         let (program, waits) = ("eisen-core".into(), Waits::default());
-        Self { orchestrator, rules, program, waits, waiting: Vec::new() }
+        Self { orchestrator, rules, program, waits, queued: Vec::new() }
     }
 }
 
@@ -111,7 +113,7 @@ pub enum AccessScope {
 }
 
 /// A denied access on its way to a decision.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Request {
     pub key: SessionKey,
     pub path: Arc<str>,
@@ -151,7 +153,7 @@ pub struct RoutingHandle {
     mailbox: mpsc::Sender<Envelope>,
     lanes: Arc<Lanes>,
     waiting: watch::Receiver<u64>,
-    queue: watch::Receiver<Arc<[BlockedAccess]>>,
+    queue: watch::Receiver<Arc<[Queued]>>,
     /// None once they are taken.
     questions: Arc<Mutex<Option<mpsc::Receiver<OwnerQuestion>>>>,
 }
@@ -252,8 +254,9 @@ impl RoutingHandle {
         self.waiting.clone()
     }
 
-    /// The accesses that wait for a person by a rule, oldest first.
-    pub fn queue(&self) -> watch::Receiver<Arc<[BlockedAccess]>> {
+    /// The accesses that a person decides by a rule, oldest first: those that wait, and those that
+    /// are allowed and not yet tried again.
+    pub fn queue(&self) -> watch::Receiver<Arc<[Queued]>> {
         self.queue.clone()
     }
 

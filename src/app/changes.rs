@@ -2,19 +2,20 @@
 
 mod spawning;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::journaling::{self, HelperUsage};
+use super::journaling;
 use super::kernel::warn_of_tier;
 use super::limiting;
 use super::members::{self, Conditions};
 use super::notifying;
 use super::spending;
+use crate::agent::Surroundings;
 use crate::alert::Channel;
 use crate::bus::{Received, Subscriber};
 use crate::config::{
@@ -26,6 +27,7 @@ use crate::model::{AgentId, AgentStatus, Event};
 use crate::routing::RoutingHandle;
 use crate::serve::{self, HelperEnd, NewHelper, NewMember, Refused, Reloaded};
 use crate::supervisor::{Roster, Supervisor};
+use crate::tracker::TrackerHandle;
 
 /// Capacity of the queue of changes; past that, senders wait.
 pub(super) const WAITING: usize = 16;
@@ -36,7 +38,7 @@ pub(super) enum TeamCommand {
     Add(AgentTable, Reply<AgentStatus>),
     Remove(AgentId, Reply<AgentStatus>),
     StartHelper(NewHelper, Reply<AgentStatus>),
-    EndHelper(Box<HelperEnd>, HelperUsage, Reply<()>),
+    EndHelper(Box<HelperEnd>, Reply<()>),
     AddMember(NewMember, Reply<AgentStatus>),
     RemoveMember(AgentId, Reply<AgentStatus>),
     /// An agent rests, and is not restarted by itself.
@@ -49,6 +51,7 @@ type Reply<T> = oneshot::Sender<Result<T, Refused>>;
 pub(super) struct Changes {
     pub(super) supervisor: Supervisor,
     pub(super) routing: RoutingHandle,
+    tracker: TrackerHandle,
     /// How the team notifies people.
     notices: watch::Sender<Vec<Channel>>,
     pub(super) conditions: Arc<Conditions>,
@@ -62,12 +65,14 @@ pub(super) struct Changes {
     in_file: Vec<AgentId>,
     /// The current configuration, and each one that a running agent was started with.
     editions: BTreeMap<u64, Config>,
+    /// What helpers used that have left, until the end of their tasks.
+    used: HashMap<AgentId, Vec<serde_json::Value>>,
 }
 
 impl Changes {
     pub(super) fn new(
         supervisor: Supervisor,
-        routing: RoutingHandle,
+        surroundings: &Surroundings,
         notices: watch::Sender<Vec<Channel>>,
         conditions: Conditions,
         file: PathBuf,
@@ -75,7 +80,8 @@ impl Changes {
     ) -> Self {
         Self {
             supervisor,
-            routing,
+            routing: surroundings.routing.clone(),
+            tracker: surroundings.tracker.clone(),
             notices,
             conditions: Arc::new(conditions),
             file,
@@ -84,6 +90,7 @@ impl Changes {
             source: layered.source,
             overlay: layered.overlay,
             in_file: ids(&layered.alone),
+            used: HashMap::new(),
         }
     }
 
@@ -117,8 +124,8 @@ impl Changes {
                 TeamCommand::StartHelper(helper, reply) => {
                     let _ = reply.send(self.start_helper(helper).await);
                 }
-                TeamCommand::EndHelper(end, usage, reply) => {
-                    let _ = reply.send(self.end_helper(&end, &usage).await);
+                TeamCommand::EndHelper(end, reply) => {
+                    let _ = reply.send(self.end_helper(&end).await);
                 }
                 TeamCommand::AddMember(member, reply) => {
                     let _ = reply.send(self.add_member(member).await);
@@ -223,9 +230,8 @@ impl Changes {
         overlay.remove(&id, self.in_file.contains(&id));
         let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
         let mut config = self.current.clone();
-        // What it started leaves with it.
-        let orphaned = self.orphaned(&layered);
-        config.agents.retain(|agent| agent.id != id && !orphaned.contains(&agent.id));
+        config.agents.retain(|agent| agent.id != id);
+        self.part(&mut config, &layered).await;
         let last = self.adopt(config, layered).await?;
         last.into_iter().find(|status| status.agent == id).ok_or_else(|| unknown(&id))
     }

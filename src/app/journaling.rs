@@ -172,9 +172,6 @@ pub(super) fn removed(journal: Option<&Journal>, agent: &str) {
     offer(journal, &json!({ "by": "remove_agent", "agent_id": agent }));
 }
 
-/// What a helper used, by session: `{session_id, …}` as `spent` on the wire.
-pub(super) type HelperUsage = Vec<serde_json::Value>;
-
 /// Records that an agent started a helper.
 pub(super) fn spawned(journal: Option<&Journal>, parent: &AgentId, depth: u32, table: &AgentTable) {
     let Some(journal) = journal else { return };
@@ -189,7 +186,7 @@ pub(super) fn spawned(journal: Option<&Journal>, parent: &AgentId, depth: u32, t
 }
 
 /// Records the end of a helper.
-pub(super) fn completed(journal: Option<&Journal>, end: &HelperEnd, usage: &HelperUsage) {
+pub(super) fn completed(journal: Option<&Journal>, end: &HelperEnd, usage: &[serde_json::Value]) {
     let Some(journal) = journal else { return };
     let HelperEnd { agent, task, state, reason, text } = end;
     let keeps_texts = journal.settings().keep == Keep::Full;

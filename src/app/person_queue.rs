@@ -1,5 +1,5 @@
-//! Keeps the accesses that wait for a person in a file of the team's folder, so that they still wait
-//! when the team starts again.
+//! Keeps the queue for a person in a file of the team's folder, so that what waits still waits when
+//! the team starts again, and what a person allowed is still allowed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -7,28 +7,42 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::journaling::team_folder;
-use crate::model::{Action, AgentId, BlockedAccess, SessionId, SessionKey, Via};
-use crate::routing::{AccessScope, Request};
+use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
+use crate::routing::{AccessScope, Permit, Queued, Request};
 use crate::zone::Zone;
 
 /// Bytes of a file that is read: a thousand accesses with the longest paths and reasons.
 const LONGEST: u64 = 32 << 20;
 
-/// An access that waits.
+/// An access of the queue, in the file.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
-struct QueuedAccess {
+struct KeptAccess {
     agent: String,
     session: String,
     path: String,
     action: String,
     via: String,
     reason: Option<String>,
+    /// It is a search of all below the path.
+    #[serde(default)]
+    search: bool,
+    /// A person allowed it, and its agent has not tried it again.
+    #[serde(default)]
+    allowed: Option<KeptPermit>,
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+struct KeptPermit {
+    even_denied: bool,
+    /// Since 1970.
+    expires_ms: Option<u64>,
 }
 
 /// The file of a team.
@@ -36,9 +50,9 @@ pub(super) fn place(eisen_dir: &Path, team: &str) -> PathBuf {
     team_folder(eisen_dir, team).join("person.json")
 }
 
-/// The accesses that an earlier run left, as the zones judge them now; none if there is no file that
-/// can be read. Reads the disk.
-pub(super) fn read(file: &Path, zones: &HashMap<AgentId, Arc<Zone>>) -> Vec<Request> {
+/// The queue that an earlier run left, as the zones judge it now; empty if there is no file that can
+/// be read. Reads the disk.
+pub(super) fn read(file: &Path, zones: &HashMap<AgentId, Arc<Zone>>) -> Vec<Queued> {
     let mut text = Vec::new();
     let read = File::open(file).and_then(|file| file.take(LONGEST).read_to_end(&mut text));
     match read {
@@ -49,26 +63,26 @@ pub(super) fn read(file: &Path, zones: &HashMap<AgentId, Arc<Zone>>) -> Vec<Requ
             return Vec::new();
         }
     }
-    let waiting: Vec<QueuedAccess> = serde_json::from_slice(&text).unwrap_or_else(|error| {
+    let kept: Vec<KeptAccess> = serde_json::from_slice(&text).unwrap_or_else(|error| {
         tracing::warn!(%error, file = %file.display(), "the file of what waits for a person is torn");
         Vec::new()
     });
-    let known = waiting.len();
-    let requests: Vec<_> = waiting.into_iter().filter_map(|it| it.request(zones)).collect();
-    if requests.len() < known {
-        let dropped = known - requests.len();
+    let known = kept.len();
+    let queued: Vec<_> = kept.into_iter().filter_map(|it| it.queued(zones)).collect();
+    if queued.len() < known {
+        let dropped = known - queued.len();
         tracing::warn!(
             dropped,
             "accesses wait for a person no more: of agents that left, or in their zones"
         );
     }
-    requests
+    queued
 }
 
 /// Keeps the queue in its file, until `cancel`.
 pub(super) async fn keep(
     file: PathBuf,
-    mut queue: watch::Receiver<Arc<[BlockedAccess]>>,
+    mut queue: watch::Receiver<Arc<[Queued]>>,
     cancel: CancellationToken,
 ) {
     while let Some(Ok(())) = cancel.run_until_cancelled(queue.changed()).await {
@@ -79,17 +93,17 @@ pub(super) async fn keep(
     write(&file, waiting).await;
 }
 
-async fn write(file: &Path, queue: Arc<[BlockedAccess]>) {
+async fn write(file: &Path, queue: Arc<[Queued]>) {
     let place = file.to_owned();
-    let writing = move || replace(&place, &queue.iter().map(QueuedAccess::of).collect::<Vec<_>>());
+    let writing = move || replace(&place, &queue.iter().map(KeptAccess::of).collect::<Vec<_>>());
     if let Ok(Err(error)) = tokio::task::spawn_blocking(writing).await {
         tracing::warn!(%error, file = %file.display(), "can't keep what waits for a person");
     }
 }
 
-/// Puts a whole file into the place, which only its owner can read; none if nothing waits.
-fn replace(file: &Path, waiting: &[QueuedAccess]) -> io::Result<()> {
-    if waiting.is_empty() {
+/// Puts a whole file into the place, which only its owner can read; none if the queue is empty.
+fn replace(file: &Path, queue: &[KeptAccess]) -> io::Result<()> {
+    if queue.is_empty() {
         return match std::fs::remove_file(file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -98,13 +112,14 @@ fn replace(file: &Path, waiting: &[QueuedAccess]) -> io::Result<()> {
     let draft = file.with_extension("json.new");
     let mut options = File::options();
     let mut written = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    written.write_all(&serde_json::to_vec(waiting)?)?;
+    written.write_all(&serde_json::to_vec(queue)?)?;
     written.sync_all()?;
     std::fs::rename(draft, file)
 }
 
-impl QueuedAccess {
-    fn of(access: &BlockedAccess) -> Self {
+impl KeptAccess {
+    fn of(queued: &Queued) -> Self {
+        let Queued { access, permit } = queued;
         Self {
             agent: access.key.agent.to_string(),
             session: access.key.session.to_string(),
@@ -112,28 +127,61 @@ impl QueuedAccess {
             action: access.action.as_str().to_owned(),
             via: access.via.as_str().to_owned(),
             reason: access.reason.as_deref().map(str::to_owned),
+            search: access.scope == AccessScope::Below,
+            allowed: permit.map(|permit| KeptPermit {
+                even_denied: permit.even_denied,
+                expires_ms: permit.expires.map(to_ms),
+            }),
         }
     }
 
     /// None if its agent is no more, or nothing is to decide.
-    fn request(self, zones: &HashMap<AgentId, Arc<Zone>>) -> Option<Request> {
+    fn queued(self, zones: &HashMap<AgentId, Arc<Zone>>) -> Option<Queued> {
         let action = Action::ALL.into_iter().find(|action| action.as_str() == self.action)?;
         let via = Via::ALL.into_iter().find(|via| via.as_str() == self.via)?;
         let agent = AgentId::new(self.agent);
         let zone = zones.get(&agent)?;
-        let denied = zone.check(&zone.workspace().join(&self.path), action).err()?;
-        Some(Request {
+        let place = zone.workspace().join(&self.path);
+        let denied = if self.search {
+            zone.check_search(&place).err()?
+        } else {
+            zone.check(&place, action).err()?
+        };
+        let permit = self.allowed.map(KeptPermit::permit);
+        if permit.is_some() && !denied.grantable {
+            return None;
+        }
+        let denied_by = if self.search {
+            zone.search_denied_by(&denied.path)
+        } else {
+            zone.denied_by(&denied.path)
+        };
+        let access = Request {
             key: SessionKey::new(agent, SessionId::new(self.session)),
-            denied_by: zone.denied_by(&denied.path),
+            denied_by,
             path: denied.path,
             action,
             via,
-            scope: AccessScope::Path,
+            scope: if self.search { AccessScope::Below } else { AccessScope::Path },
             hold: false,
             may_wait: true,
             grantable: denied.grantable,
             caller: None,
             reason: self.reason.map(Into::into),
-        })
+        };
+        Some(Queued { access, permit })
     }
+}
+
+impl KeptPermit {
+    fn permit(self) -> Permit {
+        // A time that no clock shows is over.
+        let at = |ms| UNIX_EPOCH.checked_add(Duration::from_millis(ms)).unwrap_or(UNIX_EPOCH);
+        Permit { even_denied: self.even_denied, expires: self.expires_ms.map(at) }
+    }
+}
+
+fn to_ms(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis().try_into().unwrap_or(u64::MAX)
 }

@@ -177,14 +177,11 @@ impl Team for Supervised {
 
     fn end_helper(&self, end: HelperEnd) -> BoxFuture<'_, Result<(), Refused>> {
         Box::pin(async move {
-            let mut usage = Vec::new();
             // Stopped first: other changes need not wait for that.
             if let Some(helper) = self.roster.get(&end.agent) {
-                let details = details::of_supervised(vec![helper.clone()], &self.tracker).await;
-                usage = details.iter().flat_map(details::usage_of).collect();
                 let _ = helper.order(Order::Stop).await;
             }
-            self.change(|reply| TeamCommand::EndHelper(Box::new(end), usage, reply)).await
+            self.change(|reply| TeamCommand::EndHelper(Box::new(end), reply)).await
         })
     }
 

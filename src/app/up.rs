@@ -145,7 +145,7 @@ async fn run(
     warn_of_tier(&conditions.kernel, config.agents.iter());
 
     let mut changes =
-        Changes::new(supervisor, routing, channels, conditions, options.config, layered);
+        Changes::new(supervisor, &surroundings, channels, conditions, options.config, layered);
     // Before the port serves clients: no client sees a starting agent as `stopped`.
     changes.supervisor.assemble(members).await;
     wiring.tasks.spawn(server.run(cancel));
@@ -167,9 +167,9 @@ fn route(
 ) -> RoutingHandle {
     let queue = person_queue::place(&conditions.eisen_dir, &config.team.name);
     let program = environment::program();
-    let waiting = person_queue::read(&queue, &rules.zones);
+    let queued = person_queue::read(&queue, &rules.zones);
     let waits = wiring.waits.clone();
-    let routing = wiring.route(routing::Settings { orchestrator, rules, program, waits, waiting });
+    let routing = wiring.route(routing::Settings { orchestrator, rules, program, waits, queued });
     wiring.tasks.spawn(person_queue::keep(queue, routing.queue(), wiring.cancel.clone()));
     routing
 }

@@ -32,6 +32,26 @@ pub(super) struct BoardEntry {
     pub(super) settle: Option<oneshot::Sender<Settlement>>,
 }
 
+impl BoardEntry {
+    /// The request that would ask for it again.
+    pub(super) fn request(&self) -> Request {
+        let BlockedAccess { key, path, action, via, denied_by, reason, .. } = self.access.clone();
+        Request {
+            key,
+            path,
+            action,
+            via,
+            scope: self.scope,
+            hold: false,
+            may_wait: true,
+            grantable: self.grantable,
+            denied_by,
+            caller: None,
+            reason,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Briefing {
     /// The orchestrator agent does not decide it, or an equal one is in a briefing.

@@ -1,12 +1,12 @@
 //! The open grants: the later accesses that each decision allows, and for how long.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::{Request, Settlement};
-use crate::model::{Action, AgentId, BlockedAccess, SessionId, SessionKey, Via};
+use super::{AccessScope, Permit, Queued, Request, Settlement};
+use crate::model::{Action, AgentId, BlockedAccess, Decide, SessionId, SessionKey, Via};
 
 /// How long a tool call may repeat an access that was allowed once.
 const SAME_CALL: Duration = Duration::from_secs(10);
@@ -23,6 +23,8 @@ struct Grant {
     even_denied: bool,
     /// A person granted it, and no agent.
     by_person: bool,
+    /// It waited for a person by a rule, and its grant outlasts the team.
+    outlasts: bool,
     expires: Option<Instant>,
 }
 
@@ -46,6 +48,7 @@ pub(super) struct Allowed {
     via: Via,
     even_denied: bool,
     by_person: bool,
+    outlasts: bool,
 }
 
 impl Allowed {
@@ -58,6 +61,7 @@ impl Allowed {
             via: access.via,
             even_denied: access.denied_by.is_some(),
             by_person,
+            outlasts: access.rule.is_some_and(|rule| rule.decide == Decide::Person),
         }
     }
 
@@ -70,7 +74,14 @@ impl Allowed {
             via: request.via,
             even_denied: request.denied_by.is_some(),
             by_person,
+            outlasts: false,
         }
+    }
+
+    /// What a person allowed in an earlier run, for the next try.
+    pub(super) fn earlier(request: &Request, permit: Permit) -> Self {
+        let even_denied = permit.even_denied;
+        Self { even_denied, outlasts: true, ..Self::request(request, true) }
     }
 
     pub(super) fn via(&self) -> Via {
@@ -101,6 +112,7 @@ impl Grants {
             settlement,
             even_denied: access.even_denied,
             by_person: access.by_person,
+            outlasts: access.outlasts,
             expires,
         });
     }
@@ -122,6 +134,7 @@ impl Grants {
             settlement: Settlement::Allowed,
             even_denied: of.even_denied,
             by_person: of.by_person,
+            outlasts: false,
             expires: Some(expires.map_or(until, |expires| expires.min(until))),
         });
     }
@@ -140,6 +153,7 @@ impl Grants {
             settlement: Settlement::Allowed,
             even_denied: of.even_denied,
             by_person: of.by_person,
+            outlasts: false,
             expires: None,
         };
         if !self.0.contains(&grant) {
@@ -167,6 +181,33 @@ impl Grants {
             self.0.remove(0);
         }
         self.0.push(grant);
+    }
+
+    /// What a person allowed of the queue and no agent has used, oldest first.
+    pub(super) fn unused(&self) -> impl Iterator<Item = Queued> {
+        self.0.iter().filter(|grant| grant.is_unused()).map(|grant| Queued {
+            access: Request {
+                key: SessionKey::new(grant.agent.clone(), SessionId::new("")),
+                path: Arc::clone(&grant.path),
+                action: grant.action,
+                via: Via::Fs,
+                // A grant of a read may be for a search.
+                scope: match grant.action {
+                    Action::Read => AccessScope::Below,
+                    Action::Write => AccessScope::Path,
+                },
+                hold: false,
+                may_wait: true,
+                grantable: true,
+                denied_by: None,
+                caller: None,
+                reason: None,
+            },
+            permit: Some(Permit {
+                even_denied: grant.even_denied,
+                expires: grant.expires.map(wall_clock),
+            }),
+        })
     }
 
     pub(super) fn forget(&mut self, agent: &AgentId) {
@@ -239,9 +280,21 @@ impl Grant {
         }
     }
 
+    fn is_unused(&self) -> bool {
+        self.outlasts
+            && self.by_person
+            && self.validity == Validity::Once
+            && self.settlement == Settlement::Allowed
+            && !self.is_over()
+    }
+
     fn is_over(&self) -> bool {
         self.expires.is_some_and(|expires| expires <= Instant::now())
     }
+}
+
+fn wall_clock(at: Instant) -> SystemTime {
+    SystemTime::now() + at.saturating_duration_since(Instant::now())
 }
 
 fn has_no_session(session: &SessionId) -> bool {

@@ -29,7 +29,9 @@ use super::owners::OwnerQuestion;
 use super::rates::Rates;
 use super::sweeps::Sweeps;
 use super::wait::{Waited, until};
-use super::{Decider, Decision, Orchestrator, Request, ResolveError, Rules, Settings, Settlement};
+use super::{
+    Decider, Decision, Orchestrator, Queued, Request, ResolveError, Rules, Settings, Settlement,
+};
 use crate::bus::{Bus, Demand};
 use crate::model::{
     AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, Event, OwnerAnswer, SessionId,
@@ -131,8 +133,8 @@ pub(super) struct Task {
     notes: HashMap<AgentId, VecDeque<String>>,
     pending: FuturesUnordered<BoxFuture<'static, (BlockedId, Waited)>>,
     nudge: watch::Sender<u64>,
-    /// Accesses that wait for a person by a rule.
-    queue: watch::Sender<Arc<[BlockedAccess]>>,
+    /// Accesses that a person decides by a rule.
+    queue: watch::Sender<Arc<[Queued]>>,
     asked: mpsc::Sender<OwnerQuestion>,
     /// What accesses that an agent waits for hold meanwhile.
     held: HashMap<BlockedId, HeldAccess>,
@@ -152,7 +154,7 @@ struct HeldAccess {
 pub(super) struct Outputs {
     /// Counts the accesses that came to wait for the orchestrator agent.
     pub(super) nudge: watch::Sender<u64>,
-    pub(super) queue: watch::Sender<Arc<[BlockedAccess]>>,
+    pub(super) queue: watch::Sender<Arc<[Queued]>>,
     pub(super) asked: mpsc::Sender<OwnerQuestion>,
 }
 
@@ -191,8 +193,8 @@ impl Task {
         mut messages: mpsc::Receiver<Envelope>,
         cancel: CancellationToken,
     ) {
-        let waiting = std::mem::take(&mut self.settings.waiting);
-        self.requeue(waiting);
+        let queued = std::mem::take(&mut self.settings.queued);
+        self.requeue(queued);
         loop {
             let sweeps_due = self.sweeps_due();
             tokio::select! {

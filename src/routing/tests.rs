@@ -27,7 +27,7 @@ fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
     ruled(hold, orchestrator, Rules::default(), Vec::new())
 }
 
-fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, waiting: Vec<Request>) -> Bench {
+fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, queued: Vec<Queued>) -> Bench {
     let (bus, cancel) = (Bus::new(Backlog::of(1000)), CancellationToken::new());
     let hour = Duration::from_hours(1);
     let settings = crate::tracker::Settings {
@@ -42,7 +42,7 @@ fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, waiting: Vec<Requ
     let events = bus.subscribe();
     let rules = Rules { hold, hold_timeout: Duration::from_mins(2), ..rules };
     let (program, waits) = ("/opt/my tools/eisen-core".into(), Waits::default());
-    let settings = Settings { orchestrator, rules, program, waits: waits.clone(), waiting };
+    let settings = Settings { orchestrator, rules, program, waits: waits.clone(), queued };
     let (routing, deciding) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
     tokio::spawn(async { tokio::join!(tracking, deciding) });
     Bench { routing, events, waits, cancel }

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::{Changes, conflict, ids, refused, unknown, wrong};
-use crate::app::journaling::{self, HelperUsage};
-use crate::config::{AgentTable, Layered, MayAdd, Overlay, zone_pattern};
+use crate::app::{details, journaling};
+use crate::config::{AgentTable, Config, Layered, MayAdd, Overlay, zone_pattern};
 use crate::model::{AgentId, AgentStatus, Order};
 use crate::serve::{HelperEnd, NewHelper, NewMember, Refused};
 use crate::zone;
@@ -43,19 +43,14 @@ impl Changes {
         Ok(status)
     }
 
-    /// Removes a helper that is there, with those that it started.
-    pub(super) async fn end_helper(
-        &mut self,
-        end: &HelperEnd,
-        usage: &HelperUsage,
-    ) -> Result<(), Refused> {
-        let parent = self.overlay.helpers().find(|(helper, _)| *helper == end.agent);
-        journaling::completed(self.journal(), end, usage);
-        if parent.is_none() {
-            // It ended with its parent.
-            return Ok(());
-        }
-        self.drop_helper(&end.agent).await
+    /// Records the end of a helper's task, and removes the helper with those that it started.
+    pub(super) async fn end_helper(&mut self, end: &HelperEnd) -> Result<(), Refused> {
+        let is_there = self.overlay.helpers().any(|(helper, _)| helper == end.agent);
+        // Otherwise it left with its parent.
+        let dropped = if is_there { self.drop_helper(&end.agent).await } else { Ok(()) };
+        let usage = self.used.remove(&end.agent).unwrap_or_default();
+        journaling::completed(self.journal(), end, &usage);
+        dropped
     }
 
     /// Stops the helpers of an agent that is at rest. Those that it started leave with the end of
@@ -79,16 +74,21 @@ impl Changes {
         overlay.end_helper(helper);
         let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
         let mut config = self.current.clone();
-        let orphaned = self.orphaned(&layered);
-        config.agents.retain(|agent| !orphaned.contains(&agent.id));
+        self.part(&mut config, &layered).await;
         self.adopt(config, layered).await.map(drop)
     }
 
-    /// The helpers that are no longer there.
-    pub(super) fn orphaned(&self, layered: &Layered) -> Vec<AgentId> {
+    /// Takes the helpers that are no longer there out of a configuration, and notes what they used.
+    pub(super) async fn part(&mut self, config: &mut Config, layered: &Layered) {
         let stay: Vec<_> = layered.overlay.helpers().map(|(helper, _)| helper).collect();
         let helpers = self.overlay.helpers().map(|(helper, _)| helper);
-        helpers.filter(|helper| !stay.contains(helper)).collect()
+        let leave: Vec<_> = helpers.filter(|helper| !stay.contains(helper)).collect();
+        config.agents.retain(|agent| !leave.contains(&agent.id));
+        let roster = self.supervisor.roster();
+        let leave = leave.iter().filter_map(|helper| roster.get(helper)).collect();
+        for helper in details::of_supervised(leave, &self.tracker).await {
+            self.used.insert(helper.status.agent.clone(), details::usage_of(&helper));
+        }
     }
 
     pub(super) async fn add_member(&mut self, new: NewMember) -> Result<AgentStatus, Refused> {

@@ -83,23 +83,22 @@ impl Task {
         {
             self.note(&access, message);
         }
-        if is_for_person(&access) {
-            if let Decision::Allow { scope, ttl } = decision
-                && !used
-            {
-                if *scope == Scope::Session {
-                    // The agent may be in another session by now.
-                    let expires = ttl.map(|ttl| Instant::now() + ttl);
-                    let allowed = Allowed::of(&access, by_person);
-                    self.grants.add(&allowed, None, Settlement::Allowed, expires);
-                }
-                let (action, path) = (access.action, quoted(&access.path));
-                let line = format!("- {action} {path}: a person allowed it: try it again");
-                self.add_note(access.key.agent.clone(), &line);
+        if let Decision::Allow { scope, ttl } = decision
+            && is_for_person(&access)
+            && !used
+        {
+            if *scope == Scope::Session {
+                // The agent may be in another session by now.
+                let expires = ttl.map(|ttl| Instant::now() + ttl);
+                let allowed = Allowed::of(&access, by_person);
+                self.grants.add(&allowed, None, Settlement::Allowed, expires);
             }
-            self.publish_queue();
+            self.note_permit(access.key.agent.clone(), access.action, &access.path);
         }
         self.grant(&Allowed::of(&access, by_person), decision, used, sessions);
+        if is_for_person(&access) {
+            self.publish_queue();
+        }
         Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::requesting::{needs_person, opens};
+use super::requesting::opens;
 use super::{BoardEntry, Briefing, Task};
 use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey,
@@ -55,7 +55,7 @@ impl Task {
     /// Counts an incidental access; true if a grant covers it.
     pub(super) fn record_incidental(&mut self, request: Request, turn: u64) -> bool {
         let rule = self.rule(&request);
-        if self.grants.take(&request, needs_person(rule)).is_some() || opens(rule) {
+        if self.take_grant(&request, rule).is_some() || opens(rule) {
             return true;
         }
         self.stopped.note(&request, None);

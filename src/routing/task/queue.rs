@@ -1,25 +1,69 @@
-//! The accesses that wait for a person by a rule of `[[routing]]`: each stays though its agent gives
-//! up, or the team stops.
+//! The accesses that a person decides by a rule of `[[routing]]`: each stays though its agent gives
+//! up, or the team stops; what a person allowed stays until its agent tries again.
 
 use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::time::Instant;
 
 use super::Task;
-use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Decide};
-use crate::routing::Request;
+use super::requesting::needs_person;
+use crate::model::{
+    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, quoted,
+};
 use crate::routing::board::BoardEntry;
+use crate::routing::grants::Allowed;
+use crate::routing::{Permit, Queued, Request, Settlement};
 
 /// Accesses of the queue that no agent waits for any more; beyond that they expire.
 const MOST_UNATTENDED: usize = 1000;
 
 impl Task {
-    /// Puts the accesses of an earlier run back in the queue, as far as the rules still say so.
-    pub(super) fn requeue(&mut self, waiting: Vec<Request>) {
-        for request in waiting.into_iter().take(MOST_UNATTENDED) {
-            let is_persons = self.rule(&request).is_some_and(|it| it.decide == Decide::Person);
-            if is_persons && self.unattended(&request).is_none() {
-                self.block(request, BlockedStatus::Pending, None);
+    /// Takes over the queue of an earlier run: what waits waits again, as far as the rules still say
+    /// so, and what a person allowed is allowed.
+    pub(super) fn requeue(&mut self, queued: Vec<Queued>) {
+        let (allowed, waiting): (Vec<_>, Vec<_>) =
+            queued.into_iter().partition(|it| it.permit.is_some());
+        for Queued { access, .. } in waiting.into_iter().take(MOST_UNATTENDED) {
+            let is_persons = self.rule(&access).is_some_and(|it| it.decide == Decide::Person);
+            if is_persons && self.unattended(&access).is_none() {
+                self.block(access, BlockedStatus::Pending, None);
             }
         }
+        for Queued { access, permit } in allowed {
+            if let Some(permit) = permit {
+                self.permit(&access, permit);
+            }
+        }
+        self.publish_queue();
+    }
+
+    fn permit(&mut self, access: &Request, permit: Permit) {
+        let left = permit.expires.map(|at| at.duration_since(SystemTime::now()));
+        let expires = left.map(|left| Instant::now() + left.unwrap_or_default());
+        let allowed = Allowed::earlier(access, permit);
+        self.grants.add(&allowed, None, Settlement::Allowed, expires);
+        self.note_permit(access.key.agent.clone(), access.action, &access.path);
+    }
+
+    /// Tells an agent with its next prompt what a person allowed.
+    pub(super) fn note_permit(&mut self, agent: AgentId, action: Action, path: &str) {
+        let line = format!("- {action} {}: a person allowed it: try it again", quoted(path));
+        self.add_note(agent, &line);
+    }
+
+    /// Takes the grant for a request, if there is one.
+    pub(super) fn take_grant(
+        &mut self,
+        request: &Request,
+        rule: Option<AccessRule>,
+    ) -> Option<Settlement> {
+        let settlement = self.grants.take(request, needs_person(rule))?;
+        // A permit that is used leaves the queue.
+        if self.queue.borrow().iter().any(|queued| queued.permit.is_some()) {
+            self.publish_queue();
+        }
+        Some(settlement)
     }
 
     /// Whether an access stays in the queue though no agent waits for it.
@@ -46,8 +90,9 @@ impl Task {
 
     /// Publishes the queue, if it changed.
     pub(super) fn publish_queue(&self) {
-        let queue = self.board.pending().map(|entry| &entry.access);
-        let queue: Arc<[BlockedAccess]> = queue.filter(|it| is_for_person(it)).cloned().collect();
+        let waiting = self.board.pending().filter(|entry| is_for_person(&entry.access));
+        let waiting = waiting.map(|entry| Queued { access: entry.request(), permit: None });
+        let queue: Arc<[Queued]> = waiting.chain(self.grants.unused()).collect();
         self.queue.send_if_modified(|known| {
             let is_new = *known != queue;
             *known = queue;

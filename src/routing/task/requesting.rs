@@ -13,7 +13,7 @@ use crate::tasks::{Circle, WaitGuard, WaitKind};
 impl Task {
     pub(super) fn request(&mut self, request: Request, reply: oneshot::Sender<Settlement>) {
         let rule = self.rule(&request);
-        if let Some(settlement) = self.grants.take(&request, needs_person(rule)) {
+        if let Some(settlement) = self.take_grant(&request, rule) {
             let _ = reply.send(settlement);
             return;
         }

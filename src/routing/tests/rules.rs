@@ -1,5 +1,7 @@
 //! Rules of `[[routing]]`: which one matches, and what becomes of an access by it.
 
+use std::time::SystemTime;
+
 use super::owners::answer_of;
 use super::*;
 use crate::model::{Decide, RuleSpec};
@@ -218,10 +220,11 @@ async fn what_is_for_a_person_stays_though_its_agent_gives_up() {
     again.abort();
     let _ = again.await;
     bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
-    assert_eq!(queued(&bench), 0);
+    assert!(bench.routing.queue().borrow()[0].permit.is_some());
     let notes = bench.routing.notes(AgentId::new("a")).await;
     assert_eq!(notes, ["- read `x`: a person allowed it: try it again"]);
     assert_eq!(bench.routing.request(read("a", "s", "x")).await, Some(Settlement::Allowed));
+    assert_eq!(queued(&bench), 0);
     // Allowed for the session, it is for the next try of any.
     let asked = bench.ask(read("a", "gone", "x"));
     eventually("it is held", async || bench.statuses().await == ["b1 allowed", "b2 pending"]).await;
@@ -234,12 +237,56 @@ async fn what_is_for_a_person_stays_though_its_agent_gives_up() {
     .await;
     assert_eq!(bench.routing.request(read("a", "new", "x")).await, Some(Settlement::Allowed));
     // An earlier run left it: it waits again, unless the rules are others by now.
-    let left = || vec![read("a", "old", "x"), read("a", "old", "x"), read("a", "old", "y")];
-    let bench = ruled(false, lead(), persons(), left());
+    let waits = |path| Queued { access: read("a", "old", path), permit: None };
+    let bench = ruled(false, lead(), persons(), vec![waits("x"), waits("x"), waits("y")]);
     eventually("it waits", async || bench.statuses().await == ["b1 pending"]).await;
     assert_eq!(queued(&bench), 1);
     bench.routing.forget(AgentId::new("a")).await;
     assert_eq!((bench.statuses().await, queued(&bench)), (vec!["b1 expired".into()], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_person_allowed_is_left_until_it_is_used() {
+    let persons = || rules(vec![on("x", Decide::Person)]);
+    let left = async |decision: Decision, by: Decider, denied_by: Option<Arc<str>>| {
+        let mut bench = ruled(false, lead(), persons(), Vec::new());
+        let asked = bench.ask(Request { denied_by, ..read("a", "s", "x") });
+        assert_eq!(bench.blocked().await, "b1 pending");
+        asked.abort();
+        let _ = asked.await;
+        bench.routing.settled(&AgentId::new("a")).await;
+        bench.routing.resolve(id("b1"), decision, by).await.unwrap();
+        bench.routing.queue().borrow().to_vec()
+    };
+    let session = Decision::Allow { scope: Scope::Session, ttl: None };
+    for decision in [ALLOW, session] {
+        let queue = left(decision, Decider::Person, None).await;
+        assert_eq!(queue.len(), 1, "{queue:?}");
+        assert_eq!(queue[0].permit, Some(Permit { even_denied: false, expires: None }));
+        let bench = ruled(false, lead(), persons(), queue);
+        let notes = bench.routing.notes(AgentId::new("a")).await;
+        assert_eq!(notes, ["- read `x`: a person allowed it: try it again"]);
+        assert_eq!(bench.routing.queue().borrow().len(), 1);
+        assert_eq!(bench.routing.request(read("a", "s2", "x")).await, Some(Settlement::Allowed));
+        assert_eq!(bench.routing.queue().borrow().len(), 0);
+    }
+    // No further than it was meant: not what `denied` matches, and not later.
+    let denied = || Request { denied_by: Some("x".into()), ..read("a", "s", "x") };
+    let bench = ruled(false, lead(), persons(), left(ALLOW, Decider::Person, None).await);
+    let _asked = bench.ask(denied());
+    eventually("it is held", async || bench.statuses().await == ["b1 pending"]).await;
+    let insisted = left(ALLOW, Decider::Insistent, Some("x".into())).await;
+    let bench = ruled(false, lead(), persons(), insisted);
+    assert_eq!(bench.routing.request(denied()).await, Some(Settlement::Allowed));
+    let short = Decision::Allow { scope: Scope::Once, ttl: Some(Duration::from_secs(60)) };
+    let mut queue = left(short, Decider::Person, None).await;
+    let permit = queue[0].permit.as_mut().unwrap();
+    assert!(permit.expires.unwrap() <= SystemTime::now() + Duration::from_secs(60));
+    permit.expires = Some(SystemTime::now() - Duration::from_secs(1));
+    let bench = ruled(false, lead(), persons(), queue);
+    let _asked = bench.ask(read("a", "s", "x"));
+    eventually("it is held", async || bench.statuses().await == ["b1 pending"]).await;
+    assert_eq!(left(Decision::Deny { message: None }, Decider::Person, None).await, []);
 }
 
 #[tokio::test(start_paused = true)]

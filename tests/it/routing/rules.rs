@@ -151,6 +151,20 @@ fn what_is_for_a_person_no_agent_decides_and_it_outlasts_the_team() {
     assert_eq!((&listed[0]["path"], &listed[0]["agent_id"]), (&json!(PATH), &json!("ui")));
     let allowed = stage.run(&["resolve", listed[0]["id"].as_str().unwrap(), "allow"]);
     assert_eq!(allowed.code, 0, "{}", allowed.stderr);
+
+    // Nor does the end of the team take back what a person allowed.
+    let kept = || stage.read("home/teams/shop/person.json").contains("even_denied");
+    eventually("the permit is in its file", kept);
+    team.program.signal(Signal::SIGKILL);
+    team.program.wait();
+    drop(puppets);
+    let mut puppets = ["lead", "ui", "api"].map(|name| Puppet::again(&stage, name));
+    let team = stage.up();
+    let [lead, ui, api] = &mut puppets;
+    lead.connect("s-lead");
+    ui.connect("s-ui");
+    api.connect("s-api");
+    let mut port = team.steer_when_ready(&["lead", "ui", "api"]);
     // The agent hears of it, and its next try goes through.
     port.begin("ui", "go on");
     let (prompt, text) = ui.prompted();

@@ -141,6 +141,24 @@ fn helpers_end_with_their_parent_and_not_with_its_restart() {
 }
 
 #[test]
+fn what_a_helper_used_is_told_though_it_ends_with_its_parent() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let parent = helper(&mut port, "ui", "run sleep 600", "src/ui/a").unwrap();
+    port.agent_is("ui-h1", "ready");
+    let nested = helper(&mut port, "ui-h1", "go wild", "src/ui/a").unwrap();
+    port.expect(&json!({ "type": "usage", "agent_id": "ui-h1-h2" }));
+    port.call("cancel_task", &json!({ "id": parent["id"] })).unwrap();
+    assert_eq!(ended(&mut port, &nested["id"])["state"], "lost");
+    has(&mut port, &["ui"]);
+    let completed = json!({ "types": ["subagent.complete"], "agent_id": "ui-h1-h2" });
+    let found = port.call("list_events", &completed).unwrap();
+    let usage = &found["events"][0]["payload"]["usage"][0];
+    assert!(usage["total"].as_u64().is_some_and(|tokens| tokens >= 1000), "{found}");
+}
+
+#[test]
 fn an_agent_starts_helpers_of_its_own_and_learns_of_their_ends() {
     let stage = Stage::new();
     let mut ui = stage.puppet("ui");

@@ -7,6 +7,7 @@ mod blocked;
 mod branching;
 mod budget;
 mod check;
+mod columns;
 mod conflicts;
 mod cost;
 mod diff;
@@ -36,6 +37,8 @@ mod snapshot;
 mod stdio;
 mod table;
 mod team;
+mod top;
+mod transcript;
 mod transfer;
 mod undo;
 mod up;
@@ -102,6 +105,7 @@ enum Command {
     Init(init::Init),
     Why(why::WhyArgs),
     Ps(ps::Ps),
+    Top(top::Top),
     Watch(watch::Watch),
     Logs(logs::Logs),
     Blocked(blocked::BlockedArgs),
@@ -234,6 +238,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
         Command::Why(why) => why.run(global.cwd).map(|()| 0),
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
+        Command::Top(top) => block_on(top.run(&global)).map(|()| 0),
         Command::Watch(watch) => block_on(watch.run(&global)).map(|()| 0),
         Command::Logs(logs) => logs.run(&global).map(|()| 0),
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),

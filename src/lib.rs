@@ -73,6 +73,8 @@ pub mod alert;
 
 pub mod scripted;
 
+pub mod view;
+
 pub mod app;
 
 pub mod cli;

@@ -11,7 +11,7 @@ use super::Cli;
 /// Every command, grouped by task.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Run", &["init", "check", "why", "notify", "up", "down", "observe"]),
-    ("Inspect a running team", &["watch", "ps", "logs", "blocked", "conflicts"]),
+    ("Inspect a running team", &["top", "watch", "ps", "logs", "blocked", "conflicts"]),
     (
         "Control a running team",
         &[

@@ -135,7 +135,7 @@ fn budget_lines(budgets: &Value) -> Vec<String> {
 
 /// An agent of `list_agents`. Fields that another version may lack are optional.
 #[derive(Deserialize)]
-struct AgentRow {
+pub(super) struct AgentRow {
     agent_id: String,
     state: String,
     pid: Option<u32>,
@@ -164,6 +164,8 @@ struct ToolsRow {
 struct SessionRow {
     #[serde(default)]
     open: bool,
+    #[serde(default)]
+    running: bool,
     used: Option<u64>,
     size: Option<u64>,
     cost: Option<CostRow>,
@@ -221,6 +223,23 @@ fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
 }
 
 impl AgentRow {
+    pub(super) fn id(&self) -> &str {
+        &self.agent_id
+    }
+
+    pub(super) fn state(&self) -> &str {
+        &self.state
+    }
+
+    /// Whether a turn runs.
+    pub(super) fn is_running(&self) -> bool {
+        self.sessions.iter().any(|session| session.running)
+    }
+
+    pub(super) fn memory(&self) -> Option<String> {
+        self.memory_bytes.map(format::bytes)
+    }
+
     fn cells(&self) -> Vec<Cell> {
         let or_dash = |known: Option<String>| known.unwrap_or_else(|| "-".to_owned()).into();
         let cpu = self.cpu_ms.map(|ms| format::duration(Duration::from_millis(ms)));
@@ -231,7 +250,7 @@ impl AgentRow {
             or_dash(self.zone()),
             self.sessions.iter().filter(|session| session.open).count().to_string().into(),
             self.restarts.to_string().into(),
-            or_dash(self.memory_bytes.map(format::bytes)),
+            or_dash(self.memory()),
             or_dash(self.peak_memory_bytes.map(format::bytes)),
             or_dash(cpu),
             or_dash(self.tokens()),
@@ -253,14 +272,14 @@ impl AgentRow {
     }
 
     /// The tier; `*` marks a kernel that lacks a feature.
-    fn zone(&self) -> Option<String> {
+    pub(super) fn zone(&self) -> Option<String> {
         let zone = plain(self.zone.as_deref()?);
         let mark = if zone == "kernel" && !self.zone_missing.is_empty() { "*" } else { "" };
         Some(format!("{zone}{mark}"))
     }
 
     /// The tokens of the open sessions that report them.
-    fn tokens(&self) -> Option<String> {
+    pub(super) fn tokens(&self) -> Option<String> {
         let open = self.sessions.iter().filter(|session| session.open);
         let reported = open.filter_map(|session| Some((session.used?, session.size?)));
         let (used, size) =
@@ -274,14 +293,14 @@ impl AgentRow {
     }
 
     /// The tokens that were spent since the team began.
-    fn spent(&self) -> Option<String> {
+    pub(super) fn spent(&self) -> Option<String> {
         let all = self.sessions.iter().filter_map(|session| session.spent.as_ref()?.total);
         let sum = all.reduce(u64::saturating_add).map(format::tokens);
         self.marked(sum, "total")
     }
 
     /// The cost since the team began, by currency.
-    fn cost(&self) -> Option<String> {
+    pub(super) fn cost(&self) -> Option<String> {
         let mut sums = std::collections::BTreeMap::<_, f64>::new();
         for session in &self.sessions {
             let spent = session.spent.iter().flat_map(|spent| &spent.cost);

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::columns::cut;
 
 /// Space between two columns.
 const GAP: &str = "  ";
@@ -91,24 +93,6 @@ impl Table {
         }
         line
     }
-}
-
-/// Cuts a text to `room` columns of a terminal.
-fn cut(text: &str, room: usize) -> String {
-    if text.width() <= room {
-        return text.to_owned();
-    }
-    let (mut kept, mut left) = (String::new(), room.saturating_sub(1));
-    for char in text.chars() {
-        let width = char.width().unwrap_or(0);
-        if width > left {
-            break;
-        }
-        left -= width;
-        kept.push(char);
-    }
-    kept.push('…');
-    kept
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! `watch`: follows messages, tool calls, plans and blocked accesses of agents.
 
-mod fold;
 mod page;
 
 use std::collections::BTreeSet;
@@ -13,12 +12,13 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use self::fold::{Fold, LineKind, ShownLine};
 use self::page::Page;
+pub(super) use self::page::style_of;
 use super::Global;
 use super::blocked::{Blocked, SeenAccesses};
 use super::output::{self, is_terminal, note, plain, write};
 use super::team::{Which, failed};
+use super::transcript::{Fold, LineKind, ShownLine};
 use crate::app::{self, Failure};
 use crate::model::one_line;
 use crate::serve::client::{ClientError, Connection, Target};

@@ -78,6 +78,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("alert", &["model", "bus", "process"]),
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line"]),
+    ("view", &["model"]),
     (
         "serve",
         &[
@@ -135,7 +136,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "model", "app", "changes", "config", "graph", "journal", "undo", "plugin", "replay",
-            "serve", "scripted",
+            "serve", "scripted", "view",
         ],
     ),
 ];

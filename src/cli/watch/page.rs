@@ -4,11 +4,12 @@ use std::io::{self, Write as _};
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use unicode_width::UnicodeWidthStr as _;
 
-use super::fold::{LineKind, ShownLine};
 use crate::app::Failure;
+use crate::cli::columns::{cut, wrap};
 use crate::cli::output::{self, is_terminal, plain, style};
+use crate::cli::transcript::{LineKind, ShownLine};
 
 /// Colours of agents on a terminal.
 const COLORS: [AnsiColor; 5] =
@@ -42,7 +43,7 @@ impl Page {
         let room = columns.map_or(self.width.max(label.width()), |columns| {
             self.width.max(label.width()).min(columns / 3)
         });
-        let name = fit(&label, room);
+        let name = cut(&label, room);
         let text = plain(&strip_str(&line.text).to_string());
         let pieces = match columns {
             Some(columns) => wrap(&text, columns.saturating_sub(room + 3).max(NARROWEST)),
@@ -72,7 +73,7 @@ impl Page {
     }
 }
 
-fn style_of(kind: &LineKind) -> Style {
+pub(in crate::cli) fn style_of(kind: &LineKind) -> Style {
     match kind {
         LineKind::Message => Style::new(),
         LineKind::Thought | LineKind::Note => Style::new().dimmed(),
@@ -82,74 +83,5 @@ fn style_of(kind: &LineKind) -> Style {
         LineKind::Plan => AnsiColor::Blue.on_default(),
         LineKind::State(word) => style(word),
         LineKind::Turn => Style::new().bold(),
-    }
-}
-
-/// Truncates a text to `columns`, marked with `…`.
-fn fit(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let mut fits = String::new();
-    for c in text.chars() {
-        if fits.width() + c.width().unwrap_or(0) + 1 > columns {
-            break;
-        }
-        fits.push(c);
-    }
-    fits + "…"
-}
-
-/// Wraps a text at `columns`: at blanks, and inside longer words.
-fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let (mut line, mut width) = (String::new(), 0);
-    // The position after the last blank of the line.
-    let mut blank = None;
-    for c in text.chars() {
-        let wide = c.width().unwrap_or(0);
-        if width + wide > columns && !line.is_empty() {
-            let rest = match blank.take() {
-                Some(at) if c != ' ' => line.split_off(at),
-                _ => String::new(),
-            };
-            lines.push(line.trim_end().to_owned());
-            width = rest.width();
-            line = rest;
-            if c == ' ' && line.is_empty() {
-                continue;
-            }
-        }
-        line.push(c);
-        width += wide;
-        if c == ' ' {
-            blank = Some(line.len());
-        }
-    }
-    lines.push(line.trim_end().to_owned());
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_broken_between_words_and_never_too_wide() {
-        assert_eq!(wrap("", 10), [""]);
-        assert_eq!(wrap("the cart's total is here", 10), ["the cart's", "total is", "here"]);
-        assert_eq!(wrap("src/very/long/path.rs x", 10), ["src/very/l", "ong/path.r", "s x"]);
-        assert_eq!(wrap("日本語のテキスト", 6), ["日本語", "のテキ", "スト"]);
-        for columns in 2..30 {
-            for line in wrap("a bc  def ghij 日本 klmnopqrstuvw", columns) {
-                assert!(line.width() <= columns, "{columns}: {line:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_long_name_is_truncated() {
-        assert_eq!((fit("ui", 5), fit("orchestrator", 5)), ("ui".into(), "orch…".into()));
-        assert_eq!(fit("日本", 3), "日…");
     }
 }

@@ -156,6 +156,11 @@ impl Connection {
         self.write(&json!({ "type": "subscribe", "topics": topics }));
     }
 
+    /// Asks for the maps of all sessions; they come as lines.
+    pub fn request_snapshots(&self) {
+        self.write(&json!({ "type": "request_snapshot" }));
+    }
+
     /// Returns the next line and its type. Cancel-safe.
     pub async fn next_line(&mut self) -> Result<(String, bytes::Bytes), ClientError> {
         self.read().await.map(|(head, line)| (head.kind, line))

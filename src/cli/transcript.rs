@@ -1,4 +1,4 @@
-//! Folds the chunks of session updates into lines to print. Knows no port and no terminal.
+//! Folds the chunks of session updates into lines to show. Knows no port and no terminal.
 
 mod call;
 
@@ -22,13 +22,13 @@ const MOST_ENTRIES: usize = 100;
 
 /// A line to print, not wrapped and not yet safe for a terminal.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct ShownLine {
-    pub(super) kind: LineKind,
-    pub(super) text: String,
+pub(in crate::cli) struct ShownLine {
+    pub(in crate::cli) kind: LineKind,
+    pub(in crate::cli) text: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum LineKind {
+pub(in crate::cli) enum LineKind {
     Message,
     Thought,
     /// The prompt, if the agent echoes it.
@@ -43,7 +43,7 @@ pub(super) enum LineKind {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Fold {
+pub(in crate::cli) struct Fold {
     /// Whether thoughts are shown in full.
     thoughts: bool,
     /// By agent and session.
@@ -76,18 +76,18 @@ enum Speech {
 }
 
 impl ShownLine {
-    pub(super) fn note(text: String) -> Self {
+    pub(in crate::cli) fn note(text: String) -> Self {
         Self { kind: LineKind::Note, text }
     }
 }
 
 impl Fold {
-    pub(super) fn new(thoughts: bool) -> Self {
+    pub(in crate::cli) fn new(thoughts: bool) -> Self {
         Self { thoughts, sessions: IndexMap::new() }
     }
 
     /// Adds an ACP `update`; returns the lines to print now, each with its label.
-    pub(super) fn update(
+    pub(in crate::cli) fn update(
         &mut self,
         agent: &str,
         session: &str,
@@ -123,7 +123,7 @@ impl Fold {
     }
 
     /// Ends a turn, by the port's `turn` line.
-    pub(super) fn turn(
+    pub(in crate::cli) fn turn(
         &mut self,
         agent: &str,
         session: &str,
@@ -143,7 +143,7 @@ impl Fold {
     }
 
     /// Adds a line from another source, after the unfinished text of the session.
-    pub(super) fn between(
+    pub(in crate::cli) fn between(
         &mut self,
         agent: &str,
         session: &str,
@@ -159,7 +159,7 @@ impl Fold {
     }
 
     /// The unfinished lines and calls that are older than [`PAUSE`].
-    pub(super) fn overdue(&mut self, now: Instant) -> Vec<(String, ShownLine)> {
+    pub(in crate::cli) fn overdue(&mut self, now: Instant) -> Vec<(String, ShownLine)> {
         let mut out = Vec::new();
         for at in 0..self.sessions.len() {
             let mut lines = Vec::new();
@@ -179,7 +179,7 @@ impl Fold {
     }
 
     /// All unfinished lines and calls, at the end of the connection.
-    pub(super) fn flush(&mut self) -> Vec<(String, ShownLine)> {
+    pub(in crate::cli) fn flush(&mut self) -> Vec<(String, ShownLine)> {
         let mut out = Vec::new();
         for ((agent, _), mut fold) in std::mem::take(&mut self.sessions) {
             let mut lines = Vec::new();

@@ -1,0 +1,279 @@
+//! `top`: a dashboard of a running team in a terminal.
+
+mod frame;
+mod paint;
+mod panes;
+mod screen;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::Args;
+use crossterm::event::{Event, EventStream, KeyEventKind};
+use futures_util::StreamExt as _;
+use ratatui::backend::TestBackend;
+use ratatui::{DefaultTerminal, Terminal};
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use self::screen::{Screen, StatusLine, Wish};
+use super::Global;
+use super::output::{is_terminal, note, plain, print};
+use super::team::{Which, failed};
+use crate::app::Failure;
+use crate::serve::client::{ClientError, Connection, Target};
+use crate::view::LineEffect;
+
+/// Frames are at least so far apart; what changes meanwhile is drawn together.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// How often figures are asked for that are not published, and ages are drawn anew.
+const REFRESH: Duration = Duration::from_secs(2);
+
+/// The size of a frame where there is no terminal.
+const SIZE: (u16, u16) = (80, 24);
+
+/// See a running team live, and decide what waits
+///
+/// Shows the agents, those that need a decision first, and below them one of four panes: the inbox
+/// of accesses that wait, the hottest files, the transcript of the selected agent, and the log.
+/// Keys stand in the last line, and `?` shows all. Colours are left out with `NO_COLOR`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core top
+  ssh -t host eisen-core top --team shop
+  eisen-core top --once                    one frame, for a script or a report
+
+Exit codes: 0 left, or the team has ended; 1 no such team, 2 wrong usage.")]
+pub(super) struct Top {
+    /// Print one frame and leave
+    #[arg(long)]
+    once: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Top {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let target = self.which.find(global)?;
+        let has_terminal = io::stdin().is_terminal() && is_terminal();
+        if !self.once && !has_terminal {
+            let why = "`top` needs a terminal; `top --once` prints one frame anywhere";
+            return Err(Failure::Usage(anyhow!(why)));
+        }
+        let team = Connection::open(&target).await.map_err(failed)?;
+        let mut live = Live::new(team, &target);
+        if self.once {
+            return live.once().await;
+        }
+        let mut terminal = RawTerminal::enter().map_err(|error| Failure::Run(error.into()))?;
+        let left = live.run(&mut terminal.0, &target).await;
+        drop(terminal);
+        if left?.is_some() {
+            note(format_args!("the team `{}` has ended", plain(target.team())));
+        }
+        Ok(())
+    }
+}
+
+/// The terminal, while it is ours. A panic restores it, too.
+struct RawTerminal(DefaultTerminal);
+
+impl RawTerminal {
+    fn enter() -> io::Result<Self> {
+        ratatui::try_init().map(Self)
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+/// What an open request asks for.
+#[derive(PartialEq)]
+enum OpenRequest {
+    Agents,
+    Blocked,
+    Budgets,
+    /// A person wished this, in words.
+    Wish(String),
+}
+
+/// A screen with its connection.
+struct Live {
+    team: Connection,
+    screen: Screen,
+    open: HashMap<u64, OpenRequest>,
+    /// The agents are to be asked for.
+    is_stale: bool,
+}
+
+impl Live {
+    fn new(team: Connection, target: &Target) -> Self {
+        let mut live = Self {
+            team,
+            screen: Screen::new(target.team()),
+            open: HashMap::new(),
+            is_stale: false,
+        };
+        live.join();
+        live
+    }
+
+    /// Asks for the state of the team, which its stream then changes.
+    fn join(&mut self) {
+        self.screen.view.joined();
+        self.team.subscribe(&["session_update", "report", "task"]);
+        self.team.request_snapshots();
+        self.open.clear();
+        let pending = json!({ "status": "pending" });
+        self.send("list_blocked", &pending, OpenRequest::Blocked);
+        self.send("list_budgets", &json!({}), OpenRequest::Budgets);
+        self.send("list_agents", &json!({}), OpenRequest::Agents);
+    }
+
+    fn send(&mut self, method: &str, params: &Value, asked: OpenRequest) {
+        self.open.insert(self.team.send(method, params), asked);
+    }
+
+    /// Prints one frame, once the state of the team is there.
+    async fn once(&mut self) -> Result<(), Failure> {
+        while !self.open.is_empty() {
+            let (kind, line) = self.team.next_line().await.map_err(failed)?;
+            self.line(&kind, &line);
+        }
+        let size = terminal_size::terminal_size().filter(|_| is_terminal());
+        let (width, height) = size.map_or(SIZE, |(width, height)| (width.0, height.0));
+        let mut terminal = Terminal::new(TestBackend::new(width, height))
+            .map_err(|error| Failure::Run(anyhow!("{error}")))?;
+        self.screen.settle(Instant::now());
+        let drawn = terminal.draw(|frame| frame::draw(&self.screen, frame, now_ms()));
+        drawn.map_err(|error| Failure::Run(anyhow!("{error}")))?;
+        print(paint::printed_lines(terminal.backend().buffer()).join("\n"))
+    }
+
+    /// Draws until a person leaves, or the team ends: why it did.
+    async fn run(
+        &mut self,
+        terminal: &mut DefaultTerminal,
+        target: &Target,
+    ) -> Result<Option<ClientError>, Failure> {
+        let fault = |error: io::Error| Failure::Run(error.into());
+        let mut keys = EventStream::new();
+        let mut ends = [SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        let [Ok(terminated), Ok(hung_up)] = &mut ends else {
+            return Err(Failure::Run(anyhow!("cannot wait for signals")));
+        };
+        let mut refresh = interval(REFRESH);
+        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut changed, mut drawn) = (true, None::<Instant>);
+        loop {
+            let due = drawn.map_or_else(Instant::now, |drawn| drawn + FRAME);
+            tokio::select! {
+                biased;
+                _ = terminated.recv() => return Ok(None),
+                _ = hung_up.recv() => return Ok(None),
+                event = keys.next() => match event {
+                    Some(Ok(Event::Key(key))) if key.kind != KeyEventKind::Release => {
+                        match self.screen.key(key, Instant::now()) {
+                            Some(Wish::Quit) => return Ok(None),
+                            Some(Wish::Call { method, params, what }) => {
+                                self.send(method, &params, OpenRequest::Wish(what));
+                            }
+                            None => {}
+                        }
+                        (changed, drawn) = (true, None);
+                    }
+                    Some(Ok(Event::Resize(..))) => (changed, drawn) = (true, None),
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => return Err(fault(error)),
+                    None => return Ok(None),
+                },
+                () = sleep_until(due), if changed => {
+                    self.screen.settle(Instant::now());
+                    terminal.draw(|frame| frame::draw(&self.screen, frame, now_ms())).map_err(fault)?;
+                    (changed, drawn) = (false, Some(Instant::now()));
+                    self.ask();
+                }
+                line = self.team.next_line() => match line {
+                    Ok((kind, line)) => changed |= self.line(&kind, &line),
+                    Err(ended) => match Connection::open(target).await {
+                        // It cuts off readers that are too slow.
+                        Ok(team) => {
+                            self.team = team;
+                            self.join();
+                        }
+                        Err(_) => return Ok(Some(ended)),
+                    },
+                },
+                _ = refresh.tick() => {
+                    self.is_stale = true;
+                    self.screen.show_overdue(Instant::now());
+                    changed = true;
+                }
+            }
+        }
+    }
+
+    /// Asks for the agents, if they changed and nobody asks yet.
+    fn ask(&mut self) {
+        if self.is_stale && !self.open.values().any(|asked| *asked == OpenRequest::Agents) {
+            self.is_stale = false;
+            self.send("list_agents", &json!({}), OpenRequest::Agents);
+        }
+    }
+
+    /// Takes a line of the port; true if something that is shown changed.
+    fn line(&mut self, kind: &str, line: &[u8]) -> bool {
+        match kind {
+            "rpc_result" | "rpc_error" => return self.answer(line),
+            "session_update" | "turn" => {
+                let Ok(line) = serde_json::from_slice::<Value>(line) else { return false };
+                let word = |name: &str| line[name].as_str().unwrap_or_default();
+                let (agent, session) = (word("agent_id"), word("session_id"));
+                if kind == "session_update" {
+                    self.screen.update(agent, session, &line["update"], Instant::now());
+                    return true;
+                }
+                self.screen.turn(agent, session, &line);
+            }
+            _ => {}
+        }
+        match self.screen.view.line(kind, line) {
+            LineEffect::Nothing => false,
+            LineEffect::Shown => true,
+            LineEffect::Agents => {
+                self.is_stale = true;
+                true
+            }
+        }
+    }
+
+    fn answer(&mut self, line: &[u8]) -> bool {
+        let Ok(answer) = serde_json::from_slice::<Value>(line) else { return false };
+        let id = answer["id"].as_u64();
+        let Some(asked) = id.and_then(|id| self.open.remove(&id)) else { return false };
+        let (result, view) = (&answer["result"], &mut self.screen.view);
+        match (asked, answer["error"]["message"].as_str()) {
+            (_, Some(error)) => self.screen.notice = Some(StatusLine::error(error.to_owned())),
+            (OpenRequest::Wish(what), None) => self.screen.notice = Some(StatusLine::done(what)),
+            (OpenRequest::Agents, None) => view.set_agents(result),
+            (OpenRequest::Blocked, None) => view.set_pending(result),
+            (OpenRequest::Budgets, None) => view.set_budgets(result),
+        }
+        true
+    }
+}
+
+fn now_ms() -> u64 {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    now.as_millis().try_into().unwrap_or(u64::MAX)
+}

@@ -1,0 +1,292 @@
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use expect_test::expect;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::screen::{Asking, Pane, Screen, Wish};
+use super::{frame, paint};
+
+const NOW: u64 = 1_000_000;
+
+fn fold(screen: &mut Screen, line: &Value) {
+    screen.view.line(line["type"].as_str().unwrap(), line.to_string().as_bytes());
+}
+
+fn access(id: &str, path: &str) -> Value {
+    json!({
+        "type": "blocked", "id": id, "agent_id": "ui", "session_id": "s", "action": "read",
+        "path": path, "status": "pending", "via": "fs", "owners": ["core"], "rule": 2,
+        "decide": "person", "reason": null, "timestamp_ms": NOW - 12_000,
+    })
+}
+
+/// A team with two agents and two accesses that wait.
+fn screen() -> Screen {
+    let mut screen = Screen::new("shop");
+    screen.view.set_agents(&json!([
+        {
+            "agent_id": "core", "state": "ready", "zone": "kernel", "memory_bytes": 104_857_600,
+            "sessions": [{ "open": true, "running": false, "used": 12_000, "size": 200_000,
+                "spent": { "total": 41_200, "cost": [{ "amount": 0.042, "currency": "USD" }],
+                    "estimated": ["cost"], "incomplete": [] } }],
+        },
+        { "agent_id": "ui", "state": "ready", "zone": "protocol",
+          "sessions": [{ "open": true, "running": true }] },
+    ]));
+    fold(&mut screen, &access("b1", "core/auth.rs"));
+    fold(&mut screen, &access("b2", "core/db.rs"));
+    let node = |path: &str, heat: f32, action: &str| {
+        json!({ "path": path, "heat": heat, "in_context": heat > 0.5, "last_action": action,
+                "timestamp_ms": 1 })
+    };
+    let map = json!({
+        "type": "snapshot", "agent_id": "ui", "session_id": "s", "session_mode": "single_agent",
+        "seq": 1, "nodes": { "a": node("ui/app.ts", 1.0, "write"), "b": node("ui/a/b.ts", 0.4, "read") },
+    });
+    fold(&mut screen, &map);
+    screen.settle(Instant::now());
+    screen
+}
+
+fn drawn(screen: &Screen, width: u16, height: u16) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| frame::draw(screen, frame, NOW)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+fn text(buffer: &Buffer) -> String {
+    let lines = paint::printed_lines(buffer).join("\n");
+    anstream::adapter::strip_str(&lines).to_string()
+}
+
+fn press(screen: &mut Screen, code: KeyCode, now: Instant) -> Option<Wish> {
+    let wish = screen.key(KeyEvent::new(code, KeyModifiers::NONE), now);
+    screen.settle(now);
+    wish
+}
+
+fn letters(screen: &mut Screen, keys: &str, now: Instant) -> Option<Wish> {
+    keys.chars().filter_map(|key| press(screen, KeyCode::Char(key), now)).last()
+}
+
+fn later() -> Instant {
+    Instant::now() + Duration::from_secs(1)
+}
+
+/// The method, the params and the words of a request.
+fn called(wish: Option<Wish>) -> (&'static str, Value, String) {
+    match wish {
+        Some(Wish::Call { method, params, what }) => (method, params, what),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_pane_fits_a_small_terminal() {
+    let mut screen = screen();
+    expect![[r#"
+         shop  2 agents  2 wait for a decision 
+          AGENT STATE   WAITS CONTEXT      SPENT COST      MEMORY    ZONE
+        ▲ ui    working 2     -            -     -         -         protocol
+        ● core  ready   -     12.0k/200.0k 41.2k ~0.04 USD 100.0 MiB kernel
+         1 Inbox 2   2 Heat   3 Transcript ui   4 Log
+           b1    12s ▲ ui read core/auth.rs
+           b2    12s ▲ ui read core/db.rs
+
+
+
+
+
+
+
+
+
+
+
+        ────────────────────────────────────────────────────────────────────────────────
+        ui asks to read core/auth.rs, via fs
+        owned by core; sent here by rule 2 of [[routing]]: person
+
+
+        a allow · s for the session · d D deny · r answer · Tab agents · ? help · q"#]]
+    .assert_eq(&text(&drawn(&screen, 80, 24)));
+    screen.pane = Pane::Heat;
+    expect![[r#"
+         shop  2 agents  2 wait for a decision 
+          AGENT STATE   WAITS CONTEXT      SPENT COST      MEMORY    ZONE
+        ▲ ui    working 2     -            -     -         -         protocol
+        ● core  ready   -     12.0k/200.0k 41.2k ~0.04 USD 100.0 MiB kernel
+         1 Inbox 2   2 Heat   3 Transcript ui   4 Log
+        ████████ ▲ write      ui/app.ts
+        ████░░░░ ▲ read       ui/a/b.ts
+
+
+        1-4 panes · Tab agents · ? help · q"#]]
+    .assert_eq(&text(&drawn(&screen, 80, 10)));
+    screen.pane = Pane::Log;
+    expect![[r#"
+         shop  2 agents  2 wait for a decision 
+          AGENT STATE   WAITS CONTEXT      SPENT COST      MEMORY    ZONE
+        ▲ ui    working 2     -            -     -         -         protocol
+        ● core  ready   -     12.0k/200.0k 41.2k ~0.04 USD 100.0 MiB kernel
+         1 Inbox 2   2 Heat   3 Transcript ui   4 Log 
+           12s ui b1 pending: read core/auth.rs
+           12s ui b2 pending: read core/db.rs
+
+
+        ↑↓ scroll · 1-4 panes · Tab agents · ? help · q"#]]
+    .assert_eq(&text(&drawn(&screen, 80, 10)));
+    screen.pane = Pane::Transcript;
+    for said in ["Let me read it.\n", "It has **markup** and \u{1b}[31mcolours\u{7}.\n"] {
+        let update = json!({ "sessionUpdate": "agent_message_chunk",
+                             "content": { "type": "text", "text": said } });
+        screen.update("ui", "s", &update, Instant::now());
+    }
+    expect![[r#"
+         shop  2 agents  2 wait for a decision 
+          AGENT STATE WAITS CONTE SPENT COST      MEMORY    ZONE
+        ▲ ui    worki 2     -     -     -         -         protocol
+        ● core  ready -     12.0k 41.2k ~0.04 USD 100.0 MiB kernel
+         1 Inbox 2   2 Heat   3 Transcript ui   4 Log
+        Let me read it.
+        It has **markup** and colours.
+
+
+        ↑↓ scroll · 1-4 panes · Tab agents · ? help · q"#]]
+    .assert_eq(&text(&drawn(&screen, 60, 10)));
+    press(&mut screen, KeyCode::Char('?'), later());
+    expect![[r#"
+         shop  2 agents  2 wait for a decision 
+        Tab        agents / pane          1 2 3 4   inbox, heat, transcript, log
+        ↑ ↓ k j    select, or scroll      PgUp PgDn ten at once     End   follow again
+        q Ctrl-C   leave; the team goes on, prompts that have not begun are withdrawn
+
+        On an access that waits
+        a          allow it for this tool call
+        s          allow it until the session ends
+        d  D       deny it; with a message to the agent
+        r          answer it: your text stands in place of the file
+
+        On an agent
+        p          prompt it              c  cancel its turn
+        S  x  R    start, stop, restart   Enter  its transcript
+
+        A card that has just come up takes no key for half a second.
+
+
+
+
+
+
+
+        ↑↓ scroll · 1-4 panes · Tab agents · ? help · q"#]]
+    .assert_eq(&text(&drawn(&screen, 80, 24)));
+    // No size is too small.
+    for (width, height) in [(0, 0), (1, 1), (5, 3), (20, 8), (300, 2)] {
+        for pane in Pane::ALL {
+            screen.pane = pane;
+            drawn(&screen, width, height);
+        }
+    }
+}
+
+#[test]
+fn states_and_agents_are_told_by_words_and_marks_besides_colours() {
+    let screen = screen();
+    let buffer = drawn(&screen, 80, 24);
+    let cell = |x: u16, y: u16| (buffer[(x, y)].symbol().to_owned(), buffer[(x, y)].style());
+    let (mark, style) = cell(0, 2);
+    assert_eq!((mark.as_str(), style.fg), ("▲", Some(Color::Green)));
+    // The card that is selected is where the focus is.
+    let (_, style) = cell(4, 5);
+    assert!(style.add_modifier.contains(Modifier::REVERSED), "{style:?}");
+    let (_, style) = cell(4, 6);
+    assert!(!style.add_modifier.contains(Modifier::REVERSED), "{style:?}");
+}
+
+#[test]
+fn a_key_decides_the_card_that_is_shown_and_not_one_that_just_came_up() {
+    let mut screen = screen();
+    assert_eq!(letters(&mut screen, "a", Instant::now()), None);
+    assert!(screen.notice.as_ref().unwrap().text.contains("b1 has just come up"));
+    let now = later();
+    let (method, params, what) = called(letters(&mut screen, "a", now));
+    let wanted = json!({ "decision": "allow", "id": "b1", "at_terminal": true });
+    assert_eq!((method, params, what.as_str()), ("resolve_blocked", wanted, "b1: allowed"));
+    let (_, params, _) = called(letters(&mut screen, "s", now));
+    assert_eq!((&params["decision"], &params["scope"]), (&json!("allow"), &json!("session")));
+    let (_, params, _) = called(letters(&mut screen, "d", now));
+    assert_eq!((&params["decision"], &params["message"]), (&json!("deny"), &Value::Null));
+
+    // Somebody else decides it: the next one comes up, and takes no key yet.
+    let mut decided = access("b1", "core/auth.rs");
+    decided["status"] = "denied".into();
+    fold(&mut screen, &decided);
+    screen.settle(now);
+    assert_eq!(screen.card.as_deref(), Some("b2"));
+    assert_eq!(letters(&mut screen, "a", now), None);
+    let (_, params, _) = called(letters(&mut screen, "a", now + Duration::from_millis(500)));
+    assert_eq!(params["id"], "b2");
+    // Nor does one take it that is hidden behind another pane.
+    letters(&mut screen, "41", now + Duration::from_secs(1));
+    assert_eq!(letters(&mut screen, "a", now + Duration::from_secs(1)), None);
+}
+
+#[test]
+fn answers_prompts_and_messages_are_typed() {
+    let (mut screen, now) = (screen(), later());
+    assert_eq!(letters(&mut screen, "rqa1", now), None);
+    assert_eq!(screen.input.as_ref().unwrap().text, "qa1");
+    press(&mut screen, KeyCode::Backspace, now);
+    let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
+    assert_eq!((&params["decision"], &params["content"]), (&json!("answer"), &json!("qa")));
+    letters(&mut screen, "Dno", now);
+    let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
+    assert_eq!((&params["decision"], &params["message"]), (&json!("deny"), &json!("no")));
+    // Nothing is asked for without a text, or after Esc.
+    letters(&mut screen, "r", now);
+    assert_eq!(press(&mut screen, KeyCode::Enter, now), None);
+    letters(&mut screen, "rx", now);
+    assert_eq!((press(&mut screen, KeyCode::Esc, now), &screen.input), (None, &None));
+
+    press(&mut screen, KeyCode::Tab, now);
+    letters(&mut screen, "phello", now);
+    let (method, params, _) = called(press(&mut screen, KeyCode::Enter, now));
+    assert_eq!((method, params), ("prompt", json!({ "agent_id": "ui", "text": "hello" })));
+    press(&mut screen, KeyCode::Down, now);
+    letters(&mut screen, "R", now);
+    assert_eq!(screen.input.as_ref().unwrap().asking, Asking::Sure("restart_agent", "core".into()));
+    let (method, params, _) = called(letters(&mut screen, "y", now));
+    assert_eq!((method, params), ("restart_agent", json!({ "agent_id": "core" })));
+    letters(&mut screen, "x", now);
+    assert_eq!(letters(&mut screen, "n", now), None);
+    assert_eq!(letters(&mut screen, "q", now), Some(Wish::Quit));
+}
+
+#[test]
+fn what_is_scrolled_back_stays_where_it_is() {
+    let (mut screen, now) = (screen(), later());
+    let report = |text: &str| json!({ "type": "report", "agent_id": "ui", "text": text });
+    for n in 0..50 {
+        fold(&mut screen, &report(&format!("line {n}")));
+    }
+    letters(&mut screen, "4", now);
+    assert!(text(&drawn(&screen, 60, 12)).contains("line 49"));
+    press(&mut screen, KeyCode::PageUp, now);
+    let before = text(&drawn(&screen, 60, 12));
+    assert!(before.contains("line 39") && !before.contains("line 40"), "{before}");
+    for n in 50..60 {
+        fold(&mut screen, &report(&format!("line {n}")));
+    }
+    assert_eq!(text(&drawn(&screen, 60, 12)), before);
+    press(&mut screen, KeyCode::End, now);
+    assert!(text(&drawn(&screen, 60, 12)).contains("line 59"));
+}

@@ -1,0 +1,193 @@
+//! The state of a team as people look at it: folds the lines of the port into agents, what waits for
+//! a person, hot files and a log. Knows no socket, no terminal and no browser.
+
+mod heat;
+mod log;
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::heat::HeatMap;
+pub use self::heat::HotFile;
+pub use self::log::{Log, LogEntry};
+
+/// Accesses that wait; the port bounds them too.
+const MOST_PENDING: usize = 10_000;
+
+/// Bytes of a line that is folded as a whole; maps may be longer.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// What is known of a team.
+#[derive(Debug, Default)]
+pub struct TeamView {
+    /// As `list_agents` has them, in the order of the configuration.
+    agents: IndexMap<String, Value>,
+    /// Accesses that wait for a decision, as on the wire, oldest first.
+    pending: IndexMap<String, Value>,
+    /// Accesses that were decided while their list is on its way: it may still have them.
+    decided: Option<HashSet<String>>,
+    /// Budgets with limits, as on the wire; the empty name is the team's.
+    budgets: IndexMap<String, Value>,
+    heat: HeatMap,
+    log: Log,
+}
+
+/// What a line changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LineEffect {
+    Nothing,
+    /// Something that is shown.
+    Shown,
+    /// Also figures of agents, which only `list_agents` has.
+    Agents,
+}
+
+#[derive(Deserialize)]
+struct AgentFields {
+    agent_id: String,
+}
+
+impl TeamView {
+    /// The state of a new connection, whose lists are on their way; the log goes on.
+    pub fn joined(&mut self) {
+        let log = std::mem::take(&mut self.log);
+        *self = Self { log, decided: Some(HashSet::new()), ..Self::default() };
+    }
+
+    /// Takes the answer of `list_blocked`.
+    pub fn set_pending(&mut self, list: &Value) {
+        let decided = self.decided.take().unwrap_or_default();
+        let later = std::mem::take(&mut self.pending);
+        for access in list.as_array().into_iter().flatten() {
+            if access["id"].as_str().is_some_and(|id| !decided.contains(id)) {
+                self.blocked(access.clone());
+            }
+        }
+        self.pending.extend(later);
+    }
+
+    /// Takes the answer of `list_budgets`.
+    pub fn set_budgets(&mut self, list: &Value) {
+        for budget in list.as_array().into_iter().flatten() {
+            self.budget_line(budget.clone());
+        }
+    }
+
+    /// Takes the answer of `list_agents`.
+    pub fn set_agents(&mut self, list: &Value) {
+        self.agents.clear();
+        for agent in list.as_array().into_iter().flatten() {
+            if let Some(id) = agent["agent_id"].as_str() {
+                self.agents.insert(id.to_owned(), agent.clone());
+            }
+        }
+    }
+
+    /// Takes a line of the port, of this type.
+    pub fn line(&mut self, kind: &str, line: &[u8]) -> LineEffect {
+        match kind {
+            "snapshot" => return shown(self.heat.snapshot(line)),
+            "delta" => return shown(self.heat.delta(line)),
+            "lagged" => {
+                // What waits follows anew.
+                self.pending.clear();
+                self.log.missed(line);
+                return LineEffect::Agents;
+            }
+            "agent" | "blocked" | "budget" | "conflict" | "loop" | "overlap" | "report"
+            | "task" | "turn" | "usage" => {}
+            _ => return LineEffect::Nothing,
+        }
+        if line.len() > LONGEST_LINE {
+            return LineEffect::Nothing;
+        }
+        let Ok(fields) = serde_json::from_slice::<Value>(line) else { return LineEffect::Nothing };
+        self.log.line(kind, &fields);
+        match kind {
+            "agent" => self.agent(&fields),
+            "blocked" => self.blocked(fields),
+            "budget" => self.budget_line(fields),
+            "turn" | "usage" => LineEffect::Agents,
+            _ => LineEffect::Shown,
+        }
+    }
+
+    fn agent(&mut self, fields: &Value) -> LineEffect {
+        let Ok(AgentFields { agent_id }) = AgentFields::deserialize(fields) else {
+            return LineEffect::Nothing;
+        };
+        let known = self.agents.entry(agent_id).or_insert_with(|| Value::Object(<_>::default()));
+        if let (Some(known), Some(new)) = (known.as_object_mut(), fields.as_object()) {
+            let new = new.iter().filter(|(name, _)| *name != "type");
+            known.extend(new.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        LineEffect::Agents
+    }
+
+    fn blocked(&mut self, fields: Value) -> LineEffect {
+        let Some(id) = fields["id"].as_str().map(str::to_owned) else { return LineEffect::Nothing };
+        if fields["status"] != "pending" {
+            self.pending.shift_remove(&id);
+            if let Some(decided) = self.decided.as_mut().filter(|it| it.len() < MOST_PENDING) {
+                decided.insert(id);
+            }
+        } else if self.pending.len() < MOST_PENDING || self.pending.contains_key(&id) {
+            self.pending.insert(id, fields);
+        }
+        LineEffect::Shown
+    }
+
+    fn budget_line(&mut self, fields: Value) -> LineEffect {
+        let whose = fields["agent_id"].as_str().unwrap_or_default().to_owned();
+        self.budgets.insert(whose, fields);
+        LineEffect::Shown
+    }
+
+    /// The agents with how many of their accesses wait: first those for which a person is needed.
+    pub fn agents(&self) -> Vec<(&Value, usize)> {
+        let waits = |id: &str| self.pending.values().filter(|it| it["agent_id"] == id).count();
+        let mut agents: Vec<_> = self.agents.iter().map(|(id, it)| (it, waits(id))).collect();
+        agents.sort_by_key(|(agent, waits)| (*waits == 0, !self.is_in_trouble(agent)));
+        agents
+    }
+
+    fn is_in_trouble(&self, agent: &Value) -> bool {
+        let budget = agent["agent_id"].as_str().and_then(|id| self.budgets.get(id));
+        agent["state"] == "error" || budget.is_some_and(|budget| budget["state"] == "exceeded")
+    }
+
+    /// The place of an agent in the configuration, from 0.
+    pub fn place(&self, agent: &str) -> Option<usize> {
+        self.agents.get_index_of(agent)
+    }
+
+    /// What waits for a decision, oldest first.
+    pub fn pending(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
+        self.pending.iter().map(|(id, access)| (id.as_str(), access))
+    }
+
+    /// The budget of an agent, or the team's.
+    pub fn budget(&self, agent: Option<&str>) -> Option<&Value> {
+        self.budgets.get(agent.unwrap_or_default())
+    }
+
+    /// The `most` hottest files.
+    pub fn hottest(&self, most: usize) -> Vec<HotFile<'_>> {
+        self.heat.hottest(most)
+    }
+
+    /// What happened.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+}
+
+fn shown(is_changed: bool) -> LineEffect {
+    if is_changed { LineEffect::Shown } else { LineEffect::Nothing }
+}
+
+#[cfg(test)]
+mod tests;

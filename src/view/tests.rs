@@ -1,0 +1,159 @@
+#![allow(clippy::unwrap_used)]
+
+use serde_json::json;
+
+use super::*;
+
+fn fold(view: &mut TeamView, line: &Value) -> LineEffect {
+    view.line(line["type"].as_str().unwrap(), line.to_string().as_bytes())
+}
+
+fn access(id: &str, agent: &str, status: &str) -> Value {
+    json!({
+        "type": "blocked", "id": id, "agent_id": agent, "session_id": "s", "action": "read",
+        "path": "core/a.rs", "status": status, "via": "fs", "timestamp_ms": 1,
+    })
+}
+
+fn agent(id: &str, state: &str) -> Value {
+    json!({ "type": "agent", "agent_id": id, "state": state, "reason": null, "timestamp_ms": 1 })
+}
+
+fn names(view: &TeamView) -> Vec<(&str, usize)> {
+    let agents = view.agents().into_iter();
+    agents.map(|(agent, waits)| (agent["agent_id"].as_str().unwrap(), waits)).collect()
+}
+
+#[test]
+fn the_agents_that_need_a_person_come_first() {
+    let mut view = TeamView::default();
+    for id in ["api", "docs", "ui"] {
+        assert_eq!(fold(&mut view, &agent(id, "ready")), LineEffect::Agents);
+    }
+    assert_eq!(names(&view), [("api", 0), ("docs", 0), ("ui", 0)]);
+    fold(&mut view, &agent("docs", "error"));
+    fold(&mut view, &access("b1", "ui", "pending"));
+    assert_eq!(names(&view), [("ui", 1), ("docs", 0), ("api", 0)]);
+    // Figures that only `list_agents` has stay over a change of state.
+    view.set_agents(&json!([{ "agent_id": "ui", "state": "ready", "memory_bytes": 7 }]));
+    fold(&mut view, &agent("ui", "stopped"));
+    let (ui, waits) = view.agents()[0];
+    assert_eq!((&ui["memory_bytes"], &ui["state"], waits), (&json!(7), &json!("stopped"), 1));
+    fold(&mut view, &json!({ "type": "budget", "agent_id": "ui", "state": "exceeded" }));
+    assert_eq!(view.budget(Some("ui")).unwrap()["state"], "exceeded");
+}
+
+#[test]
+fn what_waits_is_there_until_somebody_decides() {
+    let mut view = TeamView::default();
+    let pending = |view: &TeamView| view.pending().map(|(id, _)| id.to_owned()).collect::<Vec<_>>();
+    fold(&mut view, &access("b1", "ui", "pending"));
+    fold(&mut view, &access("b2", "ui", "denied"));
+    fold(&mut view, &access("b3", "api", "pending"));
+    fold(&mut view, &access("b1", "ui", "pending"));
+    assert_eq!(pending(&view), ["b1", "b3"]);
+    fold(&mut view, &access("b1", "ui", "allowed"));
+    assert_eq!(pending(&view), ["b3"]);
+    // After a gap it follows anew, and what was decided meanwhile does not.
+    assert_eq!(fold(&mut view, &json!({ "type": "lagged", "missed": 9 })), LineEffect::Agents);
+    assert!(pending(&view).is_empty());
+    let said: Vec<_> = view.log().entries().iter().map(|entry| entry.text.as_str()).collect();
+    assert_eq!(said[0], "b1 pending: read core/a.rs");
+    assert_eq!(said.last(), Some(&"9 lines of the team were missed: this view was too slow"));
+}
+
+#[test]
+fn a_list_that_is_older_than_the_stream_brings_nothing_back() {
+    let mut view = TeamView::default();
+    let pending = |view: &TeamView| view.pending().map(|(id, _)| id.to_owned()).collect::<Vec<_>>();
+    view.joined();
+    fold(&mut view, &access("b1", "ui", "allowed"));
+    fold(&mut view, &access("b3", "ui", "pending"));
+    view.set_pending(&json!([access("b1", "ui", "pending"), access("b2", "ui", "pending")]));
+    assert_eq!(pending(&view), ["b2", "b3"]);
+    view.set_budgets(&json!([{ "agent_id": null, "state": "open" }]));
+    assert!(view.budget(None).is_some());
+    // The same happens anew with another connection; what happened stays.
+    view.joined();
+    assert!(pending(&view).is_empty() && view.budget(None).is_none());
+    assert_eq!(view.log().len(), 2);
+}
+
+#[test]
+fn the_hottest_files_of_all_sessions_are_joined() {
+    let node = |path: &str, heat: f32, at: u64, action: &str| {
+        json!({
+            "path": path, "heat": heat, "in_context": heat > 0.5, "last_action": action,
+            "turn_accessed": 0, "timestamp_ms": at,
+        })
+    };
+    let map = |kind: &str, agent: &str, mode: &str| json!({ "type": kind, "agent_id": agent, "session_id": "s", "session_mode": mode, "seq": 1 });
+    let mut view = TeamView::default();
+    let mut line = map("snapshot", "ui", "single_agent");
+    line["nodes"] = json!({ "a": node("a", 0.25, 5, "write"), "b": node("b", 0.5, 1, "read") });
+    assert_eq!(fold(&mut view, &line), LineEffect::Shown);
+    let mut line = map("delta", "api", "single_agent");
+    line["updates"] = json!([node("a", 1.0, 3, "read"), node("c", 0.1, 1, "read")]);
+    line["removed"] = json!([]);
+    fold(&mut view, &line);
+    let mut merged = map("snapshot", "lead", "orchestrator");
+    merged["nodes"] = json!({ "z": node("z", 1.0, 9, "write") });
+    assert_eq!(fold(&mut view, &merged), LineEffect::Nothing);
+    let hottest = view.hottest(2);
+    assert_eq!(hottest.iter().map(|file| file.path).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!((hottest[0].heat, hottest[0].action), (1.0, "write"));
+    assert_eq!(hottest[0].agents, [("api", true), ("ui", false)]);
+    line["updates"] = json!([]);
+    line["removed"] = json!(["a", "c"]);
+    fold(&mut view, &line);
+    assert_eq!(view.hottest(9)[0].path, "b");
+    assert_eq!(view.hottest(9).len(), 2);
+}
+
+#[test]
+fn the_log_says_what_happened_in_plain_lines_and_is_bounded() {
+    let mut view = TeamView::default();
+    for line in [
+        agent("ui", "ready"),
+        agent("ui", "ready"),
+        json!({ "type": "turn", "agent_id": "ui", "session_id": "s", "turn": 2,
+                "stop_reason": "error", "reason": "exit\u{1b}[31m status 1" }),
+        json!({ "type": "task", "id": "t-1", "by": "lead", "agent_id": "ui", "state": "done" }),
+        json!({ "type": "budget", "agent_id": "ui", "state": "open" }),
+        json!({ "type": "usage", "agent_id": "ui" }),
+        json!({ "type": "report", "agent_id": "ui", "text": "half\nway" }),
+        json!({ "type": "loop", "agent_id": "ui", "kind": "call", "times": 5, "calls": ["npm test"] }),
+    ] {
+        fold(&mut view, &line);
+    }
+    let said: Vec<_> = view.log().entries().iter().map(|entry| entry.text.as_str()).collect();
+    expect_test::expect![[r#"
+        ready
+        turn 2 ended: error: exit [31m status 1
+        task t-1 of lead: done
+        reports: half way
+        a loop: 5 times the same call: npm test"#]]
+    .assert_eq(&said.join("\n"));
+    for n in 0..2000 {
+        fold(&mut view, &json!({ "type": "report", "agent_id": "ui", "text": n.to_string() }));
+    }
+    assert_eq!((view.log().len(), view.log().first()), (1000, 1005));
+    assert_eq!(view.log().entries()[0].text, "reports: 1000");
+}
+
+#[test]
+fn lines_of_another_version_or_torn_change_nothing() {
+    let mut view = TeamView::default();
+    for (kind, line) in [
+        ("blocked", &b"{"[..]),
+        ("blocked", b"{\"id\": 7}"),
+        ("agent", b"[]"),
+        ("agent", b"{\"agent_id\": null}"),
+        ("snapshot", b"{\"nodes\": 3}"),
+        ("delta", b"null"),
+        ("unheard of", b"{}"),
+    ] {
+        assert_eq!(view.line(kind, line), LineEffect::Nothing, "{kind}");
+    }
+    assert!(view.agents().is_empty() && view.pending().len() == 0);
+}

@@ -1,0 +1,163 @@
+//! `top` in a real terminal.
+
+use std::process::{Command, Output};
+
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::harness::{EISEN_CORE, Port, Puppet, Stage, Team, agent, eventually};
+
+/// A terminal of tmux, of 80 by 24, with a server of its own.
+struct Terminal<'a> {
+    stage: &'a Stage,
+}
+
+impl<'a> Terminal<'a> {
+    /// Runs `top` there, and says how it was left. None if tmux is not installed.
+    fn top(stage: &'a Stage, before: &str) -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            eprintln!("skipped: tmux is not installed");
+            return None;
+        }
+        let terminal = Self { stage };
+        let line = format!("{before} '{EISEN_CORE}' top; echo \"left $?\"; exec cat");
+        let size = ["-x", "80", "-y", "24"];
+        let begun = terminal.tmux(&[&["new-session", "-d"], &size[..], &[&line]].concat());
+        assert!(begun.status.success(), "{begun:?}");
+        Some(terminal)
+    }
+
+    fn tmux(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(self.stage.path("tmux")).args(["-f", "/dev/null", "-u"]);
+        command.env("EISEN_DIR", self.stage.path("home")).env_remove("TMUX");
+        command.args(args).output().unwrap()
+    }
+
+    fn key(&self, key: &str) {
+        assert!(self.tmux(&["send-keys", key]).status.success(), "{key}");
+    }
+
+    fn screen(&self) -> String {
+        String::from_utf8(self.tmux(&["capture-pane", "-p"]).stdout).unwrap()
+    }
+
+    /// What is on the screen with its escape sequences.
+    fn styled(&self) -> String {
+        String::from_utf8(self.tmux(&["capture-pane", "-p", "-e"]).stdout).unwrap()
+    }
+
+    fn shows(&self, text: &str) {
+        let mut last = String::new();
+        let is_there = || {
+            last = self.screen();
+            last.contains(text)
+        };
+        eventually(&format!("the terminal shows {text:?}"), is_there);
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+/// A team whose `ui` waits to read a file; with the id of its request.
+fn waiting(stage: &Stage, ui: &mut Puppet) -> (Team, Port, serde_json::Value) {
+    let keys = "[orchestrator]\non_block = \"hold\"\n";
+    let team = stage.team(keys, vec![agent("ui").puppet().zone("src/ui/**"), agent("api")]);
+    ui.connect("s-ui");
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let path = stage.in_shop("src/api/cart.rs");
+    let asked = ui.ask("fs/read_text_file", &json!({ "sessionId": "s-ui", "path": path }));
+    port.expect(&json!({ "type": "blocked", "status": "pending" }));
+    (team, port, asked)
+}
+
+#[test]
+fn one_frame_is_printed_anywhere() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    let (_team, _port, _) = waiting(&stage, &mut ui);
+    let frame = stage.run(&["top", "--once"]);
+    assert_eq!(frame.code, 0, "{}", frame.stderr);
+    for wanted in ["1 waits for a decision", "ui read src/api/cart.rs", "a allow"] {
+        assert!(frame.stdout.contains(wanted), "{wanted}: {}", frame.stdout);
+    }
+    assert!(!frame.stdout.contains('\u{1b}'), "{}", frame.stdout);
+    let refused = stage.run(&["top"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("`top --once`"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_person_decides_and_prompts_in_a_terminal_and_leaves_it_as_it_was() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    let (_team, mut port, asked) = waiting(&stage, &mut ui);
+    let Some(terminal) = Terminal::top(&stage, "") else { return };
+    terminal.shows("ui asks to read src/api/cart.rs");
+    // A card that has just come up takes no key.
+    eventually("it is decided", || {
+        terminal.key("a");
+        terminal.screen().contains("Nothing waits")
+    });
+    assert_eq!(ui.answer(&asked)["result"]["content"], "api\n");
+    port.expect(&json!({ "type": "blocked", "status": "allowed" }));
+
+    // What others do is seen at once.
+    port.begin("ui", "go on");
+    let (prompt, _) = ui.prompted();
+    terminal.shows("working");
+    terminal.key("Tab");
+    terminal.shows("p prompt");
+    // The agents stand in the order of the file again.
+    terminal.key("Enter");
+    terminal.shows("Nothing was said");
+    ui.say("s-ui", "I read the cart.\n");
+    terminal.shows("I read the cart.");
+    ui.end_turn(&prompt);
+    terminal.shows("ended: end_turn");
+    terminal.tmux(&["resize-window", "-x", "50", "-y", "12"]);
+    terminal.shows("I read the cart.");
+
+    terminal.key("Tab");
+    terminal.key("p");
+    terminal.shows("prompt ui:");
+    terminal.tmux(&["send-keys", "-l", "and now?"]);
+    terminal.key("Enter");
+    let (prompt, text) = ui.prompted();
+    assert_eq!(text, "and now?");
+    ui.end_turn(&prompt);
+    terminal.shows("the turn of ui ended");
+    terminal.key("q");
+    terminal.shows("left 0");
+    assert!(!terminal.screen().contains("prompt"), "{}", terminal.screen());
+}
+
+#[test]
+fn it_ends_by_a_signal_and_with_its_team_and_has_no_colours_where_none_are_wanted() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    let (team, _port, _) = waiting(&stage, &mut ui);
+    let Some(terminal) = Terminal::top(&stage, "NO_COLOR=1") else { return };
+    terminal.shows("1 waits");
+    let styled = terminal.styled();
+    for color in ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[36m", "38;5;"] {
+        assert!(!styled.contains(color), "{styled:?}");
+    }
+    let found = terminal.tmux(&["list-panes", "-F", "#{pane_pid}"]);
+    let shell: i32 = String::from_utf8(found.stdout).unwrap().trim().parse().unwrap();
+    let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children"));
+    let program: i32 = children.unwrap().trim().parse().unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(program), Signal::SIGTERM).unwrap();
+    terminal.shows("left 0");
+    drop(terminal);
+    let terminal = Terminal::top(&stage, "").unwrap();
+    terminal.shows("1 waits");
+    assert!(terminal.styled().contains("38;5;3m"), "{:?}", terminal.styled());
+    team.stop();
+    terminal.shows("the team `shop` has ended");
+    terminal.shows("left 0");
+}

@@ -29,8 +29,11 @@ use crate::app::Failure;
 use crate::serve::client::{ClientError, Connection, Target};
 use crate::view::LineEffect;
 
-/// Frames are at least so far apart; what changes meanwhile is drawn together.
-const FRAME: Duration = Duration::from_millis(100);
+/// Frames are at least so far apart, but for keys; what changes meanwhile is drawn together.
+const FRAME: Duration = Duration::from_millis(200);
+
+/// Figures of agents are asked for at most so often: the team reads them from its processes.
+const FIGURES: Duration = Duration::from_secs(1);
 
 /// How often figures are asked for that are not published, and ages are drawn anew.
 const REFRESH: Duration = Duration::from_secs(2);
@@ -114,6 +117,8 @@ struct Live {
     open: HashMap<u64, OpenRequest>,
     /// The agents are to be asked for.
     is_stale: bool,
+    /// When that was done last.
+    asked: Option<Instant>,
 }
 
 impl Live {
@@ -123,6 +128,7 @@ impl Live {
             screen: Screen::new(target.team()),
             open: HashMap::new(),
             is_stale: false,
+            asked: None,
         };
         live.join();
         live
@@ -223,10 +229,12 @@ impl Live {
         }
     }
 
-    /// Asks for the agents, if they changed and nobody asks yet.
+    /// Asks for the agents, if they changed and it is time.
     fn ask(&mut self) {
-        if self.is_stale && !self.open.values().any(|asked| *asked == OpenRequest::Agents) {
-            self.is_stale = false;
+        let now = Instant::now();
+        let is_due = self.asked.is_none_or(|asked| now.duration_since(asked) >= FIGURES);
+        if self.is_stale && is_due && !self.open.values().any(|it| *it == OpenRequest::Agents) {
+            (self.is_stale, self.asked) = (false, Some(now));
             self.send("list_agents", &json!({}), OpenRequest::Agents);
         }
     }

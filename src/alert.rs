@@ -16,9 +16,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Received, Subscriber};
-use crate::model::{AgentStatus, BlockedAccess, BudgetReport, TimestampMs, named};
+use crate::model::{AgentStatus, BlockedAccess, BudgetReport, QuietSpan, TimestampMs, named};
 use crate::process::Launcher;
-use follow::Follow;
+use follow::{Follow, LocalTime};
 
 pub use deliver::deliver;
 
@@ -32,6 +32,8 @@ pub struct Channel {
     /// How long a cause lasts before a notice is sent.
     pub after: Duration,
     pub causes: Vec<Cause>,
+    /// When notices wait for the end of the span.
+    pub quiet: Vec<QuietSpan>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +42,8 @@ pub enum Way {
     Command(Vec<String>),
     /// Sends a POST request to a URL.
     Webhook(String),
+    /// Posts the message to a topic of a server of ntfy, by its address.
+    Ntfy(String),
     /// Runs `notify-send`.
     Desktop,
 }
@@ -126,6 +130,7 @@ pub async fn run(
     let mut follow = Follow::new(team);
     let mut queues = Queues::open(&mut follow, &channels.borrow_and_update(), &launcher);
     loop {
+        follow.set_time(local_time);
         let due = follow.next();
         tokio::select! {
             biased;
@@ -146,10 +151,18 @@ pub async fn run(
             },
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
         }
+        follow.set_time(local_time);
         for (channel, notice) in follow.due(Instant::now()) {
             queues.push(channel, notice);
         }
     }
+}
+
+fn local_time() -> LocalTime {
+    let time = jiff::ZonedDateTime::now().time();
+    let second = i32::from(time.hour()) * 3600 + i32::from(time.minute()) * 60;
+    let second = second + i32::from(time.second());
+    LocalTime { at: Instant::now(), second: second.unsigned_abs() }
 }
 
 /// A queue and a delivery task for each channel. Dropping it aborts the tasks.

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
-use super::{Notice, Way};
+use super::{Cause, Notice, Way};
 use crate::process::{Command, Launcher, Stdio};
 
 /// How long a command may run before it is killed.
@@ -38,10 +38,11 @@ pub async fn deliver(way: &Way, notice: &Notice, launcher: &Launcher) -> Result<
             let outcome = run(&argv.map(str::to_owned), notice, launcher).await;
             outcome.map_err(|why| format!("{why} (notify-send comes with libnotify)"))
         }
-        Way::Webhook(url) => {
+        Way::Webhook(url) | Way::Ntfy(url) => {
+            let for_people = matches!(way, Way::Ntfy(_));
             let mut delays = RETRY_DELAYS.into_iter();
             loop {
-                let Err(failed) = post(url, notice).await else { return Ok(()) };
+                let Err(failed) = post(url, notice, for_people).await else { return Ok(()) };
                 match delays.next().filter(|_| failed.is_transient) {
                     Some(delay) => sleep(delay).await,
                     None => return Err(failed.why),
@@ -127,19 +128,40 @@ struct Failed {
     is_transient: bool,
 }
 
-/// Posts a notice as JSON, once.
-async fn post(url: &str, notice: &Notice) -> Result<(), Failed> {
+/// Posts a notice once: as JSON, or `for_people` in the form of ntfy.
+async fn post(url: &str, notice: &Notice, for_people: bool) -> Result<(), Failed> {
     let permanent = |why: String| Failed { why, is_transient: false };
-    let body = serde_json::to_vec(notice).map_err(|error| permanent(error.to_string()))?;
+    let json = serde_json::to_vec(notice).map_err(|error| permanent(error.to_string()))?;
+    let (body, headers) = if for_people {
+        (notice.message.clone().into_bytes(), ntfy_headers(notice))
+    } else {
+        (json, vec![("content-type", "application/json".to_owned())])
+    };
     let address = url.to_owned();
     let posting = spawn_blocking(move || {
         let config = ureq::Agent::config_builder().timeout_global(Some(WEBHOOK_TIMEOUT));
         let agent: ureq::Agent = config.tls_config(trust()?).build().into();
-        let sent = agent.post(&address).header("content-type", "application/json").send(&body[..]);
+        let request = headers
+            .iter()
+            .fold(agent.post(&address), |request, (name, value)| request.header(*name, value));
+        let sent = request.send(&body[..]);
         sent.map(drop).map_err(|error| failed(&error))
     });
     let outcome = posting.await.map_err(|error| permanent(error.to_string()))?;
     outcome.map_err(|failed| Failed { why: format!("{url}: {}", failed.why), ..failed })
+}
+
+/// The headers of ntfy: who speaks, about what, and how urgent it is.
+fn ntfy_headers(notice: &Notice) -> Vec<(&'static str, String)> {
+    let is_urgent = matches!(notice.event, Cause::Pending | Cause::Error);
+    let priority = if is_urgent { "high" } else { "default" };
+    // Headers are of ASCII.
+    let team = notice.team.replace(|c: char| !c.is_ascii_graphic(), "_");
+    vec![
+        ("title", format!("eisen-core: {team}")),
+        ("tags", notice.event.as_str().to_owned()),
+        ("priority", priority.to_owned()),
+    ]
 }
 
 /// The trusted certificates: those in the file that `SSL_CERT_FILE` names, else the public ones.

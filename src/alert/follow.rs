@@ -2,6 +2,7 @@
 //! notified of each. Pure: the caller passes the time.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -33,8 +34,17 @@ struct Issue {
     notified: Vec<bool>,
 }
 
+/// What the clock on the wall shows, at an instant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocalTime {
+    pub(super) at: Instant,
+    /// Of the day.
+    pub(super) second: u32,
+}
+
 pub(super) struct Follow {
     team: String,
+    time: Option<LocalTime>,
     channels: Vec<Channel>,
     issues: HashMap<NoticeSubject, Issue>,
     /// When the next notice is due.
@@ -43,7 +53,15 @@ pub(super) struct Follow {
 
 impl Follow {
     pub(super) fn new(team: String) -> Self {
-        Self { team, channels: Vec::new(), issues: HashMap::new(), next: None }
+        Self { team, time: None, channels: Vec::new(), issues: HashMap::new(), next: None }
+    }
+
+    /// Sets the time of the day, for quiet times. When a notice is due changes with it.
+    pub(super) fn set_time(&mut self, time: impl FnOnce() -> LocalTime) {
+        if self.channels.iter().any(|channel| !channel.quiet.is_empty()) {
+            self.time = Some(time());
+            self.schedule();
+        }
     }
 
     /// Replaces the channels; an unchanged channel is not notified again.
@@ -108,7 +126,7 @@ impl Follow {
         let mut due = Vec::new();
         for issue in self.issues.values_mut() {
             for (at, channel) in self.channels.iter().enumerate() {
-                if issue.awaits(at, channel) && issue.since + channel.after <= now {
+                if issue.awaits(at, channel) && opens(channel, issue, now, self.time) <= now {
                     issue.notified[at] = true;
                     due.push((at, issue.notice.clone()));
                 }
@@ -221,13 +239,30 @@ impl Follow {
     }
 
     fn schedule(&mut self) {
+        let time = self.time;
         let due = |issue: &Issue| {
             let waiting = self.channels.iter().enumerate();
             let waiting = waiting.filter(|(at, channel)| issue.awaits(*at, channel));
-            waiting.map(|(_, channel)| issue.since + channel.after).min()
+            waiting.map(|(_, channel)| opens(channel, issue, issue.since, time)).min()
         };
         self.next = self.issues.values().filter_map(due).min();
     }
+}
+
+/// From when on, and not before `from`, a channel is to be notified of an issue: once it has lasted,
+/// and not in a quiet time.
+fn opens(channel: &Channel, issue: &Issue, from: Instant, time: Option<LocalTime>) -> Instant {
+    let mut at = from.max(issue.since + channel.after);
+    let Some(LocalTime { at: known, second }) = time else { return at };
+    // Each span once: they may follow each other.
+    for _ in &channel.quiet {
+        let ahead = at.saturating_duration_since(known).as_secs();
+        let then = ((u64::from(second) + ahead) % 86_400) as u32;
+        let left = channel.quiet.iter().filter_map(|span| span.left(then)).max();
+        let Some(left) = left else { break };
+        at = at.max(known) + Duration::from_secs(left.into());
+    }
+    at
 }
 
 impl Issue {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::follow::Follow;
+use super::follow::{Follow, LocalTime};
 use super::*;
 use crate::model::{
     Action, AgentId, AgentState, AgentStatus, BlockedId, BlockedStatus, Event, STALLED, SessionId,
@@ -16,7 +16,7 @@ use crate::model::{
 const AFTER: Duration = Duration::from_secs(10);
 
 fn channel(causes: &[Cause]) -> Channel {
-    Channel { way: Way::Desktop, after: AFTER, causes: causes.to_vec() }
+    Channel { way: Way::Desktop, after: AFTER, causes: causes.to_vec(), quiet: Vec::new() }
 }
 
 fn access(id: &str, status: BlockedStatus) -> Event {
@@ -38,6 +38,42 @@ fn status(state: AgentState, reason: Option<&str>) -> AgentStatus {
 fn due(follow: &mut Follow, start: Instant, seconds: u64) -> Vec<(usize, String)> {
     let due = follow.due(start + Duration::from_secs(seconds));
     due.into_iter().map(|(channel, notice)| (channel, notice.message)).collect()
+}
+
+#[test]
+fn a_notice_waits_for_the_end_of_a_quiet_time() {
+    let start = Instant::now();
+    let mut follow = Follow::new("shop".to_owned());
+    let spans = ["22:00-23:00", "23:00-07:00"].map(|span| QuietSpan::parse(span).unwrap());
+    let quiet = Channel { quiet: spans.to_vec(), ..channel(&[Cause::Pending]) };
+    follow.set_channels(&[quiet, channel(&[Cause::Pending])]);
+    // It is 22:30.
+    let at = |seconds: u64| {
+        let day = u64::from(22 * 3600 + 1800_u32) + seconds;
+        move || LocalTime {
+            at: start + Duration::from_secs(seconds),
+            second: u32::try_from(day % 86_400).unwrap(),
+        }
+    };
+    follow.set_time(at(0));
+    follow.event(&access("b1", BlockedStatus::Pending), start);
+    follow.event(&access("b2", BlockedStatus::Pending), start);
+    assert_eq!(due(&mut follow, start, 10).iter().map(|(to, _)| *to).collect::<Vec<_>>(), [1, 1]);
+    let morning = 8 * 3600 + 1800;
+    assert_eq!(follow.next(), Some(start + Duration::from_secs(morning)));
+    // What is decided meanwhile is none in the morning.
+    follow.event(&access("b2", BlockedStatus::Allowed), start + AFTER);
+    follow.set_time(at(morning - 1));
+    assert_eq!(due(&mut follow, start, morning - 1), []);
+    follow.set_time(at(morning));
+    let notices = due(&mut follow, start, morning);
+    assert_eq!((notices.len(), notices[0].0, notices[0].1.contains("(b1)")), (1, 0, true));
+    // One that is due when a quiet time begins waits, too.
+    follow.set_time(at(86_400 - 1800 - 5));
+    let now = start + Duration::from_secs(86_400 - 1800 - 5);
+    follow.event(&access("b3", BlockedStatus::Pending), now);
+    assert_eq!(follow.next(), Some(now + AFTER));
+    assert!(follow.due(now + AFTER).iter().all(|(to, _)| *to == 1));
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn channel(notify: &Notify) -> Channel {
     let way = match &notify.by {
         NotifyBy::Command(command) => Way::Command(command.clone()),
         NotifyBy::Webhook(url) => Way::Webhook(url.clone()),
+        NotifyBy::Ntfy(url) => Way::Ntfy(url.clone()),
         NotifyBy::Desktop => Way::Desktop,
     };
     let cause = |event: &NotifyOn| match event {
@@ -57,7 +58,8 @@ fn channel(notify: &Notify) -> Channel {
         NotifyOn::Budget => Cause::Budget,
         NotifyOn::Loop => Cause::Loop,
     };
-    Channel { way, after: notify.after, causes: notify.events.iter().map(cause).collect() }
+    let causes = notify.events.iter().map(cause).collect();
+    Channel { way, after: notify.after, causes, quiet: notify.quiet.clone() }
 }
 
 /// Sends a test notice by each `[[notify]]` of a configuration; returns the description and the

@@ -6,9 +6,12 @@ use super::command::command;
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::read::{Table, Text, unknown_value};
-use crate::model::named;
+use crate::model::{QuietSpan, named};
 
 const WEEK: u64 = 7 * 24 * 60 * 60;
+
+/// Spans of `quiet` in one table.
+const MOST_SPANS: usize = 16;
 
 /// One table of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +21,8 @@ pub struct Notify {
     pub after: Duration,
     /// In the order of [`NotifyOn::ALL`].
     pub events: Vec<NotifyOn>,
+    /// When notices wait, in local time.
+    pub quiet: Vec<QuietSpan>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +30,8 @@ pub enum NotifyBy {
     /// Program and arguments; never empty.
     Command(Vec<String>),
     Webhook(String),
+    /// The address of a topic.
+    Ntfy(String),
     Desktop,
 }
 
@@ -51,6 +58,7 @@ impl Notify {
         let how = match &self.by {
             NotifyBy::Command(command) => format!("command {}", command.join(" ")),
             NotifyBy::Webhook(url) => format!("webhook {url}"),
+            NotifyBy::Ntfy(url) => format!("ntfy {url}"),
             NotifyBy::Desktop => "desktop".to_owned(),
         };
         let events: Vec<_> = self.events.iter().map(|event| event.as_str()).collect();
@@ -61,7 +69,7 @@ impl Notify {
     pub fn program(&self) -> Option<&str> {
         match &self.by {
             NotifyBy::Command(command) => command.first().map(String::as_str),
-            NotifyBy::Webhook(_) => None,
+            NotifyBy::Webhook(_) | NotifyBy::Ntfy(_) => None,
             NotifyBy::Desktop => Some("notify-send"),
         }
     }
@@ -73,22 +81,25 @@ pub(super) fn notify(root: &Table<'_>) -> Vec<Notify> {
 }
 
 fn one(table: &Table<'_>) -> Option<Notify> {
-    const KINDS: [&str; 3] = ["command", "webhook", "desktop"];
+    const KINDS: [&str; 4] = ["command", "webhook", "desktop", "ntfy"];
     let kind = table.text("kind");
     if table.place_of("kind").is_none() {
-        let help = "write `kind = \"command\"`, \"webhook\" or \"desktop\"";
+        let help = "write `kind = \"command\"`, \"webhook\", \"desktop\" or \"ntfy\"";
         table.lacks("this table has no `kind`", help);
     }
     let (after, events) = (table.seconds("after_s", 0..=WEEK, 10), events(table));
+    let quiet = quiet(table);
     let (program, url) = (command(table), table.text("url"));
     let kind = kind?;
     if !KINDS.contains(&kind.value.as_str()) {
         table.fault(unknown_value("kind", &kind, &KINDS));
         return None;
     }
-    for (key, owner) in [("command", "command"), ("url", "webhook")] {
+    let web = ["webhook", "ntfy"];
+    for (key, owners) in [("command", &["command"][..]), ("url", &web)] {
         let place = table.place_of(key);
-        if let Some(place) = place.filter(|_| kind.value != owner) {
+        let owner = owners[0];
+        if let Some(place) = place.filter(|_| !owners.contains(&kind.value.as_str())) {
             let message = format!("{} is not for `kind = {}`", code(key), quoted(&kind.value));
             let help = format!("leave it out, or write `kind = {}`", quoted(owner));
             table.fault(Fault::new(place, message).help(help));
@@ -102,15 +113,17 @@ fn one(table: &Table<'_>) -> Option<Notify> {
             }
             NotifyBy::Command(program?)
         }
-        "webhook" => {
+        of_web if web.contains(&of_web) => {
             if table.place_of("url").is_none() {
-                table.lacks("a webhook needs `url`", "write `url = \"https://…\"`");
+                let message = format!("`kind = {}` needs `url`", quoted(of_web));
+                table.lacks(message, "write `url = \"https://…\"`");
             }
-            NotifyBy::Webhook(web_address(table, &url?)?)
+            let url = web_address(table, &url?)?;
+            if of_web == "ntfy" { NotifyBy::Ntfy(url) } else { NotifyBy::Webhook(url) }
         }
         _ => NotifyBy::Desktop,
     };
-    Some(Notify { by, after, events })
+    Some(Notify { by, after, events, quiet })
 }
 
 /// All, if none are named.
@@ -126,6 +139,25 @@ fn events(table: &Table<'_>) -> Vec<NotifyOn> {
     }
     let is_named = |event: &NotifyOn| named.iter().any(|name| name.value == event.as_str());
     NotifyOn::ALL.into_iter().filter(is_named).collect()
+}
+
+fn quiet(table: &Table<'_>) -> Vec<QuietSpan> {
+    let spans = table.texts("quiet").unwrap_or_default();
+    let parsed = spans.iter().filter_map(|text| {
+        let span = QuietSpan::parse(&text.value);
+        if span.is_none() {
+            let message = format!("{} is not a span of a day", quoted(&text.value));
+            let fault = Fault::new(text.span.clone(), message);
+            table.fault(fault.help("write hours and minutes, such as \"22:00-07:00\""));
+        }
+        span
+    });
+    let parsed: Vec<_> = parsed.collect();
+    if let Some(more) = spans.get(MOST_SPANS) {
+        let message = format!("there are more than {MOST_SPANS} spans");
+        table.fault(Fault::new(more.span.clone(), message));
+    }
+    parsed
 }
 
 fn web_address(table: &Table<'_>, url: &Text) -> Option<String> {

@@ -7,6 +7,7 @@ mod good;
 mod helpers;
 mod hostile;
 mod mistakes;
+mod notices;
 mod overlay;
 mod reference;
 mod why;

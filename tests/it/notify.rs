@@ -32,6 +32,36 @@ fn answer(stream: impl Read + Write, status: &str) -> std::io::Result<Value> {
     Ok(serde_json::from_slice(&body).unwrap())
 }
 
+#[test]
+fn a_topic_of_ntfy_gets_a_line_for_people() {
+    let stage = Stage::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/topic", listener.local_addr().unwrap());
+    let keys = format!(
+        "[orchestrator]\non_block = \"hold\"\n[[notify]]\nkind = \"ntfy\"\nurl = {url:?}\nafter_s = 0\n"
+    );
+    let team = stage.team(&keys, vec![agent("ui").zone("src/ui/**"), agent("api")]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    port.begin("ui", "read src/api/cart.rs");
+    let mut stream = BufReader::new(listener.accept().unwrap().0);
+    let (mut head, mut length) = (Vec::new(), 0);
+    for line in stream.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty()) {
+        let line = line.to_ascii_lowercase();
+        length = line.strip_prefix("content-length: ").map_or(length, |it| it.parse().unwrap());
+        head.push(line);
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).unwrap();
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    stream.get_mut().write_all(answer).unwrap();
+    assert!(head[0].starts_with("post /topic "), "{head:?}");
+    for wanted in ["title: eisen-core: shop", "tags: pending", "priority: high"] {
+        assert!(head.iter().any(|line| line == wanted), "{wanted}: {head:?}");
+    }
+    let text = String::from_utf8(body).unwrap();
+    assert_eq!(text, "ui wants to read `src/api/cart.rs`, and waits for a decision (b1)");
+}
+
 fn webhook(listener: &TcpListener, keys: &str) -> String {
     let address = listener.local_addr().unwrap();
     format!("[[notify]]\nkind = \"webhook\"\nurl = \"http://{address}/hook\"\n{keys}\n")

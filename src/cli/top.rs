@@ -13,7 +13,10 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
-use crossterm::event::{Event, EventStream, KeyEventKind};
+use crossterm::event::{
+    DisableBracketedPaste, EnableBracketedPaste, Event, EventStream, KeyEventKind,
+};
+use crossterm::execute;
 use futures_util::StreamExt as _;
 use ratatui::backend::TestBackend;
 use ratatui::{DefaultTerminal, Terminal};
@@ -90,12 +93,15 @@ struct RawTerminal(DefaultTerminal);
 
 impl RawTerminal {
     fn enter() -> io::Result<Self> {
-        ratatui::try_init().map(Self)
+        let terminal = Self(ratatui::try_init()?);
+        execute!(io::stdout(), EnableBracketedPaste)?;
+        Ok(terminal)
     }
 }
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
+        let _ = execute!(io::stdout(), DisableBracketedPaste);
         ratatui::restore();
     }
 }
@@ -196,6 +202,10 @@ impl Live {
                             }
                             None => {}
                         }
+                        (changed, drawn) = (true, None);
+                    }
+                    Some(Ok(Event::Paste(text))) => {
+                        self.screen.pasted(&text);
                         (changed, drawn) = (true, None);
                     }
                     Some(Ok(Event::Resize(..))) => (changed, drawn) = (true, None),

@@ -15,8 +15,9 @@ use crate::view::TeamView;
 /// A card takes no key before a person can have read it.
 const UNREAD: Duration = Duration::from_millis(500);
 
-/// Lines of a transcript that are kept for each agent; the oldest is dropped first.
+/// Lines of a transcript that are kept for each agent, and their bytes; the oldest is dropped first.
 const MOST_LINES: usize = 2000;
+const LONGEST_TRANSCRIPT: usize = 256 * 1024;
 
 /// Agents whose transcripts are kept.
 const MOST_TRANSCRIPTS: usize = 1000;
@@ -87,6 +88,7 @@ pub(super) struct StatusLine {
 pub(super) struct Transcript {
     fold: Fold,
     pub(super) lines: VecDeque<ShownLine>,
+    bytes: usize,
     /// The number of the first line that is kept.
     pub(super) first: usize,
 }
@@ -299,6 +301,14 @@ impl Screen {
         None
     }
 
+    /// Takes pasted text, which is never keys.
+    pub(super) fn pasted(&mut self, text: &str) {
+        if let Some(input) = &mut self.input {
+            let room = LONGEST_INPUT.saturating_sub(input.text.len());
+            input.text += &text[..text.floor_char_boundary(room)];
+        }
+    }
+
     fn typed(&mut self, mut input: Input, key: KeyEvent) -> Option<Wish> {
         match (key.code, &input.asking) {
             (KeyCode::Char('y'), Asking::Sure(method, agent)) => {
@@ -334,10 +344,15 @@ impl Screen {
 
 impl Transcript {
     fn add(&mut self, lines: Vec<(String, ShownLine)>) {
-        self.lines.extend(lines.into_iter().map(|(_, line)| line));
-        let many = self.lines.len().saturating_sub(MOST_LINES);
-        self.lines.drain(..many);
-        self.first += many;
+        for (_, line) in lines {
+            self.bytes += line.text.len();
+            self.lines.push_back(line);
+        }
+        while self.lines.len() > MOST_LINES || self.bytes > LONGEST_TRANSCRIPT {
+            let Some(oldest) = self.lines.pop_front() else { break };
+            self.bytes -= oldest.text.len();
+            self.first += 1;
+        }
     }
 }
 

@@ -251,6 +251,12 @@ fn answers_prompts_and_messages_are_typed() {
     letters(&mut screen, "Dno", now);
     let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
     assert_eq!((&params["decision"], &params["message"]), (&json!("deny"), &json!("no")));
+    // What is pasted is text, and never keys.
+    screen.pasted("a");
+    letters(&mut screen, "r", now);
+    screen.pasted("two\nlines");
+    let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
+    assert_eq!(params["content"], "two\nlines");
     // Nothing is asked for without a text, or after Esc.
     letters(&mut screen, "r", now);
     assert_eq!(press(&mut screen, KeyCode::Enter, now), None);

@@ -139,6 +139,9 @@ proptest! {
     #[test]
     fn a_permit_is_for_what_the_kernel_finds_and_the_patterns_allow(case in cases()) {
         let (bed, zone) = case.plant();
+        // A link such as `a/` to a file leads nowhere, but the zone closes that file.
+        let eisen = bed.path(EISEN).canonicalize();
+        let is_wide = eisen.is_err_and(|error| error.kind() == std::io::ErrorKind::NotADirectory);
         for path in &case.requests {
             let verdict = zone.check(Path::new(&bed.expand(path)), Action::Read);
             let Ok(canonical) = request(&bed, path).canonicalize() else { continue };
@@ -153,7 +156,7 @@ proptest! {
                 }
                 // By name, `..` may lead elsewhere; and a denied pattern may name a link.
                 Err(denied) => prop_assert!(
-                    !holds || path.contains("..") || !case.denied.is_empty(),
+                    !holds || path.contains("..") || !case.denied.is_empty() || is_wide,
                     "{path} is inside, yet {} is denied", denied.path
                 ),
             }

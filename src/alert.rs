@@ -57,6 +57,8 @@ named! {
         Error = "error",
         Budget = "budget",
         Loop = "loop",
+        /// No agent works any more.
+        Done = "done",
         /// A test notice.
         Test = "test",
     }
@@ -113,6 +115,8 @@ pub struct Current {
     pub pending: Vec<BlockedAccess>,
     pub agents: Vec<AgentStatus>,
     pub budgets: Vec<BudgetReport>,
+    /// No turn runs, and no prompt waits.
+    pub is_idle: bool,
 }
 
 /// Returns the current state.
@@ -150,6 +154,9 @@ pub async fn run(
                 None => return,
             },
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+        }
+        if follow.is_done(Instant::now()) && !now().await.is_idle {
+            follow.goes_on(Instant::now());
         }
         follow.set_time(local_time);
         for (channel, notice) in follow.due(Instant::now()) {

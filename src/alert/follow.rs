@@ -15,6 +15,9 @@ use crate::model::{
 /// Maximum open issues; further ones are ignored until some are resolved.
 const MOST: usize = 1_000;
 
+/// How long at least until a team that works is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// Maximum bytes of an agent's reason in a notice.
 const LONGEST_REASON: usize = 500;
 
@@ -25,6 +28,8 @@ enum NoticeSubject {
     /// None: the team's.
     Budget(Option<AgentId>),
     Loop(SessionKey),
+    /// The whole team: it is done.
+    Team,
 }
 
 struct Issue {
@@ -83,8 +88,11 @@ impl Follow {
             Event::Agent(status) => self.agent(status, now),
             Event::Budget(report) => self.budget(report, now),
             Event::Loop(report) => self.looped(report, now),
-            Event::Turn(turn) if &*turn.stop_reason == "end_turn" => {
-                self.issues.remove(&NoticeSubject::Loop(turn.key.clone()));
+            Event::Turn(turn) => {
+                if &*turn.stop_reason == "end_turn" {
+                    self.issues.remove(&NoticeSubject::Loop(turn.key.clone()));
+                }
+                self.turn_ended(now);
             }
             _ => return,
         }
@@ -93,12 +101,13 @@ impl Follow {
 
     /// Applies the current state, after events were missed.
     pub(super) fn resync(&mut self, current: &Current, now: Instant) {
-        let Current { pending, agents, budgets } = current;
+        let Current { pending, agents, budgets, is_idle } = current;
         self.issues.retain(|subject, _| match subject {
             NoticeSubject::Access(id) => pending.iter().any(|access| access.id == *id),
             NoticeSubject::Agent(id) => agents.iter().any(|status| status.agent == *id),
             // Its end may be among what was missed.
             NoticeSubject::Loop(_) => false,
+            NoticeSubject::Team => *is_idle,
             NoticeSubject::Budget(of) => budgets.iter().any(|report| report.agent == *of),
         });
         for access in pending {
@@ -191,6 +200,33 @@ impl Follow {
             let notice = self.notice(Cause::Loop, agent, message);
             self.add(NoticeSubject::Loop(report.key.clone()), notice, now);
         }
+    }
+
+    /// The team may be done, unless another turn runs or begins.
+    fn turn_ended(&mut self, now: Instant) {
+        let team = AgentId::new("");
+        let message = "the team is done: no agent works any more".to_owned();
+        let notice = self.notice(Cause::Done, &team, message);
+        self.issues.remove(&NoticeSubject::Team);
+        self.add(NoticeSubject::Team, notice, now);
+    }
+
+    /// Whether it is time to say that the team is done.
+    pub(super) fn is_done(&self, now: Instant) -> bool {
+        self.issues.get(&NoticeSubject::Team).is_some_and(|issue| {
+            let mut channels = self.channels.iter().enumerate();
+            channels.any(|(at, channel)| {
+                issue.awaits(at, channel) && opens(channel, issue, now, self.time) <= now
+            })
+        })
+    }
+
+    /// The team is not done, since an agent works: is to be looked at again.
+    pub(super) fn goes_on(&mut self, now: Instant) {
+        if let Some(issue) = self.issues.get_mut(&NoticeSubject::Team) {
+            issue.since = now + LOOK_AGAIN;
+        }
+        self.schedule();
     }
 
     fn budget(&mut self, report: &BudgetReport, now: Instant) {

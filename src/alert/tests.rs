@@ -10,7 +10,7 @@ use super::follow::{Follow, LocalTime};
 use super::*;
 use crate::model::{
     Action, AgentId, AgentState, AgentStatus, BlockedId, BlockedStatus, Event, STALLED, SessionId,
-    SessionKey, SessionMode, Via,
+    SessionKey, SessionMode, TurnEnd, Via,
 };
 
 const AFTER: Duration = Duration::from_secs(10);
@@ -38,6 +38,37 @@ fn status(state: AgentState, reason: Option<&str>) -> AgentStatus {
 fn due(follow: &mut Follow, start: Instant, seconds: u64) -> Vec<(usize, String)> {
     let due = follow.due(start + Duration::from_secs(seconds));
     due.into_iter().map(|(channel, notice)| (channel, notice.message)).collect()
+}
+
+#[test]
+fn a_team_is_done_once_its_last_turn_has_ended() {
+    let start = Instant::now();
+    let mut follow = Follow::new("shop".to_owned());
+    follow.set_channels(&[channel(&[Cause::Done])]);
+    let turn = |stop_reason: &str| {
+        Event::Turn(TurnEnd {
+            key: SessionKey::new(AgentId::new("ui"), SessionId::new("s")),
+            mode: SessionMode::SingleAgent,
+            turn: 1,
+            stop_reason: stop_reason.into(),
+            reason: None,
+        })
+    };
+    follow.event(&turn("end_turn"), start);
+    assert!(!follow.is_done(start + Duration::from_secs(9)));
+    assert!(follow.is_done(start + AFTER));
+    // Another agent works: that is looked at again.
+    follow.goes_on(start + AFTER);
+    assert!(!follow.is_done(start + AFTER * 2));
+    assert_eq!(due(&mut follow, start, 20), []);
+    follow.event(&turn("cancelled"), start + AFTER * 2);
+    let done = || [(0, "the team is done: no agent works any more".to_owned())];
+    assert_eq!(due(&mut follow, start, 30), done());
+    // Once for each time that it is.
+    assert!(!follow.is_done(start + AFTER * 9));
+    assert_eq!(due(&mut follow, start, 90), []);
+    follow.event(&turn("end_turn"), start + AFTER * 9);
+    assert_eq!(due(&mut follow, start, 100), done());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Failure;
+use super::{Failure, details};
 use crate::agent::Surroundings;
 use crate::alert::{self, Cause, Channel, Current, Notice, Way};
 use crate::budget::Budgets;
@@ -24,13 +24,18 @@ pub(super) fn start(
 ) -> watch::Sender<Vec<Channel>> {
     let (change, channels) = watch::channel(channels(config));
     let (routing, budgets) = (surroundings.routing.clone(), budgets.clone());
+    let tracker = surroundings.tracker.clone();
     let now: alert::Now = Box::new(move || {
         let (routing, roster, budgets) = (routing.clone(), roster.clone(), budgets.clone());
+        let tracker = tracker.clone();
         Box::pin(async move {
+            let agents = details::of_supervised(roster.handles(), &tracker).await;
+            let mut sessions = agents.iter().flat_map(|agent| &agent.sessions);
             Current {
                 pending: routing.list(Some(BlockedStatus::Pending)).await,
                 agents: roster.statuses(),
                 budgets: budgets.reports(),
+                is_idle: sessions.all(|session| !session.is_running && session.queued == 0),
             }
         })
     });
@@ -57,6 +62,7 @@ fn channel(notify: &Notify) -> Channel {
         NotifyOn::Error => Cause::Error,
         NotifyOn::Budget => Cause::Budget,
         NotifyOn::Loop => Cause::Loop,
+        NotifyOn::Done => Cause::Done,
     };
     let causes = notify.events.iter().map(cause).collect();
     Channel { way, after: notify.after, causes, quiet: notify.quiet.clone() }

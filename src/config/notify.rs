@@ -49,6 +49,8 @@ named! {
         Budget = "budget",
         /// An agent goes in a loop.
         Loop = "loop",
+        /// No agent works any more.
+        Done = "done",
     }
 }
 

@@ -33,6 +33,24 @@ fn answer(stream: impl Read + Write, status: &str) -> std::io::Result<Value> {
 }
 
 #[test]
+fn a_team_is_done_when_no_agent_works_any_more() {
+    let stage = Stage::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let keys = webhook(&listener, "after_s = 0\nevents = [\"done\"]");
+    let team = stage.team(&keys, vec![agent("ui"), agent("api")]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let long = port.begin_waiting("api");
+    assert_eq!(port.prompt("ui", "hello"), "hello");
+    let before = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
+    port.call("cancel", &json!({ "agent_id": "api" })).unwrap();
+    port.answer(long).unwrap();
+    let done = take(&listener, "204 No Content");
+    assert_eq!((&done["event"], &done["agent_id"]), (&json!("done"), &Value::Null));
+    assert!(done["message"].as_str().unwrap().contains("is done"), "{done}");
+    assert!(u128::from(done["timestamp_ms"].as_u64().unwrap()) >= before, "{done}");
+}
+
+#[test]
 fn a_topic_of_ntfy_gets_a_line_for_people() {
     let stage = Stage::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

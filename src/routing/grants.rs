@@ -223,6 +223,10 @@ impl Grants {
     /// turned into that call's.
     pub(super) fn take(&mut self, request: &Request, needs_person: bool) -> Option<Settlement> {
         let covers = |grant: &Grant| grant.covers(request, needs_person);
+        if self.0.iter().any(|it| matches!(it.validity, Validity::Session(_)) && covers(it)) {
+            // It was given with a permit for the next try, which this is.
+            self.0.retain(|it| !(it.is_unused() && covers(it)));
+        }
         // Lasting grants come first, since they are not consumed.
         let lasting = self.0.iter().position(|it| it.validity != Validity::Once && covers(it));
         let at = lasting.or_else(|| self.0.iter().position(covers))?;

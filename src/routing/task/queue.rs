@@ -40,7 +40,8 @@ impl Task {
 
     fn permit(&mut self, access: &Request, permit: Permit) {
         let left = permit.expires.map(|at| at.duration_since(SystemTime::now()));
-        let expires = left.map(|left| Instant::now() + left.unwrap_or_default());
+        let Ok(left) = left.transpose() else { return };
+        let expires = left.map(|left| Instant::now() + left);
         let allowed = Allowed::earlier(access, permit);
         self.grants.add(&allowed, None, Settlement::Allowed, expires);
         self.note_permit(access.key.agent.clone(), access.action, &access.path);
@@ -60,7 +61,8 @@ impl Task {
     ) -> Option<Settlement> {
         let settlement = self.grants.take(request, needs_person(rule))?;
         // A permit that is used leaves the queue.
-        if self.queue.borrow().iter().any(|queued| queued.permit.is_some()) {
+        let permits = self.queue.borrow().iter().filter(|queued| queued.permit.is_some()).count();
+        if permits > 0 && permits != self.grants.unused().count() {
             self.publish_queue();
         }
         Some(settlement)

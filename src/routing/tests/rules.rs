@@ -270,6 +270,17 @@ async fn what_a_person_allowed_is_left_until_it_is_used() {
         assert_eq!(bench.routing.request(read("a", "s2", "x")).await, Some(Settlement::Allowed));
         assert_eq!(bench.routing.queue().borrow().len(), 0);
     }
+    // A try in the same session uses it, too.
+    let mut bench = ruled(false, lead(), persons(), Vec::new());
+    let asked = bench.ask(read("a", "s", "x"));
+    assert_eq!(bench.blocked().await, "b1 pending");
+    asked.abort();
+    let _ = asked.await;
+    bench.routing.settled(&AgentId::new("a")).await;
+    let session = Decision::Allow { scope: Scope::Session, ttl: None };
+    bench.routing.resolve(id("b1"), session, Decider::Person).await.unwrap();
+    assert_eq!(bench.routing.request(read("a", "s", "x")).await, Some(Settlement::Allowed));
+    assert_eq!(bench.routing.queue().borrow().len(), 0);
     // No further than it was meant: not what `denied` matches, and not later.
     let denied = || Request { denied_by: Some("x".into()), ..read("a", "s", "x") };
     let bench = ruled(false, lead(), persons(), left(ALLOW, Decider::Person, None).await);

@@ -3,6 +3,7 @@
 mod frame;
 mod paint;
 mod panes;
+mod said;
 mod screen;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,7 @@ use ratatui::backend::TestBackend;
 use ratatui::{DefaultTerminal, Terminal};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 use self::screen::{Screen, StatusLine, Wish};
 use super::Global;
@@ -40,6 +41,9 @@ const FIGURES: Duration = Duration::from_secs(1);
 
 /// How often figures are asked for that are not published, and ages are drawn anew.
 const REFRESH: Duration = Duration::from_secs(2);
+
+/// How long the team may take to take us back after it cut us off.
+const RECONNECT: Duration = Duration::from_secs(5);
 
 /// The size of a frame where there is no terminal.
 const SIZE: (u16, u16) = (80, 24);
@@ -146,6 +150,7 @@ impl Live {
         self.team.subscribe(&["session_update", "report", "task"]);
         self.team.request_snapshots();
         self.open.clear();
+        self.screen.answered(StatusLine::done(String::new()));
         let pending = json!({ "status": "pending" });
         self.send("list_blocked", &pending, OpenRequest::Blocked);
         self.send("list_budgets", &json!({}), OpenRequest::Budgets);
@@ -166,7 +171,7 @@ impl Live {
         let (width, height) = size.map_or(SIZE, |(width, height)| (width.0, height.0));
         let mut terminal = Terminal::new(TestBackend::new(width, height))
             .map_err(|error| Failure::Run(anyhow!("{error}")))?;
-        self.screen.settle(Instant::now());
+        self.screen.settle(Instant::now(), frame::has_room(&self.screen, height));
         let drawn = terminal.draw(|frame| frame::draw(&self.screen, frame, now_ms()));
         drawn.map_err(|error| Failure::Run(anyhow!("{error}")))?;
         print(paint::printed_lines(terminal.backend().buffer()).join("\n"))
@@ -180,19 +185,26 @@ impl Live {
     ) -> Result<Option<ClientError>, Failure> {
         let fault = |error: io::Error| Failure::Run(error.into());
         let mut keys = EventStream::new();
-        let mut ends = [SignalKind::terminate(), SignalKind::hangup()].map(signal);
-        let [Ok(terminated), Ok(hung_up)] = &mut ends else {
+        let ends = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
+        let [Ok(mut terminated), Ok(mut hung_up), Ok(mut interrupted)] = ends.map(signal) else {
             return Err(Failure::Run(anyhow!("cannot wait for signals")));
         };
         let mut refresh = interval(REFRESH);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut changed, mut drawn) = (true, None::<Instant>);
         loop {
+            // Not in the branches below: a flood of lines must not keep a frame back.
+            if changed && drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME) {
+                self.draw(terminal).map_err(fault)?;
+                (changed, drawn) = (false, Some(Instant::now()));
+                self.ask();
+            }
             let due = drawn.map_or_else(Instant::now, |drawn| drawn + FRAME);
             tokio::select! {
                 biased;
                 _ = terminated.recv() => return Ok(None),
                 _ = hung_up.recv() => return Ok(None),
+                _ = interrupted.recv() => return Ok(None),
                 event = keys.next() => match event {
                     Some(Ok(Event::Key(key))) if key.kind != KeyEventKind::Release => {
                         match self.screen.key(key, Instant::now()) {
@@ -213,21 +225,16 @@ impl Live {
                     Some(Err(error)) => return Err(fault(error)),
                     None => return Ok(None),
                 },
-                () = sleep_until(due), if changed => {
-                    self.screen.settle(Instant::now());
-                    terminal.draw(|frame| frame::draw(&self.screen, frame, now_ms())).map_err(fault)?;
-                    (changed, drawn) = (false, Some(Instant::now()));
-                    self.ask();
-                }
+                () = sleep_until(due), if changed => {}
                 line = self.team.next_line() => match line {
                     Ok((kind, line)) => changed |= self.line(&kind, &line),
-                    Err(ended) => match Connection::open(target).await {
+                    Err(ended) => match timeout(RECONNECT, Connection::open(target)).await {
                         // It cuts off readers that are too slow.
-                        Ok(team) => {
+                        Ok(Ok(team)) => {
                             self.team = team;
                             self.join();
                         }
-                        Err(_) => return Ok(Some(ended)),
+                        _ => return Ok(Some(ended)),
                     },
                 },
                 _ = refresh.tick() => {
@@ -237,6 +244,12 @@ impl Live {
                 }
             }
         }
+    }
+
+    fn draw(&mut self, terminal: &mut DefaultTerminal) -> io::Result<()> {
+        let has_room = frame::has_room(&self.screen, terminal.size()?.height);
+        self.screen.settle(Instant::now(), has_room);
+        terminal.draw(|frame| frame::draw(&self.screen, frame, now_ms())).map(drop)
     }
 
     /// Asks for the agents, if they changed and it is time.
@@ -281,8 +294,12 @@ impl Live {
         let Some(asked) = id.and_then(|id| self.open.remove(&id)) else { return false };
         let (result, view) = (&answer["result"], &mut self.screen.view);
         match (asked, answer["error"]["message"].as_str()) {
-            (_, Some(error)) => self.screen.notice = Some(StatusLine::error(error.to_owned())),
-            (OpenRequest::Wish(what), None) => self.screen.notice = Some(StatusLine::done(what)),
+            (_, Some(error)) => self.screen.answered(StatusLine::error(error.to_owned())),
+            (OpenRequest::Wish(what), None) => {
+                // Of a prompt: how its turn ended.
+                let stop = result["stop_reason"].as_str().map(|stop| format!(": {stop}"));
+                self.screen.answered(StatusLine::done(what + &stop.unwrap_or_default()));
+            }
             (OpenRequest::Agents, None) => view.set_agents(result),
             (OpenRequest::Blocked, None) => view.set_pending(result),
             (OpenRequest::Budgets, None) => view.set_budgets(result),

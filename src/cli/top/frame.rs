@@ -9,14 +9,14 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::paint::{bold, color_of, first_shown, mark_of, of_budget, selection, tone};
-use super::panes::{draw_heat, draw_inbox, draw_log, draw_transcript};
+use super::panes::{CARD, draw_heat, draw_inbox, draw_log, draw_transcript};
 use super::screen::{Asking, Pane, Screen};
 use crate::cli::columns::cut;
 use crate::cli::output::plain;
 use crate::cli::ps::AgentRow;
 use crate::cli::{budget, format};
 
-/// Agents that are listed, so that something is left for the pane.
+/// The fewest agents that are listed; past a third of the terminal they scroll, so that something is left for the pane.
 const FEWEST_ROWS: u16 = 2;
 
 const HELP: &str = "\
@@ -35,6 +35,14 @@ p          prompt it              c  cancel its turn
 S  x  R    start, stop, restart   Enter  its transcript
 
 A card that has just come up takes no key for half a second.";
+
+/// Whether there is room for the selected card in a terminal of this height.
+pub(super) fn has_room(screen: &Screen, height: u16) -> bool {
+    let agents = u16::try_from(screen.agents().len()).unwrap_or(u16::MAX);
+    let rows = agents.min((height / 3).max(FEWEST_ROWS));
+    // Title, heads of the table, tabs, notice and keys.
+    height.saturating_sub(rows).saturating_sub(5) > CARD
+}
 
 pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, now_ms: u64) {
     let area = frame.area();

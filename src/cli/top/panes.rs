@@ -15,10 +15,11 @@ use crate::cli::columns::{cut, wrap};
 use crate::cli::format;
 use crate::cli::output::plain;
 use crate::cli::watch::style_of;
+use crate::model::quoted;
 use crate::view::HotFile;
 
 /// Lines for the card that is selected.
-const CARD: u16 = 4;
+pub(super) const CARD: u16 = 4;
 /// Cells of a bar of heat.
 const BAR: usize = 8;
 pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now_ms: u64) {
@@ -41,7 +42,7 @@ pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now
                 format!("{} {}", mark_of(&screen.view, agent), plain(agent)),
                 color_of(&screen.view, agent),
             ),
-            Span::raw(format!(" {} {}", plain(action), plain(path))),
+            Span::raw(format!(" {} {}", plain(action), quoted(path))),
         ]);
         if place == at { line.style(selection(!screen.on_agents)) } else { line }
     });
@@ -51,9 +52,14 @@ pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now
     let mut lines: Vec<_> = description(card)
         .iter()
         .flat_map(|line| wrap(line, width.max(1)))
-        .take(usize::from(CARD) - 1)
         .map(Line::from)
         .collect();
+    let room = usize::from(CARD) - 1;
+    if lines.len() > room {
+        lines.truncate(room - 1);
+        let more = "… not all of it fits: `eisen-core blocked --json` has it";
+        lines.push(Line::from(more).style(tone("pending")));
+    }
     lines.insert(0, Line::from("─".repeat(width)).style(Style::new().add_modifier(Modifier::DIM)));
     frame.render_widget(Paragraph::new(lines), detail);
 }
@@ -62,7 +68,7 @@ pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now
 fn description(card: &Value) -> Vec<String> {
     let known = |name: &str| card[name].as_str().filter(|text| !text.is_empty()).map(plain);
     let agent = plain(text(card, "agent_id"));
-    let (action, path) = (plain(text(card, "action")), plain(text(card, "path")));
+    let (action, path) = (plain(text(card, "action")), quoted(text(card, "path")));
     let via = known("via").map(|via| format!(", via {via}")).unwrap_or_default();
     let mut lines = vec![format!("{agent} asks to {action} {path}{via}")];
     let owners = card["owners"].as_array().into_iter().flatten().filter_map(Value::as_str);

@@ -2,22 +2,17 @@
 //! stand for. Knows no terminal and no connection.
 
 use std::collections::HashMap;
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::cli::transcript::{Fold, ShownLine};
+use super::said::Transcript;
 use crate::view::TeamView;
 
 /// A card takes no key before a person can have read it.
 const UNREAD: Duration = Duration::from_millis(500);
-
-/// Lines of a transcript that are kept for each agent, and their bytes; the oldest is dropped first.
-const MOST_LINES: usize = 2000;
-const LONGEST_TRANSCRIPT: usize = 256 * 1024;
 
 /// Agents whose transcripts are kept.
 const MOST_TRANSCRIPTS: usize = 1000;
@@ -84,15 +79,6 @@ pub(super) struct StatusLine {
     pub(super) is_error: bool,
 }
 
-#[derive(Default)]
-pub(super) struct Transcript {
-    fold: Fold,
-    pub(super) lines: VecDeque<ShownLine>,
-    bytes: usize,
-    /// The number of the first line that is kept.
-    pub(super) first: usize,
-}
-
 pub(super) struct Screen {
     pub(super) view: TeamView,
     pub(super) team: String,
@@ -103,6 +89,8 @@ pub(super) struct Screen {
     pub(super) card: Option<String>,
     /// Since when this card is shown as the selected one.
     card_shown: Option<(String, Instant)>,
+    /// The card whose decision is on its way.
+    sent: Option<String>,
     /// The last shown line of log and transcript, by number; None: it follows.
     pub(super) held_at: Option<usize>,
     pub(super) input: Option<Input>,
@@ -121,6 +109,7 @@ impl Screen {
             agent: None,
             card: None,
             card_shown: None,
+            sent: None,
             held_at: None,
             input: None,
             notice: None,
@@ -136,8 +125,9 @@ impl Screen {
         ids.map(str::to_owned).collect()
     }
 
-    /// Moves selections off what is gone; a frame that is drawn shows the card that is selected.
-    pub(super) fn settle(&mut self, now: Instant) {
+    /// Moves selections off what is gone. `has_room`: a frame drawn now shows the selected card, if
+    /// its pane is shown.
+    pub(super) fn settle(&mut self, now: Instant, has_room: bool) {
         let agents = self.agents();
         if self.agent.as_ref().is_none_or(|agent| !agents.contains(agent)) {
             self.agent = agents.into_iter().next();
@@ -147,11 +137,10 @@ impl Screen {
         if !self.card.as_ref().is_some_and(is_there) {
             self.card = waiting.next().map(str::to_owned);
         }
-        if self.card_shown.as_ref().map(|(card, _)| card) != self.card.as_ref()
-            || self.pane != Pane::Inbox
-        {
-            let shown = self.card.clone().filter(|_| self.pane == Pane::Inbox);
-            self.card_shown = shown.map(|card| (card, now));
+        let is_visible = has_room && self.pane == Pane::Inbox && !self.helps;
+        let visible = self.card.as_ref().filter(|_| is_visible);
+        if self.card_shown.as_ref().map(|(card, _)| card) != visible {
+            self.card_shown = visible.map(|card| (card.clone(), now));
         }
     }
 
@@ -209,7 +198,9 @@ impl Screen {
         if let Some(input) = self.input.take() {
             return self.typed(input, key);
         }
-        if std::mem::take(&mut self.helps) {
+        // Only plain letters stand for something.
+        let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        if std::mem::take(&mut self.helps) || !is_plain {
             return None;
         }
         match key.code {
@@ -279,26 +270,51 @@ impl Screen {
             return None;
         }
         let Some((card, since)) = self.card_shown.clone() else {
-            self.notice = Some(StatusLine::error("nothing waits for a decision".to_owned()));
+            let text = match self.card {
+                Some(_) => "no card is shown: the terminal is too small",
+                None => "nothing waits for a decision",
+            };
+            self.notice = Some(StatusLine::error(text.to_owned()));
             return None;
         };
+        if self.sent.as_ref() == Some(&card) {
+            let text = format!("the decision of {card} is on its way");
+            self.notice = Some(StatusLine::error(text));
+            return None;
+        }
         if now.duration_since(since) < UNREAD {
             let text = format!("{card} has just come up: read it first");
+            // A key that is held decides nothing.
+            self.card_shown = Some((card, now));
             self.notice = Some(StatusLine::error(text));
             return None;
         }
         let asking = match letter {
             'D' => Asking::Denial(card),
             'r' => Asking::Answer(card),
-            'd' => return Some(decision(&card, "denied", json!({ "decision": "deny" }))),
+            'd' => return Some(self.decide(&card, "denied", json!({ "decision": "deny" }))),
             's' => {
                 let params = json!({ "decision": "allow", "scope": "session" });
-                return Some(decision(&card, "allowed for the session", params));
+                return Some(self.decide(&card, "allowed for the session", params));
             }
-            _ => return Some(decision(&card, "allowed", json!({ "decision": "allow" }))),
+            _ => return Some(self.decide(&card, "allowed", json!({ "decision": "allow" }))),
         };
         self.input = Some(Input { asking, text: String::new() });
         None
+    }
+
+    /// The decision of a person about a card.
+    fn decide(&mut self, card: &str, what: &str, mut params: Value) -> Wish {
+        self.sent = Some(card.to_owned());
+        params["id"] = card.into();
+        params["at_terminal"] = true.into();
+        Wish::Call { method: "resolve_blocked", params, what: format!("{card}: {what}") }
+    }
+
+    /// Takes the answer of the team to a wish, or nothing more comes.
+    pub(super) fn answered(&mut self, notice: StatusLine) {
+        self.sent = None;
+        self.notice = Some(notice);
     }
 
     /// Takes pasted text, which is never keys.
@@ -324,11 +340,11 @@ impl Screen {
             }
             (KeyCode::Enter, Asking::Answer(card)) => {
                 let params = json!({ "decision": "answer", "content": input.text });
-                return Some(decision(card, "answered", params));
+                return Some(self.decide(&card.clone(), "answered", params));
             }
             (KeyCode::Enter, Asking::Denial(card)) => {
                 let params = json!({ "decision": "deny", "message": input.text });
-                return Some(decision(card, "denied", params));
+                return Some(self.decide(&card.clone(), "denied", params));
             }
             (KeyCode::Backspace, _) => drop(input.text.pop()),
             (KeyCode::Char('u'), _) if key.modifiers.contains(KeyModifiers::CONTROL) => {
@@ -342,20 +358,6 @@ impl Screen {
     }
 }
 
-impl Transcript {
-    fn add(&mut self, lines: Vec<(String, ShownLine)>) {
-        for (_, line) in lines {
-            self.bytes += line.text.len();
-            self.lines.push_back(line);
-        }
-        while self.lines.len() > MOST_LINES || self.bytes > LONGEST_TRANSCRIPT {
-            let Some(oldest) = self.lines.pop_front() else { break };
-            self.bytes -= oldest.text.len();
-            self.first += 1;
-        }
-    }
-}
-
 impl StatusLine {
     pub(super) fn done(text: String) -> Self {
         Self { text, is_error: false }
@@ -364,13 +366,6 @@ impl StatusLine {
     pub(super) fn error(text: String) -> Self {
         Self { text, is_error: true }
     }
-}
-
-/// The decision of a person about a card.
-fn decision(card: &str, what: &str, mut params: Value) -> Wish {
-    params["id"] = card.into();
-    params["at_terminal"] = true.into();
-    Wish::Call { method: "resolve_blocked", params, what: format!("{card}: {what}") }
 }
 
 /// The item `by` places behind the selected one.

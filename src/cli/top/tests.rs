@@ -11,7 +11,7 @@ use ratatui::style::{Color, Modifier};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::screen::{Asking, Pane, Screen, Wish};
+use super::screen::{Asking, Pane, Screen, StatusLine, Wish};
 use super::{frame, paint};
 
 const NOW: u64 = 1_000_000;
@@ -52,7 +52,7 @@ fn screen() -> Screen {
         "seq": 1, "nodes": { "a": node("ui/app.ts", 1.0, "write"), "b": node("ui/a/b.ts", 0.4, "read") },
     });
     fold(&mut screen, &map);
-    screen.settle(Instant::now());
+    screen.settle(Instant::now(), true);
     screen
 }
 
@@ -69,7 +69,7 @@ fn text(buffer: &Buffer) -> String {
 
 fn press(screen: &mut Screen, code: KeyCode, now: Instant) -> Option<Wish> {
     let wish = screen.key(KeyEvent::new(code, KeyModifiers::NONE), now);
-    screen.settle(now);
+    screen.settle(now, true);
     wish
 }
 
@@ -98,8 +98,8 @@ fn each_pane_fits_a_small_terminal() {
         ▲ ui    working 2     -            -     -         -         protocol
         ● core  ready   -     12.0k/200.0k 41.2k ~0.04 USD 100.0 MiB kernel
          1 Inbox 2   2 Heat   3 Transcript ui   4 Log
-           b1    12s ▲ ui read core/auth.rs
-           b2    12s ▲ ui read core/db.rs
+           b1    12s ▲ ui read `core/auth.rs`
+           b2    12s ▲ ui read `core/db.rs`
 
 
 
@@ -112,7 +112,7 @@ fn each_pane_fits_a_small_terminal() {
 
 
         ────────────────────────────────────────────────────────────────────────────────
-        ui asks to read core/auth.rs, via fs
+        ui asks to read `core/auth.rs`, via fs
         owned by core; sent here by rule 2 of [[routing]]: person
 
 
@@ -221,7 +221,10 @@ fn a_key_decides_the_card_that_is_shown_and_not_one_that_just_came_up() {
     let (method, params, what) = called(letters(&mut screen, "a", now));
     let wanted = json!({ "decision": "allow", "id": "b1", "at_terminal": true });
     assert_eq!((method, params, what.as_str()), ("resolve_blocked", wanted, "b1: allowed"));
+    let answered = |screen: &mut Screen| screen.answered(StatusLine::done(String::new()));
+    answered(&mut screen);
     let (_, params, _) = called(letters(&mut screen, "s", now));
+    answered(&mut screen);
     assert_eq!((&params["decision"], &params["scope"]), (&json!("allow"), &json!("session")));
     let (_, params, _) = called(letters(&mut screen, "d", now));
     assert_eq!((&params["decision"], &params["message"]), (&json!("deny"), &Value::Null));
@@ -230,11 +233,25 @@ fn a_key_decides_the_card_that_is_shown_and_not_one_that_just_came_up() {
     let mut decided = access("b1", "core/auth.rs");
     decided["status"] = "denied".into();
     fold(&mut screen, &decided);
-    screen.settle(now);
+    screen.settle(now, true);
     assert_eq!(screen.card.as_deref(), Some("b2"));
     assert_eq!(letters(&mut screen, "a", now), None);
     let (_, params, _) = called(letters(&mut screen, "a", now + Duration::from_millis(500)));
     assert_eq!(params["id"], "b2");
+    // A key that is held decides nothing, nor do two that are pressed for one card.
+    assert_eq!(letters(&mut screen, "a", now + Duration::from_secs(1)), None);
+    assert!(screen.notice.as_ref().unwrap().text.contains("on its way"));
+    answered(&mut screen);
+    // A control key is no letter, and a card that is not drawn takes none.
+    let held = KeyEvent::new(KeyCode::Char('s'), KeyModifiers::CONTROL);
+    assert_eq!(screen.key(held, now + Duration::from_secs(1)), None);
+    let later = now + Duration::from_secs(9);
+    screen.settle(later, false);
+    assert_eq!(screen.key(KeyEvent::from(KeyCode::Char('a')), later), None);
+    assert!(screen.notice.as_ref().unwrap().text.contains("too small"));
+    letters(&mut screen, "? ", later);
+    assert_eq!(letters(&mut screen, "a", later), None);
+    assert!(screen.notice.as_ref().unwrap().text.contains("just come up"));
     // Nor does one take it that is hidden behind another pane.
     letters(&mut screen, "41", now + Duration::from_secs(1));
     assert_eq!(letters(&mut screen, "a", now + Duration::from_secs(1)), None);
@@ -248,15 +265,18 @@ fn answers_prompts_and_messages_are_typed() {
     press(&mut screen, KeyCode::Backspace, now);
     let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
     assert_eq!((&params["decision"], &params["content"]), (&json!("answer"), &json!("qa")));
+    screen.answered(StatusLine::done(String::new()));
     letters(&mut screen, "Dno", now);
     let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
     assert_eq!((&params["decision"], &params["message"]), (&json!("deny"), &json!("no")));
+    screen.answered(StatusLine::done(String::new()));
     // What is pasted is text, and never keys.
     screen.pasted("a");
     letters(&mut screen, "r", now);
     screen.pasted("two\nlines");
     let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
     assert_eq!(params["content"], "two\nlines");
+    screen.answered(StatusLine::done(String::new()));
     // Nothing is asked for without a text, or after Esc.
     letters(&mut screen, "r", now);
     assert_eq!(press(&mut screen, KeyCode::Enter, now), None);

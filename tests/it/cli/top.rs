@@ -1,6 +1,7 @@
 //! `top` in a real terminal.
 
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -82,7 +83,7 @@ fn one_frame_is_printed_anywhere() {
     let (_team, _port, _) = waiting(&stage, &mut ui);
     let frame = stage.run(&["top", "--once"]);
     assert_eq!(frame.code, 0, "{}", frame.stderr);
-    for wanted in ["1 waits for a decision", "ui read src/api/cart.rs", "a allow"] {
+    for wanted in ["1 waits for a decision", "ui read `src/api/cart.rs`", "a allow"] {
         assert!(frame.stdout.contains(wanted), "{wanted}: {}", frame.stdout);
     }
     assert!(!frame.stdout.contains('\u{1b}'), "{}", frame.stdout);
@@ -97,12 +98,12 @@ fn a_person_decides_and_prompts_in_a_terminal_and_leaves_it_as_it_was() {
     let mut ui = stage.puppet("ui");
     let (_team, mut port, asked) = waiting(&stage, &mut ui);
     let Some(terminal) = Terminal::top(&stage, "") else { return };
-    terminal.shows("ui asks to read src/api/cart.rs");
+    terminal.shows("ui asks to read `src/api/cart.rs`");
     // A card that has just come up takes no key.
-    eventually("it is decided", || {
-        terminal.key("a");
-        terminal.screen().contains("Nothing waits")
-    });
+    let shown = Instant::now();
+    eventually("a person has read it", || shown.elapsed() > Duration::from_secs(1));
+    terminal.key("a");
+    terminal.shows("Nothing waits");
     assert_eq!(ui.answer(&asked)["result"]["content"], "api\n");
     port.expect(&json!({ "type": "blocked", "status": "allowed" }));
 

@@ -1,0 +1,34 @@
+//! What an agent said and did, in lines that are bounded.
+
+use std::collections::VecDeque;
+
+use crate::cli::transcript::{Fold, ShownLine};
+
+/// Lines of a transcript that are kept for each agent, and their bytes; the oldest is dropped first.
+const MOST_LINES: usize = 2000;
+const LONGEST_TRANSCRIPT: usize = 256 * 1024;
+
+#[derive(Default)]
+pub(super) struct Transcript {
+    pub(super) fold: Fold,
+    pub(super) lines: VecDeque<ShownLine>,
+    bytes: usize,
+    /// The number of the first line that is kept.
+    pub(super) first: usize,
+}
+
+impl Transcript {
+    pub(super) fn add(&mut self, lines: Vec<(String, ShownLine)>) {
+        for (_, line) in lines {
+            self.bytes += line.text.len();
+            self.lines.push_back(line);
+        }
+        let is_too_long = |it: &Self| it.lines.len() > MOST_LINES || it.bytes > LONGEST_TRANSCRIPT;
+        // The last line stays, however long it is.
+        while self.lines.len() > 1 && is_too_long(self) {
+            let Some(oldest) = self.lines.pop_front() else { break };
+            self.bytes -= oldest.text.len();
+            self.first += 1;
+        }
+    }
+}

@@ -134,6 +134,25 @@ pub struct Request {
     pub reason: Option<Arc<str>>,
 }
 
+impl Request {
+    /// An access that an agent would make again, of which nothing else is known.
+    pub fn again(key: SessionKey, path: Arc<str>, action: Action, via: Via) -> Self {
+        Self {
+            key,
+            path,
+            action,
+            via,
+            scope: AccessScope::Path,
+            hold: false,
+            may_wait: true,
+            grantable: true,
+            denied_by: None,
+            caller: None,
+            reason: None,
+        }
+    }
+}
+
 /// How a request was settled.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Settlement {

@@ -231,7 +231,7 @@ impl Changes {
         let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
         let mut config = self.current.clone();
         config.agents.retain(|agent| agent.id != id);
-        self.part(&mut config, &layered).await;
+        self.remove_orphans(&mut config, &layered).await;
         let last = self.adopt(config, layered).await?;
         last.into_iter().find(|status| status.agent == id).ok_or_else(|| unknown(&id))
     }

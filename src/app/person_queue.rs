@@ -156,18 +156,13 @@ impl KeptAccess {
         } else {
             zone.denied_by(&denied.path)
         };
+        let key = SessionKey::new(agent, SessionId::new(self.session));
         let access = Request {
-            key: SessionKey::new(agent, SessionId::new(self.session)),
             denied_by,
-            path: denied.path,
-            action,
-            via,
             scope: if self.search { AccessScope::Below } else { AccessScope::Path },
-            hold: false,
-            may_wait: true,
             grantable: denied.grantable,
-            caller: None,
             reason: self.reason.map(Into::into),
+            ..Request::again(key, denied.path, action, via)
         };
         Some(Queued { access, permit })
     }

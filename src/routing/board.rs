@@ -37,17 +37,11 @@ impl BoardEntry {
     pub(super) fn request(&self) -> Request {
         let BlockedAccess { key, path, action, via, denied_by, reason, .. } = self.access.clone();
         Request {
-            key,
-            path,
-            action,
-            via,
             scope: self.scope,
-            hold: false,
-            may_wait: true,
             grantable: self.grantable,
             denied_by,
-            caller: None,
             reason,
+            ..Request::again(key, path, action, via)
         }
     }
 }

@@ -187,21 +187,17 @@ impl Grants {
     pub(super) fn unused(&self) -> impl Iterator<Item = Queued> {
         self.0.iter().filter(|grant| grant.is_unused()).map(|grant| Queued {
             access: Request {
-                key: SessionKey::new(grant.agent.clone(), SessionId::new("")),
-                path: Arc::clone(&grant.path),
-                action: grant.action,
-                via: Via::Fs,
                 // A grant of a read may be for a search.
                 scope: match grant.action {
                     Action::Read => AccessScope::Below,
                     Action::Write => AccessScope::Path,
                 },
-                hold: false,
-                may_wait: true,
-                grantable: true,
-                denied_by: None,
-                caller: None,
-                reason: None,
+                ..Request::again(
+                    SessionKey::new(grant.agent.clone(), SessionId::new("")),
+                    Arc::clone(&grant.path),
+                    grant.action,
+                    Via::Fs,
+                )
             },
             permit: Some(Permit {
                 even_denied: grant.even_denied,

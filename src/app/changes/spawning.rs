@@ -74,12 +74,12 @@ impl Changes {
         overlay.end_helper(helper);
         let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
         let mut config = self.current.clone();
-        self.part(&mut config, &layered).await;
+        self.remove_orphans(&mut config, &layered).await;
         self.adopt(config, layered).await.map(drop)
     }
 
     /// Takes the helpers that are no longer there out of a configuration, and notes what they used.
-    pub(super) async fn part(&mut self, config: &mut Config, layered: &Layered) {
+    pub(super) async fn remove_orphans(&mut self, config: &mut Config, layered: &Layered) {
         let stay: Vec<_> = layered.overlay.helpers().map(|(helper, _)| helper).collect();
         let helpers = self.overlay.helpers().map(|(helper, _)| helper);
         let leave: Vec<_> = helpers.filter(|helper| !stay.contains(helper)).collect();

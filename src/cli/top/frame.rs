@@ -16,7 +16,7 @@ use crate::cli::output::plain;
 use crate::cli::ps::AgentRow;
 use crate::cli::{budget, format};
 
-/// The fewest agents that are listed; past a third of the terminal they scroll, so that something is left for the pane.
+/// The fewest agents that are listed at once; past a third of the terminal they scroll.
 const FEWEST_ROWS: u16 = 2;
 
 const HELP: &str = "\
@@ -38,19 +38,20 @@ A card that has just come up takes no key for half a second.";
 
 /// Whether there is room for the selected card in a terminal of this height.
 pub(super) fn has_room(screen: &Screen, height: u16) -> bool {
-    let agents = u16::try_from(screen.agents().len()).unwrap_or(u16::MAX);
-    let rows = agents.min((height / 3).max(FEWEST_ROWS));
     // Title, heads of the table, tabs, notice and keys.
-    height.saturating_sub(rows).saturating_sub(5) > CARD
+    height.saturating_sub(rows_of_agents(screen, height)).saturating_sub(5) > CARD
+}
+
+fn rows_of_agents(screen: &Screen, height: u16) -> u16 {
+    let agents = u16::try_from(screen.agents().len()).unwrap_or(u16::MAX);
+    agents.min((height / 3).max(FEWEST_ROWS))
 }
 
 pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, now_ms: u64) {
     let area = frame.area();
-    let agents = u16::try_from(screen.agents().len()).unwrap_or(u16::MAX);
-    let most = (area.height / 3).max(FEWEST_ROWS);
     let [title, table, tabs, pane, notice, keys] = Layout::vertical([
         Constraint::Length(1),
-        Constraint::Length(agents.min(most) + 1),
+        Constraint::Length(rows_of_agents(screen, area.height) + 1),
         Constraint::Length(1),
         Constraint::Min(0),
         Constraint::Length(1),

@@ -26,6 +26,7 @@ mod shown;
 mod spending;
 mod task;
 mod time;
+mod web_scope;
 
 pub use access::{
     AccessRule, Action, BlockedAccess, BlockedStatus, Decide, OnViolation, OwnerAnswer, RuleSpec,
@@ -60,3 +61,4 @@ pub use spending::{
 };
 pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState};
 pub use time::{TimestampMs, now_ms, rfc3339};
+pub use web_scope::WebScope;

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::client_host::{Cancelled, Continuation, Forking, PromptOutcome, Said};
 use crate::model::{
-    AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, SessionKey,
+    AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, SessionKey, WebScope,
 };
 use crate::undo;
 
@@ -18,7 +18,9 @@ pub mod client;
 mod client_view;
 mod command;
 mod details;
+mod entrance;
 mod filter;
+mod gateway;
 mod graph;
 mod http;
 mod kept_answers;
@@ -39,11 +41,13 @@ mod server;
 mod shared;
 mod sources;
 mod spawned;
+mod strangers;
 mod task_run;
 mod token;
 mod tools;
 mod tools_http;
 mod viewer;
+mod web_access;
 mod wire;
 
 #[cfg(test)]
@@ -51,6 +55,8 @@ mod tests;
 
 pub use crate::mcp::ToolUses;
 pub use details::{AgentDetails, SessionDetails, Tier};
+pub use entrance::ScopeOfToken;
+pub use gateway::Gateway;
 pub use reloaded::{Change, Kind, Reloaded, Restart};
 pub use run_file::{
     Held, Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, hold, live_teams, stale_runs,
@@ -60,8 +66,10 @@ pub use server::{BindError, Server, bind};
 pub use shared::Limits;
 pub use sources::{Handles, Recorder, Sources};
 pub use spawned::{HelperEnd, NewHelper, NewMember};
+pub use strangers::Strangers;
 pub use token::{Caller, TokenError, Tokens};
 pub use tools_http::TOOLS_PATH;
+pub use web_access::{WebLink, WebToken};
 pub use wire::{encode, spent};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -184,6 +192,21 @@ pub trait Team: Send + Sync + 'static {
 
     /// Waits until a starting agent takes prompts; an error is why it does not.
     fn ready(&self, _agent: AgentId) -> BoxFuture<'_, Result<(), Refused>> {
+        refuse(self)
+    }
+
+    /// Makes a link to the web page that is good once; serves the page from then on.
+    fn web_link(&self, _scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
+        refuse(self)
+    }
+
+    /// Makes a token for programs that use the web server.
+    fn web_token(&self, _scope: WebScope) -> BoxFuture<'_, Result<WebToken, Refused>> {
+        refuse(self)
+    }
+
+    /// Revokes a token of the web by its id, or all credentials of the web; returns how many.
+    fn web_revoke(&self, _id: Option<String>) -> BoxFuture<'_, Result<usize, Refused>> {
         refuse(self)
     }
 

@@ -2,11 +2,10 @@
 
 use std::future::pending;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, Interest, WriteHalf};
-use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedReadHalf;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, WriteHalf};
 use tracing::debug;
 
+use super::entrance::ClientInput;
 use crate::line::LineReader;
 
 /// Bytes read from an attached client at once.
@@ -14,7 +13,10 @@ const CHUNK: usize = 64 * 1024;
 
 /// Forwards an attached client's bytes, and the end of its input. Returns when the client has
 /// closed the connection.
-pub(super) async fn forward(lines: LineReader<OwnedReadHalf>, mut agent: WriteHalf<DuplexStream>) {
+pub(super) async fn forward(
+    lines: LineReader<impl ClientInput>,
+    mut agent: WriteHalf<DuplexStream>,
+) {
     let (mut bytes, mut reader) = lines.into_rest();
     loop {
         if agent.write_all_buf(&mut bytes).await.is_err() {
@@ -31,6 +33,5 @@ pub(super) async fn forward(lines: LineReader<OwnedReadHalf>, mut agent: WriteHa
     if agent.shutdown().await.is_err() {
         return pending().await;
     }
-    let stream: &TcpStream = reader.as_ref();
-    let _ = stream.ready(Interest::ERROR).await;
+    let _ = reader.gone().await;
 }

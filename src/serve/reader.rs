@@ -15,15 +15,15 @@ use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::io::{DuplexStream, Interest, WriteHalf};
+use tokio::io::{AsyncWrite, DuplexStream, WriteHalf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::command::ViewerCommand;
+use super::entrance::{ClientInput, Entrance};
 use super::http;
 use super::places::{ConnectionSlot, Rank};
 use super::progress::Progress;
@@ -62,14 +62,24 @@ pub(super) async fn serve(
     shared: Arc<Shared>,
     cancel: CancellationToken,
 ) {
-    let address = stream.peer_addr().ok();
-    let deadline = shared.limits.write_deadline;
     let guarded = shared.guarded || !peer::is_own(&stream);
+    serve_client(stream.into_split(), Entrance::Port, guarded, place, shared, cancel).await;
+}
+
+/// Serves one client on a stream of any kind; a guarded one shows a token first.
+pub(super) async fn serve_client(
+    (read, write): (impl ClientInput, impl AsyncWrite + Unpin),
+    entrance: Entrance,
+    guarded: bool,
+    place: Arc<ConnectionSlot>,
+    shared: Arc<Shared>,
+    cancel: CancellationToken,
+) {
+    let deadline = shared.limits.write_deadline;
     if guarded {
         place.set_rank(Rank::Stranger);
     }
     let lost = place.lost.clone();
-    let (read, write) = stream.into_split();
     let (commands, waiting) = mpsc::channel(COMMANDS);
     let viewer = Viewer::new(Arc::clone(&shared), guarded, write, waiting);
     let reader = Reader {
@@ -79,6 +89,7 @@ pub(super) async fn serve(
         commands,
         cancel: cancel.clone(),
         guarded,
+        entrance,
         place,
         caller: None,
         challenge: None,
@@ -95,28 +106,29 @@ pub(super) async fn serve(
     // prompts.
     tokio::select! {
         ended = viewer.run() => match ended {
-            Ok(()) => debug!(?address, "client disconnected"),
-            Err(error) => debug!(?address, %error, "client cut off"),
+            Ok(()) => debug!("client disconnected"),
+            Err(error) => debug!(%error, "client cut off"),
         },
         () = async { reader.run().await; pending().await } => {}
         () = async { cancel.cancelled().await; sleep(deadline).await } => {
-            debug!(?address, "client cut off: it did not take its last lines in time");
+            debug!("client cut off: it did not take its last lines in time");
         }
         () = async { lost.cancelled().await; sleep(LAST_WORDS).await } => {
-            debug!(?address, "client cut off: another client took its slot");
+            debug!("client cut off: another client took its slot");
         }
     }
 }
 
-struct Reader {
+struct Reader<R> {
     shared: Arc<Shared>,
-    lines: LineReader<OwnedReadHalf>,
+    lines: LineReader<R>,
     commands: mpsc::Sender<ViewerCommand>,
     cancel: CancellationToken,
     /// Changes when new clients find no slot.
     crowded: watch::Receiver<()>,
     /// All requests need a token: others may use this connection's address.
     guarded: bool,
+    entrance: Entrance,
     place: Arc<ConnectionSlot>,
     caller: Option<Caller>,
     /// The challenge by which the client may prove its token.
@@ -137,7 +149,7 @@ struct Reader {
     attached: Option<WriteHalf<DuplexStream>>,
 }
 
-impl Reader {
+impl<R: ClientInput> Reader<R> {
     async fn run(mut self) {
         let auth_deadline = Instant::now() + AUTH_DEADLINE;
         loop {
@@ -230,7 +242,18 @@ impl Reader {
     async fn on_request(&mut self, request: Request) -> ControlFlow<()> {
         match request {
             Request::Auth { token } => {
-                return self.authenticate(self.shared.tokens.caller(&token)).await;
+                let caller = match &mut self.entrance {
+                    Entrance::Port => self.shared.tokens.caller(&token),
+                    Entrance::Web { scope_of, shown } => {
+                        let scope = scope_of(&token);
+                        *shown = scope.or(*shown);
+                        scope.map(|_| Caller::Person)
+                    }
+                };
+                return self.authenticate(caller).await;
+            }
+            Request::Prove { .. } | Request::Tools { .. } if self.entrance.is_web() => {
+                return self.wrong_token().await;
             }
             Request::Prove { proof } => {
                 // A challenge is valid for one try.
@@ -262,6 +285,9 @@ impl Reader {
                 let message = format!("{REQUESTS} requests of this connection are under way");
                 self.refuse(Some(&id), 409, message).await;
             }
+            Request::Rpc { id, method, .. } if let Some(error) = self.entrance.refusal(&method) => {
+                self.send(ViewerCommand::Answer(wire::answer(Some(&id), Err(&error)))).await;
+            }
             Request::Rpc { id, method, params }
                 if method == rpc::ATTACH && self.running.is_empty() =>
             {
@@ -282,7 +308,11 @@ impl Reader {
         let Some(caller) = caller else { return self.wrong_token().await };
         self.place.set_rank(Rank::from(&caller));
         self.caller = Some(caller.clone());
-        let result = rpc::raw(&json!({ "authenticated": true }));
+        let mut result = json!({ "authenticated": true });
+        if let Entrance::Web { shown: Some(scope), .. } = self.entrance {
+            result["scope"] = json!(scope.as_str());
+        }
+        let result = rpc::raw(&result);
         self.send(ViewerCommand::Answer(wire::answer(None, result.as_deref()))).await;
         self.send(ViewerCommand::Known(caller)).await;
         ControlFlow::Continue(())
@@ -356,11 +386,9 @@ fn end_if(last: bool) -> ControlFlow<()> {
 
 /// Reads the next line. If no more lines are accepted, waits for the connection's end instead; the
 /// client may read on for any time.
-async fn listen(lines: &mut LineReader<OwnedReadHalf>, is_reading: bool) -> io::Result<Line> {
+async fn listen(lines: &mut LineReader<impl ClientInput>, is_reading: bool) -> io::Result<Line> {
     if is_reading {
         return lines.next().await;
     }
-    let stream: &TcpStream = lines.get_ref().as_ref();
-    stream.ready(Interest::ERROR).await?;
-    Err(io::ErrorKind::ConnectionReset.into())
+    Err(lines.get_ref().gone().await)
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::Caller;
 use super::wire::RpcError;
-use crate::model::{AgentId, BlockedAccess, TaskReport, Topic};
+use crate::model::{AgentId, BlockedAccess, TaskReport, Topic, WebScope};
 use crate::routing::Decider;
 
 /// The right that a method requires.
@@ -62,6 +62,49 @@ pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Res
             Err(RpcError::new(403, message))
         }
     }
+}
+
+/// Methods that show a team to whoever may read it, beside those that any client may call.
+const READS: [&str; 7] = [
+    "list_events",
+    "get_event",
+    "search_events",
+    "get_diff",
+    "blame",
+    "replay_session",
+    "check_tasks",
+];
+
+/// Methods that decide what waits for a person.
+const DECIDES: [&str; 3] = ["show_blocked", "resolve_blocked", "resolve_conflict"];
+
+/// Methods that a client of the web never calls: they give away credentials, or take the connection.
+const NOT_BY_WEB: [&str; 4] = ["attach", "web_link", "web_token", "web_revoke"];
+
+/// Checks a call of a client of the web by the scope of its credential. A method without a right is
+/// unknown, and refused as such.
+pub(super) fn permit_scope(
+    method: &str,
+    right: Option<Right>,
+    scope: WebScope,
+) -> Result<(), RpcError> {
+    let needed = match right {
+        None => return Ok(()),
+        Some(_) if NOT_BY_WEB.contains(&method) => {
+            return Err(RpcError::new(403, format!("`{method}` is not for clients of the web")));
+        }
+        Some(Right::Anyone) => WebScope::Read,
+        Some(_) if READS.contains(&method) => WebScope::Read,
+        Some(_) if DECIDES.contains(&method) => WebScope::Decide,
+        Some(_) => WebScope::Control,
+    };
+    if needed <= scope {
+        return Ok(());
+    }
+    let (needed, scope) = (needed.as_str(), scope.as_str());
+    let message =
+        format!("`{method}` takes the scope `{needed}`, and this credential has `{scope}`");
+    Err(RpcError::new(403, message))
 }
 
 /// Checks a change of a registry entry of the team's own agents.

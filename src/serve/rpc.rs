@@ -17,6 +17,7 @@ mod status;
 pub(in crate::serve) mod tasks;
 mod tools;
 mod undoing;
+mod web;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -44,7 +45,7 @@ const REPLAY: &str = "replay_session";
 const WAITS: [&str; 5] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner", "start_helper"];
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 55] = [
+pub(super) const METHODS: [(&str, Method, Right); 58] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -104,6 +105,9 @@ pub(super) const METHODS: [(&str, Method, Right); 55] = [
     ("reload", Method::Reload, Right::Person),
     ("undo", Method::Undo, Right::Person),
     ("redo", Method::Redo, Right::Person),
+    ("web_link", Method::WebLink, Right::Person),
+    ("web_token", Method::WebToken, Right::Person),
+    ("web_revoke", Method::WebRevoke, Right::Person),
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -142,12 +146,20 @@ pub(super) enum Method {
     Reload,
     Undo,
     Redo,
+    WebLink,
+    WebToken,
+    WebRevoke,
 }
 
 /// Whether a method acts on agents, and may take as long as they do, or as a replay.
 pub(super) fn steers(method: &str) -> bool {
     WAITS.contains(&method)
         || METHODS.iter().any(|(name, _, right)| *name == method && right.steers())
+}
+
+/// The right that a method takes; None if there is no such method.
+pub(super) fn right(method: &str) -> Option<Right> {
+    METHODS.iter().find(|(name, ..)| *name == method).map(|(.., right)| *right)
 }
 
 pub(super) async fn call(
@@ -227,6 +239,9 @@ pub(super) async fn call(
         }
         Method::Undo => undoing::undo(shared, parse(params)?).await,
         Method::Redo => undoing::redo(shared, parse(params)?).await,
+        Method::WebLink => web::web_link(shared, parse(params)?).await,
+        Method::WebToken => web::web_token(shared, parse(params)?).await,
+        Method::WebRevoke => web::web_revoke(shared, parse(params)?).await,
     }?;
     raw(&result)
 }
@@ -300,6 +315,9 @@ pub(super) fn schemas(
         Method::Reload => of(subschema::<Empty>, subschema::<Reloaded>),
         Method::Undo => of(subschema::<undoing::Undo>, subschema::<undoing::Undone>),
         Method::Redo => of(subschema::<undoing::Redo>, subschema::<undoing::Undone>),
+        Method::WebLink => of(subschema::<web::WebLinkParams>, subschema::<web::NewWebLink>),
+        Method::WebToken => of(subschema::<web::WebTokenParams>, subschema::<web::NewWebToken>),
+        Method::WebRevoke => of(subschema::<web::WebRevokeParams>, subschema::<web::WebRevoked>),
         Method::Order(_) | Method::RemoveAgent => {
             of(subschema::<control::Agent>, subschema::<wire::Agent<'_>>)
         }

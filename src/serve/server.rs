@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
+use super::gateway::Gateway;
 use super::places::{ConnectionSlot, ConnectionSlots};
 use super::run_file::live_teams;
 use super::shared::{Limits, Shared};
@@ -88,7 +89,7 @@ pub struct Server {
     listener: TcpListener,
     /// Where the tools are served over HTTP.
     tools: Option<TcpListener>,
-    places: ConnectionSlots,
+    places: Arc<ConnectionSlots>,
     shared: Arc<Shared>,
 }
 
@@ -103,7 +104,7 @@ impl Server {
     ) -> io::Result<Self> {
         let guarded = !listener.local_addr()?.ip().to_canonical().is_loopback();
         let shared = Shared::new(bus, sources, team, tokens, limits, guarded);
-        let places = ConnectionSlots::new(limits.max_connections);
+        let places = Arc::new(ConnectionSlots::new(limits.max_connections));
         Ok(Self { listener, tools: None, places, shared: Arc::new(shared) })
     }
 
@@ -111,6 +112,11 @@ impl Server {
     #[must_use]
     pub fn with_tools(self, listener: Option<TcpListener>) -> Self {
         Self { tools: listener, ..self }
+    }
+
+    /// The way in for clients of the web server.
+    pub fn gateway(&self) -> Gateway {
+        Gateway { shared: Arc::clone(&self.shared), places: Arc::clone(&self.places) }
     }
 
     /// Serves until `cancel`. Then it accepts no clients, answers running requests with an error,

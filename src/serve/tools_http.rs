@@ -1,7 +1,7 @@
 //! Owns the tools over HTTP, for agents whose clients take MCP servers that way: one address on this
 //! machine, where each request shows its agent's token.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -21,6 +21,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::shared::Shared;
+use super::strangers::Strangers;
 use super::{Caller, tools};
 use crate::mcp::HttpTools;
 use crate::model::AgentId;
@@ -30,10 +31,6 @@ pub const TOOLS_PATH: &str = "/mcp";
 
 /// Connections of one agent at once: clients keep a few. One more is answered with 429.
 const MOST_OF_ONE: usize = 32;
-
-/// Connections that have not shown a token yet; beyond that the oldest is closed, so that none keeps
-/// another from showing its own.
-const MOST_STRANGERS: usize = 64;
 
 /// How long a client may take to send the head of a request, or stay without one.
 const HEAD_DEADLINE: Duration = Duration::from_secs(60);
@@ -59,10 +56,6 @@ struct ToolsOfRun {
     /// A permit for each further connection.
     places: Arc<Semaphore>,
 }
-
-/// Connections that have not shown a token, oldest first.
-#[derive(Default)]
-struct Strangers(Mutex<VecDeque<CancellationToken>>);
 
 /// One connection.
 struct HttpConnection {
@@ -186,23 +179,6 @@ impl ToolsOfRuns {
         let run = ToolsOfRun { pid, tools, places: Arc::new(Semaphore::new(MOST_OF_ONE)) };
         known.insert(agent.clone(), run.clone());
         run
-    }
-}
-
-impl Strangers {
-    fn came(&self, closes: CancellationToken) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push_back(closes);
-        if all.len() > MOST_STRANGERS
-            && let Some(oldest) = all.pop_front()
-        {
-            oldest.cancel();
-        }
-    }
-
-    /// A connection has shown its token, or ended.
-    fn is_none(&self, closes: &CancellationToken) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|it| it != closes);
     }
 }
 

@@ -8,11 +8,12 @@ use tokio::io::split;
 
 use super::Reader;
 use crate::serve::command::ViewerCommand;
+use crate::serve::entrance::ClientInput;
 use crate::serve::places::Rank;
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{Caller, rpc, tools};
 
-impl Reader {
+impl<R: ClientInput> Reader<R> {
     /// Serves the tools on the connection from here on.
     pub(super) async fn serve_tools(&mut self, caller: Option<Caller>) -> ControlFlow<()> {
         let Some(caller) = caller else { return self.wrong_token().await };

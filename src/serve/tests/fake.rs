@@ -17,11 +17,12 @@ use crate::journal::Journal;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetLimits,
     BudgetReport, Delta, Event, GraphDelta, GraphSnapshot, How, Order, SessionId, Snapshot,
-    UsageReport,
+    UsageReport, WebScope,
 };
 use crate::routing::{Decider, Decision, ResolveError};
 use crate::serve::{
-    AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Sources, Team,
+    AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Sources, Team, WebLink,
+    WebToken,
 };
 use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tasks::Tasks;
@@ -227,6 +228,25 @@ impl Team for Fake {
 
     fn budgets(&self) -> Vec<BudgetReport> {
         self.budgets.lock().unwrap().clone()
+    }
+
+    fn web_link(&self, scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
+        self.ask(format!("link {}", scope.as_str()));
+        let url = "http://127.0.0.1:17321/enter?link=SECRET".to_owned();
+        Box::pin(async { Ok(WebLink { url, lasts: Duration::from_secs(300) }) })
+    }
+
+    fn web_token(&self, scope: WebScope) -> BoxFuture<'_, Result<WebToken, Refused>> {
+        self.ask(format!("token {}", scope.as_str()));
+        let (token, id) = ("SECRET".to_owned(), "3fa9c1d2".to_owned());
+        Box::pin(async {
+            Ok(WebToken { token, id, url: Some("http://127.0.0.1:17321".to_owned()) })
+        })
+    }
+
+    fn web_revoke(&self, id: Option<String>) -> BoxFuture<'_, Result<usize, Refused>> {
+        self.ask(format!("revoke {id:?}"));
+        Box::pin(async { Ok(1) })
     }
 
     fn raise_budget(

@@ -1,0 +1,16 @@
+//! How much of a team a credential of the web opens.
+
+use super::named::named;
+
+named! {
+    /// What the holder of a credential of the web may do; each scope includes those before it.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum WebScope {
+        /// See everything, and change nothing.
+        Read = "read",
+        /// Also decide what waits for a person.
+        Decide = "decide",
+        /// All that a person may.
+        Control = "control",
+    }
+}

@@ -1,0 +1,65 @@
+//! The ways into the port: its own listener, and the web server. A way says which tokens a client
+//! shows, and what they open.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, DuplexStream, Interest, ReadHalf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+
+use super::rights::permit_scope;
+use super::rpc;
+use super::wire::RpcError;
+use crate::model::WebScope;
+
+/// The incoming half of a connection.
+pub(super) trait ClientInput: AsyncRead + Unpin + Send + 'static {
+    /// Waits until the client is gone, after it has ended its side.
+    fn gone(&self) -> impl Future<Output = io::Error> + Send;
+}
+
+impl ClientInput for OwnedReadHalf {
+    async fn gone(&self) -> io::Error {
+        let stream: &TcpStream = self.as_ref();
+        match stream.ready(Interest::ERROR).await {
+            Ok(_) => io::ErrorKind::ConnectionReset.into(),
+            Err(error) => error,
+        }
+    }
+}
+
+/// A WebSocket ends both sides at once.
+impl ClientInput for ReadHalf<DuplexStream> {
+    async fn gone(&self) -> io::Error {
+        io::ErrorKind::ConnectionReset.into()
+    }
+}
+
+/// Finds what a token of the web opens; None: nothing.
+pub type ScopeOfToken = Arc<dyn Fn(&str) -> Option<WebScope> + Send + Sync>;
+
+/// How a client came in.
+pub(super) enum Entrance {
+    /// By the port's listener: it shows the port's tokens.
+    Port,
+    /// By the web server: it shows a token of the web, which opens what its scope has.
+    Web { scope_of: ScopeOfToken, shown: Option<WebScope> },
+}
+
+impl Entrance {
+    /// Why a method can't be called by this way, if it can't.
+    pub(super) fn refusal(&self, method: &str) -> Option<RpcError> {
+        match self {
+            Self::Port => None,
+            Self::Web { shown: Some(scope), .. } => {
+                permit_scope(method, rpc::right(method), *scope).err()
+            }
+            Self::Web { shown: None, .. } => Some(RpcError::new(401, "`auth` first")),
+        }
+    }
+
+    pub(super) fn is_web(&self) -> bool {
+        matches!(self, Self::Web { .. })
+    }
+}

@@ -1,0 +1,54 @@
+//! The gateway through which the web server brings its clients to the port.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::io::DuplexStream;
+use tokio_util::sync::CancellationToken;
+
+use super::entrance::{Entrance, ScopeOfToken};
+use super::places::ConnectionSlots;
+use super::reader;
+use super::shared::Shared;
+
+/// Bytes buffered to and from a client, each way.
+const DUPLEX: usize = 64 * 1024;
+
+/// Brings clients of the web server to the port.
+#[derive(Clone)]
+pub struct Gateway {
+    pub(super) shared: Arc<Shared>,
+    pub(super) places: Arc<ConnectionSlots>,
+}
+
+impl Gateway {
+    /// Opens a connection, which carries the port's lines both ways; None: the port has no free one.
+    /// Nothing is sent before a token is shown by `auth`.
+    pub fn open(&self, scope_of: ScopeOfToken, cancel: CancellationToken) -> Option<DuplexStream> {
+        let place = self.places.take()?;
+        let (near, far) = tokio::io::duplex(DUPLEX);
+        let (read, write) = tokio::io::split(far);
+        let entrance = Entrance::Web { scope_of, shown: None };
+        // It ends with the stream.
+        tokio::spawn(reader::serve_client(
+            (read, write),
+            entrance,
+            true,
+            place,
+            Arc::clone(&self.shared),
+            cancel,
+        ));
+        Some(near)
+    }
+
+    /// The longest line that a client may send.
+    pub fn max_line_bytes(&self) -> usize {
+        self.shared.limits.max_line_bytes
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Gateway")
+    }
+}

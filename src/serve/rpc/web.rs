@@ -1,0 +1,93 @@
+//! Owns the methods that give and revoke credentials of the web.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::json;
+use crate::model::WebScope;
+use crate::serve::shared::Shared;
+use crate::serve::wire::RpcError;
+
+/// What a credential opens.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum AskedScope {
+    /// See everything, and change nothing.
+    Read,
+    /// Also decide what waits for a person.
+    Decide,
+    /// All that a person may.
+    Control,
+}
+
+impl From<AskedScope> for WebScope {
+    fn from(asked: AskedScope) -> Self {
+        match asked {
+            AskedScope::Read => Self::Read,
+            AskedScope::Decide => Self::Decide,
+            AskedScope::Control => Self::Control,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WebLinkParams")]
+pub(in crate::serve) struct WebLinkParams {
+    /// `control` if left out.
+    scope: Option<AskedScope>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct NewWebLink {
+    url: String,
+    /// Seconds that the link is good, once.
+    expires_s: u64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WebTokenParams")]
+pub(in crate::serve) struct WebTokenParams {
+    scope: AskedScope,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct NewWebToken {
+    /// Names the token when it is revoked.
+    id: String,
+    token: String,
+    /// The address of the web server; null if it does not run.
+    url: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WebRevokeParams")]
+pub(in crate::serve) struct WebRevokeParams {
+    /// Only the credential with this id.
+    #[serde(default, deserialize_with = "super::name")]
+    id: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct WebRevoked {
+    /// Credentials and links that are no longer good.
+    revoked: usize,
+}
+
+pub(super) async fn web_link(shared: &Shared, params: WebLinkParams) -> Result<Value, RpcError> {
+    let scope = params.scope.map_or(WebScope::Control, WebScope::from);
+    let link = shared.team.web_link(scope).await?;
+    json(&NewWebLink { url: link.url, expires_s: link.lasts.as_secs() })
+}
+
+pub(super) async fn web_token(shared: &Shared, params: WebTokenParams) -> Result<Value, RpcError> {
+    let made = shared.team.web_token(params.scope.into()).await?;
+    json(&NewWebToken { id: made.id, token: made.token, url: made.url })
+}
+
+pub(super) async fn web_revoke(
+    shared: &Shared,
+    params: WebRevokeParams,
+) -> Result<Value, RpcError> {
+    json(&WebRevoked { revoked: shared.team.web_revoke(params.id).await? })
+}

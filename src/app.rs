@@ -35,6 +35,7 @@ mod tools_seen;
 mod trial;
 mod undoing;
 mod up;
+mod web_page;
 mod wiring;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -61,7 +62,7 @@ pub use purging::purge_tasks;
 pub use replay::{ReplayOptions, replay};
 pub use routes::{Route, route};
 pub use tools_seen::tool_lines;
-pub use up::{UpOptions, up};
+pub use up::{UpOptions, WebWish, up};
 
 /// Why a command failed.
 #[derive(Debug)]

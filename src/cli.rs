@@ -44,6 +44,7 @@ mod undo;
 mod up;
 mod violation;
 mod watch;
+mod web;
 mod why;
 
 use std::ffi::OsString;
@@ -147,6 +148,7 @@ enum Command {
     Schema,
     Attach(attach::Attach),
     Mcp(mcp::Mcp),
+    Web(web::WebArgs),
     Snapshot(snapshot::SnapshotArgs),
     Plugin(plugin::PluginArgs),
     /// Play a script as an ACP agent: for demos, rehearsals and tests
@@ -239,6 +241,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Why(why) => why.run(global.cwd).map(|()| 0),
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
         Command::Top(top) => block_on(top.run(&global)).map(|()| 0),
+        Command::Web(web) => block_on(web.run(&global)).map(|()| 0),
         Command::Watch(watch) => block_on(watch.run(&global)).map(|()| 0),
         Command::Logs(logs) => logs.run(&global).map(|()| 0),
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),

@@ -42,6 +42,7 @@ mod team;
 #[cfg(test)]
 mod tests;
 mod value;
+mod web;
 mod why;
 mod zones;
 
@@ -75,6 +76,7 @@ pub(crate) use self::surroundings::Surroundings;
 pub use self::surroundings::TryOut;
 pub use self::team::{Port, Tracker};
 pub use self::value::is_name;
+pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
 use crate::model::{AgentId, OnLoop, OnViolation, Price, RuleSpec, named};
 pub use crate::zone::{Confine, compile_glob};
@@ -96,6 +98,8 @@ pub struct Config {
     /// None: conflicts are not looked for.
     pub conflicts: Option<Conflicts>,
     pub notify: Vec<Notify>,
+    /// None: no page is served.
+    pub web: Option<Web>,
     /// In the order of the file.
     pub routing: Vec<RuleSpec>,
     /// The team's.
@@ -317,6 +321,7 @@ impl Config {
         let journal = root.section("journal", "journal", journal::journal);
         let conflicts = conflicts::conflicts(root);
         let notify = notify::notify(root);
+        let web = web::web(root);
         let routing = routing::routing(root, &team.workspace);
         let budget = root.section("budget", "budget", budget::budget);
         let prices = root.section("prices", "prices", prices::prices);
@@ -362,6 +367,7 @@ impl Config {
             journal,
             conflicts,
             notify,
+            web,
             routing,
             budget,
             prices,

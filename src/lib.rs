@@ -65,6 +65,8 @@ pub mod mcp;
 
 pub mod serve;
 
+pub mod web;
+
 pub mod agent;
 
 pub mod supervisor;

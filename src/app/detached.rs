@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::console::ConsoleFile;
-use super::{Failure, StopSignals, UpOptions, environment};
+use super::{Failure, StopSignals, UpOptions, WebWish, environment};
 use crate::serve::client::{ClientError, Connection};
 use crate::serve::{RunInfo, live_teams};
 
@@ -74,6 +74,11 @@ fn start(options: &UpOptions, console: &Path) -> anyhow::Result<Child> {
     command.arg("up").arg("--config").arg(&options.config).arg("--console").arg(console);
     if let Some(port) = options.port {
         command.args(["--port", &port.to_string()]);
+    }
+    match options.web {
+        Some(WebWish { at: Some(address) }) => drop(command.arg(format!("--web={address}"))),
+        Some(WebWish { at: None }) => drop(command.arg("--web")),
+        None => {}
     }
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     Ok(command.spawn()?)

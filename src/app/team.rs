@@ -6,17 +6,18 @@ use tokio::sync::{mpsc, oneshot};
 use super::changes::TeamCommand;
 use super::details;
 use super::undoing;
+use super::web_page::WebPage;
 use crate::agent::{self, AgentError, AgentHandle};
 use crate::budget::Budgets;
 use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
 use crate::config::AgentTable;
 use crate::model::{
-    AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId,
+    AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, WebScope,
 };
 use crate::process::Family;
 use crate::serve::{
     AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, Prompt, RefusalKind, Refused,
-    Reloaded, Rewind, Team, Tier,
+    Reloaded, Rewind, Team, Tier, WebLink, WebToken,
 };
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
@@ -30,6 +31,7 @@ pub(super) struct Supervised {
     /// None: no journal is kept.
     pub(super) undoer: Option<Undoer>,
     pub(super) budgets: Budgets,
+    pub(super) web: WebPage,
 }
 
 impl Supervised {
@@ -55,6 +57,18 @@ impl Supervised {
 }
 
 impl Team for Supervised {
+    fn web_link(&self, scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
+        Box::pin(self.web.link(scope))
+    }
+
+    fn web_token(&self, scope: WebScope) -> BoxFuture<'_, Result<WebToken, Refused>> {
+        Box::pin(self.web.token(scope))
+    }
+
+    fn web_revoke(&self, id: Option<String>) -> BoxFuture<'_, Result<usize, Refused>> {
+        Box::pin(async move { self.web.revoke(id.as_deref()).await })
+    }
+
     fn agents(&self) -> Vec<AgentStatus> {
         self.roster.statuses()
     }

@@ -10,6 +10,7 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::changes::{Changes, TeamCommand, WAITING};
 use super::environment::{self, TeamEnvironment};
@@ -18,6 +19,7 @@ use super::loading::load;
 use super::members::{self, Conditions};
 use super::purging::tasks_folder;
 use super::team::Supervised;
+use super::web_page::WebPage;
 use super::wiring::Wiring;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, hints, journaling, leftovers,
@@ -42,11 +44,20 @@ const STOP_MARGIN: Duration = Duration::from_secs(3);
 /// How long clients of the port may take to receive their queued lines at the end.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The web page is to be served.
+#[derive(Clone, Copy, Debug)]
+pub struct WebWish {
+    /// Where, instead of the configuration's address.
+    pub at: Option<SocketAddr>,
+}
+
 #[derive(Clone, Debug)]
 pub struct UpOptions {
     pub config: PathBuf,
     /// Overrides the configuration's port.
     pub port: Option<u16>,
+    /// None: as the configuration says.
+    pub web: Option<WebWish>,
     /// The console file of a detached team, which standard output is redirected to.
     pub console: Option<PathBuf>,
 }
@@ -111,17 +122,8 @@ async fn run(
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let routing = route(&mut wiring, (orchestrator, rules), &conditions, &config);
-    let surroundings = Surroundings {
-        launcher,
-        ungranted: conditions.eisen_dir.join("run"),
-        bus: wiring.bus.clone(),
-        tracker: tracker.clone(),
-        routing: routing.clone(),
-        admission: Admission::new(limiting::capacity(&config)),
-        capture: wiring.capture.clone(),
-        conflicts: wiring.conflicts.clone(),
-        workspace: Arc::new(DiskWorkspace::new(workspace.clone())),
-    };
+    let surroundings =
+        surroundings((launcher, &workspace), &conditions, &wiring, &routing, &config);
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let folder = tasks_folder(&conditions.eisen_dir, &config.team.name);
@@ -133,16 +135,22 @@ async fn run(
         notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
     let (changes, commands) = changes_of(&mut wiring, supervisor.roster());
     let lead = config.orchestrator.agent.clone();
+    let web = web_page(options.web, &config, &conditions, &cancel);
+    let roster = supervisor.roster();
     let server = Server::new(
         listeners.port,
         wiring.bus.clone(),
         Arc::new(wiring.sources(&routing, Some((recorder, &config.team.name)), lead)),
-        Arc::new(Supervised { roster: supervisor.roster(), tracker, changes, undoer, budgets }),
+        Arc::new(Supervised { roster, tracker, changes, undoer, budgets, web: web.clone() }),
         tokens,
         limits(config.port),
     )?
     .with_tools(listeners.tools);
     warn_of_tier(&conditions.kernel, config.agents.iter());
+    web.connect(server.gateway());
+    if options.web.is_some() || config.web.is_some() {
+        web.announce().await?;
+    }
 
     let mut changes =
         Changes::new(supervisor, &surroundings, channels, conditions, options.config, layered);
@@ -156,6 +164,40 @@ async fn run(
     wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
     drop((run_file, scratch, private, sweeper));
     Ok(())
+}
+
+/// What all agents share.
+fn surroundings(
+    (launcher, workspace): (Launcher, &Path),
+    conditions: &Conditions,
+    wiring: &Wiring,
+    routing: &RoutingHandle,
+    config: &Config,
+) -> Surroundings {
+    Surroundings {
+        launcher,
+        ungranted: conditions.eisen_dir.join("run"),
+        bus: wiring.bus.clone(),
+        tracker: wiring.tracker.clone(),
+        routing: routing.clone(),
+        admission: Admission::new(limiting::capacity(config)),
+        capture: wiring.capture.clone(),
+        conflicts: wiring.conflicts.clone(),
+        workspace: Arc::new(DiskWorkspace::new(workspace.to_owned())),
+    }
+}
+
+/// The web server, which does not run yet.
+fn web_page(
+    asked: Option<WebWish>,
+    config: &Config,
+    conditions: &Conditions,
+    cancel: &CancellationToken,
+) -> WebPage {
+    let mut web = config.web.clone().unwrap_or_default();
+    web.listen = asked.and_then(|asked| asked.at).unwrap_or(web.listen);
+    let is_kernel = conditions.kernel.holds;
+    WebPage::new(web, config, is_kernel, &conditions.eisen_dir, cancel.clone())
 }
 
 /// Routes accesses from now on.

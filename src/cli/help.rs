@@ -11,7 +11,7 @@ use super::Cli;
 /// Every command, grouped by task.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Run", &["init", "check", "why", "notify", "up", "down", "observe"]),
-    ("Inspect a running team", &["top", "watch", "ps", "logs", "blocked", "conflicts"]),
+    ("Inspect a running team", &["top", "web", "watch", "ps", "logs", "blocked", "conflicts"]),
     (
         "Control a running team",
         &[
@@ -36,6 +36,7 @@ Examples:
   eisen-core up -c eisen.toml                run the team until Ctrl-C
   eisen-core up -d                           run it in the background, until eisen-core down
   eisen-core watch ui                        follow an agent's messages and tool calls
+  eisen-core web                             print a link to the team's web page
   eisen-core ps --watch                      follow the state of all agents
   eisen-core prompt ui \"Add a footer\"        send a prompt to an agent
   eisen-core resolve b3 allow                allow a blocked access

@@ -1,5 +1,6 @@
 //! `up`: runs a team, in the foreground or detached.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -7,7 +8,7 @@ use clap::Args;
 use super::check::ConfigFile;
 use super::output::{escape_controls, note, plain, print};
 use super::{Global, in_folder};
-use crate::app::{self, Failure, UpOptions};
+use crate::app::{self, Failure, UpOptions, WebWish};
 
 /// Run the team of a configuration until SIGINT or SIGTERM
 ///
@@ -20,6 +21,7 @@ Examples:
   eisen-core up                        the team of ./eisen.toml
   eisen-core up -c shop/eisen.toml --port 0
   eisen-core up -d                     in the background; then: eisen-core watch, eisen-core down
+  eisen-core up --web                  with a page for the browser; `eisen-core web` prints its link
 
 Prints the port on standard error. A second Ctrl-C kills all agents that still run.
 
@@ -31,6 +33,10 @@ pub(super) struct Up {
     /// Run in the background; return once the team listens on its port
     #[arg(short, long)]
     detach: bool,
+    /// Serve the team's web page [default address: 127.0.0.1:17321, or the configuration's]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "with and without an address")]
+    web: Option<Option<SocketAddr>>,
     /// The console file of a detached team, which standard output is redirected to
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "detach")]
     console: Option<PathBuf>,
@@ -39,7 +45,8 @@ pub(super) struct Up {
 impl Up {
     pub(super) async fn run(self, global: Global) -> Result<(), Failure> {
         let config = in_folder(global.cwd, &self.file.config);
-        let options = UpOptions { config, port: global.port, console: self.console };
+        let (port, web) = (global.port, self.web.map(|at| WebWish { at }));
+        let options = UpOptions { config, port, web, console: self.console };
         if !self.detach {
             return app::up(options).await;
         }

@@ -144,6 +144,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         journal: current.journal.clone(),
         conflicts: taken_in_conflicts(current, new),
         notify: new.notify.clone(),
+        web: current.web.clone(),
         routing: new.routing.clone(),
         budget: new.budget.clone(),
         prices: current.prices.clone(),
@@ -162,6 +163,13 @@ fn taken_in_conflicts(current: &Config, new: &Config) -> Option<Conflicts> {
 macro_rules! conflicts_differ {
     ($field:ident) => {
         |a, b| matches!((&a.conflicts, &b.conflicts), (Some(a), Some(b)) if a.$field != b.$field)
+    };
+}
+
+/// Whether both have a page, and differ in it.
+macro_rules! web_differs {
+    ($($field:tt)+) => {
+        |a, b| matches!((&a.web, &b.web), (Some(a), Some(b)) if a.$($field)+ != b.$($field)+)
     };
 }
 
@@ -229,6 +237,13 @@ const TEAM: &Keys<Config> = &[
     ("zones.base", Takes::AtOnce, differs!(zones.base)),
     ("zones.git", Takes::AtOnce, differs!(zones.git)),
     ("notify", Takes::AtOnce, differs!(notify)),
+    // The presence of the table.
+    ("web", Takes::AtTeamStart, |a, b| a.web.is_some() != b.web.is_some()),
+    ("web.listen", Takes::AtTeamStart, web_differs!(listen)),
+    ("web.origin", Takes::AtTeamStart, web_differs!(origin)),
+    ("web.cert", Takes::AtTeamStart, web_differs!(tls.as_ref().map(|tls| &tls.cert))),
+    ("web.key", Takes::AtTeamStart, web_differs!(tls.as_ref().map(|tls| &tls.key))),
+    ("web.trusted_proxy", Takes::AtTeamStart, web_differs!(trusted_proxy)),
     ("routing", Takes::AtOnce, differs!(routing)),
     ("budget.tokens", Takes::AtOnce, differs!(budget.limits.tokens)),
     ("budget.cost", Takes::AtOnce, differs!(budget.limits.cost)),
@@ -317,6 +332,7 @@ const AGENT: &Keys<Agent> = &[
 pub(super) fn keys() -> impl Iterator<Item = String> {
     let of_agents = AGENT.iter().map(|(key, ..)| *key).filter(|key| *key != "zone");
     let of_agents = of_agents.chain([TERMINALS]).map(|key| format!("agents.{key}"));
-    let of_team = TEAM.iter().map(|(key, ..)| *key).filter(|key| *key != "conflicts");
+    let of_team =
+        TEAM.iter().map(|(key, ..)| *key).filter(|key| !["conflicts", "web"].contains(key));
     of_team.map(str::to_owned).chain(of_agents)
 }

@@ -18,3 +18,4 @@ mod proxy;
 mod routing;
 mod serve;
 mod tidy;
+mod web;

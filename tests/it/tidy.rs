@@ -100,6 +100,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "replay",
         ],
     ),
+    ("web", &["model", "line", "serve"]),
     (
         "app",
         &[
@@ -130,6 +131,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "tasks",
             "conflicts",
             "serve",
+            "web",
         ],
     ),
     (

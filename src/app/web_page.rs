@@ -1,0 +1,166 @@
+//! The web server of a team: it starts with the team, or once somebody asks for a link.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio::sync::{Mutex, OnceCell};
+use tokio_util::sync::CancellationToken;
+
+use super::journaling::team_folder;
+use super::outlet;
+use crate::config::{Config, Enforce, Web};
+use crate::model::WebScope;
+use crate::serve::{Gateway, Refused, WebLink, WebToken};
+use crate::web::{CredentialError, Credentials, ENTER, WebServer, WebSite};
+
+/// A team's web server, whether it runs or not.
+#[derive(Clone)]
+pub(super) struct WebPage(Arc<PageState>);
+
+struct PageState {
+    config: Web,
+    /// Names the team among all of this machine.
+    place: String,
+    tokens: PathBuf,
+    /// Agents that could read a person's files.
+    unconfined: Vec<String>,
+    cancel: CancellationToken,
+    access: OnceCell<Arc<Credentials>>,
+    gateway: OnceLock<Gateway>,
+    /// Where it is served, once it is.
+    site: Mutex<Option<WebSite>>,
+}
+
+impl WebPage {
+    /// Nothing is read, and nothing is served yet.
+    pub(super) fn new(
+        web: Web,
+        config: &Config,
+        is_kernel: bool,
+        eisen_dir: &Path,
+        cancel: CancellationToken,
+    ) -> Self {
+        let team = &config.team.name;
+        let is_open = |enforce| match enforce {
+            Enforce::Protocol => true,
+            Enforce::Auto => !is_kernel,
+            Enforce::Kernel => false,
+        };
+        let unconfined = config.agents.iter().filter(|agent| is_open(agent.zone.enforce));
+        Self(Arc::new(PageState {
+            config: web,
+            place: format!("{}\0{team}", eisen_dir.display()),
+            tokens: team_folder(eisen_dir, team).join("web.json"),
+            unconfined: unconfined.map(|agent| agent.id.to_string()).collect(),
+            cancel,
+            access: OnceCell::new(),
+            gateway: OnceLock::new(),
+            site: Mutex::new(None),
+        }))
+    }
+
+    /// Sets the port to which the page's lines go.
+    pub(super) fn connect(&self, gateway: Gateway) {
+        let _ = self.0.gateway.set(gateway);
+    }
+
+    /// Serves from now on, and says where; a link, which is a secret, is shown on a terminal only.
+    pub(super) async fn announce(&self) -> anyhow::Result<()> {
+        let site = self.serve().await?;
+        let mut said = format!("eisen-core web page: {}\n", site.origin());
+        if io::stderr().is_terminal() {
+            let link = self.link_at(&site, WebScope::Control).await?;
+            let minutes = link.lasts.as_secs() / 60;
+            let _ = writeln!(said, "  open (once, within {minutes} minutes): {}", link.url);
+        } else {
+            said.push_str("  `eisen-core web` prints a link that opens it\n");
+        }
+        let _ = outlet::stderr().clone().write_all(said.as_bytes());
+        Ok(())
+    }
+
+    /// Makes a link; serves from now on.
+    pub(super) async fn link(&self, scope: WebScope) -> Result<WebLink, Refused> {
+        let site = self.serve().await.map_err(|error| Refused::new(500, format!("{error:#}")))?;
+        self.link_at(&site, scope).await.map_err(|error| refused(&error))
+    }
+
+    pub(super) async fn token(&self, scope: WebScope) -> Result<WebToken, Refused> {
+        let made = self.access().await.and_then(|access| access.token(scope));
+        let (token, id) = made.map_err(|error| refused(&error))?;
+        let url = self.0.site.lock().await.as_ref().map(|site| site.origin().to_owned());
+        Ok(WebToken { token, id, url })
+    }
+
+    pub(super) async fn revoke(&self, id: Option<&str>) -> Result<usize, Refused> {
+        let revoked = self.access().await.and_then(|access| access.revoke(id));
+        revoked.map_err(|error| refused(&error))
+    }
+
+    async fn link_at(&self, site: &WebSite, scope: WebScope) -> Result<WebLink, CredentialError> {
+        let link = self.access().await?.link(scope)?;
+        let url = format!("{}{ENTER}?link={}", site.origin(), link.code);
+        Ok(WebLink { url, lasts: link.lasts })
+    }
+
+    async fn access(&self) -> Result<Arc<Credentials>, CredentialError> {
+        let PageState { place, tokens, .. } = &*self.0;
+        let opened = self
+            .0
+            .access
+            .get_or_try_init(|| async { Credentials::open(place, tokens.clone()).map(Arc::new) });
+        opened.await.cloned()
+    }
+
+    /// Serves from now on, if it does not yet.
+    async fn serve(&self) -> anyhow::Result<WebSite> {
+        let Self(state) = self;
+        let mut place = state.site.lock().await;
+        if let Some(site) = &*place {
+            return Ok(site.clone());
+        }
+        let Web { listen, origin, tls, trusted_proxy } = &state.config;
+        if let Some(why) = state.config.refusal() {
+            anyhow::bail!("the web page can't be served at {listen}: {why}");
+        }
+        let gateway = state.gateway.get().cloned().context("the team has no port yet")?;
+        let listener = TcpListener::bind(listen).await.map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => anyhow::anyhow!(
+                "port {} is taken, so that the web page can't be served there; `--web=127.0.0.1:0` takes a \
+                 free one, and `[web] listen` another one for good",
+                listen.port()
+            ),
+            _ => anyhow::anyhow!("cannot serve the web page at {listen}: {error}"),
+        })?;
+        let site = WebSite::new(origin.as_deref(), listener.local_addr()?, tls.is_some());
+        let access = self.access().await?;
+        let server = WebServer::new(listener, site.clone(), access, gateway, state.cancel.clone());
+        let server = match tls {
+            Some(files) => server.with_tls(&files.cert, &files.key)?,
+            None => server,
+        };
+        if !state.unconfined.is_empty() {
+            tracing::warn!(
+                agents = state.unconfined.join(", "),
+                "the kernel does not confine these agents: they run as you, and can read the credentials of \
+                 the web page from your browser's files"
+            );
+        }
+        tokio::spawn(server.behind(*trusted_proxy).run());
+        *place = Some(site.clone());
+        Ok(site)
+    }
+}
+
+fn refused(error: &CredentialError) -> Refused {
+    let code = match error {
+        CredentialError::Full => 409,
+        CredentialError::Unknown(_) => 404,
+        CredentialError::Random(_) | CredentialError::File { .. } => 500,
+    };
+    Refused::new(code, error.to_string())
+}

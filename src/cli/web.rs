@@ -1,0 +1,136 @@
+//! `web`: links to the web page of a running team, and tokens for programs.
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::Global;
+use super::output::{note, plain, print};
+use super::team::{Which, failed};
+use crate::app::Failure;
+
+/// Open the web page of a running team
+///
+/// Prints a link to the page, which is good once and for five minutes: whoever opens it can steer the
+/// team from that browser, until the team ends or `web revoke`. The page is served from then on, also
+/// if the team was started without `--web`.
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  eisen-core web                           a link that opens the page
+  eisen-core web --scope decide            for a phone that only decides what waits
+  eisen-core web token --scope read        for Prometheus and scripts
+  eisen-core web revoke                    all browsers and all tokens, at once
+
+Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage."
+)]
+pub(super) struct WebArgs {
+    #[command(subcommand)]
+    command: Option<WebCommand>,
+    /// What the link opens
+    #[arg(long, value_enum, default_value_t = ScopeName::Control, value_name = "SCOPE")]
+    scope: ScopeName,
+    /// Print link and lifetime as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Subcommand, Debug)]
+enum WebCommand {
+    /// Print a token for programs, which lasts until it is revoked
+    ///
+    /// Programs send it as `Authorization: Bearer TOKEN`. It is printed once: the team keeps only its
+    /// hash. Its id, by which it is revoked, is printed on standard error.
+    #[command(after_help = "\
+Examples:
+  eisen-core web token --scope read > token
+  curl -H \"Authorization: Bearer $(cat token)\" http://127.0.0.1:17321/metrics
+
+Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage.")]
+    Token {
+        /// What the token opens
+        #[arg(long, value_enum, value_name = "SCOPE")]
+        scope: ScopeName,
+        /// Print token, id and address as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a token by its id, or all tokens, browsers and links; their connections end at once
+    #[command(after_help = "\
+Examples:
+  eisen-core web revoke                    everything
+  eisen-core web revoke 3fa9c1d2           one token
+
+Exit codes: 0 done, 1 no such team or id, or not permitted, 2 wrong usage.")]
+    Revoke {
+        /// The token's id
+        #[arg(value_name = "ID")]
+        id: Option<String>,
+    },
+}
+
+/// The scopes, as on the wire.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ScopeName {
+    /// See everything, and change nothing
+    Read,
+    /// Also decide what waits for a person
+    Decide,
+    /// All that a person may
+    Control,
+}
+
+impl ScopeName {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Decide => "decide",
+            Self::Control => "control",
+        }
+    }
+}
+
+impl WebArgs {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let mut team = self.which.connect(global).await?;
+        let mut call =
+            async |method: &str, params: Value| team.call(method, &params).await.map_err(failed);
+        match self.command {
+            None => {
+                let link = call("web_link", json!({ "scope": self.scope.as_str() })).await?;
+                if self.json {
+                    return print(link);
+                }
+                print(plain(text(&link, "url")?))?;
+                let minutes = link["expires_s"].as_u64().unwrap_or_default() / 60;
+                note(format_args!(
+                    "the link is good once, for {minutes} minutes; keep it to yourself"
+                ));
+            }
+            Some(WebCommand::Token { scope, json }) => {
+                let made = call("web_token", json!({ "scope": scope.as_str() })).await?;
+                if json {
+                    return print(made);
+                }
+                print(plain(text(&made, "token")?))?;
+                let id = plain(text(&made, "id")?);
+                note(format_args!("the token's id is {id}: `eisen-core web revoke {id}` ends it"));
+            }
+            Some(WebCommand::Revoke { id }) => {
+                let revoked = call("web_revoke", json!({ "id": id })).await?;
+                let number = revoked["revoked"].as_u64().unwrap_or_default();
+                let what = if number == 1 { "credential" } else { "credentials" };
+                print(format_args!("revoked {number} {what}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text<'a>(answer: &'a Value, key: &str) -> Result<&'a str, Failure> {
+    answer[key].as_str().ok_or_else(|| Failure::Run(anyhow!("the team's answer has no `{key}`")))
+}

@@ -1,0 +1,22 @@
+//! Serves the team on the web: the page, a WebSocket that carries the port's lines, and `/metrics`.
+//! Owns the credentials of the web; what they open is decided in `serve`. Knows nothing of agents.
+
+mod assets;
+mod attempts;
+mod connection;
+mod credential;
+mod credentials;
+mod guard;
+mod kept;
+mod routes;
+mod served;
+mod server;
+mod site;
+mod socket;
+mod tls;
+
+pub use credentials::{CredentialError, Credentials, Link};
+pub use routes::ENTER;
+pub use server::WebServer;
+pub use site::WebSite;
+pub use tls::TlsError;

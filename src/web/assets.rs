@@ -1,0 +1,52 @@
+//! The files of the page, which are part of the program.
+
+use std::io::Write as _;
+
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, VARY};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rust_embed::Embed;
+
+#[derive(Embed)]
+#[folder = "src/web/page/"]
+struct PageFiles;
+
+/// Answers with a file of the page.
+pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response {
+    let Some((file, kind)) = PageFiles::get(path).zip(content_type(path)) else {
+        return (StatusCode::NOT_FOUND, "there is no such page").into_response();
+    };
+    let mut answer =
+        ([(CONTENT_TYPE, kind), (VARY, "accept-encoding")], file.data.clone()).into_response();
+    if let Some(packed) = takes_gzip(headers).then(|| gzip(&file.data)).flatten() {
+        *answer.body_mut() = packed.into();
+        answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    answer
+}
+
+fn content_type(path: &str) -> Option<&'static str> {
+    Some(match path.rsplit_once('.')?.1 {
+        "html" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "webmanifest" => "application/manifest+json",
+        _ => return None,
+    })
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|coding| coding.trim() == "gzip")
+}
+
+/// The files are small: packing them anew each time takes a millisecond.
+fn gzip(data: &[u8]) -> Option<Vec<u8>> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(data).ok()?;
+    packer.finish().ok()
+}

@@ -1,0 +1,193 @@
+//! Who may use the web server: one-time links, browsers' sessions and bearer tokens.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::attempts::Attempts;
+use super::credential::{Credential, Secret, SecretHash, ShownBy};
+use super::kept::TokenFile;
+use crate::model::WebScope;
+
+/// How long a link is good.
+const LINK_LASTS: Duration = Duration::from_secs(5 * 60);
+
+/// Links that are good at once; a further one replaces the oldest.
+const MOST_LINKS: usize = 16;
+
+/// Browsers at once; a further one replaces the oldest.
+const MOST_SESSIONS: usize = 64;
+
+/// Bearer tokens at once; a further one is refused.
+const MOST_TOKENS: usize = 64;
+
+/// The credentials of one team's web server.
+#[derive(Debug)]
+pub struct Credentials {
+    /// The name of the cookie, one for each team.
+    cookie: String,
+    file: TokenFile,
+    state: Mutex<AllCredentials>,
+}
+
+#[derive(Default, Debug)]
+struct AllCredentials {
+    links: VecDeque<OpenLink>,
+    sessions: VecDeque<Credential>,
+    tokens: Vec<Credential>,
+    attempts: Attempts,
+}
+
+#[derive(Debug)]
+struct OpenLink {
+    code: SecretHash,
+    scope: WebScope,
+    until: Instant,
+}
+
+/// The secret of a link that is good once.
+#[derive(Debug)]
+pub struct Link {
+    pub code: String,
+    pub lasts: Duration,
+}
+
+/// What a browser gets for a link.
+#[derive(Debug)]
+pub(super) struct Entered {
+    pub(super) cookie: String,
+    pub(super) token: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialError {
+    #[error("the system has no random numbers for a credential: {0}")]
+    Random(getrandom::Error),
+    #[error("there are {MOST_TOKENS} tokens, which is the limit: revoke some first")]
+    Full,
+    #[error("there is no credential `{0}`")]
+    Unknown(String),
+    #[error("cannot keep the tokens of the web page in {}: {cause}", .file.display())]
+    File { file: PathBuf, cause: io::Error },
+}
+
+impl Credentials {
+    /// Opens the credentials of a team; `place` names the team among all of this machine, `file` keeps
+    /// its bearer tokens.
+    pub fn open(place: &str, file: PathBuf) -> Result<Self, CredentialError> {
+        let kept = TokenFile::new(file.clone());
+        let tokens = kept.read().map_err(|cause| CredentialError::File { file, cause })?;
+        let cookie = format!("eisen-{}", SecretHash::of(place).id());
+        let state = AllCredentials { tokens, ..AllCredentials::default() };
+        Ok(Self { cookie, file: kept, state: Mutex::new(state) })
+    }
+
+    /// The name of the cookie.
+    pub(super) fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
+    /// Makes a link that is good once.
+    pub fn link(&self, scope: WebScope) -> Result<Link, CredentialError> {
+        let code = Secret::generate().map_err(CredentialError::Random)?;
+        let mut state = self.state();
+        if state.links.len() >= MOST_LINKS {
+            state.links.pop_front();
+        }
+        let until = Instant::now() + LINK_LASTS;
+        state.links.push_back(OpenLink { code: code.hash(), scope, until });
+        Ok(Link { code: code.into_text(), lasts: LINK_LASTS })
+    }
+
+    /// Uses up a link; None if it is not good, or no longer.
+    pub(super) fn enter(&self, code: &str) -> Result<Option<Entered>, CredentialError> {
+        let secret = || Secret::generate().map_err(CredentialError::Random);
+        let (cookie, token) = (secret()?, secret()?);
+        let mut state = self.state();
+        let now = Instant::now();
+        state.links.retain(|link| link.until > now);
+        let Some(at) = state.links.iter().position(|link| link.code.is_of(code)) else {
+            return Ok(None);
+        };
+        let Some(OpenLink { scope, .. }) = state.links.remove(at) else { return Ok(None) };
+        if state.sessions.len() >= MOST_SESSIONS
+            && let Some(oldest) = state.sessions.pop_front()
+        {
+            oldest.revoked.cancel();
+        }
+        let shown = ShownBy::Cookie { token: token.hash() };
+        state.sessions.push_back(Credential::new(cookie.hash(), shown, scope));
+        Ok(Some(Entered { cookie: cookie.into_text(), token: token.into_text() }))
+    }
+
+    /// Makes a bearer token, which lasts until it is revoked; returns it with its id.
+    pub fn token(&self, scope: WebScope) -> Result<(String, String), CredentialError> {
+        let secret = Secret::generate().map_err(CredentialError::Random)?;
+        let mut state = self.state();
+        if state.tokens.len() >= MOST_TOKENS {
+            return Err(CredentialError::Full);
+        }
+        let id = secret.hash().id();
+        state.tokens.push(Credential::new(secret.hash(), ShownBy::Bearer, scope));
+        if let Err(error) = self.keep(&state) {
+            state.tokens.pop();
+            return Err(error);
+        }
+        Ok((secret.into_text(), id))
+    }
+
+    /// Revokes the token with an id, or every credential and every link; returns how many. What was
+    /// opened with them is closed at once.
+    pub fn revoke(&self, id: Option<&str>) -> Result<usize, CredentialError> {
+        let mut state = self.state();
+        let is_meant = |it: &Credential| id.is_none_or(|id| it.secret.id() == id);
+        let mut revoked: Vec<Credential> = Vec::new();
+        revoked.extend(state.tokens.extract_if(.., |it| is_meant(it)));
+        let (gone, stay): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut state.sessions).into_iter().partition(is_meant);
+        state.sessions = stay;
+        revoked.extend(gone);
+        let mut number = revoked.len();
+        if id.is_none() {
+            number += state.links.len();
+            state.links.clear();
+        }
+        for credential in &revoked {
+            credential.revoked.cancel();
+        }
+        match id {
+            Some(id) if revoked.is_empty() => Err(CredentialError::Unknown(id.to_owned())),
+            _ => self.keep(&state).map(|()| number),
+        }
+    }
+
+    /// Revokes one credential.
+    pub(super) fn leave(&self, credential: &Credential) {
+        credential.revoked.cancel();
+        self.state().sessions.retain(|it| it.secret != credential.secret);
+    }
+
+    pub(super) fn by_cookie(&self, cookie: &str) -> Option<Credential> {
+        self.state().sessions.iter().find(|it| it.secret.is_of(cookie)).cloned()
+    }
+
+    pub(super) fn by_bearer(&self, token: &str) -> Option<Credential> {
+        self.state().tokens.iter().find(|it| it.secret.is_of(token)).cloned()
+    }
+
+    /// Counts a failed attempt; true if there were too many before it.
+    pub(super) fn failed(&self) -> bool {
+        self.state().attempts.failed(Instant::now())
+    }
+
+    fn keep(&self, state: &AllCredentials) -> Result<(), CredentialError> {
+        let written = self.file.write(state.tokens.iter());
+        written.map_err(|cause| CredentialError::File { file: self.file.path().to_owned(), cause })
+    }
+
+    fn state(&self) -> MutexGuard<'_, AllCredentials> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

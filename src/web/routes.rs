@@ -1,0 +1,107 @@
+//! The routes of the web server.
+
+use std::sync::Arc;
+
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{Query, State};
+use axum::http::header::{HeaderMap, SET_COOKIE};
+use axum::http::{Method, StatusCode, Uri};
+use axum::middleware::from_fn_with_state;
+use axum::response::{Html, IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+
+use super::credential::ShownBy;
+use super::credentials::Entered;
+use super::guard::{self, Changing, Known};
+use super::served::Served;
+use super::{assets, socket};
+use crate::serve;
+
+/// The path of a link that is good once.
+pub const ENTER: &str = "/enter";
+
+pub(super) fn router(served: &Arc<Served>) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async {}))
+        .route(ENTER, get(enter))
+        .route("/leave", post(leave))
+        .route("/ws", get(web_socket))
+        .route("/schema.json", get(schema))
+        .fallback(get(page))
+        .layer(from_fn_with_state(Arc::clone(served), guard::pass))
+        .with_state(Arc::clone(served))
+}
+
+#[derive(Deserialize)]
+struct LinkQuery {
+    #[serde(default)]
+    link: String,
+}
+
+/// Exchanges a link for a cookie and the page's token. The token goes into the storage of the page's
+/// origin, which pages on other ports can't read.
+async fn enter(
+    State(served): State<Arc<Served>>,
+    method: Method,
+    Query(LinkQuery { link }): Query<LinkQuery>,
+) -> Response {
+    if method != Method::GET {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    let Entered { cookie, token } = match served.access.enter(&link) {
+        Ok(Some(entered)) => entered,
+        Ok(None) => return guard::failed(&served.access, true).into_response(),
+        Err(error) => {
+            return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response();
+        }
+    };
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>eisen-core</title>\n\
+         <meta name=\"eisen-token\" content=\"{token}\">\n<script src=\"/enter.js\"></script>\n\
+         <noscript>This page needs JavaScript.</noscript></html>\n"
+    );
+    ([(SET_COOKIE, set_cookie(&served, &cookie))], Html(page)).into_response()
+}
+
+fn set_cookie(served: &Served, value: &str) -> String {
+    let secure = if served.site.is_secure() { "; Secure" } else { "" };
+    format!("{}={value}; Path=/; HttpOnly; SameSite=Strict{secure}", served.access.cookie())
+}
+
+/// Revokes the browser's credential.
+async fn leave(State(served): State<Arc<Served>>, Changing(credential): Changing) -> Response {
+    served.access.leave(&credential);
+    let gone = format!("{}; Max-Age=0", set_cookie(&served, ""));
+    ([(SET_COOKIE, gone)], StatusCode::NO_CONTENT).into_response()
+}
+
+async fn web_socket(
+    State(served): State<Arc<Served>>,
+    Known(credential): Known,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    if matches!(credential.shown, ShownBy::Cookie { .. })
+        && let Err(refused) = guard::may_change(&served.site, &headers)
+    {
+        return refused.into_response();
+    }
+    let Some(port) = socket::open(&served, &credential) else {
+        let why = "the port has reached its limit of clients";
+        return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
+    };
+    let longest = served.gateway.max_line_bytes();
+    let upgrade = upgrade.max_message_size(longest).max_frame_size(longest);
+    upgrade.on_upgrade(move |socket| socket::serve(socket, port, credential.revoked))
+}
+
+async fn schema(Known(_): Known) -> Json<serde_json::Value> {
+    Json(serve::schema())
+}
+
+async fn page(Known(_): Known, uri: Uri, headers: HeaderMap) -> Response {
+    let path = uri.path().trim_start_matches('/');
+    assets::answer(if path.is_empty() { "index.html" } else { path }, &headers)
+}

@@ -1,0 +1,141 @@
+//! The listener of the web server, and its connections.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tower_service::Service as _;
+
+use super::connection::{Connections, WebConnection};
+use super::credentials::Credentials;
+use super::routes;
+use super::served::Served;
+use super::site::WebSite;
+use super::tls::{self, TlsError};
+use crate::serve::Gateway;
+
+/// How long a client may take to send the head of a request, to stay without one, and to agree on
+/// keys.
+const HEAD_DEADLINE: Duration = Duration::from_secs(60);
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// Bytes of the head of a request, and its fields.
+const LONGEST_HEAD: usize = 64 * 1024;
+const MOST_HEADERS: usize = 64;
+
+/// How long to rest if no client can be accepted.
+const REST: Duration = Duration::from_millis(100);
+
+/// The web server of a team.
+pub struct WebServer {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    trusted_proxy: Option<IpAddr>,
+    served: Arc<Served>,
+}
+
+impl WebServer {
+    pub fn new(
+        listener: TcpListener,
+        site: WebSite,
+        access: Arc<Credentials>,
+        gateway: Gateway,
+        cancel: CancellationToken,
+    ) -> Self {
+        let served = Arc::new(Served { site, access, gateway, cancel });
+        Self { listener, tls: None, trusted_proxy: None, served }
+    }
+
+    /// Serves by TLS, with certificates and a key in PEM.
+    pub fn with_tls(self, cert: &Path, key: &Path) -> Result<Self, TlsError> {
+        Ok(Self { tls: Some(tls::acceptor(cert, key)?), ..self })
+    }
+
+    /// Serves only what connects from this address.
+    #[must_use]
+    pub fn behind(self, trusted_proxy: Option<IpAddr>) -> Self {
+        Self { trusted_proxy, ..self }
+    }
+
+    /// Serves until the team ends.
+    pub async fn run(self) {
+        let router = routes::router(&self.served);
+        let connections = Connections::default();
+        loop {
+            let accepted = tokio::select! {
+                () = self.served.cancel.cancelled() => return,
+                accepted = self.listener.accept() => accepted,
+            };
+            let Ok((stream, peer)) = accepted else {
+                sleep(REST).await;
+                continue;
+            };
+            if self.trusted_proxy.is_some_and(|proxy| proxy != peer.ip().to_canonical()) {
+                tracing::warn!(%peer, "a client of the web page is not the trusted proxy");
+                continue;
+            }
+            let _ = stream.set_nodelay(true);
+            let connection = connections.add(self.served.cancel.child_token());
+            tokio::spawn(connect(stream, self.tls.clone(), router.clone(), connection));
+        }
+    }
+}
+
+/// Serves one connection until it ends, or is closed.
+async fn connect(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    connection: WebConnection,
+) {
+    let known = connection.clone();
+    let serving = async {
+        match tls {
+            None => talk(stream, router, known).await,
+            Some(tls) => match timeout(HANDSHAKE, tls.accept(stream)).await {
+                Ok(Ok(stream)) => talk(stream, router, known).await,
+                Ok(Err(error)) => tracing::debug!(%error, "no TLS with a client of the web page"),
+                Err(_) => {
+                    tracing::debug!("a client of the web page took too long to agree on keys");
+                }
+            },
+        }
+    };
+    connection.run(serving).await;
+}
+
+async fn talk(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    connection: WebConnection,
+) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(connection.clone());
+        router.clone().call(request)
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_DEADLINE)
+        .max_buf_size(LONGEST_HEAD)
+        .max_headers(MOST_HEADERS)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades()
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "a client of the web page was cut off");
+    }
+}

@@ -1,0 +1,112 @@
+//! `/ws`: the lines of the port, both ways, one in a frame.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::credential::Credential;
+use super::served::Served;
+use crate::line::LineReader;
+
+/// How often a client is asked whether it is still there, and how long it may take to take a frame or
+/// to say anything.
+const PING: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(90);
+
+/// Bytes of a line of the port; the code graph of a large workspace has some.
+const LONGEST_LINE: usize = 256 << 20;
+
+/// Opens a connection of the port for the holder of a credential.
+pub(super) fn open(served: &Arc<Served>, credential: &Credential) -> Option<DuplexStream> {
+    let (access, credential) = (Arc::clone(&served.access), credential.clone());
+    let scope_of = move |token: &str| {
+        let scope = credential.opened_by(token);
+        if scope.is_none() {
+            access.failed();
+        }
+        scope
+    };
+    served.gateway.open(Arc::new(scope_of), served.cancel.clone())
+}
+
+/// Carries lines until either side ends, or the credential is revoked.
+pub(super) async fn serve(socket: WebSocket, port: DuplexStream, revoked: CancellationToken) {
+    let (mut frames, from_client) = socket.split();
+    let (from_port, to_port) = split(port);
+    let why = tokio::select! {
+        () = revoked.cancelled() => Some((close_code::POLICY, "the credential was revoked")),
+        why = forward(from_port, &mut frames) => why,
+        why = take(from_client, to_port) => why,
+    };
+    if let Some((code, reason)) = why {
+        let close = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
+        let _ = timeout(PING, frames.send(Message::Close(Some(close)))).await;
+    }
+}
+
+/// Why a connection is closed, for its client; None: it is gone.
+type CloseReason = Option<(u16, &'static str)>;
+
+/// Sends the port's lines.
+async fn forward(
+    port: ReadHalf<DuplexStream>,
+    frames: &mut SplitSink<WebSocket, Message>,
+) -> CloseReason {
+    let mut lines = LineReader::new(port, LONGEST_LINE);
+    let mut pings = interval_at(Instant::now() + PING, PING);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let frame = tokio::select! {
+            line = lines.next_whole() => match line {
+                Ok(Some(line)) => Utf8Bytes::try_from(line).map(Message::Text).ok(),
+                Ok(None) => return Some((close_code::NORMAL, "the team has ended this connection")),
+                Err(_) => return Some((close_code::ERROR, "a line is too long")),
+            },
+            _ = pings.tick() => Some(Message::Ping(Bytes::new())),
+        };
+        let Some(frame) = frame else { continue };
+        if !matches!(timeout(DEADLINE, frames.send(frame)).await, Ok(Ok(()))) {
+            return None;
+        }
+    }
+}
+
+/// Takes the client's lines.
+async fn take(
+    mut frames: SplitStream<WebSocket>,
+    mut port: WriteHalf<DuplexStream>,
+) -> CloseReason {
+    loop {
+        let text = match timeout(DEADLINE, frames.next()).await {
+            Ok(Some(Ok(Message::Text(text)))) => text,
+            Ok(Some(Ok(Message::Binary(_)))) => {
+                return Some((close_code::UNSUPPORTED, "lines are text"));
+            }
+            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
+            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return None,
+            Err(_) => return Some((close_code::AWAY, "nothing came for too long")),
+        };
+        // A frame is one line: what JSON says stays the same.
+        let line: Cow<'_, str> = if text.contains('\n') {
+            Cow::Owned(text.replace('\n', " "))
+        } else {
+            Cow::Borrowed(&text)
+        };
+        let written = async {
+            port.write_all(line.as_bytes()).await?;
+            port.write_all(b"\n").await
+        };
+        if written.await.is_err() {
+            // The port has ended; its last lines are on their way.
+            return std::future::pending().await;
+        }
+    }
+}

@@ -30,6 +30,7 @@ use crate::client_host::{
     SessionLoad,
 };
 use crate::conflicts::Conflicts;
+use crate::metrics::Tally;
 use crate::model::{
     AgentId, AgentState, AgentStatus, How, OnLoop, OnViolation, Order, SessionId, UsageScope,
     now_ms,
@@ -110,6 +111,8 @@ pub struct Surroundings {
     pub capture: Option<Capture>,
     /// Locks of files; None: conflicts are not looked for.
     pub conflicts: Option<Conflicts>,
+    /// Counts relayed lines and stopped calls; None: nobody reads that.
+    pub tally: Option<Arc<Tally>>,
     /// File system access for extractors.
     pub workspace: Arc<dyn crate::extract::Workspace>,
 }

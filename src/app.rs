@@ -16,6 +16,7 @@ mod kernel;
 mod leftovers;
 mod limiting;
 mod loading;
+mod measuring;
 mod members;
 mod notifying;
 mod observe;

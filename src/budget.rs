@@ -109,6 +109,11 @@ impl Budgets {
         self.with(TeamBudgets::reports)
     }
 
+    /// Whether an agent has a parent, out of whose budget it works.
+    pub fn is_helper(&self, agent: &AgentId) -> bool {
+        self.with(|team, _| team.is_helper(agent))
+    }
+
     /// Looks after what changes with time, until `cancel`.
     pub async fn run(self, cancel: CancellationToken) {
         let mut last = Instant::now();

@@ -25,6 +25,7 @@ mod names;
 mod pins;
 mod portable;
 mod probe;
+mod progress;
 mod prune;
 mod purge;
 mod quotas;
@@ -49,6 +50,7 @@ use tokio::time::timeout;
 
 use self::earlier::RUN_AFTER;
 use self::feed::Feed;
+use self::progress::FeedProgress;
 use self::writer::{Work, Writer};
 use crate::bus::Subscriber;
 use crate::model::{FileContents, Topic};
@@ -63,6 +65,7 @@ pub use names::NameError;
 pub use pins::{Pin, PinKind, pin, unpin};
 pub use portable::{PortError, export, import, team_of};
 pub use probe::probe;
+pub use progress::JournalProgress;
 pub use prune::Pruned;
 pub use purge::pattern::{MARK, Pattern, PatternError};
 pub use purge::{Matches, find, purge};
@@ -122,6 +125,7 @@ pub struct Journal {
     settle: mpsc::Sender<feed::Settle>,
     queued: Arc<AtomicUsize>,
     lost: Arc<AtomicUsize>,
+    progress: Arc<FeedProgress>,
     trouble: watch::Receiver<Option<Trouble>>,
     notice: watch::Receiver<Option<String>>,
 }
@@ -134,9 +138,9 @@ pub fn start(settings: Settings, events: Subscriber) -> (Journal, impl Future<Ou
     events.want(Topic::Record);
     events.want(Topic::Report);
     let feed = Feed::new(&journal.settings, events, settles, journal.work.clone());
-    let lost = Arc::clone(&journal.lost);
+    let (lost, progress) = (Arc::clone(&journal.lost), Arc::clone(&journal.progress));
     let following = async move {
-        feed.run(lost).await;
+        feed.run(lost, &progress).await;
         // Fails only if the writer's thread panicked.
         let _ = ended.await;
     };
@@ -156,9 +160,10 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
     let (change, trouble) = watch::channel(None);
     let (announce, notice) = watch::channel(None);
     let (queued, lost) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let settings = Arc::new(settings);
+    let (settings, progress) = (Arc::new(settings), Arc::<FeedProgress>::default());
     let (end, ended) = oneshot::channel();
-    let writer = Writer::new(Arc::clone(&settings), change, announce, Arc::clone(&queued));
+    let counts = (Arc::clone(&queued), Arc::clone(&progress));
+    let writer = Writer::new(Arc::clone(&settings), change, announce, counts);
     let started = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
         writer.run(queue);
         let _ = end.send(());
@@ -166,7 +171,8 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
     if let Err(error) = started {
         tracing::warn!(%error, "cannot start the journal's thread: nothing is recorded");
     }
-    (Journal { settings, work, settle, queued, lost, trouble, notice }, settles, ended)
+    let journal = Journal { settings, work, settle, queued, lost, progress, trouble, notice };
+    (journal, settles, ended)
 }
 
 impl Journal {
@@ -271,6 +277,12 @@ impl Journal {
         if self.work.send(Work::Close(closed)).await.is_ok() {
             let _ = is_closed.await;
         }
+    }
+
+    /// How it keeps up with its team.
+    pub fn progress(&self) -> JournalProgress {
+        let queued = self.work.max_capacity() - self.work.capacity();
+        self.progress.of(queued, self.queued.load(Ordering::Relaxed))
     }
 
     /// Why nothing can be written now.

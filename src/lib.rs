@@ -45,6 +45,8 @@ pub mod session;
 
 pub mod bus;
 
+pub mod metrics;
+
 pub mod journal;
 
 pub mod capture;

@@ -25,6 +25,7 @@ use crate::budget::Account;
 use crate::capture::RunFiles;
 use crate::conflicts::AgentConflicts;
 use crate::extract::Extractor;
+use crate::metrics::Tally;
 use crate::model::{AgentId, BlockedId, OnLoop, OnViolation};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
@@ -50,6 +51,8 @@ pub struct Proxy {
     pub files: Option<RunFiles>,
     /// Where what the agent spends is counted.
     pub account: Account,
+    /// Counts the lines; None: nobody reads that.
+    pub tally: Option<Arc<Tally>>,
 }
 
 /// The rules, routing and permits by which a zoned agent's requests are judged.

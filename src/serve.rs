@@ -46,6 +46,7 @@ mod task_run;
 mod token;
 mod tools;
 mod tools_http;
+mod traffic;
 mod viewer;
 mod web_access;
 mod wire;
@@ -69,6 +70,7 @@ pub use spawned::{HelperEnd, NewHelper, NewMember};
 pub use strangers::Strangers;
 pub use token::{Caller, TokenError, Tokens};
 pub use tools_http::TOOLS_PATH;
+pub use traffic::Traffic;
 pub use web_access::{WebLink, WebToken};
 pub use wire::{encode, spent};
 

@@ -17,6 +17,7 @@ mod tls;
 
 pub use credentials::{CredentialError, Credentials, Link};
 pub use routes::ENTER;
+pub use served::Served;
 pub use server::WebServer;
 pub use site::WebSite;
 pub use tls::TlsError;

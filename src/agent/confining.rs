@@ -64,6 +64,7 @@ pub(super) async fn confine(
         observe_files: settings.observe_files,
         files,
         conflicts: team.conflicts.as_ref().map(|it| it.of_agent(settings.id.clone())),
+        tally: team.tally.clone(),
         age: process::age_of,
         handle: Handle::current(),
     });

@@ -25,6 +25,7 @@ use crate::capture::{RunFiles, Stamp};
 use crate::confine::{Attempt, Doorkeeper, FileCall};
 use crate::conflicts::AgentConflicts;
 use crate::extract::Workspace;
+use crate::metrics::Tally;
 use crate::model::{
     Action, Activity, ActivityKind, AgentId, Lines, SessionKey, Source, Touch, Via, one_line,
     wire_real,
@@ -54,6 +55,8 @@ pub struct KernelAccessConfig {
     pub files: Option<RunFiles>,
     /// Locks of files; None: conflicts are not looked for.
     pub conflicts: Option<AgentConflicts>,
+    /// Counts the stopped calls; None: nobody reads that.
+    pub tally: Option<Arc<Tally>>,
     /// Returns the age of a process.
     pub age: fn(u32) -> Option<Duration>,
     /// The doorbell's threads run outside the runtime.
@@ -65,6 +68,7 @@ pub struct KernelAccessHandler {
     state: Arc<HandlerState>,
     passing: Option<Passing>,
     files: Option<RunFiles>,
+    tally: Option<Arc<Tally>>,
     handle: Handle,
 }
 
@@ -95,6 +99,7 @@ impl KernelAccessHandler {
             workspace,
             files,
             conflicts,
+            tally,
             ..
         } = config;
         let contention = conflicts.map(|it| Contention::new(it, workspace.clone()));
@@ -119,7 +124,7 @@ impl KernelAccessHandler {
             contention,
         });
         config.handle.spawn(record_late_loop(Arc::downgrade(&state), news));
-        Arc::new(Self { state, passing, files, handle: config.handle })
+        Arc::new(Self { state, passing, files, tally, handle: config.handle })
     }
 }
 
@@ -154,6 +159,16 @@ impl Doorkeeper for KernelAccessHandler {
                 files.writes(process, from, None);
                 files.writes(process, to, None);
             }
+        }
+    }
+
+    fn times_calls(&self) -> bool {
+        self.tally.is_some()
+    }
+
+    fn took(&self, time: Duration) {
+        if let Some(tally) = &self.tally {
+            tally.rang(time);
         }
     }
 

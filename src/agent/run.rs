@@ -306,6 +306,7 @@ fn proxy(
         vitals,
         files,
         account: settings.account.clone(),
+        tally: team.tally.clone(),
     }
 }
 

@@ -136,8 +136,7 @@ async fn run(
 
     let environment = TeamEnvironment::new(&name, (address, None), depth, &tokens);
     let command = command(options.command, workspace.clone(), environment.of(&agent, 0));
-    let limits = limits(port_limits);
-    let launcher = Launcher::this_program()?;
+    let (limits, launcher) = (limits(port_limits), Launcher::this_program()?);
     let sweeper = Sweeper::start(&launcher)?;
     let family = launcher.family(Limits::default());
     let (process, stdio) = launcher.within(&family).spawn(&command).await?;
@@ -176,6 +175,7 @@ async fn run(
         running: None,
         vitals,
         files: None,
+        tally: None,
     };
     let (exited, ended) = oneshot::channel();
     let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)

@@ -23,8 +23,8 @@ use super::web_page::WebPage;
 use super::wiring::Wiring;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, hints, journaling, leftovers,
-    limiting, limits, notifying, person_queue, recorder, scratch, spending, tools_seen, trial,
-    undoing,
+    limiting, limits, measuring, notifying, person_queue, recorder, scratch, spending, tools_seen,
+    trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::{Bus, Subscriber};
@@ -85,6 +85,7 @@ async fn run(
 ) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
     let config = layered.config.clone();
+    let is_web = options.web.is_some() || config.web.is_some();
     let listeners = Listeners::bind(&config, options.port, &eisen_dir).await?;
     let addresses @ (address, _) = listeners.addresses()?;
     let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
@@ -123,7 +124,7 @@ async fn run(
     let (members, rules) = conditions.members(&config, 0)?;
     let routing = route(&mut wiring, (orchestrator, rules), &conditions, &config);
     let surroundings =
-        surroundings((launcher, &workspace), &conditions, &wiring, &routing, &config);
+        surroundings((launcher, &workspace), &conditions, &wiring, &routing, (&config, is_web));
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let folder = tasks_folder(&conditions.eisen_dir, &config.team.name);
@@ -147,10 +148,10 @@ async fn run(
     )?
     .with_tools(listeners.tools);
     warn_of_tier(&conditions.kernel, config.agents.iter());
-    web.connect(server.gateway());
-    if options.web.is_some() || config.web.is_some() {
-        web.announce().await?;
-    }
+    let roster = (supervisor.roster(), &conditions.budgets);
+    let measure = measuring::starter(&wiring, &surroundings, roster, &server);
+    web.connect(server.gateway(), measure);
+    web.announce(is_web).await?;
 
     let mut changes =
         Changes::new(supervisor, &surroundings, channels, conditions, options.config, layered);
@@ -159,6 +160,7 @@ async fn run(
     wiring.tasks.spawn(server.run(cancel));
     until_stopped(changes, commands, &mut stop).await;
     notices.cancel();
+    web.end();
     drained(&surroundings.launcher).await;
     drop(surroundings);
     wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
@@ -172,7 +174,7 @@ fn surroundings(
     conditions: &Conditions,
     wiring: &Wiring,
     routing: &RoutingHandle,
-    config: &Config,
+    (config, is_measured): (&Config, bool),
 ) -> Surroundings {
     Surroundings {
         launcher,
@@ -183,6 +185,7 @@ fn surroundings(
         admission: Admission::new(limiting::capacity(config)),
         capture: wiring.capture.clone(),
         conflicts: wiring.conflicts.clone(),
+        tally: measuring::tally(is_measured),
         workspace: Arc::new(DiskWorkspace::new(workspace.to_owned())),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
@@ -11,15 +11,19 @@ use tokio::sync::{Mutex, OnceCell};
 use tokio_util::sync::CancellationToken;
 
 use super::journaling::team_folder;
+use super::measuring::MetricsStarter;
 use super::outlet;
 use crate::config::{Config, Enforce, Web};
 use crate::model::WebScope;
 use crate::serve::{Gateway, Refused, WebLink, WebToken};
-use crate::web::{CredentialError, Credentials, ENTER, WebServer, WebSite};
+use crate::web::{CredentialError, Credentials, ENTER, Served, WebServer, WebSite};
 
 /// A team's web server, whether it runs or not.
 #[derive(Clone)]
 pub(super) struct WebPage(Arc<PageState>);
+
+/// The way to a team's port, and to its metrics.
+type ServedTeam = (Gateway, MetricsStarter);
 
 struct PageState {
     config: Web,
@@ -30,7 +34,8 @@ struct PageState {
     unconfined: Vec<String>,
     cancel: CancellationToken,
     access: OnceCell<Arc<Credentials>>,
-    gateway: OnceLock<Gateway>,
+    /// What it serves; None before and after the team.
+    served: std::sync::Mutex<Option<ServedTeam>>,
     /// Where it is served, once it is.
     site: Mutex<Option<WebSite>>,
 }
@@ -58,18 +63,30 @@ impl WebPage {
             unconfined: unconfined.map(|agent| agent.id.to_string()).collect(),
             cancel,
             access: OnceCell::new(),
-            gateway: OnceLock::new(),
+            served: std::sync::Mutex::default(),
             site: Mutex::new(None),
         }))
     }
 
-    /// Sets the port to which the page's lines go.
-    pub(super) fn connect(&self, gateway: Gateway) {
-        let _ = self.0.gateway.set(gateway);
+    /// Sets the port to which the page's lines go, and what `/metrics` shows.
+    pub(super) fn connect(&self, gateway: Gateway, measure: MetricsStarter) {
+        *self.served() = Some((gateway, measure));
     }
 
-    /// Serves from now on, and says where; a link, which is a secret, is shown on a terminal only.
-    pub(super) async fn announce(&self) -> anyhow::Result<()> {
+    /// Lets go of the team, which ends: the port has this page, too.
+    pub(super) fn end(&self) {
+        *self.served() = None;
+    }
+
+    fn served(&self) -> MutexGuard<'_, Option<ServedTeam>> {
+        self.0.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves from now on, if that is wanted, and says where; a link, which is a secret, is shown on a terminal only.
+    pub(super) async fn announce(&self, is_wanted: bool) -> anyhow::Result<()> {
+        if !is_wanted {
+            return Ok(());
+        }
         let site = self.serve().await?;
         let mut said = format!("eisen-core web page: {}\n", site.origin());
         if io::stderr().is_terminal() {
@@ -127,7 +144,6 @@ impl WebPage {
         if let Some(why) = state.config.refusal() {
             anyhow::bail!("the web page can't be served at {listen}: {why}");
         }
-        let gateway = state.gateway.get().cloned().context("the team has no port yet")?;
         let listener = TcpListener::bind(listen).await.map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => anyhow::anyhow!(
                 "port {} is taken, so that the web page can't be served there; `--web=127.0.0.1:0` takes a \
@@ -137,12 +153,14 @@ impl WebPage {
             _ => anyhow::anyhow!("cannot serve the web page at {listen}: {error}"),
         })?;
         let site = WebSite::new(origin.as_deref(), listener.local_addr()?, tls.is_some());
-        let access = self.access().await?;
-        let server = WebServer::new(listener, site.clone(), access, gateway, state.cancel.clone());
-        let server = match tls {
-            Some(files) => server.with_tls(&files.cert, &files.key)?,
-            None => server,
-        };
+        let (credentials, cancel) = (self.access().await?, state.cancel.clone());
+        let team = self.served().as_ref().map(|(gateway, measure)| (gateway.clone(), measure()));
+        let (gateway, metrics) = team.context("the team is ending")?;
+        let all = Served { site: site.clone(), credentials, gateway, metrics, cancel };
+        let mut server = WebServer::new(listener, all);
+        if let Some(files) = tls {
+            server = server.with_tls(&files.cert, &files.key)?;
+        }
         if !state.unconfined.is_empty() {
             tracing::warn!(
                 agents = state.unconfined.join(", "),

@@ -91,6 +91,10 @@ impl TeamBudgets {
         self.agents.contains_key(agent)
     }
 
+    pub(super) fn is_helper(&self, agent: &AgentId) -> bool {
+        self.parents.contains_key(agent)
+    }
+
     pub(super) fn standing(&mut self, agent: &AgentId) -> watch::Receiver<BudgetStanding> {
         self.agent(agent).standing.subscribe()
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
@@ -75,13 +75,22 @@ impl Doorbell {
         }
         loop {
             match self.listener.receive() {
-                Ok(Some(notice)) => self.ring(notice, Vec::new()),
+                Ok(Some(notice)) => self.timed(notice),
                 Ok(None) => return,
                 Err(error) => {
                     tracing::error!(%error, "a doorbell failed: the calls that it stops fail from now on");
                     return;
                 }
             }
+        }
+    }
+
+    fn timed(self: &Arc<Self>, notice: Notice) {
+        let keeper = self.confinement.keeper();
+        let began = keeper.times_calls().then(Instant::now);
+        self.ring(notice, Vec::new());
+        if let Some(began) = began {
+            keeper.took(began.elapsed());
         }
     }
 

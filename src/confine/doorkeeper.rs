@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::stat::FileStat;
 use tokio::sync::oneshot;
@@ -29,6 +30,14 @@ pub trait Doorkeeper: Send + Sync + 'static {
     /// Prepares for a call of a process that is about to go on and may change files. Unlike the
     /// others it may read the disk.
     fn changes(&self, _process: u32, _call: FileCall<'_>) {}
+
+    /// Whether to say how long calls take.
+    fn times_calls(&self) -> bool {
+        false
+    }
+
+    /// A call kept the doorbell's thread for a time.
+    fn took(&self, _time: Duration) {}
 
     /// Reports an access outside the bounds. The call waits until `reply` is used (true allows it)
     /// or dropped. A closed `reply` means that the caller is gone.

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, interval, sleep_until};
 
 use super::fold::Fold;
+use super::progress::FeedProgress;
 use super::writer::Work;
 use super::{AppendError, Quotas, Settings};
 use crate::bus::{Received, Subscriber};
@@ -49,7 +50,7 @@ impl Feed {
     }
 
     /// Follows the bus until it is closed.
-    pub(super) async fn run(mut self, lost: Arc<AtomicUsize>) {
+    pub(super) async fn run(mut self, lost: Arc<AtomicUsize>, progress: &FeedProgress) {
         let mut tick = interval(TICK);
         loop {
             let due = self.due;
@@ -65,14 +66,16 @@ impl Feed {
                     self.send().await;
                 }
                 received = self.events.recv() => match received {
-                    Some(received) => self.receive(received),
+                    Some(received) => self.receive(received, progress),
                     None => break,
                 }
             }
-            self.drain().await;
+            self.drain(progress).await;
+            progress.read_to(self.events.position());
             let lost = lost.swap(0, Ordering::Relaxed);
             if lost > 0 {
                 self.fold.gap(lost as u64, "the disk was too slow");
+                progress.gap(lost as u64);
             }
             self.answer().await;
         }
@@ -84,11 +87,11 @@ impl Feed {
     }
 
     /// Takes the events that wait on the bus, up to a batch.
-    async fn drain(&mut self) {
+    async fn drain(&mut self, progress: &FeedProgress) {
         while self.fold.row_count() < BATCH_ROWS
             && let Some(received) = self.events.try_recv()
         {
-            self.receive(received);
+            self.receive(received, progress);
         }
         if self.fold.row_count() >= BATCH_ROWS {
             self.send().await;
@@ -98,10 +101,13 @@ impl Feed {
         }
     }
 
-    fn receive(&mut self, received: Received) {
+    fn receive(&mut self, received: Received, progress: &FeedProgress) {
         match received {
             Received::Event(_, event) => self.fold.event(&event),
-            Received::Missed(missed) => self.fold.gap(missed, "the journal fell behind"),
+            Received::Missed(missed) => {
+                self.fold.gap(missed, "the journal fell behind");
+                progress.gap(missed);
+            }
         }
     }
 

@@ -24,6 +24,7 @@ use self::upkeep::Upkeep;
 use super::database::{Database, is_corrupt};
 use super::event::{Blob, Committed, EventType, NewEvent, Place};
 use super::fold::Row;
+use super::progress::FeedProgress;
 use super::trouble::{Trouble, TroubleKind};
 use super::{AppendError, Settings};
 
@@ -84,6 +85,7 @@ pub(super) struct Writer {
     settings: Arc<Settings>,
     change: watch::Sender<Option<Trouble>>,
     queued: Arc<AtomicUsize>,
+    progress: Arc<FeedProgress>,
     database: Option<Database>,
     state: State,
     upkeep: Upkeep,
@@ -103,13 +105,14 @@ impl Writer {
         settings: Arc<Settings>,
         change: watch::Sender<Option<Trouble>>,
         notice: watch::Sender<Option<String>>,
-        queued: Arc<AtomicUsize>,
+        (queued, progress): (Arc<AtomicUsize>, Arc<FeedProgress>),
     ) -> Self {
         Self {
             upkeep: Upkeep::new(settings.quotas.unwrap_or_default(), notice),
             settings,
             change,
             queued,
+            progress,
             database: None,
             state: State::default(),
             kept: VecDeque::new(),
@@ -218,6 +221,7 @@ impl Writer {
             let Some(oldest) = self.kept.pop_front() else { break };
             self.kept_bytes -= bytes_of(&oldest);
             self.lost += 1;
+            self.progress.lost(1);
         }
     }
 
@@ -263,6 +267,7 @@ impl Writer {
         });
         match written {
             Ok(committed) => {
+                self.progress.gap_is_written(self.lost);
                 self.kept.clear();
                 (self.kept_bytes, self.lost, self.tried) = (0, 0, None);
                 if self.change.borrow().is_some() {

@@ -309,6 +309,7 @@ where
             return;
         }
         let block = self.proxy.extractor.without_late(block);
+        self.count(Direction::ToAgent, &block);
         // A turn is known before its agent gets the prompt, so that its writes belong to it.
         let may_begin_turn = self.proxy.files.is_some() && names_prompt(&block);
         if !may_begin_turn {
@@ -325,6 +326,7 @@ where
     /// Relays the agent's lines, except those that the gate withholds.
     fn relay_to_client(&mut self, block: Option<Bytes>) {
         let Some(block) = block else { return };
+        self.count(Direction::ToClient, &block);
         let block = self.named(block);
         self.proxy.extractor.report_updates(self.proxy.tracker.update_detail());
         if self.proxy.gate.is_none() {

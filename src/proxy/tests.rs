@@ -29,6 +29,7 @@ async fn every_byte_passes_both_ways_without_a_zone() {
     bench.client.read_to_end(&mut heard).await.unwrap();
     assert_eq!(heard, odd);
     bench.relay.await.unwrap().0.unwrap();
+    assert_eq!(bench.tally.flows(), [(5, odd.len() as u64); 2]);
 }
 
 #[tokio::test]

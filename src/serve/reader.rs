@@ -75,6 +75,7 @@ pub(super) async fn serve_client(
     shared: Arc<Shared>,
     cancel: CancellationToken,
 ) {
+    let _counted = shared.traffic.enter();
     let deadline = shared.limits.write_deadline;
     if guarded {
         place.set_rank(Rank::Stranger);

@@ -20,7 +20,7 @@ use super::places::{ConnectionSlot, ConnectionSlots};
 use super::run_file::live_teams;
 use super::shared::{Limits, Shared};
 use super::wire::{self, RpcError};
-use super::{Sources, Team, Tokens, owners, reader, tools_http};
+use super::{Sources, Team, Tokens, Traffic, owners, reader, tools_http};
 use crate::bus::Bus;
 
 /// How long the listener waits when the system has no more descriptors, or the port no slot.
@@ -106,6 +106,11 @@ impl Server {
         let shared = Shared::new(bus, sources, team, tokens, limits, guarded);
         let places = Arc::new(ConnectionSlots::new(limits.max_connections));
         Ok(Self { listener, tools: None, places, shared: Arc::new(shared) })
+    }
+
+    /// The counts of its clients.
+    pub fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.shared.traffic)
     }
 
     /// Serves the tools over HTTP, too, on this listener.

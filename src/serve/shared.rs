@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, watch};
 use super::beside::Beside;
 use super::kept_answers::KeptAnswers;
 use super::ongoing::Ongoing;
+use super::traffic::Traffic;
 use super::{Sources, Team, Tokens};
 use crate::bus::Bus;
 use crate::mcp::ToolUses;
@@ -44,6 +45,8 @@ pub(super) struct Shared {
     pub(super) beside: Beside,
     /// Answers that owners gave.
     pub(super) kept_answers: KeptAnswers,
+    /// Counts the clients.
+    pub(super) traffic: Arc<Traffic>,
     /// Asks connections to probe their clients, because slots are short.
     pub(super) crowded: watch::Sender<()>,
 }
@@ -74,6 +77,7 @@ impl Shared {
             ongoing: Ongoing::default(),
             beside: Beside::default(),
             kept_answers: KeptAnswers::default(),
+            traffic: Arc::default(),
             crowded: watch::Sender::new(()),
         }
     }

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{Limits, Server, Sources, Team, Tokens};
+use super::{Limits, Server, Sources, Team, Tokens, Traffic};
 use crate::config;
 use crate::model::AgentId;
 use fake::Fake;
@@ -50,6 +50,7 @@ struct Port {
     tokens: Tokens,
     cancel: CancellationToken,
     running: JoinHandle<()>,
+    traffic: Arc<Traffic>,
 }
 
 impl Port {
@@ -65,9 +66,9 @@ impl Port {
         let team: Arc<dyn Team> = fake.clone();
         let bus = fake.bus.clone();
         let server = Server::new(listener, bus, sources, team, tokens.clone(), limits).unwrap();
-        let cancel = CancellationToken::new();
+        let (cancel, traffic) = (CancellationToken::new(), server.traffic());
         let running = tokio::spawn(server.run(cancel.clone()));
-        Self { address, fake, tokens, cancel, running }
+        Self { address, fake, tokens, cancel, running, traffic }
     }
 
     /// Connects; the first lines are still to be read.

@@ -188,6 +188,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             }
             Received::Event(..) => {}
             Received::Missed(missed) => {
+                self.shared.traffic.lagged(missed);
                 self.outgoing.push(wire::lagged(missed));
                 self.show_all().await?;
                 self.show_tasks();

@@ -45,6 +45,7 @@ fn supervisor() -> Supervisor {
         admission: Admission::new(Capacity { max_running: 1, max_memory_mb: 0 }),
         capture: None,
         conflicts: None,
+        tally: None,
         workspace: Arc::new(DiskWorkspace::new(PathBuf::from("/"))),
     };
     Supervisor::new(team, cancel)

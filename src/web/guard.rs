@@ -149,7 +149,7 @@ impl FromRequestParts<Arc<Served>> for Known {
         parts: &mut Parts,
         served: &Arc<Served>,
     ) -> Result<Self, HttpRefusal> {
-        let credential = find(&served.access, &parts.headers)?;
+        let credential = find(&served.credentials, &parts.headers)?;
         let connection = parts.extensions.get::<WebConnection>();
         if connection.is_some_and(|connection| !connection.is_known()) {
             return Err(HttpRefusal::Connections);
@@ -173,7 +173,7 @@ impl FromRequestParts<Arc<Served>> for Changing {
             may_change(&served.site, &parts.headers)?;
             let token = parts.headers.get(PAGE_TOKEN).and_then(|token| token.to_str().ok());
             if token.and_then(|token| credential.opened_by(token)).is_none() {
-                return Err(failed(&served.access, token.is_some()));
+                return Err(failed(&served.credentials, token.is_some()));
             }
         }
         Ok(Self(credential))

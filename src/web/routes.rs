@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{Query, State};
-use axum::http::header::{HeaderMap, SET_COOKIE};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, SET_COOKIE};
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{Html, IntoResponse as _, Response};
@@ -17,6 +17,7 @@ use super::credentials::Entered;
 use super::guard::{self, Changing, Known};
 use super::served::Served;
 use super::{assets, socket};
+use crate::metrics::Rendered;
 use crate::serve;
 
 /// The path of a link that is good once.
@@ -29,6 +30,7 @@ pub(super) fn router(served: &Arc<Served>) -> Router {
         .route("/leave", post(leave))
         .route("/ws", get(web_socket))
         .route("/schema.json", get(schema))
+        .route("/metrics", get(metrics))
         .fallback(get(page))
         .layer(from_fn_with_state(Arc::clone(served), guard::pass))
         .with_state(Arc::clone(served))
@@ -50,9 +52,9 @@ async fn enter(
     if method != Method::GET {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
-    let Entered { cookie, token } = match served.access.enter(&link) {
+    let Entered { cookie, token } = match served.credentials.enter(&link) {
         Ok(Some(entered)) => entered,
-        Ok(None) => return guard::failed(&served.access, true).into_response(),
+        Ok(None) => return guard::failed(&served.credentials, true).into_response(),
         Err(error) => {
             return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response();
         }
@@ -67,12 +69,12 @@ async fn enter(
 
 fn set_cookie(served: &Served, value: &str) -> String {
     let secure = if served.site.is_secure() { "; Secure" } else { "" };
-    format!("{}={value}; Path=/; HttpOnly; SameSite=Strict{secure}", served.access.cookie())
+    format!("{}={value}; Path=/; HttpOnly; SameSite=Strict{secure}", served.credentials.cookie())
 }
 
 /// Revokes the browser's credential.
 async fn leave(State(served): State<Arc<Served>>, Changing(credential): Changing) -> Response {
-    served.access.leave(&credential);
+    served.credentials.leave(&credential);
     let gone = format!("{}; Max-Age=0", set_cookie(&served, ""));
     ([(SET_COOKIE, gone)], StatusCode::NO_CONTENT).into_response()
 }
@@ -99,6 +101,17 @@ async fn web_socket(
 
 async fn schema(Known(_): Known) -> Json<serde_json::Value> {
     Json(serve::schema())
+}
+
+/// The figures of the team, in the format that is asked for.
+async fn metrics(
+    State(served): State<Arc<Served>>,
+    Known(_): Known,
+    headers: HeaderMap,
+) -> Response {
+    let accepted = headers.get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    let Rendered { content_type, body } = served.metrics.render(accepted).await;
+    ([(CONTENT_TYPE, content_type)], body).into_response()
 }
 
 async fn page(Known(_): Known, uri: Uri, headers: HeaderMap) -> Response {

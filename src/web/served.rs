@@ -6,12 +6,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::credentials::Credentials;
 use super::site::WebSite;
+use crate::metrics::Metrics;
 use crate::serve::Gateway;
 
 /// What all requests share.
-pub(super) struct Served {
-    pub(super) site: WebSite,
-    pub(super) access: Arc<Credentials>,
-    pub(super) gateway: Gateway,
-    pub(super) cancel: CancellationToken,
+pub struct Served {
+    pub site: WebSite,
+    pub credentials: Arc<Credentials>,
+    pub gateway: Gateway,
+    pub metrics: Metrics,
+    /// Cancelled when the team ends.
+    pub cancel: CancellationToken,
 }

@@ -16,16 +16,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
 use super::connection::{Connections, WebConnection};
-use super::credentials::Credentials;
 use super::routes;
 use super::served::Served;
-use super::site::WebSite;
 use super::tls::{self, TlsError};
-use crate::serve::Gateway;
 
 /// How long a client may take to send the head of a request, to stay without one, and to agree on
 /// keys.
@@ -48,14 +44,8 @@ pub struct WebServer {
 }
 
 impl WebServer {
-    pub fn new(
-        listener: TcpListener,
-        site: WebSite,
-        access: Arc<Credentials>,
-        gateway: Gateway,
-        cancel: CancellationToken,
-    ) -> Self {
-        let served = Arc::new(Served { site, access, gateway, cancel });
+    pub fn new(listener: TcpListener, served: Served) -> Self {
+        let served = Arc::new(served);
         Self { listener, tls: None, trusted_proxy: None, served }
     }
 

@@ -26,7 +26,7 @@ const LONGEST_LINE: usize = 256 << 20;
 
 /// Opens a connection of the port for the holder of a credential.
 pub(super) fn open(served: &Arc<Served>, credential: &Credential) -> Option<DuplexStream> {
-    let (access, credential) = (Arc::clone(&served.access), credential.clone());
+    let (access, credential) = (Arc::clone(&served.credentials), credential.clone());
     let scope_of = move |token: &str| {
         let scope = credential.opened_by(token);
         if scope.is_none() {

@@ -33,6 +33,7 @@ struct Bench {
     routing: RoutingHandle,
     tracker: TrackerHandle,
     events: Subscriber,
+    tally: Arc<Tally>,
     /// Real.
     workspace: PathBuf,
     _folder: tempfile::TempDir,
@@ -66,7 +67,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
     tokio::spawn(task);
     let bounds = bounds(workspace.clone());
     let rules = rules_of(bounds.zone(), None);
-    let running = Arc::new(LiveCalls::default());
+    let (running, tally) = (Arc::new(LiveCalls::default()), Arc::new(Tally::default()));
     let keeper = KernelAccessHandler::new(KernelAccessConfig {
         agent: AgentId::new("a"),
         bounds,
@@ -79,10 +80,11 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
         observe_files: true,
         files: None,
         conflicts: None,
+        tally: Some(tally.clone()),
         age: |pid| (pid == OWN).then_some(Duration::from_hours(1)),
         handle: Handle::current(),
     });
-    Bench { keeper, running, routing, tracker, events, workspace, _folder: folder }
+    Bench { keeper, running, routing, tracker, events, tally, workspace, _folder: folder }
 }
 
 fn bounds(workspace: PathBuf) -> Arc<Bounds> {
@@ -203,6 +205,14 @@ fn shown(access: &BlockedAccess) -> String {
     let count = access.sweep.map_or_else(String::new, |count| format!(" ×{count}"));
     let (status, action) = (access.status.as_str(), access.action);
     format!("{} {session} {status} {action} {}{count}", access.id, access.path)
+}
+
+#[tokio::test]
+async fn stopped_calls_are_counted_for_whoever_reads_that() {
+    let bench = bench(false);
+    assert!(bench.keeper.times_calls());
+    bench.keeper.took(Duration::from_micros(30));
+    assert_eq!(bench.tally.calls(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{all, following, key, payload, record, settings, update};
-use crate::journal::{Event, Keep, Settings, Store};
+use crate::journal::{Event, Keep, Settings, Store, start};
 use crate::model::{
     self, Action, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedId,
     BlockedStatus, Decided, DecidedBy, Record, SessionMode, TurnEnd, Usage, Via,
@@ -317,4 +317,25 @@ async fn what_settles_is_committed_while_a_message_grows() {
     assert_eq!(payload(&events[1])["text"], "half of it");
     let store = Store::open(&path).unwrap();
     assert_eq!(store.search("\"half of it\"", 5).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn it_knows_how_far_it_is_behind_and_what_it_lost() {
+    let folder = TempDir::new().unwrap();
+    let bus = crate::bus::Bus::new(crate::bus::Backlog::of(4));
+    let (journal, following) = start(settings(folder.path()), bus.subscribe());
+    for _ in 0..10 {
+        bus.publish(record("a/s", Record::Compacted));
+    }
+    let before = journal.progress();
+    assert_eq!((before.read, before.gaps, before.lost), (0, 0, 0));
+    let following = tokio::spawn(following);
+    journal.settled(bus.position()).await.unwrap();
+    let after = journal.progress();
+    assert_eq!((after.read, after.gaps), (10, 1));
+    let events = all(&journal.settings().path);
+    let gap = events.iter().find(|event| event.kind == "gap").unwrap();
+    assert_eq!(payload(gap)["events"], after.lost);
+    drop(bus);
+    following.await.unwrap();
 }

@@ -26,6 +26,12 @@ where
         }
     }
 
+    pub(super) fn count(&self, direction: Direction, block: &[u8]) {
+        if let Some(tally) = &self.proxy.tally {
+            tally.relayed(direction, block);
+        }
+    }
+
     /// Extracts and handles the activities of a relayed line.
     pub(super) fn observe(&mut self, direction: Direction, line: &[u8]) {
         self.proxy.extractor.observe(direction, content(line), &mut self.activities);

@@ -13,6 +13,7 @@ use crate::budget::Account;
 use crate::bus::{Backlog, Bus, Subscriber};
 use crate::extract::{Access, Ask, Gate, Refusal, Target};
 use crate::line::Direction;
+use crate::metrics::Tally;
 use crate::model::{
     Action, Activity, ActivityKind, BlockedId, BlockedStatus, Event, Lines, SessionId, SessionKey,
     Source, Touch, Via,
@@ -135,6 +136,7 @@ pub(super) struct Bench {
     pub(super) running: Arc<LiveCalls>,
     pub(super) vitals: Arc<Vitals>,
     pub(super) tracker: TrackerHandle,
+    pub(super) tally: Arc<Tally>,
     pub(super) folder: TempDir,
 }
 
@@ -222,6 +224,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         conflicts: None,
     });
     let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
+    let tally = Arc::new(Tally::default());
     let proxy = Proxy {
         agent: AgentId::new("a"),
         extractor: Box::new(Words),
@@ -231,6 +234,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         vitals: vitals.clone(),
         files: None,
         account: Account::unlimited(AgentId::new("a")),
+        tally: Some(tally.clone()),
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);
     let (from_agent, to_agent) = tokio::io::split(ours);
@@ -254,6 +258,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         running,
         vitals,
         tracker,
+        tally,
         folder,
     }
 }

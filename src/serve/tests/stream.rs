@@ -245,6 +245,10 @@ async fn a_client_that_falls_behind_gets_lagged_and_everything_anew() {
     );
     port.fake.touch(0, "after.ts");
     assert_eq!(briefs(&mut client, 1).await, ["delta s-lead 18"]);
+    let traffic = port.traffic.clone();
+    assert_eq!((traffic.clients(), traffic.lags(), traffic.missed()), (1, 1, 9));
+    port.close().await;
+    assert_eq!(traffic.clients(), 0);
 }
 
 #[tokio::test]

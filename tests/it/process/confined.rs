@@ -58,13 +58,13 @@ impl Place {
 
     fn confinement(&self) -> Arc<Confinement> {
         let bounds = self.bounds();
-        let keeper = Arc::new(Strict(bounds.clone(), Mutex::default()));
+        let keeper = Arc::new(Strict(bounds.clone(), Mutex::default(), Mutex::default()));
         Arc::new(Confinement::build(&bounds, &self.path("eisen/run"), keeper).unwrap())
     }
 
     /// One whose wall is of these rules alone.
     fn behind(&self, rules: &[Rule]) -> Arc<Confinement> {
-        let keeper = Arc::new(Strict(self.bounds(), Mutex::default()));
+        let keeper = Arc::new(Strict(self.bounds(), Mutex::default(), Mutex::default()));
         Arc::new(Confinement::behind(rules, &self.path("eisen/run"), keeper).unwrap())
     }
 
@@ -83,7 +83,7 @@ impl Place {
 }
 
 /// Lets nothing through that the bounds do not, and notes what was tried.
-struct Strict(Arc<Bounds>, Mutex<Vec<Attempt>>);
+struct Strict(Arc<Bounds>, Mutex<Vec<Attempt>>, Mutex<Vec<Duration>>);
 
 impl Doorkeeper for Strict {
     fn bounds(&self) -> Arc<Bounds> {
@@ -91,6 +91,14 @@ impl Doorkeeper for Strict {
     }
 
     fn passed(&self, _: Arc<str>, _: Action) {}
+
+    fn times_calls(&self) -> bool {
+        true
+    }
+
+    fn took(&self, time: Duration) {
+        self.2.lock().unwrap().push(time);
+    }
 
     fn blocked(&self, attempt: Attempt, _: oneshot::Sender<bool>) {
         self.1.lock().unwrap().push(attempt);
@@ -231,7 +239,7 @@ async fn a_file_whose_path_is_not_believed_is_shown_as_denied() {
         // Some kernels and some machines forbid it.
         return;
     }
-    let keeper = Arc::new(Strict(place.bounds(), Mutex::default()));
+    let keeper = Arc::new(Strict(place.bounds(), Mutex::default(), Mutex::default()));
     let confinement =
         Confinement::build(&place.bounds(), &place.path("eisen/run"), keeper.clone()).unwrap();
     let launcher = launcher().confined(Arc::new(confinement));
@@ -243,6 +251,19 @@ async fn a_file_whose_path_is_not_believed_is_shown_as_denied() {
     let shown = shown.unwrap_or_else(|| panic!("{attempts:?}"));
     assert_eq!((shown.action, shown.grantable), (Action::Read, false));
     elsewhere.kill().await;
+}
+
+#[tokio::test]
+async fn the_time_of_stopped_calls_is_told() {
+    let place = Place::new();
+    let keeper = Arc::new(Strict(place.bounds(), Mutex::default(), Mutex::default()));
+    let confinement =
+        Confinement::build(&place.bounds(), &place.path("eisen/run"), keeper.clone()).unwrap();
+    let (said, exit) = place.run(&launcher().confined(Arc::new(confinement)), "cat mine/a").await;
+    assert!(exit.success(), "{said}");
+    let times = keeper.2.lock().unwrap().clone();
+    let all: Duration = times.iter().sum();
+    assert!(!times.is_empty() && !all.is_zero(), "{times:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,109 @@
+//! Connects the room `metrics` with the owners of what it shows.
+
+use std::sync::Arc;
+
+use super::details;
+use super::wiring::Wiring;
+use crate::agent::Surroundings;
+use crate::budget::Budgets;
+use crate::bus::Bus;
+use crate::journal::Journal;
+use crate::metrics::{AgentFigures, Figures, JournalFigures, Look, Metrics, PortFigures, Tally};
+use crate::model::{BlockedAccess, BlockedStatus};
+use crate::routing::RoutingHandle;
+use crate::serve::{AgentDetails, Server, Traffic};
+use crate::supervisor::Roster;
+use crate::tracker::TrackerHandle;
+
+/// Where relays and doorbells count; None if nobody will read it.
+pub(super) fn tally(is_read: bool) -> Option<Arc<Tally>> {
+    is_read.then(Arc::default)
+}
+
+/// What the figures of a scrape are read from.
+#[derive(Clone)]
+struct Owners {
+    roster: Roster,
+    tracker: TrackerHandle,
+    routing: RoutingHandle,
+    budgets: Budgets,
+    bus: Bus,
+    journal: Option<Journal>,
+    port: Arc<Traffic>,
+}
+
+/// Starts the metrics of a team when they are first wanted.
+pub(super) type MetricsStarter = Box<dyn Fn() -> Metrics + Send + Sync>;
+
+/// What starts the metrics of a team. Whoever has it, or them, lets go when the team is cancelled, since
+/// they keep the bus open.
+pub(super) fn starter(
+    wiring: &Wiring,
+    team: &Surroundings,
+    (roster, budgets): (Roster, &Budgets),
+    server: &Server,
+) -> MetricsStarter {
+    // Nothing was counted in a team that was started without.
+    let tally = team.tally.clone().unwrap_or_default();
+    let owners = Owners {
+        roster,
+        tracker: team.tracker.clone(),
+        routing: team.routing.clone(),
+        budgets: budgets.clone(),
+        bus: team.bus.clone(),
+        journal: wiring.journal.clone(),
+        port: server.traffic(),
+    };
+    let cancel = wiring.cancel.clone();
+    Box::new(move || {
+        let (look_at, bus) = (owners.clone(), owners.bus.clone());
+        let look: Look = Box::new(move || Box::pin(figures(look_at.clone())));
+        let events = bus.subscribe();
+        let (metrics, following) = Metrics::start(events, Arc::clone(&tally), look, cancel.clone());
+        // It ends with the team.
+        tokio::spawn(following);
+        metrics
+    })
+}
+
+async fn figures(owners: Owners) -> Figures {
+    let Owners { roster, tracker, routing, budgets, bus, journal, port } = owners;
+    let (agents, pending) = tokio::join!(
+        details::of_supervised(roster.handles(), &tracker),
+        routing.list(Some(BlockedStatus::Pending))
+    );
+    let journal = journal.map(|journal| {
+        let progress = journal.progress();
+        JournalFigures {
+            lag: bus.position().saturating_sub(progress.read),
+            queued: progress.queued,
+            queued_bytes: progress.queued_bytes,
+            gaps: progress.gaps,
+            lost_events: progress.lost,
+        }
+    });
+    Figures {
+        agents: agents.into_iter().map(|agent| figures_of(&agent, &budgets)).collect(),
+        pending: pending.iter().filter(|access| BlockedAccess::needs_decision(access)).count(),
+        events: bus.position(),
+        port: PortFigures {
+            clients: port.clients(),
+            lags: port.lags(),
+            missed_events: port.missed(),
+        },
+        journal,
+    }
+}
+
+fn figures_of(details: &AgentDetails, budgets: &Budgets) -> AgentFigures {
+    let AgentDetails { status, sessions, memory_bytes, cpu_ms, .. } = details;
+    AgentFigures {
+        is_helper: budgets.is_helper(&status.agent),
+        agent: status.agent.clone(),
+        state: status.state,
+        pid: status.pid,
+        queued: sessions.iter().map(|session| session.queued).sum(),
+        memory_bytes: *memory_bytes,
+        cpu_ms: *cpu_ms,
+    }
+}

@@ -29,8 +29,8 @@ mod time;
 mod web_scope;
 
 pub use access::{
-    AccessRule, Action, BlockedAccess, BlockedStatus, Decide, OnViolation, OwnerAnswer, RuleSpec,
-    TokensSaved, Via,
+    AccessRule, Action, BlockedAccess, BlockedStatus, Decide, DecidedBy, OnViolation, OwnerAnswer,
+    RuleSpec, TokensSaved, Via,
 };
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED};
@@ -53,7 +53,7 @@ pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, walk_first, wire_path, wire_real, within};
 pub use price::Price;
 pub use quiet::QuietSpan;
-pub use record::{Decided, DecidedBy, Fork, How, Record};
+pub use record::{Decided, Fork, How, Record};
 pub use repeats::Repeats;
 pub use shown::{deceives, one_line, quoted};
 pub use spending::{

@@ -188,6 +188,7 @@ fn blocked(id: &str, status: BlockedStatus) -> crate::model::BlockedAccess {
         sweep: None,
         denied_by: None,
         rule: None,
+        decided_by: None,
         owner_answer: None,
         reason: None,
         completed: false,

@@ -237,10 +237,13 @@ impl Sources for Shown {
         _: Decision,
         _: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
-        let status = self.noted.lock().blocked.values().find(|it| it.id == id).map(|it| it.status);
+        let noted = self.noted.lock();
+        let settled = noted.blocked.values().find(|it| it.id == id);
+        let settled = settled.map(|it| (it.status, it.decided_by.clone()));
+        drop(noted);
         Box::pin(async move {
-            Err(match status {
-                Some(status) => ResolveError::Settled { id, status },
+            Err(match settled {
+                Some((status, by)) => ResolveError::Settled { id, status, by },
                 None => ResolveError::Unknown(id),
             })
         })

@@ -108,6 +108,29 @@ impl AccessRule {
     }
 }
 
+/// The author of a decision about an access.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DecidedBy {
+    /// An agent of the team: the orchestrator, or the owner of the path.
+    Agent(AgentId),
+    /// At a terminal.
+    Person,
+    Program,
+    /// A rule of `[[routing]]`.
+    Rule,
+}
+
+impl fmt::Display for DecidedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agent(agent) => write!(f, "agent:{agent}"),
+            Self::Person => f.write_str("person"),
+            Self::Program => f.write_str("program"),
+            Self::Rule => f.write_str("rule"),
+        }
+    }
+}
+
 /// Where an answer about an access came from, other than from a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnerAnswer {
@@ -145,6 +168,8 @@ pub struct BlockedAccess {
     pub denied_by: Option<Arc<str>>,
     /// The rule that matched it.
     pub rule: Option<AccessRule>,
+    /// Who decided it; None: nobody did so far.
+    pub decided_by: Option<DecidedBy>,
     /// The owner's answer, if a rule put it before the owner.
     pub owner_answer: Option<OwnerAnswer>,
     /// Why the agent asks for it, if it does.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::named::named;
-use super::{AgentId, BlockedAccess, FileChange, Model, SeenBy, Spending, Usage};
+use super::{BlockedAccess, FileChange, Model, SeenBy, Spending, Usage};
 
 /// An event of a session. Texts are raw JSON, as they came over the protocol.
 #[derive(Clone, PartialEq, Debug)]
@@ -85,21 +85,11 @@ named! {
 /// A decision about a blocked access.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decided {
-    /// As it stands afterwards.
+    /// As it stands afterwards, with who decided.
     pub access: BlockedAccess,
-    pub by: DecidedBy,
     /// To the agent.
     pub message: Option<String>,
     /// Of an access that is allowed: for the session, not once.
     pub for_session: bool,
     pub ttl: Option<Duration>,
-}
-
-/// The author of a decision.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum DecidedBy {
-    Agent(AgentId),
-    /// At a terminal.
-    Person,
-    Program,
 }

@@ -14,8 +14,8 @@ use crate::journal::{self, Event};
 use crate::line::Direction;
 use crate::model::{
     AccessRule, Action, Activity, ActivityKind, AgentId, AgentState, AgentStatus, BlockedAccess,
-    BlockedId, BlockedStatus, Cost, Decide, Lines, Model, SessionId, SessionKey, SessionMode,
-    Source, Touch, Usage, Via,
+    BlockedId, BlockedStatus, Cost, Decide, DecidedBy, Lines, Model, SessionId, SessionKey,
+    SessionMode, Source, Touch, Usage, Via,
 };
 
 /// The workspace of a journal that does not name its own: it is empty.
@@ -208,6 +208,15 @@ fn rule(payload: &Value) -> Option<AccessRule> {
     Some(AccessRule { number, decide })
 }
 
+fn decided_by(payload: &Value) -> Option<DecidedBy> {
+    match payload["decided_by"].as_str()? {
+        "person" => Some(DecidedBy::Person),
+        "program" => Some(DecidedBy::Program),
+        "rule" => Some(DecidedBy::Rule),
+        by => by.strip_prefix("agent:").map(|agent| DecidedBy::Agent(AgentId::new(agent))),
+    }
+}
+
 fn blocked(payload: &Value, key: &SessionKey, timestamp_ms: u64) -> Option<Scene> {
     let text = |name: &str| payload[name].as_str();
     let status = BlockedStatus::ALL.into_iter().find(|it| text("status") == Some(it.as_str()))?;
@@ -225,6 +234,7 @@ fn blocked(payload: &Value, key: &SessionKey, timestamp_ms: u64) -> Option<Scene
         sweep: payload["sweep"].as_u64(),
         denied_by: text("denied_by").map(Into::into),
         rule: rule(payload),
+        decided_by: decided_by(payload),
         owner_answer: None,
         reason: text("reason").map(Into::into),
         completed: payload["completed"] == true,

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{AgentId, BlockedId, BlockedStatus, quoted};
+use crate::model::{AgentId, BlockedId, BlockedStatus, DecidedBy, quoted};
 
 /// The author of a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,6 +17,16 @@ pub enum Decider {
     Program,
     /// An agent of the team, with its own token.
     Agent(AgentId),
+}
+
+impl From<&Decider> for DecidedBy {
+    fn from(by: &Decider) -> Self {
+        match by {
+            Decider::Agent(agent) => Self::Agent(agent.clone()),
+            Decider::Person | Decider::Insistent => Self::Person,
+            Decider::Program => Self::Program,
+        }
+    }
 }
 
 /// A decision about a blocked access.
@@ -37,8 +47,8 @@ pub enum Scope {
 pub enum ResolveError {
     #[error("no blocked access has the id {0}")]
     Unknown(BlockedId),
-    #[error("{id} is decided already: {}", .status.as_str())]
-    Settled { id: BlockedId, status: BlockedStatus },
+    #[error("{id} is decided already: {}{}", .status.as_str(), author(.by.as_ref()))]
+    Settled { id: BlockedId, status: BlockedStatus, by: Option<DecidedBy> },
     #[error(
         "only a read through `fs/read_text_file` can be answered with content: allow this or deny it"
     )]
@@ -69,4 +79,15 @@ pub enum ResolveError {
     DeniedBy { id: BlockedId, path: Arc<str>, pattern: Arc<str> },
     #[error("the team is stopping")]
     Stopping,
+}
+
+/// Names who decided, behind what was decided.
+fn author(by: Option<&DecidedBy>) -> String {
+    match by {
+        Some(DecidedBy::Agent(agent)) => format!(" by `{agent}`"),
+        Some(DecidedBy::Person) => " by a person".to_owned(),
+        Some(DecidedBy::Program) => " by a program".to_owned(),
+        Some(DecidedBy::Rule) => " by a rule".to_owned(),
+        None => String::new(),
+    }
 }

@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::asking::AskingMsg;
 use self::kernel::Stopped;
-use self::requesting::asks_orchestrator;
+use self::requesting::{asks_orchestrator, decided_by_rule};
 use super::board::{Board, BoardEntry, Briefing};
 use super::grants::Grants;
 use super::lanes::LanePermit;
@@ -323,6 +323,7 @@ impl Task {
             sweep: None,
             denied_by: request.denied_by,
             rule,
+            decided_by: (status == BlockedStatus::Denied).then(|| decided_by_rule(rule)).flatten(),
             owner_answer: None,
             reason: request.reason,
             completed: false,

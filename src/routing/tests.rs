@@ -57,19 +57,8 @@ fn lead() -> Orchestrator {
 }
 
 fn read(agent: &str, session: &str, path: &str) -> Request {
-    Request {
-        key: SessionKey::new(AgentId::new(agent), SessionId::new(session)),
-        path: path.into(),
-        action: Action::Read,
-        via: Via::Fs,
-        scope: AccessScope::Path,
-        hold: false,
-        may_wait: true,
-        grantable: true,
-        denied_by: None,
-        caller: None,
-        reason: None,
-    }
+    let key = SessionKey::new(AgentId::new(agent), SessionId::new(session));
+    Request::again(key, path.into(), Action::Read, Via::Fs)
 }
 
 fn id(id: &str) -> BlockedId {
@@ -192,7 +181,7 @@ async fn an_access_that_nobody_awaits_any_more_expires() {
     assert_eq!(bench.blocked().await, "b1 expired");
     let late = bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await;
     let status = BlockedStatus::Expired;
-    assert_eq!(late.unwrap_err(), ResolveError::Settled { id: id("b1"), status });
+    assert_eq!(late.unwrap_err(), ResolveError::Settled { id: id("b1"), status, by: None });
 }
 
 #[tokio::test(start_paused = true)]

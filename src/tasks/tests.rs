@@ -55,6 +55,7 @@ fn pending(id: &str, to: &str, session: &str, status: BlockedStatus) -> BlockedA
         sweep: None,
         denied_by: None,
         rule: None,
+        decided_by: None,
         owner_answer: None,
         reason: None,
         completed: false,

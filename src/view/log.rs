@@ -99,7 +99,10 @@ fn described<'a>(kind: &str, line: &'a Value) -> Option<(&'a str, String)> {
             let (status, action, path) = (word("status"), word("action"), word("path"));
             let sweep = line["sweep"].as_u64().map(|count| format!(" ({count} times)"));
             let sweep = sweep.unwrap_or_default();
-            (status, format!("{} {status}: {action} {path}{sweep}", word("id")))
+            let by = line["decided_by"].as_str().unwrap_or_default();
+            let by = by.strip_prefix("agent:").unwrap_or(by);
+            let by = if by.is_empty() { String::new() } else { format!(" by {by}") };
+            (status, format!("{} {status}{by}: {action} {path}{sweep}", word("id")))
         }
         "budget" if word("state") == "open" => return None,
         "budget" => {

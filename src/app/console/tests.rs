@@ -83,6 +83,7 @@ fn a_sweep_is_explained_once_with_its_pattern() {
         denied_by: None,
         sweep: count,
         rule: None,
+        decided_by: None,
         owner_answer: None,
         reason: None,
         completed: false,

@@ -75,7 +75,7 @@ impl Fold {
             "denied_by": access.denied_by,
             "sweep": access.sweep,
             "completed": access.completed,
-            "decided_by": decided.map(|it| by(&it.by)),
+            "decided_by": access.decided_by.as_ref().map(DecidedBy::to_string),
         });
         if let Some(rule) = access.rule {
             payload["rule"] = rule.number.get().into();
@@ -103,7 +103,7 @@ impl Fold {
                 "action": access.action.as_str(),
                 "scope": if decided.for_session { "session" } else { "once" },
                 "ttl_ms": ttl,
-                "decided_by": by(&decided.by),
+                "decided_by": access.decided_by.as_ref().map(DecidedBy::to_string),
             });
             self.put_access(access, EventType::GRANT, &payload, at);
         }
@@ -121,14 +121,5 @@ impl Fold {
         let mut event = event.found_by(cut(&access.path, LONGEST_TEXT).0);
         event.turn = turn;
         self.rows.push(Row::Event(event));
-    }
-}
-
-/// The decider: `agent:ID`, `person` (at a terminal) or `program`.
-fn by(by: &DecidedBy) -> String {
-    match by {
-        DecidedBy::Agent(agent) => format!("agent:{agent}"),
-        DecidedBy::Person => "person".to_owned(),
-        DecidedBy::Program => "program".to_owned(),
     }
 }

@@ -215,6 +215,7 @@ async fn decisions_name_who_decided_and_what_was_granted() {
         sweep: None,
         denied_by: None,
         rule: None,
+        decided_by: (status == BlockedStatus::Allowed).then_some(DecidedBy::Person),
         owner_answer: None,
         reason: None,
         completed: false,
@@ -222,7 +223,6 @@ async fn decisions_name_who_decided_and_what_was_granted() {
     };
     let decided = Decided {
         access: access(BlockedStatus::Allowed),
-        by: DecidedBy::Person,
         message: None,
         for_session: true,
         ttl: None,

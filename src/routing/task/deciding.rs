@@ -47,11 +47,11 @@ impl Task {
             let is_recorded = self.records.is_there();
             let record = |access: &BlockedAccess| {
                 if is_recorded {
-                    bus.publish(decided(access, decision, by));
+                    bus.publish(decided(access, decision));
                 }
             };
             let settled = self.board.change(id, |entry| {
-                let used_it = settle(entry, decision, &record, bus);
+                let used_it = settle(entry, decision, by.into(), &record, bus);
                 (used_it, entry.access.clone(), entry.caller, std::mem::take(&mut entry.sessions))
             });
             let Some((used_it, settled, caller, asked_in)) = settled else { continue };
@@ -116,7 +116,9 @@ impl Task {
             return Err(ResolveError::Own { id: id.clone(), agent: agent.clone() });
         }
         if entry.decided {
-            return Err(ResolveError::Settled { id: id.clone(), status: entry.access.status });
+            let BlockedAccess { status, decided_by, .. } = &entry.access;
+            let (status, by) = (*status, decided_by.clone());
+            return Err(ResolveError::Settled { id: id.clone(), status, by });
         }
         let access = entry.access.clone();
         if access.sweep.is_some() {
@@ -204,6 +206,7 @@ fn opens_denied(decision: &Decision, by: &Decider) -> bool {
 fn settle(
     entry: &mut BoardEntry,
     decision: &Decision,
+    by: DecidedBy,
     record: &dyn Fn(&BlockedAccess),
     bus: &Bus,
 ) -> bool {
@@ -223,17 +226,16 @@ fn settle(
         ),
     };
     let used = entry.settle.take().is_some_and(|settle| settle.send(settlement).is_ok());
-    let is_new = entry.access.status != status;
     entry.access.status = status;
+    entry.access.decided_by = Some(by);
     record(&entry.access);
-    if is_new {
-        bus.publish(Event::Blocked(entry.access.clone()));
-    }
+    // Also where the status stays: others see that it is decided, and by whom.
+    bus.publish(Event::Blocked(entry.access.clone()));
     used
 }
 
-/// A decision for the journal: with its author, and also where the status stays.
-fn decided(settled: &BlockedAccess, decision: &Decision, by: &Decider) -> Event {
+/// A decision for the journal.
+fn decided(settled: &BlockedAccess, decision: &Decision) -> Event {
     let (for_session, ttl) = match decision {
         Decision::Allow { scope, ttl } => (*scope == Scope::Session, *ttl),
         _ => (false, None),
@@ -242,13 +244,8 @@ fn decided(settled: &BlockedAccess, decision: &Decision, by: &Decider) -> Event 
         Decision::Deny { message } => message.clone(),
         _ => None,
     };
-    let by = match by {
-        Decider::Agent(agent) => DecidedBy::Agent(agent.clone()),
-        Decider::Person | Decider::Insistent => DecidedBy::Person,
-        Decider::Program => DecidedBy::Program,
-    };
     let access = settled.clone();
     let key = access.key.clone();
-    let record = Record::Decided(Box::new(Decided { access, by, message, for_session, ttl }));
+    let record = Record::Decided(Box::new(Decided { access, message, for_session, ttl }));
     Event::Record { key, record, timestamp_ms: now_ms() }
 }

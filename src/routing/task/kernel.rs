@@ -113,6 +113,7 @@ impl Task {
             sweep: Some(1),
             denied_by: None,
             rule: None,
+            decided_by: None,
             owner_answer: None,
             reason: None,
             completed: false,

@@ -4,8 +4,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Task;
 use super::queue::is_for_person;
-use super::requesting::asks_orchestrator;
-use crate::model::{AccessRule, BlockedId, BlockedStatus, Decide, Event, OwnerAnswer};
+use super::requesting::{asks_orchestrator, decided_by_rule};
+use crate::model::{AccessRule, BlockedId, BlockedStatus, Decide, DecidedBy, Event, OwnerAnswer};
 use crate::routing::grants::Allowed;
 use crate::routing::owners::OwnerQuestion;
 use crate::routing::{Decider, Decision, Settlement};
@@ -127,6 +127,10 @@ impl Task {
         let changed = self.board.change(id, |entry| {
             entry.access.rule = rule;
             entry.access.status = status;
+            entry.access.decided_by = match status {
+                BlockedStatus::Allowed => Some(DecidedBy::Rule),
+                _ => decided_by_rule(rule),
+            };
             entry.decided = status == BlockedStatus::Allowed;
             if let Some(settle) = entry.settle.take() {
                 let _ = settle.send(settlement);

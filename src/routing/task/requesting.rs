@@ -4,7 +4,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::{BoardEntry, HeldAccess, Task};
-use crate::model::{AccessRule, AgentId, BlockedId, BlockedStatus, Decide, SessionId, Via};
+use crate::model::{
+    AccessRule, AgentId, BlockedId, BlockedStatus, Decide, DecidedBy, SessionId, Via,
+};
 use crate::routing::grants::Allowed;
 use crate::routing::wait::waiting;
 use crate::routing::{AccessScope, Orchestrator, Request, Settlement};
@@ -182,6 +184,11 @@ pub(super) fn needs_person(rule: Option<AccessRule>) -> bool {
 /// Whether the orchestrator decides.
 pub(super) fn asks_orchestrator(rule: Option<AccessRule>) -> bool {
     rule.is_none_or(|rule| rule.decide == Decide::Orchestrator)
+}
+
+/// Who decided what is denied: the rule, where it says so.
+pub(super) fn decided_by_rule(rule: Option<AccessRule>) -> Option<DecidedBy> {
+    rule.filter(|rule| rule.decide == Decide::Deny).map(|_| DecidedBy::Rule)
 }
 
 /// The reason of a denial, for the agent; None where the rule is not the reason.

@@ -1,6 +1,7 @@
 //! Tests of the right to decide.
 
 use super::*;
+use crate::model::DecidedBy;
 use crate::routing::task::asking::AskingMsg;
 use crate::tasks::WaitKind;
 
@@ -160,4 +161,28 @@ async fn what_is_asked_in_one_of_several_turns_is_allowed_for_all_their_sessions
         assert_eq!(bench.routing.request(read("a", session, "p")).await, Some(Settlement::Allowed));
     }
     assert_eq!(bench.routing.request(read("a", "s3", "p")).await, denied("b2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_decision_wins_and_the_others_see_whose_it_was() {
+    let mut bench = bench(true, lead());
+    let _held = bench.ask(read("a", "s", "p"));
+    assert_eq!(bench.access().await.decided_by, None);
+    let by_lead = || Decider::Agent(AgentId::new("lead"));
+    let resolved = bench.routing.resolve(id("b1"), ALLOW, by_lead()).await.unwrap();
+    let lead = Some(DecidedBy::Agent(AgentId::new("lead")));
+    assert_eq!((&resolved.decided_by, &bench.access().await.decided_by), (&lead, &lead));
+    let deny = || Decision::Deny { message: None };
+    let late = bench.routing.resolve(id("b1"), deny(), Decider::Person).await.unwrap_err();
+    assert_eq!(late.to_string(), "b1 is decided already: allowed by `lead`");
+    // What was denied at once is denied again, by a person: others must see that, too.
+    let at_once = Request { may_wait: false, ..read("a", "s", "q") };
+    bench.routing.request(at_once).await;
+    assert_eq!(bench.access().await.decided_by, None);
+    bench.routing.resolve(id("b2"), deny(), Decider::Person).await.unwrap();
+    let denied = bench.access().await;
+    let is = (denied.status, denied.decided_by);
+    assert_eq!(is, (BlockedStatus::Denied, Some(DecidedBy::Person)));
+    let late = bench.routing.resolve(id("b2"), ALLOW, Decider::Program).await.unwrap_err();
+    assert_eq!(late.to_string(), "b2 is decided already: denied by a person");
 }

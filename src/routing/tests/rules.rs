@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::owners::answer_of;
 use super::*;
-use crate::model::{Decide, RuleSpec};
+use crate::model::{Decide, DecidedBy, RuleSpec};
 use crate::routing::task::asking::AskingMsg;
 use crate::zone::{GitAccess, ZoneSpec};
 
@@ -124,6 +124,7 @@ async fn a_rule_allows_without_a_line_and_denies_at_once() {
     let listed = bench.routing.list(None).await.remove(0);
     let by = listed.rule.map(|rule| (rule.number.get(), rule.decide));
     assert_eq!((by, listed.orchestrator), (Some((2, Decide::Deny)), None));
+    assert_eq!(listed.decided_by, Some(DecidedBy::Rule));
     // The lead is not asked, and can't open it; a person can, for the next try.
     assert_eq!(bench.routing.briefing().await, None);
     let refused = bench.routing.resolve(id("b1"), ALLOW, BY_LEAD()).await.unwrap_err();

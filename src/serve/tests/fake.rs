@@ -184,12 +184,18 @@ impl Sources for Fake {
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(async move {
             self.ask(format!("{id} {decision:?} {by:?}"));
+            let decided = |status| {
+                let decided_by = Some((&by).into());
+                BlockedAccess { decided_by, ..samples::blocked(status) }
+            };
             match (id.as_str(), decision) {
-                ("b1", Decision::Allow { .. }) => Ok(samples::blocked(BlockedStatus::Allowed)),
-                ("b1", Decision::Deny { .. }) => Ok(samples::blocked(BlockedStatus::Denied)),
-                ("b1", Decision::Answer { .. }) => Ok(samples::blocked(BlockedStatus::Answered)),
+                ("b1", Decision::Allow { .. }) => Ok(decided(BlockedStatus::Allowed)),
+                ("b1", Decision::Deny { .. }) => Ok(decided(BlockedStatus::Denied)),
+                ("b1", Decision::Answer { .. }) => Ok(decided(BlockedStatus::Answered)),
                 ("b2", _) => Err(ResolveError::NotAnswerable),
-                ("b3", _) => Err(ResolveError::Settled { id, status: BlockedStatus::Expired }),
+                ("b3", _) => {
+                    Err(ResolveError::Settled { id, status: BlockedStatus::Expired, by: None })
+                }
                 _ => Err(ResolveError::Unknown(id)),
             }
         })

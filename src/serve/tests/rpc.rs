@@ -38,7 +38,7 @@ async fn every_method_answers() {
         expect![[r#"{"session_id":"s","stop_reason":"end_turn","text":"Done."}"#]],
     )
     .await;
-    check("resolve_blocked", json!({ "id": "b1", "decision": "allow" }), expect![[r#"{"agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"allowed","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs"}"#]]).await;
+    check("resolve_blocked", json!({ "id": "b1", "decision": "allow" }), expect![[r#"{"agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"allowed","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs","decided_by":"program"}"#]]).await;
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{SessionHeader, Target};
-use crate::model::{Action, AgentId, BlockedAccess, BlockedStatus, Decide, Via};
+use crate::model::{Action, AgentId, BlockedAccess, BlockedStatus, Decide, DecidedBy, Via};
 
 /// A blocked access, in its line and in answers.
 #[derive(Serialize, JsonSchema)]
@@ -40,6 +40,10 @@ pub(in crate::serve) struct Blocked<'a> {
     #[schemars(extend("enum" = Decide::ALL.map(Decide::as_str)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     decide: Option<&'a str>,
+    /// Who decided it: `agent:ID`, `person` (at a terminal), `program`, or `rule` where a rule did.
+    /// Absent as long as nobody did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by: Option<String>,
     /// The owner that answered, by such a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     answered_by: Option<&'a str>,
@@ -75,6 +79,7 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             denied_by: access.denied_by.as_deref(),
             rule: access.rule.map(|rule| rule.number.get()),
             decide: access.rule.map(|rule| rule.decide.as_str()),
+            decided_by: access.decided_by.as_ref().map(DecidedBy::to_string),
             answered_by: answer.map(|answer| answer.owner.as_str()),
             tokens_saved: saved.map(|saved| saved.tokens),
             tokens_estimated: saved.is_some_and(|saved| saved.is_estimated),

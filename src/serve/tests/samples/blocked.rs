@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::{NOW, key};
 use crate::model::{
-    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, Event,
+    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, DecidedBy, Event,
     OwnerAnswer, SessionMode, TokensSaved, Via,
 };
 
@@ -22,6 +22,7 @@ pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
         sweep: None,
         denied_by: None,
         rule: None,
+        decided_by: None,
         owner_answer: None,
         reason: None,
         completed: false,
@@ -63,6 +64,7 @@ pub(super) fn answered() -> Event {
     Event::Blocked(BlockedAccess {
         orchestrator: None,
         rule: Some(AccessRule { number: NonZeroU32::MIN, decide: Decide::Owner }),
+        decided_by: Some(DecidedBy::Agent(AgentId::new("api"))),
         owner_answer: Some(OwnerAnswer { owner: AgentId::new("api"), saved }),
         ..blocked(BlockedStatus::Answered)
     })

@@ -44,7 +44,7 @@ pub use git_ai::AuthorshipNote;
 pub use lost::loses;
 pub use merge::{Merge, added_lines, is_binary, merge3};
 pub use net::{Net, NetChange, net};
-pub use patch::{FilePatch, LeftOut, PatchLine, PatchLines, not_in_patch, patch};
+pub use patch::{FilePatch, LeftOut, PatchLine, PatchLines, not_in_patch, patch, unified};
 pub use provenance::{Provenance, provenance};
 pub use revert::{Clash, Restored, Reverted, Tree, revert};
 pub use select::{ChangeScope, ChangeSet, SelectError, first, select, select_where};

@@ -76,6 +76,11 @@ pub trait Extractor: Send {
     /// notification, which expects no response.
     fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes>;
 
+    /// The text that a request to write a file would put there, by its line; None if it is not known.
+    fn wanted(&self, _line: &[u8]) -> Option<String> {
+        None
+    }
+
     /// The line that answers a read with `content`.
     fn answer(&self, ask: &Ask, content: &str) -> Option<Bytes>;
 

@@ -12,11 +12,14 @@ mod owners;
 mod queued;
 mod rates;
 mod rules;
+mod showing;
+mod shown;
 mod sweeps;
 mod task;
 #[cfg(test)]
 mod tests;
 mod wait;
+mod wanted;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -40,7 +43,9 @@ use owners::MOST_QUESTIONS;
 pub use owners::OwnerQuestion;
 pub use queued::{Permit, Queued};
 pub use rules::{RoutingRules, RuledAccess};
+pub use shown::{FoundFile, ShownAccess};
 use task::{Envelope, Outputs, RoutingMsg, Task};
+pub use wanted::Wanted;
 
 /// Messages that wait for the routing task; beyond this a relay waits with its request.
 const MAILBOX: usize = 1024;
@@ -132,6 +137,8 @@ pub struct Request {
     pub caller: Option<u32>,
     /// Why the agent asks for it.
     pub reason: Option<Arc<str>>,
+    /// What it would write, if that is known.
+    pub wanted: Option<Wanted>,
 }
 
 impl Request {
@@ -149,6 +156,7 @@ impl Request {
             denied_by: None,
             caller: None,
             reason: None,
+            wanted: None,
         }
     }
 }
@@ -251,7 +259,7 @@ impl RoutingHandle {
         decision: Decision,
         by: Decider,
     ) -> Result<BlockedAccess, ResolveError> {
-        self.ask(|reply| RoutingMsg::Resolve { id, decision, by, reply })
+        self.ask(|reply| RoutingMsg::Resolve { id, decision, by, seen: None, reply })
             .await
             .unwrap_or(Err(ResolveError::Stopping))
     }

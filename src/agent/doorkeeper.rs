@@ -211,6 +211,7 @@ impl HandlerState {
             grantable: attempt.grantable,
             caller: Some(attempt.pid),
             reason: None,
+            wanted: None,
         };
         if is_intended {
             let allowed = self.ask(request.clone(), &context, &mut reply).await;

@@ -125,6 +125,19 @@ pub fn patch(change: &NetChange, contents: &dyn ContentSource) -> Result<FilePat
     Ok(patch)
 }
 
+/// The change of a text as a unified diff; `old` is None of a new file.
+pub fn unified(path: &Path, old: Option<&[u8]>, new: &[u8]) -> PatchLines {
+    let mut lines = PatchLines::default();
+    let path = path.strip_prefix("/").unwrap_or(path);
+    match old {
+        Some(_) => lines.named("--- ", &quoted("a/", path)),
+        None => lines.named("--- ", b"/dev/null"),
+    }
+    lines.named("+++ ", &quoted("b/", path));
+    hunks::write(old.unwrap_or_default(), new, &mut lines);
+    lines
+}
+
 /// The changes that no patch of the files carries: denied files, and folders that are or were
 /// empty.
 pub fn not_in_patch(net: &Net) -> Vec<LeftOut> {

@@ -34,11 +34,13 @@ mod withdrawn;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use self::frame::Frame;
 use self::gate::Judged;
 use super::json::{Members, elements, is_json, text};
 use super::shell::ShellCommand;
@@ -193,6 +195,12 @@ impl Extractor for Acp {
 
     fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
         replies::refuse(ask, refusal, self.reports_reasons)
+    }
+
+    fn wanted(&self, line: &[u8]) -> Option<String> {
+        let frame = Frame::of(std::str::from_utf8(line).ok()?)?;
+        let params = Members::of(frame.params?.get())?;
+        params.text("content").map(Cow::into_owned)
     }
 
     fn answer(&self, ask: &Ask, content: &str) -> Option<Bytes> {

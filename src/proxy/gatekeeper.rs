@@ -61,6 +61,7 @@ impl HeldRequest {
             denied_by: self.denied_by.clone(),
             caller: None,
             reason: None,
+            wanted: None,
         }
     }
 }

@@ -94,6 +94,7 @@ impl RoutingHandle {
             denied_by,
             caller: None,
             reason: Some(reason),
+            wanted: None,
         }))
     }
 

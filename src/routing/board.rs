@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{AccessScope, Request, Settlement};
+use super::{AccessScope, Request, Settlement, Wanted};
 use crate::bus::Bus;
 use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId};
 
 /// Settled accesses that are kept; the oldest is dropped first. Pending ones are always kept.
 const REMEMBERED: usize = 10_000;
+
+/// Bytes of what pending accesses would write, all together; of what is more there is the hash alone.
+const MOST_WANTED: usize = 64 << 20;
 
 /// A blocked access and the state of its decision.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub(super) struct BoardEntry {
     pub(super) sessions: Vec<SessionId>,
     /// Its progress towards the orchestrator agent.
     pub(super) briefing: Briefing,
+    /// What it would write, while it is pending.
+    pub(super) wanted: Option<Wanted>,
     /// Settles the waiting request, while it is pending.
     pub(super) settle: Option<oneshot::Sender<Settlement>>,
 }
@@ -67,6 +72,8 @@ pub(super) struct Board {
     settled: BTreeSet<u64>,
     /// Entries by their key, without sweeps.
     alike: HashMap<AccessKey, BTreeSet<u64>>,
+    /// Bytes of what the pending ones would write.
+    wanted_bytes: usize,
     last: u64,
 }
 
@@ -108,8 +115,21 @@ impl Board {
         let result = change(entry);
         if entry.access.status != BlockedStatus::Pending {
             self.settled.insert(number);
+            self.wanted_bytes -= entry.wanted.take().map_or(0, |wanted| wanted.bytes());
         }
         Some(result)
+    }
+
+    /// Keeps what a pending access would write.
+    pub(super) fn want(&mut self, id: &BlockedId, wanted: Wanted) {
+        let entry = number(id).and_then(|number| self.entries.get_mut(&number));
+        let is_pending = |entry: &&mut BoardEntry| entry.access.status == BlockedStatus::Pending;
+        let Some(entry) = entry.filter(is_pending) else { return };
+        let others = self.wanted_bytes - entry.wanted.as_ref().map_or(0, Wanted::bytes);
+        let has_room = others + wanted.bytes() <= MOST_WANTED;
+        let wanted = if has_room { wanted } else { wanted.without_text() };
+        self.wanted_bytes = others + wanted.bytes();
+        entry.wanted = Some(wanted);
     }
 
     /// All entries with whether they are decided, and their progress towards the orchestrator
@@ -129,6 +149,7 @@ impl Board {
             if entry.access.status == BlockedStatus::Pending {
                 entry.settle = None;
                 entry.access.status = BlockedStatus::Expired;
+                self.wanted_bytes -= entry.wanted.take().map_or(0, |wanted| wanted.bytes());
                 self.settled.extend(number(&entry.access.id));
                 bus.publish(Event::Blocked(entry.access.clone()));
             }

@@ -77,6 +77,8 @@ pub enum ResolveError {
         quoted(pattern)
     )]
     DeniedBy { id: BlockedId, path: Arc<str>, pattern: Arc<str> },
+    #[error("what was shown of {0} has changed since: look at it again")]
+    Changed(BlockedId),
     #[error("the team is stopping")]
     Stopping,
 }

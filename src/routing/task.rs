@@ -8,6 +8,7 @@ mod kernel;
 mod owners;
 mod queue;
 mod requesting;
+mod showing;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use super::grants::Grants;
 use super::lanes::LanePermit;
 use super::owners::OwnerQuestion;
 use super::rates::Rates;
+use super::shown::SeenContent;
 use super::sweeps::Sweeps;
 use super::wait::{Waited, until};
 use super::{
@@ -62,6 +64,8 @@ pub(super) enum RoutingMsg {
         id: BlockedId,
         decision: Decision,
         by: Decider,
+        /// What the decider saw of the content that is to be written.
+        seen: Option<SeenContent>,
         reply: oneshot::Sender<Result<BlockedAccess, ResolveError>>,
     },
     List {
@@ -231,8 +235,8 @@ impl Task {
                 }
             }
             RoutingMsg::TurnOver(key) => self.turn_over(&key),
-            RoutingMsg::Resolve { id, decision, by, reply } => {
-                let _ = reply.send(self.resolve(&id, &decision, &by));
+            RoutingMsg::Resolve { id, decision, by, seen, reply } => {
+                let _ = reply.send(self.resolve(&id, &decision, &by, seen));
             }
             RoutingMsg::List { status, reply } => {
                 let _ = reply.send(self.board.list(status));
@@ -342,8 +346,12 @@ impl Task {
             caller: request.caller,
             sessions: Vec::new(),
             briefing: Briefing::None,
+            wanted: None,
             settle,
         });
+        if let Some(wanted) = request.wanted {
+            self.board.want(&id, wanted);
+        }
         if status == BlockedStatus::Pending && rule.is_some_and(|it| it.decide == Decide::Person) {
             self.publish_queue();
         }

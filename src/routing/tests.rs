@@ -15,6 +15,7 @@ mod deciding;
 mod floods;
 mod owners;
 mod rules;
+mod showing;
 
 struct Bench {
     routing: RoutingHandle,

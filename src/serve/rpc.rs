@@ -12,6 +12,7 @@ mod object;
 mod read;
 mod registry;
 mod replaying;
+mod showing;
 mod spawning;
 mod status;
 pub(in crate::serve) mod tasks;
@@ -45,7 +46,7 @@ const REPLAY: &str = "replay_session";
 const WAITS: [&str; 5] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner", "start_helper"];
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 58] = [
+pub(super) const METHODS: [(&str, Method, Right); 59] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -76,6 +77,7 @@ pub(super) const METHODS: [(&str, Method, Right); 58] = [
     ("fork_session", Method::ForkSession, Right::Lead),
     ("rewind_session", Method::RewindSession, Right::Lead),
     (ATTACH, Method::Attach, Right::Person),
+    ("show_blocked", Method::ShowBlocked, Right::Lead),
     ("resolve_blocked", Method::ResolveBlocked, Right::Lead),
     ("raise_budget", Method::RaiseBudget, Right::Person),
     ("hot_files", Method::HotFiles, Right::Anyone),
@@ -132,6 +134,7 @@ pub(super) enum Method {
     ForkSession,
     RewindSession,
     Attach,
+    ShowBlocked,
     ResolveBlocked,
     RaiseBudget,
     HotFiles,
@@ -220,6 +223,7 @@ pub(super) async fn call(
             409,
             "`attach` takes the whole connection, and other requests of it are under way",
         )),
+        Method::ShowBlocked => showing::show_blocked(shared, caller, parse(params)?).await,
         Method::ResolveBlocked => control::resolve_blocked(shared, caller, parse(params)?).await,
         Method::HotFiles => map::hot_files(shared, parse(params)?).await,
         Method::Overlaps => {
@@ -301,6 +305,9 @@ pub(super) fn schemas(
             of(subschema::<branching::RewindSession>, subschema::<branching::Rewound>)
         }
         Method::Attach => of(subschema::<control::Agent>, subschema::<Empty>),
+        Method::ShowBlocked => {
+            of(subschema::<showing::ShowBlocked>, subschema::<showing::ShownBlocked>)
+        }
         Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),
         Method::HotFiles => of(subschema::<map::HotFilesParams>, subschema::<map::HotFiles>),
         Method::Overlaps => of(subschema::<Empty>, subschema::<map::OverlapList>),

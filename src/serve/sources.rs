@@ -16,7 +16,7 @@ use crate::model::{
     SessionId, UsageReport,
 };
 use crate::routing::{
-    AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, RoutingHandle, Whose,
+    AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, RoutingHandle, ShownAccess, Whose,
 };
 use crate::serve::BoxFuture;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRequest};
@@ -105,6 +105,27 @@ pub trait Sources: Send + Sync + 'static {
         decision: Decision,
         by: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>>;
+
+    /// Decides a blocked access if it still is as [`Self::show`] showed it with this version. Sources
+    /// that show none decide in any case.
+    fn resolve_shown(
+        &self,
+        id: BlockedId,
+        decision: Decision,
+        by: Decider,
+        _version: String,
+    ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
+        self.resolve(id, decision, by)
+    }
+
+    /// Shows an access that nobody decided, to an agent or to a person.
+    fn show(
+        &self,
+        id: BlockedId,
+        _reader: Option<AgentId>,
+    ) -> BoxFuture<'_, Result<ShownAccess, ResolveError>> {
+        Box::pin(async { Err(ResolveError::Unknown(id)) })
+    }
 
     /// The questions to owners, for whoever answers them; None: there are none, or they were taken.
     fn take_questions(&self) -> Option<mpsc::Receiver<OwnerQuestion>> {
@@ -292,6 +313,30 @@ impl Sources for Handles {
             }
             resolved
         })
+    }
+
+    fn resolve_shown(
+        &self,
+        id: BlockedId,
+        decision: Decision,
+        by: Decider,
+        version: String,
+    ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
+        Box::pin(async move {
+            let resolved = self.routing.resolve_shown(id, decision, by, &version).await;
+            if resolved.is_ok() {
+                self.committed().await;
+            }
+            resolved
+        })
+    }
+
+    fn show(
+        &self,
+        id: BlockedId,
+        reader: Option<AgentId>,
+    ) -> BoxFuture<'_, Result<ShownAccess, ResolveError>> {
+        Box::pin(self.routing.show(id, reader))
     }
 
     fn graph(&self, wait: bool) -> BoxFuture<'_, GraphState> {

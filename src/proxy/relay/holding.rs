@@ -10,11 +10,11 @@ use super::{Decided, Relay};
 use crate::conflicts::{LockWait, Refused};
 use crate::extract::{Ask, Refusal};
 use crate::line::Direction;
-use crate::model::{AgentId, Via};
+use crate::model::{Action, AgentId, Via};
 use crate::proxy::ProxyError;
 use crate::proxy::contention::refusal;
 use crate::proxy::gatekeeper::{GateAction, HeldRequest, orphaned};
-use crate::routing::{RoutingHandle, Settlement};
+use crate::routing::{RoutingHandle, Settlement, Wanted};
 
 /// An agent whose requests fill its lane in routing.
 type FullLane = (RoutingHandle, AgentId);
@@ -93,7 +93,10 @@ where
     /// Sends the request to routing; the relay goes on reading meanwhile.
     pub(super) fn hold(&mut self, held: HeldRequest) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
-        let request = held.request(&self.proxy.agent);
+        let mut request = held.request(&self.proxy.agent);
+        if request.via == Via::Fs && request.action == Action::Write {
+            request.wanted = self.proxy.extractor.wanted(&held.line).as_deref().map(Wanted::new);
+        }
         let routing = gatekeeping.routing.clone();
         self.keep(held, |number| {
             Box::pin(async move {

@@ -78,6 +78,7 @@ where
             denied_by: zone.denied_by(&denied.path),
             caller: None,
             reason: None,
+            wanted: None,
         });
         let (session, turn) = (session.clone(), self.turns.number(session));
         let (_, registration) = AbortHandle::new_pair();

@@ -34,6 +34,7 @@ impl Bench {
             denied_by: None,
             caller: Some(7),
             reason: None,
+            wanted: None,
         }
     }
 

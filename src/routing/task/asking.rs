@@ -6,16 +6,20 @@ use tokio::sync::oneshot;
 
 use super::Task;
 use super::requesting::{asks_orchestrator, needs_person, opens, why_denied};
-use crate::model::{AccessRule, AgentId, SessionId};
+use crate::model::{AccessRule, AgentId, BlockedId, SessionId};
 use crate::routing::grants::Allowed;
-use crate::routing::{AccessAnswer, Request, Settlement};
+use crate::routing::shown::Showable;
+use crate::routing::{AccessAnswer, Request, ResolveError, Settlement};
 use crate::zone::Zone;
+
+type ShowReply = Result<Showable, ResolveError>;
 
 #[derive(Debug)]
 pub(in crate::routing) enum AskingMsg {
     Access { request: Request, sessions: Vec<SessionId>, reply: oneshot::Sender<AccessAnswer> },
     Rule { request: Request, reply: oneshot::Sender<Option<AccessRule>> },
     Owners { path: String, reply: oneshot::Sender<Vec<AgentId>> },
+    Show { id: BlockedId, reader: Option<AgentId>, reply: oneshot::Sender<ShowReply> },
     Zone { agent: AgentId, reply: oneshot::Sender<Option<Arc<Zone>>> },
 }
 
@@ -28,6 +32,7 @@ impl Task {
             }
             AskingMsg::Rule { request, reply } => drop(reply.send(self.rule(&request))),
             AskingMsg::Owners { path, reply } => drop(reply.send(self.owners(&path))),
+            AskingMsg::Show { id, reader, reply } => drop(reply.send(self.showable(&id, reader))),
             AskingMsg::Zone { agent, reply } => {
                 drop(reply.send(self.settings.rules.zones.get(&agent).cloned()));
             }

@@ -12,6 +12,7 @@ use crate::model::{
     Record, SessionId, Via, now_ms, quoted,
 };
 use crate::routing::grants::Allowed;
+use crate::routing::shown::SeenContent;
 use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
 
 /// Messages kept for an agent until its next prompt; when full, the oldest is dropped.
@@ -24,14 +25,19 @@ impl Task {
         id: &BlockedId,
         decision: &Decision,
         by: &Decider,
+        seen: Option<SeenContent>,
     ) -> Result<BlockedAccess, ResolveError> {
         let access = self.decidable(id, decision, by)?;
+        if !self.is_as_seen(id, seen) {
+            return Err(ResolveError::Changed(id.clone()));
+        }
         let by_person = !matches!(by, Decider::Agent(_));
         // Only `fs/read_text_file` can be answered with content.
         let concerns = |entry: &&BoardEntry| {
             (!matches!(decision, Decision::Answer { .. }) || entry.access.is_answerable())
                 && (entry.access.denied_by.is_none() || opens_denied(decision, by))
                 && (by_person || self.persons_rule(entry).is_none())
+                && self.is_as_seen(&entry.access.id, seen)
                 && (access.owner_answer.is_none() || entry.access.rule == access.rule)
         };
         let alike: Vec<_> = self
@@ -102,13 +108,12 @@ impl Task {
         Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
     }
 
-    /// Returns an access, if this decision about it can be made by this decider.
-    fn decidable(
+    /// Returns an access that this decider may still decide.
+    pub(super) fn undecided(
         &self,
         id: &BlockedId,
-        decision: &Decision,
         by: &Decider,
-    ) -> Result<BlockedAccess, ResolveError> {
+    ) -> Result<&BoardEntry, ResolveError> {
         let entry = self.board.get(id).ok_or_else(|| ResolveError::Unknown(id.clone()))?;
         if let Decider::Agent(agent) = by
             && *agent == entry.access.key.agent
@@ -120,10 +125,21 @@ impl Task {
             let (status, by) = (*status, decided_by.clone());
             return Err(ResolveError::Settled { id: id.clone(), status, by });
         }
-        let access = entry.access.clone();
-        if access.sweep.is_some() {
+        if entry.access.sweep.is_some() {
             return Err(ResolveError::Sweep(id.clone()));
         }
+        Ok(entry)
+    }
+
+    /// Returns an access, if this decision about it can be made by this decider.
+    fn decidable(
+        &self,
+        id: &BlockedId,
+        decision: &Decision,
+        by: &Decider,
+    ) -> Result<BlockedAccess, ResolveError> {
+        let entry = self.undecided(id, by)?;
+        let access = entry.access.clone();
         if matches!(decision, Decision::Answer { .. }) && !access.is_answerable() {
             return Err(ResolveError::NotAnswerable);
         }

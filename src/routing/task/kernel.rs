@@ -128,6 +128,7 @@ impl Task {
             caller: None,
             sessions: Vec::new(),
             briefing: Briefing::None,
+            wanted: None,
             settle: None,
         });
         id

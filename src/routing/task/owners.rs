@@ -58,7 +58,7 @@ impl Task {
             Decision::Deny { message: Some(format!("its owner, `{owner}`, answers: {text}")) }
         };
         self.board.change(id, |entry| entry.access.owner_answer = Some(answer));
-        let decided = self.resolve(id, &decision, &Decider::Agent(owner));
+        let decided = self.resolve(id, &decision, &Decider::Agent(owner), None);
         if let Err(error) = decided {
             tracing::debug!(%error, %id, "an owner's answer came to nothing");
         }

@@ -99,6 +99,9 @@ pub(in crate::serve) struct Resolve {
     /// A person decides at a terminal, not a program: for the journal.
     #[serde(default)]
     at_terminal: bool,
+    /// Only if the access still is as `show_blocked` showed it with this `version`.
+    #[serde(default, deserialize_with = "super::name")]
+    version: Option<String>,
     #[serde(flatten)]
     verdict: DecisionParam,
 }
@@ -208,7 +211,10 @@ pub(super) async fn resolve_blocked(
              access instead",
         ));
     }
-    let access = shared.sources.resolve(id, decision, by).await?;
+    let access = match params.version {
+        Some(version) => shared.sources.resolve_shown(id, decision, by, version).await?,
+        None => shared.sources.resolve(id, decision, by).await?,
+    };
     json(&wire::Blocked::from(&access))
 }
 
@@ -276,7 +282,7 @@ impl From<ResolveError> for RpcError {
     fn from(error: ResolveError) -> Self {
         let code = match error {
             ResolveError::Unknown(_) => 404,
-            ResolveError::Settled { .. } | ResolveError::Stopping => 409,
+            ResolveError::Settled { .. } | ResolveError::Changed(_) | ResolveError::Stopping => 409,
             ResolveError::NotAnswerable | ResolveError::Sweep(_) => 400,
             ResolveError::NotGrantable(_)
             | ResolveError::Own { .. }

@@ -19,6 +19,7 @@ async fn control_needs_a_token_and_reading_does_not() {
         "prompt",
         "cancel",
         "new_session",
+        "show_blocked",
         "resolve_blocked",
         "start_agent",
         "stop_agent",
@@ -75,7 +76,7 @@ async fn an_agents_token_steers_no_more_than_it_may() {
         assert_eq!(refusal(&mut lead, method).await, json!(null), "{method}");
         assert_eq!(refusal(&mut member, method).await, json!(null), "{method}");
     }
-    for method in ["prompt", "cancel", "new_session", "resolve_blocked"] {
+    for method in ["prompt", "cancel", "new_session", "show_blocked", "resolve_blocked"] {
         assert_eq!(refusal(&mut lead, method).await, json!(null), "{method}");
         assert_eq!(refusal(&mut member, method).await, 403, "{method}");
     }

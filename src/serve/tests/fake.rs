@@ -16,10 +16,10 @@ use crate::client_host::{Cancelled, Continuation, PromptOutcome};
 use crate::journal::Journal;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetLimits,
-    BudgetReport, Delta, Event, GraphDelta, GraphSnapshot, How, Order, SessionId, Snapshot,
-    UsageReport, WebScope,
+    BudgetReport, DecidedBy, Delta, Event, GraphDelta, GraphSnapshot, How, Order, SessionId,
+    Snapshot, UsageReport, WebScope,
 };
-use crate::routing::{Decider, Decision, ResolveError};
+use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
 use crate::serve::{
     AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Sources, Team, WebLink,
     WebToken,
@@ -195,6 +195,38 @@ impl Sources for Fake {
                 ("b2", _) => Err(ResolveError::NotAnswerable),
                 ("b3", _) => {
                     Err(ResolveError::Settled { id, status: BlockedStatus::Expired, by: None })
+                }
+                _ => Err(ResolveError::Unknown(id)),
+            }
+        })
+    }
+
+    fn resolve_shown(
+        &self,
+        id: BlockedId,
+        decision: Decision,
+        by: Decider,
+        version: String,
+    ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
+        match &*version {
+            samples::VERSION => self.resolve(id, decision, by),
+            _ => Box::pin(async { Err(ResolveError::Changed(id)) }),
+        }
+    }
+
+    fn show(
+        &self,
+        id: BlockedId,
+        reader: Option<AgentId>,
+    ) -> BoxFuture<'_, Result<ShownAccess, ResolveError>> {
+        Box::pin(async move {
+            self.ask(format!("show {id} {reader:?}"));
+            match id.as_str() {
+                "b1" => Ok(samples::shown(BlockedStatus::Pending)),
+                "b2" => Ok(samples::shown_write()),
+                "b3" => {
+                    let by = Some(DecidedBy::Person);
+                    Err(ResolveError::Settled { id, status: BlockedStatus::Allowed, by })
                 }
                 _ => Err(ResolveError::Unknown(id)),
             }

@@ -116,7 +116,16 @@ async fn what_is_wrong_with_a_request_is_reported() {
         expect![[r#"{"code":500,"message":"the request failed; see the log"}"#]],
     )
     .await;
-    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, list_budgets, get_graph, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, resolve_blocked, raise_budget, hot_files, overlaps, who_calls, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, list_conflicts, resolve_conflict, claim, release, start_helper, add_member, remove_member, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, undo, redo, web_link, web_token, web_revoke"}"#]]).await;
+    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, list_budgets, get_graph, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, show_blocked, resolve_blocked, raise_budget, hot_files, overlaps, who_calls, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, list_conflicts, resolve_conflict, claim, release, start_helper, add_member, remove_member, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, undo, redo, web_link, web_token, web_revoke"}"#]]).await;
+    let stale = json!({ "id": "b1", "decision": "allow", "version": "old" });
+    check(
+        "resolve_blocked",
+        stale,
+        expect![[
+            r#"{"code":409,"message":"what was shown of b1 has changed since: look at it again"}"#
+        ]],
+    )
+    .await;
     for params in [
         json!({ "id": "b1" }),
         json!({ "decision": "allow" }),
@@ -152,6 +161,11 @@ async fn requests_arrive_as_they_were_meant() {
         ),
         ("resolve_blocked", json!({ "id": "b1", "decision": "deny", "message": "no" })),
         ("resolve_blocked", json!({ "id": "b1", "decision": "answer", "content": "c" })),
+        (
+            "resolve_blocked",
+            json!({ "id": "b1", "decision": "deny", "version": super::samples::VERSION }),
+        ),
+        ("show_blocked", json!({ "id": "b1" })),
     ] {
         assert_eq!(client.ask(method, params).await["type"], "rpc_result", "{method}");
     }
@@ -163,7 +177,9 @@ async fn requests_arrive_as_they_were_meant() {
         b1 Allow { scope: Once, ttl: None } Program
         b1 Allow { scope: Session, ttl: Some(1.5s) } Program
         b1 Deny { message: Some("no") } Program
-        b1 Answer { content: "c" } Program"#]]
+        b1 Answer { content: "c" } Program
+        b1 Deny { message: None } Program
+        show b1 None"#]]
     .assert_eq(&port.fake.asked.lock().unwrap().join("\n"));
 }
 

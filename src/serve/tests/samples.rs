@@ -20,7 +20,7 @@ use crate::model::{
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 use crate::undo;
 
-pub(in crate::serve) use blocked::blocked;
+pub(in crate::serve) use blocked::{VERSION, blocked, shown, shown_write};
 use blocked::{answered, completed, of_status, swept, written};
 pub(in crate::serve) use budget::{budget, looped, raised_budget};
 

@@ -116,3 +116,42 @@ fn what_is_said_with_a_denial_reaches_an_agent_that_only_met_the_kernel() {
     port.begin("ui", "third");
     assert_eq!(ui.prompted().1, "third");
 }
+
+#[test]
+fn a_person_sees_what_is_decided_and_who_was_first() {
+    let stage = Stage::new();
+    stage.file("shop/src/api/cart.rs", "one\ntwo\n");
+    let mut ui = stage.puppet("ui");
+    let agents = vec![agent("ui").puppet().with("on_block = \"hold\"").zone("src/ui/**")];
+    let team = stage.team("", agents);
+    ui.connect("u1");
+    let mut port = team.steer_when_ready(&["ui"]);
+    let prompt = port.begin("ui", "go");
+    let (turn, _) = ui.prompted();
+    let path = stage.path("shop/src/api/cart.rs");
+    let write = ui.ask(
+        "fs/write_text_file",
+        &json!({ "sessionId": "u1", "path": path, "content": "one\n2\n" }),
+    );
+    let blocked = port.blocked("pending");
+    let id = json!({ "id": blocked["id"] });
+    let shown = port.call("show_blocked", &id).unwrap();
+    let diff = "--- a/src/api/cart.rs\n+++ b/src/api/cart.rs\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
+    assert_eq!((&shown["diff"], &shown["exists"]), (&json!(diff), &json!(true)), "{shown}");
+    // The file changes before the decision: it does not count.
+    stage.file("shop/src/api/cart.rs", "one\nthree\n");
+    let allow = json!({ "decision": "allow", "version": shown["version"] });
+    let refused = port.resolve(&blocked, &allow).unwrap_err();
+    assert_eq!(refused["code"], 409, "{refused}");
+    let shown = port.call("show_blocked", &id).unwrap();
+    let allow = json!({ "decision": "allow", "version": shown["version"], "at_terminal": true });
+    assert_eq!(port.resolve(&blocked, &allow).unwrap()["decided_by"], "person");
+    assert_eq!(port.blocked("allowed")["decided_by"], "person");
+    let late = port.resolve(&blocked, &json!({ "decision": "deny" })).unwrap_err();
+    let message = late["message"].as_str().unwrap();
+    assert!(late["code"] == 409 && message.ends_with("allowed by a person"), "{late}");
+    ui.answer(&write);
+    assert_eq!(stage.read("shop/src/api/cart.rs"), "one\n2\n");
+    ui.end_turn(&turn);
+    port.answer(prompt).unwrap();
+}

@@ -83,6 +83,7 @@ async fn a_tool_call_does_not_report_what_the_kernel_stopped() {
             denied_by: None,
             caller: None,
             reason: None,
+            wanted: None,
         }));
         bench.routing.list(None).await.len() > before
     };

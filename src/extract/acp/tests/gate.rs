@@ -357,3 +357,16 @@ fn a_search_asks_for_all_that_lies_below() {
         check(&permission(call), &expected);
     }
 }
+
+#[test]
+fn the_text_of_a_write_is_known() {
+    let line = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"fs/write_text_file","params":{params}}}"#)
+    };
+    let wanted = |params: &str| acp().wanted(line(params).as_bytes());
+    let params = r#"{"sessionId":"s","path":"/w/x","content":"a \"b\"\nä"}"#;
+    assert_eq!(wanted(params).as_deref(), Some("a \"b\"\nä"));
+    assert_eq!(wanted(r#"{"content":7}"#), None);
+    assert_eq!(wanted("[]"), None);
+    assert_eq!(acp().wanted(b"\xff"), None);
+}

@@ -7,6 +7,10 @@ use crate::model::{
     AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, DecidedBy, Event,
     OwnerAnswer, SessionMode, TokensSaved, Via,
 };
+use crate::routing::{FoundFile, ShownAccess, Wanted};
+
+/// The version of what is shown.
+pub(in crate::serve) const VERSION: &str = "a25179d2fd9a9c0cf1fa24a8e4ef3e21";
 
 pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
     BlockedAccess {
@@ -68,4 +72,23 @@ pub(super) fn answered() -> Event {
         owner_answer: Some(OwnerAnswer { owner: AgentId::new("api"), saved }),
         ..blocked(BlockedStatus::Answered)
     })
+}
+
+pub(in crate::serve) fn shown(status: BlockedStatus) -> ShownAccess {
+    ShownAccess {
+        access: blocked(status),
+        file: FoundFile::There {
+            content: b"export const cart = \"/cart\";\n".into(),
+            is_whole: true,
+        },
+        wanted: None,
+        version: VERSION.to_owned(),
+    }
+}
+
+pub(in crate::serve) fn shown_write() -> ShownAccess {
+    let shown = shown(BlockedStatus::Pending);
+    let access = BlockedAccess { action: Action::Write, ..shown.access };
+    let wanted = Some(Wanted::new("export const cart = \"/basket\";\n"));
+    ShownAccess { access: BlockedAccess { id: BlockedId::new("b2"), ..access }, wanted, ..shown }
 }

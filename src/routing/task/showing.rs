@@ -1,0 +1,33 @@
+//! What is shown of an access before it is decided.
+
+use super::Task;
+use crate::model::{AgentId, BlockedId};
+use crate::routing::shown::{SeenContent, Showable};
+use crate::routing::{Decider, ResolveError};
+
+impl Task {
+    /// What can be shown of an access that nobody decided.
+    pub(super) fn showable(
+        &self,
+        id: &BlockedId,
+        reader: Option<AgentId>,
+    ) -> Result<Showable, ResolveError> {
+        let entry = match reader.clone() {
+            Some(agent) => self.undecided(id, &Decider::Agent(agent))?,
+            None => self.undecided(id, &Decider::Person)?,
+        };
+        let zone = |agent: &AgentId| self.settings.rules.zones.get(agent).cloned();
+        Ok(Showable {
+            wanted: entry.wanted.clone(),
+            zone: zone(&entry.access.key.agent),
+            access: entry.access.clone(),
+            reader: reader.map(|agent| (agent.clone(), zone(&agent))),
+        })
+    }
+
+    /// Whether an access would write what was seen.
+    pub(super) fn is_as_seen(&self, id: &BlockedId, seen: Option<SeenContent>) -> bool {
+        let wanted = self.board.get(id).and_then(|entry| entry.wanted.as_ref());
+        seen.is_none_or(|SeenContent(hash)| wanted.map(|wanted| wanted.hash) == hash)
+    }
+}

@@ -1,0 +1,194 @@
+//! Owns the method that shows what an access is about, to whoever decides it.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::json;
+use crate::changes::{is_binary, unified};
+use crate::model::{Action, BlockedId};
+use crate::routing::{FoundFile, ShownAccess};
+use crate::serve::Caller;
+use crate::serve::shared::Shared;
+use crate::serve::wire::RpcError;
+
+/// Bytes of a content, or of a diff, in an answer.
+const MOST_BYTES: usize = 64 << 10;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ShowBlockedParams")]
+pub(in crate::serve) struct ShowBlocked {
+    id: String,
+}
+
+/// An access, with the file that it is about.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::serve) struct ShownBlocked {
+    id: String,
+    agent_id: String,
+    session_id: String,
+    path: String,
+    #[schemars(extend("enum" = Action::ALL.map(Action::as_str)))]
+    action: &'static str,
+    /// Of the file as it is. Null where `diff` is there, and where there is no text to show.
+    content: Option<String>,
+    /// From the file as it is to what the agent wants to write, where that is known.
+    diff: Option<String>,
+    /// `content` or `diff` has no more than its beginning.
+    truncated: bool,
+    /// The file, or what the agent wants to write, is no text.
+    binary: bool,
+    exists: bool,
+    /// The rule of `[[routing]]` that matched the access.
+    rule: Option<u32>,
+    decide: Option<&'static str>,
+    /// Why the agent asks for it: only with `via` `request`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Why the file, or the diff, is not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_shown: Option<String>,
+    /// Stands for all this; for `resolve_blocked`.
+    version: String,
+}
+
+pub(super) async fn show_blocked(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: ShowBlocked,
+) -> Result<Value, RpcError> {
+    let reader = caller.and_then(Caller::agent).cloned();
+    let shown = shared.sources.show(BlockedId::new(params.id), reader).await?;
+    let made = tokio::task::spawn_blocking(move || ShownBlocked::new(shown));
+    json(&made.await.map_err(|error| RpcError::new(500, error.to_string()))?)
+}
+
+impl ShownBlocked {
+    fn new(shown: ShownAccess) -> Self {
+        let ShownAccess { access, file, wanted, version } = shown;
+        let mut answer = Self {
+            id: access.id.to_string(),
+            agent_id: access.key.agent.to_string(),
+            session_id: access.key.session.to_string(),
+            path: access.path.to_string(),
+            action: access.action.as_str(),
+            content: None,
+            diff: None,
+            truncated: false,
+            binary: false,
+            exists: file != FoundFile::Missing,
+            rule: access.rule.map(|rule| rule.number.get()),
+            decide: access.rule.map(|rule| rule.decide.as_str()),
+            reason: access.reason.as_deref().map(str::to_owned),
+            not_shown: None,
+            version,
+        };
+        let (content, is_whole) = match file {
+            FoundFile::Missing => (None, true),
+            FoundFile::There { content, is_whole } => (Some(content), is_whole),
+            FoundFile::Withheld(why) => {
+                answer.not_shown = Some(why);
+                return answer;
+            }
+        };
+        match wanted.as_ref().map(|wanted| wanted.text()) {
+            Some(Some(new)) if is_whole => {
+                answer.compare(&access.path, content.as_deref(), new);
+                return answer;
+            }
+            Some(Some(_)) => answer.not_shown = Some("the file is too long for a diff".to_owned()),
+            Some(None) => {
+                let why = "what the agent wants to write is too long to be shown";
+                answer.not_shown = Some(why.to_owned());
+            }
+            None => {}
+        }
+        if let Some(content) = content {
+            answer.show(&content, is_whole);
+        }
+        answer
+    }
+
+    fn show(&mut self, content: &[u8], is_whole: bool) {
+        let beginning = &content[..content.len().min(MOST_BYTES)];
+        let is_cut = !is_whole || beginning.len() < content.len();
+        let text = match std::str::from_utf8(beginning) {
+            Ok(text) => Some(text),
+            // A character may be cut in two.
+            Err(error) if is_cut && error.error_len().is_none() => {
+                std::str::from_utf8(&beginning[..error.valid_up_to()]).ok()
+            }
+            Err(_) => None,
+        };
+        match text.filter(|_| !is_binary(beginning)) {
+            Some(text) => {
+                self.content = Some(text.to_owned());
+                self.truncated = is_cut;
+            }
+            None => self.binary = true,
+        }
+    }
+
+    fn compare(&mut self, path: &str, old: Option<&[u8]>, new: &str) {
+        let is_text = |content: &[u8]| !is_binary(content) && std::str::from_utf8(content).is_ok();
+        if !is_text(old.unwrap_or_default()) || is_binary(new.as_bytes()) {
+            self.binary = true;
+            return;
+        }
+        let lines = unified(Path::new(path), old, new.as_bytes());
+        let diff = String::from_utf8_lossy(lines.bytes());
+        let end = diff.floor_char_boundary(MOST_BYTES);
+        self.truncated = end < diff.len();
+        self.diff = Some(diff[..end].to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::model::BlockedStatus;
+    use crate::routing::Wanted;
+    use crate::serve::tests::samples;
+
+    fn of(content: &[u8], is_whole: bool, wanted: Option<&str>) -> ShownBlocked {
+        let file = FoundFile::There { content: content.into(), is_whole };
+        let wanted = wanted.map(Wanted::new);
+        ShownBlocked::new(ShownAccess { file, wanted, ..samples::shown(BlockedStatus::Pending) })
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let long = "ä".repeat(MOST_BYTES);
+        let shown = of(&[b"x", long.as_bytes()].concat(), true, None);
+        assert!(shown.truncated && !shown.binary);
+        assert_eq!(shown.content.unwrap().len(), MOST_BYTES - 1);
+        let shown = of(b"all that was read", false, None);
+        assert!(shown.truncated && shown.content.is_some());
+        let shown = of(b"short", true, Some(&long));
+        assert!(shown.truncated && shown.diff.unwrap().len() <= MOST_BYTES);
+    }
+
+    #[test]
+    fn what_is_no_text_is_said_to_be_none() {
+        for content in [&b"\0"[..], b"\xff\xfe", "ä".as_bytes().split_last().unwrap().1] {
+            let shown = of(content, true, None);
+            assert!(shown.binary && shown.content.is_none(), "{content:?}");
+            let shown = of(content, true, Some("text"));
+            assert!(shown.binary && shown.diff.is_none() && shown.content.is_none());
+        }
+        assert!(of(b"text", true, Some("\0")).binary);
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_diff_shows_the_file() {
+        let shown = of(b"text", false, Some("new"));
+        assert_eq!(shown.not_shown.as_deref(), Some("the file is too long for a diff"));
+        assert_eq!(shown.content.as_deref(), Some("text"));
+        let shown = of(b"text", true, Some(&"x".repeat(2 << 20)));
+        assert!(shown.not_shown.is_some() && shown.content.is_some());
+    }
+}

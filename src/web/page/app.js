@@ -1,0 +1,128 @@
+// Owns the page as a whole: access, the views and which one is shown, and when they draw.
+
+import { fill, h } from "./dom.js";
+import { Header } from "./header.js";
+import { InboxView } from "./inbox/inbox.js";
+import { listen } from "./keys.js";
+import { Lists } from "./lists.js";
+import { MapView } from "./map/map.js";
+import { setOrder } from "./marks.js";
+import { Notify } from "./notify.js";
+import { Replays } from "./replays.js";
+import { State } from "./state.js";
+import { TeamView } from "./team/team.js";
+import { TimeView } from "./time/time.js";
+import { help } from "./help.js";
+import { Wire } from "./wire.js";
+
+const TOKEN = "eisen-token";
+const NO_ACCESS = "This browser has no access. Run `eisen-core web` on the machine of the team and open the link it prints.";
+const TABS = ["team", "map", "inbox", "time"];
+
+/** What every view gets. */
+export class App {
+  constructor(token) {
+    this.scope = "read";
+    this.dirty = new Set();
+    this.frame = 0;
+    this.views = null;
+    this.state = new State((topic, line) => this.changed(topic, line));
+    this.notify = new Notify(this.state);
+    this.wire = new Wire(token, {
+      joined: (answer) => this.joined(answer),
+      line: (line) => (line.replay ? this.replays.line(line) : this.state.line(line)),
+      changed: () => this.changed("link"),
+      refused: () => (localStorage.removeItem(TOKEN), noAccess()),
+    });
+    this.replays = new Replays(this.wire);
+    this.lists = new Lists(this.wire, this.state);
+    this.header = new Header(this);
+    this.views = { team: new TeamView(this), map: new MapView(this), inbox: new InboxView(this), time: new TimeView(this) };
+    this.shown = null;
+    addEventListener("hashchange", () => this.route());
+    listen((key, event) => this.key(key, event));
+    this.route();
+    this.wire.connect();
+  }
+
+  /** Whether this browser may do what needs `scope`. */
+  may(scope) {
+    return this.scope === "control" || (scope === "decide" && this.scope === "decide");
+  }
+
+  call(method, params, timeout) {
+    return this.wire.call(method, params, timeout);
+  }
+
+  joined(answer) {
+    const wasRead = this.scope;
+    this.scope = ["decide", "control"].includes(answer.scope) ? answer.scope : "read";
+    if (answer.team) this.state.team = String(answer.team);
+    document.documentElement.dataset.scope = this.scope;
+    if (wasRead !== this.scope) for (const view of Object.values(this.views)) view.scoped?.();
+    this.wire.send({ type: "subscribe", topics: ["session_update", "task", "report", "overlap"] });
+    if (this.lists.wantsGraph) this.wire.send({ type: "subscribe", topics: ["graph"] });
+    this.lists.begin();
+  }
+
+  /** Hears of each change at once, also while the page is not seen. */
+  changed(topic, line) {
+    if (topic === "lagged") this.lists.begin();
+    if (topic === "agents" && line && line.type !== "usage") this.lists.wantAgents();
+    if (topic === "agents") setOrder(this.state.agents.keys());
+    this.notify.changed(topic, line);
+    this.header.title();
+    if (this.views) for (const view of Object.values(this.views)) view.heard?.(topic, line);
+    this.dirty.add(topic);
+    this.draw();
+  }
+
+  /** Draws once in the next frame; what is not seen is drawn when it is. */
+  draw() {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      const dirty = this.dirty;
+      this.dirty = new Set();
+      this.header.update(dirty);
+      this.shown?.update(dirty);
+    });
+  }
+
+  route() {
+    const [tab, ...rest] = location.hash.slice(1).split("/").map(decode);
+    const name = TABS.includes(tab) ? tab : "team";
+    const view = this.views[name];
+    for (const [other, it] of Object.entries(this.views)) it.element.hidden = other !== name;
+    if (this.shown !== view) {
+      this.shown?.hide?.();
+      this.shown = view;
+      this.header.select(name);
+    }
+    view.show?.(rest);
+    this.draw();
+  }
+
+  key(key, event) {
+    if (event.repeat && !["j", "k", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "+", "-"].includes(key)) return true;
+    if (key >= "1" && key <= "4") return (location.hash = TABS[Number(key) - 1]), true;
+    if (key === "?") return help(), true;
+    return this.shown.key?.(key, event);
+  }
+}
+
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+}
+
+function noAccess() {
+  fill(document.body, h("main", { class: "no-access" }, h("p", { role: "alert" }, NO_ACCESS)));
+}
+
+const token = localStorage.getItem(TOKEN);
+if (token) new App(token);
+else noAccess();

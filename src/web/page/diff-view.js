@@ -1,0 +1,83 @@
+// Owns how diffs are shown: coloured, by hunks, a few at a time.
+
+import { button, h } from "./dom.js";
+import { counted, cut, line, plain } from "./format.js";
+
+/** Hunks that are shown at first, and lines of them. */
+const FIRST_HUNKS = 4;
+const FIRST_LINES = 200;
+/** Lines of one hunk that are shown at once. */
+const PAGE_LINES = 400;
+/** Characters of a line. */
+const LONGEST_LINE = 2_000;
+/** Files that are listed. */
+const MOST_FILES = 2_000;
+
+/**
+ * The files of a diff, each with its hunks; further hunks come by a button.
+ * @param {import("./diff.js").FileDiff[]} files
+ */
+export function diffView(files, isCut = false) {
+  const pages = { left: FIRST_LINES };
+  const el = h("div", { class: "diff", on: { keydown: step } });
+  for (const file of files.slice(0, MOST_FILES)) el.append(fileView(file, pages));
+  if (files.length > MOST_FILES) el.append(h("p", { class: "dim" }, `${counted(files.length - MOST_FILES, "more file")}`));
+  if (isCut) el.append(h("p", { class: "dim" }, "The rest of the diff is left out here: `eisen-core diff` has all of it."));
+  return el;
+}
+
+function fileView(file, pages) {
+  const path = line(file.path);
+  const head = h(
+    "summary",
+    null,
+    h("span", { class: "path" }, path),
+    h("span", { class: "plus" }, `+${file.added}`),
+    h("span", { class: "minus" }, `−${file.removed}`),
+    file.note && h("span", { class: "dim" }, line(file.note)),
+  );
+  const el = h("details", { class: "file-diff", open: true }, head);
+  const total = file.hunks.length;
+  let at = 0;
+  const more = button("", () => (next(1), el.querySelectorAll(".hunk")[at - 1]?.focus()), { class: "more" });
+  const next = (hunks) => {
+    for (; at < total && hunks > 0; hunks--, at++) el.insertBefore(hunkView(file.hunks[at], at, total, path), more);
+    more.textContent = `Next hunk (${at + 1} of ${total})`;
+    more.hidden = at >= total;
+  };
+  el.append(more);
+  let first = 0;
+  while (first < Math.min(total, FIRST_HUNKS) && pages.left > 0) pages.left -= file.hunks[first++].lines.length;
+  next(first);
+  return el;
+}
+
+function hunkView(hunk, at, total, path) {
+  const body = h("div", { class: "lines" });
+  let shown = 0;
+  const more = button("", () => grow());
+  const grow = () => {
+    body.append(...hunk.lines.slice(shown, shown + PAGE_LINES).map(lineView));
+    shown += PAGE_LINES;
+    more.textContent = `${counted(Math.max(0, hunk.lines.length - shown), "more line")} of this hunk`;
+    more.hidden = shown >= hunk.lines.length;
+  };
+  grow();
+  return h("div", { class: "hunk", tabindex: "-1", role: "group", "aria-label": `Hunk ${at + 1} of ${total} of ${path}` }, h("div", { class: "hunk-head" }, line(hunk.head)), body, more);
+}
+
+const KINDS = { "+": "plus", "-": "minus", " ": "same" };
+
+function lineView(it) {
+  const text = cut(plain(it.text), LONGEST_LINE);
+  return h("div", { class: `line ${KINDS[it.mark]}` }, h("span", { class: "no", "aria-hidden": "true" }, it.after || it.before || ""), h("span", { class: "sign" }, it.mark), h("code", null, text));
+}
+
+/** `n` and `N` go from hunk to hunk. */
+function step(event) {
+  if (event.key !== "n" && event.key !== "N") return;
+  const hunks = [...event.currentTarget.querySelectorAll(".hunk")];
+  const at = hunks.findIndex((it) => it.contains(document.activeElement));
+  hunks[Math.max(0, Math.min(hunks.length - 1, at + (event.key === "n" ? 1 : -1)))]?.focus();
+  event.preventDefault();
+}

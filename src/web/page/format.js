@@ -1,0 +1,88 @@
+// Owns how values become text that is safe and short to show.
+
+/** What could end, hide or reorder a line: control characters, marks of direction, joiners of no width. */
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
+const BREAKS = /[\n\t]/g;
+/** A sequence that would colour or move in a terminal. */
+const ESCAPES = /\u001b\[[0-9;?]{0,32}[A-Za-z]/g;
+
+/** What stands for a character that is not shown. */
+export const MARK = "\u2370";
+
+/** Text of agents over several lines: what is hidden in it becomes a visible mark. */
+export function plain(text) {
+  return String(text ?? "").replace(/\r\n/g, "\n").replace(ESCAPES, "\u241b").replace(HIDDEN, MARK);
+}
+
+/** A name or path, in one line. */
+export function line(text) {
+  return plain(text).replace(BREAKS, MARK);
+}
+
+/** At most `most` characters, with a mark where something was cut. */
+export function cut(text, most) {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const WHOLE = new Intl.NumberFormat("en");
+
+/** 41200 → 41.2K; a dash for what is unknown. */
+export function count(number) {
+  return Number.isFinite(number) ? COMPACT.format(number) : "–";
+}
+
+export function whole(number) {
+  return Number.isFinite(number) ? WHOLE.format(number) : "–";
+}
+
+export function bytes(number) {
+  if (!Number.isFinite(number)) return "–";
+  const units = ["B", "KiB", "MiB", "GiB"];
+  let at = 0;
+  while (number >= 1024 && at < 3) (number /= 1024), (at += 1);
+  return `${number.toFixed(at && number < 10 ? 1 : 0)} ${units[at]}`;
+}
+
+export function money(amount, currency) {
+  if (!Number.isFinite(amount)) return "–";
+  const digits = amount && Math.abs(amount) < 0.1 ? 4 : 2;
+  const sign = currency === "USD" ? "$" : currency === "EUR" ? "€" : "";
+  return sign ? sign + amount.toFixed(digits) : `${amount.toFixed(digits)} ${line(currency ?? "")}`;
+}
+
+/** One word for how long, of milliseconds. */
+export function duration(ms) {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+/** How long ago, of milliseconds since 1970. */
+export function ago(at, now = Date.now()) {
+  const ms = now - at;
+  if (!Number.isFinite(ms)) return "–";
+  return ms < 1500 ? "now" : `${duration(ms)} ago`;
+}
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DAY = new Intl.DateTimeFormat("en-GB", { month: "short", day: "2-digit" });
+
+export function clock(at) {
+  if (!Number.isFinite(at)) return "–";
+  const date = new Date(at);
+  const today = new Date().toDateString() === date.toDateString();
+  return today ? CLOCK.format(date) : `${DAY.format(date)} ${CLOCK.format(date)}`;
+}
+
+/** 1 file, 2 files. */
+export function counted(number, word) {
+  return `${whole(number)} ${word}${number === 1 ? "" : "s"}`;
+}
+
+/** The last part of a path. */
+export function baseName(path) {
+  return path.slice(path.lastIndexOf("/") + 1);
+}

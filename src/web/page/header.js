@@ -1,0 +1,76 @@
+// Owns the head of the page: the team's name, what waits, whether what is shown is live, the tabs.
+
+import { h, setText } from "./dom.js";
+import { duration, line } from "./format.js";
+import { help } from "./help.js";
+
+const TITLE_EVERY_MS = 250;
+
+export class Header {
+  constructor(app) {
+    this.app = app;
+    this.lostAt = 0;
+    const id = (name) => document.getElementById(name);
+    this.team = id("team-name");
+    this.link = id("link");
+    this.count = id("waits");
+    this.badge = id("inbox-badge");
+    this.bell = id("bell");
+    this.bell.addEventListener("click", () => app.notify.toggle().then(() => this.bells()));
+    id("help").addEventListener("click", help);
+    this.titleTimer = 0;
+    this.bells();
+    setInterval(() => app.wire.isLive || this.age(), 1000);
+    this.age();
+  }
+
+  bells() {
+    const isOn = this.app.notify.isOn;
+    this.bell.setAttribute("aria-pressed", String(isOn));
+    setText(this.bell, isOn ? "Notices on" : "Notices off");
+  }
+
+  select(name) {
+    for (const link of document.querySelectorAll("nav a")) {
+      if (link.dataset.tab === name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  }
+
+  update(dirty) {
+    if (dirty.has("link")) this.age();
+    const { state } = this.app;
+    setText(this.team, line(state.team) || "eisen-core");
+    const waits = state.countWaiting();
+    setText(this.badge, waits ? String(waits) : "");
+    setText(this.count, waits ? `${waits} ${waits === 1 ? "waits" : "wait"} for a decision` : "");
+    this.count.hidden = !waits;
+  }
+
+  /** Says how old what is shown is. */
+  age() {
+    const { wire } = this.app;
+    document.documentElement.dataset.link = wire.isLive ? "live" : "lost";
+    if (wire.isLive) return setText(this.link, "live");
+    const age = wire.heardAt ? `${duration(Date.now() - wire.heardAt)} old, reconnecting` : "connecting";
+    setText(this.link, age);
+  }
+
+  /** The title counts what waits, also while the page is not seen. */
+  title() {
+    if (this.titleTimer) return;
+    this.titleTimer = setTimeout(() => {
+      this.titleTimer = 0;
+      const { state } = this.app;
+      const waits = state.countWaiting();
+      const title = `${waits ? `(${waits}) ` : ""}${line(state.team) || "eisen-core"}`;
+      if (document.title !== title) document.title = title;
+    }, TITLE_EVERY_MS);
+  }
+}
+
+/** A paragraph for a view that has nothing to show. */
+export function empty(text) {
+  return h("p", { class: "empty" }, text);
+}
+

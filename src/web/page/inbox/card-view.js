@@ -1,0 +1,114 @@
+// Owns how one card looks.
+
+import { button, fill, h } from "../dom.js";
+import { ago, line, plain } from "../format.js";
+import { parsePatch } from "../diff.js";
+import { diffView } from "../diff-view.js";
+import { agentName } from "../marks.js";
+import { ofAgent } from "../state.js";
+import { partsOf } from "../team/figures.js";
+import { byWhom, subject } from "./cards.js";
+
+/** Characters of content that are shown. */
+const LONGEST_CONTENT = 60_000;
+
+const VIA = {
+  fs: "its request to the client",
+  terminal: "a command in a terminal",
+  permission: "its request for permission",
+  kernel: "a program of the agent",
+  tool: "a tool call, after the fact",
+  request: "its question beforehand",
+};
+
+/** Whether content can stand in place of the file. */
+export function canAnswer(card) {
+  return card.kind === "access" && card.line.action === "read" && ["fs", "request"].includes(card.line.via);
+}
+
+/** @param {{press: (card: Object, key: string) => void, may: (scope: string) => boolean}} hooks */
+export function drawCard(el, card, hooks) {
+  el.className = `card card-${card.kind} is-${card.status}`;
+  el.setAttribute("aria-label", subject(card) + (card.status === "done" ? `: ${card.outcome}` : ""));
+  fill(el, headOf(card), h("dl", { class: "facts" }, factsOf(card)), previewOf(card), card.status === "done" ? outcomeOf(card) : actionsOf(card, hooks), h("div", { class: "asking" }));
+}
+
+function headOf(card) {
+  const { line: it } = card;
+  const age = h("time", { class: "dim", data: { at: it.timestamp_ms } }, ago(it.timestamp_ms));
+  if (card.kind === "budget") return h("h3", null, it.agent_id ? agentName(it.agent_id) : "The team", " is over its budget ", age);
+  const verb = card.kind === "conflict" ? "waits to write" : `wants to ${line(it.action)}`;
+  return h("h3", null, agentName(ofAgent(it)), ` ${verb} `, h("code", { class: "path" }, line(it.path)), " ", h("span", { class: "dim" }, line(it.id)), " ", age);
+}
+
+function factsOf(card) {
+  const { line: it } = card;
+  const facts = [];
+  const add = (name, ...value) => facts.push(h("dt", null, name), h("dd", null, value));
+  if (card.kind === "budget") {
+    for (const part of partsOf(it)) add(part.name, part.text);
+    if (it.reason) add("why", line(it.reason));
+    return facts;
+  }
+  if (it.reason) add("reason", plain(it.reason));
+  if (card.kind === "conflict") {
+    add("conflict", line(it.message));
+    if (it.agents?.length > 1) add("with", it.agents.slice(1).map((agent) => [agentName(agent), " "]));
+    return facts;
+  }
+  add("by", VIA[it.via] ?? line(it.via));
+  if (it.owners?.length) add(it.owners.length > 1 ? "owners" : "owner", it.owners.map((agent) => [agentName(agent), " "]));
+  const rule = it.rule ?? card.preview?.rule;
+  if (rule) add("rule", `[[routing]] ${line(typeof rule === "object" ? JSON.stringify(rule) : rule)}${it.decide ? `: decide = "${line(it.decide)}"` : ""}`);
+  if (it.orchestrator?.agent_id) add("also asked", agentName(it.orchestrator.agent_id));
+  if (it.denied_by) add("denied by", h("code", null, line(it.denied_by)), ", a pattern of its zone");
+  return facts;
+}
+
+function previewOf(card) {
+  if (card.kind !== "access" || card.status === "done") return null;
+  if (card.previewState === "asked") return h("p", { class: "dim" }, "Reading what it would do …");
+  const it = card.preview;
+  if (!it) return null;
+  const cutNote = it.truncated && h("p", { class: "warn" }, "This is only the beginning: the rest is not shown.");
+  if (it.diff) {
+    const { files, isCut } = parsePatch(plain(it.diff));
+    if (files.some((file) => file.hunks.length)) return h("div", { class: "preview" }, diffView(files, isCut), cutNote);
+    return h("div", { class: "preview" }, h("pre", null, plain(it.diff).slice(0, LONGEST_CONTENT)), cutNote);
+  }
+  if (typeof it.content === "string") {
+    const label = card.line.action === "write" ? "What it would write" : "What it would read";
+    return h("details", { class: "preview", open: it.content.length < 4_000 }, h("summary", null, label), h("pre", null, plain(it.content).slice(0, LONGEST_CONTENT)), cutNote);
+  }
+  return h("p", { class: "dim" }, "Of this access only the path is known.");
+}
+
+function outcomeOf(card) {
+  return h("p", { class: "outcome" }, `${card.outcome[0]?.toUpperCase() ?? ""}${card.outcome.slice(1)}`, card.outcome.includes(" by ") ? "" : ` ${byWhom(card.line)}`);
+}
+
+function actionsOf(card, { press, may }) {
+  const act = (key, text, props) => button("", () => press(card, key), { ...props, disabled: card.status === "sent", "aria-keyshortcuts": key, tabindex: 0 });
+  const buttons = [];
+  const add = (key, text, kind) => {
+    const el = act(key, text, { class: kind });
+    fill(el, h("kbd", null, key), " ", text);
+    buttons.push(el);
+  };
+  if (card.kind === "budget") {
+    if (may("control")) add("r", "Raise the budget …", "");
+  } else if (may("decide")) {
+    // Deny stands first: the way back is nearer than the way on.
+    add("d", "Deny", "deny");
+    add("D", "Deny, since …", "deny");
+    if (canAnswer(card)) add("r", "Answer …", "");
+    if (card.line.denied_by) {
+      if (may("control")) add("e", "Allow in spite of the pattern …", "allow");
+    } else {
+      if (card.kind === "access") add("s", "For the session", "allow");
+      add("a", "Allow", "allow");
+    }
+  }
+  if (card.status === "sent") buttons.push(h("span", { class: "dim" }, "on its way …"));
+  return buttons.length ? h("div", { class: "actions row wrap" }, buttons) : null;
+}

@@ -1,0 +1,78 @@
+// Owns what is sent for a decision, and what becomes of the card by the answer. The first decision wins.
+
+import { notice } from "../dialog.js";
+
+/** The words of a decision that was taken here. */
+const WORDS = { allow: "allowed", deny: "denied", answer: "answered" };
+
+export class Decider {
+  constructor(app, cards, redraw) {
+    this.app = app;
+    this.cards = cards;
+    this.redraw = redraw;
+    /** Whether the team tells what a waiting access would do. */
+    this.hasPreviews = true;
+  }
+
+  /** Asks what a waiting access would do, once. */
+  async preview(card) {
+    if (card.kind !== "access" || card.previewState || card.status !== "waits") return;
+    if (!this.hasPreviews) return void (card.previewState = "none");
+    card.previewState = "asked";
+    try {
+      card.preview = await this.app.call("show_blocked", { id: card.line.id }, 10_000);
+      card.previewState = "there";
+    } catch (error) {
+      card.previewState = "none";
+      if (error.isUnknownMethod) this.hasPreviews = false;
+    }
+    card.version += 1;
+    this.redraw();
+  }
+
+  /** Sends a decision, with the version of what was shown. */
+  async decide(card, decision, more = {}) {
+    const params = { id: card.line.id, decision, ...more };
+    if (card.kind === "access") {
+      params.at_terminal = true;
+      if (card.preview?.version !== undefined) params.version = card.preview.version;
+    }
+    await this.send(card, card.kind === "access" ? "resolve_blocked" : "resolve_conflict", params, `${WORDS[decision]}${more.scope === "session" ? " for the session" : ""} by you`);
+  }
+
+  async raise(card, limits) {
+    const params = { ...limits, ...(card.line.agent_id && { agent_id: card.line.agent_id }) };
+    await this.send(card, "raise_budget", params, "raised by you");
+  }
+
+  async send(card, method, params, outcome) {
+    card.status = "sent";
+    card.version += 1;
+    this.redraw();
+    try {
+      await this.app.call(method, params);
+      this.cards.end(card, outcome);
+      if (this.cards.selected === card.key) this.cards.selectAfter(card);
+      notice(`${card.line.id ?? "budget"}: ${outcome}`);
+    } catch (error) {
+      await this.refused(card, error);
+    }
+    this.redraw(true);
+  }
+
+  /** Somebody else decided, or what waits is not any more what was shown, or nobody knows. */
+  async refused(card, error) {
+    card.status = "waits";
+    card.version += 1;
+    notice(`${card.line.id ?? "budget"}: ${error.message}`, true);
+    if (error.code !== 409 && error.code !== 404) return;
+    if (card.kind === "access" && this.app.state.waiting.has(card.key) && this.hasPreviews) {
+      card.previewState = "";
+      card.shownAt = Date.now();
+      await this.preview(card);
+      if (card.previewState === "there") return;
+    }
+    if (!this.app.state.waiting.has(card.key)) this.cards.heard(card.line);
+    if (card.status !== "done") this.cards.end(card, `not decided here: ${error.message}`);
+  }
+}

@@ -1,0 +1,225 @@
+// Owns the view of the inbox: its cards on the screen, the selected one, and the keys that decide.
+
+import { button, fill, h, keyed, setText } from "../dom.js";
+import { notice, sure } from "../dialog.js";
+import { ago, counted } from "../format.js";
+import { moved } from "../keys.js";
+import { Cards, UNREAD_MS, subject } from "./cards.js";
+import { canAnswer, drawCard } from "./card-view.js";
+import { Decider } from "./decide.js";
+
+/** Cards that are shown at once. */
+const MOST_SHOWN = 60;
+/** Characters of a message or an answer. */
+const LONGEST_TEXT = 64 * 1024;
+
+export class InboxView {
+  constructor(app) {
+    this.app = app;
+    this.element = document.getElementById("inbox");
+    this.cards = new Cards();
+    this.decider = new Decider(app, this.cards, (takesFocus) => this.draw(takesFocus));
+    this.list = h("div", { class: "cards", role: "feed", "aria-label": "What waits for a decision" });
+    this.none = h("p", { class: "empty" }, "Nothing waits for a decision.");
+    this.more = h("p", { class: "dim", hidden: true });
+    this.isShown = false;
+    this.seen = new IntersectionObserver((entries) => this.sight(entries), { threshold: 0.2 });
+    fill(this.element, this.none, this.list, this.more);
+    document.addEventListener("visibilitychange", () => this.unread());
+    setInterval(() => this.tick(), 1000);
+  }
+
+  show() {
+    this.isShown = true;
+    this.unread();
+    this.update(new Set(["waiting"]));
+  }
+
+  hide() {
+    this.isShown = false;
+    this.unread();
+  }
+
+  scoped() {
+    for (const card of this.cards.list()) card.version += 1;
+  }
+
+  /** What is seen again is to be read again. */
+  unread() {
+    const now = Date.now();
+    for (const card of this.cards.list()) {
+      if (card.shownAt) card.shownAt = now;
+      card.doneSeen = 0;
+    }
+  }
+
+  /** Hears of what was decided, also while the inbox is not shown. */
+  heard(topic, line) {
+    if (topic !== "waiting" && topic !== "budgets") return;
+    if (line?.id) this.cards.heard(line);
+    const fresh = this.cards.sync(this.app.state);
+    if (fresh.length && !document.hidden) {
+      const text = fresh.length === 1 ? subject(fresh[0]) : `${fresh.length} more wait for a decision`;
+      setText(document.getElementById("aloud"), text);
+    }
+  }
+
+  update(dirty) {
+    if (["waiting", "budgets", "link"].some((topic) => dirty.has(topic))) this.draw();
+  }
+
+  draw(takesFocus = false) {
+    if (!this.isShown) return;
+    const all = this.cards.list();
+    const shown = all.slice(0, MOST_SHOWN);
+    const before = [...this.list.children].map((el) => el.dataset.key).join();
+    const hadFocus = this.list.contains(document.activeElement);
+    keyed(this.list, shown, (card) => card.key, (card) => this.make(card), (el, card) => this.fill(el, card));
+    for (const el of this.list.children) if (!el.isSeen) (el.isSeen = true), this.seen.observe(el);
+    const after = [...this.list.children].map((el) => el.dataset.key).join();
+    // Cards that come at the end move nothing.
+    if (before && !after.startsWith(before)) this.cards.movedAt = Date.now();
+    this.none.hidden = all.length > 0;
+    this.more.hidden = all.length <= MOST_SHOWN;
+    setText(this.more, `${counted(all.length - MOST_SHOWN, "more card")} behind these`);
+    if ((takesFocus || hadFocus) && !this.list.contains(document.activeElement)) this.focus();
+    else if (takesFocus && !this.list.querySelector(".asking textarea, .asking input")) this.focus();
+    for (const card of shown.slice(0, 20)) this.decider.preview(card);
+  }
+
+  make(card) {
+    const el = h("article", { on: { focusin: () => this.select(card.key), pointerdown: () => this.select(card.key) } });
+    el.card = card;
+    return el;
+  }
+
+  fill(el, card) {
+    el.card = card;
+    const isSelected = card.key === this.cards.selected;
+    el.tabIndex = isSelected ? 0 : -1;
+    el.classList.toggle("selected", isSelected);
+    const look = `${card.version} ${card.status} ${card.previewState} ${JSON.stringify(card.line)} ${this.app.scope}`;
+    if (el.look === look) return;
+    el.look = look;
+    const typed = el.querySelector(".asking")?.firstElementChild;
+    drawCard(el, card, { press: (it, key) => this.press(it, key, false), may: (scope) => this.app.may(scope) });
+    el.classList.toggle("selected", isSelected);
+    // What a person types stays while the card changes.
+    if (typed && card.status === "waits") el.querySelector(".asking").append(typed);
+  }
+
+  select(key) {
+    if (this.cards.selected === key) return;
+    this.cards.selected = key;
+    for (const el of this.list.children) {
+      const isSelected = el.dataset.key === key;
+      el.classList.toggle("selected", isSelected);
+      el.tabIndex = isSelected ? 0 : -1;
+    }
+  }
+
+  elementOf(key) {
+    return [...this.list.children].find((el) => el.dataset.key === key);
+  }
+
+  /** The focus goes to the card itself, never to a button of it. */
+  focus() {
+    const el = this.elementOf(this.cards.selected);
+    el?.focus({ preventScroll: true });
+    el?.scrollIntoView({ block: "nearest" });
+  }
+
+  sight(entries) {
+    const now = Date.now();
+    for (const { target, isIntersecting } of entries) {
+      const { card } = target;
+      if (!isIntersecting) card.shownAt = 0;
+      else if (!card.shownAt) card.shownAt = now;
+    }
+  }
+
+  tick() {
+    if (!this.isShown || document.hidden) return;
+    const now = Date.now();
+    for (const card of this.cards.list()) if (card.status === "done" && card.shownAt && !card.doneSeen) card.doneSeen = now;
+    for (const el of this.list.querySelectorAll("time[data-at]")) setText(el, ago(Number(el.dataset.at), now));
+    if (this.cards.sweep(now)) this.draw();
+  }
+
+  key(key) {
+    if (key === "j" || key === "k") {
+      const shown = this.cards.list().slice(0, MOST_SHOWN);
+      const next = moved(shown, (card) => card.key === this.cards.selected, key === "j" ? 1 : -1);
+      if (next) this.select(next.key), this.focus();
+      return true;
+    }
+    if (!["a", "s", "d", "D", "r", "e"].includes(key)) return false;
+    const card = this.cards.byKey.get(this.cards.selected);
+    if (!card) notice("nothing waits for a decision");
+    else this.press(card, key, true);
+    return true;
+  }
+
+  /** A key or a button of a card. */
+  press(card, key, isKey) {
+    const now = Date.now();
+    const scope = card.kind === "budget" || key === "e" ? "control" : "decide";
+    if (!this.app.may(scope)) return notice("this browser may not decide that", true);
+    const hasJustMoved = !isKey && now - this.cards.movedAt < UNREAD_MS;
+    const refusal = hasJustMoved ? "the cards have just moved: look again" : this.cards.refusal(card, now);
+    if (refusal) return notice(refusal, true);
+    if (card.kind === "budget") return key === "r" && this.askLimits(card);
+    if (key === "D") return this.ask(card, "Why it is denied, for the agent", "Deny", (message) => this.decider.decide(card, "deny", { message }));
+    if (key === "d") return this.decider.decide(card, "deny");
+    if (key === "r") {
+      if (!canAnswer(card)) return notice("only a read can be answered", true);
+      const more = card.line.denied_by ? { even_denied: true } : {};
+      return this.ask(card, "What stands in place of the file", "Answer", (content) => this.decider.decide(card, "answer", { content, ...more }));
+    }
+    if (card.line.denied_by) {
+      if (key !== "e") return notice("a pattern of its zone denies this path: `e` allows it in spite of that", true);
+      return sure(`${subject(card)}, which the pattern ${card.line.denied_by} denies. Allow it once all the same?`, "Allow once").then((yes) => yes && this.decider.decide(card, "allow", { even_denied: true }));
+    }
+    if (key === "a") return this.decider.decide(card, "allow");
+    if (key === "s" && card.kind === "access") return this.decider.decide(card, "allow", { scope: "session" });
+  }
+
+  /** Asks for a text in the card. */
+  ask(card, label, yes, send) {
+    const box = this.elementOf(card.key)?.querySelector(".asking");
+    if (!box) return;
+    const text = h("textarea", { rows: 4, maxlength: LONGEST_TEXT, "aria-label": label, placeholder: `${label} …` });
+    const close = () => (fill(box), this.focus());
+    const go = () => {
+      if (!text.value.trim()) return text.focus();
+      fill(box);
+      send(text.value);
+    };
+    text.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") close(), event.preventDefault();
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) go();
+    });
+    fill(box, h("div", { class: "ask" }, text, h("div", { class: "row end" }, button("Back", close), button(yes, go, { class: "main" }))));
+    text.focus();
+  }
+
+  askLimits(card) {
+    const box = this.elementOf(card.key)?.querySelector(".asking");
+    if (!box) return;
+    const names = ["tokens", "cost", "turns", "minutes"];
+    const fields = names.map((name) => h("input", { type: "number", min: 0, step: name === "cost" ? "0.01" : "1", value: card.line[name]?.limit ?? "", "aria-label": `new total of ${name}` }));
+    const go = () => {
+      const limits = {};
+      names.forEach((name, at) => {
+        const value = Number(fields[at].value);
+        if (fields[at].value !== "" && value !== card.line[name]?.limit) limits[name] = value;
+      });
+      if (!Object.keys(limits).length) return notice("no total was changed", true);
+      fill(box);
+      this.decider.raise(card, limits);
+    };
+    const close = () => (fill(box), this.focus());
+    fill(box, h("div", { class: "ask row wrap" }, names.map((name, at) => h("label", null, name, " ", fields[at])), button("Back", close), button("Raise", go, { class: "main" })));
+    fields[0].focus();
+  }
+}

@@ -1,0 +1,68 @@
+// Owns when the lists of the port are asked for: at the begin of a connection, after a gap, and the
+// agents' figures while they change and are looked at.
+
+const AGENTS_EVERY_MS = 1_000;
+/** Memory changes without a line. */
+const FIGURES_EVERY_MS = 10_000;
+
+export class Lists {
+  constructor(wire, state) {
+    this.wire = wire;
+    this.state = state;
+    this.wantsGraph = false;
+    this.timer = 0;
+    this.asked = 0;
+    this.round = 0;
+    this.hasJoined = false;
+    setInterval(() => document.hidden || !wire.isLive || this.wantAgents(), FIGURES_EVERY_MS);
+    document.addEventListener("visibilitychange", () => document.hidden || !wire.isLive || this.wantAgents());
+  }
+
+  /** Asks for all lists that a state begins with. */
+  async begin() {
+    const round = (this.round += 1);
+    if (this.hasJoined) this.state.said.missed();
+    this.hasJoined = true;
+    this.state.begin();
+    const call = (method, params) => this.wire.call(method, params);
+    const none = (value) => () => value;
+    try {
+      const [agents, blocked, conflicts, budgets, overlaps] = await Promise.all([
+        call("list_agents"),
+        call("list_blocked", { status: "pending" }),
+        call("list_conflicts", { status: "pending" }).catch(none(null)),
+        call("list_budgets").catch(none([])),
+        call("overlaps").catch(none(null)),
+      ]);
+      if (round !== this.round) return;
+      this.state.settle({ agents, blocked, conflicts, budgets });
+      if (overlaps) this.state.setOverlaps(overlaps.overlaps);
+    } catch {
+      // The connection broke: the next one begins anew.
+    }
+  }
+
+  /** The agents' figures changed; asks for them at most once a second, and not for nobody. */
+  wantAgents() {
+    if (this.timer || (document.hidden && this.asked)) return;
+    const wait = Math.max(0, this.asked + AGENTS_EVERY_MS - Date.now());
+    this.timer = setTimeout(async () => {
+      this.timer = 0;
+      this.asked = Date.now();
+      const agents = await this.wire.call("list_agents").catch(() => null);
+      if (agents) this.state.setAgents(agents);
+    }, wait);
+  }
+
+  /** Asks for the code graph, from now on. */
+  wantGraph() {
+    if (this.wantsGraph) return;
+    this.wantsGraph = true;
+    this.wire.send({ type: "subscribe", topics: ["graph"] });
+  }
+
+  async wantOverlaps() {
+    const overlaps = await this.wire.call("overlaps").catch(() => null);
+    if (overlaps) this.state.setOverlaps(overlaps.overlaps);
+  }
+}

@@ -1,0 +1,54 @@
+// Owns the log: one entry for each event that people want to know of.
+
+import { counted, cut, line as oneLine } from "./format.js";
+
+/** Entries that are kept; the oldest is dropped first. */
+const MOST_ENTRIES = 1_000;
+/** Characters of an entry. */
+const LONGEST = 512;
+
+/** @typedef {{n: number, at: number, agent: string, state: string, text: string}} LogEntry */
+
+export class Log {
+  constructor() {
+    /** @type {LogEntry[]} oldest first */
+    this.entries = [];
+    this.next = 0;
+  }
+
+  /** Adds an entry for a line, if it is an event. */
+  line(line) {
+    const described = WORDS[line.type]?.(line);
+    if (!described) return false;
+    const [state, text] = described;
+    const first = line.agents?.[0];
+    const agent = line.agent_id ?? first?.agent_id ?? first ?? "";
+    const entry = { n: this.next, at: line.timestamp_ms ?? Date.now(), agent, state, text: cut(oneLine(text), LONGEST) };
+    // A team says some things twice around the time of the connect.
+    if (this.entries.slice(-20).some((it) => it.text === entry.text && it.agent === agent && it.at === entry.at)) return false;
+    this.next += 1;
+    this.entries.push(entry);
+    if (this.entries.length > MOST_ENTRIES) this.entries.shift();
+    return true;
+  }
+}
+
+const because = (line) => (line.reason ? `: ${line.reason}` : "");
+
+const WORDS = {
+  agent: (line) => [line.state, line.state + because(line)],
+  blocked: (line) => {
+    const times = line.sweep ? ` (${counted(line.sweep, "time")})` : "";
+    const by = line.decided_by ? ` by ${line.decided_by}` : "";
+    return [line.status, `${line.id} ${line.status}${by}: ${line.action} ${line.path}${times}`];
+  },
+  budget: (line) =>
+    line.state === "open" ? null : [line.state === "exceeded" ? "error" : "pending", line.reason ?? `the budget is ${line.state}`],
+  conflict: (line) => [line.status, `conflict ${line.id}: ${line.message}`],
+  loop: (line) => ["pending", `a loop: ${line.times} times the same ${line.kind}: ${(line.calls ?? []).join(", ")}`],
+  overlap: (line) => ["pending", `overlaps with ${line.agents[1]?.agent_id} in ${line.symbol}`],
+  report: (line) => ["", `reports: ${line.text}`],
+  task: (line) => [line.state, `task ${line.id} of ${line.by}: ${line.state}${because(line)}`],
+  turn: (line) => [line.stop_reason, `turn ${line.turn} ended: ${line.stop_reason}${because(line)}`],
+  lagged: (line) => ["pending", `${counted(line.missed, "line")} of the team were missed: this page was too slow`],
+};

@@ -1,0 +1,210 @@
+// Owns the state of the team: folds the lines of the port, as `src/view.rs` does for `top`. Knows no
+// socket and no element.
+
+import { Graph } from "./graph.js";
+import { Heat } from "./heat.js";
+import { Log } from "./log.js";
+import { Transcripts } from "./team/transcript.js";
+
+/** Agents that are kept. */
+const MOST_AGENTS = 2_000;
+/** Accesses and conflicts that wait; the port bounds them too. */
+const MOST_WAITING = 10_000;
+/** Overlaps that are kept, by symbol and agents. */
+const MOST_OVERLAPS = 1_000;
+/** Ids of what was decided while a list is on its way. */
+const MOST_DECIDED = 10_000;
+
+/** What a view can ask to hear of. */
+export const TOPICS = ["agents", "waiting", "budgets", "heat", "graph", "log", "said", "overlaps", "link"];
+
+export class State {
+  /** @param {(topic: string, line?: Object) => void} changed hears of each change at once */
+  constructor(changed) {
+    this.changed = changed;
+    /** By id, in the order of the configuration. */
+    this.agents = new Map();
+    /** Accesses and conflicts that wait, by id, oldest first; `line` as on the wire. */
+    this.waiting = new Map();
+    /** By agent; the empty name is the team's. */
+    this.budgets = new Map();
+    this.overlaps = new Map();
+    this.heat = new Heat();
+    this.graph = new Graph();
+    this.log = new Log();
+    this.said = new Transcripts();
+    this.team = "";
+    /** Ids of what ended while lists are on their way. */
+    this.ended = null;
+  }
+
+  /** A new connection, or a gap: all follows anew. What is shown stays until it is replaced. */
+  begin() {
+    this.heat.begin();
+    this.ended = new Set();
+  }
+
+  /** Takes the lists that a connection begins with. */
+  settle({ agents, blocked, conflicts, budgets }) {
+    this.setAgents(agents);
+    const later = this.waiting;
+    this.waiting = new Map();
+    for (const line of [...blocked, ...(conflicts?.conflicts ?? [])]) {
+      if (!this.ended?.has(line.id)) this.wait(line);
+    }
+    // What came since the lists were asked for.
+    for (const [id, line] of later) if (line.isFresh && !this.waiting.has(id)) this.waiting.set(id, line);
+    for (const line of this.waiting.values()) line.isFresh = false;
+    this.ended = null;
+    this.budgets = new Map(budgets.map((line) => [line.agent_id ?? "", line]));
+    this.heat.settle();
+    for (const topic of ["waiting", "budgets", "heat"]) this.changed(topic);
+  }
+
+  /** Takes the answer of `list_agents`. */
+  setAgents(list) {
+    this.agents = new Map(list.slice(0, MOST_AGENTS).map((agent) => [agent.agent_id, agent]));
+    this.changed("agents");
+  }
+
+  /** Takes the answer of `overlaps`. */
+  setOverlaps(list) {
+    this.overlaps.clear();
+    for (const line of list) this.overlap(line);
+    this.changed("overlaps");
+  }
+
+  /** Takes a line of the port. */
+  line(line) {
+    const take = LINES[line.type];
+    if (!take || line.replay) return;
+    if (this.log.line(line)) this.changed("log");
+    take(this, line);
+  }
+
+  agent(line) {
+    const known = this.agents.get(line.agent_id);
+    if (!known && this.agents.size >= MOST_AGENTS) return;
+    const { type, ...fields } = line;
+    this.agents.set(line.agent_id, { sessions: [], ...known, ...fields });
+    this.changed("agents", line);
+  }
+
+  blocked(line) {
+    if (line.status === "pending") this.wait(line);
+    else this.end(line);
+    this.changed("waiting", line);
+  }
+
+  wait(line) {
+    if (line.status !== "pending") return;
+    if (this.waiting.size >= MOST_WAITING && !this.waiting.has(line.id)) return;
+    line.isFresh = this.ended !== null;
+    this.waiting.set(line.id, line);
+  }
+
+  end(line) {
+    this.waiting.delete(line.id);
+    if (this.ended && this.ended.size < MOST_DECIDED) this.ended.add(line.id);
+  }
+
+  budget(line) {
+    this.budgets.set(line.agent_id ?? "", line);
+    this.changed("budgets", line);
+  }
+
+  turn(line) {
+    this.said.turn(line);
+    this.changed("said", line);
+    this.changed("agents", line);
+  }
+
+  usage(line) {
+    const agent = this.agents.get(line.agent_id);
+    const session = agent?.sessions?.find((it) => it.session_id === line.session_id);
+    const { used, size, cost, spent } = line;
+    if (session && line.session_mode !== "orchestrator") Object.assign(session, { used, size, cost, spent });
+    this.changed("agents", line);
+  }
+
+  overlap(line) {
+    const key = `${line.symbol}\n${line.agents.map((it) => it.agent_id).sort().join("\n")}`;
+    this.overlaps.delete(key);
+    this.overlaps.set(key, line);
+    if (this.overlaps.size > MOST_OVERLAPS) this.overlaps.delete(this.overlaps.keys().next().value);
+    this.changed("overlaps", line);
+  }
+
+  snapshot(line) {
+    if (!this.team && line.session_id?.startsWith("team-")) this.team = line.session_id.slice(5);
+    this.heat.snapshot(line);
+    this.changed("heat");
+  }
+
+  /** How many accesses of an agent wait. */
+  waits(agent) {
+    let count = 0;
+    for (const line of this.waiting.values()) if (ofAgent(line) === agent) count += 1;
+    return count;
+  }
+
+  isOver(agent) {
+    return this.budgets.get(agent)?.state === "exceeded";
+  }
+
+  /** How much an agent needs a person: 0 most. */
+  need(agent) {
+    if (this.waits(agent.agent_id)) return 0;
+    if (agent.state === "error" || this.isOver(agent.agent_id) || isStalled(agent)) return 1;
+    return 2;
+  }
+
+  /** The agents, those that need a person first, else as they are configured. */
+  sorted() {
+    const agents = [...this.agents.values()].map((agent) => [this.need(agent), agent]);
+    return agents.sort((a, b) => a[0] - b[0]).map(([, agent]) => agent);
+  }
+
+  /** What waits and is not a pending line: budgets that are used up. */
+  exceeded() {
+    return [...this.budgets.values()].filter((line) => line.state === "exceeded");
+  }
+
+  /** How much waits for a person. */
+  countWaiting() {
+    return this.waiting.size + this.exceeded().length;
+  }
+}
+
+const LINES = {
+  agent: (state, line) => state.agent(line),
+  blocked: (state, line) => state.blocked(line),
+  conflict: (state, line) => state.blocked(line),
+  budget: (state, line) => state.budget(line),
+  turn: (state, line) => state.turn(line),
+  usage: (state, line) => state.usage(line),
+  overlap: (state, line) => state.overlap(line),
+  snapshot: (state, line) => state.snapshot(line),
+  delta: (state, line) => (state.heat.delta(line), state.changed("heat")),
+  graph: (state, line) => (state.graph.whole(line), state.changed("graph")),
+  graph_delta: (state, line) => (state.graph.delta(line), state.changed("graph")),
+  session_update: (state, line) => (state.said.update(line), state.changed("said", line)),
+  lagged: (state, line) => (state.said.missed(line), state.changed("said"), state.changed("lagged", line)),
+  loop: () => {},
+  report: (state, line) => (state.said.report(line), state.changed("said", line)),
+  task: () => {},
+};
+
+/** The agent that a line is of: a conflict names its writer first. */
+export function ofAgent(line) {
+  return line.agent_id ?? line.agents?.[0] ?? "";
+}
+
+/** An agent that is ready has a reason while it stalls, or its last turn failed. */
+export function isStalled(agent) {
+  return agent.state === "ready" && Boolean(agent.reason);
+}
+
+export function isRunning(agent) {
+  return Boolean(agent.sessions?.some((session) => session.running));
+}

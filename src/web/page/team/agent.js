@@ -1,0 +1,152 @@
+// Owns the panel of one agent: what it can be told, and its transcript.
+
+import { button, fill, h, setText } from "../dom.js";
+import { failed, notice, sure } from "../dialog.js";
+import { counted, cut, line } from "../format.js";
+import { agentName } from "../marks.js";
+import { isRunning } from "../state.js";
+import { earlier } from "./earlier.js";
+import { partsOf } from "./figures.js";
+import { stateOf } from "./team.js";
+import { TranscriptView } from "./transcript-view.js";
+
+/** Characters of a prompt. */
+const LONGEST_PROMPT = 256 * 1024;
+
+export class AgentPanel {
+  constructor(app, back) {
+    this.app = app;
+    this.agent = "";
+    this.title = h("h2", { tabindex: "-1" });
+    this.actions = h("div", { class: "row wrap actions" });
+    this.status = h("p", { class: "status" });
+    this.text = h("textarea", { rows: 2, placeholder: "Prompt this agent …", "aria-label": "Prompt", maxlength: LONGEST_PROMPT, on: { keydown: (event) => this.typed(event) } });
+    this.form = h("div", { class: "prompt" }, this.text, button("Send", () => this.send(), { title: "Ctrl+Enter" }));
+    this.transcript = new TranscriptView();
+    this.drafts = new Map();
+    const head = h("div", { class: "row wrap" }, button("←", back, { class: "back", "aria-label": "Back to the agents" }), this.title, this.actions);
+    this.element = h("section", { class: "panel agent-panel", hidden: true, "aria-label": "Agent" }, head, this.status, this.transcript.element, this.form);
+    this.scoped();
+  }
+
+  scoped() {
+    const may = this.app.may("control");
+    this.form.hidden = !may;
+    fill(
+      this.actions,
+      may && [
+        button("Cancel turn", () => this.act("cancel"), { data: { act: "cancel" } }),
+        button("Start", () => this.act("start_agent"), { data: { act: "start" } }),
+        button("Stop", () => this.act("stop_agent"), { data: { act: "stop" } }),
+        button("Restart", () => this.act("restart_agent"), { data: { act: "restart" } }),
+      ],
+      h("a", { class: "button", data: { act: "changes" } }, "Changes"),
+    );
+    this.update();
+  }
+
+  show(agent) {
+    if (agent === this.agent) return;
+    if (this.agent) this.keepDraft();
+    this.agent = agent;
+    if (!agent) return this.transcript.show(null);
+    this.text.value = this.drafts.get(agent) ?? "";
+    this.transcript.show(this.app.state.said.of(agent));
+    fill(this.title, agentName(agent));
+    this.update();
+    this.loadEarlier();
+  }
+
+  keepDraft() {
+    this.drafts.delete(this.agent);
+    if (this.text.value) this.drafts.set(this.agent, this.text.value);
+    // Texts that were begun for the last 50 agents.
+    if (this.drafts.size > 50) this.drafts.delete(this.drafts.keys().next().value);
+  }
+
+  update() {
+    const agent = this.app.state.agents.get(this.agent);
+    if (!agent) {
+      setText(this.status, this.agent ? "The team has no such agent now." : "");
+      return;
+    }
+    fill(this.title, agentName(this.agent), " ", stateOf(agent));
+    const budget = this.app.state.budgets.get(this.agent);
+    const queued = agent.sessions?.reduce((sum, it) => sum + it.queued, 0) ?? 0;
+    const words = [
+      agent.reason && cut(line(agent.reason), 500),
+      [agent.name, agent.version].filter(Boolean).map(line).join(" "),
+      agent.sessions?.length && counted(agent.sessions.length, "session"),
+      queued && `${counted(queued, "prompt")} queued`,
+      agent.restarts && counted(agent.restarts, "restart"),
+      budget?.reason ? cut(line(budget.reason), 300) : budget && partsOf(budget).map((it) => `${it.name} ${it.text}`).join(", "),
+    ];
+    setText(this.status, words.filter(Boolean).join(" · "));
+    for (const el of this.actions.children) {
+      const { act } = el.dataset;
+      if (act === "changes") el.href = `#time/changes/${encodeURIComponent(this.agent)}`;
+      if (act === "cancel") el.disabled = !isRunning(agent) && !queued;
+      if (act === "start") el.hidden = !["stopped", "error"].includes(agent.state);
+      if (act === "stop") el.hidden = agent.state === "stopped";
+    }
+  }
+
+  drawTranscript() {
+    if (this.agent) this.transcript.draw(this.app.state.said.of(this.agent));
+  }
+
+  said(cause) {
+    if (!cause || cause.agent_id === this.agent) this.transcript.isDirty = true;
+  }
+
+  /** Fills an empty transcript from the journal, once. */
+  loadEarlier() {
+    const transcript = this.app.state.said.of(this.agent);
+    if (transcript.earlier || !this.app.wire.isLive) return;
+    transcript.earlier = "asked";
+    earlier(this.app, this.agent, transcript)
+      .then(() => (transcript.earlier = "there"))
+      .catch(() => (transcript.earlier = ""))
+      .finally(() => this.agent && this.transcript.redraw(this.app.state.said.of(this.agent)));
+  }
+
+  async act(method) {
+    const agent = this.agent;
+    const word = method.replace("_agent", "");
+    if (!(await sure(`${word[0].toUpperCase()}${word.slice(1)} ${agent}${word === "cancel" ? "'s turn, and its queued prompts" : ""}?`, word === "cancel" ? "Cancel the turn" : word))) return;
+    this.app.call(method, { agent_id: agent }).then(() => notice(`${agent}: ${word} was done`), failed(`${word} ${agent}`));
+  }
+
+  typed(event) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      this.send();
+    }
+  }
+
+  send() {
+    const text = this.text.value.trim();
+    const agent = this.agent;
+    if (!text) return;
+    this.text.value = "";
+    this.app.state.said.prompted(agent, text);
+    this.app.changed("said", { agent_id: agent });
+    this.transcript.follow();
+    this.app.call("prompt", { agent_id: agent, text }, 0).catch((error) => {
+      notice(`prompt ${agent}: ${error.message}`, true);
+      // What was refused is not lost.
+      if (this.agent === agent && !this.text.value && error.code) this.text.value = text;
+    });
+  }
+
+  key(key) {
+    if (key === "G") return this.transcript.follow(), true;
+    if (key === "Enter") return this.transcript.element.querySelector(".scroll").focus(), true;
+    if (!this.app.may("control")) return false;
+    if (key === "p") return this.text.focus(), true;
+    const method = { c: "cancel", S: "start_agent", x: "stop_agent", R: "restart_agent" }[key];
+    if (!method) return false;
+    this.act(method);
+    return true;
+  }
+}

@@ -1,0 +1,145 @@
+// Owns the view of the team: its agents, those that need a person first, and beside them one agent
+// or the log.
+
+import { fill, h, keyed, setText } from "../dom.js";
+import { bytes, clock, count, cut, line } from "../format.js";
+import { moved } from "../keys.js";
+import { agentName, colorOf, markOf } from "../marks.js";
+import { isRunning, isStalled } from "../state.js";
+import { AgentPanel } from "./agent.js";
+import { budgetBar, costOf, spentOf } from "./figures.js";
+
+/** Agents that are listed. */
+const MOST_SHOWN = 500;
+/** Entries of the log that are shown. */
+const MOST_ENTRIES = 200;
+
+export class TeamView {
+  constructor(app) {
+    this.app = app;
+    this.agent = "";
+    this.element = document.getElementById("team");
+    this.sum = h("p", { class: "sum" });
+    this.list = h("ul", { class: "agents", "aria-label": "Agents" });
+    this.panel = new AgentPanel(app, () => (location.hash = "team"));
+    this.logList = h("ol", { class: "log" });
+    this.log = h("section", { class: "panel", "aria-label": "Log" }, h("h2", null, "Log"), this.logList);
+    fill(this.element, h("div", { class: "side" }, this.sum, this.list), this.log, this.panel.element);
+  }
+
+  show([agent]) {
+    this.agent = agent ?? "";
+    this.element.classList.toggle("has-agent", Boolean(this.agent));
+    this.panel.show(this.agent);
+    this.log.hidden = Boolean(this.agent);
+    this.panel.element.hidden = !this.agent;
+    this.update(new Set(["agents", "log"]));
+  }
+
+  scoped() {
+    this.panel.scoped();
+  }
+
+  update(dirty) {
+    if (["agents", "waiting", "budgets"].some((topic) => dirty.has(topic))) {
+      this.drawAgents();
+      this.panel.update();
+    }
+    if (dirty.has("said") || dirty.has("agents")) this.panel.drawTranscript();
+    if (!this.agent && dirty.has("log")) this.drawLog();
+  }
+
+  /** Hears of what an agent said, also while it is not shown. */
+  heard(topic, cause) {
+    if (topic === "said") this.panel.said(cause);
+  }
+
+  drawAgents() {
+    const { state } = this.app;
+    const agents = state.sorted();
+    setText(this.sum, sumOf(state, agents));
+    keyed(this.list, agents.slice(0, MOST_SHOWN), (agent) => agent.agent_id, (agent) => this.row(agent.agent_id), (el, agent) => this.fillRow(el, agent));
+  }
+
+  row(id) {
+    return h("li", null, h("a", { href: `#team/${encodeURIComponent(id)}` }));
+  }
+
+  fillRow(el, agent) {
+    const { state } = this.app;
+    const id = agent.agent_id;
+    const waits = state.waits(id);
+    const budget = state.budgets.get(id);
+    const session = fullest(agent);
+    const text = JSON.stringify([agent.state, agent.reason, isRunning(agent), waits, budget, agent.memory_bytes, session, agent.zone, markOf(id), colorOf(id)]);
+    const link = el.firstElementChild;
+    if (id === this.agent) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+    // Nothing is built anew for what looks the same.
+    if (el.shownText === text) return;
+    el.shownText = text;
+    fill(
+      link,
+      h("span", { class: "head" }, agentName(id), stateOf(agent), waits > 0 && h("span", { class: "tag pending" }, `${waits} ${waits === 1 ? "waits" : "wait"}`)),
+      agent.reason && h("span", { class: "why" }, cut(line(agent.reason), 200)),
+      h(
+        "span",
+        { class: "figures" },
+        figure("context", session?.used ? `${count(session.used)}${session.size ? ` / ${count(session.size)}` : ""}` : "–"),
+        figure("spent", spentOf(agent)),
+        figure("cost", costOf(agent)),
+        figure("memory", bytes(agent.memory_bytes ?? NaN)),
+        figure("zone", line(agent.zone ?? "–"), agent.zone_missing?.length ? `not enforced: ${agent.zone_missing.join(", ")}` : null),
+        budget && budgetBar(budget),
+      ),
+    );
+  }
+
+  drawLog() {
+    const entries = this.app.state.log.entries.slice(-MOST_ENTRIES).reverse();
+    keyed(this.logList, entries, (entry) => String(entry.n), (entry) =>
+      h("li", { class: `tone-${tone(entry.state)}` }, h("time", null, clock(entry.at)), entry.agent ? agentName(entry.agent) : h("span", { class: "agent" }, "team"), h("span", { class: "text" }, entry.text)),
+    );
+  }
+
+  key(key) {
+    if (key === "j" || key === "k") {
+      const next = moved(this.app.state.sorted(), (it) => it.agent_id === this.agent, this.agent ? (key === "j" ? 1 : -1) : 0);
+      if (next) location.hash = `team/${encodeURIComponent(next.agent_id)}`;
+      return true;
+    }
+    if (!this.agent) return false;
+    if (key === "Escape") return (location.hash = "team"), true;
+    return this.panel.key(key);
+  }
+}
+
+function figure(name, value, title) {
+  return h("span", { class: "figure", title }, h("span", { class: "dim" }, name), " ", value);
+}
+
+/** The session whose context is fullest. */
+export function fullest(agent) {
+  return (agent.sessions ?? []).reduce((best, it) => ((it.used ?? 0) > (best?.used ?? -1) ? it : best), null);
+}
+
+export function stateOf(agent) {
+  const word = isRunning(agent) && agent.state === "ready" ? "working" : line(agent.state);
+  return h("span", { class: `tag tone-${isStalled(agent) ? "bad" : tone(word)}` }, word);
+}
+
+const TONES = { error: "bad", failed: "bad", lost: "bad", denied: "bad", stalled: "bad", ready: "good", done: "good", allowed: "good", answered: "good", end_turn: "good", working: "busy", running: "busy", pending: "wait", needs_approval: "wait", restarting: "wait", connecting: "wait", initializing: "wait" };
+
+/** The tone of a state, for its colour. */
+export function tone(word) {
+  return TONES[word] ?? "none";
+}
+
+function sumOf(state, agents) {
+  const works = agents.filter(isRunning).length;
+  const team = state.budgets.get("");
+  const parts = [`${agents.length} agents`, `${works} working`];
+  if (team?.tokens?.used) parts.push(`${count(team.tokens.used)}${team.tokens.limit ? ` of ${count(team.tokens.limit)}` : ""} tokens`);
+  return parts.join(" · ");
+}
+

@@ -1,0 +1,146 @@
+// Owns what agents changed: the diff by agent and turn, and taking it back, with its preview first.
+
+import { button, fill, h, keyed } from "../dom.js";
+import { failed, notice } from "../dialog.js";
+import { counted, line, plain } from "../format.js";
+import { parsePatch } from "../diff.js";
+import { diffView } from "../diff-view.js";
+import { eachEvent } from "./pages.js";
+
+/** Turns that can be chosen, the last ones. */
+const MOST_TURNS = 500;
+
+export class Changes {
+  constructor(app) {
+    this.app = app;
+    this.agent = h("select", { "aria-label": "Agent", on: { change: () => this.choose() } });
+    this.turn = h("select", { "aria-label": "Turn", on: { change: () => this.load() } });
+    this.undoButton = button("Undo …", () => this.preview("undo"));
+    this.redoButton = button("Redo the last undo …", () => this.preview("redo"));
+    this.status = h("p", { class: "hint", role: "status" });
+    this.way = h("div", { class: "undo", hidden: true });
+    this.diff = h("div");
+    const controls = h("div", { class: "row wrap controls" }, this.agent, this.turn, button("Read again", () => this.load()), h("span", { class: "grow" }), this.undoButton, this.redoButton);
+    fill((this.element = h("section", { class: "part", "aria-label": "Changes", hidden: true })), controls, this.status, this.way, this.diff);
+  }
+
+  show([agent]) {
+    this.wanted = agent ?? this.agent.value;
+    this.agents();
+    if (agent !== undefined) this.agent.value = agent;
+    this.choose();
+  }
+
+  update(dirty) {
+    if (dirty.has("agents")) this.agents();
+    if (dirty.has("link") && this.app.wire.isLive && !this.diff.childElementCount) this.choose();
+  }
+
+  agents() {
+    const may = this.app.may("control");
+    this.undoButton.hidden = this.redoButton.hidden = !may;
+    const names = ["", ...this.app.state.agents.keys()];
+    keyed(this.agent, names, (name) => `a${name}`, (name) => h("option", { value: name }, name ? line(name) : "all agents"));
+    if (this.wanted && this.agent.value !== this.wanted && names.includes(this.wanted)) (this.agent.value = this.wanted), (this.wanted = ""), this.choose();
+  }
+
+  get params() {
+    const params = this.agent.value ? { agent_id: this.agent.value } : {};
+    const [session, turn] = this.turn.value.split("\n");
+    return this.turn.value ? { ...params, session_id: session, turn: Number(turn) } : params;
+  }
+
+  /** Reads which turns there are, and then their diff. */
+  async choose() {
+    const agent = this.agent.value;
+    fill(this.turn, h("option", { value: "" }, "all turns"));
+    this.turn.disabled = !agent;
+    if (!this.app.wire.isLive) return;
+    this.load();
+    if (!agent) return;
+    const turns = new Map();
+    const take = (event) => {
+      if (event.type === "message.user" && Number.isFinite(event.turn)) turns.set(`${event.session_id}\n${event.turn}`, event);
+    };
+    await eachEvent(this.app, { agent_id: agent, types: ["message.user"] }, take).catch(failed("turns"));
+    if (this.agent.value !== agent) return;
+    const items = [...turns].slice(-MOST_TURNS).reverse();
+    this.turn.append(...items.map(([key, event]) => h("option", { value: key }, `turn ${event.turn}: ${line(plain(event.payload?.text ?? "").split("\n")[0]).slice(0, 70)}`)));
+  }
+
+  async load() {
+    this.way.hidden = true;
+    this.status.textContent = "Reading …";
+    fill(this.diff);
+    const round = (this.round = (this.round ?? 0) + 1);
+    try {
+      const answer = await this.app.call("get_diff", this.params);
+      if (round !== this.round) return;
+      const { files, isCut } = parsePatch(answer.diff ?? "");
+      const sum = (name) => answer.files.reduce((all, it) => all + (it[name] ?? 0), 0);
+      const notes = [
+        answer.files.length ? `${counted(answer.files.length, "file")}, +${sum("added")} −${sum("removed")}` : "Nothing was changed.",
+        answer.left_out?.length && `${counted(answer.left_out.length + (answer.more_left_out ?? 0), "change")} can't be shown as a diff`,
+        answer.ignored && `${counted(answer.ignored, "file")} that git ignores`,
+        answer.undone && `${counted(answer.undone, "change")} were undone`,
+        answer.diff_bytes && "some of it is not text",
+      ];
+      this.status.textContent = notes.filter(Boolean).join(" · ");
+      fill(this.diff, diffView(files, isCut));
+    } catch (error) {
+      if (round === this.round) this.status.textContent = error.message;
+    }
+  }
+
+  undoParams(method) {
+    if (method === "redo") return this.agent.value ? { agent_id: this.agent.value } : {};
+    return this.params;
+  }
+
+  /** Shows what an undo would do; only then it can be done. */
+  async preview(method, force = false) {
+    if (method === "undo" && !this.agent.value) return notice("choose an agent first", true);
+    const params = this.undoParams(method);
+    try {
+      const answer = await this.app.call(method, { ...params, dry_run: true, ...(force && { force }) });
+      this.showPreview(method, params, answer, force);
+    } catch (error) {
+      failed(method)(error);
+    }
+  }
+
+  showPreview(method, params, answer, force) {
+    const { files, isCut } = parsePatch(answer.diff ?? "");
+    const isNothing = !answer.paths?.length && !answer.obstacles?.length;
+    const what = `${method === "undo" ? "Undo" : "Redo"} of ${line(answer.agent_id ?? params.agent_id ?? "the team")}${params.turn === undefined ? "" : `, turn ${params.turn}`}`;
+    const mayGo = !answer.refused && !isNothing && (force || !answer.obstacles?.length);
+    const go = button(`${method === "undo" ? "Undo" : "Redo"} ${counted(answer.paths?.length ?? 0, "file")}`, () => this.doIt(method, params, force, go), { class: "danger" });
+    const back = button("Back", () => (this.way.hidden = true));
+    fill(
+      this.way,
+      h("h2", null, `${what}: this is what it would change`),
+      isNothing && h("p", null, "There is nothing to take back."),
+      answer.refused && h("p", { class: "warn" }, plain(answer.refused)),
+      answer.obstacles?.length > 0 && h("div", { class: "warn" }, h("p", null, force ? "In these files, what others wrote since is lost where it can be forced:" : "These files are in the way, and nothing is touched without force:"), h("ul", null, answer.obstacles.slice(0, 100).map((it) => h("li", null, h("code", null, line(it.path)), ` ${line(it.kind)}`)))),
+      answer.staying?.length > 0 && h("p", { class: "dim" }, `These folders stay: ${answer.staying.slice(0, 20).map(line).join(", ")}`),
+      (answer.of_git > 0 || answer.outside > 0) && h("p", { class: "dim" }, `${answer.of_git} changes in .git and ${answer.outside} outside the workspace stay.`),
+      files.length > 0 && diffView(files, isCut),
+      h("div", { class: "row end" }, back, answer.obstacles?.length > 0 && !force && button("Look at it with force", () => this.preview(method, true)), mayGo && go),
+    );
+    this.way.hidden = false;
+    back.focus();
+    this.way.scrollIntoView({ block: "nearest" });
+  }
+
+  async doIt(method, params, force, go) {
+    go.disabled = true;
+    try {
+      const answer = await this.app.call(method, { ...params, ...(force && { force }) }, 120_000);
+      notice(`${method}: ${counted(answer.paths?.length ?? 0, "file")} changed`);
+      this.load();
+    } catch (error) {
+      failed(method)(error);
+      go.disabled = false;
+    }
+  }
+}

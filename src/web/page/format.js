@@ -7,11 +7,11 @@ const BREAKS = /[\n\t]/g;
 const ESCAPES = /\u001b\[[0-9;?]{0,32}[A-Za-z]/g;
 
 /** What stands for a character that is not shown. */
-export const MARK = "\u2370";
+export const MARK = "\ufffd";
 
 /** Text of agents over several lines: what is hidden in it becomes a visible mark. */
 export function plain(text) {
-  return String(text ?? "").replace(/\r\n/g, "\n").replace(ESCAPES, "\u241b").replace(HIDDEN, MARK);
+  return String(text ?? "").replace(/\r\n/g, "\n").replace(ESCAPES, MARK).replace(HIDDEN, MARK);
 }
 
 /** A name or path, in one line. */
@@ -60,11 +60,19 @@ export function duration(ms) {
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
 }
 
+/** The same in its largest unit only. */
+export function brief(ms) {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  return s < 86400 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
+}
+
 /** How long ago, of milliseconds since 1970. */
 export function ago(at, now = Date.now()) {
   const ms = now - at;
   if (!Number.isFinite(ms)) return "–";
-  return ms < 1500 ? "now" : `${duration(ms)} ago`;
+  return ms < 1500 ? "now" : `${brief(ms)} ago`;
 }
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });

@@ -7,13 +7,13 @@ const MOST_CALLS = 400_000;
 /** Files that are kept. */
 const MOST_FILES = 200_000;
 
-/** @typedef {{id: string, name: string, kind: string, from: number, to: number, tokens: number}} GraphSymbol */
+/** @typedef {{id: string, name: string, kind: string, from: number}} GraphSymbol */
 
 export class Graph {
   constructor() {
-    /** By path: tokens and language. */
-    this.files = new Map();
-    /** By path: its symbols by id. */
+    /** The paths of files. */
+    this.files = new Set();
+    /** By path: its symbols. */
     this.symbols = new Map();
     /** By caller: what it calls. By called: who calls it. */
     this.callees = new Map();
@@ -44,28 +44,30 @@ export class Graph {
     for (const id in nodes ?? {}) {
       const node = nodes[id];
       if (node.kind === "folder") continue;
-      if (node.kind === "file") this.addFile(id, node);
+      if (node.kind === "file") this.addFile(id);
       else this.addSymbol(id, node);
     }
   }
 
-  addFile(id, node) {
+  addFile(id) {
     const isNew = !this.files.has(id);
     if (isNew && this.files.size >= MOST_FILES) return void (this.leftOut += 1);
-    this.files.set(id, node.tokens ?? 0);
+    this.files.add(id);
     if (isNew) this.version += 1;
   }
 
   addSymbol(id, node) {
     const path = pathOf(id);
     let symbols = this.symbols.get(path);
-    if (!symbols) this.symbols.set(path, (symbols = new Map()));
-    if (!symbols.has(id)) {
-      if (this.symbolCount >= MOST_SYMBOLS) return void (this.leftOut += 1);
+    if (!symbols) this.symbols.set(path, (symbols = []));
+    const symbol = { id, kind: node.kind, from: node.lines?.start ?? 0 };
+    const at = symbols.findIndex((it) => it.id === id);
+    if (at >= 0) symbols[at] = symbol;
+    else if (this.symbolCount >= MOST_SYMBOLS) this.leftOut += 1;
+    else {
       this.symbolCount += 1;
+      symbols.push(symbol);
     }
-    const { start = 0, end = 0 } = node.lines ?? {};
-    symbols.set(id, { id, name: id.slice(path.length + 2), kind: node.kind, from: start, to: end, tokens: node.tokens ?? 0 });
   }
 
   remove(id) {
@@ -73,31 +75,31 @@ export class Graph {
     const path = pathOf(id);
     const symbols = this.symbols.get(path);
     if (id === path || !symbols) return;
-    if (symbols.delete(id)) this.symbolCount -= 1;
-    if (!symbols.size) this.symbols.delete(path);
+    const at = symbols.findIndex((it) => it.id === id);
+    if (at < 0) return;
+    symbols.splice(at, 1);
+    this.symbolCount -= 1;
+    if (!symbols.length) this.symbols.delete(path);
   }
 
   link({ from, to }) {
     if (this.callCount >= MOST_CALLS) return void (this.leftOut += 1);
-    const callees = setIn(this.callees, from);
-    if (callees.has(to)) return;
-    callees.add(to);
-    setIn(this.callers, to).add(from);
+    if (this.callees.get(from)?.includes(to)) return;
+    push(this.callees, from, to);
+    push(this.callers, to, from);
     this.callCount += 1;
   }
 
   unlink({ from, to }) {
-    if (!this.callees.get(from)?.delete(to)) return;
-    if (!this.callees.get(from).size) this.callees.delete(from);
-    const callers = this.callers.get(to);
-    callers?.delete(from);
-    if (callers && !callers.size) this.callers.delete(to);
+    if (!pull(this.callees, from, to)) return;
+    pull(this.callers, to, from);
     this.callCount -= 1;
   }
 
   /** @returns {GraphSymbol[]} the symbols of a file, as they stand in it */
   symbolsOf(path) {
-    return [...(this.symbols.get(path)?.values() ?? [])].sort((a, b) => a.from - b.from);
+    const symbols = [...(this.symbols.get(path) ?? [])].sort((a, b) => a.from - b.from);
+    return symbols.map((it) => ({ ...it, name: it.id.slice(path.length + 2) }));
   }
 
   /**
@@ -106,7 +108,7 @@ export class Graph {
    */
   callsOf(path, most) {
     const calls = [];
-    for (const id of this.symbols.get(path)?.keys() ?? []) {
+    for (const { id } of this.symbols.get(path) ?? []) {
       for (const to of this.callees.get(id) ?? []) calls.push({ from: id, to, path: pathOf(to), isOut: true });
       for (const from of this.callers.get(id) ?? []) {
         if (pathOf(from) !== path) calls.push({ from, to: id, path: pathOf(from), isOut: false });
@@ -123,8 +125,17 @@ export function pathOf(id) {
   return at < 0 ? id : id.slice(0, at);
 }
 
-function setIn(map, key) {
-  let set = map.get(key);
-  if (!set) map.set(key, (set = new Set()));
-  return set;
+function push(map, key, value) {
+  const list = map.get(key);
+  if (list) list.push(value);
+  else map.set(key, [value]);
+}
+
+function pull(map, key, value) {
+  const list = map.get(key);
+  const at = list ? list.indexOf(value) : -1;
+  if (at < 0) return false;
+  list.splice(at, 1);
+  if (!list.length) map.delete(key);
+  return true;
 }

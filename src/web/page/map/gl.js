@@ -86,9 +86,12 @@ void main() {
 const MOST_PIECES = 400;
 
 export class GlPainter {
-  /** @returns {GlPainter | null} null if there is no WebGL2 */
-  static on(canvas) {
-    const gl = canvas.getContext("webgl2", { antialias: false, alpha: false, desynchronized: true, powerPreference: "low-power" });
+  /**
+   * @param {boolean} isForced whether to draw so where a processor plays the graphics card, too
+   * @returns {GlPainter | null} null if there is no WebGL2, or none that is faster than a plain canvas
+   */
+  static on(canvas, isForced = false) {
+    const gl = canvas.getContext("webgl2", { antialias: false, alpha: false, powerPreference: "low-power", failIfMajorPerformanceCaveat: !isForced });
     if (!gl) return null;
     try {
       return new GlPainter(gl);

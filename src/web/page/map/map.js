@@ -164,7 +164,7 @@ export class MapView {
 
   fillRow(el, file) {
     const agents = [...new Set(file.touches.map((it) => it.agent))];
-    const words = this.wordsFor(file.path).filter((it) => it !== "several agents");
+    const words = this.wordsFor(file.path).filter((it) => it !== "several agents" && !(it === "written" && file.action === "write"));
     const [, heat, who, last, when] = el.children;
     el.setAttribute("aria-selected", String(file.path === this.surface.selectedPath));
     if (!heat.firstChild) fill(heat, h("meter", { min: 0, max: 1, "aria-label": "heat" }), h("span"));

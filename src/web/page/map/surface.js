@@ -44,8 +44,9 @@ export class Surface {
 
   /** Chooses how to draw; a graphics card that is lost ends in the plain canvas. */
   begin() {
-    const wantsFlat = new URLSearchParams(location.search).get("map") === "flat";
-    this.painter = (!wantsFlat && GlPainter.on(this.base)) || null;
+    // `?map=flat` and `?map=gl` choose, for those who compare.
+    const wish = new URLSearchParams(location.search).get("map");
+    this.painter = (wish !== "flat" && GlPainter.on(this.base, wish === "gl")) || null;
     if (!this.painter) this.flat();
     this.base.addEventListener("webglcontextlost", () => this.flat());
     this.theme = null;

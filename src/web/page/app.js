@@ -69,7 +69,7 @@ export class App {
   changed(topic, line) {
     if (topic === "lagged") this.lists.begin();
     if (topic === "agents" && line && line.type !== "usage") this.lists.wantAgents();
-    if (topic === "agents") setOrder(this.state.agents.keys());
+    if (topic === "agents" && setOrder(this.state.agents.keys())) this.dirty.add("order");
     this.notify.changed(topic, line);
     this.header.title();
     if (this.views) for (const view of Object.values(this.views)) view.heard?.(topic, line);

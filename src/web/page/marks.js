@@ -14,8 +14,11 @@ export const MARK_COUNT = MARKS.length;
 /** Places of agents in the configuration, from 0; told by `setOrder`. */
 let places = new Map();
 
+/** Takes the agents in their order; true if marks have changed by it. */
 export function setOrder(agents) {
+  const before = [...places.keys()].join("\n");
   places = new Map([...agents].map((id, at) => [id, at]));
+  return before !== [...places.keys()].join("\n");
 }
 
 /** The place of an agent; agents that are gone stand behind all others, by their name. */

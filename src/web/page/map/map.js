@@ -70,6 +70,7 @@ export class MapView {
     if (dirty.has("graph") && this.surface.selectedPath) this.surface.select(this.surface.selectedPath);
     if (dirty.has("graph")) this.surface.moved();
     if (dirty.has("agents")) this.zones();
+    if (dirty.has("order")) this.surface.repaint(), fill(this.body), this.wantTable();
     if (dirty.has("waiting") || dirty.has("overlaps")) this.extras();
     if (dirty.has("heat")) {
       const changed = state.heat.takeChanged();
@@ -170,7 +171,7 @@ export class MapView {
     if (!heat.firstChild) fill(heat, h("meter", { min: 0, max: 1, "aria-label": "heat" }), h("span"));
     heat.firstChild.value = file.heat;
     setText(heat.lastChild, file.heat.toFixed(2));
-    if (who.dataset.look !== agents.join()) (who.dataset.look = agents.join()), fill(who, agents.slice(0, 4).map((it) => [agentName(it), " "]));
+    if (who.dataset.look !== agents.join()) (who.dataset.look = agents.join()), fill(who, whoOf(agents));
     setText(last, [line(file.action), ...words].join(", "));
     setText(when, ago(file.at).replace(" ago", ""));
   }
@@ -200,6 +201,12 @@ export class MapView {
   key(key) {
     return this.surface.key(key);
   }
+}
+
+/** The agents of a row: two by name, more by their marks. */
+function whoOf(agents) {
+  const short = agents.length > 2 ? "short" : "";
+  return h("span", { class: short, title: short && agents.map(line).join(", ") }, agents.slice(0, 8).map((it) => [agentName(it), " "]));
 }
 
 /** The symbols of a file that agents have in their context. */

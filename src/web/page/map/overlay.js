@@ -120,7 +120,7 @@ export class Overlay {
     const { context } = this;
     for (const zone of zones) {
       const box = place(zone.x, zone.y, zone.w, zone.h, camera);
-      context.globalAlpha = 0.1;
+      context.globalAlpha = 0.05;
       context.fillStyle = zone.color;
       context.fillRect(box.x, box.y, box.w, box.h);
       context.globalAlpha = 0.9;

@@ -46,7 +46,8 @@ export class TeamView {
       this.panel.update();
     }
     if (dirty.has("said") || dirty.has("agents")) this.panel.drawTranscript();
-    if (!this.agent && dirty.has("log")) this.drawLog();
+    if (dirty.has("order")) fill(this.logList);
+    if (!this.agent && (dirty.has("log") || dirty.has("order"))) this.drawLog();
   }
 
   /** Hears of what an agent said, also while it is not shown. */

@@ -42,6 +42,10 @@ export function parsePatch(patch) {
     } else if (text.startsWith("diff --git ")) {
       files.push((file = { path: nameIn(text), note: "", hunks: [], added: 0, removed: 0 }));
       hunk = null;
+    } else if (text.startsWith("--- ") && !(file && !file.hunks.length)) {
+      // A patch without git's heads.
+      files.push((file = { path: text.slice(4).replace(/^a\//, ""), note: "", hunks: [], added: 0, removed: 0 }));
+      hunk = null;
     } else if (file) note(file, text);
   }
   return { files, isCut };
@@ -53,7 +57,7 @@ function nameIn(text) {
 }
 
 function note(file, text) {
-  if (text.startsWith("+++ b/")) file.path = text.slice(6);
+  if (text.startsWith("+++ ") && text !== "+++ /dev/null") file.path = text.slice(4).replace(/^b\//, "");
   else if (/^(new file|deleted file|rename|old mode|new mode|Binary|GIT binary|similarity)/.test(text)) {
     file.note += `${file.note ? ", " : ""}${text}`;
   }

@@ -92,7 +92,7 @@ export class GlPainter {
    */
   static on(canvas, isForced = false) {
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: false, powerPreference: "low-power", failIfMajorPerformanceCaveat: !isForced });
-    if (!gl) return null;
+    if (!gl || (!isForced && isSlow(gl))) return null;
     try {
       return new GlPainter(gl);
     } catch {
@@ -183,6 +183,13 @@ export class GlPainter {
     if (!this.uniforms.has(name)) this.uniforms.set(name, this.gl.getUniformLocation(this.program, name));
     return this.uniforms.get(name);
   }
+}
+
+/** Whether a processor plays the graphics card; not every browser says so by itself. */
+function isSlow(gl) {
+  const info = gl.getExtension("WEBGL_debug_renderer_info");
+  const name = info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : "";
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
 }
 
 function programOf(gl) {

@@ -9,7 +9,7 @@ import { MapView } from "./map/map.js";
 import { setOrder } from "./marks.js";
 import { Notify } from "./notify.js";
 import { Replays } from "./replays.js";
-import { State } from "./state.js";
+import { State, isRunning } from "./state.js";
 import { TeamView } from "./team/team.js";
 import { TimeView } from "./time/time.js";
 import { help } from "./help.js";
@@ -62,13 +62,15 @@ export class App {
     if (wasRead !== this.scope) for (const view of Object.values(this.views)) view.scoped?.();
     this.wire.send({ type: "subscribe", topics: ["session_update", "task", "report", "overlap"] });
     if (this.lists.wantsGraph) this.wire.send({ type: "subscribe", topics: ["graph"] });
-    this.lists.begin();
+    this.lists.joined();
   }
 
   /** Hears of each change at once, also while the page is not seen. */
   changed(topic, line) {
     if (topic === "lagged") this.lists.begin();
     if (topic === "agents" && line && line.type !== "usage") this.lists.wantAgents();
+    // No line says that a turn began.
+    if (line?.type === "session_update" && !isRunning(this.state.agents.get(line.agent_id) ?? {})) this.lists.wantAgents();
     if (topic === "agents" && setOrder(this.state.agents.keys())) this.dirty.add("order");
     this.notify.changed(topic, line);
     this.header.title();

@@ -69,6 +69,7 @@ export function table(caption, heads, rows, props = {}) {
  */
 export function keyed(parent, items, keyOf, make, update) {
   const known = new Map();
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
   for (const el of parent.children) known.set(el.dataset.key, el);
   let place = parent.firstElementChild;
   for (const item of items) {
@@ -84,4 +85,6 @@ export function keyed(parent, items, keyOf, make, update) {
     else parent.insertBefore(el, place);
   }
   for (const el of known.values()) el.remove();
+  // To move an element takes the focus from it.
+  if (focused && focused !== document.activeElement && parent.contains(focused)) focused.focus({ preventScroll: true });
 }

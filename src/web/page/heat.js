@@ -125,10 +125,22 @@ export class Heat {
 
   /** The `most` hottest files; of equal ones the last accessed first. */
   hottest(most) {
-    const all = [];
-    for (const path of this.files.keys()) all.push(this.of(path));
-    all.sort((a, b) => b.heat - a.heat || b.at - a.at || (a.path < b.path ? -1 : 1));
-    return all.slice(0, most);
+    const order = (a, b) => b.heat - a.heat || b.at - a.at || (a.path < b.path ? -1 : 1);
+    let best = [];
+    let least = -1;
+    for (const [path, file] of this.files) {
+      let heat = 0;
+      let at = 0;
+      for (const touch of file.values()) {
+        if (touch.heat > heat) heat = touch.heat;
+        if (touch.at > at) at = touch.at;
+      }
+      if (heat < least) continue;
+      best.push({ path, heat, at });
+      // Most files are cold: few are ever sorted.
+      if (best.length >= most * 8) (best = best.sort(order).slice(0, most)), (least = best.at(-1).heat);
+    }
+    return best.sort(order).slice(0, most).map((it) => this.of(it.path));
   }
 
   mark(path) {

@@ -2,6 +2,8 @@
 // agents' figures while they change and are looked at.
 
 const AGENTS_EVERY_MS = 1_000;
+/** While the page is not seen, notices need to know who works. */
+const UNSEEN_EVERY_MS = 10_000;
 /** Memory changes without a line. */
 const FIGURES_EVERY_MS = 10_000;
 
@@ -15,14 +17,19 @@ export class Lists {
     this.round = 0;
     this.hasJoined = false;
     setInterval(() => document.hidden || !wire.isLive || this.wantAgents(), FIGURES_EVERY_MS);
-    document.addEventListener("visibilitychange", () => document.hidden || !wire.isLive || this.wantAgents());
+    document.addEventListener("visibilitychange", () => document.hidden || !wire.isLive || this.seenAgain());
+  }
+
+  /** A connection begins. */
+  joined() {
+    if (this.hasJoined) this.state.said.missed();
+    this.hasJoined = true;
+    return this.begin();
   }
 
   /** Asks for all lists that a state begins with. */
   async begin() {
     const round = (this.round += 1);
-    if (this.hasJoined) this.state.said.missed();
-    this.hasJoined = true;
     this.state.begin();
     const call = (method, params) => this.wire.call(method, params);
     const none = (value) => () => value;
@@ -42,10 +49,11 @@ export class Lists {
     }
   }
 
-  /** The agents' figures changed; asks for them at most once a second, and not for nobody. */
+  /** The agents' figures changed; asks for them at most once a second, and seldom for nobody. */
   wantAgents() {
-    if (this.timer || (document.hidden && this.asked)) return;
-    const wait = Math.max(0, this.asked + AGENTS_EVERY_MS - Date.now());
+    if (this.timer) return;
+    const every = document.hidden ? UNSEEN_EVERY_MS : AGENTS_EVERY_MS;
+    const wait = Math.max(0, this.asked + every - Date.now());
     this.timer = setTimeout(async () => {
       this.timer = 0;
       this.asked = Date.now();
@@ -59,6 +67,12 @@ export class Lists {
     if (this.wantsGraph) return;
     this.wantsGraph = true;
     this.wire.send({ type: "subscribe", topics: ["graph"] });
+  }
+
+  seenAgain() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.wantAgents();
   }
 
   async wantOverlaps() {

@@ -49,7 +49,7 @@ export class Cards {
       if (card.status === "waits" && !waits.has(card.key)) this.end(card, card.kind === "budget" ? "the budget is open again" : "decided elsewhere");
     }
     this.bound();
-    if (!this.byKey.has(this.selected)) this.selected = this.firstWaiting()?.key ?? "";
+    if (!this.byKey.has(this.selected)) this.take(this.firstWaiting());
     return fresh;
   }
 
@@ -105,10 +105,13 @@ export class Cards {
     const list = this.list();
     const at = list.indexOf(card);
     const next = list.slice(at + 1).find((it) => it.status === "waits") ?? list.slice(0, at).findLast((it) => it.status === "waits");
-    if (!next) return;
-    this.selected = next.key;
-    // It came under the key by itself: it is to be read first.
-    if (next.shownAt) next.shownAt = Date.now();
+    if (next) this.take(next);
+  }
+
+  /** Selects a card that nobody chose: it came under the key by itself, and is to be read first. */
+  take(card) {
+    this.selected = card?.key ?? "";
+    if (card?.shownAt) card.shownAt = Date.now();
   }
 
   /** Why this card takes no decision now; empty if it does. */

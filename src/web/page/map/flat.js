@@ -30,6 +30,7 @@ export class FlatPainter {
 
   draw(camera, width, height, ratio, count, theme) {
     const { context } = this;
+    // A canvas of another size is another one, and empty.
     const look = [camera.x, camera.y, camera.scale, width, height, ratio, theme.css.ground].join();
     const isSame = look === this.last;
     this.last = look;

@@ -77,7 +77,7 @@ export class MapView {
       if (changed) this.surface.touch(changed);
       else this.surface.repaint();
       this.feed.heated();
-      if (this.surface.camera.scale * 100 > 100) this.surface.needsNames = true;
+      if (this.surface.openFiles) this.surface.needsNames = true;
     }
     this.surface.render();
     if (["heat", "waiting", "overlaps"].some((topic) => dirty.has(topic))) this.wantTable();

@@ -18,6 +18,7 @@ export class Overlay {
   }
 
   /**
+   * Draws all of it; returns how many files are shown with their symbols.
    * @param {{layout: Object, camera: Object, width: number, height: number, ratio: number, theme: Object, selected: number, hovered: number, calls: Object[], zones: Object[], symbolsOf: (path: string) => Object[], lit: (path: string) => Set<string>}} scene
    */
   draw(scene) {
@@ -28,7 +29,7 @@ export class Overlay {
     context.font = FONT;
     context.textBaseline = "top";
     this.zones(scene);
-    this.names(scene);
+    const open = this.names(scene);
     this.folders(scene);
     this.calls(scene);
     for (const [slot, color, thick] of [[scene.hovered, scene.theme.css.dim, 1], [scene.selected, scene.theme.css.ink, 2]]) {
@@ -38,6 +39,7 @@ export class Overlay {
       context.lineWidth = thick;
       context.strokeRect(box.x - 1, box.y - 1, box.w + 1, box.h + 1);
     }
+    return open;
   }
 
   box({ layout, camera }, slot) {
@@ -63,6 +65,7 @@ export class Overlay {
       this.name(line(baseName(paths[slot])), box, theme, isOpen);
       if (isOpen) (open += 1), this.symbols(scene, paths[slot], box);
     }
+    return open;
   }
 
   name(text, box, theme, isOpen) {

@@ -29,6 +29,8 @@ export class Surface {
     this.zones = [];
     this.isStale = true;
     this.needsNames = true;
+    /** Files that are shown with their symbols. */
+    this.openFiles = 0;
     this.frame = 0;
     /** Milliseconds that the last frames took, for those who measure. */
     this.times = [];
@@ -76,9 +78,12 @@ export class Surface {
     this.width = clientWidth;
     this.height = clientHeight;
     this.ratio = Math.min(MOST_RATIO, devicePixelRatio || 1);
+    const [width, height] = [Math.round(clientWidth * this.ratio), Math.round(clientHeight * this.ratio)];
     for (const canvas of [this.base, this.over]) {
-      canvas.width = Math.round(clientWidth * this.ratio);
-      canvas.height = Math.round(clientHeight * this.ratio);
+      // To set a size clears a canvas, even if it is the same.
+      if (canvas.width === width && canvas.height === height) continue;
+      canvas.width = width;
+      canvas.height = height;
     }
     if (this.camera.isFit) this.camera.fit(this.layout.width, this.layout.height);
     this.moved();
@@ -158,7 +163,7 @@ export class Surface {
     this.needsNames = false;
     const { hooks } = this;
     const none = () => [];
-    this.overlay.draw({ ...this.scene(), symbolsOf: hooks.symbolsOf ?? none, lit: hooks.lit ?? (() => new Set()) });
+    this.openFiles = this.overlay.draw({ ...this.scene(), symbolsOf: hooks.symbolsOf ?? none, lit: hooks.lit ?? (() => new Set()) });
   }
 
   scene() {

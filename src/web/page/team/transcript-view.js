@@ -1,5 +1,5 @@
-// Owns how a transcript is shown: the last blocks, earlier ones as the reader scrolls up, and the
-// place where the reader is.
+// Owns how a transcript is shown: the last blocks, earlier ones where the reader asks for them, and
+// the place where the reader is.
 
 import { button, fill, h } from "../dom.js";
 import { counted, line } from "../format.js";
@@ -86,9 +86,10 @@ export class TranscriptView {
 
   scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroll;
+    const wasFollowing = this.following;
     this.following = scrollHeight - scrollTop - clientHeight < END;
     if (!this.transcript) return;
-    if (this.following && this.isDirty) this.draw(this.transcript);
+    if (this.following && !wasFollowing) this.redraw(this.transcript);
     this.tell(this.transcript);
   }
 

@@ -57,7 +57,7 @@ export class Replay {
   }
 
   update(dirty) {
-    if (dirty.has("graph")) this.feed.changed(false);
+    if (dirty.has("graph") || dirty.has("link")) this.feed.changed(dirty.has("link"));
     if (dirty.has("link") && !this.timeline.accesses.length) this.begin();
   }
 

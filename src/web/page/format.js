@@ -90,6 +90,11 @@ export function counted(number, word) {
   return `${whole(number)} ${word}${number === 1 ? "" : "s"}`;
 }
 
+/** A table whose keys come from agents: it has its own names only, and not those of every object. */
+export function lookup(names) {
+  return Object.assign(Object.create(null), names);
+}
+
 /** The last part of a path. */
 export function baseName(path) {
   return path.slice(path.lastIndexOf("/") + 1);

@@ -14,6 +14,7 @@ export class Header {
     this.team = id("team-name");
     this.link = id("link");
     this.count = id("waits");
+    this.scope = id("scope");
     this.badge = id("inbox-badge");
     this.bell = id("bell");
     this.bell.addEventListener("click", () => app.notify.toggle().then(() => this.bells()));
@@ -41,6 +42,8 @@ export class Header {
     if (dirty.has("link")) this.age();
     const { state } = this.app;
     setText(this.team, line(state.team) || "eisen-core");
+    this.scope.hidden = !this.app.wire.isLive || this.app.may("control");
+    setText(this.scope, this.app.may("decide") ? "decides only" : "reads only");
     const waits = state.countWaiting();
     setText(this.badge, waits ? String(waits) : "");
     setText(this.count, waits ? `${waits} ${waits === 1 ? "waits" : "wait"} for a decision` : "");

@@ -20,6 +20,8 @@ export class Heat {
     this.sessions = new Map();
     /** By path: the touches by session. */
     this.files = new Map();
+    /** By agent: the last turn with an access. */
+    this.turns = new Map();
     this.nodes = 0;
     this.leftOut = 0;
     /** Paths that changed since somebody last took them; null: everything did. */
@@ -78,6 +80,7 @@ export class Heat {
       session.paths.add(path);
       this.nodes += 1;
     }
+    if (node.turn_accessed > (this.turns.get(agent) ?? -1) && (this.turns.size < MOST_SESSIONS || this.turns.has(agent))) this.turns.set(agent, node.turn_accessed);
     let file = this.files.get(path);
     if (!file) this.files.set(path, (file = new Map()));
     file.set(key, {

@@ -1,6 +1,6 @@
 // Owns the log: one entry for each event that people want to know of.
 
-import { counted, cut, line as oneLine } from "./format.js";
+import { counted, cut, line as oneLine, lookup } from "./format.js";
 
 /** Entries that are kept; the oldest is dropped first. */
 const MOST_ENTRIES = 1_000;
@@ -23,7 +23,9 @@ export class Log {
     const [state, text] = described;
     const first = line.agents?.[0];
     const agent = line.agent_id ?? first?.agent_id ?? first ?? "";
-    const entry = { n: this.next, at: line.timestamp_ms ?? Date.now(), agent, state, text: cut(oneLine(text), LONGEST) };
+    const entry = { n: this.next, at: line.timestamp_ms ?? Date.now(), agent, state, text: cut(oneLine(text), LONGEST), sweep: line.sweep ? line.id : null };
+    // What counts up is one entry.
+    if (line.sweep) this.entries = this.entries.filter((it) => it.sweep !== line.id);
     // A team says some things twice around the time of the connect.
     if (this.entries.slice(-20).some((it) => it.text === entry.text && it.agent === agent && it.at === entry.at)) return false;
     this.next += 1;
@@ -35,7 +37,7 @@ export class Log {
 
 const because = (line) => (line.reason ? `: ${line.reason}` : "");
 
-const WORDS = {
+const WORDS = lookup({
   agent: (line) => [line.state, line.state + because(line)],
   blocked: (line) => {
     const times = line.sweep ? ` (${counted(line.sweep, "time")})` : "";
@@ -51,4 +53,4 @@ const WORDS = {
   task: (line) => [line.state, `task ${line.id} of ${line.by}: ${line.state}${because(line)}`],
   turn: (line) => [line.stop_reason, `turn ${line.turn} ended: ${line.stop_reason}${because(line)}`],
   lagged: (line) => ["pending", `${counted(line.missed, "line")} of the team were missed: this page was too slow`],
-};
+});

@@ -2,6 +2,7 @@
 // socket and no element.
 
 import { Graph } from "./graph.js";
+import { lookup } from "./format.js";
 import { Heat } from "./heat.js";
 import { Log } from "./log.js";
 import { Transcripts } from "./team/transcript.js";
@@ -29,6 +30,8 @@ export class State {
     /** By agent; the empty name is the team's. */
     this.budgets = new Map();
     this.overlaps = new Map();
+    /** By agent: the number of the turn that ended last. */
+    this.turns = new Map();
     this.heat = new Heat();
     this.graph = new Graph();
     this.log = new Log();
@@ -115,6 +118,7 @@ export class State {
 
   turn(line) {
     this.said.turn(line);
+    if (this.turns.size < MOST_AGENTS || this.turns.has(line.agent_id)) this.turns.set(line.agent_id, line.turn);
     this.changed("said", line);
     this.changed("agents", line);
   }
@@ -176,7 +180,7 @@ export class State {
   }
 }
 
-const LINES = {
+const LINES = lookup({
   agent: (state, line) => state.agent(line),
   blocked: (state, line) => state.blocked(line),
   conflict: (state, line) => state.blocked(line),
@@ -193,7 +197,7 @@ const LINES = {
   loop: () => {},
   report: (state, line) => (state.said.report(line), state.changed("said", line)),
   task: () => {},
-};
+});
 
 /** The agent that a line is of: a conflict names its writer first. */
 export function ofAgent(line) {

@@ -1,7 +1,7 @@
 // Owns how one card looks.
 
 import { button, fill, h } from "../dom.js";
-import { ago, line, plain } from "../format.js";
+import { ago, line, lookup, plain } from "../format.js";
 import { parsePatch } from "../diff.js";
 import { diffView } from "../diff-view.js";
 import { agentName } from "../marks.js";
@@ -12,14 +12,14 @@ import { byWhom, subject } from "./cards.js";
 /** Characters of content that are shown. */
 const LONGEST_CONTENT = 60_000;
 
-const VIA = {
+const VIA = lookup({
   fs: "its request to the client",
   terminal: "a command in a terminal",
   permission: "its request for permission",
   kernel: "a program of the agent",
   tool: "a tool call, after the fact",
   request: "its question beforehand",
-};
+});
 
 /** Whether content can stand in place of the file. */
 export function canAnswer(card) {

@@ -16,6 +16,8 @@ const MOST_ROWS = 60;
 /** Calls of a file that are drawn, and that are listed. */
 const MOST_CALLS = 200;
 const MOST_LISTED = 40;
+/** No line says that an overlap ended. */
+const OVERLAPS_EVERY_MS = 15_000;
 /** The table is sorted anew at most this often. */
 const TABLE_EVERY_MS = 500;
 
@@ -49,6 +51,7 @@ export class MapView {
   show() {
     this.app.lists.wantGraph();
     this.feed.start();
+    this.overlapTimer ||= setInterval(() => document.hidden || !this.app.wire.isLive || this.app.lists.wantOverlaps(), OVERLAPS_EVERY_MS);
     this.surface.resize();
     this.app.state.heat.changed = null;
     this.update(new Set(["heat", "waiting", "overlaps", "agents"]));
@@ -56,6 +59,8 @@ export class MapView {
 
   hide() {
     this.feed.stop();
+    clearInterval(this.overlapTimer);
+    this.overlapTimer = 0;
   }
 
   laidOut() {

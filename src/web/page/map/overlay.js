@@ -1,7 +1,7 @@
 // Owns what is written over the map: names of folders and files, symbols of large files, zones, and
 // the calls of the selected file.
 
-import { baseName, cut, line } from "../format.js";
+import { baseName, cut, line, lookup } from "../format.js";
 
 /** Names that are written at once. */
 const MOST_NAMES = 350;
@@ -170,7 +170,7 @@ export class Overlay {
   }
 }
 
-const KINDS = { class: "C", method: "m", function: "f" };
+const KINDS = lookup({ class: "C", method: "m", function: "f" });
 
 function place(x, y, w, h, camera) {
   return { x: x * camera.scale + camera.x, y: y * camera.scale + camera.y, w: w * camera.scale, h: h * camera.scale };

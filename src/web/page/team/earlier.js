@@ -42,7 +42,7 @@ function blocksOf(events) {
   const blocks = [];
   const calls = new Map();
   const push = (kind, text, more) => blocks.push({ kind, session: "", text, size: text.length + 100, version: 0, ...more });
-  for (const { type, payload, turn, session_id: session } of events) {
+  for (const { type, payload, turn, session_id: session, agent_id: agent } of events) {
     const text = plain(payload?.text ?? "").slice(0, 32_000);
     if (type === "message.user") push("prompt", text);
     else if (type === "message.assistant") push("message", text);
@@ -50,7 +50,7 @@ function blocksOf(events) {
     else if (type === "report") push("report", text);
     else if (type === "turn.end" || type === "turn.failed") {
       const why = payload.reason ? `: ${plain(payload.reason).slice(0, 2000)}` : "";
-      push("turn", `turn ${turn} ended: ${plain(payload.stop_reason)}${why}`, { isBad: type === "turn.failed" });
+      push("turn", `turn ${turn} ended: ${plain(payload.stop_reason)}${why}`, { isBad: type === "turn.failed", place: { agent, session, turn } });
     } else if (type === "tool.call" || type === "tool.result") {
       const key = `${session}\n${payload.tool_call_id}`;
       let block = calls.get(key);

@@ -2,7 +2,7 @@
 // or the log.
 
 import { fill, h, keyed, setText } from "../dom.js";
-import { bytes, clock, count, cut, line } from "../format.js";
+import { bytes, clock, count, cut, line, lookup } from "../format.js";
 import { moved } from "../keys.js";
 import { agentName, colorOf, markOf } from "../marks.js";
 import { isRunning, isStalled } from "../state.js";
@@ -72,7 +72,7 @@ export class TeamView {
     const waits = state.waits(id);
     const budget = state.budgets.get(id);
     const session = fullest(agent);
-    const text = JSON.stringify([agent.state, agent.reason, isRunning(agent), waits, budget, agent.memory_bytes, session, agent.zone, markOf(id), colorOf(id)]);
+    const text = JSON.stringify([turnOf(state, agent), agent.state, agent.reason, isRunning(agent), waits, budget, agent.memory_bytes, session, agent.zone, markOf(id), colorOf(id)]);
     const link = el.firstElementChild;
     if (id === this.agent) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
@@ -86,6 +86,7 @@ export class TeamView {
       h(
         "span",
         { class: "figures" },
+        figure("turn", turnOf(state, agent)),
         figure("context", session?.used ? `${count(session.used)}${session.size ? ` / ${count(session.size)}` : ""}` : "–"),
         figure("spent", spentOf(agent)),
         figure("cost", costOf(agent)),
@@ -115,6 +116,15 @@ export class TeamView {
   }
 }
 
+/** The number of the turn that runs, or ran last. */
+function turnOf(state, agent) {
+  const ended = state.turns.get(agent.agent_id);
+  const touched = state.heat.turns.get(agent.agent_id);
+  const running = isRunning(agent) && ended !== undefined ? ended + 1 : undefined;
+  const last = Math.max(running ?? -1, ended ?? -1, touched ?? -1);
+  return last < 0 ? "–" : String(last);
+}
+
 function figure(name, value, title) {
   return h("span", { class: "figure", title }, h("span", { class: "dim" }, name), " ", value);
 }
@@ -129,7 +139,7 @@ export function stateOf(agent) {
   return h("span", { class: `tag tone-${isStalled(agent) ? "bad" : tone(word)}` }, word);
 }
 
-const TONES = { error: "bad", failed: "bad", lost: "bad", denied: "bad", stalled: "bad", ready: "good", done: "good", allowed: "good", answered: "good", end_turn: "good", working: "busy", running: "busy", pending: "wait", needs_approval: "wait", restarting: "wait", connecting: "wait", initializing: "wait" };
+const TONES = lookup({ error: "bad", failed: "bad", lost: "bad", denied: "bad", stalled: "bad", ready: "good", done: "good", allowed: "good", answered: "good", end_turn: "good", working: "busy", running: "busy", pending: "wait", needs_approval: "wait", restarting: "wait", connecting: "wait", initializing: "wait" });
 
 /** The tone of a state, for its colour. */
 export function tone(word) {

@@ -2,7 +2,7 @@
 // the place where the reader is.
 
 import { button, fill, h } from "../dom.js";
-import { counted, line } from "../format.js";
+import { counted, line, lookup } from "../format.js";
 import { compare } from "../diff.js";
 import { diffView } from "../diff-view.js";
 
@@ -114,10 +114,17 @@ function drawBlock(el, block) {
   el.className = `block block-${block.kind}${block.isBad ? " bad" : ""}`;
   if (block.kind === "call") return drawCall(el, block.call);
   if (block.kind === "thought") return drawThought(el, block);
+  if (block.place) return drawTurn(el, block);
   const node = el.firstChild?.firstChild;
   // A message that grows is not built anew: a selection in it stays.
   if (node instanceof Text && block.text.startsWith(node.data)) node.appendData(block.text.slice(node.data.length));
   else fill(el, h("div", { class: "text" }, block.text));
+}
+
+/** The end of a turn leads to what it changed. */
+function drawTurn(el, { text, place }) {
+  const href = `#time/changes/${[place.agent, place.session, place.turn].map(encodeURIComponent).join("/")}`;
+  fill(el, h("span", { class: "text" }, text), " · ", h("a", { href, "aria-label": `Changes of turn ${place.turn}` }, "its changes"));
 }
 
 function drawThought(el, block) {
@@ -126,7 +133,7 @@ function drawThought(el, block) {
   fill(el, h("details", { open }, h("summary", null, "thought: ", h("span", { class: "dim" }, first)), h("div", { class: "text" }, block.text)));
 }
 
-const CALL_MARKS = { completed: "✓", failed: "✗", cancelled: "✗", in_progress: "…", pending: "…", unfinished: "✗" };
+const CALL_MARKS = lookup({ completed: "✓", failed: "✗", cancelled: "✗", in_progress: "…", pending: "…", unfinished: "✗" });
 
 /** A tool call is folded; what is in it is built when it is opened. */
 function drawCall(el, call) {

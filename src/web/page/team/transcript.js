@@ -1,6 +1,6 @@
 // Owns what agents said and did, as blocks: messages, thoughts, tool calls, plans, ends of turns.
 
-import { counted, plain } from "../format.js";
+import { counted, lookup, plain } from "../format.js";
 
 /** Blocks of an agent; older ones are dropped. */
 const MOST_BLOCKS = 2_000;
@@ -133,7 +133,7 @@ export function blockText(content) {
   }
 }
 
-const SPEECH = { agent_message_chunk: "message", agent_thought_chunk: "thought", user_message_chunk: "prompt" };
+const SPEECH = lookup({ agent_message_chunk: "message", agent_thought_chunk: "thought", user_message_chunk: "prompt" });
 
 export class Transcripts {
   constructor() {
@@ -174,7 +174,8 @@ export class Transcripts {
   turn(line) {
     const why = line.reason ? `: ${plain(line.reason).slice(0, 2000)}` : "";
     const isBad = line.stop_reason === "error" || line.stop_reason === "refusal";
-    this.of(line.agent_id).push("turn", line.session_id, `turn ${line.turn} ended: ${plain(line.stop_reason)}${why}`, { isBad });
+    const place = { agent: line.agent_id, session: `${line.agent_id}/${line.session_id}`, turn: line.turn };
+    this.of(line.agent_id).push("turn", line.session_id, `turn ${line.turn} ended: ${plain(line.stop_reason)}${why}`, { isBad, place });
   }
 
   report(line) {
@@ -207,4 +208,4 @@ export class Transcripts {
   }
 }
 
-const PLAN_MARKS = { completed: "●", in_progress: "◐", pending: "○" };
+const PLAN_MARKS = lookup({ completed: "●", in_progress: "◐", pending: "○" });

@@ -24,8 +24,10 @@ export class Changes {
     fill((this.element = h("section", { class: "part", "aria-label": "Changes", hidden: true })), controls, this.status, this.way, this.diff);
   }
 
-  show([agent]) {
+  /** Shows all changes, those of an agent, or of one turn. */
+  show([agent, session, turn]) {
     this.wanted = agent ?? this.agent.value;
+    this.wantedTurn = turn === undefined ? "" : `${session}\n${turn}`;
     this.agents();
     if (agent !== undefined) this.agent.value = agent;
     this.choose();
@@ -53,9 +55,11 @@ export class Changes {
   /** Reads which turns there are, and then their diff. */
   async choose() {
     const agent = this.agent.value;
-    fill(this.turn, h("option", { value: "" }, "all turns"));
+    const wanted = this.wantedTurn;
+    fill(this.turn, h("option", { value: "" }, "all turns"), wanted && agent && h("option", { value: wanted, selected: true }, `turn ${wanted.split("\n")[1]}`));
     this.turn.disabled = !agent;
     if (!this.app.wire.isLive) return;
+    this.wantedTurn = "";
     this.load();
     if (!agent) return;
     const turns = new Map();

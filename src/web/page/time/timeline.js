@@ -1,12 +1,14 @@
 // Owns what happened to files over time, and how hot each was at a moment.
 
+import { lookup } from "../format.js";
+
 /** Accesses that are kept. */
 const MOST = 60_000;
 /** A file cools to half of its heat in this time. */
 const HALF_MS = 60_000;
 const COLD = 0.02;
 
-const ACTIONS = { "file.write": "write", "file.create": "write", "file.delete": "write", "file.rename": "write", "file.read": "read", blocked: "blocked" };
+const ACTIONS = lookup({ "file.write": "write", "file.create": "write", "file.delete": "write", "file.rename": "write", "file.read": "read", blocked: "blocked" });
 
 /** @typedef {{at: number, agent: string, path: string, action: string}} Access */
 

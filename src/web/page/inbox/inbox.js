@@ -80,6 +80,7 @@ export class InboxView {
     // Cards that come at the end move nothing.
     if (before && !after.startsWith(before)) this.cards.movedAt = Date.now();
     this.none.hidden = all.length > 0;
+    this.list.hidden = !all.length;
     this.more.hidden = all.length <= MOST_SHOWN;
     setText(this.more, `${counted(all.length - MOST_SHOWN, "more card")} behind these`);
     if ((takesFocus || hadFocus) && !this.list.contains(document.activeElement)) this.focus();

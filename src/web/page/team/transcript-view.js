@@ -124,7 +124,7 @@ function drawBlock(el, block) {
 /** The end of a turn leads to what it changed. */
 function drawTurn(el, { text, place }) {
   const href = `#time/changes/${[place.agent, place.session, place.turn].map(encodeURIComponent).join("/")}`;
-  fill(el, h("span", { class: "text" }, text), " · ", h("a", { href, "aria-label": `Changes of turn ${place.turn}` }, "its changes"));
+  fill(el, h("span", { class: "text" }, text), " · ", h("a", { href }, `changes of turn ${place.turn}`));
 }
 
 function drawThought(el, block) {

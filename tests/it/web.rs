@@ -1,7 +1,9 @@
 //! The web server: who may use it, and who may not.
 
 mod attacks;
+mod browser;
 mod client;
+mod page;
 
 use serde_json::{Value, json};
 use tungstenite::Message;

@@ -6,6 +6,8 @@ const LONGEST_WAIT_MS = 10_000;
 const PING_MS = 5_000;
 /** The connection is asked this often whether it lives, while the page is seen. */
 const PING_EVERY_MS = 20_000;
+/** The code by which a team ends the connections of a credential that was revoked. */
+const REVOKED = 1008;
 /** Open requests; the port takes 256. */
 const MOST_CALLS = 200;
 
@@ -51,15 +53,21 @@ export class Wire {
     this.socket = socket;
     // A server that takes the connection and says nothing is no server.
     const silent = setTimeout(() => this.drop(socket), PING_MS);
-    socket.onopen = () => socket.send(JSON.stringify({ type: "auth", token: this.token }));
+    let isOpened = false;
+    socket.onopen = () => {
+      isOpened = true;
+      socket.send(JSON.stringify({ type: "auth", token: this.token }));
+    };
     socket.onmessage = (event) => {
       if (socket !== this.socket) return;
       clearTimeout(silent);
       this.heard(event.data);
     };
-    socket.onclose = () => {
+    socket.onclose = (event) => {
       clearTimeout(silent);
-      if (socket === this.socket) this.lost();
+      if (socket !== this.socket) return;
+      this.lost();
+      if (event.code === REVOKED || !isOpened) this.doubt();
     };
   }
 
@@ -133,6 +141,14 @@ export class Wire {
     this.timer = setTimeout(() => this.connect(), this.wait * (0.8 + 0.4 * Math.random()));
     this.wait = Math.min(this.wait * 2, LONGEST_WAIT_MS);
     this.hears.changed();
+  }
+
+  /** Asks whether this browser still has access: a socket that is refused does not say why. */
+  async doubt() {
+    const answer = await fetch("/icon.svg", { method: "HEAD", cache: "no-store" }).catch(() => null);
+    if (answer?.status !== 401) return;
+    clearTimeout(this.timer);
+    this.hears.refused();
   }
 
   /** Sends a line that has no answer. */

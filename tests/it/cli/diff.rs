@@ -162,12 +162,12 @@ fn notes_of_git_ai_follow_the_lines_of_commits() {
     assert_eq!(attested(&note("HEAD")), attested(&api));
     git(&shop, &["reset", "-q", "--soft", "HEAD~2"], "");
     git(&shop, &["commit", "-q", "-m", "both"], "");
-    assert_eq!(attested(&note("HEAD")), attested(&api) + &attested(&ui));
+    assert_eq!(attested(&note("HEAD")), attested(&api) + attested(&ui).as_str());
     let both = git(&shop, &["rev-parse", "HEAD"], "");
     git(&shop, &["checkout", "-q", "-b", "other", "HEAD~1"], "");
     stage.file("shop/src/api/order.rs", "first\norder\n");
     git(&shop, &["commit", "-q", "-a", "-m", "base"], "");
     git(&shop, &["cherry-pick", both.trim()], "");
-    assert_eq!(attested(&note("HEAD")), attested(&api) + &attested(&ui));
+    assert_eq!(attested(&note("HEAD")), attested(&api) + attested(&ui).as_str());
     assert_eq!(attested(&note("HEAD~1")), "");
 }

@@ -1,0 +1,162 @@
+//! A real Chromium, headless, driven by its ChromeDriver.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use thirtyfour::prelude::*;
+use tokio::runtime::Runtime;
+
+use crate::harness::{Stage, eventually};
+
+const ARGUMENTS: [&str; 10] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    // WebGL is played by the processor here.
+    "--enable-unsafe-swiftshader",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+];
+
+/// How long something may take that a page shows.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A ChromeDriver, which ends with its browsers.
+pub(super) struct Driver {
+    process: Child,
+    address: String,
+}
+
+/// One browser with a profile of its own.
+pub(super) struct Chromium {
+    runtime: Runtime,
+    driver: WebDriver,
+    /// The WebDriver session.
+    session: String,
+}
+
+impl Driver {
+    /// Starts one; None if it is not installed.
+    pub(super) fn start() -> Option<Self> {
+        let mut command = Command::new("chromedriver");
+        command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null());
+        let Ok(mut process) = command.spawn() else {
+            eprintln!("skipped: chromedriver is not installed");
+            return None;
+        };
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let port = lines.into_iter().find_map(|line| {
+            let port = line.strip_prefix("ChromeDriver was started successfully on port ")?;
+            Some(port.trim_end_matches('.').to_owned())
+        });
+        Some(Self { process, address: format!("http://127.0.0.1:{}", port.unwrap()) })
+    }
+
+    /// Opens a browser with a window of this size.
+    pub(super) fn open(&self, stage: &Stage, name: &str, (width, height): (u32, u32)) -> Chromium {
+        let runtime = Runtime::new().unwrap();
+        let mut wanted = DesiredCapabilities::chrome();
+        for argument in ARGUMENTS {
+            wanted.add_arg(argument).unwrap();
+        }
+        let profile = stage.path(&format!("chromium-{name}"));
+        wanted.add_arg(&format!("--user-data-dir={}", profile.display())).unwrap();
+        wanted.add_arg(&format!("--window-size={width},{height}")).unwrap();
+        wanted.set("goog:loggingPrefs", json!({ "browser": "ALL" })).unwrap();
+        let driver = runtime.block_on(WebDriver::new(&self.address, wanted)).unwrap();
+        let session = format!("{}/session/{}", self.address, driver.session_id());
+        Chromium { runtime, driver, session }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Its browsers end with it.
+        let _ = ureq::get(format!("{}/shutdown", self.address)).call();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Chromium {
+    pub(super) fn goto(&self, url: &str) {
+        self.runtime.block_on(self.driver.goto(url)).unwrap();
+    }
+
+    /// The text that is seen.
+    pub(super) fn text(&self) -> String {
+        self.run("return document.body.innerText").as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Runs a script in the page.
+    pub(super) fn run(&self, script: &str) -> Value {
+        let answer = self.runtime.block_on(self.driver.execute(script, Vec::new())).unwrap();
+        answer.json().clone()
+    }
+
+    pub(super) fn shows(&self, text: &str) {
+        let mut last = String::new();
+        let begun = Instant::now();
+        while !last.contains(text) {
+            assert!(begun.elapsed() < PATIENCE, "no {text:?} in:\n{last}");
+            last = self.text();
+        }
+    }
+
+    /// Waits until a script returns true.
+    pub(super) fn comes(&self, script: &str) {
+        eventually(script, || self.run(&format!("return !!({script})")) == json!(true));
+    }
+
+    /// Types where the focus is.
+    pub(super) fn keys(&self, keys: &str) {
+        self.runtime.block_on(async {
+            self.driver.action_chain().send_keys(keys).perform().await.unwrap();
+        });
+    }
+
+    /// Clicks the last element of a selector that has the text.
+    pub(super) fn click(&self, selector: &str, text: &str) {
+        let script = format!(
+            "const all = [...document.querySelectorAll({selector:?})];\n\
+             return all.findLast((it) => it.offsetParent && it.innerText.includes({text:?}))"
+        );
+        self.comes(&format!("(() => {{ {script} }})()"));
+        self.runtime.block_on(async {
+            let found = self.driver.execute(&script, Vec::new()).await.unwrap();
+            found.element().unwrap().click().await.unwrap();
+        });
+    }
+
+    /// Writes a picture of the page, for people.
+    pub(super) fn picture(&self, name: &str) {
+        if let Some(folder) = std::env::var_os("EISEN_TEST_PICTURES") {
+            let file = std::path::Path::new(&folder).join(name);
+            self.runtime.block_on(self.driver.screenshot(&file)).unwrap();
+        }
+    }
+
+    /// What the browser's console has of errors and warnings.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        let log = ureq::post(format!("{}/se/log", self.session));
+        let mut answer = log.send(json!({ "type": "browser" }).to_string()).unwrap();
+        let answer: Value =
+            serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+        let entries = answer["value"].as_array().unwrap().iter();
+        let is_bad =
+            |entry: &&Value| ["SEVERE", "WARNING"].contains(&entry["level"].as_str().unwrap());
+        entries.filter(is_bad).map(|entry| entry["message"].to_string()).collect()
+    }
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        let _ = self.runtime.block_on(self.driver.clone().quit());
+    }
+}

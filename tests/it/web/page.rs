@@ -1,0 +1,159 @@
+//! The page in a real browser: what a person does with it.
+
+use serde_json::json;
+
+use super::WEB;
+use super::browser::{Chromium, Driver};
+use super::client::Site;
+use crate::harness::{Stage, Team, agent, eventually};
+
+const DESK: (u32, u32) = (1280, 860);
+const PHONE: (u32, u32) = (400, 800);
+
+/// A team, and a browser that has opened its link.
+fn open(stage: &Stage, driver: &Driver, name: &str, size: (u32, u32)) -> Chromium {
+    let (site, link) = Site::of(stage, &[]);
+    let browser = driver.open(stage, name, size);
+    browser.goto(&format!("http://{}{link}", site.host));
+    browser.shows("live");
+    browser
+}
+
+fn team(stage: &Stage) -> Team {
+    let agents = vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")];
+    stage.team(WEB, agents)
+}
+
+#[test]
+fn a_person_prompts_an_agent_finds_what_it_changed_and_takes_it_back() {
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    team.steer_when_ready(&["ui", "api"]);
+    let browser = open(&stage, &driver, "desk", DESK);
+    browser.click("#team a, #team button", "ui");
+    browser.shows("Cancel turn");
+    browser.keys("p");
+    browser.keys("write src/ui/app.ts better");
+    browser.click("button", "Send");
+    browser.shows("written");
+    browser.picture("team.png");
+    assert_eq!(stage.read("shop/src/ui/app.ts"), "better");
+    browser.click("a", "Changes");
+    browser.shows("@@ -1 +1 @@");
+    browser.picture("changes.png");
+    browser.click("button", "Undo …");
+    browser.click("button.danger", "Undo 1 file");
+    eventually("the file is as it was", || stage.read("shop/src/ui/app.ts") == "ui\n");
+    browser.keys("2");
+    browser.comes("document.querySelector('#map canvas')");
+    browser.shows("app.ts");
+    browser.picture("map.png");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_first_decision_wins_and_the_others_see_who_took_it() {
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let desk = open(&stage, &driver, "desk", DESK);
+    let phone = open(&stage, &driver, "phone", PHONE);
+    for browser in [&desk, &phone] {
+        browser.keys("3");
+        browser.shows("Nothing waits");
+    }
+    let turn = port.begin("ui", "read src/api/cart.rs");
+    for browser in [&desk, &phone] {
+        browser.shows("src/api/cart.rs");
+        browser.comes("document.title.startsWith('(1)')");
+    }
+    desk.picture("inbox.png");
+    phone.picture("inbox-phone.png");
+    assert_eq!(phone.run("return document.documentElement.scrollWidth <= innerWidth"), json!(true));
+    // A key that was meant for something else decides nothing: the card has just come up.
+    desk.keys("a");
+    desk.shows("read it first");
+    desk.run("window.pressed = Date.now()");
+    desk.comes("Date.now() - window.pressed > 600");
+    desk.keys("a");
+    desk.shows("llowed by you");
+    assert_eq!(port.said(turn), "got api\n");
+    phone.shows("Allowed by");
+    for browser in [&desk, &phone] {
+        browser.comes("!document.title.startsWith('(')");
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_agents_say_is_text_and_nothing_else() {
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let browser = open(&stage, &driver, "desk", DESK);
+    browser.click("#team a, #team button", "ui");
+    browser.shows("Cancel turn");
+    let hostile = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>\
+                   <a href=javascript:alert(1)>x</a> \u{202e}gpj.exe \u{1b}[31mred";
+    port.prompt("ui", hostile);
+    browser.shows("<img src=x onerror=");
+    assert_eq!(browser.run("return document.querySelectorAll('main img, main script').length"), 0);
+    assert_eq!(
+        browser.run("return document.querySelectorAll('a[href^=\"javascript\"]').length"),
+        0
+    );
+    let text = browser.text();
+    assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text:?}");
+    assert_ne!(browser.run("return document.title"), "taken");
+    // Other sites can't frame or read it, and it asks nobody else for anything.
+    let from_elsewhere = "return performance.getEntriesByType('resource').map((it) => new URL(it.name).origin)\
+                          .filter((it) => it !== location.origin).length";
+    assert_eq!(browser.run(from_elsewhere), 0);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_page_that_lost_its_team_finds_it_again_and_says_so() {
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    team.steer_when_ready(&["ui", "api"]);
+    let (site, link) = Site::of(&stage, &[]);
+    let browser = driver.open(&stage, "desk", DESK);
+    browser.goto(&format!("http://{}{link}", site.host));
+    browser.shows("live");
+    assert_eq!(stage.run(&["web", "revoke"]).code, 0);
+    browser.shows("eisen-core web");
+    let (site, link) = Site::of(&stage, &[]);
+    browser.goto(&format!("http://{}{link}", site.host));
+    browser.shows("live");
+    team.stop();
+    browser.shows("reconnecting");
+}
+
+#[test]
+fn a_scope_leaves_out_what_it_does_not_open() {
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    port.begin("ui", "read src/api/cart.rs");
+    for (scope, decides) in [("read", false), ("decide", true)] {
+        let (site, link) = Site::of(&stage, &["--scope", scope]);
+        let browser = driver.open(&stage, scope, DESK);
+        browser.goto(&format!("http://{}{link}", site.host));
+        browser.shows("live");
+        browser.click("#team a, #team button", "ui");
+        browser.shows("Changes");
+        assert!(!browser.text().contains("Cancel turn"), "{scope}");
+        browser.keys("3");
+        browser.shows("src/api/cart.rs");
+        let has_button = browser.run(
+            "return [...document.querySelectorAll('#inbox button')].some((it) => it.innerText.includes('Deny'))",
+        );
+        assert_eq!(has_button, json!(decides), "{scope}");
+    }
+}

@@ -69,8 +69,7 @@ impl Bench {
 
     fn decided(&mut self, access: &BlockedAccess) -> &mut Self {
         let decided = Decided {
-            access: access.clone(),
-            by: DecidedBy::Person,
+            access: BlockedAccess { decided_by: Some(DecidedBy::Person), ..access.clone() },
             message: None,
             for_session: false,
             ttl: None,
@@ -113,6 +112,7 @@ fn access(id: &str, status: BlockedStatus, timestamp_ms: TimestampMs) -> Blocked
         sweep: None,
         denied_by: None,
         rule: None,
+        decided_by: None,
         owner_answer: None,
         reason: None,
         completed: false,

@@ -50,3 +50,22 @@ fn gzip(data: &[u8]) -> Option<Vec<u8>> {
     packer.write_all(data).ok()?;
     packer.finish().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_whole_page_weighs_little() {
+        let files: Vec<_> = PageFiles::iter().collect();
+        assert!(files.iter().any(|file| file == "index.html"));
+        let packed =
+            files.iter().map(|file| gzip(&PageFiles::get(file).unwrap().data).unwrap().len());
+        let weight: usize = packed.sum();
+        assert!(weight < 300 * 1024, "{weight} bytes");
+        for file in &files {
+            assert!(content_type(file).is_some(), "{file} would not be served");
+        }
+    }
+}

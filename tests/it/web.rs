@@ -4,6 +4,7 @@ mod attacks;
 mod browser;
 mod client;
 mod page;
+mod served;
 
 use serde_json::{Value, json};
 use tungstenite::Message;

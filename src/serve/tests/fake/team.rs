@@ -1,0 +1,202 @@
+//! The team of the fake: its agents answer at once, each in its own way.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncWriteExt as _, DuplexStream};
+use tokio::sync::mpsc;
+
+use super::super::samples;
+use super::Fake;
+use crate::client_host::{Cancelled, Continuation, PromptOutcome};
+use crate::model::{
+    AgentId, AgentState, AgentStatus, BlockedId, BudgetLimits, BudgetReport, Event, How, Order,
+    SessionId, WebScope,
+};
+use crate::serve::{
+    AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Team, WebLink, WebToken,
+};
+use crate::undo;
+
+impl Team for Fake {
+    fn agents(&self) -> Vec<AgentStatus> {
+        self.agents.lock().unwrap().clone()
+    }
+
+    fn keeps(&self, agent: &AgentId) -> bool {
+        self.known(agent).is_ok()
+    }
+
+    fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
+        let agents = self.agents();
+        Box::pin(async move { agents.into_iter().map(samples::details).collect() })
+    }
+
+    fn budgets(&self) -> Vec<BudgetReport> {
+        self.budgets.lock().unwrap().clone()
+    }
+
+    fn web_link(&self, scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
+        self.ask(format!("link {}", scope.as_str()));
+        let url = "http://127.0.0.1:17321/enter?link=SECRET".to_owned();
+        Box::pin(async { Ok(WebLink { url, lasts: Duration::from_secs(300) }) })
+    }
+
+    fn web_token(&self, scope: WebScope) -> BoxFuture<'_, Result<WebToken, Refused>> {
+        self.ask(format!("token {}", scope.as_str()));
+        let (token, id) = ("SECRET".to_owned(), "3fa9c1d2".to_owned());
+        Box::pin(async {
+            Ok(WebToken { token, id, url: Some("http://127.0.0.1:17321".to_owned()) })
+        })
+    }
+
+    fn web_revoke(&self, id: Option<String>) -> BoxFuture<'_, Result<usize, Refused>> {
+        self.ask(format!("revoke {id:?}"));
+        Box::pin(async { Ok(1) })
+    }
+
+    fn raise_budget(
+        &self,
+        agent: Option<&AgentId>,
+        totals: BudgetLimits,
+    ) -> Result<BudgetReport, Refused> {
+        agent.map(|agent| self.known(agent)).transpose()?;
+        self.ask(format!("raise {agent:?} {totals:?}"));
+        let raised = samples::raised_budget();
+        self.budgets.lock().unwrap().push(raised.clone());
+        Ok(raised)
+    }
+
+    fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
+        Box::pin(async move {
+            let Prompt { agent, session, blocks, by_orchestrator, .. } = &prompt;
+            self.ask(format!(
+                "prompt {agent} {session:?} {blocks:?} by_orchestrator: {by_orchestrator}"
+            ));
+            match prompt.agent.as_str() {
+                "slow" => {
+                    let _dropped = Dropped(&self.slow);
+                    let _ = self.slow.send("began");
+                    self.release.notified().await;
+                }
+                "broken" => panic!("a bug in the team"),
+                _ => drop(self.known(&prompt.agent)?),
+            }
+            let session = prompt.session.unwrap_or_else(|| SessionId::new("s-ui"));
+            prompt.said.send_modify(|said| said.session = Some(session.clone()));
+            prompt.said.send_modify(|said| said.text.push_str("Done."));
+            self.touch(1, "src/ui/app.ts");
+            self.bus.publish(Event::Turn(samples::turn(None)));
+            Ok(PromptOutcome {
+                session,
+                stop_reason: "end_turn".to_owned(),
+                reason: None,
+                text: "Done.".to_owned(),
+                blocked: vec![BlockedId::new("b1")],
+            })
+        })
+    }
+
+    fn cancel(
+        &self,
+        agent: AgentId,
+        session: Option<SessionId>,
+        queued: bool,
+    ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
+        Box::pin(async move {
+            self.ask(format!("cancel {agent} {session:?} queued: {queued}"));
+            self.known(&agent).map(|_| Cancelled { turns: 1, prompts: 2 })
+        })
+    }
+
+    fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
+        Box::pin(async move { self.known(&agent).map(|_| SessionId::new("s-ui-2")) })
+    }
+
+    fn session_beside(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
+        Box::pin(async move { self.known(&agent).map(|_| SessionId::new("s-beside")) })
+    }
+
+    fn fork(&self, fork: Fork) -> BoxFuture<'_, Result<(SessionId, How), Refused>> {
+        Box::pin(async move {
+            self.known(&fork.agent)?;
+            self.ask(format!("{fork:?}"));
+            let forking = fork.forking;
+            let how = if forking.source.is_some() { How::Forked } else { How::Primed };
+            Ok((SessionId::new("s-ui-2"), how))
+        })
+    }
+
+    fn rewind(&self, rewind: Rewind) -> BoxFuture<'_, Result<bool, Refused>> {
+        Box::pin(async move {
+            self.ask(format!("rewind {:?} {:?}", rewind.key, rewind.continuation));
+            rewind.commit.await?;
+            Ok(matches!(rewind.continuation, Continuation::Anew(_)))
+        })
+    }
+
+    fn attach(&self, agent: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
+        Box::pin(async move {
+            self.known(&agent)?;
+            let (near, far) = tokio::io::duplex(16);
+            // An agent that repeats what it hears.
+            tokio::spawn(async move {
+                let (mut reader, mut writer) = tokio::io::split(far);
+                let _ = tokio::io::copy(&mut reader, &mut writer).await;
+                let _ = writer.shutdown().await;
+            });
+            Ok(near)
+        })
+    }
+
+    fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(async move {
+            let status = self.known(&agent)?;
+            let state = match order {
+                Order::Start => AgentState::Connecting,
+                Order::Stop => AgentState::Stopped,
+                Order::Restart => AgentState::Restarting,
+            };
+            Ok(AgentStatus { state, ..status })
+        })
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {
+        Box::pin(async { Ok(samples::reloaded()) })
+    }
+
+    fn add_agent(
+        &self,
+        config: serde_json::Map<String, serde_json::Value>,
+    ) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(async move {
+            let id = config.get("id").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let status = samples::agent(id);
+            Ok(AgentStatus { state: AgentState::Connecting, ..status })
+        })
+    }
+
+    fn undo(&self, request: undo::UndoRequest) -> BoxFuture<'_, Result<undo::Outcome, Refused>> {
+        Box::pin(async move {
+            if let undo::Aim::Agent { agent, .. } = &request.aim {
+                self.known(&AgentId::new(agent.as_str()))?;
+            }
+            Ok(samples::undone(&request))
+        })
+    }
+
+    fn remove_agent(&self, agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(async move {
+            let reason = Some("it was removed from the team".to_owned());
+            let state = AgentState::Stopped;
+            Ok(AgentStatus { state, pid: None, reason, ..self.known(&agent)? })
+        })
+    }
+}
+
+struct Dropped<'a>(&'a mpsc::UnboundedSender<&'static str>);
+
+impl Drop for Dropped<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.send("dropped");
+    }
+}

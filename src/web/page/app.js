@@ -16,7 +16,8 @@ import { help } from "./help.js";
 import { Wire } from "./wire.js";
 
 const TOKEN = "eisen-token";
-const NO_ACCESS = "This browser has no access. Run `eisen-core web` on the machine of the team and open the link it prints.";
+const NO_ACCESS =
+  "This browser has no access. Run `eisen-core web` on the machine of the team and open the link it prints.";
 const TABS = ["team", "map", "inbox", "time"];
 
 /** What every view gets. */
@@ -37,7 +38,12 @@ export class App {
     this.replays = new Replays(this.wire);
     this.lists = new Lists(this.wire, this.state);
     this.header = new Header(this);
-    this.views = { team: new TeamView(this), map: new MapView(this), inbox: new InboxView(this), time: new TimeView(this) };
+    this.views = {
+      team: new TeamView(this),
+      map: new MapView(this),
+      inbox: new InboxView(this),
+      time: new TimeView(this),
+    };
     this.shown = null;
     addEventListener("hashchange", () => this.route());
     listen((key, event) => this.key(key, event));
@@ -70,7 +76,8 @@ export class App {
     if (topic === "lagged") this.lists.begin();
     if (topic === "agents" && line && line.type !== "usage") this.lists.wantAgents();
     // No line says that a turn began.
-    if (line?.type === "session_update" && !isRunning(this.state.agents.get(line.agent_id) ?? {})) this.lists.wantAgents();
+    if (line?.type === "session_update" && !isRunning(this.state.agents.get(line.agent_id) ?? {}))
+      this.lists.wantAgents();
     if (topic === "agents" && setOrder(this.state.agents.keys())) this.dirty.add("order");
     this.notify.changed(topic, line);
     this.header.title();
@@ -106,9 +113,13 @@ export class App {
   }
 
   key(key, event) {
-    if (event.repeat && !["j", "k", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "+", "-"].includes(key)) return true;
-    if (key >= "1" && key <= "4") return (location.hash = TABS[Number(key) - 1]), true;
-    if (key === "?") return help(), true;
+    if (
+      event.repeat &&
+      !["j", "k", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "+", "-"].includes(key)
+    )
+      return true;
+    if (key >= "1" && key <= "4") return ((location.hash = TABS[Number(key) - 1]), true);
+    if (key === "?") return (help(), true);
     return this.shown.key?.(key, event);
   }
 }

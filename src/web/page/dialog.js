@@ -38,7 +38,12 @@ export function sure(question, yes, ...more) {
       { "aria-label": line(question), on: { cancel: () => end(false) } },
       h("p", { class: "question" }, line(question)),
       more,
-      h("div", { class: "row end" }, back, button(yes, () => end(true), { class: "danger" })),
+      h(
+        "div",
+        { class: "row end" },
+        back,
+        button(yes, () => end(true), { class: "danger" }),
+      ),
     );
     document.body.append(dialog);
     dialog.showModal();
@@ -50,7 +55,13 @@ export function show(title, ...content) {
   const dialog = h(
     "dialog",
     { class: "wide", "aria-label": title, on: { close: () => dialog.remove() } },
-    h("div", { class: "row" }, h("h2", null, title), h("span", { class: "grow" }), button("Close", () => dialog.close(), { autofocus: true })),
+    h(
+      "div",
+      { class: "row" },
+      h("h2", null, title),
+      h("span", { class: "grow" }),
+      button("Close", () => dialog.close(), { autofocus: true }),
+    ),
     content,
   );
   document.body.append(dialog);

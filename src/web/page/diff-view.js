@@ -21,8 +21,12 @@ export function diffView(files, isCut = false) {
   const pages = { left: FIRST_LINES };
   const el = h("div", { class: "diff", on: { keydown: step } });
   for (const file of files.slice(0, MOST_FILES)) el.append(fileView(file, pages));
-  if (files.length > MOST_FILES) el.append(h("p", { class: "dim" }, `${counted(files.length - MOST_FILES, "more file")}`));
-  if (isCut) el.append(h("p", { class: "dim" }, "The rest of the diff is left out here: `eisen-core diff` has all of it."));
+  if (files.length > MOST_FILES)
+    el.append(h("p", { class: "dim" }, `${counted(files.length - MOST_FILES, "more file")}`));
+  if (isCut)
+    el.append(
+      h("p", { class: "dim" }, "The rest of the diff is left out here: `eisen-core diff` has all of it."),
+    );
   return el;
 }
 
@@ -41,13 +45,15 @@ function fileView(file, pages) {
   let at = 0;
   const more = button("", () => (next(1), el.querySelectorAll(".hunk")[at - 1]?.focus()), { class: "more" });
   const next = (hunks) => {
-    for (; at < total && hunks > 0; hunks--, at++) el.insertBefore(hunkView(file.hunks[at], at, total, path), more);
+    for (; at < total && hunks > 0; hunks--, at++)
+      el.insertBefore(hunkView(file.hunks[at], at, total, path), more);
     more.textContent = `Next hunk (${at + 1} of ${total})`;
     more.hidden = at >= total;
   };
   el.append(more);
   let first = 0;
-  while (first < Math.min(total, FIRST_HUNKS) && pages.left > 0) pages.left -= file.hunks[first++].lines.length;
+  while (first < Math.min(total, FIRST_HUNKS) && pages.left > 0)
+    pages.left -= file.hunks[first++].lines.length;
   next(first);
   return el;
 }
@@ -63,14 +69,26 @@ function hunkView(hunk, at, total, path) {
     more.hidden = shown >= hunk.lines.length;
   };
   grow();
-  return h("div", { class: "hunk", tabindex: "-1", role: "group", "aria-label": `Hunk ${at + 1} of ${total} of ${path}` }, h("div", { class: "hunk-head" }, line(hunk.head)), body, more);
+  return h(
+    "div",
+    { class: "hunk", tabindex: "-1", role: "group", "aria-label": `Hunk ${at + 1} of ${total} of ${path}` },
+    h("div", { class: "hunk-head" }, line(hunk.head)),
+    body,
+    more,
+  );
 }
 
 const KINDS = { "+": "plus", "-": "minus", " ": "same" };
 
 function lineView(it) {
   const text = cut(plain(it.text), LONGEST_LINE);
-  return h("div", { class: `line ${KINDS[it.mark]}` }, h("span", { class: "no", "aria-hidden": "true" }, it.after || it.before || ""), h("span", { class: "sign" }, it.mark), h("code", null, text));
+  return h(
+    "div",
+    { class: `line ${KINDS[it.mark]}` },
+    h("span", { class: "no", "aria-hidden": "true" }, it.after || it.before || ""),
+    h("span", { class: "sign" }, it.mark),
+    h("code", null, text),
+  );
 }
 
 /** `n` and `N` go from hunk to hunk. */

@@ -27,9 +27,14 @@ export function parsePatch(patch) {
   for (const text of isCut ? lines.slice(0, MOST_LINES) : lines) {
     if (hunk && (left > 0 || right > 0) && /^[ +-]/.test(text)) {
       const mark = text[0];
-      hunk.lines.push({ mark, text: text.slice(1), before: mark === "+" ? 0 : before, after: mark === "-" ? 0 : after });
-      if (mark !== "+") (before += 1), (left -= 1);
-      if (mark !== "-") (after += 1), (right -= 1);
+      hunk.lines.push({
+        mark,
+        text: text.slice(1),
+        before: mark === "+" ? 0 : before,
+        after: mark === "-" ? 0 : after,
+      });
+      if (mark !== "+") ((before += 1), (left -= 1));
+      if (mark !== "-") ((after += 1), (right -= 1));
       if (mark === "+") file.added += 1;
       if (mark === "-") file.removed += 1;
       continue;
@@ -44,7 +49,9 @@ export function parsePatch(patch) {
       hunk = null;
     } else if (text.startsWith("--- ") && !(file && !file.hunks.length)) {
       // A patch without git's heads.
-      files.push((file = { path: text.slice(4).replace(/^a\//, ""), note: "", hunks: [], added: 0, removed: 0 }));
+      files.push(
+        (file = { path: text.slice(4).replace(/^a\//, ""), note: "", hunks: [], added: 0, removed: 0 }),
+      );
       hunk = null;
     } else if (file) note(file, text);
   }
@@ -72,10 +79,20 @@ export function compare(path, oldText, newText) {
   let first = 0;
   while (first < a.length && first < b.length && a[first] === b[first]) first += 1;
   let last = 0;
-  while (last < a.length - first && last < b.length - first && a[a.length - 1 - last] === b[b.length - 1 - last]) last += 1;
+  while (
+    last < a.length - first &&
+    last < b.length - first &&
+    a[a.length - 1 - last] === b[b.length - 1 - last]
+  )
+    last += 1;
   const lines = a.slice(0, first).map((text, at) => ({ mark: " ", text, before: at + 1, after: at + 1 }));
   for (const it of middle(a.slice(first, a.length - last), b.slice(first, b.length - last))) {
-    lines.push({ mark: it.mark, text: it.text, before: it.mark === "+" ? 0 : first + it.a + 1, after: it.mark === "-" ? 0 : first + it.b + 1 });
+    lines.push({
+      mark: it.mark,
+      text: it.text,
+      before: it.mark === "+" ? 0 : first + it.a + 1,
+      after: it.mark === "-" ? 0 : first + it.b + 1,
+    });
   }
   for (let at = last; at > 0; at--) {
     lines.push({ mark: " ", text: a[a.length - at], before: a.length - at + 1, after: b.length - at + 1 });
@@ -102,13 +119,17 @@ function middle(a, b) {
   const common = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
-      common[i * width + j] = a[i] === b[j] ? common[(i + 1) * width + j + 1] + 1 : Math.max(common[(i + 1) * width + j], common[i * width + j + 1]);
+      common[i * width + j] =
+        a[i] === b[j]
+          ? common[(i + 1) * width + j + 1] + 1
+          : Math.max(common[(i + 1) * width + j], common[i * width + j + 1]);
     }
   }
   let [i, j] = [0, 0];
   while (i < a.length || j < b.length) {
     if (i < a.length && j < b.length && a[i] === b[j]) out.push({ mark: " ", text: a[i], a: i++, b: j++ });
-    else if (j >= b.length || (i < a.length && common[(i + 1) * width + j] >= common[i * width + j + 1])) out.push({ mark: "-", text: a[i], a: i++, b: j });
+    else if (j >= b.length || (i < a.length && common[(i + 1) * width + j] >= common[i * width + j + 1]))
+      out.push({ mark: "-", text: a[i], a: i++, b: j });
     else out.push({ mark: "+", text: b[j], a: i, b: j++ });
   }
   return out;

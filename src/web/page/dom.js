@@ -53,8 +53,26 @@ export function table(caption, heads, rows, props = {}) {
     "table",
     props,
     h("caption", { class: "hidden" }, caption),
-    h("thead", null, h("tr", null, heads.map((head) => h("th", { scope: "col" }, head)))),
-    h("tbody", null, rows.map((cells) => h("tr", null, cells.map((cell) => h("td", null, cell))))),
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        heads.map((head) => h("th", { scope: "col" }, head)),
+      ),
+    ),
+    h(
+      "tbody",
+      null,
+      rows.map((cells) =>
+        h(
+          "tr",
+          null,
+          cells.map((cell) => h("td", null, cell)),
+        ),
+      ),
+    ),
   );
 }
 
@@ -86,5 +104,6 @@ export function keyed(parent, items, keyOf, make, update) {
   }
   for (const el of known.values()) el.remove();
   // To move an element takes the focus from it.
-  if (focused && focused !== document.activeElement && parent.contains(focused)) focused.focus({ preventScroll: true });
+  if (focused && focused !== document.activeElement && parent.contains(focused))
+    focused.focus({ preventScroll: true });
 }

@@ -1,7 +1,8 @@
 // Owns how values become text that is safe and short to show.
 
 /** What could end, hide or reorder a line: control characters, marks of direction, joiners of no width. */
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
 const BREAKS = /[\n\t]/g;
 /** A sequence that would colour or move in a terminal. */
 const ESCAPES = /\u001b\[[0-9;?]{0,32}[A-Za-z]/g;
@@ -11,7 +12,10 @@ export const MARK = "\ufffd";
 
 /** Text of agents over several lines: what is hidden in it becomes a visible mark. */
 export function plain(text) {
-  return String(text ?? "").replace(/\r\n/g, "\n").replace(ESCAPES, MARK).replace(HIDDEN, MARK);
+  return String(text ?? "")
+    .replace(/\r\n/g, "\n")
+    .replace(ESCAPES, MARK)
+    .replace(HIDDEN, MARK);
 }
 
 /** A name or path, in one line. */
@@ -40,7 +44,7 @@ export function bytes(number) {
   if (!Number.isFinite(number)) return "–";
   const units = ["B", "KiB", "MiB", "GiB"];
   let at = 0;
-  while (number >= 1024 && at < 3) (number /= 1024), (at += 1);
+  while (number >= 1024 && at < 3) ((number /= 1024), (at += 1));
   return `${number.toFixed(at && number < 10 ? 1 : 0)} ${units[at]}`;
 }
 

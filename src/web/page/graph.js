@@ -109,7 +109,8 @@ export class Graph {
   callsOf(path, most) {
     const calls = [];
     for (const { id } of this.symbols.get(path) ?? []) {
-      for (const to of this.callees.get(id) ?? []) calls.push({ from: id, to, path: pathOf(to), isOut: true });
+      for (const to of this.callees.get(id) ?? [])
+        calls.push({ from: id, to, path: pathOf(to), isOut: true });
       for (const from of this.callers.get(id) ?? []) {
         if (pathOf(from) !== path) calls.push({ from, to: id, path: pathOf(from), isOut: false });
       }

@@ -76,4 +76,3 @@ export class Header {
 export function empty(text) {
   return h("p", { class: "empty" }, text);
 }
-

@@ -46,7 +46,8 @@ export class Heat {
     const nodes = Object.values(line.nodes ?? {});
     const known = this.sessions.get(key);
     if (known) {
-      for (const path of known.paths) if (!Object.hasOwn(line.nodes ?? {}, path)) this.remove(key, known, path);
+      for (const path of known.paths)
+        if (!Object.hasOwn(line.nodes ?? {}, path)) this.remove(key, known, path);
     }
     this.put(key, line.agent_id, nodes);
   }
@@ -80,7 +81,11 @@ export class Heat {
       session.paths.add(path);
       this.nodes += 1;
     }
-    if (node.turn_accessed > (this.turns.get(agent) ?? -1) && (this.turns.size < MOST_SESSIONS || this.turns.has(agent))) this.turns.set(agent, node.turn_accessed);
+    if (
+      node.turn_accessed > (this.turns.get(agent) ?? -1) &&
+      (this.turns.size < MOST_SESSIONS || this.turns.has(agent))
+    )
+      this.turns.set(agent, node.turn_accessed);
     let file = this.files.get(path);
     if (!file) this.files.set(path, (file = new Map()));
     file.set(key, {
@@ -120,7 +125,7 @@ export class Heat {
     const sum = { path, heat: 0, action: "", at: 0, touches: [] };
     for (const touch of file.values()) {
       if (touch.heat > sum.heat) sum.heat = touch.heat;
-      if (touch.at >= sum.at) (sum.at = touch.at), (sum.action = touch.action);
+      if (touch.at >= sum.at) ((sum.at = touch.at), (sum.action = touch.action));
       sum.touches.push(touch);
     }
     return sum;
@@ -141,9 +146,12 @@ export class Heat {
       if (heat < least) continue;
       best.push({ path, heat, at });
       // Most files are cold: few are ever sorted.
-      if (best.length >= most * 8) (best = best.sort(order).slice(0, most)), (least = best.at(-1).heat);
+      if (best.length >= most * 8) ((best = best.sort(order).slice(0, most)), (least = best.at(-1).heat));
     }
-    return best.sort(order).slice(0, most).map((it) => this.of(it.path));
+    return best
+      .sort(order)
+      .slice(0, most)
+      .map((it) => this.of(it.path));
   }
 
   mark(path) {

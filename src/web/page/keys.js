@@ -3,7 +3,12 @@
 /** Whether the event goes to something that takes text. */
 function isTyping(event) {
   const el = event.target;
-  return el.isContentEditable || el.tagName === "TEXTAREA" || el.tagName === "SELECT" || (el.tagName === "INPUT" && !["checkbox", "radio", "range", "button"].includes(el.type));
+  return (
+    el.isContentEditable ||
+    el.tagName === "TEXTAREA" ||
+    el.tagName === "SELECT" ||
+    (el.tagName === "INPUT" && !["checkbox", "radio", "range", "button"].includes(el.type))
+  );
 }
 
 /**

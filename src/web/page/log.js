@@ -23,11 +23,21 @@ export class Log {
     const [state, text] = described;
     const first = line.agents?.[0];
     const agent = line.agent_id ?? first?.agent_id ?? first ?? "";
-    const entry = { n: this.next, at: line.timestamp_ms ?? Date.now(), agent, state, text: cut(oneLine(text), LONGEST), sweep: line.sweep ? line.id : null };
+    const entry = {
+      n: this.next,
+      at: line.timestamp_ms ?? Date.now(),
+      agent,
+      state,
+      text: cut(oneLine(text), LONGEST),
+      sweep: line.sweep ? line.id : null,
+    };
     // What counts up is one entry.
     if (line.sweep) this.entries = this.entries.filter((it) => it.sweep !== line.id);
     // A team says some things twice around the time of the connect.
-    if (this.entries.slice(-20).some((it) => it.text === entry.text && it.agent === agent && it.at === entry.at)) return false;
+    if (
+      this.entries.slice(-20).some((it) => it.text === entry.text && it.agent === agent && it.at === entry.at)
+    )
+      return false;
     this.next += 1;
     this.entries.push(entry);
     if (this.entries.length > MOST_ENTRIES) this.entries.shift();
@@ -45,12 +55,20 @@ const WORDS = lookup({
     return [line.status, `${line.id} ${line.status}${by}: ${line.action} ${line.path}${times}`];
   },
   budget: (line) =>
-    line.state === "open" ? null : [line.state === "exceeded" ? "error" : "pending", line.reason ?? `the budget is ${line.state}`],
+    line.state === "open"
+      ? null
+      : [line.state === "exceeded" ? "error" : "pending", line.reason ?? `the budget is ${line.state}`],
   conflict: (line) => [line.status, `conflict ${line.id}: ${line.message}`],
-  loop: (line) => ["pending", `a loop: ${line.times} times the same ${line.kind}: ${(line.calls ?? []).join(", ")}`],
+  loop: (line) => [
+    "pending",
+    `a loop: ${line.times} times the same ${line.kind}: ${(line.calls ?? []).join(", ")}`,
+  ],
   overlap: (line) => ["pending", `overlaps with ${line.agents[1]?.agent_id} in ${line.symbol}`],
   report: (line) => ["", `reports: ${line.text}`],
   task: (line) => [line.state, `task ${line.id} of ${line.by}: ${line.state}${because(line)}`],
   turn: (line) => [line.stop_reason, `turn ${line.turn} ended: ${line.stop_reason}${because(line)}`],
-  lagged: (line) => ["pending", `${counted(line.missed, "line")} of the team were missed: this page was too slow`],
+  lagged: (line) => [
+    "pending",
+    `${counted(line.missed, "line")} of the team were missed: this page was too slow`,
+  ],
 });

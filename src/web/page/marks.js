@@ -41,5 +41,10 @@ export function markOf(agent) {
 /** The mark and the name of an agent. */
 export function agentName(agent, props = {}) {
   const place = placeOf(agent) % COLORS.length;
-  return h("span", { class: `agent agent-${place}`, ...props }, h("span", { class: "mark", "aria-hidden": "true" }, markOf(agent)), h("span", { class: "name" }, line(agent)));
+  return h(
+    "span",
+    { class: `agent agent-${place}`, ...props },
+    h("span", { class: "mark", "aria-hidden": "true" }, markOf(agent)),
+    h("span", { class: "name" }, line(agent)),
+  );
 }

@@ -22,14 +22,19 @@ export class Notify {
   }
 
   get isOn() {
-    return "Notification" in globalThis && Notification.permission === "granted" && localStorage.getItem(WISH) === "on";
+    return (
+      "Notification" in globalThis &&
+      Notification.permission === "granted" &&
+      localStorage.getItem(WISH) === "on"
+    );
   }
 
   /** Turns notices on or off; asks the browser where it must. */
   async toggle() {
     if (!("Notification" in globalThis)) return notice("this browser has no notifications", true);
     if (this.isOn) return localStorage.setItem(WISH, "off");
-    if ((await Notification.requestPermission()) !== "granted") return notice("the browser does not allow notifications of this page", true);
+    if ((await Notification.requestPermission()) !== "granted")
+      return notice("the browser does not allow notifications of this page", true);
     localStorage.setItem(WISH, "on");
   }
 
@@ -39,7 +44,10 @@ export class Notify {
     else if (topic === "agents" && cause?.type === "agent") this.agent(cause);
     else if (topic === "budgets" && cause?.state === "exceeded") {
       const whose = cause.agent_id ? `of ${line(cause.agent_id)}` : "of the team";
-      this.tell(`budget ${cause.agent_id} ${JSON.stringify(limits(cause))}`, `The budget ${whose} is used up`);
+      this.tell(
+        `budget ${cause.agent_id} ${JSON.stringify(limits(cause))}`,
+        `The budget ${whose} is used up`,
+      );
     }
     if (topic === "agents") this.lookForDone();
   }
@@ -51,7 +59,8 @@ export class Notify {
     if (this.holds.size >= MOST_TOLD) return;
     const tell = () => {
       this.holds.delete(cause.id);
-      if (this.state.waiting.has(cause.id)) this.tell(cause.id, `${line(ofAgent(cause))} waits for a decision`);
+      if (this.state.waiting.has(cause.id))
+        this.tell(cause.id, `${line(ofAgent(cause))} waits for a decision`);
     };
     this.holds.set(cause.id, setTimeout(tell, HOLD_MS));
   }

@@ -118,7 +118,8 @@ export class State {
 
   turn(line) {
     this.said.turn(line);
-    if (this.turns.size < MOST_AGENTS || this.turns.has(line.agent_id)) this.turns.set(line.agent_id, line.turn);
+    if (this.turns.size < MOST_AGENTS || this.turns.has(line.agent_id))
+      this.turns.set(line.agent_id, line.turn);
     this.changed("said", line);
     this.changed("agents", line);
   }
@@ -132,7 +133,10 @@ export class State {
   }
 
   overlap(line) {
-    const key = `${line.symbol}\n${line.agents.map((it) => it.agent_id).sort().join("\n")}`;
+    const key = `${line.symbol}\n${line.agents
+      .map((it) => it.agent_id)
+      .sort()
+      .join("\n")}`;
     this.overlaps.delete(key);
     this.overlaps.set(key, line);
     if (this.overlaps.size > MOST_OVERLAPS) this.overlaps.delete(this.overlaps.keys().next().value);

@@ -30,15 +30,33 @@ export function canAnswer(card) {
 export function drawCard(el, card, hooks) {
   el.className = `card card-${card.kind} is-${card.status}`;
   el.setAttribute("aria-label", subject(card) + (card.status === "done" ? `: ${card.outcome}` : ""));
-  fill(el, headOf(card), h("dl", { class: "facts" }, factsOf(card)), previewOf(card), card.status === "done" ? outcomeOf(card) : actionsOf(card, hooks), h("div", { class: "asking" }));
+  fill(
+    el,
+    headOf(card),
+    h("dl", { class: "facts" }, factsOf(card)),
+    previewOf(card),
+    card.status === "done" ? outcomeOf(card) : actionsOf(card, hooks),
+    h("div", { class: "asking" }),
+  );
 }
 
 function headOf(card) {
   const { line: it } = card;
   const age = h("time", { class: "dim", data: { at: it.timestamp_ms } }, ago(it.timestamp_ms));
-  if (card.kind === "budget") return h("h3", null, it.agent_id ? agentName(it.agent_id) : "The team", " is over its budget ", age);
+  if (card.kind === "budget")
+    return h("h3", null, it.agent_id ? agentName(it.agent_id) : "The team", " is over its budget ", age);
   const verb = card.kind === "conflict" ? "waits to write" : `wants to ${line(it.action)}`;
-  return h("h3", null, agentName(ofAgent(it)), ` ${verb} `, h("code", { class: "path" }, line(it.path)), " ", h("span", { class: "dim" }, line(it.id)), " ", age);
+  return h(
+    "h3",
+    null,
+    agentName(ofAgent(it)),
+    ` ${verb} `,
+    h("code", { class: "path" }, line(it.path)),
+    " ",
+    h("span", { class: "dim" }, line(it.id)),
+    " ",
+    age,
+  );
 }
 
 function factsOf(card) {
@@ -53,13 +71,25 @@ function factsOf(card) {
   if (it.reason) add("reason", plain(it.reason));
   if (card.kind === "conflict") {
     add("conflict", line(it.message));
-    if (it.agents?.length > 1) add("with", it.agents.slice(1).map((agent) => [agentName(agent), " "]));
+    if (it.agents?.length > 1)
+      add(
+        "with",
+        it.agents.slice(1).map((agent) => [agentName(agent), " "]),
+      );
     return facts;
   }
   add("by", VIA[it.via] ?? line(it.via));
-  if (it.owners?.length) add(it.owners.length > 1 ? "owners" : "owner", it.owners.map((agent) => [agentName(agent), " "]));
+  if (it.owners?.length)
+    add(
+      it.owners.length > 1 ? "owners" : "owner",
+      it.owners.map((agent) => [agentName(agent), " "]),
+    );
   const rule = it.rule ?? card.preview?.rule;
-  if (rule) add("rule", `[[routing]] ${line(typeof rule === "object" ? JSON.stringify(rule) : rule)}${it.decide ? `: decide = "${line(it.decide)}"` : ""}`);
+  if (rule)
+    add(
+      "rule",
+      `[[routing]] ${line(typeof rule === "object" ? JSON.stringify(rule) : rule)}${it.decide ? `: decide = "${line(it.decide)}"` : ""}`,
+    );
   if (it.orchestrator?.agent_id) add("also asked", agentName(it.orchestrator.agent_id));
   if (it.denied_by) add("denied by", h("code", null, line(it.denied_by)), ", a pattern of its zone");
   return facts;
@@ -70,25 +100,44 @@ function previewOf(card) {
   if (card.previewState === "asked") return h("p", { class: "dim" }, "Reading what it would do …");
   const it = card.preview;
   if (!it) return null;
-  const cutNote = it.truncated && h("p", { class: "warn" }, "This is only the beginning: the rest is not shown.");
+  const cutNote =
+    it.truncated && h("p", { class: "warn" }, "This is only the beginning: the rest is not shown.");
   if (it.diff) {
     const { files, isCut } = parsePatch(plain(it.diff));
-    if (files.some((file) => file.hunks.length)) return h("div", { class: "preview" }, diffView(files, isCut), cutNote);
+    if (files.some((file) => file.hunks.length))
+      return h("div", { class: "preview" }, diffView(files, isCut), cutNote);
     return h("div", { class: "preview" }, h("pre", null, plain(it.diff).slice(0, LONGEST_CONTENT)), cutNote);
   }
   if (typeof it.content === "string") {
     const label = card.line.action === "write" ? "What it would write" : "What it would read";
-    return h("details", { class: "preview", open: it.content.length < 4_000 }, h("summary", null, label), h("pre", null, plain(it.content).slice(0, LONGEST_CONTENT)), cutNote);
+    return h(
+      "details",
+      { class: "preview", open: it.content.length < 4_000 },
+      h("summary", null, label),
+      h("pre", null, plain(it.content).slice(0, LONGEST_CONTENT)),
+      cutNote,
+    );
   }
   return h("p", { class: "dim" }, "Of this access only the path is known.");
 }
 
 function outcomeOf(card) {
-  return h("p", { class: "outcome" }, `${card.outcome[0]?.toUpperCase() ?? ""}${card.outcome.slice(1)}`, card.outcome.includes(" by ") ? "" : ` ${byWhom(card.line)}`);
+  return h(
+    "p",
+    { class: "outcome" },
+    `${card.outcome[0]?.toUpperCase() ?? ""}${card.outcome.slice(1)}`,
+    card.outcome.includes(" by ") ? "" : ` ${byWhom(card.line)}`,
+  );
 }
 
 function actionsOf(card, { press, may }) {
-  const act = (key, text, props) => button("", () => press(card, key), { ...props, disabled: card.status === "sent", "aria-keyshortcuts": key, tabindex: 0 });
+  const act = (key, text, props) =>
+    button("", () => press(card, key), {
+      ...props,
+      disabled: card.status === "sent",
+      "aria-keyshortcuts": key,
+      tabindex: 0,
+    });
   const buttons = [];
   const add = (key, text, kind) => {
     const el = act(key, text, { class: kind });

@@ -46,7 +46,8 @@ export class Cards {
       else fresh.push(this.add(key, kind, line));
     }
     for (const card of this.byKey.values()) {
-      if (card.status === "waits" && !waits.has(card.key)) this.end(card, card.kind === "budget" ? "the budget is open again" : "decided elsewhere");
+      if (card.status === "waits" && !waits.has(card.key))
+        this.end(card, card.kind === "budget" ? "the budget is open again" : "decided elsewhere");
     }
     this.bound();
     if (!this.byKey.has(this.selected)) this.take(this.firstWaiting());
@@ -54,7 +55,18 @@ export class Cards {
   }
 
   add(key, kind, line) {
-    const card = { key, kind, line, status: "waits", outcome: "", shownAt: 0, doneSeen: 0, preview: null, previewState: "", version: 0 };
+    const card = {
+      key,
+      kind,
+      line,
+      status: "waits",
+      outcome: "",
+      shownAt: 0,
+      doneSeen: 0,
+      preview: null,
+      previewState: "",
+      version: 0,
+    };
     this.byKey.delete(key);
     this.byKey.set(key, card);
     return card;
@@ -104,7 +116,9 @@ export class Cards {
   selectAfter(card) {
     const list = this.list();
     const at = list.indexOf(card);
-    const next = list.slice(at + 1).find((it) => it.status === "waits") ?? list.slice(0, at).findLast((it) => it.status === "waits");
+    const next =
+      list.slice(at + 1).find((it) => it.status === "waits") ??
+      list.slice(0, at).findLast((it) => it.status === "waits");
     if (next) this.take(next);
   }
 
@@ -141,7 +155,10 @@ export function byWhom(line) {
 /** What a card is about, in one line. */
 export function subject(card) {
   const { line } = card;
-  if (card.kind === "budget") return line.agent_id ? `The budget of ${oneLine(line.agent_id)} is used up` : "The team's budget is used up";
+  if (card.kind === "budget")
+    return line.agent_id
+      ? `The budget of ${oneLine(line.agent_id)} is used up`
+      : "The team's budget is used up";
   if (card.kind === "conflict") return `${oneLine(ofAgent(line))} waits to write ${oneLine(line.path)}`;
   return `${oneLine(line.agent_id)} wants to ${line.action} ${oneLine(line.path)}`;
 }

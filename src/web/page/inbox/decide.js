@@ -37,7 +37,12 @@ export class Decider {
       params.at_terminal = true;
       if (card.preview?.version !== undefined) params.version = card.preview.version;
     }
-    await this.send(card, card.kind === "access" ? "resolve_blocked" : "resolve_conflict", params, `${WORDS[decision]}${more.scope === "session" ? " for the session" : ""} by you`);
+    await this.send(
+      card,
+      card.kind === "access" ? "resolve_blocked" : "resolve_conflict",
+      params,
+      `${WORDS[decision]}${more.scope === "session" ? " for the session" : ""} by you`,
+    );
   }
 
   async raise(card, limits) {

@@ -74,8 +74,14 @@ export class InboxView {
     const shown = all.slice(0, MOST_SHOWN);
     const before = [...this.list.children].map((el) => el.dataset.key).join();
     const hadFocus = this.list.contains(document.activeElement);
-    keyed(this.list, shown, (card) => card.key, (card) => this.make(card), (el, card) => this.fill(el, card));
-    for (const el of this.list.children) if (!el.isSeen) (el.isSeen = true), this.seen.observe(el);
+    keyed(
+      this.list,
+      shown,
+      (card) => card.key,
+      (card) => this.make(card),
+      (el, card) => this.fill(el, card),
+    );
+    for (const el of this.list.children) if (!el.isSeen) ((el.isSeen = true), this.seen.observe(el));
     const after = [...this.list.children].map((el) => el.dataset.key).join();
     // Cards that come at the end move nothing.
     if (before && !after.startsWith(before)) this.cards.movedAt = Date.now();
@@ -89,7 +95,9 @@ export class InboxView {
   }
 
   make(card) {
-    const el = h("article", { on: { focusin: () => this.select(card.key), pointerdown: () => this.select(card.key) } });
+    const el = h("article", {
+      on: { focusin: () => this.select(card.key), pointerdown: () => this.select(card.key) },
+    });
     el.card = card;
     return el;
   }
@@ -103,7 +111,10 @@ export class InboxView {
     if (el.look === look) return;
     el.look = look;
     const typed = el.querySelector(".asking")?.firstElementChild;
-    drawCard(el, card, { press: (it, key) => this.press(it, key, false), may: (scope) => this.app.may(scope) });
+    drawCard(el, card, {
+      press: (it, key) => this.press(it, key, false),
+      may: (scope) => this.app.may(scope),
+    });
     el.classList.toggle("selected", isSelected);
     // What a person types stays while the card changes.
     if (typed && card.status === "waits") el.querySelector(".asking").append(typed);
@@ -142,8 +153,10 @@ export class InboxView {
   tick() {
     if (!this.isShown || document.hidden) return;
     const now = Date.now();
-    for (const card of this.cards.list()) if (card.status === "done" && card.shownAt && !card.doneSeen) card.doneSeen = now;
-    for (const el of this.list.querySelectorAll("time[data-at]")) setText(el, ago(Number(el.dataset.at), now));
+    for (const card of this.cards.list())
+      if (card.status === "done" && card.shownAt && !card.doneSeen) card.doneSeen = now;
+    for (const el of this.list.querySelectorAll("time[data-at]"))
+      setText(el, ago(Number(el.dataset.at), now));
     if (this.cards.sweep(now)) this.draw();
   }
 
@@ -151,7 +164,7 @@ export class InboxView {
     if (key === "j" || key === "k") {
       const shown = this.cards.list().slice(0, MOST_SHOWN);
       const next = moved(shown, (card) => card.key === this.cards.selected, key === "j" ? 1 : -1);
-      if (next) this.select(next.key), this.focus();
+      if (next) (this.select(next.key), this.focus());
       return true;
     }
     if (!["a", "s", "d", "D", "r", "e"].includes(key)) return false;
@@ -170,26 +183,41 @@ export class InboxView {
     const refusal = hasJustMoved ? "the cards have just moved: look again" : this.cards.refusal(card, now);
     if (refusal) return notice(refusal, true);
     if (card.kind === "budget") return key === "r" && this.askLimits(card);
-    if (key === "D") return this.ask(card, "Why it is denied, for the agent", "Deny", (message) => this.decider.decide(card, "deny", { message }));
+    if (key === "D")
+      return this.ask(card, "Why it is denied, for the agent", "Deny", (message) =>
+        this.decider.decide(card, "deny", { message }),
+      );
     if (key === "d") return this.decider.decide(card, "deny");
     if (key === "r") {
       if (!canAnswer(card)) return notice("only a read can be answered", true);
       const more = card.line.denied_by ? { even_denied: true } : {};
-      return this.ask(card, "What stands in place of the file", "Answer", (content) => this.decider.decide(card, "answer", { content, ...more }));
+      return this.ask(card, "What stands in place of the file", "Answer", (content) =>
+        this.decider.decide(card, "answer", { content, ...more }),
+      );
     }
     if (card.line.denied_by) {
-      if (key !== "e") return notice("a pattern of its zone denies this path: `e` allows it in spite of that", true);
-      return sure(`${subject(card)}, which the pattern ${card.line.denied_by} denies. Allow it once all the same?`, "Allow once").then((yes) => yes && this.decider.decide(card, "allow", { even_denied: true }));
+      if (key !== "e")
+        return notice("a pattern of its zone denies this path: `e` allows it in spite of that", true);
+      return sure(
+        `${subject(card)}, which the pattern ${card.line.denied_by} denies. Allow it once all the same?`,
+        "Allow once",
+      ).then((yes) => yes && this.decider.decide(card, "allow", { even_denied: true }));
     }
     if (key === "a") return this.decider.decide(card, "allow");
-    if (key === "s" && card.kind === "access") return this.decider.decide(card, "allow", { scope: "session" });
+    if (key === "s" && card.kind === "access")
+      return this.decider.decide(card, "allow", { scope: "session" });
   }
 
   /** Asks for a text in the card. */
   ask(card, label, yes, send) {
     const box = this.elementOf(card.key)?.querySelector(".asking");
     if (!box) return;
-    const text = h("textarea", { rows: 4, maxlength: LONGEST_TEXT, "aria-label": label, placeholder: `${label} …` });
+    const text = h("textarea", {
+      rows: 4,
+      maxlength: LONGEST_TEXT,
+      "aria-label": label,
+      placeholder: `${label} …`,
+    });
     const close = () => (fill(box), this.focus());
     const go = () => {
       if (!text.value.trim()) return text.focus();
@@ -197,10 +225,18 @@ export class InboxView {
       send(text.value);
     };
     text.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") close(), event.preventDefault();
+      if (event.key === "Escape") (close(), event.preventDefault());
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) go();
     });
-    fill(box, h("div", { class: "ask" }, text, h("div", { class: "row end" }, button("Back", close), button(yes, go, { class: "main" }))));
+    fill(
+      box,
+      h(
+        "div",
+        { class: "ask" },
+        text,
+        h("div", { class: "row end" }, button("Back", close), button(yes, go, { class: "main" })),
+      ),
+    );
     text.focus();
   }
 
@@ -208,7 +244,15 @@ export class InboxView {
     const box = this.elementOf(card.key)?.querySelector(".asking");
     if (!box) return;
     const names = ["tokens", "cost", "turns", "minutes"];
-    const fields = names.map((name) => h("input", { type: "number", min: 0, step: name === "cost" ? "0.01" : "1", value: card.line[name]?.limit ?? "", "aria-label": `new total of ${name}` }));
+    const fields = names.map((name) =>
+      h("input", {
+        type: "number",
+        min: 0,
+        step: name === "cost" ? "0.01" : "1",
+        value: card.line[name]?.limit ?? "",
+        "aria-label": `new total of ${name}`,
+      }),
+    );
     const go = () => {
       const limits = {};
       names.forEach((name, at) => {
@@ -220,7 +264,16 @@ export class InboxView {
       this.decider.raise(card, limits);
     };
     const close = () => (fill(box), this.focus());
-    fill(box, h("div", { class: "ask row wrap" }, names.map((name, at) => h("label", null, name, " ", fields[at])), button("Back", close), button("Raise", go, { class: "main" })));
+    fill(
+      box,
+      h(
+        "div",
+        { class: "ask row wrap" },
+        names.map((name, at) => h("label", null, name, " ", fields[at])),
+        button("Back", close),
+        button("Raise", go, { class: "main" }),
+      ),
+    );
     fields[0].focus();
   }
 }

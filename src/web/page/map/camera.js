@@ -37,7 +37,11 @@ export class Camera {
   /** Brings a rectangle of the world into the middle, large enough to read. */
   look(place, pixels = 260) {
     const { clientWidth: w, clientHeight: h } = this.el;
-    const wanted = Math.min(pixels / Math.max(place.w, 1e-6), (pixels * 0.8) / Math.max(place.h, 1e-6), MOST_SCALE);
+    const wanted = Math.min(
+      pixels / Math.max(place.w, 1e-6),
+      (pixels * 0.8) / Math.max(place.h, 1e-6),
+      MOST_SCALE,
+    );
     this.scale = Math.max(this.scale, wanted);
     this.x = w / 2 - (place.x + place.w / 2) * this.scale;
     this.y = h / 2 - (place.y + place.h / 2) * this.scale;
@@ -84,7 +88,11 @@ export class Camera {
 
   down(event) {
     this.el.setPointerCapture(event.pointerId);
-    this.pointers.set(event.pointerId, { at: this.at(event), from: this.at(event), isStill: this.pointers.size === 0 });
+    this.pointers.set(event.pointerId, {
+      at: this.at(event),
+      from: this.at(event),
+      isStill: this.pointers.size === 0,
+    });
   }
 
   move(event) {
@@ -103,7 +111,8 @@ export class Camera {
     const before = this.pointers.get(id).at;
     const distance = (a) => Math.hypot(a[0] - other[0], a[1] - other[1]);
     this.pointers.forEach((it) => (it.isStill = false));
-    if (distance(before) > 1) this.zoom(distance(now) / distance(before), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
+    if (distance(before) > 1)
+      this.zoom(distance(now) / distance(before), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
     this.pan((now[0] - before[0]) / 2, (now[1] - before[1]) / 2);
   }
 

@@ -21,7 +21,10 @@ export class LayoutFeed {
 
   start() {
     this.changed(true);
-    this.clock ||= setInterval(() => document.hidden || !this.app.wire.isLive || this.changed(true), LOOK_EVERY_MS);
+    this.clock ||= setInterval(
+      () => document.hidden || !this.app.wire.isLive || this.changed(true),
+      LOOK_EVERY_MS,
+    );
   }
 
   stop() {
@@ -70,7 +73,8 @@ export class LayoutFeed {
   grid() {
     const { graph, heat } = this.app.state;
     const paths = graph.files.size ? graph.files.keys() : heat.files.keys();
-    const isSame = graph.version === this.graphVersion && (graph.files.size || heat.files.size === this.heatFiles);
+    const isSame =
+      graph.version === this.graphVersion && (graph.files.size || heat.files.size === this.heatFiles);
     if (isSame) return;
     this.graphVersion = graph.version;
     this.heatFiles = heat.files.size;

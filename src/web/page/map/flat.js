@@ -59,7 +59,13 @@ export class FlatPainter {
 
   file(slot, camera, right, bottom, theme) {
     const at = slot * 4;
-    const [x, y, w, h] = onScreen(this.places[at], this.places[at + 1], this.places[at + 2], this.places[at + 3], camera);
+    const [x, y, w, h] = onScreen(
+      this.places[at],
+      this.places[at + 1],
+      this.places[at + 2],
+      this.places[at + 3],
+      camera,
+    );
     if (!this.places[at + 2] || x > right || y > bottom || x + w < 0 || y + h < 0) return;
     paintFile(this.context, x, y, w, h, this.states.subarray(slot * BYTES, slot * BYTES + BYTES), theme);
   }
@@ -88,7 +94,11 @@ export function paintFile(context, x, y, w, h, [heat, flags, color, mark], theme
   if (flags & FLAGS.written) {
     const size = Math.min(14, least * 0.45);
     context.fillStyle = theme.css.ink;
-    polygon(context, [[x + w, y + h], [x + w - size, y + h], [x + w, y + h - size]]);
+    polygon(context, [
+      [x + w, y + h],
+      [x + w - size, y + h],
+      [x + w, y + h - size],
+    ]);
   }
   if (flags & FLAGS.context) frame(context, x, y, w, h, 0, thick, theme.agents[color], []);
   if (flags & FLAGS.overlap) frame(context, x, y, w, h, thick + 1, thick, theme.css.ink, [3, 3]);
@@ -152,10 +162,56 @@ function polygon(context, points) {
 /** The shapes of agents, as `marks.js` names them. */
 export function paintMark(context, mark, x, y, r, color, halo) {
   const at = (points, k = 1) => points.map(([px, py]) => [x + px * r * k, y + py * r * k]);
-  const star = Array.from({ length: 10 }, (_, n) => [Math.sin((n * Math.PI) / 5) * (n % 2 ? 0.45 : 1), -Math.cos((n * Math.PI) / 5) * (n % 2 ? 0.45 : 1)]);
-  const cross = [[-0.3, -0.9], [0.3, -0.9], [0.3, -0.3], [0.9, -0.3], [0.9, 0.3], [0.3, 0.3], [0.3, 0.9], [-0.3, 0.9], [-0.3, 0.3], [-0.9, 0.3], [-0.9, -0.3], [-0.3, -0.3]];
-  const shapes = [null, null, [[0, -0.9], [0.9, 0.7], [-0.9, 0.7]], [[-0.72, -0.72], [0.72, -0.72], [0.72, 0.72], [-0.72, 0.72]], [[0, -0.95], [0.95, 0], [0, 0.95], [-0.95, 0]], cross, star, [[0, 0.9], [0.9, -0.7], [-0.9, -0.7]]];
-  for (const [fill, k] of [[halo, 1.45], [color, 1]]) {
+  const star = Array.from({ length: 10 }, (_, n) => [
+    Math.sin((n * Math.PI) / 5) * (n % 2 ? 0.45 : 1),
+    -Math.cos((n * Math.PI) / 5) * (n % 2 ? 0.45 : 1),
+  ]);
+  const cross = [
+    [-0.3, -0.9],
+    [0.3, -0.9],
+    [0.3, -0.3],
+    [0.9, -0.3],
+    [0.9, 0.3],
+    [0.3, 0.3],
+    [0.3, 0.9],
+    [-0.3, 0.9],
+    [-0.3, 0.3],
+    [-0.9, 0.3],
+    [-0.9, -0.3],
+    [-0.3, -0.3],
+  ];
+  const shapes = [
+    null,
+    null,
+    [
+      [0, -0.9],
+      [0.9, 0.7],
+      [-0.9, 0.7],
+    ],
+    [
+      [-0.72, -0.72],
+      [0.72, -0.72],
+      [0.72, 0.72],
+      [-0.72, 0.72],
+    ],
+    [
+      [0, -0.95],
+      [0.95, 0],
+      [0, 0.95],
+      [-0.95, 0],
+    ],
+    cross,
+    star,
+    [
+      [0, 0.9],
+      [0.9, -0.7],
+      [-0.9, -0.7],
+    ],
+  ];
+  for (const [fill, k] of [
+    [halo, 1.45],
+    [color, 1],
+  ]) {
     context.fillStyle = fill;
     if (mark === 1) {
       context.beginPath();

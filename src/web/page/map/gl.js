@@ -91,7 +91,12 @@ export class GlPainter {
    * @returns {GlPainter | null} null if there is no WebGL2, or none that is faster than a plain canvas
    */
   static on(canvas, isForced = false) {
-    const gl = canvas.getContext("webgl2", { antialias: false, alpha: false, powerPreference: "low-power", failIfMajorPerformanceCaveat: !isForced });
+    const gl = canvas.getContext("webgl2", {
+      antialias: false,
+      alpha: false,
+      powerPreference: "low-power",
+      failIfMajorPerformanceCaveat: !isForced,
+    });
     if (!gl || (!isForced && isSlow(gl))) return null;
     try {
       return new GlPainter(gl);
@@ -169,9 +174,21 @@ export class GlPainter {
     gl.uniform2f(this.at("room"), width, height);
     gl.uniform1f(this.at("ratio"), ratio);
     const { rgb } = theme;
-    for (const [name, color] of [["cold", rgb.file], ["warm", rgb.warm], ["hot", rgb.hot], ["ink", rgb.ink], ["edge", rgb.edge], ["folder", rgb.folder], ["alarm", rgb.alarm]]) gl.uniform3fv(this.at(name), color);
+    for (const [name, color] of [
+      ["cold", rgb.file],
+      ["warm", rgb.warm],
+      ["hot", rgb.hot],
+      ["ink", rgb.ink],
+      ["edge", rgb.edge],
+      ["folder", rgb.folder],
+      ["alarm", rgb.alarm],
+    ])
+      gl.uniform3fv(this.at(name), color);
     gl.uniform3fv(this.at("agents"), theme.agentsRgb.flat());
-    for (const [it, isFolder, instances] of [[this.folders, 1, this.folderCount], [this.files, 0, count]]) {
+    for (const [it, isFolder, instances] of [
+      [this.folders, 1, this.folderCount],
+      [this.files, 0, count],
+    ]) {
       if (!instances) continue;
       gl.uniform1i(this.at("isFolder"), isFolder);
       gl.bindVertexArray(it.array);
@@ -194,13 +211,17 @@ function isSlow(gl) {
 
 function programOf(gl) {
   const program = gl.createProgram();
-  for (const [type, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+  for (const [type, text] of [
+    [gl.VERTEX_SHADER, VERTEX],
+    [gl.FRAGMENT_SHADER, FRAGMENT],
+  ]) {
     const shader = gl.createShader(type);
     gl.shaderSource(shader, text);
     gl.compileShader(shader);
     gl.attachShader(program, shader);
   }
   gl.linkProgram(program);
-  if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program) ?? "shader");
+  if (!gl.getProgramParameter(program, gl.LINK_STATUS))
+    throw new Error(gl.getProgramInfoLog(program) ?? "shader");
   return program;
 }

@@ -44,12 +44,16 @@ export class Layout {
       const { changed = [], removed = [] } = answer;
       for (const path of removed) this.remove(path);
       const folders = [];
-      for (const place of Array.isArray(changed) ? changed : [...(changed.folders ?? []), ...(changed.files ?? [])]) {
-        if (place.kind === "folder" || changed.folders?.includes(place) || this.folders.has(place.path)) folders.push(place);
+      for (const place of Array.isArray(changed)
+        ? changed
+        : [...(changed.folders ?? []), ...(changed.files ?? [])]) {
+        if (place.kind === "folder" || changed.folders?.includes(place) || this.folders.has(place.path))
+          folders.push(place);
         else this.put(place);
       }
       if (answer.folders) this.folders.clear();
-      if (answer.folders || folders.length) this.putFolders([...this.folders.values(), ...(answer.folders ?? []), ...folders]);
+      if (answer.folders || folders.length)
+        this.putFolders([...this.folders.values(), ...(answer.folders ?? []), ...folders]);
     }
     this.seq = answer.seq;
     this.width = Math.max(1, answer.width ?? this.width);
@@ -111,7 +115,13 @@ export class Layout {
   at(x, y) {
     const { rects } = this;
     for (let slot = 0, at = 0; slot < this.paths.length; slot++, at += 4) {
-      if (x >= rects[at] && y >= rects[at + 1] && x < rects[at] + rects[at + 2] && y < rects[at + 1] + rects[at + 3]) return slot;
+      if (
+        x >= rects[at] &&
+        y >= rects[at + 1] &&
+        x < rects[at] + rects[at + 2] &&
+        y < rects[at + 1] + rects[at + 3]
+      )
+        return slot;
     }
     return -1;
   }
@@ -122,7 +132,13 @@ export function gridOf(paths) {
   const sorted = [...paths].sort();
   const columns = Math.max(1, Math.ceil(Math.sqrt(sorted.length * 1.6)));
   const rows = Math.max(1, Math.ceil(sorted.length / columns));
-  const files = sorted.map((path, at) => ({ path, x: (at % columns) * 160, y: Math.floor(at / columns) * 100, w: 150, h: 92 }));
+  const files = sorted.map((path, at) => ({
+    path,
+    x: (at % columns) * 160,
+    y: Math.floor(at / columns) * 100,
+    w: 150,
+    h: 92,
+  }));
   return { seq: 0, width: columns * 160, height: rows * 100, folders: [], files };
 }
 

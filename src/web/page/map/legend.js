@@ -14,7 +14,11 @@ const SIGNS = [
 ];
 
 export function legend() {
-  const items = SIGNS.map(([text, state]) => ({ state, canvas: h("canvas", { width: 56, height: 40, "aria-hidden": "true" }), text }));
+  const items = SIGNS.map(([text, state]) => ({
+    state,
+    canvas: h("canvas", { width: 56, height: 40, "aria-hidden": "true" }),
+    text,
+  }));
   const draw = () => {
     const theme = readTheme();
     for (const { canvas, state } of items) {
@@ -25,5 +29,9 @@ export function legend() {
   };
   onTheme(draw);
   requestAnimationFrame(draw);
-  return h("ul", { class: "legend", "aria-label": "Signs of the map" }, items.map((it) => h("li", null, it.canvas, it.text)));
+  return h(
+    "ul",
+    { class: "legend", "aria-label": "Signs of the map" },
+    items.map((it) => h("li", null, it.canvas, it.text)),
+  );
 }

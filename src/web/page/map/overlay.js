@@ -32,7 +32,10 @@ export class Overlay {
     const open = this.names(scene);
     this.folders(scene);
     this.calls(scene);
-    for (const [slot, color, thick] of [[scene.hovered, scene.theme.css.dim, 1], [scene.selected, scene.theme.css.ink, 2]]) {
+    for (const [slot, color, thick] of [
+      [scene.hovered, scene.theme.css.dim, 1],
+      [scene.selected, scene.theme.css.ink, 2],
+    ]) {
       if (slot < 0) continue;
       const box = this.box(scene, slot);
       context.strokeStyle = color;
@@ -58,12 +61,18 @@ export class Overlay {
     let open = 0;
     for (let slot = 0, at = 0; slot < paths.length && names < MOST_NAMES; slot++, at += 4) {
       if (rects[at + 2] < wide || rects[at + 3] < high) continue;
-      if (rects[at] > right || rects[at + 1] > bottom || rects[at] + rects[at + 2] < left || rects[at + 1] + rects[at + 3] < top) continue;
+      if (
+        rects[at] > right ||
+        rects[at + 1] > bottom ||
+        rects[at] + rects[at + 2] < left ||
+        rects[at + 1] + rects[at + 3] < top
+      )
+        continue;
       const box = this.box(scene, slot);
       names += 1;
       const isOpen = box.w > 130 && box.h > 64 && open < MOST_OPEN;
       this.name(line(baseName(paths[slot])), box, theme, isOpen);
-      if (isOpen) (open += 1), this.symbols(scene, paths[slot], box);
+      if (isOpen) ((open += 1), this.symbols(scene, paths[slot], box));
     }
     return open;
   }
@@ -95,8 +104,17 @@ export class Overlay {
       const symbol = symbols[at];
       const isLit = known.has(symbol.id);
       const rest = symbols.length - rows;
-      const text = at === rows - 1 && rest > 0 ? `… ${rest + 1} more` : `${isLit ? "▸ " : "  "}${KINDS[symbol.kind] ?? " "} ${line(symbol.name)}`;
-      this.text(cut(text, letters), box.x + 8, box.y + 20 + at * ROW, isLit ? theme.css.ink : theme.css.dim, theme.css.ground);
+      const text =
+        at === rows - 1 && rest > 0
+          ? `… ${rest + 1} more`
+          : `${isLit ? "▸ " : "  "}${KINDS[symbol.kind] ?? " "} ${line(symbol.name)}`;
+      this.text(
+        cut(text, letters),
+        box.x + 8,
+        box.y + 20 + at * ROW,
+        isLit ? theme.css.ink : theme.css.dim,
+        theme.css.ground,
+      );
     }
   }
 
@@ -105,7 +123,15 @@ export class Overlay {
     let count = 0;
     for (const it of layout.folders.values()) {
       const box = place(it.x, it.y, it.w, it.h, camera);
-      if (box.w < 70 || box.h < 34 || box.x > width || box.y > height || box.x + box.w < 0 || box.y + box.h < 0) continue;
+      if (
+        box.w < 70 ||
+        box.h < 34 ||
+        box.x > width ||
+        box.y > height ||
+        box.x + box.w < 0 ||
+        box.y + box.h < 0
+      )
+        continue;
       if (++count > MOST_FOLDERS) break;
       const name = line(baseName(it.path)) || "/";
       const text = cut(`${name}/`, Math.floor((box.w - 6) / LETTER));
@@ -130,9 +156,21 @@ export class Overlay {
       context.strokeStyle = zone.color;
       context.lineWidth = 1.5;
       context.setLineDash([6, 4]);
-      context.strokeRect(box.x + 1 + zone.inset, box.y + 1 + zone.inset, box.w - 2 - 2 * zone.inset, box.h - 2 - 2 * zone.inset);
+      context.strokeRect(
+        box.x + 1 + zone.inset,
+        box.y + 1 + zone.inset,
+        box.w - 2 - 2 * zone.inset,
+        box.h - 2 - 2 * zone.inset,
+      );
       context.setLineDash([]);
-      if (box.w > 60) this.text(`${zone.mark} ${line(zone.agent)}`, box.x + box.w - 12 - (zone.agent.length + 2) * LETTER, box.y + 3 + zone.inset * 5, zone.color, "#00000000");
+      if (box.w > 60)
+        this.text(
+          `${zone.mark} ${line(zone.agent)}`,
+          box.x + box.w - 12 - (zone.agent.length + 2) * LETTER,
+          box.y + 3 + zone.inset * 5,
+          zone.color,
+          "#00000000",
+        );
       context.globalAlpha = 1;
     }
   }
@@ -149,7 +187,10 @@ export class Overlay {
       const it = layout.of(call.path);
       if (!it) continue;
       const to = middle(place(it.x, it.y, it.w, it.h, camera));
-      const bend = [(from[0] + to[0]) / 2 + (to[1] - from[1]) * 0.15, (from[1] + to[1]) / 2 - (to[0] - from[0]) * 0.15];
+      const bend = [
+        (from[0] + to[0]) / 2 + (to[1] - from[1]) * 0.15,
+        (from[1] + to[1]) / 2 - (to[0] - from[0]) * 0.15,
+      ];
       context.setLineDash(call.isOut ? [] : [4, 3]);
       context.beginPath();
       context.moveTo(...from);
@@ -165,7 +206,8 @@ export class Overlay {
     const angle = Math.atan2(to[1] - from[1], to[0] - from[0]);
     context.beginPath();
     context.moveTo(...to);
-    for (const turn of [2.7, -2.7]) context.lineTo(to[0] + 8 * Math.cos(angle + turn), to[1] + 8 * Math.sin(angle + turn));
+    for (const turn of [2.7, -2.7])
+      context.lineTo(to[0] + 8 * Math.cos(angle + turn), to[1] + 8 * Math.sin(angle + turn));
     context.fill();
   }
 }
@@ -173,7 +215,12 @@ export class Overlay {
 const KINDS = lookup({ class: "C", method: "m", function: "f" });
 
 function place(x, y, w, h, camera) {
-  return { x: x * camera.scale + camera.x, y: y * camera.scale + camera.y, w: w * camera.scale, h: h * camera.scale };
+  return {
+    x: x * camera.scale + camera.x,
+    y: y * camera.scale + camera.y,
+    w: w * camera.scale,
+    h: h * camera.scale,
+  };
 }
 
 function middle(box) {

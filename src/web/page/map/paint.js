@@ -36,7 +36,15 @@ function rank(touch) {
 
 /** The states of a file in words. */
 export function wordsOf(flags) {
-  return Object.keys(FLAGS).filter((name) => flags & FLAGS[name]).map((name) => WORDS[name]);
+  return Object.keys(FLAGS)
+    .filter((name) => flags & FLAGS[name])
+    .map((name) => WORDS[name]);
 }
 
-const WORDS = { context: "in context", written: "written", blocked: "blocked", overlap: "overlapping", several: "several agents" };
+const WORDS = {
+  context: "in context",
+  written: "written",
+  blocked: "blocked",
+  overlap: "overlapping",
+  several: "several agents",
+};

@@ -36,9 +36,18 @@ export class Surface {
     this.times = [];
     this.base = h("canvas", { class: "base" });
     this.over = h("canvas", { class: "over" });
-    this.element = h("div", { class: "surface", tabindex: "0", role: "application", "aria-label": label }, this.base, this.over);
+    this.element = h(
+      "div",
+      { class: "surface", tabindex: "0", role: "application", "aria-label": label },
+      this.base,
+      this.over,
+    );
     this.overlay = new Overlay(this.over);
-    this.camera = new Camera(this.element, { moved: () => this.moved(), click: (x, y) => this.click(x, y), hover: (x, y) => this.hover(x, y) });
+    this.camera = new Camera(this.element, {
+      moved: () => this.moved(),
+      click: (x, y) => this.click(x, y),
+      hover: (x, y) => this.hover(x, y),
+    });
     this.begin();
     new ResizeObserver(() => this.resize()).observe(this.element);
     onTheme(() => this.retheme());
@@ -94,7 +103,8 @@ export class Surface {
   laidOut() {
     if (this.camera.isFit) this.camera.fit(this.layout.width, this.layout.height);
     this.repaint();
-    if (this.selected >= 0 && this.layout.paths[this.selected] !== this.selectedPath) this.select(this.selectedPath);
+    if (this.selected >= 0 && this.layout.paths[this.selected] !== this.selectedPath)
+      this.select(this.selectedPath);
   }
 
   /** Every file is to be looked at again. */
@@ -155,15 +165,22 @@ export class Surface {
       this.states = new Uint8Array(length * BYTES);
       this.changed = null;
     }
-    if (this.changed) for (const slot of this.changed) hooks.fill(layout.paths[slot] ?? "", this.states, slot * BYTES);
-    else for (let slot = 0; slot < layout.count; slot++) hooks.fill(layout.paths[slot] ?? "", this.states, slot * BYTES);
+    if (this.changed)
+      for (const slot of this.changed) hooks.fill(layout.paths[slot] ?? "", this.states, slot * BYTES);
+    else
+      for (let slot = 0; slot < layout.count; slot++)
+        hooks.fill(layout.paths[slot] ?? "", this.states, slot * BYTES);
   }
 
   names() {
     this.needsNames = false;
     const { hooks } = this;
     const none = () => [];
-    this.openFiles = this.overlay.draw({ ...this.scene(), symbolsOf: hooks.symbolsOf ?? none, lit: hooks.lit ?? (() => new Set()) });
+    this.openFiles = this.overlay.draw({
+      ...this.scene(),
+      symbolsOf: hooks.symbolsOf ?? none,
+      lit: hooks.lit ?? (() => new Set()),
+    });
   }
 
   scene() {

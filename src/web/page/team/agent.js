@@ -20,12 +20,36 @@ export class AgentPanel {
     this.title = h("h2", { tabindex: "-1" });
     this.actions = h("div", { class: "row wrap actions" });
     this.status = h("p", { class: "status" });
-    this.text = h("textarea", { rows: 2, placeholder: "Prompt this agent …", "aria-label": "Prompt", maxlength: LONGEST_PROMPT, on: { keydown: (event) => this.typed(event) } });
-    this.form = h("div", { class: "prompt" }, this.text, button("Send", () => this.send(), { title: "Ctrl+Enter" }));
+    this.text = h("textarea", {
+      rows: 2,
+      placeholder: "Prompt this agent …",
+      "aria-label": "Prompt",
+      maxlength: LONGEST_PROMPT,
+      on: { keydown: (event) => this.typed(event) },
+    });
+    this.form = h(
+      "div",
+      { class: "prompt" },
+      this.text,
+      button("Send", () => this.send(), { title: "Ctrl+Enter" }),
+    );
     this.transcript = new TranscriptView();
     this.drafts = new Map();
-    const head = h("div", { class: "row wrap" }, button("←", back, { class: "back", "aria-label": "Back to the agents" }), this.title, this.actions);
-    this.element = h("section", { class: "panel agent-panel", hidden: true, "aria-label": "Agent" }, head, this.status, this.transcript.element, this.form);
+    const head = h(
+      "div",
+      { class: "row wrap" },
+      button("←", back, { class: "back", "aria-label": "Back to the agents" }),
+      this.title,
+      this.actions,
+    );
+    this.element = h(
+      "section",
+      { class: "panel agent-panel", hidden: true, "aria-label": "Agent" },
+      head,
+      this.status,
+      this.transcript.element,
+      this.form,
+    );
     this.scoped();
   }
 
@@ -79,7 +103,12 @@ export class AgentPanel {
       agent.sessions?.length && counted(agent.sessions.length, "session"),
       queued && `${counted(queued, "prompt")} queued`,
       agent.restarts && counted(agent.restarts, "restart"),
-      budget?.reason ? cut(line(budget.reason), 300) : budget && partsOf(budget).map((it) => `${it.name} ${it.text}`).join(", "),
+      budget?.reason
+        ? cut(line(budget.reason), 300)
+        : budget &&
+          partsOf(budget)
+            .map((it) => `${it.name} ${it.text}`)
+            .join(", "),
     ];
     setText(this.status, words.filter(Boolean).join(" · "));
     for (const el of this.actions.children) {
@@ -113,8 +142,16 @@ export class AgentPanel {
   async act(method) {
     const agent = this.agent;
     const word = method.replace("_agent", "");
-    if (!(await sure(`${word[0].toUpperCase()}${word.slice(1)} ${agent}${word === "cancel" ? "'s turn, and its queued prompts" : ""}?`, word === "cancel" ? "Cancel the turn" : word))) return;
-    this.app.call(method, { agent_id: agent }).then(() => notice(`${agent}: ${word} was done`), failed(`${word} ${agent}`));
+    if (
+      !(await sure(
+        `${word[0].toUpperCase()}${word.slice(1)} ${agent}${word === "cancel" ? "'s turn, and its queued prompts" : ""}?`,
+        word === "cancel" ? "Cancel the turn" : word,
+      ))
+    )
+      return;
+    this.app
+      .call(method, { agent_id: agent })
+      .then(() => notice(`${agent}: ${word} was done`), failed(`${word} ${agent}`));
   }
 
   typed(event) {
@@ -140,10 +177,10 @@ export class AgentPanel {
   }
 
   key(key) {
-    if (key === "G") return this.transcript.follow(), true;
-    if (key === "Enter") return this.transcript.element.querySelector(".scroll").focus(), true;
+    if (key === "G") return (this.transcript.follow(), true);
+    if (key === "Enter") return (this.transcript.element.querySelector(".scroll").focus(), true);
     if (!this.app.may("control")) return false;
-    if (key === "p") return this.text.focus(), true;
+    if (key === "p") return (this.text.focus(), true);
     const method = { c: "cancel", S: "start_agent", x: "stop_agent", R: "restart_agent" }[key];
     if (!method) return false;
     this.act(method);

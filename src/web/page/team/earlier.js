@@ -15,7 +15,12 @@ export async function earlier(app, agent, transcript) {
   let after;
   let events = [];
   for (let page = 0; page < MOST_PAGES; page++) {
-    const answer = await app.call("list_events", { agent_id: agent, types: TYPES, limit: 1000, ...(after && { after }) });
+    const answer = await app.call("list_events", {
+      agent_id: agent,
+      types: TYPES,
+      limit: 1000,
+      ...(after && { after }),
+    });
     events = events.concat(answer.events).slice(-MOST_EVENTS);
     after = answer.next;
     if (!after) break;
@@ -41,7 +46,8 @@ function liveTest(transcript) {
 function blocksOf(events) {
   const blocks = [];
   const calls = new Map();
-  const push = (kind, text, more) => blocks.push({ kind, session: "", text, size: text.length + 100, version: 0, ...more });
+  const push = (kind, text, more) =>
+    blocks.push({ kind, session: "", text, size: text.length + 100, version: 0, ...more });
   for (const { type, payload, turn, session_id: session, agent_id: agent } of events) {
     const text = plain(payload?.text ?? "").slice(0, 32_000);
     if (type === "message.user") push("prompt", text);
@@ -50,12 +56,17 @@ function blocksOf(events) {
     else if (type === "report") push("report", text);
     else if (type === "turn.end" || type === "turn.failed") {
       const why = payload.reason ? `: ${plain(payload.reason).slice(0, 2000)}` : "";
-      push("turn", `turn ${turn} ended: ${plain(payload.stop_reason)}${why}`, { isBad: type === "turn.failed", place: { agent, session, turn } });
+      push("turn", `turn ${turn} ended: ${plain(payload.stop_reason)}${why}`, {
+        isBad: type === "turn.failed",
+        place: { agent, session, turn },
+      });
     } else if (type === "tool.call" || type === "tool.result") {
       const key = `${session}\n${payload.tool_call_id}`;
       let block = calls.get(key);
       if (!block) {
-        push("call", "", { call: { key: `journal ${key}`, title: "", kind: "", status: "", parts: [], places: [] } });
+        push("call", "", {
+          call: { key: `journal ${key}`, title: "", kind: "", status: "", parts: [], places: [] },
+        });
         calls.set(key, (block = blocks.at(-1)));
       }
       fillCall(block, payload);
@@ -69,7 +80,8 @@ function fillCall(block, payload) {
   call.title = plain(payload.title ?? call.title).slice(0, 500);
   call.kind = plain(payload.kind ?? call.kind).slice(0, 40);
   call.status = plain(payload.status ?? (call.status || "pending")).slice(0, 40);
-  if (Array.isArray(payload.locations)) call.places = payload.locations.slice(0, 50).map((it) => plain(it.path ?? it).slice(0, 1024));
+  if (Array.isArray(payload.locations))
+    call.places = payload.locations.slice(0, 50).map((it) => plain(it.path ?? it).slice(0, 1024));
   if (Array.isArray(payload.content)) call.parts = payload.content.slice(0, 50).map(partOf).filter(Boolean);
   if (payload.error) call.parts.push({ kind: "text", text: plain(payload.error).slice(0, 8000), size: 100 });
   block.size = 200 + call.parts.reduce((sum, part) => sum + part.size, 0);

@@ -35,7 +35,11 @@ export function partsOf(budget) {
   const parts = [];
   const add = (name, it, show) => {
     if (it?.limit === null || it?.limit === undefined) return;
-    parts.push({ name, share: it.limit > 0 ? (it.used ?? 0) / it.limit : 1, text: `${show(it.used ?? NaN)} of ${show(it.limit)}` });
+    parts.push({
+      name,
+      share: it.limit > 0 ? (it.used ?? 0) / it.limit : 1,
+      text: `${show(it.used ?? NaN)} of ${show(it.limit)}`,
+    });
   };
   add("tokens", budget.tokens, count);
   add("cost", budget.cost, (amount) => money(amount, budget.cost.currency));
@@ -54,7 +58,14 @@ export function budgetBar(budget) {
     { class: `figure budget budget-${budget.state}`, title: `${most.name}: ${most.text}` },
     h("span", { class: "dim" }, "budget"),
     " ",
-    h("meter", { min: 0, max: 100, high: 80, optimum: 0, value: percent, "aria-label": `budget, ${most.name}` }),
+    h("meter", {
+      min: 0,
+      max: 100,
+      high: 80,
+      optimum: 0,
+      value: percent,
+      "aria-label": `budget, ${most.name}`,
+    }),
     ` ${percent} % of ${most.name}`,
   );
 }

@@ -59,7 +59,13 @@ export class TeamView {
     const { state } = this.app;
     const agents = state.sorted();
     setText(this.sum, sumOf(state, agents));
-    keyed(this.list, agents.slice(0, MOST_SHOWN), (agent) => agent.agent_id, (agent) => this.row(agent.agent_id), (el, agent) => this.fillRow(el, agent));
+    keyed(
+      this.list,
+      agents.slice(0, MOST_SHOWN),
+      (agent) => agent.agent_id,
+      (agent) => this.row(agent.agent_id),
+      (el, agent) => this.fillRow(el, agent),
+    );
   }
 
   row(id) {
@@ -72,7 +78,19 @@ export class TeamView {
     const waits = state.waits(id);
     const budget = state.budgets.get(id);
     const session = fullest(agent);
-    const text = JSON.stringify([turnOf(state, agent), agent.state, agent.reason, isRunning(agent), waits, budget, agent.memory_bytes, session, agent.zone, markOf(id), colorOf(id)]);
+    const text = JSON.stringify([
+      turnOf(state, agent),
+      agent.state,
+      agent.reason,
+      isRunning(agent),
+      waits,
+      budget,
+      agent.memory_bytes,
+      session,
+      agent.zone,
+      markOf(id),
+      colorOf(id),
+    ]);
     const link = el.firstElementChild;
     if (id === this.agent) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
@@ -81,17 +99,30 @@ export class TeamView {
     el.shownText = text;
     fill(
       link,
-      h("span", { class: "head" }, agentName(id), stateOf(agent), waits > 0 && h("span", { class: "tag pending" }, `${waits} ${waits === 1 ? "waits" : "wait"}`)),
+      h(
+        "span",
+        { class: "head" },
+        agentName(id),
+        stateOf(agent),
+        waits > 0 && h("span", { class: "tag pending" }, `${waits} ${waits === 1 ? "waits" : "wait"}`),
+      ),
       agent.reason && h("span", { class: "why" }, cut(line(agent.reason), 200)),
       h(
         "span",
         { class: "figures" },
         figure("turn", turnOf(state, agent)),
-        figure("context", session?.used ? `${count(session.used)}${session.size ? ` / ${count(session.size)}` : ""}` : "–"),
+        figure(
+          "context",
+          session?.used ? `${count(session.used)}${session.size ? ` / ${count(session.size)}` : ""}` : "–",
+        ),
         figure("spent", spentOf(agent)),
         figure("cost", costOf(agent)),
         figure("memory", bytes(agent.memory_bytes ?? NaN)),
-        figure("zone", line(agent.zone ?? "–"), agent.zone_missing?.length ? `not enforced: ${agent.zone_missing.join(", ")}` : null),
+        figure(
+          "zone",
+          line(agent.zone ?? "–"),
+          agent.zone_missing?.length ? `not enforced: ${agent.zone_missing.join(", ")}` : null,
+        ),
         budget && budgetBar(budget),
       ),
     );
@@ -99,19 +130,33 @@ export class TeamView {
 
   drawLog() {
     const entries = this.app.state.log.entries.slice(-MOST_ENTRIES).reverse();
-    keyed(this.logList, entries, (entry) => String(entry.n), (entry) =>
-      h("li", { class: `tone-${tone(entry.state)}` }, h("time", null, clock(entry.at)), entry.agent ? agentName(entry.agent) : h("span", { class: "agent" }, "team"), h("span", { class: "text" }, entry.text)),
+    keyed(
+      this.logList,
+      entries,
+      (entry) => String(entry.n),
+      (entry) =>
+        h(
+          "li",
+          { class: `tone-${tone(entry.state)}` },
+          h("time", null, clock(entry.at)),
+          entry.agent ? agentName(entry.agent) : h("span", { class: "agent" }, "team"),
+          h("span", { class: "text" }, entry.text),
+        ),
     );
   }
 
   key(key) {
     if (key === "j" || key === "k") {
-      const next = moved(this.app.state.sorted(), (it) => it.agent_id === this.agent, this.agent ? (key === "j" ? 1 : -1) : 0);
+      const next = moved(
+        this.app.state.sorted(),
+        (it) => it.agent_id === this.agent,
+        this.agent ? (key === "j" ? 1 : -1) : 0,
+      );
       if (next) location.hash = `team/${encodeURIComponent(next.agent_id)}`;
       return true;
     }
     if (!this.agent) return false;
-    if (key === "Escape") return (location.hash = "team"), true;
+    if (key === "Escape") return ((location.hash = "team"), true);
     return this.panel.key(key);
   }
 }
@@ -139,7 +184,25 @@ export function stateOf(agent) {
   return h("span", { class: `tag tone-${isStalled(agent) ? "bad" : tone(word)}` }, word);
 }
 
-const TONES = lookup({ error: "bad", failed: "bad", lost: "bad", denied: "bad", stalled: "bad", ready: "good", done: "good", allowed: "good", answered: "good", end_turn: "good", working: "busy", running: "busy", pending: "wait", needs_approval: "wait", restarting: "wait", connecting: "wait", initializing: "wait" });
+const TONES = lookup({
+  error: "bad",
+  failed: "bad",
+  lost: "bad",
+  denied: "bad",
+  stalled: "bad",
+  ready: "good",
+  done: "good",
+  allowed: "good",
+  answered: "good",
+  end_turn: "good",
+  working: "busy",
+  running: "busy",
+  pending: "wait",
+  needs_approval: "wait",
+  restarting: "wait",
+  connecting: "wait",
+  initializing: "wait",
+});
 
 /** The tone of a state, for its colour. */
 export function tone(word) {
@@ -150,7 +213,9 @@ function sumOf(state, agents) {
   const works = agents.filter(isRunning).length;
   const team = state.budgets.get("");
   const parts = [`${agents.length} agents`, `${works} working`];
-  if (team?.tokens?.used) parts.push(`${count(team.tokens.used)}${team.tokens.limit ? ` of ${count(team.tokens.limit)}` : ""} tokens`);
+  if (team?.tokens?.used)
+    parts.push(
+      `${count(team.tokens.used)}${team.tokens.limit ? ` of ${count(team.tokens.limit)}` : ""} tokens`,
+    );
   return parts.join(" · ");
 }
-

@@ -18,7 +18,20 @@ export class TranscriptView {
     this.list = h("ol", { class: "blocks" });
     this.top = button("Show what came before", () => this.up(), { class: "more", hidden: true });
     this.note = h("p", { class: "dim dropped", hidden: true });
-    this.scroll = h("div", { class: "scroll", tabindex: "0", role: "log", "aria-live": "off", "aria-label": "Transcript", on: { scroll: () => this.scrolled() } }, this.note, this.top, this.list);
+    this.scroll = h(
+      "div",
+      {
+        class: "scroll",
+        tabindex: "0",
+        role: "log",
+        "aria-live": "off",
+        "aria-label": "Transcript",
+        on: { scroll: () => this.scrolled() },
+      },
+      this.note,
+      this.top,
+      this.list,
+    );
     this.fresh = button("", () => this.follow(), { class: "fresh", hidden: true });
     this.element = h("div", { class: "transcript" }, this.scroll, this.fresh);
     this.show(null);
@@ -52,15 +65,24 @@ export class TranscriptView {
     this.put(part);
     this.top.hidden = part.length === blocks.length;
     this.note.hidden = !transcript.dropped;
-    if (transcript.dropped) this.note.textContent = `${counted(transcript.dropped, "earlier block")} left this page; the journal has them (Time, History).`;
-    if (!blocks.length && !this.list.childElementCount) fill(this.list, h("li", { class: "empty" }, transcript.earlier === "asked" ? "Reading the journal …" : "Nothing was said yet."));
+    if (transcript.dropped)
+      this.note.textContent = `${counted(transcript.dropped, "earlier block")} left this page; the journal has them (Time, History).`;
+    if (!blocks.length && !this.list.childElementCount)
+      fill(
+        this.list,
+        h(
+          "li",
+          { class: "empty" },
+          transcript.earlier === "asked" ? "Reading the journal …" : "Nothing was said yet.",
+        ),
+      );
     if (this.following) this.scroll.scrollTop = this.scroll.scrollHeight;
     this.tell(transcript);
   }
 
   put(part) {
     const keep = new Set(part.map((it) => it.n));
-    for (const [n, it] of this.shown) if (!keep.has(n)) it.el.remove(), this.shown.delete(n);
+    for (const [n, it] of this.shown) if (!keep.has(n)) (it.el.remove(), this.shown.delete(n));
     if (!this.shown.size) fill(this.list);
     let place = this.list.firstElementChild;
     for (const block of part) {
@@ -117,7 +139,8 @@ function drawBlock(el, block) {
   if (block.place) return drawTurn(el, block);
   const node = el.firstChild?.firstChild;
   // A message that grows is not built anew: a selection in it stays.
-  if (node instanceof Text && block.text.startsWith(node.data)) node.appendData(block.text.slice(node.data.length));
+  if (node instanceof Text && block.text.startsWith(node.data))
+    node.appendData(block.text.slice(node.data.length));
   else fill(el, h("div", { class: "text" }, block.text));
 }
 
@@ -130,28 +153,63 @@ function drawTurn(el, { text, place }) {
 function drawThought(el, block) {
   const first = block.text.trimStart().split("\n", 1)[0].slice(0, 160);
   const open = el.querySelector("details")?.open ?? false;
-  fill(el, h("details", { open }, h("summary", null, "thought: ", h("span", { class: "dim" }, first)), h("div", { class: "text" }, block.text)));
+  fill(
+    el,
+    h(
+      "details",
+      { open },
+      h("summary", null, "thought: ", h("span", { class: "dim" }, first)),
+      h("div", { class: "text" }, block.text),
+    ),
+  );
 }
 
-const CALL_MARKS = lookup({ completed: "✓", failed: "✗", cancelled: "✗", in_progress: "…", pending: "…", unfinished: "✗" });
+const CALL_MARKS = lookup({
+  completed: "✓",
+  failed: "✗",
+  cancelled: "✗",
+  in_progress: "…",
+  pending: "…",
+  unfinished: "✗",
+});
 
 /** A tool call is folded; what is in it is built when it is opened. */
 function drawCall(el, call) {
   const open = el.querySelector("details")?.open ?? false;
-  const diffs = call.parts.filter((part) => part.kind === "diff").map((part) => compare(part.path, part.before, part.after));
+  const diffs = call.parts
+    .filter((part) => part.kind === "diff")
+    .map((part) => compare(part.path, part.before, part.after));
   const sum = (name) => diffs.reduce((all, it) => all + it[name], 0);
   const head = h(
     "summary",
     null,
-    h("span", { class: `sign tone-${call.status === "completed" ? "good" : call.status === "failed" ? "bad" : "busy"}`, role: "img", "aria-label": call.status || "pending" }, CALL_MARKS[call.status] ?? "…"),
+    h(
+      "span",
+      {
+        class: `sign tone-${call.status === "completed" ? "good" : call.status === "failed" ? "bad" : "busy"}`,
+        role: "img",
+        "aria-label": call.status || "pending",
+      },
+      CALL_MARKS[call.status] ?? "…",
+    ),
     call.kind && h("span", { class: "kind" }, call.kind),
     h("span", { class: "title" }, line(call.title || call.places[0] || "a tool call")),
-    diffs.length > 0 && [h("span", { class: "plus" }, `+${sum("added")}`), h("span", { class: "minus" }, `−${sum("removed")}`)],
+    diffs.length > 0 && [
+      h("span", { class: "plus" }, `+${sum("added")}`),
+      h("span", { class: "minus" }, `−${sum("removed")}`),
+    ],
   );
   const body = h("div", { class: "call-body" });
   const build = () => {
     if (!details.open || body.childNodes.length) return;
-    fill(body, call.places.length > 0 && h("p", { class: "dim places" }, call.places.map(line).join(", ")), diffs.length > 0 && diffView(diffs), call.parts.filter((part) => part.kind === "text").map((part) => h("pre", null, part.text, part.isCut && "\n… cut here")));
+    fill(
+      body,
+      call.places.length > 0 && h("p", { class: "dim places" }, call.places.map(line).join(", ")),
+      diffs.length > 0 && diffView(diffs),
+      call.parts
+        .filter((part) => part.kind === "text")
+        .map((part) => h("pre", null, part.text, part.isCut && "\n… cut here")),
+    );
     if (!body.childNodes.length) fill(body, h("p", { class: "dim" }, "nothing more is reported"));
   };
   const details = h("details", { open, on: { toggle: build } }, head, body);

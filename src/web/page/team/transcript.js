@@ -37,7 +37,16 @@ export class Transcript {
   }
 
   push(kind, session, text, more = {}) {
-    const block = { n: this.next++, kind, session, text, size: text.length + 100, version: 0, at: Date.now(), ...more };
+    const block = {
+      n: this.next++,
+      kind,
+      session,
+      text,
+      size: text.length + 100,
+      version: 0,
+      at: Date.now(),
+      ...more,
+    };
     this.blocks.push(block);
     this.size += block.size;
     this.trim();
@@ -51,7 +60,8 @@ export class Transcript {
   }
 
   trim() {
-    while (this.blocks.length > 1 && (this.blocks.length > MOST_BLOCKS || this.size > MOST_CHARS)) this.dropFirst();
+    while (this.blocks.length > 1 && (this.blocks.length > MOST_BLOCKS || this.size > MOST_CHARS))
+      this.dropFirst();
   }
 
   dropFirst() {
@@ -74,13 +84,15 @@ export class Transcript {
 
   speech(kind, session, text, id) {
     const last = this.blocks.at(-1);
-    const goesOn = last && last.kind === kind && last.session === session && (!id || !last.id || last.id === id);
+    const goesOn =
+      last && last.kind === kind && last.session === session && (!id || !last.id || last.id === id);
     if (goesOn && last.text.length + text.length <= LONGEST_BLOCK) {
       last.text += text;
       this.grow(last, text.length);
       this.trim();
     } else if (text) {
-      for (let at = 0; at < text.length; at += LONGEST_BLOCK) this.push(kind, session, text.slice(at, at + LONGEST_BLOCK), { id });
+      for (let at = 0; at < text.length; at += LONGEST_BLOCK)
+        this.push(kind, session, text.slice(at, at + LONGEST_BLOCK), { id });
     }
   }
 
@@ -88,14 +100,17 @@ export class Transcript {
     const key = `${session}\n${update.toolCallId}`;
     let block = this.calls.get(key);
     if (!block) {
-      block = this.push("call", session, "", { call: { key, title: "", kind: "", status: "pending", parts: [], places: [] } });
+      block = this.push("call", session, "", {
+        call: { key, title: "", kind: "", status: "pending", parts: [], places: [] },
+      });
       this.calls.set(key, block);
     }
     const call = block.call;
     if (update.title) call.title = plain(update.title).slice(0, 500);
     if (update.kind) call.kind = plain(update.kind).slice(0, 40);
     if (update.status) call.status = plain(update.status).slice(0, 40);
-    if (update.locations) call.places = update.locations.slice(0, MOST_PARTS).map((it) => plain(it.path).slice(0, 1024));
+    if (update.locations)
+      call.places = update.locations.slice(0, MOST_PARTS).map((it) => plain(it.path).slice(0, 1024));
     if (update.content) call.parts = update.content.slice(0, MOST_PARTS).map(partOf).filter(Boolean);
     const size = 200 + call.parts.reduce((sum, part) => sum + part.size, 0);
     this.grow(block, size - block.size);
@@ -109,11 +124,27 @@ export function partOf(part) {
     const before = plain(part.oldText ?? "").slice(0, LONGEST_PART);
     const after = plain(part.newText ?? "").slice(0, LONGEST_PART);
     const isCut = (part.oldText?.length ?? 0) > LONGEST_PART || (part.newText?.length ?? 0) > LONGEST_PART;
-    return { kind: "diff", path: plain(part.path).slice(0, 1024), before, after, isCut, isNew: part.oldText === null || part.oldText === undefined, size: before.length + after.length };
+    return {
+      kind: "diff",
+      path: plain(part.path).slice(0, 1024),
+      before,
+      after,
+      isCut,
+      isNew: part.oldText === null || part.oldText === undefined,
+      size: before.length + after.length,
+    };
   }
-  if (part?.type === "terminal") return { kind: "text", text: `terminal ${plain(part.terminalId)}`, size: 60 };
+  if (part?.type === "terminal")
+    return { kind: "text", text: `terminal ${plain(part.terminalId)}`, size: 60 };
   const text = blockText(part?.content ?? part);
-  return text ? { kind: "text", text: text.slice(0, LONGEST_PART), isCut: text.length > LONGEST_PART, size: Math.min(text.length, LONGEST_PART) } : null;
+  return text
+    ? {
+        kind: "text",
+        text: text.slice(0, LONGEST_PART),
+        isCut: text.length > LONGEST_PART,
+        size: Math.min(text.length, LONGEST_PART),
+      }
+    : null;
 }
 
 /** The text of a content block of ACP. */
@@ -133,7 +164,11 @@ export function blockText(content) {
   }
 }
 
-const SPEECH = lookup({ agent_message_chunk: "message", agent_thought_chunk: "thought", user_message_chunk: "prompt" });
+const SPEECH = lookup({
+  agent_message_chunk: "message",
+  agent_thought_chunk: "thought",
+  user_message_chunk: "prompt",
+});
 
 export class Transcripts {
   constructor() {
@@ -156,14 +191,17 @@ export class Transcripts {
     const kind = SPEECH[update?.sessionUpdate];
     transcript.firstSession ||= session;
     if (kind) transcript.speech(kind, session, blockText(update.content), update.messageId);
-    else if (update?.sessionUpdate === "tool_call" || update?.sessionUpdate === "tool_call_update") transcript.toolCall(session, update);
+    else if (update?.sessionUpdate === "tool_call" || update?.sessionUpdate === "tool_call_update")
+      transcript.toolCall(session, update);
     else if (update?.sessionUpdate === "plan") this.plan(transcript, session, update);
     this.bound();
   }
 
   plan(transcript, session, update) {
     const entries = (update.entries ?? []).slice(0, 100);
-    const text = entries.map((it) => `${PLAN_MARKS[it.status] ?? "○"} ${plain(it.content).slice(0, 400)}`).join("\n");
+    const text = entries
+      .map((it) => `${PLAN_MARKS[it.status] ?? "○"} ${plain(it.content).slice(0, 400)}`)
+      .join("\n");
     const last = transcript.blocks.findLast((it) => it.kind === "plan" || it.kind === "turn");
     if (last?.kind === "plan" && last.session === session && transcript.blocks.at(-1) === last) {
       transcript.grow(last, text.length - last.text.length);
@@ -175,7 +213,12 @@ export class Transcripts {
     const why = line.reason ? `: ${plain(line.reason).slice(0, 2000)}` : "";
     const isBad = line.stop_reason === "error" || line.stop_reason === "refusal";
     const place = { agent: line.agent_id, session: `${line.agent_id}/${line.session_id}`, turn: line.turn };
-    this.of(line.agent_id).push("turn", line.session_id, `turn ${line.turn} ended: ${plain(line.stop_reason)}${why}`, { isBad, place });
+    this.of(line.agent_id).push(
+      "turn",
+      line.session_id,
+      `turn ${line.turn} ended: ${plain(line.stop_reason)}${why}`,
+      { isBad, place },
+    );
   }
 
   report(line) {
@@ -188,9 +231,12 @@ export class Transcripts {
   }
 
   missed(line) {
-    const text = line ? `${counted(line.missed, "line")} of the team were missed here` : "the connection was lost here; what was said meanwhile is in the journal";
+    const text = line
+      ? `${counted(line.missed, "line")} of the team were missed here`
+      : "the connection was lost here; what was said meanwhile is in the journal";
     for (const transcript of this.byAgent.values()) {
-      if (transcript.blocks.length && transcript.blocks.at(-1).text !== text) transcript.push("mark", "", text);
+      if (transcript.blocks.length && transcript.blocks.at(-1).text !== text)
+        transcript.push("mark", "", text);
     }
   }
 
@@ -199,7 +245,8 @@ export class Transcripts {
     for (const transcript of this.byAgent.values()) size += transcript.size;
     while (size > MOST_CHARS_OF_ALL) {
       let longest = null;
-      for (const transcript of this.byAgent.values()) if (!longest || transcript.size > longest.size) longest = transcript;
+      for (const transcript of this.byAgent.values())
+        if (!longest || transcript.size > longest.size) longest = transcript;
       const before = longest.size;
       for (let n = 0; n < 50 && longest.blocks.length > 1; n++) longest.dropFirst();
       if (longest.size === before) break;

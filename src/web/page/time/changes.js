@@ -20,8 +20,23 @@ export class Changes {
     this.status = h("p", { class: "hint", role: "status" });
     this.way = h("div", { class: "undo", hidden: true });
     this.diff = h("div");
-    const controls = h("div", { class: "row wrap controls" }, this.agent, this.turn, button("Read again", () => this.load()), h("span", { class: "grow" }), this.undoButton, this.redoButton);
-    fill((this.element = h("section", { class: "part", "aria-label": "Changes", hidden: true })), controls, this.status, this.way, this.diff);
+    const controls = h(
+      "div",
+      { class: "row wrap controls" },
+      this.agent,
+      this.turn,
+      button("Read again", () => this.load()),
+      h("span", { class: "grow" }),
+      this.undoButton,
+      this.redoButton,
+    );
+    fill(
+      (this.element = h("section", { class: "part", "aria-label": "Changes", hidden: true })),
+      controls,
+      this.status,
+      this.way,
+      this.diff,
+    );
   }
 
   /** Shows all changes, those of an agent, or of one turn. */
@@ -42,8 +57,14 @@ export class Changes {
     const may = this.app.may("control");
     this.undoButton.hidden = this.redoButton.hidden = !may;
     const names = ["", ...this.app.state.agents.keys()];
-    keyed(this.agent, names, (name) => `a${name}`, (name) => h("option", { value: name }, name ? line(name) : "all agents"));
-    if (this.wanted && this.agent.value !== this.wanted && names.includes(this.wanted)) (this.agent.value = this.wanted), (this.wanted = ""), this.choose();
+    keyed(
+      this.agent,
+      names,
+      (name) => `a${name}`,
+      (name) => h("option", { value: name }, name ? line(name) : "all agents"),
+    );
+    if (this.wanted && this.agent.value !== this.wanted && names.includes(this.wanted))
+      ((this.agent.value = this.wanted), (this.wanted = ""), this.choose());
   }
 
   get params() {
@@ -56,7 +77,11 @@ export class Changes {
   async choose() {
     const agent = this.agent.value;
     const wanted = this.wantedTurn;
-    fill(this.turn, h("option", { value: "" }, "all turns"), wanted && agent && h("option", { value: wanted, selected: true }, `turn ${wanted.split("\n")[1]}`));
+    fill(
+      this.turn,
+      h("option", { value: "" }, "all turns"),
+      wanted && agent && h("option", { value: wanted, selected: true }, `turn ${wanted.split("\n")[1]}`),
+    );
     this.turn.disabled = !agent;
     if (!this.app.wire.isLive) return;
     this.wantedTurn = "";
@@ -64,12 +89,21 @@ export class Changes {
     if (!agent) return;
     const turns = new Map();
     const take = (event) => {
-      if (event.type === "message.user" && Number.isFinite(event.turn)) turns.set(`${event.session_id}\n${event.turn}`, event);
+      if (event.type === "message.user" && Number.isFinite(event.turn))
+        turns.set(`${event.session_id}\n${event.turn}`, event);
     };
     await eachEvent(this.app, { agent_id: agent, types: ["message.user"] }, take).catch(failed("turns"));
     if (this.agent.value !== agent) return;
     const items = [...turns].slice(-MOST_TURNS).reverse();
-    this.turn.append(...items.map(([key, event]) => h("option", { value: key }, `turn ${event.turn}: ${line(plain(event.payload?.text ?? "").split("\n")[0]).slice(0, 70)}`)));
+    this.turn.append(
+      ...items.map(([key, event]) =>
+        h(
+          "option",
+          { value: key },
+          `turn ${event.turn}: ${line(plain(event.payload?.text ?? "").split("\n")[0]).slice(0, 70)}`,
+        ),
+      ),
+    );
   }
 
   async load() {
@@ -83,8 +117,11 @@ export class Changes {
       const { files, isCut } = parsePatch(answer.diff ?? "");
       const sum = (name) => answer.files.reduce((all, it) => all + (it[name] ?? 0), 0);
       const notes = [
-        answer.files.length ? `${counted(answer.files.length, "file")}, +${sum("added")} −${sum("removed")}` : "Nothing was changed.",
-        answer.left_out?.length && `${counted(answer.left_out.length + (answer.more_left_out ?? 0), "change")} can't be shown as a diff`,
+        answer.files.length
+          ? `${counted(answer.files.length, "file")}, +${sum("added")} −${sum("removed")}`
+          : "Nothing was changed.",
+        answer.left_out?.length &&
+          `${counted(answer.left_out.length + (answer.more_left_out ?? 0), "change")} can't be shown as a diff`,
         answer.ignored && `${counted(answer.ignored, "file")} that git ignores`,
         answer.undone && `${counted(answer.undone, "change")} were undone`,
         answer.diff_bytes && "some of it is not text",
@@ -118,18 +155,54 @@ export class Changes {
     const isNothing = !answer.paths?.length && !answer.obstacles?.length;
     const what = `${method === "undo" ? "Undo" : "Redo"} of ${line(answer.agent_id ?? params.agent_id ?? "the team")}${params.turn === undefined ? "" : `, turn ${params.turn}`}`;
     const mayGo = !answer.refused && !isNothing && (force || !answer.obstacles?.length);
-    const go = button(`${method === "undo" ? "Undo" : "Redo"} ${counted(answer.paths?.length ?? 0, "file")}`, () => this.doIt(method, params, force, go), { class: "danger" });
+    const go = button(
+      `${method === "undo" ? "Undo" : "Redo"} ${counted(answer.paths?.length ?? 0, "file")}`,
+      () => this.doIt(method, params, force, go),
+      { class: "danger" },
+    );
     const back = button("Back", () => (this.way.hidden = true));
     fill(
       this.way,
       h("h2", null, `${what}: this is what it would change`),
       isNothing && h("p", null, "There is nothing to take back."),
       answer.refused && h("p", { class: "warn" }, plain(answer.refused)),
-      answer.obstacles?.length > 0 && h("div", { class: "warn" }, h("p", null, force ? "In these files, what others wrote since is lost where it can be forced:" : "These files are in the way, and nothing is touched without force:"), h("ul", null, answer.obstacles.slice(0, 100).map((it) => h("li", null, h("code", null, line(it.path)), ` ${line(it.kind)}`)))),
-      answer.staying?.length > 0 && h("p", { class: "dim" }, `These folders stay: ${answer.staying.slice(0, 20).map(line).join(", ")}`),
-      (answer.of_git > 0 || answer.outside > 0) && h("p", { class: "dim" }, `${answer.of_git} changes in .git and ${answer.outside} outside the workspace stay.`),
+      answer.obstacles?.length > 0 &&
+        h(
+          "div",
+          { class: "warn" },
+          h(
+            "p",
+            null,
+            force
+              ? "In these files, what others wrote since is lost where it can be forced:"
+              : "These files are in the way, and nothing is touched without force:",
+          ),
+          h(
+            "ul",
+            null,
+            answer.obstacles
+              .slice(0, 100)
+              .map((it) => h("li", null, h("code", null, line(it.path)), ` ${line(it.kind)}`)),
+          ),
+        ),
+      answer.staying?.length > 0 &&
+        h("p", { class: "dim" }, `These folders stay: ${answer.staying.slice(0, 20).map(line).join(", ")}`),
+      (answer.of_git > 0 || answer.outside > 0) &&
+        h(
+          "p",
+          { class: "dim" },
+          `${answer.of_git} changes in .git and ${answer.outside} outside the workspace stay.`,
+        ),
       files.length > 0 && diffView(files, isCut),
-      h("div", { class: "row end" }, back, answer.obstacles?.length > 0 && !force && button("Look at it with force", () => this.preview(method, true)), mayGo && go),
+      h(
+        "div",
+        { class: "row end" },
+        back,
+        answer.obstacles?.length > 0 &&
+          !force &&
+          button("Look at it with force", () => this.preview(method, true)),
+        mayGo && go,
+      ),
     );
     this.way.hidden = false;
     back.focus();

@@ -13,8 +13,12 @@ export const MOST_EVENTS = 50_000;
  */
 export async function eachEvent(app, params, take, goesOn = () => true) {
   let after;
-  for (let read = 0; read < MOST_EVENTS; ) {
-    const { events, next } = await app.call("list_events", { ...params, limit: 1000, ...(after && { after }) });
+  for (let read = 0; read < MOST_EVENTS;) {
+    const { events, next } = await app.call("list_events", {
+      ...params,
+      limit: 1000,
+      ...(after && { after }),
+    });
     events.forEach(take);
     read += events.length;
     after = next;
@@ -31,7 +35,12 @@ export async function sessionsOf(app) {
   const sessions = new Map();
   await eachEvent(app, { types: ["session.start"] }, (event) => {
     if (event.session_id && !sessions.has(event.session_id)) {
-      sessions.set(event.session_id, { id: event.session_id, agent: event.agent_id, name: event.payload?.session ?? event.session_id, at: event.timestamp });
+      sessions.set(event.session_id, {
+        id: event.session_id,
+        agent: event.agent_id,
+        name: event.payload?.session ?? event.session_id,
+        at: event.timestamp,
+      });
     }
   });
   return [...sessions.values()].reverse().slice(0, 1000);

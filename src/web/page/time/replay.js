@@ -27,21 +27,52 @@ export class Replay {
     this.frame = 0;
     this.isReading = false;
     this.surface = new Surface("Map at the chosen moment; the list beside it says what happened", {
-      fill: (path, out, at) => stateOf(this.files.get(path) ?? null, { blocked: false, overlap: false }, out, at),
+      fill: (path, out, at) =>
+        stateOf(this.files.get(path) ?? null, { blocked: false, overlap: false }, out, at),
       selected: () => {},
       hovered: (path) => setText(this.hint, path ? line(path) : this.sumUp()),
     });
     this.feed = new LayoutFeed(app, this.surface.layout, () => this.surface.laidOut());
-    this.source = h("select", { "aria-label": "What is replayed", on: { change: () => this.read() } }, h("option", { value: "" }, "the whole team"));
-    this.slider = h("input", { type: "range", min: 0, max: STEPS, value: STEPS, "aria-label": "Moment", on: { input: () => this.seek() } });
+    this.source = h(
+      "select",
+      { "aria-label": "What is replayed", on: { change: () => this.read() } },
+      h("option", { value: "" }, "the whole team"),
+    );
+    this.slider = h("input", {
+      type: "range",
+      min: 0,
+      max: STEPS,
+      value: STEPS,
+      "aria-label": "Moment",
+      on: { input: () => this.seek() },
+    });
     this.play = button("Play", () => this.toggle(), { class: "main" });
-    this.pace = h("select", { "aria-label": "Speed", on: { change: (event) => (this.speed = Number(event.target.value)) } }, SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 60 }, `${speed}×`)));
+    this.pace = h(
+      "select",
+      { "aria-label": "Speed", on: { change: (event) => (this.speed = Number(event.target.value)) } },
+      SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 60 }, `${speed}×`)),
+    );
     this.when = h("output", { class: "when" });
     this.hint = h("p", { class: "hint" });
     this.shape = h("div", { class: "shape", "aria-hidden": "true" });
     this.list = h("ol", { class: "log" });
-    const controls = h("div", { class: "row wrap controls" }, this.source, this.play, this.pace, this.when, button("Read again", () => this.begin()));
-    fill((this.element = h("section", { class: "part replay", "aria-label": "Replay", hidden: true })), controls, h("div", { class: "scrubber" }, this.shape, this.slider), h("div", { class: "map-room" }, this.surface.element), this.hint, h("div", { class: "scroll" }, this.list));
+    const controls = h(
+      "div",
+      { class: "row wrap controls" },
+      this.source,
+      this.play,
+      this.pace,
+      this.when,
+      button("Read again", () => this.begin()),
+    );
+    fill(
+      (this.element = h("section", { class: "part replay", "aria-label": "Replay", hidden: true })),
+      controls,
+      h("div", { class: "scrubber" }, this.shape, this.slider),
+      h("div", { class: "map-room" }, this.surface.element),
+      this.hint,
+      h("div", { class: "scroll" }, this.list),
+    );
   }
 
   show() {
@@ -67,7 +98,13 @@ export class Replay {
     try {
       const sessions = await sessionsOf(this.app);
       const chosen = this.source.value;
-      fill(this.source, h("option", { value: "" }, "the whole team"), sessions.map((it) => h("option", { value: it.id }, `${line(it.agent)} · ${line(it.name)} · ${clock(it.at)}`)));
+      fill(
+        this.source,
+        h("option", { value: "" }, "the whole team"),
+        sessions.map((it) =>
+          h("option", { value: it.id }, `${line(it.agent)} · ${line(it.name)} · ${clock(it.at)}`),
+        ),
+      );
       if (sessions.some((it) => it.id === chosen)) this.source.value = chosen;
       await this.read();
     } catch (error) {
@@ -84,7 +121,14 @@ export class Replay {
     const session = this.source.value;
     try {
       if (session) await this.app.replays.read(session, (it) => timeline.replayed(it));
-      const hasMore = !session && (await eachEvent(this.app, { types: ["file", "blocked"] }, (event) => timeline.event(event), () => !timeline.isFull));
+      const hasMore =
+        !session &&
+        (await eachEvent(
+          this.app,
+          { types: ["file", "blocked"] },
+          (event) => timeline.event(event),
+          () => !timeline.isFull,
+        ));
       timeline.end();
       this.timeline = timeline;
       if (timeline.isFull || hasMore) notice("the journal has more than fits: the beginning is shown");
@@ -100,7 +144,10 @@ export class Replay {
   sumUp() {
     const { timeline } = this;
     if (!timeline.accesses.length) return "The journal has no access to files yet.";
-    return `${counted(timeline.accesses.length, "access")} from ${clock(timeline.from)} to ${clock(timeline.to)}`.replace("accesss", "accesses");
+    return `${counted(timeline.accesses.length, "access")} from ${clock(timeline.from)} to ${clock(timeline.to)}`.replace(
+      "accesss",
+      "accesses",
+    );
   }
 
   seek() {
@@ -123,7 +170,18 @@ export class Replay {
     if (end === this.listed && timeline === this.listedOf) return;
     [this.listed, this.listedOf] = [end, timeline];
     const last = timeline.accesses.slice(Math.max(0, end - MOST_LISTED), end).reverse();
-    fill(this.list, last.map((it) => h("li", null, h("time", null, clock(it.at)), agentName(it.agent || "outside"), h("span", { class: "text" }, `${line(it.action)} ${line(it.path)}`))));
+    fill(
+      this.list,
+      last.map((it) =>
+        h(
+          "li",
+          null,
+          h("time", null, clock(it.at)),
+          agentName(it.agent || "outside"),
+          h("span", { class: "text" }, `${line(it.action)} ${line(it.path)}`),
+        ),
+      ),
+    );
   }
 
   toggle() {
@@ -150,7 +208,7 @@ export class Replay {
   }
 
   key(key) {
-    if (key === " ") return this.toggle(), true;
+    if (key === " ") return (this.toggle(), true);
     return document.activeElement === this.surface.element && this.surface.key(key);
   }
 }

@@ -10,10 +10,22 @@ import { Replay } from "./replay.js";
 export class TimeView {
   constructor(app) {
     this.element = document.getElementById("time");
-    this.parts = { replay: new Replay(app), history: new History(app), changes: new Changes(app), blame: new Blame(app), cost: new Cost(app) };
+    this.parts = {
+      replay: new Replay(app),
+      history: new History(app),
+      changes: new Changes(app),
+      blame: new Blame(app),
+      cost: new Cost(app),
+    };
     const titles = { replay: "Replay", history: "History", changes: "Changes", blame: "Blame", cost: "Cost" };
-    this.links = Object.entries(titles).map(([name, title]) => h("a", { href: `#time/${name}`, data: { part: name } }, title));
-    fill(this.element, h("nav", { class: "parts", "aria-label": "Parts of Time" }, this.links), Object.values(this.parts).map((part) => part.element));
+    this.links = Object.entries(titles).map(([name, title]) =>
+      h("a", { href: `#time/${name}`, data: { part: name } }, title),
+    );
+    fill(
+      this.element,
+      h("nav", { class: "parts", "aria-label": "Parts of Time" }, this.links),
+      Object.values(this.parts).map((part) => part.element),
+    );
     this.part = null;
   }
 

@@ -8,7 +8,14 @@ const MOST = 60_000;
 const HALF_MS = 60_000;
 const COLD = 0.02;
 
-const ACTIONS = lookup({ "file.write": "write", "file.create": "write", "file.delete": "write", "file.rename": "write", "file.read": "read", blocked: "blocked" });
+const ACTIONS = lookup({
+  "file.write": "write",
+  "file.create": "write",
+  "file.delete": "write",
+  "file.rename": "write",
+  "file.read": "read",
+  blocked: "blocked",
+});
 
 /** @typedef {{at: number, agent: string, path: string, action: string}} Access */
 
@@ -44,7 +51,8 @@ export class Timeline {
 
   /** Takes a line of `replay_session`: nodes say when they were accessed. */
   replayed(line) {
-    const nodes = line.type === "snapshot" ? Object.values(line.nodes ?? {}) : line.type === "delta" ? line.updates : [];
+    const nodes =
+      line.type === "snapshot" ? Object.values(line.nodes ?? {}) : line.type === "delta" ? line.updates : [];
     for (const node of nodes) {
       const key = `${node.path} ${node.timestamp_ms}`;
       if (this.lastKey?.get(node.path) === key) continue;
@@ -82,9 +90,21 @@ export class Timeline {
       if (at - access.at > reach) break;
       let file = files.get(access.path);
       const heat = 0.5 ** ((at - access.at) / HALF_MS);
-      if (!file) files.set(access.path, (file = { path: access.path, heat, action: access.action, at: access.at, touches: [] }));
+      if (!file)
+        files.set(
+          access.path,
+          (file = { path: access.path, heat, action: access.action, at: access.at, touches: [] }),
+        );
       if (file.touches.some((it) => it.agent === access.agent)) continue;
-      file.touches.push({ agent: access.agent, heat, inContext: false, action: access.action, at: access.at, symbols: [], origin: "" });
+      file.touches.push({
+        agent: access.agent,
+        heat,
+        inContext: false,
+        action: access.action,
+        at: access.at,
+        symbols: [],
+        origin: "",
+      });
     }
     return files;
   }
@@ -93,7 +113,8 @@ export class Timeline {
   histogram(count) {
     const bins = new Array(count).fill(0);
     const span = Math.max(1, this.to - this.from);
-    for (const { at } of this.accesses) bins[Math.min(count - 1, Math.floor(((at - this.from) / span) * count))] += 1;
+    for (const { at } of this.accesses)
+      bins[Math.min(count - 1, Math.floor(((at - this.from) / span) * count))] += 1;
     return bins;
   }
 }

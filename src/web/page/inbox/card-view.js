@@ -44,10 +44,10 @@ function headOf(card) {
   const { line: it } = card;
   const age = h("time", { class: "dim", data: { at: it.timestamp_ms } }, ago(it.timestamp_ms));
   if (card.kind === "budget")
-    return h("h3", null, it.agent_id ? agentName(it.agent_id) : "The team", " is over its budget ", age);
+    return h("h2", null, it.agent_id ? agentName(it.agent_id) : "The team", " is over its budget ", age);
   const verb = card.kind === "conflict" ? "waits to write" : `wants to ${line(it.action)}`;
   return h(
-    "h3",
+    "h2",
     null,
     agentName(ofAgent(it)),
     ` ${verb} `,

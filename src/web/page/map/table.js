@@ -1,7 +1,7 @@
 // Owns the table beside the map: the hottest files, sorted as the reader wants them.
 
 import { button, fill, h, keyed, setText } from "../dom.js";
-import { ago, baseName, line } from "../format.js";
+import { ago, baseName, line, lookup } from "../format.js";
 import { agentName } from "../marks.js";
 
 /** Files of the table. */
@@ -27,6 +27,9 @@ const VALUES = {
   action: (it) => it.action,
   at: (it) => it.at,
 };
+
+/** States that the last action says already. */
+const SAID = lookup({ write: "written", blocked: "blocked" });
 
 export class HotTable {
   /** @param {{hottest: (most: number) => Object[], wordsFor: (path: string) => string[], pick: (path: string) => void, picked: () => string | null, isSeen: () => boolean}} hooks */
@@ -106,7 +109,7 @@ export class HotTable {
     const agents = [...new Set(file.touches.map((it) => it.agent))];
     const words = this.hooks
       .wordsFor(file.path)
-      .filter((it) => it !== "several agents" && !(it === "written" && file.action === "write"));
+      .filter((it) => it !== "several agents" && it !== SAID[file.action]);
     const [, heat, who, last, when] = el.children;
     el.setAttribute("aria-selected", String(file.path === this.hooks.picked()));
     if (!heat.firstChild) fill(heat, h("meter", { min: 0, max: 1, "aria-label": "heat" }), h("span"));

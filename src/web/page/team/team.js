@@ -22,7 +22,7 @@ export class TeamView {
     this.sum = h("p", { class: "sum" });
     this.list = h("ul", { class: "agents", "aria-label": "Agents" });
     this.panel = new AgentPanel(app, () => (location.hash = "team"));
-    this.logList = h("ol", { class: "log" });
+    this.logList = h("ol", { class: "log", tabindex: "0", "aria-label": "What happened, the last first" });
     this.log = h("section", { class: "panel", "aria-label": "Log" }, h("h2", null, "Log"), this.logList);
     fill(this.element, h("div", { class: "side" }, this.sum, this.list), this.log, this.panel.element);
   }

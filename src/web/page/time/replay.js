@@ -55,7 +55,7 @@ export class Replay {
     this.when = h("output", { class: "when" });
     this.hint = h("p", { class: "hint" });
     this.shape = h("div", { class: "shape", "aria-hidden": "true" });
-    this.list = h("ol", { class: "log" });
+    this.list = h("ol", { class: "log", "aria-label": "What happened until then, the last first" });
     const controls = h(
       "div",
       { class: "row wrap controls" },
@@ -71,7 +71,7 @@ export class Replay {
       h("div", { class: "scrubber" }, this.shape, this.slider),
       h("div", { class: "map-room" }, this.surface.element),
       this.hint,
-      h("div", { class: "scroll" }, this.list),
+      h("div", { class: "scroll", tabindex: "0" }, this.list),
     );
   }
 

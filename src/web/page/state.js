@@ -27,6 +27,8 @@ export class State {
     this.agents = new Map();
     /** Accesses and conflicts that wait, by id, oldest first; `line` as on the wire. */
     this.waiting = new Map();
+    /** How many of them by agent; null: to be counted anew. */
+    this.waitCounts = null;
     /** By agent; the empty name is the team's. */
     this.budgets = new Map();
     this.overlaps = new Map();
@@ -59,6 +61,7 @@ export class State {
     for (const [id, line] of later) if (line.isFresh && !this.waiting.has(id)) this.waiting.set(id, line);
     for (const line of this.waiting.values()) line.isFresh = false;
     this.ended = null;
+    this.waitCounts = null;
     this.budgets = new Map(budgets.map((line) => [line.agent_id ?? "", line]));
     this.heat.settle();
     for (const topic of ["waiting", "budgets", "heat"]) this.changed(topic);
@@ -104,10 +107,12 @@ export class State {
     if (this.waiting.size >= MOST_WAITING && !this.waiting.has(line.id)) return;
     line.isFresh = this.ended !== null;
     this.waiting.set(line.id, line);
+    this.waitCounts = null;
   }
 
   end(line) {
     this.waiting.delete(line.id);
+    this.waitCounts = null;
     if (this.ended && this.ended.size < MOST_DECIDED) this.ended.add(line.id);
   }
 
@@ -151,9 +156,13 @@ export class State {
 
   /** How many accesses of an agent wait. */
   waits(agent) {
-    let count = 0;
-    for (const line of this.waiting.values()) if (ofAgent(line) === agent) count += 1;
-    return count;
+    if (!this.waitCounts) {
+      this.waitCounts = new Map();
+      for (const line of this.waiting.values()) {
+        this.waitCounts.set(ofAgent(line), (this.waitCounts.get(ofAgent(line)) ?? 0) + 1);
+      }
+    }
+    return this.waitCounts.get(agent) ?? 0;
   }
 
   isOver(agent) {

@@ -105,8 +105,13 @@ function previewOf(card) {
   if (it.diff) {
     const { files, isCut } = parsePatch(plain(it.diff));
     if (files.some((file) => file.hunks.length))
-      return h("div", { class: "preview" }, diffView(files, isCut), cutNote);
-    return h("div", { class: "preview" }, h("pre", null, plain(it.diff).slice(0, LONGEST_CONTENT)), cutNote);
+      return h("div", { class: "preview", tabindex: "0" }, diffView(files, isCut), cutNote);
+    return h(
+      "div",
+      { class: "preview", tabindex: "0" },
+      h("pre", null, plain(it.diff).slice(0, LONGEST_CONTENT)),
+      cutNote,
+    );
   }
   if (typeof it.content === "string") {
     const label = card.line.action === "write" ? "What it would write" : "What it would read";

@@ -22,6 +22,8 @@ export class Decider {
     try {
       card.preview = await this.app.call("show_blocked", { id: card.line.id }, 10_000);
       card.previewState = "there";
+      // What has just come up is to be read first.
+      if (card.shownAt) card.shownAt = Date.now();
     } catch (error) {
       card.previewState = "none";
       if (error.isUnknownMethod) this.hasPreviews = false;

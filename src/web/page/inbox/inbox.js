@@ -23,7 +23,7 @@ export class InboxView {
     this.none = h("p", { class: "empty" }, "Nothing waits for a decision.");
     this.more = h("p", { class: "dim", hidden: true });
     this.isShown = false;
-    this.seen = new IntersectionObserver((entries) => this.sight(entries), { threshold: 0.2 });
+    this.seen = new IntersectionObserver((entries) => this.sight(entries), { rootMargin: "-40px 0px" });
     fill(this.element, this.none, this.list, this.more);
     document.addEventListener("visibilitychange", () => this.unread());
     setInterval(() => this.tick(), 1000);
@@ -109,6 +109,7 @@ export class InboxView {
     el.classList.toggle("selected", isSelected);
     const look = `${card.version} ${card.status} ${card.previewState} ${JSON.stringify(card.line)} ${this.app.scope}`;
     if (el.look === look) return;
+    const height = el.look ? el.offsetHeight : 0;
     el.look = look;
     const typed = el.querySelector(".asking")?.firstElementChild;
     drawCard(el, card, {
@@ -118,6 +119,8 @@ export class InboxView {
     el.classList.toggle("selected", isSelected);
     // What a person types stays while the card changes.
     if (typed && card.status === "waits") el.querySelector(".asking").append(typed);
+    // Cards below have moved under the pointer.
+    if (height && el.offsetHeight !== height) this.cards.movedAt = Date.now();
   }
 
   select(key) {

@@ -11,6 +11,10 @@ import { budgetBar, costOf, spentOf } from "./figures.js";
 
 /** Agents that are listed. */
 const MOST_SHOWN = 500;
+/** Agents and log are drawn at most this often. */
+const LISTS_EVERY_MS = 150;
+/** What agents and log show. */
+const SHOWN = new Set(["agents", "waiting", "budgets", "log", "order"]);
 /** Entries of the log that are shown. */
 const MOST_ENTRIES = 200;
 
@@ -18,6 +22,9 @@ export class TeamView {
   constructor(app) {
     this.app = app;
     this.agent = "";
+    this.stale = new Set();
+    this.drawnAt = 0;
+    this.timer = 0;
     this.element = document.getElementById("team");
     this.sum = h("p", { class: "sum" });
     this.list = h("ul", { class: "agents", "aria-label": "Agents" });
@@ -33,7 +40,8 @@ export class TeamView {
     this.panel.show(this.agent);
     this.log.hidden = Boolean(this.agent);
     this.panel.element.hidden = !this.agent;
-    this.update(new Set(["agents", "log"]));
+    for (const topic of SHOWN) this.stale.add(topic);
+    this.drawLists();
   }
 
   scoped() {
@@ -41,11 +49,26 @@ export class TeamView {
   }
 
   update(dirty) {
+    if (dirty.has("said") || dirty.has("agents")) this.panel.drawTranscript();
+    for (const topic of dirty) this.stale.add(topic);
+    if (this.timer || ![...this.stale].some((topic) => SHOWN.has(topic))) return;
+    const wait = Math.max(0, this.drawnAt + LISTS_EVERY_MS - performance.now());
+    if (!wait) return this.drawLists();
+    this.timer = setTimeout(() => {
+      this.timer = 0;
+      if (!this.element.hidden) this.drawLists();
+    }, wait);
+  }
+
+  /** Agents and log, a few times a second: more often nobody can read them. */
+  drawLists() {
+    const dirty = this.stale;
+    this.stale = new Set();
+    this.drawnAt = performance.now();
     if (["agents", "waiting", "budgets"].some((topic) => dirty.has(topic))) {
       this.drawAgents();
       this.panel.update();
     }
-    if (dirty.has("said") || dirty.has("agents")) this.panel.drawTranscript();
     if (dirty.has("order")) fill(this.logList);
     if (!this.agent && (dirty.has("log") || dirty.has("order"))) this.drawLog();
   }

@@ -78,7 +78,6 @@ export class AgentPanel {
     this.transcript.show(this.app.state.said.of(agent));
     fill(this.title, agentName(agent));
     this.update();
-    this.loadEarlier();
   }
 
   keepDraft() {
@@ -94,6 +93,7 @@ export class AgentPanel {
       setText(this.status, this.agent ? "The team has no such agent now." : "");
       return;
     }
+    this.loadEarlier();
     fill(this.title, agentName(this.agent), " ", stateOf(agent));
     const budget = this.app.state.budgets.get(this.agent);
     const queued = agent.sessions?.reduce((sum, it) => sum + it.queued, 0) ?? 0;
@@ -135,7 +135,7 @@ export class AgentPanel {
     transcript.earlier = "asked";
     earlier(this.app, this.agent, transcript)
       .then(() => (transcript.earlier = "there"))
-      .catch(() => (transcript.earlier = ""))
+      .catch(() => (transcript.earlier = "failed"))
       .finally(() => this.agent && this.transcript.redraw(this.app.state.said.of(this.agent)));
   }
 

@@ -32,7 +32,7 @@ export class Transcript {
     /** Tool calls that are still among the blocks, by session and id. */
     this.calls = new Map();
     this.firstSession = "";
-    /** Whether the journal was asked for what came before: "", "asked", "there". */
+    /** Whether the journal was asked for what came before: "", "asked", "there", "failed". */
     this.earlier = "";
   }
 

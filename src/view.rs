@@ -1,7 +1,9 @@
 //! The state of a team as people look at it: folds the lines of the port into agents, what waits for
-//! a person, hot files and a log. Knows no socket, no terminal and no browser.
+//! a person, hot files and a log; and places files on its map. Knows no socket, no terminal and no
+//! browser.
 
 mod heat;
+mod layout;
 mod log;
 
 use std::collections::HashSet;
@@ -12,6 +14,7 @@ use serde_json::Value;
 
 use self::heat::HeatMap;
 pub use self::heat::HotFile;
+pub use self::layout::{Layout, LayoutPart, Placed, SIDE, Tile};
 pub use self::log::{Log, LogEntry};
 
 /// Accesses that wait; the port bounds them too.

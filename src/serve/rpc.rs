@@ -7,6 +7,7 @@ mod changes;
 mod conflicts;
 mod control;
 mod events;
+mod layout;
 mod map;
 mod object;
 mod read;
@@ -46,7 +47,7 @@ const REPLAY: &str = "replay_session";
 const WAITS: [&str; 5] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner", "start_helper"];
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 59] = [
+pub(super) const METHODS: [(&str, Method, Right); 60] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -64,6 +65,7 @@ pub(super) const METHODS: [(&str, Method, Right); 59] = [
     ("list_blocked", Method::ListBlocked, Right::Anyone),
     ("list_budgets", Method::ListBudgets, Right::Anyone),
     ("get_graph", Method::GetGraph, Right::Anyone),
+    ("get_layout", Method::GetLayout, Right::Anyone),
     ("get_journal", Method::GetJournal, Right::Anyone),
     ("list_events", Method::ListEvents, Right::Reader),
     ("get_event", Method::GetEvent, Right::Reader),
@@ -121,6 +123,7 @@ pub(super) enum Method {
     ListBlocked,
     ListBudgets,
     GetGraph,
+    GetLayout,
     GetJournal,
     ListEvents,
     GetEvent,
@@ -201,6 +204,7 @@ pub(super) async fn call(
             let Empty {} = parse(params)?;
             return read::get_graph(shared).await;
         }
+        Method::GetLayout => return layout::get_layout(shared, parse(params)?).await,
         Method::GetJournal => {
             let Empty {} = parse(params)?;
             read::get_journal(shared)
@@ -284,6 +288,7 @@ pub(super) fn schemas(
         Method::ListBudgets => of(subschema::<Empty>, subschema::<Vec<wire::Budget<'_>>>),
         Method::RaiseBudget => of(subschema::<budgets::RaiseBudget>, subschema::<wire::Budget<'_>>),
         Method::GetGraph => of(subschema::<Empty>, subschema::<graph::Graph<'_>>),
+        Method::GetLayout => of(subschema::<layout::GetLayout>, subschema::<layout::MapLayout>),
         Method::GetJournal => of(subschema::<Empty>, subschema::<read::JournalState>),
         Method::ListEvents => of(subschema::<events::ListEvents>, subschema::<events::Events<'_>>),
         Method::GetEvent => of(subschema::<events::GetEvent>, subschema::<events::Event<'_>>),

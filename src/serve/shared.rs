@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use super::beside::Beside;
@@ -13,6 +14,7 @@ use super::{Sources, Team, Tokens};
 use crate::bus::Bus;
 use crate::mcp::ToolUses;
 use crate::tasks::{Tasks, Waits};
+use crate::view::Layout;
 
 /// Reads of the journal at once, of all clients; others wait.
 const READS: usize = 4;
@@ -47,6 +49,8 @@ pub(super) struct Shared {
     pub(super) kept_answers: KeptAnswers,
     /// Counts the clients.
     pub(super) traffic: Arc<Traffic>,
+    /// Where files are on the map; empty until somebody asks.
+    pub(super) layout: Arc<Mutex<Layout>>,
     /// Asks connections to probe their clients, because slots are short.
     pub(super) crowded: watch::Sender<()>,
 }
@@ -78,6 +82,7 @@ impl Shared {
             beside: Beside::default(),
             kept_answers: KeptAnswers::default(),
             traffic: Arc::default(),
+            layout: Arc::default(),
             crowded: watch::Sender::new(()),
         }
     }

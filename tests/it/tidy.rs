@@ -101,6 +101,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "watch",
             "client_host",
             "replay",
+            "view",
         ],
     ),
     ("web", &["model", "line", "metrics", "serve"]),

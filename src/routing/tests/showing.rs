@@ -115,10 +115,11 @@ async fn a_person_s_queue_shows_what_its_agent_wanted_last() {
     let id = shop.bench.access().await.id;
     let shown = shop.see(&id).await;
     asked.abort();
+    let _ = asked.await;
+    shop.bench.routing.settled(&AgentId::new("ui")).await;
     let _asked = shop.bench.ask(write("db/x", "b"));
-    let routing = &shop.bench.routing;
-    let text = async || routing.show(id.clone(), None).await.unwrap().wanted.unwrap();
-    eventually("it wants another text", async || text().await.text() == Some("b")).await;
+    shop.bench.routing.settled(&AgentId::new("ui")).await;
+    assert_eq!(shop.see(&id).await.wanted.unwrap().text(), Some("b"));
     assert!(matches!(shop.allow(&id, &shown.version).await, Err(ResolveError::Changed(_))));
 }
 

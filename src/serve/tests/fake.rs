@@ -13,8 +13,8 @@ use super::{recorded, samples};
 use crate::bus::{Backlog, Bus, Rendered};
 use crate::journal::Journal;
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetReport, DecidedBy, Delta,
-    Event, GraphDelta, GraphSnapshot, Snapshot, UsageReport,
+    AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetReport, Delta, Event,
+    GraphDelta, GraphSnapshot, Snapshot, UsageReport,
 };
 use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
 use crate::serve::{BoxFuture, Refused, Sources};
@@ -179,20 +179,7 @@ impl Sources for Fake {
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(async move {
             self.ask(format!("{id} {decision:?} {by:?}"));
-            let decided = |status| {
-                let decided_by = Some((&by).into());
-                BlockedAccess { decided_by, ..samples::blocked(status) }
-            };
-            match (id.as_str(), decision) {
-                ("b1", Decision::Allow { .. }) => Ok(decided(BlockedStatus::Allowed)),
-                ("b1", Decision::Deny { .. }) => Ok(decided(BlockedStatus::Denied)),
-                ("b1", Decision::Answer { .. }) => Ok(decided(BlockedStatus::Answered)),
-                ("b2", _) => Err(ResolveError::NotAnswerable),
-                ("b3", _) => {
-                    Err(ResolveError::Settled { id, status: BlockedStatus::Expired, by: None })
-                }
-                _ => Err(ResolveError::Unknown(id)),
-            }
+            samples::resolved(id, &decision, &by)
         })
     }
 
@@ -216,15 +203,7 @@ impl Sources for Fake {
     ) -> BoxFuture<'_, Result<ShownAccess, ResolveError>> {
         Box::pin(async move {
             self.ask(format!("show {id} {reader:?}"));
-            match id.as_str() {
-                "b1" => Ok(samples::shown(BlockedStatus::Pending)),
-                "b2" => Ok(samples::shown_write()),
-                "b3" => {
-                    let by = Some(DecidedBy::Person);
-                    Err(ResolveError::Settled { id, status: BlockedStatus::Allowed, by })
-                }
-                _ => Err(ResolveError::Unknown(id)),
-            }
+            samples::show(id)
         })
     }
 

@@ -116,7 +116,7 @@ async fn what_is_wrong_with_a_request_is_reported() {
         expect![[r#"{"code":500,"message":"the request failed; see the log"}"#]],
     )
     .await;
-    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, list_budgets, get_graph, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, show_blocked, resolve_blocked, raise_budget, hot_files, overlaps, who_calls, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, list_conflicts, resolve_conflict, claim, release, start_helper, add_member, remove_member, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, undo, redo, web_link, web_token, web_revoke"}"#]]).await;
+    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, list_budgets, get_graph, get_layout, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, show_blocked, resolve_blocked, raise_budget, hot_files, overlaps, who_calls, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, list_conflicts, resolve_conflict, claim, release, start_helper, add_member, remove_member, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, undo, redo, web_link, web_token, web_revoke"}"#]]).await;
     let stale = json!({ "id": "b1", "decision": "allow", "version": "old" });
     check(
         "resolve_blocked",
@@ -355,4 +355,28 @@ async fn what_is_wrong_with_a_request_to_the_registry_is_reported() {
     let nulls = json!({ "agent_id": "ui", "session_id": "s", "mode": "single_agent",
         "model": null, "summary": null, "history": null, "context": null, "providers": null });
     assert_eq!(client.ask("create_session", nulls).await["type"], "rpc_result");
+}
+
+#[tokio::test]
+async fn a_layout_goes_on_from_an_earlier_one() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    let whole = client.ask("get_layout", json!({})).await["result"].clone();
+    assert_eq!(whole["whole"], true);
+    let since = json!({ "since": whole["seq"] });
+    let same = client.ask("get_layout", since.clone()).await["result"].clone();
+    let (none, no) = (json!([]), json!(false));
+    assert_eq!((&same["whole"], &same["files"], &same["folders"]), (&no, &none, &none));
+    if let Some(graph) = &mut *port.fake.graph.lock().unwrap() {
+        let at = graph.nodes.iter().position(|(id, _)| **id == *"src/main.rs").unwrap();
+        let node = graph.nodes[at].1.clone();
+        graph.nodes.push(("src/new.rs".into(), node));
+        graph.seq += 1;
+    }
+    let next = client.ask("get_layout", since).await["result"].clone();
+    assert_eq!((&next["whole"], &next["files"][1]), (&json!(false), &json!(null)), "{next}");
+    assert_eq!(next["files"][0]["path"], "src/new.rs");
+    // A number of which nothing is known, as of another run.
+    let other = client.ask("get_layout", json!({ "since": 1_000 })).await["result"].clone();
+    assert_eq!((&other["whole"], other["files"].as_array().unwrap().len()), (&json!(true), 2));
 }

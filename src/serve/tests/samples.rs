@@ -20,7 +20,7 @@ use crate::model::{
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 use crate::undo;
 
-pub(in crate::serve) use blocked::{VERSION, blocked, shown, shown_write};
+pub(in crate::serve) use blocked::{VERSION, blocked, resolved, show, shown};
 use blocked::{answered, completed, of_status, swept, written};
 pub(in crate::serve) use budget::{budget, looped, raised_budget};
 

@@ -170,6 +170,7 @@ async fn a_graph_is_sent_once_it_is_there_and_is_an_error_if_off() {
     client.say(&json!({ "type": "subscribe", "topics": ["graph"] })).await;
     assert_eq!(client.answer().await["error"]["code"], 404);
     assert_eq!(client.ask("get_graph", json!({})).await["error"]["code"], 404);
+    assert_eq!(client.ask("get_layout", json!({})).await["error"]["code"], 404);
     port.fake.bus.publish(Event::Graph(samples::graph()));
     assert_eq!(reported(&mut client).await, ("graph".into(), 3));
     port.fake.bus.publish(Event::GraphDelta(samples::graph_delta()));

@@ -214,3 +214,30 @@ fn it_can_be_switched_off() {
     assert_eq!(refused["code"], 404);
     assert!(refused["message"].as_str().unwrap().contains("graph.enabled"), "{refused}");
 }
+
+#[test]
+fn files_stay_in_their_places_while_others_come() {
+    let stage = Stage::new();
+    let team = team(&stage);
+    let mut graph = Graph::of(team.watch());
+    graph.until(|graph| graph.has("src/api/cart.rs"));
+    let mut port = team.watch();
+    let before = port.call("get_layout", &json!({})).unwrap();
+    assert_eq!(before["whole"], true);
+    let place = |layout: &Value, path: &str| {
+        let files = layout["files"].as_array().unwrap();
+        files.iter().find(|file| file["path"] == path).cloned()
+    };
+    let cart = place(&before, "src/api/cart.rs");
+    assert!(cart.is_some(), "{before}");
+    stage.file("shop/src/api/new.rs", "pub fn new() {}\n");
+    graph.until(|graph| graph.has("src/api/new.rs"));
+    let since = port.call("get_layout", &json!({ "since": before["seq"] })).unwrap();
+    assert!(since["whole"] == false && place(&since, "src/api/new.rs").is_some(), "{since}");
+    let after = port.call("get_layout", &json!({})).unwrap();
+    assert_eq!(place(&after, "src/api/cart.rs"), cart, "{after}");
+    fs::remove_file(stage.path("shop/src/api/new.rs")).unwrap();
+    graph.until(|graph| !graph.has("src/api/new.rs"));
+    let since = port.call("get_layout", &json!({ "since": after["seq"] })).unwrap();
+    assert_eq!(since["removed"], json!(["src/api/new.rs"]), "{since}");
+}

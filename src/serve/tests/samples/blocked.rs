@@ -7,7 +7,7 @@ use crate::model::{
     AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, DecidedBy, Event,
     OwnerAnswer, SessionMode, TokensSaved, Via,
 };
-use crate::routing::{FoundFile, ShownAccess, Wanted};
+use crate::routing::{Decider, Decision, FoundFile, ResolveError, ShownAccess, Wanted};
 
 /// The version of what is shown.
 pub(in crate::serve) const VERSION: &str = "a25179d2fd9a9c0cf1fa24a8e4ef3e21";
@@ -86,9 +86,42 @@ pub(in crate::serve) fn shown(status: BlockedStatus) -> ShownAccess {
     }
 }
 
-pub(in crate::serve) fn shown_write() -> ShownAccess {
+fn shown_write() -> ShownAccess {
     let shown = shown(BlockedStatus::Pending);
     let access = BlockedAccess { action: Action::Write, ..shown.access };
     let wanted = Some(Wanted::new("export const cart = \"/basket\";\n"));
     ShownAccess { access: BlockedAccess { id: BlockedId::new("b2"), ..access }, wanted, ..shown }
+}
+
+/// What becomes of a decision.
+pub(in crate::serve) fn resolved(
+    id: BlockedId,
+    decision: &Decision,
+    by: &Decider,
+) -> Result<BlockedAccess, ResolveError> {
+    let status = match (id.as_str(), decision) {
+        ("b1", Decision::Allow { .. }) => BlockedStatus::Allowed,
+        ("b1", Decision::Deny { .. }) => BlockedStatus::Denied,
+        ("b1", Decision::Answer { .. }) => BlockedStatus::Answered,
+        ("b2", _) => return Err(ResolveError::NotAnswerable),
+        ("b3", _) => {
+            let status = BlockedStatus::Expired;
+            return Err(ResolveError::Settled { id, status, by: None });
+        }
+        _ => return Err(ResolveError::Unknown(id)),
+    };
+    Ok(BlockedAccess { decided_by: Some(by.into()), ..blocked(status) })
+}
+
+/// What is shown of each access.
+pub(in crate::serve) fn show(id: BlockedId) -> Result<ShownAccess, ResolveError> {
+    match id.as_str() {
+        "b1" => Ok(shown(BlockedStatus::Pending)),
+        "b2" => Ok(shown_write()),
+        "b3" => {
+            let (status, by) = (BlockedStatus::Allowed, Some(DecidedBy::Person));
+            Err(ResolveError::Settled { id, status, by })
+        }
+        _ => Err(ResolveError::Unknown(id)),
+    }
 }

@@ -120,16 +120,16 @@ impl Board {
         Some(result)
     }
 
-    /// Keeps what a pending access would write.
-    pub(super) fn want(&mut self, id: &BlockedId, wanted: Wanted) {
+    /// Keeps what a pending access would write, in place of what it would before.
+    pub(super) fn want(&mut self, id: &BlockedId, wanted: Option<Wanted>) {
         let entry = number(id).and_then(|number| self.entries.get_mut(&number));
         let is_pending = |entry: &&mut BoardEntry| entry.access.status == BlockedStatus::Pending;
         let Some(entry) = entry.filter(is_pending) else { return };
         let others = self.wanted_bytes - entry.wanted.as_ref().map_or(0, Wanted::bytes);
-        let has_room = others + wanted.bytes() <= MOST_WANTED;
-        let wanted = if has_room { wanted } else { wanted.without_text() };
-        self.wanted_bytes = others + wanted.bytes();
-        entry.wanted = Some(wanted);
+        let has_room = |wanted: &Wanted| others + wanted.bytes() <= MOST_WANTED;
+        let wanted = wanted.map(|it| if has_room(&it) { it } else { it.without_text() });
+        self.wanted_bytes = others + wanted.as_ref().map_or(0, Wanted::bytes);
+        entry.wanted = wanted;
     }
 
     /// All entries with whether they are decided, and their progress towards the orchestrator

@@ -349,9 +349,7 @@ impl Task {
             wanted: None,
             settle,
         });
-        if let Some(wanted) = request.wanted {
-            self.board.want(&id, wanted);
-        }
+        self.board.want(&id, request.wanted);
         if status == BlockedStatus::Pending && rule.is_some_and(|it| it.decide == Decide::Person) {
             self.publish_queue();
         }

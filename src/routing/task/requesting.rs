@@ -79,9 +79,7 @@ impl Task {
         let (settle, decision) = oneshot::channel();
         let id = match self.unattended(&request) {
             Some(id) => {
-                if let Some(wanted) = request.wanted {
-                    self.board.want(&id, wanted);
-                }
+                self.board.want(&id, request.wanted);
                 self.board.change(&id, |entry| {
                     entry.sessions.push(request.key.session);
                     entry.caller = request.caller;

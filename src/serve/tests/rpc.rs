@@ -369,8 +369,8 @@ async fn a_layout_goes_on_from_an_earlier_one() {
     assert_eq!((&same["whole"], &same["files"], &same["folders"]), (&no, &none, &none));
     if let Some(graph) = &mut *port.fake.graph.lock().unwrap() {
         let at = graph.nodes.iter().position(|(id, _)| **id == *"src/main.rs").unwrap();
-        let node = graph.nodes[at].1.clone();
-        graph.nodes.push(("src/new.rs".into(), node));
+        let file = graph.nodes[at].1.clone();
+        graph.nodes.push(("src/new.rs".into(), file));
         graph.seq += 1;
     }
     let next = client.ask("get_layout", since).await["result"].clone();

@@ -75,12 +75,11 @@ pub struct Layout {
     known_from: u64,
 }
 
-/// The folder and the slot of a file, and the class of its length.
+/// The folder and the slot of a file.
 #[derive(Clone, Copy, Debug)]
 struct FileSlot {
     folder: u32,
     slot: u32,
-    class: u8,
 }
 
 /// What is to be laid out anew.
@@ -189,14 +188,8 @@ impl Layout {
 
     fn resize(&mut self, path: &Arc<str>, place: FileSlot, class: u8) {
         let folder = &mut self.folders[place.folder as usize];
-        let mut slot = place.slot as usize;
-        if let Some(better) = folder.better(slot, class) {
-            folder.free(slot);
-            folder.fill(better, path, self.seq);
-            slot = better;
-        }
-        if slot != place.slot as usize || class != place.class {
-            self.files.insert(Arc::clone(path), FileSlot { slot: number(slot), class, ..place });
+        if let Some(slot) = folder.resize(place.slot as usize, path, class, self.seq) {
+            self.files.insert(Arc::clone(path), FileSlot { slot: number(slot), ..place });
         }
     }
 
@@ -207,7 +200,7 @@ impl Layout {
             crowded.files.insert(at);
             folder.push(path, class, self.seq)
         });
-        let place = FileSlot { folder: number(at), slot: number(slot), class };
+        let place = FileSlot { folder: number(at), slot: number(slot) };
         self.files.insert(Arc::clone(path), place);
     }
 
@@ -335,8 +328,7 @@ impl Layout {
     /// Lays the files of a folder out anew; whether there is room for all.
     fn lay_files(&mut self, at: usize) -> bool {
         let folder = &mut self.folders[at];
-        let class = |path: &Arc<str>| self.files.get(path).map_or(0, |place| place.class);
-        let lost = folder.lay_files(&class, self.seq);
+        let lost = folder.lay_files(self.seq);
         self.gone.extend(lost.into_iter().map(|path| (self.seq, path)));
         let files = folder.slots.iter().enumerate();
         for (slot, path) in files.filter_map(|(slot, it)| Some((slot, it.path.as_ref()?))) {

@@ -43,6 +43,8 @@ pub(super) struct Slot {
     /// Empty: there was no room.
     pub(super) tile: Tile,
     class: u8,
+    /// The class of its file by now.
+    file: u8,
     pub(super) at: u64,
     /// None: it is free.
     pub(super) path: Option<Arc<str>>,
@@ -70,20 +72,20 @@ impl Folder {
 
     pub(super) fn own_weight(&self) -> u64 {
         let files = self.slots.iter().filter(|slot| slot.path.is_some());
-        let files = files.map(|slot| weight(slot.class)).sum::<u64>();
+        let files = files.map(|slot| weight(slot.file)).sum::<u64>();
         files + files / FILES_OF_A_SPARE as u64
     }
 
     /// Puts a file into the free slot of the nearest size; None if there is none.
     pub(super) fn put(&mut self, path: &Arc<str>, class: u8, seq: u64) -> Option<usize> {
         let at = self.free_near(class, HIGHEST_CLASS)?;
-        self.fill(at, path, seq);
+        self.fill(at, path, class, seq);
         Some(at)
     }
 
-    pub(super) fn fill(&mut self, at: usize, path: &Arc<str>, seq: u64) {
+    fn fill(&mut self, at: usize, path: &Arc<str>, class: u8, seq: u64) {
         let slot = &mut self.slots[at];
-        (slot.path, slot.at) = (Some(Arc::clone(path)), seq);
+        (slot.path, slot.file, slot.at) = (Some(Arc::clone(path)), class, seq);
         self.free.remove(&(slot.class, number(at)));
         self.used += 1;
     }
@@ -100,14 +102,25 @@ impl Folder {
     pub(super) fn push(&mut self, path: &Arc<str>, class: u8, seq: u64) -> usize {
         let path = Some(Arc::clone(path));
         self.used += 1;
-        self.slots.push(Slot { tile: Tile::default(), class, at: seq, path });
+        self.slots.push(Slot { tile: Tile::default(), class, file: class, at: seq, path });
         self.slots.len() - 1
     }
 
-    /// Whether a free slot suits a file much better than its own; returns that.
-    pub(super) fn better(&self, slot: usize, class: u8) -> Option<usize> {
-        let off = self.slots[slot].class.abs_diff(class);
-        if off < 2 { None } else { self.free_near(class, off - 2) }
+    /// Notes the length of a file. If a free slot suits it much better than its own, it moves there:
+    /// returns that.
+    pub(super) fn resize(
+        &mut self,
+        at: usize,
+        path: &Arc<str>,
+        class: u8,
+        seq: u64,
+    ) -> Option<usize> {
+        self.slots[at].file = class;
+        let off = self.slots[at].class.abs_diff(class);
+        let better = self.free_near(class, off.checked_sub(2)?)?;
+        self.free(at);
+        self.fill(better, path, class, seq);
+        Some(better)
     }
 
     pub(super) fn free(&mut self, at: usize) {
@@ -137,20 +150,16 @@ impl Folder {
 
     /// Lays its own files out anew in their part, with new empty slots. Returns the files that lost
     /// their place, for which there is no room.
-    pub(super) fn lay_files(
-        &mut self,
-        lengths: &dyn Fn(&Arc<str>) -> u8,
-        seq: u64,
-    ) -> Vec<Arc<str>> {
+    pub(super) fn lay_files(&mut self, seq: u64) -> Vec<Arc<str>> {
         let mut old: Vec<_> = self.slots.drain(..).filter(|slot| slot.path.is_some()).collect();
         old.sort_by(|a, b| a.path.cmp(&b.path));
         let count = old.len();
         let mut slots = Vec::with_capacity(count + count / FILES_OF_A_SPARE + 1);
         for (n, slot) in old.into_iter().enumerate() {
-            let class = slot.path.as_ref().map_or(0, lengths);
+            let class = slot.file;
             slots.push(Slot { class, ..slot });
             if (n + 1) % FILES_OF_A_SPARE == 0 || n + 1 == count && count < FILES_OF_A_SPARE {
-                slots.push(Slot { tile: Tile::default(), class, at: 0, path: None });
+                slots.push(Slot { tile: Tile::default(), class, file: class, at: 0, path: None });
             }
         }
         let weights: Vec<_> = slots.iter().map(|slot| weight(slot.class)).collect();

@@ -120,6 +120,7 @@ impl Layout {
         }
         if self.files.len() > self.laid_out * 2 {
             self.laid_out = self.files.len();
+            self.folders.shrink_to_fit();
             self.lay(0);
         } else {
             self.make_room(crowded);
@@ -143,7 +144,7 @@ impl Layout {
         let folders = used.iter().filter(|it| is_new(it.at));
         let folders = folders.map(|it| placed(&it.path, it.tile, it.more));
         let slots = used.iter().flat_map(|it| &it.slots);
-        let slots = slots.filter(|it| is_new(it.at) && !it.tile.is_empty());
+        let slots = slots.filter(|it| is_new(it.at()) && !it.tile.is_empty());
         let files = slots.filter_map(|it| Some(placed(it.path.as_ref()?, it.tile, 0)));
         let removed = self.gone.iter().filter(|(at, _)| since.is_some_and(|since| *at > since));
         let removed: BTreeSet<_> = removed.map(|(_, path)| Arc::clone(path)).collect();

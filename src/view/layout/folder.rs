@@ -1,6 +1,5 @@
 //! One folder of the layout: the part of its own files, with their slots, and its spare parts.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::tiles::{Tile, divide};
@@ -32,8 +31,8 @@ pub(super) struct Folder {
     pub(super) slots: Vec<Slot>,
     /// Slots that have a file.
     pub(super) used: usize,
-    /// Free slots, by class.
-    free: BTreeSet<(u8, u32)>,
+    /// Free slots, sorted by class.
+    free: Vec<(u8, u32)>,
     spare: Vec<Tile>,
 }
 
@@ -45,7 +44,7 @@ pub(super) struct Slot {
     class: u8,
     /// The class of its file by now.
     file: u8,
-    pub(super) at: u64,
+    at: u32,
     /// None: it is free.
     pub(super) path: Option<Arc<str>>,
 }
@@ -58,6 +57,13 @@ pub(super) fn class(lines: u32) -> u8 {
 
 fn weight(class: u8) -> u64 {
     16 << class
+}
+
+impl Slot {
+    /// Of the graph with which it changed last.
+    pub(super) fn at(&self) -> u64 {
+        u64::from(self.at)
+    }
 }
 
 impl Folder {
@@ -85,14 +91,19 @@ impl Folder {
 
     fn fill(&mut self, at: usize, path: &Arc<str>, class: u8, seq: u64) {
         let slot = &mut self.slots[at];
-        (slot.path, slot.file, slot.at) = (Some(Arc::clone(path)), class, seq);
-        self.free.remove(&(slot.class, number(at)));
+        (slot.path, slot.file, slot.at) = (Some(Arc::clone(path)), class, short(seq));
+        if let Ok(free) = self.free.binary_search(&(slot.class, number(at))) {
+            self.free.remove(free);
+        }
         self.used += 1;
     }
 
     /// The first free slot of the nearest class, at most `most` away.
     fn free_near(&self, class: u8, most: u8) -> Option<usize> {
-        let first = |class: u8| self.free.range((class, 0)..=(class, u32::MAX)).next();
+        let first = |class: u8| {
+            let at = self.free.partition_point(|free| free.0 < class);
+            self.free.get(at).filter(|free| free.0 == class)
+        };
         let near = (0..=most).flat_map(|off| [class.checked_sub(off), class.checked_add(off)]);
         let (_, slot) = near.flatten().find_map(first)?;
         usize::try_from(*slot).ok()
@@ -102,7 +113,7 @@ impl Folder {
     pub(super) fn push(&mut self, path: &Arc<str>, class: u8, seq: u64) -> usize {
         let path = Some(Arc::clone(path));
         self.used += 1;
-        self.slots.push(Slot { tile: Tile::default(), class, file: class, at: seq, path });
+        self.slots.push(Slot { tile: Tile::default(), class, file: class, at: short(seq), path });
         self.slots.len() - 1
     }
 
@@ -128,7 +139,9 @@ impl Folder {
         slot.path = None;
         self.used -= 1;
         if !slot.tile.is_empty() {
-            self.free.insert((slot.class, number(at)));
+            let free = (slot.class, number(at));
+            let place = self.free.partition_point(|other| *other < free);
+            self.free.insert(place, free);
         }
     }
 
@@ -167,12 +180,14 @@ impl Folder {
         for (slot, tile) in slots.iter_mut().zip(divide(self.files, &weights)) {
             if slot.tile != tile {
                 lost.extend(slot.path.clone().filter(|_| tile.is_empty()));
-                (slot.tile, slot.at) = (tile, seq);
+                (slot.tile, slot.at) = (tile, short(seq));
             }
         }
         slots.retain(|slot| slot.path.is_some() || !slot.tile.is_empty());
         let free = slots.iter().enumerate().filter(|(_, slot)| slot.path.is_none());
         self.free = free.map(|(at, slot)| (slot.class, number(at))).collect();
+        self.free.sort_unstable();
+        slots.shrink_to_fit();
         self.slots = slots;
         lost
     }
@@ -222,4 +237,9 @@ impl Folder {
 
 fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// A number of a graph, in few bytes.
+fn short(seq: u64) -> u32 {
+    u32::try_from(seq).unwrap_or(u32::MAX)
 }

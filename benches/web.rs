@@ -1,0 +1,166 @@
+//! What open pages cost the agents: how long turns take in a team without a web server, with one and no
+//! page, and with three and ten pages that follow everything. Turns of the teams alternate, so that the
+//! machine cancels out of the ratios. Agents say and do some five hundred things a second, more than any
+//! model does. The clients that stand for pages run on the same cores.
+
+#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use tungstenite::Message;
+use tungstenite::client::IntoClientRequest as _;
+
+/// Turns of each team, the first of which warms up.
+const TURNS: usize = 25;
+
+/// What an agent does in a turn.
+const SCRIPT: &str = r#"
+[[on]]
+prompt = "work"
+steps = [{ repeat = 100, steps = [
+  { say = "some words of an answer, as models send them " },
+  { wait_ms = 2 },
+  { read = "src/a.rs" },
+  { wait_ms = 2 },
+] }]
+"#;
+
+fn main() {
+    let pages: [Option<usize>; 4] = [None, Some(0), Some(3), Some(10)];
+    let mut teams: Vec<Team> = pages.into_iter().map(Team::up).collect();
+    let last = teams.len() - 1;
+    for turn in 0..TURNS {
+        // There and back again: what one still does in the background falls to another.
+        for at in 0..teams.len() {
+            teams[if turn % 2 == 0 { at } else { last - at }].turn(turn > 0);
+        }
+    }
+    println!("{:<16} {:>14} {:>14} {:>10}", "", "median, ms", "p90, ms", "ratio");
+    let base = teams[0].time(0.5);
+    for team in &teams {
+        let name = team.pages.map_or("no web server".to_owned(), |pages| format!("{pages} pages"));
+        let median = team.time(0.5);
+        println!("{name:<16} {median:>14.2} {:>14.2} {:>10.4}", team.time(0.9), median / base);
+    }
+}
+
+/// A team of one scripted agent, with so many pages; None: without a web server.
+struct Team {
+    pages: Option<usize>,
+    folder: tempfile::TempDir,
+    program: Child,
+    port: TcpStream,
+    lines: BufReader<TcpStream>,
+    times: Vec<f64>,
+}
+
+impl Team {
+    fn up(pages: Option<usize>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("work/src")).unwrap();
+        std::fs::write(at("work/src/a.rs"), "fn a() {}\n").unwrap();
+        std::fs::write(at("agent.toml"), format!("[agent]\nname = \"ui\"\n{SCRIPT}")).unwrap();
+        let command = json!([env!("CARGO_BIN_EXE_eisen-core"), "scripted-agent", at("agent.toml")]);
+        let web = pages.map_or("", |_| "[web]\nlisten = \"127.0.0.1:0\"\n");
+        let config = format!(
+            "[team]\nname = \"bench\"\nworkspace = \"work\"\nlisten = \"127.0.0.1:0\"\ntools = false\n{web}\
+             [[agents]]\nid = \"ui\"\ncommand = {command}\n[agents.zone]\nallowed = [\"**\"]\n\
+             enforce = \"protocol\"\n"
+        );
+        std::fs::write(at("eisen.toml"), config).unwrap();
+        let mut program =
+            eisen_core(folder.path(), &["up"]).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(program.stderr.take().unwrap()).lines();
+        let number: u16 = said
+            .by_ref()
+            .find_map(|line| line.unwrap().strip_prefix("eisen-core tcp port: ")?.parse().ok())
+            .unwrap();
+        std::thread::spawn(move || said.for_each(drop));
+        let run = std::fs::read_to_string(at("eisen/run/bench.json")).unwrap();
+        let run: Value = serde_json::from_str(&run).unwrap();
+        let port = TcpStream::connect(("127.0.0.1", number)).unwrap();
+        let lines = BufReader::new(port.try_clone().unwrap());
+        let mut team = Self { pages, folder: folder, program, port, lines, times: Vec::new() };
+        team.send(&json!({ "type": "auth", "token": run["token"] }));
+        team.expect(|line| line["type"] == "agent" && line["state"] == "ready");
+        for _ in 0..pages.unwrap_or(0) {
+            follow(team.folder.path());
+        }
+        team
+    }
+
+    fn turn(&mut self, counts: bool) {
+        let begun = Instant::now();
+        let params = json!({ "agent_id": "ui", "text": "work" });
+        self.send(&json!({ "type": "rpc", "id": 1, "method": "prompt", "params": params }));
+        self.expect(|line| line["type"] == "rpc_result" && line["id"] == 1);
+        if counts {
+            self.times.push(begun.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+
+    fn send(&mut self, line: &Value) {
+        writeln!(self.port, "{line}").unwrap();
+    }
+
+    fn expect(&mut self, mut is_it: impl FnMut(&Value) -> bool) {
+        loop {
+            let mut line = String::new();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "the team has ended");
+            if is_it(&serde_json::from_str(&line).unwrap()) {
+                return;
+            }
+        }
+    }
+
+    /// The time within which this part of the turns ended, in milliseconds.
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn time(&self, part: f64) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_by(f64::total_cmp);
+        times[((times.len() - 1) as f64 * part) as usize]
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        let _ = kill(Pid::from_raw(self.program.id().cast_signed()), Signal::SIGINT);
+        let _ = self.program.wait();
+    }
+}
+
+/// Follows everything, as a page does.
+fn follow(folder: &Path) {
+    let mut token = eisen_core(folder, &["web", "token", "--scope", "read", "--json"]);
+    let made = token.stdout(Stdio::piped()).output().unwrap();
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let (token, url) = (made["token"].as_str().unwrap(), made["url"].as_str().unwrap());
+    let address = url.strip_prefix("http://").unwrap();
+    let mut request = format!("ws://{address}/ws").into_client_request().unwrap();
+    request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+    let (mut socket, _) =
+        tungstenite::client(request, TcpStream::connect(address).unwrap()).unwrap();
+    let topics = ["session_update", "graph", "task", "report", "overlap"];
+    for line in [
+        json!({ "type": "auth", "token": token }),
+        json!({ "type": "subscribe", "topics": topics }),
+    ] {
+        socket.send(Message::text(line.to_string())).unwrap();
+    }
+    std::thread::spawn(move || while socket.read().is_ok() {});
+}
+
+fn eisen_core(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_eisen-core"));
+    command.args(args).current_dir(folder).env("EISEN_DIR", folder.join("eisen"));
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}

@@ -20,6 +20,9 @@ const NO_ACCESS =
   "This browser has no access. Run `eisen-core web` on the machine of the team and open the link it prints.";
 const TABS = ["team", "map", "inbox", "time"];
 
+/** Letters that go on while they are held. */
+const HELD = new Set(["j", "k", "+", "-"]);
+
 /** What every view gets. */
 export class App {
   constructor(token) {
@@ -33,7 +36,10 @@ export class App {
       joined: (answer) => this.joined(answer),
       line: (line) => (line.replay ? this.replays.line(line) : this.state.line(line)),
       changed: () => this.changed("link"),
-      refused: () => (localStorage.removeItem(TOKEN), noAccess()),
+      refused: () => {
+        localStorage.removeItem(TOKEN);
+        noAccess();
+      },
     });
     this.replays = new Replays(this.wire);
     this.lists = new Lists(this.wire, this.state);
@@ -113,14 +119,24 @@ export class App {
   }
 
   key(key, event) {
-    if (
-      event.repeat &&
-      !["j", "k", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "+", "-"].includes(key)
-    )
+    // A letter that is held moves, and decides nothing.
+    if (event.repeat && key.length === 1 && !HELD.has(key)) return key !== " ";
+    if (key >= "1" && key <= "4") return this.go(TABS[Number(key) - 1]);
+    if (key === "?") {
+      help();
       return true;
-    if (key >= "1" && key <= "4") return ((location.hash = TABS[Number(key) - 1]), true);
-    if (key === "?") return (help(), true);
+    }
     return this.shown.key?.(key, event);
+  }
+
+  /** Shows a view, and takes the focus there. */
+  go(tab) {
+    location.hash = tab;
+    this.route();
+    const view = this.views[tab];
+    if (view.focus) view.focus();
+    else view.element.focus({ preventScroll: true });
+    return true;
   }
 }
 

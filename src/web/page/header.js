@@ -53,7 +53,16 @@ export class Header {
   /** Says how old what is shown is. */
   age() {
     const { wire } = this.app;
-    document.documentElement.dataset.link = wire.isLive ? "live" : "lost";
+    const link = wire.isLive ? "live" : "lost";
+    // Read out once, and not each second.
+    const before = document.documentElement.dataset.link;
+    if (wire.heardAt && before !== link) {
+      setText(
+        document.getElementById("aloud"),
+        wire.isLive ? "The page is live." : "The connection is lost.",
+      );
+    }
+    document.documentElement.dataset.link = link;
     if (wire.isLive) return setText(this.link, "live");
     const age = wire.heardAt ? `${duration(Date.now() - wire.heardAt)} old, reconnecting` : "connecting";
     setText(this.link, age);

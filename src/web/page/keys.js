@@ -23,6 +23,9 @@ export function listen(take) {
       return;
     }
     if (document.querySelector("dialog[open]")) return;
+    // What has the focus is pressed by these.
+    if ((event.key === "Enter" || event.key === " ") && event.target.closest("button, a, summary, input"))
+      return;
     if (take(event.key, event)) event.preventDefault();
   });
 }

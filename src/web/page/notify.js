@@ -94,7 +94,10 @@ export class Notify {
     if (!document.hidden || !this.isOn) return;
     try {
       const shown = new Notification(line(this.state.team || "eisen-core"), { body: text, tag: cause });
-      shown.onclick = () => (focus(), shown.close());
+      shown.onclick = () => {
+        focus();
+        shown.close();
+      };
     } catch {
       // Some phones have notifications for installed pages only.
     }

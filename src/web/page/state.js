@@ -91,8 +91,7 @@ export class State {
   agent(line) {
     const known = this.agents.get(line.agent_id);
     if (!known && this.agents.size >= MOST_AGENTS) return;
-    const { type, ...fields } = line;
-    this.agents.set(line.agent_id, { sessions: [], ...known, ...fields });
+    this.agents.set(line.agent_id, { sessions: [], ...known, ...line });
     this.changed("agents", line);
   }
 
@@ -154,6 +153,17 @@ export class State {
     this.changed("heat");
   }
 
+  fold(topic, part, method, line) {
+    part[method](line);
+    this.changed(topic, line);
+  }
+
+  lagged(line) {
+    this.said.missed(line);
+    this.changed("said");
+    this.changed("lagged", line);
+  }
+
   /** How many accesses of an agent wait. */
   waits(agent) {
     if (!this.waitCounts) {
@@ -202,13 +212,13 @@ const LINES = lookup({
   usage: (state, line) => state.usage(line),
   overlap: (state, line) => state.overlap(line),
   snapshot: (state, line) => state.snapshot(line),
-  delta: (state, line) => (state.heat.delta(line), state.changed("heat")),
-  graph: (state, line) => (state.graph.whole(line), state.changed("graph")),
-  graph_delta: (state, line) => (state.graph.delta(line), state.changed("graph")),
-  session_update: (state, line) => (state.said.update(line), state.changed("said", line)),
-  lagged: (state, line) => (state.said.missed(line), state.changed("said"), state.changed("lagged", line)),
+  delta: (state, line) => state.fold("heat", state.heat, "delta", line),
+  graph: (state, line) => state.fold("graph", state.graph, "whole", line),
+  graph_delta: (state, line) => state.fold("graph", state.graph, "delta", line),
+  session_update: (state, line) => state.fold("said", state.said, "update", line),
+  report: (state, line) => state.fold("said", state.said, "report", line),
+  lagged: (state, line) => state.lagged(line),
   loop: () => {},
-  report: (state, line) => (state.said.report(line), state.changed("said", line)),
   task: () => {},
 });
 

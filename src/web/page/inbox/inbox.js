@@ -139,9 +139,9 @@ export class InboxView {
 
   /** The focus goes to the card itself, never to a button of it. */
   focus() {
-    const el = this.elementOf(this.cards.selected);
-    el?.focus({ preventScroll: true });
-    el?.scrollIntoView({ block: "nearest" });
+    const el = this.elementOf(this.cards.selected) ?? this.element;
+    el.focus({ preventScroll: true });
+    if (el !== this.element) el.scrollIntoView({ block: "nearest" });
   }
 
   sight(entries) {
@@ -221,7 +221,10 @@ export class InboxView {
       "aria-label": label,
       placeholder: `${label} …`,
     });
-    const close = () => (fill(box), this.focus());
+    const close = () => {
+      fill(box);
+      this.focus();
+    };
     const go = () => {
       if (!text.value.trim()) return text.focus();
       fill(box);
@@ -266,7 +269,10 @@ export class InboxView {
       fill(box);
       this.decider.raise(card, limits);
     };
-    const close = () => (fill(box), this.focus());
+    const close = () => {
+      fill(box);
+      this.focus();
+    };
     fill(
       box,
       h(

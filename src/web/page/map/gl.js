@@ -147,7 +147,6 @@ export class GlPainter {
 
   /** Sends places and states; `moved` and `changed` name the slots, null stands for all. */
   send(places, states, count, moved, changed) {
-    const { gl } = this;
     if (states.length !== this.capacity) moved = changed = null;
     this.capacity = states.length;
     this.piecewise(this.files.places, places, 4, moved, count);

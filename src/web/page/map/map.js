@@ -178,6 +178,9 @@ export class MapView {
   }
 
   key(key) {
+    // Arrows scroll what else has the focus.
+    const isElsewhere = ![document.body, this.element, this.surface.element].includes(document.activeElement);
+    if (key.startsWith("Arrow") && isElsewhere) return false;
     return this.surface.key(key);
   }
 }

@@ -10,7 +10,9 @@ import { partsOf } from "../team/figures.js";
 import { byWhom, subject } from "./cards.js";
 
 /** Characters of content that are shown. */
-const LONGEST_CONTENT = 60_000;
+const LONGEST_CONTENT = 70_000;
+/** Content of fewer characters is open at first. */
+const SHORT = 4_000;
 
 const VIA = lookup({
   fs: "its request to the client",
@@ -113,17 +115,31 @@ function previewOf(card) {
       cutNote,
     );
   }
-  if (typeof it.content === "string") {
-    const label = card.line.action === "write" ? "What it would write" : "What it would read";
-    return h(
-      "details",
-      { class: "preview", open: it.content.length < 4_000 },
-      h("summary", null, label),
-      h("pre", null, plain(it.content).slice(0, LONGEST_CONTENT)),
-      cutNote,
-    );
-  }
-  return h("p", { class: "dim" }, "Of this access only the path is known.");
+  if (typeof it.content === "string" && it.content) return contentOf(card, it, cutNote);
+  return h("p", { class: "dim" }, whyNothing(it));
+}
+
+function contentOf(card, { content }, cutNote) {
+  const label =
+    card.line.action === "write"
+      ? "The file as it is; what it would write is not known"
+      : "What it would read";
+  const text = h("pre", { tabindex: "0" }, plain(content).slice(0, LONGEST_CONTENT));
+  return h(
+    "details",
+    { class: "preview", open: content.length < SHORT },
+    h("summary", null, label),
+    text,
+    cutNote,
+  );
+}
+
+/** Why nothing can be shown of an access. */
+function whyNothing({ not_shown: reason, exists, binary, content }) {
+  if (reason) return `The file is not shown: ${plain(reason)}`;
+  if (exists === false) return "There is no such file.";
+  if (binary) return "The file is no text.";
+  return content === "" ? "The file is empty." : "Of this access only the path is known.";
 }
 
 function outcomeOf(card) {

@@ -148,6 +148,7 @@ export function byWhom(line) {
   const by = line.decided_by;
   if (!by) return "";
   if (by === "person") return "by another person";
+  if (by === "rule") return "by a rule";
   if (by === "program") return "by a program";
   return `by ${oneLine(String(by).replace(/^agent:/, ""))}`;
 }

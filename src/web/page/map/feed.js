@@ -61,8 +61,9 @@ export class LayoutFeed {
     try {
       const answer = await this.app.call("get_layout", layout.seq === null ? {} : { since: layout.seq });
       this.graphVersion = this.app.state.graph.version;
-      const isSame = !answer.files && answer.seq === layout.seq;
-      if (isSame) return;
+      const isSame =
+        answer.whole === false && !answer.files.length && !answer.folders.length && !answer.removed.length;
+      if (isSame) return void (layout.seq = answer.seq);
       layout.take(answer);
       this.done();
     } catch (error) {

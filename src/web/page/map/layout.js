@@ -12,12 +12,17 @@ export class Layout {
     this.clear();
     /** Whether the team keeps a layout: unknown, or not. */
     this.isKept = true;
+    /** Width by height of the room that the map has. */
+    this.aspect = 1.5;
   }
 
   clear() {
     this.seq = null;
     this.width = 1;
     this.height = 1;
+    this.stretch = 1;
+    /** Files that have no place of their own. */
+    this.unplaced = 0;
     /** By slot: the path of a file, or null where none is any more. */
     this.paths = [];
     this.slots = new Map();
@@ -34,36 +39,27 @@ export class Layout {
     return this.paths.length;
   }
 
-  /** Takes an answer of `get_layout`. */
+  /** Takes an answer of `get_layout`: all of it, or what changed since the last one. */
   take(answer) {
-    if (answer.files) {
-      this.clear();
-      this.putFolders(answer.folders ?? []);
-      for (const place of answer.files) this.put(place);
-    } else {
-      const { changed = [], removed = [] } = answer;
-      for (const path of removed) this.remove(path);
-      const folders = [];
-      for (const place of Array.isArray(changed)
-        ? changed
-        : [...(changed.folders ?? []), ...(changed.files ?? [])]) {
-        if (place.kind === "folder" || changed.folders?.includes(place) || this.folders.has(place.path))
-          folders.push(place);
-        else this.put(place);
-      }
-      if (answer.folders) this.folders.clear();
-      if (answer.folders || folders.length)
-        this.putFolders([...this.folders.values(), ...(answer.folders ?? []), ...folders]);
-    }
+    if (answer.whole ?? true) this.clear();
+    if (answer.whole ?? true) this.stretch = stretchOf(answer, this.aspect);
+    for (const path of answer.removed ?? []) this.remove(path);
+    this.putFolders(answer.folders ?? []);
+    for (const place of answer.files ?? []) this.put(place);
     this.seq = answer.seq;
-    this.width = Math.max(1, answer.width ?? this.width);
-    this.height = Math.max(1, answer.height ?? this.height);
+    this.width = Math.max(1, answer.width * this.stretch);
+    this.height = Math.max(1, answer.height);
     this.version += 1;
   }
 
   putFolders(folders) {
-    const sorted = folders.filter((it) => it.w > 0).sort((a, b) => depth(a.path) - depth(b.path));
+    if (!folders.length) return;
+    for (const it of folders) {
+      this.folders.set(it.path, { ...it, x: it.x * this.stretch, w: it.w * this.stretch });
+    }
+    const sorted = [...this.folders.values()].sort((a, b) => depth(a.path) - depth(b.path));
     this.folders = new Map(sorted.slice(0, MOST_FOLDERS).map((it) => [it.path, it]));
+    this.unplaced = sorted.reduce((sum, it) => sum + (it.more ?? 0), 0);
   }
 
   put(place) {
@@ -75,7 +71,7 @@ export class Layout {
       this.slots.set(place.path, slot);
       if ((slot + 1) * 4 > this.rects.length) this.growTo(slot + 1);
     }
-    this.rects.set([place.x, place.y, place.w, place.h], slot * 4);
+    this.rects.set([place.x * this.stretch, place.y, place.w * this.stretch, place.h], slot * 4);
     this.moved?.add(slot);
   }
 
@@ -139,11 +135,16 @@ export function gridOf(paths) {
     w: 150,
     h: 92,
   }));
-  return { seq: 0, width: columns * 160, height: rows * 100, folders: [], files };
+  return { seq: 0, whole: true, isGrid: true, width: columns * 160, height: rows * 100, folders: [], files };
+}
+
+/** How much wider than it is a layout is drawn, to fill its room. */
+function stretchOf({ width, height, isGrid }, aspect) {
+  return isGrid ? 1 : Math.max(0.5, Math.min(2.5, (aspect * height) / width));
 }
 
 function depth(path) {
-  let count = 0;
+  let count = path ? 1 : 0;
   for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) count += 1;
   return count;
 }

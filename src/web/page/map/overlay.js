@@ -118,31 +118,41 @@ export class Overlay {
     }
   }
 
+  /** Borders of folders, and their names in the lower left corner, where files have no sign. */
   folders(scene) {
     const { layout, camera, width, height, theme } = scene;
+    const { context } = this;
+    const ends = new Map();
     let count = 0;
     for (const it of layout.folders.values()) {
       const box = place(it.x, it.y, it.w, it.h, camera);
-      if (
-        box.w < 70 ||
-        box.h < 34 ||
-        box.x > width ||
-        box.y > height ||
-        box.x + box.w < 0 ||
-        box.y + box.h < 0
-      )
-        continue;
+      const isOut = box.x > width || box.y > height || box.x + box.w < 0 || box.y + box.h < 0;
+      if (isOut || box.w < 40 || box.h < 30 || it.path === "") continue;
       if (++count > MOST_FOLDERS) break;
-      const name = line(baseName(it.path)) || "/";
-      const text = cut(`${name}/`, Math.floor((box.w - 6) / LETTER));
-      const [x, y] = [Math.max(box.x, 0) + 4, Math.max(box.y, 0) + 1];
-      this.context.globalAlpha = 0.85;
-      this.context.fillStyle = theme.css.folder;
-      this.context.fillRect(x - 3, y, text.length * LETTER + 6, 12);
-      this.context.globalAlpha = 1;
-      this.context.fillStyle = theme.css.dim;
-      this.context.fillText(text, x, y + 1);
+      context.strokeStyle = theme.css.ground;
+      context.lineWidth = it.path.includes("/") ? 1.5 : 3;
+      context.strokeRect(box.x, box.y, box.w, box.h);
+      this.folderName(`${line(baseName(it.path))}/`, box, scene, ends);
     }
+  }
+
+  /** Folders that end in one corner stand side by side there: `ends` has where each row ends. */
+  folderName(name, box, { width, height, theme }, ends) {
+    const { context } = this;
+    const left = Math.max(box.x, 0) + 2;
+    const y = Math.min(box.y + box.h, height) - 14;
+    const key = `${Math.round(left / 12)} ${Math.round(y / 12)}`;
+    const x = ends.get(key) ?? left;
+    const room = Math.floor((Math.min(box.x + box.w, width) - x - 8) / LETTER);
+    if (room < 4 || y < box.y) return;
+    const text = cut(name, room);
+    ends.set(key, x + text.length * LETTER + 8);
+    context.globalAlpha = 0.85;
+    context.fillStyle = theme.css.folder;
+    context.fillRect(x, y, text.length * LETTER + 6, 13);
+    context.globalAlpha = 1;
+    context.fillStyle = theme.css.dim;
+    context.fillText(text, x + 3, y + 1);
   }
 
   zones({ zones, camera }) {

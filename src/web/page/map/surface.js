@@ -84,6 +84,7 @@ export class Surface {
   resize() {
     const { clientWidth, clientHeight } = this.element;
     if (!clientWidth || !clientHeight) return;
+    this.layout.aspect = clientWidth / clientHeight;
     this.width = clientWidth;
     this.height = clientHeight;
     this.ratio = Math.min(MOST_RATIO, devicePixelRatio || 1);

@@ -127,7 +127,7 @@ export class Overlay {
     for (const it of layout.folders.values()) {
       const box = place(it.x, it.y, it.w, it.h, camera);
       const isOut = box.x > width || box.y > height || box.x + box.w < 0 || box.y + box.h < 0;
-      if (isOut || box.w < 40 || box.h < 30 || it.path === "") continue;
+      if (isOut || box.w < 40 || box.h < 36 || it.path === "") continue;
       if (++count > MOST_FOLDERS) break;
       context.strokeStyle = theme.css.ground;
       context.lineWidth = it.path.includes("/") ? 1.5 : 3;
@@ -144,7 +144,8 @@ export class Overlay {
     const key = `${Math.round(left / 12)} ${Math.round(y / 12)}`;
     const x = ends.get(key) ?? left;
     const room = Math.floor((Math.min(box.x + box.w, width) - x - 8) / LETTER);
-    if (room < 4 || y < box.y) return;
+    // Half a name names nothing.
+    if (room < Math.min(name.length, 10) || y < box.y) return;
     const text = cut(name, room);
     ends.set(key, x + text.length * LETTER + 8);
     context.globalAlpha = 0.85;

@@ -99,6 +99,11 @@ export function lookup(names) {
   return Object.assign(Object.create(null), names);
 }
 
+/** The first objects of what should be a list, and comes from an agent as it likes. */
+export function objects(list, most) {
+  return Array.isArray(list) ? list.slice(0, most).filter((it) => it && typeof it === "object") : [];
+}
+
 /** The last part of a path. */
 export function baseName(path) {
   return path.slice(path.lastIndexOf("/") + 1);

@@ -81,7 +81,7 @@ function fillCall(block, payload) {
   call.kind = plain(payload.kind ?? call.kind).slice(0, 40);
   call.status = plain(payload.status ?? (call.status || "pending")).slice(0, 40);
   if (Array.isArray(payload.locations))
-    call.places = payload.locations.slice(0, 50).map((it) => plain(it.path ?? it).slice(0, 1024));
+    call.places = payload.locations.slice(0, 50).map((it) => plain(it?.path ?? it).slice(0, 1024));
   if (Array.isArray(payload.content)) call.parts = payload.content.slice(0, 50).map(partOf).filter(Boolean);
   if (payload.error) call.parts.push({ kind: "text", text: plain(payload.error).slice(0, 8000), size: 100 });
   block.size = 200 + call.parts.reduce((sum, part) => sum + part.size, 0);

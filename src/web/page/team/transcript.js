@@ -1,6 +1,6 @@
 // Owns what agents said and did, as blocks: messages, thoughts, tool calls, plans, ends of turns.
 
-import { counted, lookup, plain } from "../format.js";
+import { counted, lookup, objects, plain } from "../format.js";
 
 /** Blocks of an agent; older ones are dropped. */
 const MOST_BLOCKS = 2_000;
@@ -14,6 +14,8 @@ const MOST_TRANSCRIPTS = 500;
 const LONGEST_BLOCK = 32_000;
 /** Characters of one part of a tool call: the rest is left out. */
 const LONGEST_PART = 60_000;
+/** Characters of one chunk of a message. */
+const LONGEST_CHUNK = 500_000;
 /** Parts of a tool call. */
 const MOST_PARTS = 50;
 
@@ -110,8 +112,8 @@ export class Transcript {
     if (update.kind) call.kind = plain(update.kind).slice(0, 40);
     if (update.status) call.status = plain(update.status).slice(0, 40);
     if (update.locations)
-      call.places = update.locations.slice(0, MOST_PARTS).map((it) => plain(it.path).slice(0, 1024));
-    if (update.content) call.parts = update.content.slice(0, MOST_PARTS).map(partOf).filter(Boolean);
+      call.places = objects(update.locations, MOST_PARTS).map((it) => plain(it.path).slice(0, 1024));
+    if (update.content) call.parts = objects(update.content, MOST_PARTS).map(partOf).filter(Boolean);
     const size = 200 + call.parts.reduce((sum, part) => sum + part.size, 0);
     this.grow(block, size - block.size);
     this.trim();
@@ -121,8 +123,8 @@ export class Transcript {
 /** A part of a tool call: a text, or a diff. */
 export function partOf(part) {
   if (part?.type === "diff") {
-    const before = plain(part.oldText ?? "").slice(0, LONGEST_PART);
-    const after = plain(part.newText ?? "").slice(0, LONGEST_PART);
+    const before = begin(part.oldText);
+    const after = begin(part.newText);
     const isCut = (part.oldText?.length ?? 0) > LONGEST_PART || (part.newText?.length ?? 0) > LONGEST_PART;
     return {
       kind: "diff",
@@ -147,11 +149,16 @@ export function partOf(part) {
     : null;
 }
 
+/** The first characters of a text that may be of any length, or no text. */
+function begin(text) {
+  return plain(String(text ?? "").slice(0, LONGEST_PART));
+}
+
 /** The text of a content block of ACP. */
 export function blockText(content) {
   switch (content?.type) {
     case "text":
-      return plain(content.text);
+      return plain(String(content.text ?? "").slice(0, LONGEST_CHUNK));
     case "resource_link":
       return `[${plain(content.uri)}]`;
     case "resource":
@@ -198,7 +205,7 @@ export class Transcripts {
   }
 
   plan(transcript, session, update) {
-    const entries = (update.entries ?? []).slice(0, 100);
+    const entries = objects(update.entries, 100);
     const text = entries
       .map((it) => `${PLAN_MARKS[it.status] ?? "○"} ${plain(it.content).slice(0, 400)}`)
       .join("\n");

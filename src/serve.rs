@@ -22,6 +22,7 @@ mod entrance;
 mod filter;
 mod gateway;
 mod graph;
+mod handles;
 mod http;
 mod kept_answers;
 mod ongoing;
@@ -58,6 +59,7 @@ pub use crate::mcp::ToolUses;
 pub use details::{AgentDetails, SessionDetails, Tier};
 pub use entrance::ScopeOfToken;
 pub use gateway::Gateway;
+pub use handles::{Handles, Recorder};
 pub use reloaded::{Change, Kind, Reloaded, Restart};
 pub use run_file::{
     Held, Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, hold, live_teams, stale_runs,
@@ -65,7 +67,7 @@ pub use run_file::{
 pub use schema::schema;
 pub use server::{BindError, Server, bind};
 pub use shared::Limits;
-pub use sources::{Handles, Recorder, Sources};
+pub use sources::Sources;
 pub use spawned::{HelperEnd, NewHelper, NewMember};
 pub use strangers::Strangers;
 pub use token::{Caller, TokenError, Tokens};

@@ -236,6 +236,11 @@ impl Zone {
         self.denial(&self.place(&self.named(path)))
     }
 
+    /// The patterns of the agent's own zone, as they were given.
+    pub fn own_patterns(&self) -> &[String] {
+        &self.spec.allowed
+    }
+
     /// The workspace's real path.
     pub fn workspace(&self) -> &Path {
         &self.workspace.real

@@ -1,5 +1,6 @@
 //! Accesses that an agent asks for before it tries them, the owners of paths, and questions to them.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
@@ -111,6 +112,12 @@ impl RoutingHandle {
         let owners =
             self.ask(|reply| RoutingMsg::Asking(AskingMsg::Owners { path: wire, reply })).await?;
         Some(Whose { path, owners, may_read, may_write })
+    }
+
+    /// Returns the zones of all agents that have one.
+    pub async fn zones(&self) -> HashMap<AgentId, Arc<Zone>> {
+        let zones = self.ask(|reply| RoutingMsg::Asking(AskingMsg::Zones { reply })).await;
+        zones.unwrap_or_default()
     }
 
     async fn zone_of(&self, agent: &AgentId) -> Option<Arc<Zone>> {

@@ -86,6 +86,8 @@ pub(super) struct Agent<'a> {
     /// all but these; at `protocol` they are the reason. Empty where the kernel tier was not asked
     /// for.
     zone_missing: &'a [String],
+    /// The patterns of its own zone; empty without one.
+    allowed: &'a [String],
     /// In the order in which they appeared.
     sessions: Vec<SessionFields<'a>>,
     /// Of its process, its terminals and their children; null where it is unknown.
@@ -131,7 +133,11 @@ struct SessionFields<'a> {
 }
 
 impl<'a> Agent<'a> {
-    pub(super) fn new(details: &'a AgentDetails, used: ToolUse) -> Self {
+    pub(super) fn new(
+        details: &'a AgentDetails,
+        used: ToolUse,
+        allowed: Option<&'a Vec<String>>,
+    ) -> Self {
         let ToolUse { connections, listed, calls } = used;
         Self {
             status: (&details.status).into(),
@@ -139,6 +145,7 @@ impl<'a> Agent<'a> {
             version: details.version.as_deref(),
             zone: details.zone,
             zone_missing: &details.zone_missing,
+            allowed: allowed.map_or(&[], Vec::as_slice),
             sessions: details.sessions.iter().map(SessionFields::from).collect(),
             memory_bytes: details.memory_bytes,
             cpu_ms: details.cpu_ms,

@@ -312,6 +312,7 @@ impl<R: ClientInput> Reader<R> {
         let mut result = json!({ "authenticated": true });
         if let Entrance::Web { shown: Some(scope), .. } = self.entrance {
             result["scope"] = json!(scope.as_str());
+            result["team"] = json!(self.shared.sources.team());
         }
         let result = rpc::raw(&result);
         self.send(ViewerCommand::Answer(wire::answer(None, result.as_deref()))).await;

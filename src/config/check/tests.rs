@@ -33,7 +33,7 @@ fn checked_on(kernel: &Kernel, files: &[&str], toml: &str) -> (String, Report) {
 #[test]
 fn a_command_that_is_there_and_cannot_run_is_not_called_missing() {
     let agent = |id: &str| format!("[[agents]]\nid = \"{id}\"\ncommand = [\"./{id}\"]\n");
-    let toml = agent("plain") + &agent("folder") + &agent("gone");
+    let toml = ["plain", "folder", "gone"].map(agent).concat();
     let (text, _) = checked(&["plain", "folder/x"], &toml);
     for shown in ["/plain  (not executable)", "/folder  (a folder)", "/gone  (not found)"] {
         assert!(text.contains(shown), "{text}");

@@ -1,5 +1,6 @@
 //! Answers agents that ask for an access, or for the owners of a path.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -16,11 +17,32 @@ type ShowReply = Result<Showable, ResolveError>;
 
 #[derive(Debug)]
 pub(in crate::routing) enum AskingMsg {
-    Access { request: Request, sessions: Vec<SessionId>, reply: oneshot::Sender<AccessAnswer> },
-    Rule { request: Request, reply: oneshot::Sender<Option<AccessRule>> },
-    Owners { path: String, reply: oneshot::Sender<Vec<AgentId>> },
-    Show { id: BlockedId, reader: Option<AgentId>, reply: oneshot::Sender<ShowReply> },
-    Zone { agent: AgentId, reply: oneshot::Sender<Option<Arc<Zone>>> },
+    Access {
+        request: Request,
+        sessions: Vec<SessionId>,
+        reply: oneshot::Sender<AccessAnswer>,
+    },
+    Rule {
+        request: Request,
+        reply: oneshot::Sender<Option<AccessRule>>,
+    },
+    Owners {
+        path: String,
+        reply: oneshot::Sender<Vec<AgentId>>,
+    },
+    Show {
+        id: BlockedId,
+        reader: Option<AgentId>,
+        reply: oneshot::Sender<ShowReply>,
+    },
+    Zone {
+        agent: AgentId,
+        reply: oneshot::Sender<Option<Arc<Zone>>>,
+    },
+    /// The zones of all agents.
+    Zones {
+        reply: oneshot::Sender<HashMap<AgentId, Arc<Zone>>>,
+    },
 }
 
 impl Task {
@@ -33,6 +55,7 @@ impl Task {
             AskingMsg::Rule { request, reply } => drop(reply.send(self.rule(&request))),
             AskingMsg::Owners { path, reply } => drop(reply.send(self.owners(&path))),
             AskingMsg::Show { id, reader, reply } => drop(reply.send(self.showable(&id, reader))),
+            AskingMsg::Zones { reply } => drop(reply.send(self.settings.rules.zones.clone())),
             AskingMsg::Zone { agent, reply } => {
                 drop(reply.send(self.settings.rules.zones.get(&agent).cloned()));
             }

@@ -33,9 +33,12 @@ enum Status {
 }
 
 pub(super) async fn list_agents(shared: &Shared) -> Result<Value, RpcError> {
-    let agents = shared.team.details().await;
+    let (agents, zones) = tokio::join!(shared.team.details(), shared.sources.own_patterns());
     let uses = &shared.tool_uses;
-    let shown = agents.iter().map(|it| details::Agent::new(it, uses.of(&it.status.agent)));
+    let shown = agents.iter().map(|it| {
+        let agent = &it.status.agent;
+        details::Agent::new(it, uses.of(agent), zones.get(agent))
+    });
     json(&shown.collect::<Vec<_>>())
 }
 

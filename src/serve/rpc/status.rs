@@ -71,10 +71,11 @@ pub(super) async fn agent_status(
     let Some(details) = all.iter().find(|details| details.status.agent == agent) else {
         return Err(no_agent(&agent, all.iter().map(|it| &it.status)));
     };
+    let zones = shared.sources.own_patterns().await;
     let pending = shared.sources.blocked(Some(BlockedStatus::Pending)).await;
     let own = pending.iter().filter(|access| access.key.agent == agent);
     json(&AgentReport {
-        agent: details::Agent::new(details, shared.tool_uses.of(&agent)),
+        agent: details::Agent::new(details, shared.tool_uses.of(&agent), zones.get(&agent)),
         pending: own.map(|access| access.id.as_str()).collect(),
     })
 }

@@ -1,5 +1,6 @@
 //! A team without agents: the test sets its state, and reads the requests that it got.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -112,6 +113,11 @@ impl Fake {
 }
 
 impl Sources for Fake {
+    fn own_patterns(&self) -> BoxFuture<'_, HashMap<AgentId, Vec<String>>> {
+        let of_ui = (AgentId::new("ui"), vec!["src/ui/**".to_owned()]);
+        Box::pin(async { HashMap::from([of_ui]) })
+    }
+
     fn snapshots(&self) -> BoxFuture<'_, Snapshots> {
         Box::pin(async {
             let racing = self.racing.swap(false, Ordering::Relaxed);

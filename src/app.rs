@@ -33,6 +33,7 @@ mod spending;
 mod task_notes;
 mod team;
 mod tools_seen;
+mod tracing_out;
 mod trial;
 mod undoing;
 mod up;

@@ -39,6 +39,7 @@ mod starter;
 mod surroundings;
 mod syntax;
 mod team;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -75,6 +76,7 @@ pub use self::starter::{KnownAgent, PartError, Proposed, Starter, known_agents};
 pub(crate) use self::surroundings::Surroundings;
 pub use self::surroundings::TryOut;
 pub use self::team::{Port, Tracker};
+pub use self::telemetry::{SecretText, Telemetry};
 pub use self::value::is_name;
 pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
@@ -106,6 +108,8 @@ pub struct Config {
     pub budget: Budget,
     /// Of models by their ids: those of the file over the list that ships.
     pub prices: BTreeMap<String, Price>,
+    /// None: no spans are made.
+    pub telemetry: Option<Telemetry>,
 }
 
 #[derive(Clone, Debug)]
@@ -325,6 +329,7 @@ impl Config {
         let routing = routing::routing(root, &team.workspace);
         let budget = root.section("budget", "budget", budget::budget);
         let prices = root.section("prices", "prices", prices::prices);
+        let telemetry = telemetry::telemetry(root);
         let profiles = root.section("profiles", "profiles", |profiles| {
             profiles::profiles(profiles, &team.workspace)
         });
@@ -371,6 +376,7 @@ impl Config {
             routing,
             budget,
             prices,
+            telemetry,
         }
     }
 }

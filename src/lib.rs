@@ -73,7 +73,11 @@ pub mod agent;
 
 pub mod supervisor;
 
+pub mod post;
+
 pub mod alert;
+
+pub mod telemetry;
 
 pub mod scripted;
 

@@ -182,9 +182,15 @@ impl Tasks {
         Ok(begun)
     }
 
-    /// Records that the turn of a task has begun.
+    /// Records that the turn of a task has begun, and publishes its session.
     pub fn sent(&self, id: &TaskId, session: SessionId) {
-        self.change(|board| board.sent(id, session));
+        self.change(|board| {
+            let mut changed = board.sent(id, session);
+            if !changed.contains(id) {
+                changed.push(id.clone());
+            }
+            changed
+        });
     }
 
     /// Records the end of a task, and keeps its result. A second end changes nothing.

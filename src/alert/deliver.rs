@@ -8,15 +8,18 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 use super::{Cause, Notice, Way};
+use crate::post::{Post, PostFailed};
 use crate::process::{Command, Launcher, Stdio};
 
 /// How long a command may run before it is killed.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a webhook may take to respond.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Redirects of a webhook that are followed.
+const MOST_REDIRECTS: u32 = 10;
 
 /// Delays before the retries of a webhook.
 const RETRY_DELAYS: [Duration; 3] =
@@ -122,84 +125,34 @@ fn variables(notice: &Notice) -> BTreeMap<String, String> {
     always.into_iter().chain(optional).map(clean).collect()
 }
 
-struct Failed {
-    why: String,
-    /// A retry may succeed.
-    is_transient: bool,
-}
-
 /// Posts a notice once: as JSON, or `for_people` in the form of ntfy.
-async fn post(url: &str, notice: &Notice, for_people: bool) -> Result<(), Failed> {
-    let permanent = |why: String| Failed { why, is_transient: false };
-    let json = serde_json::to_vec(notice).map_err(|error| permanent(error.to_string()))?;
+async fn post(url: &str, notice: &Notice, for_people: bool) -> Result<(), PostFailed> {
+    let json = serde_json::to_vec(notice);
+    let json = json.map_err(|error| PostFailed::for_good(error.to_string()))?;
     let (body, headers) = if for_people {
         (notice.message.clone().into_bytes(), ntfy_headers(notice))
     } else {
-        (json, vec![("content-type", "application/json".to_owned())])
+        (json, vec![("content-type".to_owned(), "application/json".to_owned())])
     };
     let address = url.to_owned();
     let posting = spawn_blocking(move || {
-        let config = ureq::Agent::config_builder().timeout_global(Some(WEBHOOK_TIMEOUT));
-        let agent: ureq::Agent = config.tls_config(trust()?).build().into();
-        let request = headers
-            .iter()
-            .fold(agent.post(&address), |request, (name, value)| request.header(*name, value));
-        let sent = request.send(&body[..]);
-        sent.map(drop).map_err(|error| failed(&error))
+        let (url, headers, body) = (&*address, &*headers, &*body);
+        let (timeout, redirects) = (WEBHOOK_TIMEOUT, MOST_REDIRECTS);
+        Post { url, headers, body, timeout, redirects }.send().map(drop)
     });
-    let outcome = posting.await.map_err(|error| permanent(error.to_string()))?;
-    outcome.map_err(|failed| Failed { why: format!("{url}: {}", failed.why), ..failed })
+    let outcome = posting.await.map_err(|error| PostFailed::for_good(error.to_string()))?;
+    outcome.map_err(|failed| PostFailed { why: format!("{url}: {}", failed.why), ..failed })
 }
 
 /// The headers of ntfy: who speaks, about what, and how urgent it is.
-fn ntfy_headers(notice: &Notice) -> Vec<(&'static str, String)> {
+fn ntfy_headers(notice: &Notice) -> Vec<(String, String)> {
     let is_urgent = matches!(notice.event, Cause::Pending | Cause::Error);
     let priority = if is_urgent { "high" } else { "default" };
     // Headers are of ASCII.
     let team = notice.team.replace(|c: char| !c.is_ascii_graphic(), "_");
     vec![
-        ("title", format!("eisen-core: {team}")),
-        ("tags", notice.event.as_str().to_owned()),
-        ("priority", priority.to_owned()),
+        ("title".to_owned(), format!("eisen-core: {team}")),
+        ("tags".to_owned(), notice.event.as_str().to_owned()),
+        ("priority".to_owned(), priority.to_owned()),
     ]
-}
-
-/// The trusted certificates: those in the file that `SSL_CERT_FILE` names, else the public ones.
-fn trust() -> Result<TlsConfig, Failed> {
-    let file = std::env::var_os("SSL_CERT_FILE").filter(|file| !file.is_empty());
-    let Some(file) = file else { return Ok(TlsConfig::default()) };
-    let permanent = |why: &dyn std::fmt::Display| {
-        let why = format!("SSL_CERT_FILE, {}: {why}", Path::new(&file).display());
-        Failed { why, is_transient: false }
-    };
-    let pem = std::fs::read(&file).map_err(|error| permanent(&error))?;
-    let certificates: Vec<_> = parse_pem(&pem)
-        .filter_map(|item| match item {
-            Ok(PemItem::Certificate(certificate)) => Some(certificate),
-            _ => None,
-        })
-        .collect();
-    if certificates.is_empty() {
-        return Err(permanent(&"it has no certificate in PEM format"));
-    }
-    Ok(TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build())
-}
-
-/// The cause of a failed POST, and whether to retry.
-fn failed(error: &ureq::Error) -> Failed {
-    let text = error.to_string();
-    // The library wraps errors of rustls in an I/O error.
-    if let Some((_, why)) = text.split_once("invalid peer certificate: ") {
-        let why = format!(
-            "its certificate is not trusted ({why}): set SSL_CERT_FILE to a PEM file with the \
-             certificate of its issuer"
-        );
-        return Failed { why, is_transient: false };
-    }
-    let is_transient = match error {
-        ureq::Error::StatusCode(code) => *code >= 500 || *code == 429 || *code == 408,
-        ureq::Error::BadUri(_) => false,
-        _ => true,
-    };
-    Failed { why: text, is_transient }
 }

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::tracing_out::VARIABLE;
 use crate::client_host::TeamTools;
 use crate::model::{AgentId, TEAM_SERVER};
 use crate::serve::{self, TOOLS_PATH, Tokens};
+use crate::telemetry::Traceparent;
 
 /// Maximum nesting of `eisen-core` in agents of `eisen-core`.
 const MAX_DEPTH: u32 = 5;
@@ -77,6 +79,8 @@ pub(super) struct TeamEnvironment {
     tools_address: Option<SocketAddr>,
     depth: u32,
     tokens: Tokens,
+    /// The trace context of the run; None without telemetry.
+    traced: Option<Traceparent>,
 }
 
 impl TeamEnvironment {
@@ -86,20 +90,25 @@ impl TeamEnvironment {
         (address, tools_address): (SocketAddr, Option<SocketAddr>),
         depth: u32,
         tokens: &Tokens,
+        traced: Option<Traceparent>,
     ) -> Self {
-        Self { team: team.to_owned(), address, tools_address, depth, tokens: tokens.clone() }
+        let (team, tokens) = (team.to_owned(), tokens.clone());
+        Self { team, address, tools_address, depth, tokens, traced }
     }
 
     /// `depth`: levels of helpers above the agent.
     pub(super) fn of(&self, agent: &AgentId, depth: u32) -> BTreeMap<String, String> {
-        BTreeMap::from([
+        let mut environment = BTreeMap::from([
             ("EISEN_TEAM".to_owned(), self.team.clone()),
             ("EISEN_AGENT_ID".to_owned(), agent.to_string()),
             ("EISEN_DEPTH".to_owned(), (self.depth + 1 + depth).to_string()),
             ("EISEN_PORT".to_owned(), self.address.port().to_string()),
             ("EISEN_ADDRESS".to_owned(), serve::client::reachable(self.address).to_string()),
             ("EISEN_TOKEN".to_owned(), self.tokens.of(agent)),
-        ])
+        ]);
+        let traced = self.traced.map(|context| (VARIABLE.to_owned(), context.to_string()));
+        environment.extend(traced);
+        environment
     }
 
     /// The MCP server with the tools of the team, in the form of ACP, for an agent's sessions.

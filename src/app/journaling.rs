@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::config::{AgentTable, Config, JournalContent, journal_path};
 use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
-use crate::model::{AgentId, TaskId};
+use crate::model::{AgentId, TaskId, mask};
 use crate::serve::{HelperEnd, Reloaded, live_teams};
 
 /// The nice value of a thread that runs when no other does.
@@ -157,7 +157,7 @@ pub(super) fn reloaded(journal: Option<&Journal>, reloaded: &Reloaded) {
 /// Records that an agent was added over the port.
 pub(super) fn added(journal: Option<&Journal>, table: &AgentTable) {
     let mut config = serde_json::Value::from(table.clone());
-    journal::mask(&mut config);
+    mask(&mut config);
     if let (Some(journal), Some(table)) = (journal, config.as_object_mut())
         && journal.settings().keep == Keep::Metadata
     {

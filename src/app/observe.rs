@@ -134,7 +134,7 @@ async fn run(
     wiring.note_workspace(&workspace);
     let routing = wiring.route(unrouted());
 
-    let environment = TeamEnvironment::new(&name, (address, None), depth, &tokens);
+    let environment = TeamEnvironment::new(&name, (address, None), depth, &tokens, None);
     let command = command(options.command, workspace.clone(), environment.of(&agent, 0));
     let (limits, launcher) = (limits(port_limits), Launcher::this_program()?);
     let sweeper = Sweeper::start(&launcher)?;

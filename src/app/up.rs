@@ -24,7 +24,7 @@ use super::wiring::Wiring;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, hints, journaling, leftovers,
     limiting, limits, measuring, notifying, person_queue, recorder, scratch, spending, tools_seen,
-    trial, undoing,
+    tracing_out, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::{Bus, Subscriber};
@@ -87,7 +87,7 @@ async fn run(
     let config = layered.config.clone();
     let is_web = options.web.is_some() || config.web.is_some();
     let listeners = Listeners::bind(&config, options.port, &eisen_dir).await?;
-    let addresses @ (address, _) = listeners.addresses()?;
+    let places @ (address, _) = listeners.addresses()?;
     let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
     leftovers::clean(&eisen_dir);
     let run_file = RunFile::create(&eisen_dir, &config.team.name, address, tokens.owner())?;
@@ -111,7 +111,7 @@ async fn run(
 
     let budgets = spending::start(&config, &mut wiring).await;
     let conditions = Conditions {
-        environment: TeamEnvironment::new(&config.team.name, addresses, depth, &tokens),
+        environment: TeamEnvironment::new(&config.team.name, places, depth, &tokens, wiring.trace),
         eisen_dir,
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
         private: private.path().to_owned(),
@@ -242,6 +242,7 @@ fn wire(
     journaling::note_place(config, eisen_dir);
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
+    tracing_out::start(config, &mut wiring);
     wiring.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned(), private.to_owned()]);
     wiring.find_conflicts(members::conflicts(config), workspace);
     wiring.note_workspace(workspace);

@@ -18,6 +18,7 @@ use crate::serve::{Handles, Recorder, ToolUses};
 use crate::session::RegistryHandle;
 use crate::supervisor::Roster;
 use crate::tasks::{Tasks, Waits};
+use crate::telemetry::Traceparent;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::watch::GraphHandle;
 
@@ -35,6 +36,8 @@ pub(super) struct Wiring {
     pub(super) conflicts: Option<Conflicts>,
     /// The waits between agents.
     pub(super) waits: Waits,
+    /// The trace context for agents; None without telemetry.
+    pub(super) trace: Option<Traceparent>,
     graph: Option<GraphHandle>,
     tool_uses: ToolUses,
     /// None before they are kept.
@@ -72,6 +75,7 @@ impl Wiring {
             capture: None,
             conflicts: None,
             waits: Waits::default(),
+            trace: None,
             graph: None,
             tool_uses: ToolUses::default(),
             tasks_given: None,

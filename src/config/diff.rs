@@ -148,6 +148,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         routing: new.routing.clone(),
         budget: new.budget.clone(),
         prices: current.prices.clone(),
+        telemetry: current.telemetry.clone(),
     }
 }
 
@@ -170,6 +171,16 @@ macro_rules! conflicts_differ {
 macro_rules! web_differs {
     ($($field:tt)+) => {
         |a, b| matches!((&a.web, &b.web), (Some(a), Some(b)) if a.$($field)+ != b.$($field)+)
+    };
+}
+
+/// Whether two configurations differ in a field of `[telemetry]`.
+macro_rules! telemetry_differs {
+    ($field:ident) => {
+        |a, b| {
+            let field = |config: &Config| config.telemetry.clone().map(|it| it.$field);
+            field(a) != field(b)
+        }
     };
 }
 
@@ -266,6 +277,9 @@ const TEAM: &Keys<Config> = &[
     ("journal.keep_days", Takes::AtTeamStart, differs!(journal.keep_days)),
     ("journal.max_mb", Takes::AtTeamStart, differs!(journal.max_mb)),
     ("journal.content", Takes::AtTeamStart, differs!(journal.content)),
+    ("telemetry.otlp", Takes::AtTeamStart, telemetry_differs!(otlp)),
+    ("telemetry.contents", Takes::AtTeamStart, telemetry_differs!(contents)),
+    ("telemetry.headers", Takes::AtTeamStart, telemetry_differs!(headers)),
 ];
 
 const TERMINALS: &str = "zone.terminals";

@@ -8,8 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Fold;
 use super::shrink::{shrink, texts};
 use crate::journal::event::{EventType, cut};
-use crate::journal::mask;
-use crate::model::{SessionKey, TimestampMs};
+use crate::model::{SessionKey, TimestampMs, mask};
 
 /// Open calls of a session; past that the oldest gets a result as it is.
 const MOST_CALLS: usize = 512;

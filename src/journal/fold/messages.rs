@@ -157,7 +157,7 @@ impl Fold {
                 payload["truncated"] = true.into();
             }
             let mut blocks = Value::from(message.blocks);
-            crate::journal::mask(&mut blocks);
+            crate::model::mask(&mut blocks);
             if shrink(&mut blocks, LONGEST_BLOCKS) {
                 payload["truncated"] = true.into();
             }

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::Fold;
 use super::shrink::{shrink, texts};
 use crate::journal::event::{EventType, cut};
-use crate::journal::mask;
-use crate::model::{SessionKey, TimestampMs};
+use crate::model::{SessionKey, TimestampMs, mask};
 
 /// Bytes of a plan, and of an update of another kind.
 const LONGEST: usize = 64 << 10;

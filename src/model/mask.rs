@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The text that replaces a secret.
-pub(super) const MASKED: &str = "***";
+const MASKED: &str = "***";
 
 /// Words that make a field a secret wherever it is.
 const SECRETS: [&str; 14] = [

@@ -1,0 +1,92 @@
+//! Tasks: the turn of the agent that works on one is below the call that gave it.
+
+use expect_test::expect;
+
+use super::{fold, fold_all, record, task, turn_end, update};
+use crate::model::{Event, Record, TaskState};
+
+fn places(spans: &str) -> String {
+    let lines = spans.lines().filter(|line| !line.starts_with("  ") || line.contains("task"));
+    lines.map(|line| format!("{line}\n")).collect::<Vec<_>>().concat()
+}
+
+/// The turn of a lead that gives a task.
+fn given(middle: Vec<(u64, Event)>) -> Vec<(u64, Event)> {
+    let call =
+        r#"{"sessionUpdate":"tool_call","toolCallId":"d1","title":"mcp__eisen__delegate_task"}"#;
+    let done = r#"{"sessionUpdate":"tool_call_update","toolCallId":"d1","status":"completed"}"#;
+    let mut events = vec![
+        (2_000, record("lead", Record::TurnBegan, 2_000)),
+        (2_100, update("lead", call, 2_100)),
+        (2_200, task("lead", "ui", false, TaskState::Running, 2_200)),
+    ];
+    events.extend(middle);
+    events.push((4_100, update("lead", done, 4_100)));
+    events.push((4_200, turn_end("lead", "end_turn", None)));
+    events
+}
+
+#[test]
+fn a_delegated_task_is_below_the_call_that_gave_it() {
+    let spans = fold_all(
+        &mut fold(false, None),
+        &given(vec![
+            (2_300, record("ui", Record::TurnBegan, 2_300)),
+            (2_310, task("lead", "ui", true, TaskState::Running, 2_310)),
+            (3_000, task("lead", "ui", true, TaskState::NeedsApproval, 3_000)),
+            (3_900, turn_end("ui", "end_turn", None)),
+            (4_000, task("lead", "ui", true, TaskState::Done, 4_000)),
+        ]),
+    );
+    expect![[r#""#]].assert_eq(&places(&spans));
+}
+
+#[test]
+fn the_turn_of_a_task_is_found_also_if_it_is_said_before_it_began() {
+    let spans = fold_all(
+        &mut fold(false, None),
+        &given(vec![
+            // Another prompt, whose end is on its way.
+            (2_150, record("ui", Record::TurnBegan, 2_150)),
+            (2_310, task("lead", "ui", true, TaskState::Running, 2_310)),
+            (2_320, turn_end("ui", "end_turn", None)),
+            (2_330, record("ui", Record::TurnBegan, 2_330)),
+            (3_900, turn_end("ui", "refusal", None)),
+            (4_000, task("lead", "ui", true, TaskState::Failed, 4_000)),
+        ]),
+    );
+    expect![[r#""#]].assert_eq(&places(&spans));
+    assert!(!spans.contains("src/secret.rs"), "{spans}");
+}
+
+#[test]
+fn a_turn_that_is_said_to_be_for_a_task_too_late_is_linked_with_it() {
+    let call = r#"{"sessionUpdate":"tool_call","toolCallId":"c1","status":"completed"}"#;
+    let spans = fold_all(
+        &mut fold(false, None),
+        &given(vec![
+            (2_300, record("ui", Record::TurnBegan, 2_300)),
+            (2_305, update("ui", call, 2_305)),
+            (2_310, task("lead", "ui", true, TaskState::Running, 2_310)),
+            (3_900, turn_end("ui", "end_turn", None)),
+        ]),
+    );
+    let agent = spans.split("invoke_agent ui").nth(1).unwrap();
+    assert_eq!(agent.lines().nth(1), Some("  links 6/9"), "{spans}");
+}
+
+#[test]
+fn a_task_of_a_person_is_a_trace_of_its_own() {
+    let spans = fold_all(
+        &mut fold(false, None),
+        &[
+            (2_000, task("orchestrator", "ui", false, TaskState::Running, 2_000)),
+            (2_010, task("orchestrator", "ui", true, TaskState::Running, 2_010)),
+            (2_020, record("ui", Record::TurnBegan, 2_020)),
+            (3_000, turn_end("ui", "end_turn", None)),
+            (3_100, task("orchestrator", "ui", true, TaskState::Done, 3_100)),
+            (3_200, task("orchestrator", "ui", true, TaskState::Done, 3_200)),
+        ],
+    );
+    expect![[r#""#]].assert_eq(&places(&spans));
+}

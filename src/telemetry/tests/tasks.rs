@@ -38,7 +38,17 @@ fn a_delegated_task_is_below_the_call_that_gave_it() {
             (4_000, task("lead", "ui", true, TaskState::Done, 4_000)),
         ]),
     );
-    expect![[r#""#]].assert_eq(&places(&spans));
+    expect![[r#"
+        6/10 in 9 invoke_agent ui (client, 2300-3900)
+        6/9 in 4 invoke_workflow shop (internal, 2200-4000)
+          eisen.task.id = t-1
+          eisen.task.by = lead
+          eisen.task.state = done
+        6/4 in 8 execute_tool delegate_task (internal, 2100-4100)
+          gen_ai.tool.name = delegate_task
+        6/7 invoke_workflow shop (internal, 2000-4200)
+        6/8 in 7 invoke_agent lead (client, 2000-4200)
+    "#]].assert_eq(&places(&spans));
 }
 
 #[test]
@@ -55,7 +65,20 @@ fn the_turn_of_a_task_is_found_also_if_it_is_said_before_it_began() {
             (4_000, task("lead", "ui", true, TaskState::Failed, 4_000)),
         ]),
     );
-    expect![[r#""#]].assert_eq(&places(&spans));
+    expect![[r#"
+        11/12 invoke_workflow shop (internal, 2150-2320)
+        11/13 in 12 invoke_agent ui (client, 2150-2320)
+        6/14 in 9 invoke_agent ui (client, 2330-3900)
+        6/9 in 4 invoke_workflow shop (internal, 2200-4000)
+          eisen.task.id = t-1
+          eisen.task.by = lead
+          eisen.task.state = failed
+          error.type = task_failed
+        6/4 in 8 execute_tool delegate_task (internal, 2100-4100)
+          gen_ai.tool.name = delegate_task
+        6/7 invoke_workflow shop (internal, 2000-4200)
+        6/8 in 7 invoke_agent lead (client, 2000-4200)
+    "#]].assert_eq(&places(&spans));
     assert!(!spans.contains("src/secret.rs"), "{spans}");
 }
 
@@ -88,5 +111,11 @@ fn a_task_of_a_person_is_a_trace_of_its_own() {
             (3_200, task("orchestrator", "ui", true, TaskState::Done, 3_200)),
         ],
     );
-    expect![[r#""#]].assert_eq(&places(&spans));
+    expect![[r#"
+        5/7 in 6 invoke_agent ui (client, 2020-3000)
+        5/6 invoke_workflow shop (internal, 2000-3100)
+          eisen.task.id = t-1
+          eisen.task.by = orchestrator
+          eisen.task.state = done
+    "#]].assert_eq(&places(&spans));
 }

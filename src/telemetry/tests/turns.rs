@@ -53,7 +53,46 @@ fn a_turn() -> Vec<(u64, Event)> {
 #[test]
 fn a_turn_is_a_trace_with_its_calls_tokens_and_cost() {
     let spans = fold_all(&mut fold(false, None), &a_turn());
-    expect![[r#""#]].assert_eq(&spans);
+    expect![[r#"
+        6/4 in 8 execute_tool Read (internal, 2100-2200)
+          gen_ai.operation.name = execute_tool
+          gen_ai.tool.name = Read
+          gen_ai.tool.call.id = c1
+          gen_ai.agent.name = ui
+          gen_ai.conversation.id = ui-s1
+          eisen.tool.kind = read
+        6/9 in 8 execute_tool execute (internal, 2300-2300)
+          error ""
+          gen_ai.operation.name = execute_tool
+          gen_ai.tool.name = execute
+          gen_ai.tool.call.id = 2
+          gen_ai.agent.name = ui
+          gen_ai.conversation.id = ui-s1
+          eisen.tool.kind = execute
+          error.type = tool_failed
+        6/7 invoke_workflow shop (internal, 2000-2600)
+          links 2/3
+          gen_ai.operation.name = invoke_workflow
+          gen_ai.agent.name = shop
+          gen_ai.conversation.id = ui-s1
+          eisen.turn.number = 0
+        6/8 in 7 invoke_agent ui (client, 2000-2600)
+          gen_ai.operation.name = invoke_agent
+          gen_ai.provider.name = anthropic
+          gen_ai.agent.id = ui
+          gen_ai.agent.name = ui
+          gen_ai.conversation.id = ui-s1
+          gen_ai.request.model = claude-sonnet-4-5
+          gen_ai.usage.input_tokens = 142
+          gen_ai.usage.cache_read.input_tokens = 40
+          gen_ai.usage.cache_write.input_tokens = 2
+          gen_ai.usage.output_tokens = 30
+          eisen.cost.amount = 0.25
+          eisen.cost.currency = USD
+          eisen.cost.estimated = true
+          gen_ai.response.finish_reasons = [end_turn]
+          eisen.turn.number = 0
+    "#]].assert_eq(&spans);
 }
 
 #[test]
@@ -94,10 +133,52 @@ fn a_failed_turn_is_an_error_and_what_has_no_end_is_incomplete() {
             (3_000, record("ui", Record::TurnBegan, 3_000)),
         ],
     );
-    expect![[r#""#]].assert_eq(&spans);
+    expect![[r#"
+        6/4 in 8 execute_tool other (internal, 2100-2200)
+          gen_ai.operation.name = execute_tool
+          gen_ai.tool.name = other
+          gen_ai.tool.call.id = c1
+          gen_ai.agent.name = ui
+          gen_ai.conversation.id = ui-s1
+          eisen.incomplete = true
+        6/7 invoke_workflow shop (internal, 2000-2200)
+          links 2/3
+          error ""
+          gen_ai.operation.name = invoke_workflow
+          gen_ai.agent.name = shop
+          gen_ai.conversation.id = ui-s1
+          eisen.turn.number = 0
+          error.type = turn_failed
+        6/8 in 7 invoke_agent ui (client, 2000-2200)
+          error ""
+          gen_ai.operation.name = invoke_agent
+          gen_ai.provider.name = opencode
+          gen_ai.agent.id = ui
+          gen_ai.agent.name = ui
+          gen_ai.conversation.id = ui-s1
+          gen_ai.response.finish_reasons = [error]
+          eisen.turn.number = 0
+          error.type = turn_failed
+    "#]].assert_eq(&spans);
     fold.end(4_000);
     let spans = super::shown(&fold.take());
-    expect![[r#""#]].assert_eq(&spans);
+    expect![[r#"
+        10/11 invoke_workflow shop (internal, 3000-4000)
+          links 2/3
+          gen_ai.operation.name = invoke_workflow
+          gen_ai.agent.name = shop
+          gen_ai.conversation.id = ui-s1
+          eisen.incomplete = true
+        10/12 in 11 invoke_agent ui (client, 3000-4000)
+          gen_ai.operation.name = invoke_agent
+          gen_ai.provider.name = opencode
+          gen_ai.agent.id = ui
+          gen_ai.agent.name = ui
+          gen_ai.conversation.id = ui-s1
+          eisen.incomplete = true
+        2/3 run shop (internal, 1000-4000)
+          eisen.team.name = shop
+    "#]].assert_eq(&spans);
 }
 
 #[test]

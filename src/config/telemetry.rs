@@ -77,7 +77,7 @@ fn base_address(table: &Table<'_>, address: &Text) -> Option<String> {
     }
     if text.contains(['?', '#']) {
         let help = format!("leave it out: {} is added to the address", code(PATH));
-        return wrong(format!("{} has a query", quoted(text)), &help);
+        return wrong("this address has a query".to_owned(), &help);
     }
     if lower.ends_with(PATH) {
         let help = format!("leave out {}: it is added", code(PATH));

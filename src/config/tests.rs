@@ -10,6 +10,7 @@ mod mistakes;
 mod notices;
 mod overlay;
 mod reference;
+mod telemetry;
 mod why;
 
 use std::path::PathBuf;

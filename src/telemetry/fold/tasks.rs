@@ -10,8 +10,8 @@ use crate::telemetry::traceparent::Traceparent;
 pub(super) struct OpenTask {
     pub(super) span: SpanDraft,
     began: TimestampMs,
-    /// Its turn is known.
-    is_adopted: bool,
+    /// The session of its turn, once that is known.
+    session: Option<SessionKey>,
 }
 
 impl SpanFold {
@@ -44,7 +44,7 @@ impl SpanFold {
         span.put(names::AGENT_NAME, &team);
         span.put(names::TASK_ID, report.id.as_str());
         span.put(names::TASK_BY, report.by.as_str());
-        self.tasks.insert(report.id.clone(), OpenTask { span, began: at, is_adopted: false });
+        self.tasks.insert(report.id.clone(), OpenTask { span, began: at, session: None });
     }
 
     /// The span that gives a task: the call of the tool, else the turn, if one runs alone.
@@ -66,13 +66,14 @@ impl SpanFold {
     /// Makes the turn that a task is for a part of it, once the task's session is known.
     fn adopt(&mut self, report: &TaskReport, at: TimestampMs) {
         let Some(session) = &report.session else { return };
-        let Some(task) = self.tasks.get_mut(&report.id).filter(|task| !task.is_adopted) else {
+        let Some(task) = self.tasks.get_mut(&report.id).filter(|task| task.session.is_none())
+        else {
             return;
         };
-        task.is_adopted = true;
         task.span.put(names::CONVERSATION_ID, session.as_str());
         let (place, began) = (task.span.place, task.began);
         let key = SessionKey::new(report.agent.clone(), session.clone());
+        task.session = Some(key.clone());
         let session = self.session(&key, at);
         // A turn from before belongs to another prompt, whose end is on its way.
         match session.turn.as_mut().filter(|turn| turn.task.is_none() && turn.began >= began) {
@@ -83,6 +84,11 @@ impl SpanFold {
     }
 
     fn task_ended(&mut self, report: &TaskReport, at: TimestampMs) {
+        let key = self.tasks.get(&report.id).and_then(|task| task.session.clone());
+        if let Some(key) = key {
+            // The end of its turn may be told of later: it is below the task all the same.
+            self.turn_spans(&key);
+        }
         let Some(OpenTask { mut span, .. }) = self.tasks.shift_remove(&report.id) else { return };
         span.put(names::TASK_STATE, report.state.as_str());
         let error = match report.state {

@@ -48,7 +48,8 @@ fn a_delegated_task_is_below_the_call_that_gave_it() {
           gen_ai.tool.name = delegate_task
         6/7 invoke_workflow shop (internal, 2000-4200)
         6/8 in 7 invoke_agent lead (client, 2000-4200)
-    "#]].assert_eq(&places(&spans));
+    "#]]
+    .assert_eq(&places(&spans));
 }
 
 #[test]
@@ -78,7 +79,8 @@ fn the_turn_of_a_task_is_found_also_if_it_is_said_before_it_began() {
           gen_ai.tool.name = delegate_task
         6/7 invoke_workflow shop (internal, 2000-4200)
         6/8 in 7 invoke_agent lead (client, 2000-4200)
-    "#]].assert_eq(&places(&spans));
+    "#]]
+    .assert_eq(&places(&spans));
     assert!(!spans.contains("src/secret.rs"), "{spans}");
 }
 
@@ -117,5 +119,21 @@ fn a_task_of_a_person_is_a_trace_of_its_own() {
           eisen.task.id = t-1
           eisen.task.by = orchestrator
           eisen.task.state = done
-    "#]].assert_eq(&places(&spans));
+    "#]]
+    .assert_eq(&places(&spans));
+}
+
+#[test]
+fn a_turn_stays_below_a_task_that_is_told_to_be_over_first() {
+    let spans = fold_all(
+        &mut fold(false, None),
+        &[
+            (2_000, task("orchestrator", "ui", false, TaskState::Running, 2_000)),
+            (2_010, task("orchestrator", "ui", true, TaskState::Running, 2_010)),
+            (2_020, record("ui", Record::TurnBegan, 2_020)),
+            (3_000, task("orchestrator", "ui", true, TaskState::Done, 3_000)),
+            (3_010, turn_end("ui", "end_turn", None)),
+        ],
+    );
+    assert!(spans.contains("5/7 in 6 invoke_agent ui"), "{spans}");
 }

@@ -92,7 +92,8 @@ fn a_turn_is_a_trace_with_its_calls_tokens_and_cost() {
           eisen.cost.estimated = true
           gen_ai.response.finish_reasons = [end_turn]
           eisen.turn.number = 0
-    "#]].assert_eq(&spans);
+    "#]]
+    .assert_eq(&spans);
 }
 
 #[test]
@@ -159,7 +160,8 @@ fn a_failed_turn_is_an_error_and_what_has_no_end_is_incomplete() {
           gen_ai.response.finish_reasons = [error]
           eisen.turn.number = 0
           error.type = turn_failed
-    "#]].assert_eq(&spans);
+    "#]]
+    .assert_eq(&spans);
     fold.end(4_000);
     let spans = super::shown(&fold.take());
     expect![[r#"
@@ -178,7 +180,8 @@ fn a_failed_turn_is_an_error_and_what_has_no_end_is_incomplete() {
           eisen.incomplete = true
         2/3 run shop (internal, 1000-4000)
           eisen.team.name = shop
-    "#]].assert_eq(&spans);
+    "#]]
+    .assert_eq(&spans);
 }
 
 #[test]

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::tracing_out::VARIABLE;
 use crate::client_host::TeamTools;
 use crate::model::{AgentId, TEAM_SERVER};
 use crate::serve::{self, TOOLS_PATH, Tokens};
 use crate::telemetry::Traceparent;
+
+/// Says which span a program was started for.
+pub(super) const TRACE_VARIABLE: &str = "TRACEPARENT";
 
 /// Maximum nesting of `eisen-core` in agents of `eisen-core`.
 const MAX_DEPTH: u32 = 5;
@@ -106,7 +108,7 @@ impl TeamEnvironment {
             ("EISEN_ADDRESS".to_owned(), serve::client::reachable(self.address).to_string()),
             ("EISEN_TOKEN".to_owned(), self.tokens.of(agent)),
         ]);
-        let traced = self.traced.map(|context| (VARIABLE.to_owned(), context.to_string()));
+        let traced = self.traced.map(|context| (TRACE_VARIABLE.to_owned(), context.to_string()));
         environment.extend(traced);
         environment
     }

@@ -1,11 +1,9 @@
 //! Connects `[telemetry]` of the configuration with the room `telemetry`.
 
+use super::environment::TRACE_VARIABLE;
 use super::wiring::Wiring;
 use crate::config::{self, Config};
 use crate::telemetry::{self, AgentFacts, FoldSettings, Settings, Traceparent};
-
-/// The variable by which a program learns what it is a part of.
-pub(super) const VARIABLE: &str = "TRACEPARENT";
 
 /// Makes spans from now on, if the configuration asks for them.
 pub(super) fn start(config: &Config, wiring: &mut Wiring) {
@@ -33,10 +31,10 @@ fn facts(agent: &config::Agent) -> AgentFacts {
 
 /// The span that this program was started for.
 fn inherited() -> Option<Traceparent> {
-    let text = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty())?;
+    let text = std::env::var(TRACE_VARIABLE).ok().filter(|text| !text.is_empty())?;
     let parsed = Traceparent::parse(&text);
     if parsed.is_none() {
-        tracing::warn!("{VARIABLE} in the environment is malformed, and has no effect");
+        tracing::warn!("{TRACE_VARIABLE} in the environment is malformed, and has no effect");
     }
     parsed
 }

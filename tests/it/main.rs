@@ -17,5 +17,6 @@ mod process;
 mod proxy;
 mod routing;
 mod serve;
+mod telemetry;
 mod tidy;
 mod web;

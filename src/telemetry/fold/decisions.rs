@@ -40,7 +40,7 @@ struct PermissionChoice {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked<'a> {
+struct AskedPermission<'a> {
     #[serde(borrow, default)]
     tool_call: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -56,7 +56,7 @@ impl SpanFold {
         at: TimestampMs,
     ) {
         let Some(spans) = self.turn_spans(key) else { return };
-        let Ok(asked) = serde_json::from_str::<Asked<'_>>(params) else { return };
+        let Ok(asked) = serde_json::from_str::<AskedPermission<'_>>(params) else { return };
         let call = asked.tool_call.and_then(|call| serde_json::from_str(call.get()).ok());
         let call = call.map(|call: ToolCall<'_>| call.id());
         let Some(turn) = self.turn(key) else { return };

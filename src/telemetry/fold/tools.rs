@@ -38,7 +38,7 @@ pub(super) struct OpenTool {
 }
 
 #[derive(Deserialize)]
-struct Update<'a> {
+struct UpdateHead<'a> {
     #[serde(borrow, rename = "sessionUpdate", default)]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -115,7 +115,7 @@ impl SpanFold {
         if !session.is_some_and(|session| session.turn.is_some() && !session.replays) {
             return;
         }
-        let Ok(update) = serde_json::from_str::<Update<'_>>(raw) else { return };
+        let Ok(update) = serde_json::from_str::<UpdateHead<'_>>(raw) else { return };
         match &*update.kind {
             "tool_call" | "tool_call_update" => self.tool_call(key, raw, at),
             "agent_message_chunk" if self.settings.contents => {

@@ -88,7 +88,7 @@ impl Team {
         let run: Value = serde_json::from_str(&run).unwrap();
         let port = TcpStream::connect(("127.0.0.1", number)).unwrap();
         let lines = BufReader::new(port.try_clone().unwrap());
-        let mut team = Self { pages, folder: folder, program, port, lines, times: Vec::new() };
+        let mut team = Self { pages, folder, program, port, lines, times: Vec::new() };
         team.send(&json!({ "type": "auth", "token": run["token"] }));
         team.expect(|line| line["type"] == "agent" && line["state"] == "ready");
         for _ in 0..pages.unwrap_or(0) {

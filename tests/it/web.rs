@@ -22,7 +22,7 @@ fn team(stage: &Stage) -> Team {
 fn a_link_opens_the_page_once_and_nothing_else_opens_it() {
     let stage = Stage::new();
     let team = team(&stage);
-    let (site, link) = Site::of(&stage, &[]);
+    let (site, path) = Site::of(&stage, &[]);
     // Nothing without a credential, whatever it is, but that the server is there.
     assert_eq!(site.get("/healthz", &[]).body, "");
     for route in [
@@ -40,8 +40,8 @@ fn a_link_opens_the_page_once_and_nothing_else_opens_it() {
         assert_eq!(answer.status, 401, "{route}: {answer:?}");
         assert!(answer.body.contains("eisen-core web"), "{answer:?}");
     }
-    let browser = site.enter(&link);
-    assert_eq!(site.get(&link, &[]).status, 401, "a stolen link is used up");
+    let browser = site.enter(&path);
+    assert_eq!(site.get(&path, &[]).status, 401, "a stolen link is used up");
     let page = site.get("/", &[&browser.cookie]);
     assert_eq!((page.status, page.field("content-type")), (200, Some("text/html; charset=utf-8")));
     assert_eq!(site.get("/schema.json", &[&browser.cookie]).status, 200);
@@ -50,16 +50,16 @@ fn a_link_opens_the_page_once_and_nothing_else_opens_it() {
         assert_eq!(site.get(climbs, &[&browser.cookie]).status, 404, "{climbs}");
     }
     // The cookie is the browser's alone, and goes with no request of another site.
-    let (_, link) = Site::of(&stage, &[]);
-    let set = site.get(&link, &[]).field("set-cookie").unwrap().to_owned();
+    let (_, path) = Site::of(&stage, &[]);
+    let set = site.get(&path, &[]).field("set-cookie").unwrap().to_owned();
     for wanted in ["; HttpOnly", "; SameSite=Strict", "; Path=/"] {
         assert!(set.contains(wanted), "{set}");
     }
     // A second team of this machine has another cookie.
     let other = Stage::new();
     let _others = self::team(&other);
-    let (others, link) = Site::of(&other, &[]);
-    let set_by_other = others.get(&link, &[]).field("set-cookie").unwrap().to_owned();
+    let (others, path) = Site::of(&other, &[]);
+    let set_by_other = others.get(&path, &[]).field("set-cookie").unwrap().to_owned();
     assert_ne!(set.split('=').next(), set_by_other.split('=').next());
     assert_eq!(others.get("/", &[&browser.cookie]).status, 401);
     drop(team);
@@ -69,8 +69,8 @@ fn a_link_opens_the_page_once_and_nothing_else_opens_it() {
 fn every_answer_has_the_headers_that_keep_other_sites_out() {
     let stage = Stage::new();
     let _team = team(&stage);
-    let (site, link) = Site::of(&stage, &[]);
-    let browser = site.enter(&link);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
     for answer in [site.get("/", &[&browser.cookie]), site.get("/", &[]), site.get("/healthz", &[])]
     {
         let policy = answer.field("content-security-policy").unwrap();
@@ -92,12 +92,12 @@ fn the_socket_carries_the_lines_of_the_port() {
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
-    let (site, link) = Site::of(&stage, &[]);
-    let mut socket = site.page(&site.enter(&link));
+    let (site, path) = Site::of(&stage, &[]);
+    let mut socket = site.page(&site.enter(&path));
     // Nothing comes before the token.
     assert_eq!(socket.auth("x"), json!(401));
-    let (site, link) = Site::of(&stage, &[]);
-    let browser = site.enter(&link);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
     let mut socket = site.page(&browser);
     assert_eq!(socket.auth(&browser.token), "control");
     let first: Value = serde_json::from_str(&socket.next().unwrap()).unwrap();
@@ -134,11 +134,11 @@ fn a_scope_holds_whatever_is_asked() {
     for (scope, decides, steers) in [("read", 403, 403), ("decide", 404, 403), ("control", 404, 0)]
     {
         let token = stage.run(&["web", "token", "--scope", scope]).stdout.trim().to_owned();
-        let (site, link) = Site::of(&stage, &["--scope", scope]);
+        let (site, path) = Site::of(&stage, &["--scope", scope]);
         let bearer = format!("Bearer {token}");
         let mut of_program = site.socket(&[("authorization", &bearer)]).unwrap();
         assert_eq!(of_program.auth(&token), scope);
-        let browser = site.enter(&link);
+        let browser = site.enter(&path);
         let mut of_page = site.page(&browser);
         assert_eq!(of_page.auth(&browser.token), scope);
         for socket in [&mut of_program, &mut of_page] {
@@ -171,8 +171,8 @@ fn socket_code(answer: Result<Value, Value>) -> u64 {
 fn a_revoked_credential_is_cut_off_at_once() {
     let stage = Stage::new();
     let team = team(&stage);
-    let (site, link) = Site::of(&stage, &[]);
-    let browser = site.enter(&link);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
     let mut of_page = site.page(&browser);
     of_page.auth(&browser.token);
     let made = stage.run(&["web", "token", "--scope", "read", "--json"]).stdout;
@@ -189,11 +189,11 @@ fn a_revoked_credential_is_cut_off_at_once() {
     drop(of_page);
     team.stop();
     let team = stage.up();
-    let (site, link) = Site::of(&stage, &[]);
+    let (site, path) = Site::of(&stage, &[]);
     let bearer = format!("Authorization: Bearer {other}");
     assert_eq!(site.get("/schema.json", &[&bearer]).status, 200);
     assert_eq!(site.get("/", &[&browser.cookie]).status, 401, "a browser's credential does not");
-    let browser = site.enter(&link);
+    let browser = site.enter(&path);
     let mut of_page = site.page(&browser);
     of_page.auth(&browser.token);
     let (_, unused) = Site::of(&stage, &[]);
@@ -209,8 +209,8 @@ fn a_revoked_credential_is_cut_off_at_once() {
 fn failed_attempts_are_slowed_down_and_a_valid_credential_is_not() {
     let stage = Stage::new();
     let _team = team(&stage);
-    let (site, link) = Site::of(&stage, &[]);
-    let browser = site.enter(&link);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
     let attempts = ["/schema.json", "/enter?link=x"].into_iter().cycle().take(20);
     for path in attempts {
         assert_eq!(site.get(path, &["Authorization: Bearer x"]).status, 401);
@@ -219,8 +219,8 @@ fn failed_attempts_are_slowed_down_and_a_valid_credential_is_not() {
         assert_eq!(site.get(path, &["Authorization: Bearer x"]).status, 429);
     }
     assert_eq!(site.get("/", &["Cookie: eisen-00000000=x", &browser.cookie]).status, 200);
-    let (_, link) = Site::of(&stage, &[]);
-    site.enter(&link);
+    let (_, path) = Site::of(&stage, &[]);
+    site.enter(&path);
 }
 
 #[test]

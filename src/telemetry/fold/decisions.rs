@@ -165,11 +165,12 @@ impl SpanFold {
         let open = self.waits.shift_remove(&wait_of_access(access));
         let Some(OpenWait { mut span }) = open else { return };
         span.put(names::DECISION_OUTCOME, access.status.as_str());
-        let by = match (decided.map(|decided| &decided.by), &access.owner_answer) {
-            (Some(DecidedBy::Agent(agent)), _) => Some(("agent", Some(agent))),
-            (Some(DecidedBy::Person), _) => Some(("person", None)),
-            (Some(DecidedBy::Program), _) => Some(("program", None)),
-            (None, Some(answer)) => Some(("owner", Some(&answer.owner))),
+        let by = match (&access.owner_answer, &access.decided_by) {
+            (Some(answer), _) => Some(("owner", Some(&answer.owner))),
+            (None, Some(DecidedBy::Agent(agent))) => Some(("agent", Some(agent))),
+            (None, Some(DecidedBy::Person)) => Some(("person", None)),
+            (None, Some(DecidedBy::Program)) => Some(("program", None)),
+            (None, Some(DecidedBy::Rule)) => Some(("rule", None)),
             (None, None) => None,
         };
         if let Some((by, agent)) = by {

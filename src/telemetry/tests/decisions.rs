@@ -25,6 +25,7 @@ fn access(id: &str, key: SessionKey, status: BlockedStatus) -> BlockedAccess {
         sweep: None,
         denied_by: None,
         rule: None,
+        decided_by: None,
         owner_answer: None,
         reason: None,
         completed: false,
@@ -34,7 +35,8 @@ fn access(id: &str, key: SessionKey, status: BlockedStatus) -> BlockedAccess {
 
 fn decided(access: BlockedAccess, by: DecidedBy, for_session: bool, at: u64) -> Event {
     let message = Some("ask api".to_owned());
-    let decided = Decided { access, by, message, for_session, ttl: None };
+    let access = BlockedAccess { decided_by: Some(by), ..access };
+    let decided = Decided { access, message, for_session, ttl: None };
     record("ui", Record::Decided(Box::new(decided)), at)
 }
 

@@ -72,6 +72,7 @@ fn access(id: &str, key: SessionKey) -> BlockedAccess {
         sweep: None,
         denied_by: None,
         rule: None,
+        decided_by: None,
         owner_answer: None,
         reason: None,
         completed: false,

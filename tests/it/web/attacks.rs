@@ -10,8 +10,8 @@ use crate::harness::{EISEN_CORE, Stage, agent};
 fn another_host_or_origin_gets_nothing_with_the_credential() {
     let stage = Stage::new();
     let _team = team(&stage);
-    let (site, link) = Site::of(&stage, &[]);
-    let browser = site.enter(&link);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
     let port = site.host.split(':').nth(1).unwrap();
     let hosts = [
         "Host: evil.example",
@@ -24,7 +24,7 @@ fn another_host_or_origin_gets_nothing_with_the_credential() {
         &format!("Host: {}\r\nHost: {}", site.host, site.host),
     ];
     for host in hosts {
-        for path in ["/healthz", "/", "/ws", &link] {
+        for path in ["/healthz", "/", "/ws", &path] {
             let status = site.get(path, &[host, &browser.cookie]).status;
             // A request without a host is none.
             assert!(status == 421 || host == "Host:" && status == 400, "{host} {path}: {status}");
@@ -64,8 +64,8 @@ fn another_host_or_origin_gets_nothing_with_the_credential() {
 fn a_cookie_that_went_to_another_port_shows_and_steers_no_team() {
     let stage = Stage::new();
     let _team = team(&stage);
-    let (site, link) = Site::of(&stage, &[]);
-    let browser = site.enter(&link);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
     let origin = format!("http://{}", site.host);
     let cookie = browser.cookie.strip_prefix("Cookie: ").unwrap();
     // No page of ours sends it without an origin.
@@ -95,10 +95,10 @@ fn the_tokens_of_the_port_open_nothing_of_the_web() {
     let keys = format!("{WEB}\nagent = \"lead\"");
     let team = stage.team(&keys, vec![agent("lead"), agent("ui").zone("src/ui/**")]);
     let mut port = team.steer_when_ready(&["lead", "ui"]);
-    let (site, link) = Site::of(&stage, &[]);
-    let browser = site.enter(&link);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
     let of_lead = port.prompt("lead", "run printf %s \"$EISEN_TOKEN\"");
-    assert!(of_lead.ends_with(".lead"), "{of_lead}");
+    assert_eq!(of_lead.split('.').nth(1), Some("lead"));
     for token in [&of_lead, team.token()] {
         let bearer = format!("Authorization: Bearer {token}");
         assert_eq!(site.get("/", &[&bearer]).status, 401);
@@ -119,8 +119,8 @@ fn an_agent_that_looks_for_a_credential_finds_none() {
     let keys = "[web]\nlisten = \"127.0.0.1:0\"";
     let team = stage.team(keys, vec![agent("ui").zone("src/ui/**"), agent("api")]);
     let mut port = team.steer_when_ready(&["ui", "api"]);
-    let (site, link) = Site::of(&stage, &[]);
-    let browser = site.enter(&link);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
     let mut page = site.page(&browser);
     page.auth(&browser.token);
     let (_, unused) = Site::of(&stage, &[]);

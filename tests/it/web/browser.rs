@@ -1,4 +1,4 @@
-//! A real Chromium, headless, driven by its ChromeDriver.
+//! A real Chromium, headless, driven by its `chromedriver`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -27,7 +27,7 @@ const ARGUMENTS: [&str; 10] = [
 /// How long something may take that a page shows.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A ChromeDriver, which ends with its browsers.
+/// A `chromedriver`, which ends with its browsers.
 pub(super) struct Driver {
     process: Child,
     address: String,
@@ -37,7 +37,7 @@ pub(super) struct Driver {
 pub(super) struct Chromium {
     runtime: Runtime,
     driver: WebDriver,
-    /// The WebDriver session.
+    /// Its session's address.
     session: String,
 }
 

@@ -44,14 +44,12 @@ impl Site {
 
     /// Sends a request, with the `Host` of the site unless the lines have another one.
     pub(super) fn ask(&self, request: &str, lines: &[&str]) -> Answer {
-        let mut text = format!("{request} HTTP/1.1\r\n");
-        if !lines.iter().any(|line| line.starts_with("Host:")) {
-            text += &format!("Host: {}\r\n", self.host);
-        }
-        for line in lines.iter().filter(|line| **line != "Host:") {
-            text += &format!("{line}\r\n");
-        }
-        text += "Connection: close\r\n\r\n";
+        let host = format!("Host: {}", self.host);
+        let has_host = lines.iter().any(|line| line.starts_with("Host:"));
+        let mut all = vec![format!("{request} HTTP/1.1")];
+        all.extend((!has_host).then_some(host));
+        all.extend(lines.iter().filter(|line| **line != "Host:").map(|line| (*line).to_owned()));
+        let text = all.join("\r\n") + "\r\nConnection: close\r\n\r\n";
         let mut stream = TcpStream::connect(&self.host).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(text.as_bytes()).unwrap();

@@ -11,10 +11,10 @@ const DESK: (u32, u32) = (1280, 860);
 const PHONE: (u32, u32) = (400, 800);
 
 /// A team, and a browser that has opened its link.
-fn open(stage: &Stage, driver: &Driver, name: &str, size: (u32, u32)) -> Chromium {
-    let (site, link) = Site::of(stage, &[]);
-    let browser = driver.open(stage, name, size);
-    browser.goto(&format!("http://{}{link}", site.host));
+fn open(stage: &Stage, driver: &Driver, name: &str, window: (u32, u32)) -> Chromium {
+    let (site, path) = Site::of(stage, &[]);
+    let browser = driver.open(stage, name, window);
+    browser.goto(&format!("http://{}{path}", site.host));
     browser.shows("live");
     browser
 }
@@ -121,14 +121,14 @@ fn a_page_that_lost_its_team_finds_it_again_and_says_so() {
     let stage = Stage::new();
     let team = team(&stage);
     team.steer_when_ready(&["ui", "api"]);
-    let (site, link) = Site::of(&stage, &[]);
+    let (site, path) = Site::of(&stage, &[]);
     let browser = driver.open(&stage, "desk", DESK);
-    browser.goto(&format!("http://{}{link}", site.host));
+    browser.goto(&format!("http://{}{path}", site.host));
     browser.shows("live");
     assert_eq!(stage.run(&["web", "revoke"]).code, 0);
     browser.shows("eisen-core web");
-    let (site, link) = Site::of(&stage, &[]);
-    browser.goto(&format!("http://{}{link}", site.host));
+    let (site, path) = Site::of(&stage, &[]);
+    browser.goto(&format!("http://{}{path}", site.host));
     browser.shows("live");
     team.stop();
     browser.shows("reconnecting");
@@ -142,9 +142,9 @@ fn a_scope_leaves_out_what_it_does_not_open() {
     let mut port = team.steer_when_ready(&["ui", "api"]);
     port.begin("ui", "read src/api/cart.rs");
     for (scope, decides) in [("read", false), ("decide", true)] {
-        let (site, link) = Site::of(&stage, &["--scope", scope]);
+        let (site, path) = Site::of(&stage, &["--scope", scope]);
         let browser = driver.open(&stage, scope, DESK);
-        browser.goto(&format!("http://{}{link}", site.host));
+        browser.goto(&format!("http://{}{path}", site.host));
         browser.shows("live");
         browser.click("#team a, #team button", "ui");
         browser.shows("Changes");

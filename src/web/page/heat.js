@@ -6,6 +6,9 @@ const MOST_SESSIONS = 2_000;
 const MOST_NODES = 200_000;
 /** Changed paths that are noted one by one. */
 const MOST_CHANGED = 20_000;
+/** The agent of the merged map in a team without a lead, and the one that stands for other processes. */
+const NO_AGENT = "orchestrator";
+const OUTSIDE = "outside the team";
 /** Symbols of a node that are kept. */
 const MOST_SYMBOLS = 64;
 
@@ -41,7 +44,7 @@ export class Heat {
   }
 
   snapshot(line) {
-    if (isMerged(line) || !line.session_id) return;
+    if (!line.session_id) return;
     const key = keyOf(line);
     const nodes = Object.values(line.nodes ?? {});
     const known = this.sessions.get(key);
@@ -49,18 +52,17 @@ export class Heat {
       for (const path of known.paths)
         if (!Object.hasOwn(line.nodes ?? {}, path)) this.remove(key, known, path);
     }
-    this.put(key, line.agent_id, nodes);
+    this.put(key, line, nodes);
   }
 
   delta(line) {
-    if (isMerged(line)) return;
     const key = keyOf(line);
     const known = this.sessions.get(key);
     if (known) for (const path of line.removed ?? []) this.remove(key, known, path);
-    this.put(key, line.agent_id, line.updates ?? []);
+    this.put(key, line, line.updates ?? []);
   }
 
-  put(key, agent, nodes) {
+  put(key, line, nodes) {
     let session = this.sessions.get(key);
     if (!session) {
       if (!nodes.length) return;
@@ -69,8 +71,21 @@ export class Heat {
       this.sessions.set(key, session);
     }
     session.generation = this.generation;
-    for (const node of nodes) this.touch(key, session, agent, node);
+    for (const node of nodes) {
+      if (isMerged(line)) this.merged(key, session, line.agent_id, node);
+      else this.touch(key, session, line.agent_id, node);
+    }
     if (!session.paths.size) this.sessions.delete(key);
+  }
+
+  /** The merged map tells what no other map has: what its own agent did, and writes from outside the team. */
+  merged(key, session, agent, node) {
+    const others = this.files.get(node.path);
+    if (others && !(others.size === 1 && others.has(key))) return this.remove(key, session, node.path);
+    const isOutside = agent === NO_AGENT || node.origin === "observed";
+    this.touch(key, session, isOutside ? OUTSIDE : agent, node);
+    const own = this.files.get(node.path)?.get(key);
+    if (own) own.isMerged = true;
   }
 
   touch(key, session, agent, node) {
@@ -124,6 +139,7 @@ export class Heat {
     if (!file) return null;
     const sum = { path, heat: 0, action: "", at: 0, touches: [] };
     for (const touch of file.values()) {
+      if (touch.isMerged && file.size > 1) continue;
       if (touch.heat > sum.heat) sum.heat = touch.heat;
       if (touch.at >= sum.at) ((sum.at = touch.at), (sum.action = touch.action));
       sum.touches.push(touch);

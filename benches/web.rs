@@ -1,6 +1,6 @@
 //! What open pages cost the agents: how long turns take in a team without a web server, with one and no
 //! page, and with three and ten pages that follow everything. Turns of the teams alternate, so that the
-//! machine cancels out of the ratios. Agents say and do some five hundred things a second, more than any
+//! machine cancels out of the ratios. Agents say and do some three hundred things a second, more than any
 //! model does. The clients that stand for pages run on the same cores.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]

@@ -118,6 +118,10 @@ impl WebArgs {
                 }
                 print(plain(text(&made, "token")?))?;
                 let id = plain(text(&made, "id")?);
+                match made["url"].as_str() {
+                    Some(url) => note(format_args!("it is good at {}", plain(url))),
+                    None => note("the web server does not run yet: `eisen-core web` starts it"),
+                }
                 note(format_args!("the token's id is {id}: `eisen-core web revoke {id}` ends it"));
             }
             Some(WebCommand::Revoke { id }) => {

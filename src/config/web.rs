@@ -35,8 +35,12 @@ impl Default for Web {
 }
 
 impl Web {
-    /// Why the page can't be served at `listen`: what passes over the network would be readable.
+    /// Why the page can't be served at `listen`: what passes over the network would be readable, or no
+    /// browser could name it.
     pub fn refusal(&self) -> Option<&'static str> {
+        if self.listen.ip().is_unspecified() && self.origin.is_none() && self.tls.is_some() {
+            return Some("all addresses are listened on: set `origin`, as browsers will have it");
+        }
         let is_open = !self.listen.ip().to_canonical().is_loopback();
         let is_sealed = self.tls.is_some() || self.trusted_proxy.is_some();
         (is_open && !is_sealed).then_some(
@@ -133,6 +137,13 @@ fn trusted_proxy(table: &Table<'_>) -> Option<IpAddr> {
 /// What only the keys together can have wrong.
 fn check(table: &Table<'_>, web: &Web) {
     let place = |key| table.place_of(key).unwrap_or_else(|| table.span.clone());
+    let is_sealed =
+        ["cert", "key", "trusted_proxy"].iter().any(|key| table.place_of(key).is_some());
+    if is_sealed && web.origin.as_ref().is_some_and(|origin| origin.starts_with("http://")) {
+        let fault =
+            Fault::new(place("origin"), "the page comes by TLS, and its origin does not say so");
+        table.fault(fault.help("write `https://`"));
+    }
     // A broken pair is reported already.
     let is_read = table.place_of("cert").is_none() || web.tls.is_some();
     if let Some(why) =

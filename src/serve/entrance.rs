@@ -4,11 +4,12 @@
 use std::io;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, DuplexStream, Interest, ReadHalf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 
-use super::rights::permit_scope;
+use super::rights::{permit_params, permit_scope};
 use super::rpc;
 use super::wire::RpcError;
 use crate::model::WebScope;
@@ -49,11 +50,14 @@ pub(super) enum Entrance {
 
 impl Entrance {
     /// Why a method can't be called by this way, if it can't.
-    pub(super) fn refusal(&self, method: &str) -> Option<RpcError> {
+    pub(super) fn refusal(&self, method: &str, params: Option<&RawValue>) -> Option<RpcError> {
         match self {
             Self::Port => None,
             Self::Web { shown: Some(scope), .. } => {
-                permit_scope(method, rpc::right(method), *scope).err()
+                let right = rpc::right(method);
+                permit_scope(method, right, *scope)
+                    .and_then(|()| permit_params(*scope, params))
+                    .err()
             }
             Self::Web { shown: None, .. } => Some(RpcError::new(401, "`auth` first")),
         }

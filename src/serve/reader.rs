@@ -286,7 +286,9 @@ impl<R: ClientInput> Reader<R> {
                 let message = format!("{REQUESTS} requests of this connection are under way");
                 self.refuse(Some(&id), 409, message).await;
             }
-            Request::Rpc { id, method, .. } if let Some(error) = self.entrance.refusal(&method) => {
+            Request::Rpc { id, method, params }
+                if let Some(error) = self.entrance.refusal(&method, params.as_deref()) =>
+            {
                 self.send(ViewerCommand::Answer(wire::answer(Some(&id), Err(&error)))).await;
             }
             Request::Rpc { id, method, params }

@@ -3,6 +3,9 @@
 
 use std::borrow::Cow;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use super::Caller;
 use super::wire::RpcError;
 use crate::model::{AgentId, BlockedAccess, TaskReport, Topic, WebScope};
@@ -104,6 +107,25 @@ pub(super) fn permit_scope(
     let (needed, scope) = (needed.as_str(), scope.as_str());
     let message =
         format!("`{method}` takes the scope `{needed}`, and this credential has `{scope}`");
+    Err(RpcError::new(403, message))
+}
+
+/// Checks the params of a client of the web: what a zone denies is opened by the scope `control` only.
+/// Params that can't be read don't pass.
+pub(super) fn permit_params(scope: WebScope, params: Option<&RawValue>) -> Result<(), RpcError> {
+    #[derive(Deserialize)]
+    struct Beyond {
+        #[serde(default)]
+        even_denied: bool,
+    }
+    let params = params.map(RawValue::get).filter(|params| *params != "null");
+    let beyond = params.map(serde_json::from_str::<Beyond>);
+    if scope == WebScope::Control || beyond.is_none_or(|it| it.is_ok_and(|it| !it.even_denied)) {
+        return Ok(());
+    }
+    let scope = scope.as_str();
+    let message =
+        format!("`even_denied` takes the scope `control`, and this credential has `{scope}`");
     Err(RpcError::new(403, message))
 }
 

@@ -157,9 +157,11 @@ impl Credentials {
         for credential in &revoked {
             credential.revoked.cancel();
         }
+        // Also if nothing was there: an earlier try may have failed here.
+        self.keep(&state)?;
         match id {
             Some(id) if revoked.is_empty() => Err(CredentialError::Unknown(id.to_owned())),
-            _ => self.keep(&state).map(|()| number),
+            _ => Ok(number),
         }
     }
 

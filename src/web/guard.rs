@@ -21,12 +21,9 @@ use super::site::WebSite;
 /// The token that only the page knows, beside its cookie.
 const PAGE_TOKEN: &str = "x-eisen-token";
 
-/// Cookies of our name that are looked at: other sites of the host may set some.
-const MOST_COOKIES: usize = 8;
-
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'; require-trusted-types-for 'script'";
+                      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 const HEADERS: [(HeaderName, &str); 8] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -187,18 +184,17 @@ pub(super) fn may_change(site: &WebSite, headers: &HeaderMap) -> Result<(), Http
 
 /// Finds the credential of a request.
 fn find(access: &Credentials, headers: &HeaderMap) -> Result<Credential, HttpRefusal> {
-    if let Some(shown) = headers.get(AUTHORIZATION) {
-        let shown = shown.to_str().ok().and_then(|shown| shown.split_once(' '));
-        let token = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let found = token.and_then(|(_, token)| access.by_bearer(token.trim()));
-        return found.ok_or_else(|| failed(access, true));
+    // A proxy may have a use of its own for other schemes.
+    let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()?.split_once(' '));
+    if let Some((_, token)) = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) {
+        return access.by_bearer(token.trim()).ok_or_else(|| failed(access, true));
     }
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
     let ours =
         pairs.filter(|(name, _)| name.trim() == access.cookie()).map(|(_, value)| value.trim());
     let mut is_shown = false;
-    for cookie in ours.take(MOST_COOKIES) {
+    for cookie in ours {
         is_shown = true;
         if let Some(credential) = access.by_cookie(cookie) {
             return Ok(credential);

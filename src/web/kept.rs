@@ -64,6 +64,7 @@ impl TokenFile {
         let mut new = tempfile::NamedTempFile::new_in(folder)?;
         new.as_file().set_permissions(std::fs::Permissions::from_mode(0o600))?;
         io::Write::write_all(&mut new, &content)?;
+        new.as_file().sync_all()?;
         new.persist(&self.0).map_err(|error| error.error)?;
         Ok(())
     }

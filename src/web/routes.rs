@@ -74,6 +74,10 @@ fn set_cookie(served: &Served, value: &str) -> String {
 
 /// Revokes the browser's credential.
 async fn leave(State(served): State<Arc<Served>>, Changing(credential): Changing) -> Response {
+    if credential.shown == ShownBy::Bearer {
+        let why = "a token is revoked by `eisen-core web revoke`";
+        return (StatusCode::FORBIDDEN, why).into_response();
+    }
     served.credentials.leave(&credential);
     let gone = format!("{}; Max-Age=0", set_cookie(&served, ""));
     ([(SET_COOKIE, gone)], StatusCode::NO_CONTENT).into_response()

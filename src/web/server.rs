@@ -74,7 +74,7 @@ impl WebServer {
                 continue;
             };
             if self.trusted_proxy.is_some_and(|proxy| proxy != peer.ip().to_canonical()) {
-                tracing::warn!(%peer, "a client of the web page is not the trusted proxy");
+                tracing::debug!(%peer, "a client of the web page is not the trusted proxy");
                 continue;
             }
             let _ = stream.set_nodelay(true);

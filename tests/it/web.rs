@@ -154,6 +154,10 @@ fn a_scope_holds_whatever_is_asked() {
                 let params = json!({ "scope": "control", "agent_id": "ui" });
                 assert_eq!(code(socket.call(method, &params)), 403, "{scope} {method}");
             }
+            // What a zone denies takes more than deciding.
+            let beyond = json!({ "id": "b99", "decision": "allow", "even_denied": true });
+            let refused = if scope == "control" { 404 } else { 403 };
+            assert_eq!(code(socket.call("resolve_blocked", &beyond)), refused, "{scope}");
             // A wrong token changes nothing of it.
             assert_eq!(
                 socket_code(socket.call("reload", &json!({}))),
@@ -182,6 +186,8 @@ fn a_revoked_credential_is_cut_off_at_once() {
     assert_eq!(site.get("/schema.json", &[&bearer]).status, 200);
     assert!(!stage.read("home/teams/shop/web.json").contains(token), "only its hash is kept");
     let other = stage.run(&["web", "token", "--scope", "read"]).stdout.trim().to_owned();
+    assert_eq!(site.ask("POST /leave", &[&bearer]).status, 403, "only browsers leave");
+    assert_eq!(site.get("/schema.json", &[&bearer]).status, 200);
     assert_eq!(stage.run(&["web", "revoke", id]).stdout, "revoked 1 credential\n");
     assert_eq!(site.get("/schema.json", &[&bearer]).status, 401);
     assert_eq!(stage.run(&["web", "revoke", id]).code, 1);
@@ -219,6 +225,11 @@ fn failed_attempts_are_slowed_down_and_a_valid_credential_is_not() {
         assert_eq!(site.get(path, &["Authorization: Bearer x"]).status, 429);
     }
     assert_eq!(site.get("/", &["Cookie: eisen-00000000=x", &browser.cookie]).status, 200);
+    // Of our own name, too, and beside what a proxy asks for.
+    let name = browser.cookie.split('=').next().unwrap();
+    let tossed = format!("{name}=x; ").repeat(20).replace("; Cookie: ", "; ");
+    let tossed = format!("{tossed}{}", browser.cookie.strip_prefix("Cookie: ").unwrap());
+    assert_eq!(site.get("/", &[&tossed, "Authorization: Basic eA=="]).status, 200);
     let (_, path) = Site::of(&stage, &[]);
     site.enter(&path);
 }
@@ -238,6 +249,7 @@ fn a_page_that_other_machines_reach_needs_tls_or_a_proxy() {
     refused("listen = \"0.0.0.0:0\"\ncert = \"c\"\nkey = \"k\"", "`origin` is needed");
     refused("cert = \"c\"", "`cert` needs `key`");
     refused("origin = \"https://a/b\"", "is not an origin");
+    refused("trusted_proxy = \"10.0.0.2\"\norigin = \"http://a\"", "its origin does not say so");
     // By the command line, too.
     stage.configure("", vec![agent("ui")]);
     let ended = stage.run(&["up", "--web=0.0.0.0:0"]);

@@ -25,19 +25,20 @@ const HELD = new Set(["j", "k", "+", "-"]);
 
 /** What every view gets. */
 export class App {
-  constructor(token) {
+  constructor() {
     this.scope = "read";
     this.dirty = new Set();
     this.frame = 0;
     this.views = null;
     this.state = new State((topic, line) => this.changed(topic, line));
     this.notify = new Notify(this.state);
-    this.wire = new Wire(token, {
+    this.wire = new Wire(() => localStorage.getItem(TOKEN), {
       joined: (answer) => this.joined(answer),
       line: (line) => (line.replay ? this.replays.line(line) : this.state.line(line)),
       changed: () => this.changed("link"),
-      refused: () => {
-        localStorage.removeItem(TOKEN);
+      refused: (shown) => {
+        // Another tab may have a newer one.
+        if (localStorage.getItem(TOKEN) === shown) localStorage.removeItem(TOKEN);
         noAccess();
       },
     });
@@ -152,6 +153,5 @@ function noAccess() {
   fill(document.body, h("main", { class: "no-access" }, h("p", { role: "alert" }, NO_ACCESS)));
 }
 
-const token = localStorage.getItem(TOKEN);
-if (token) new App(token);
+if (localStorage.getItem(TOKEN)) new App();
 else noAccess();

@@ -26,13 +26,17 @@ export class WireError extends Error {
 
 export class Wire {
   /**
-   * @param {string} token
+   * @param {() => string | null} token reads the token, which another tab may have renewed
    * @param {{joined: (answer: Object) => void, line: (line: Object) => void, changed: () => void, refused: () => void}} hears
    */
   constructor(token, hears) {
     this.token = token;
     this.hears = hears;
     this.isLive = false;
+    /** The token that was shown last. */
+    this.shown = "";
+    /** It was refused, and no other one is there. */
+    this.isRefused = false;
     /** When the last line came, or a ping was answered. */
     this.heardAt = 0;
     this.socket = null;
@@ -48,6 +52,8 @@ export class Wire {
 
   connect() {
     clearTimeout(this.timer);
+    if (this.isRefused && this.token() === this.shown) return;
+    this.isRefused = false;
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${location.host}/ws`);
     this.socket = socket;
@@ -56,7 +62,8 @@ export class Wire {
     let isOpened = false;
     socket.onopen = () => {
       isOpened = true;
-      socket.send(JSON.stringify({ type: "auth", token: this.token }));
+      this.shown = this.token() ?? "";
+      socket.send(JSON.stringify({ type: "auth", token: this.shown }));
     };
     socket.onmessage = (event) => {
       if (socket !== this.socket) return;
@@ -94,7 +101,7 @@ export class Wire {
     } else if (line.type === "rpc_error" && line.error?.code === 401) {
       this.socket.onclose = null;
       this.socket.close();
-      this.hears.refused();
+      this.refuse();
     }
   }
 
@@ -143,12 +150,18 @@ export class Wire {
     this.hears.changed();
   }
 
+  /** Gives up, until there is another token. */
+  refuse() {
+    clearTimeout(this.timer);
+    this.isRefused = true;
+    this.hears.refused(this.shown);
+  }
+
   /** Asks whether this browser still has access: a socket that is refused does not say why. */
   async doubt() {
     const answer = await fetch("/icon.svg", { method: "HEAD", cache: "no-store" }).catch(() => null);
-    if (answer?.status !== 401) return;
-    clearTimeout(this.timer);
-    this.hears.refused();
+    if (answer?.status !== 401 && answer?.status !== 429) return;
+    this.refuse();
   }
 
   /** Sends a line that has no answer. */

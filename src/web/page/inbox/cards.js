@@ -21,7 +21,7 @@ const MOST_DONE = 50;
  * @property {number} shownAt since when it is seen; 0: it is not
  * @property {number} doneSeen since when it is seen as decided; 0: it is not
  * @property {Object | null} preview the answer of `show_blocked`
- * @property {string} previewState "", "asked", "there", "none"
+ * @property {string} previewState "", "asked", "there", "failed", and "none" where the team does not tell
  */
 
 export class Cards {

@@ -25,11 +25,19 @@ export class Decider {
       // What has just come up is to be read first.
       if (card.shownAt) card.shownAt = Date.now();
     } catch (error) {
-      card.previewState = "none";
+      card.previewState = error.isUnknownMethod ? "none" : "failed";
       if (error.isUnknownMethod) this.hasPreviews = false;
     }
     card.version += 1;
     this.redraw();
+  }
+
+  /** Whether a person can see what the access would do; if it is not known yet, it is asked for. */
+  isShown(card) {
+    if (card.kind !== "access" || ["there", "none"].includes(card.previewState)) return true;
+    if (card.previewState === "failed") card.previewState = "";
+    this.preview(card);
+    return false;
   }
 
   /** Sends a decision, with the version of what was shown. */

@@ -180,11 +180,14 @@ export class InboxView {
   /** A key or a button of a card. */
   press(card, key, isKey) {
     const now = Date.now();
-    const scope = card.kind === "budget" || key === "e" ? "control" : "decide";
+    const isBeyond = key === "e" || (key === "r" && card.line.denied_by);
+    const scope = card.kind === "budget" || isBeyond ? "control" : "decide";
     if (!this.app.may(scope)) return notice("this browser may not decide that", true);
     const hasJustMoved = !isKey && now - this.cards.movedAt < UNREAD_MS;
     const refusal = hasJustMoved ? "the cards have just moved: look again" : this.cards.refusal(card, now);
     if (refusal) return notice(refusal, true);
+    const isDenial = key === "d" || key === "D";
+    if (!isDenial && !this.decider.isShown(card)) return notice("what it would do is not shown yet: look at it first", true);
     if (card.kind === "budget") return key === "r" && this.askLimits(card);
     if (key === "D")
       return this.ask(card, "Why it is denied, for the agent", "Deny", (message) =>

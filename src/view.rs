@@ -5,8 +5,9 @@
 mod heat;
 mod layout;
 mod log;
+mod waiting;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -16,9 +17,8 @@ use self::heat::HeatMap;
 pub use self::heat::HotFile;
 pub use self::layout::{Layout, LayoutPart, Placed, SIDE, Tile};
 pub use self::log::{Log, LogEntry};
-
-/// Accesses that wait; the port bounds them too.
-const MOST_PENDING: usize = 10_000;
+use self::waiting::PendingList;
+pub use self::waiting::{CardId, CardKind, Undecided, decider};
 
 /// Bytes of a line that is folded as a whole; maps may be longer.
 const LONGEST_LINE: usize = 1 << 20;
@@ -28,10 +28,10 @@ const LONGEST_LINE: usize = 1 << 20;
 pub struct TeamView {
     /// As `list_agents` has them, in the order of the configuration.
     agents: IndexMap<String, Value>,
-    /// Accesses that wait for a decision, as on the wire, oldest first.
-    pending: IndexMap<String, Value>,
-    /// Accesses that were decided while their list is on its way: it may still have them.
-    decided: Option<HashSet<String>>,
+    /// Accesses that wait for a decision, as on the wire.
+    pending: PendingList,
+    /// Writes that wait for another agent, or a person.
+    conflicts: PendingList,
     /// Budgets with limits, as on the wire; the empty name is the team's.
     budgets: IndexMap<String, Value>,
     heat: HeatMap,
@@ -57,19 +57,18 @@ impl TeamView {
     /// The state of a new connection, whose lists are on their way; the log goes on.
     pub fn joined(&mut self) {
         let log = std::mem::take(&mut self.log);
-        *self = Self { log, decided: Some(HashSet::new()), ..Self::default() };
+        let (pending, conflicts) = (PendingList::joined(), PendingList::joined());
+        *self = Self { pending, conflicts, log, ..Self::default() };
     }
 
     /// Takes the answer of `list_blocked`.
     pub fn set_pending(&mut self, list: &Value) {
-        let decided = self.decided.take().unwrap_or_default();
-        let later = std::mem::take(&mut self.pending);
-        for access in list.as_array().into_iter().flatten() {
-            if access["id"].as_str().is_some_and(|id| !decided.contains(id)) {
-                self.blocked(access.clone());
-            }
-        }
-        self.pending.extend(later);
+        self.pending.set(list);
+    }
+
+    /// Takes the answer of `list_conflicts`.
+    pub fn set_conflicts(&mut self, listed: &Value) {
+        self.conflicts.set(&listed["conflicts"]);
     }
 
     /// Takes the answer of `list_budgets`.
@@ -97,6 +96,7 @@ impl TeamView {
             "lagged" => {
                 // What waits follows anew.
                 self.pending.clear();
+                self.conflicts.clear();
                 self.log.missed(line);
                 return LineEffect::Agents;
             }
@@ -111,7 +111,8 @@ impl TeamView {
         self.log.line(kind, &fields);
         match kind {
             "agent" => self.agent(&fields),
-            "blocked" => self.blocked(fields),
+            "blocked" => shown(self.pending.line(fields)),
+            "conflict" => shown(self.conflicts.line(fields)),
             "budget" => self.budget_line(fields),
             "turn" | "usage" => LineEffect::Agents,
             _ => LineEffect::Shown,
@@ -130,28 +131,19 @@ impl TeamView {
         LineEffect::Agents
     }
 
-    fn blocked(&mut self, fields: Value) -> LineEffect {
-        let Some(id) = fields["id"].as_str().map(str::to_owned) else { return LineEffect::Nothing };
-        if fields["status"] != "pending" {
-            self.pending.shift_remove(&id);
-            if let Some(decided) = self.decided.as_mut().filter(|it| it.len() < MOST_PENDING) {
-                decided.insert(id);
-            }
-        } else if self.pending.len() < MOST_PENDING || self.pending.contains_key(&id) {
-            self.pending.insert(id, fields);
-        }
-        LineEffect::Shown
-    }
-
     fn budget_line(&mut self, fields: Value) -> LineEffect {
         let whose = fields["agent_id"].as_str().unwrap_or_default().to_owned();
         self.budgets.insert(whose, fields);
         LineEffect::Shown
     }
 
-    /// The agents with how many of their accesses wait: first those for which a person is needed.
+    /// The agents with how much of theirs waits: first those for which a person is needed.
     pub fn agents(&self) -> Vec<(&Value, usize)> {
-        let waits = |id: &str| self.pending.values().filter(|it| it["agent_id"] == id).count();
+        let mut waits = HashMap::<&str, usize>::new();
+        for undecided in self.waiting() {
+            *waits.entry(undecided.agent()).or_default() += 1;
+        }
+        let waits = |id: &str| waits.get(id).copied().unwrap_or_default();
         let mut agents: Vec<_> = self.agents.iter().map(|(id, it)| (it, waits(id))).collect();
         agents.sort_by_key(|(agent, waits)| (*waits == 0, !self.is_in_trouble(agent)));
         agents
@@ -167,9 +159,14 @@ impl TeamView {
         self.agents.get_index_of(agent)
     }
 
-    /// What waits for a decision, oldest first.
-    pub fn pending(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
-        self.pending.iter().map(|(id, access)| (id.as_str(), access))
+    /// What waits for a person: accesses, then conflicts, oldest first, then budgets.
+    pub fn waiting(&self) -> impl Iterator<Item = Undecided<'_>> {
+        let of = |kind| move |(id, fields)| Undecided { kind, id, fields };
+        let exceeded = self.budgets.iter().filter(|(_, budget)| budget["state"] == "exceeded");
+        let exceeded = exceeded.map(|(whose, budget)| (whose.as_str(), budget));
+        let accesses = self.pending.iter().map(of(CardKind::Access));
+        let conflicts = self.conflicts.iter().map(of(CardKind::Conflict));
+        accesses.chain(conflicts).chain(exceeded.map(of(CardKind::Budget)))
     }
 
     /// The budget of an agent, or the team's.
@@ -180,6 +177,11 @@ impl TeamView {
     /// The `most` hottest files.
     pub fn hottest(&self, most: usize) -> Vec<HotFile<'_>> {
         self.heat.hottest(most)
+    }
+
+    /// Adds something to the log that no line of the team says.
+    pub fn note(&mut self, text: &str) {
+        self.log.note(text);
     }
 
     /// What happened.

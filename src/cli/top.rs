@@ -1,12 +1,16 @@
 //! `top`: a dashboard of a running team in a terminal.
 
+mod cards;
+mod file;
 mod frame;
+mod inbox;
 mod paint;
 mod panes;
 mod said;
 mod screen;
 #[cfg(test)]
 mod tests;
+mod wish;
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal as _};
@@ -25,13 +29,15 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
-use self::screen::{Screen, StatusLine, Wish};
+use self::file::ShownFile;
+use self::screen::Screen;
+use self::wish::{StatusLine, TeamCall, Wish};
 use super::Global;
 use super::output::{is_terminal, note, plain, print};
 use super::team::{Which, failed};
 use crate::app::Failure;
 use crate::serve::client::{ClientError, Connection, Target};
-use crate::view::LineEffect;
+use crate::view::{CardId, LineEffect};
 
 /// Frames are at least so far apart, but for keys; what changes meanwhile is drawn together.
 const FRAME: Duration = Duration::from_millis(200);
@@ -50,8 +56,9 @@ const SIZE: (u16, u16) = (80, 24);
 
 /// See a running team live, and decide what waits
 ///
-/// Shows the agents, those that need a decision first, and below them one of four panes: the inbox
-/// of accesses that wait, the hottest files, the transcript of the selected agent, and the log.
+/// Shows the agents, those that need a decision first, and below them one of four panes: the inbox,
+/// the hottest files, the transcript of the selected agent, and the log. In the inbox are accesses
+/// that wait, each with its file or diff, writes in conflict that wait, and budgets that are used up.
 /// Keys stand in the last line, and `?` shows all. Colours are left out with `NO_COLOR`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -87,6 +94,9 @@ impl Top {
         drop(terminal);
         if left?.is_some() {
             note(format_args!("the team `{}` has ended", plain(target.team())));
+            for what in live.unknown() {
+                note(format_args!("not known whether it was done: {}", plain(&what)));
+            }
         }
         Ok(())
     }
@@ -115,9 +125,12 @@ impl Drop for RawTerminal {
 enum OpenRequest {
     Agents,
     Blocked,
+    Conflicts,
     Budgets,
-    /// A person wished this, in words.
-    Wish(String),
+    /// The file of an access.
+    Shown(CardId),
+    /// A person wished this.
+    Wish(TeamCall),
 }
 
 /// A screen with its connection.
@@ -146,15 +159,33 @@ impl Live {
 
     /// Asks for the state of the team, which its stream then changes.
     fn join(&mut self) {
-        self.screen.view.joined();
+        self.screen.joined();
         self.team.subscribe(&["session_update", "report", "task"]);
         self.team.request_snapshots();
-        self.open.clear();
-        self.screen.answered(StatusLine::done(String::new()));
         let pending = json!({ "status": "pending" });
         self.send("list_blocked", &pending, OpenRequest::Blocked);
+        self.send("list_conflicts", &pending, OpenRequest::Conflicts);
         self.send("list_budgets", &json!({}), OpenRequest::Budgets);
         self.send("list_agents", &json!({}), OpenRequest::Agents);
+    }
+
+    /// Goes on with another connection, since the team cut us off.
+    fn rejoin(&mut self, team: Connection) {
+        self.team = team;
+        let unknown = self.unknown();
+        self.screen.reconnected(&unknown);
+        self.join();
+    }
+
+    /// What a person asked for and nothing will answer, in words.
+    fn unknown(&mut self) -> Vec<String> {
+        let mut open: Vec<_> = std::mem::take(&mut self.open).into_iter().collect();
+        open.sort_unstable_by_key(|(id, _)| *id);
+        let unknown = open.into_iter().filter_map(|(_, asked)| match asked {
+            OpenRequest::Wish(call) => Some(call.what),
+            _ => None,
+        });
+        unknown.collect()
     }
 
     fn send(&mut self, method: &str, params: &Value, asked: OpenRequest) {
@@ -163,15 +194,19 @@ impl Live {
 
     /// Prints one frame, once the state of the team is there.
     async fn once(&mut self) -> Result<(), Failure> {
+        let size = terminal_size::terminal_size().filter(|_| is_terminal());
+        let (width, height) = size.map_or(SIZE, |(width, height)| (width.0, height.0));
         while !self.open.is_empty() {
             let (kind, line) = self.team.next_line().await.map_err(failed)?;
             self.line(&kind, &line);
+            if self.open.is_empty() {
+                self.settle(width, height);
+                self.ask_file();
+            }
         }
-        let size = terminal_size::terminal_size().filter(|_| is_terminal());
-        let (width, height) = size.map_or(SIZE, |(width, height)| (width.0, height.0));
         let mut terminal = Terminal::new(TestBackend::new(width, height))
             .map_err(|error| Failure::Run(anyhow!("{error}")))?;
-        self.screen.settle(Instant::now(), frame::has_room(&self.screen, height));
+        self.settle(width, height);
         let drawn = terminal.draw(|frame| frame::draw(&self.screen, frame, now_ms()));
         drawn.map_err(|error| Failure::Run(anyhow!("{error}")))?;
         print(paint::printed_lines(terminal.backend().buffer()).join("\n"))
@@ -197,7 +232,8 @@ impl Live {
             if changed && drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME) {
                 self.draw(terminal).map_err(fault)?;
                 (changed, drawn) = (false, Some(Instant::now()));
-                self.ask();
+                self.ask_agents();
+                self.ask_file();
             }
             let due = drawn.map_or_else(Instant::now, |drawn| drawn + FRAME);
             tokio::select! {
@@ -209,8 +245,9 @@ impl Live {
                     Some(Ok(Event::Key(key))) if key.kind != KeyEventKind::Release => {
                         match self.screen.key(key, Instant::now()) {
                             Some(Wish::Quit) => return Ok(None),
-                            Some(Wish::Call { method, params, what }) => {
-                                self.send(method, &params, OpenRequest::Wish(what));
+                            Some(Wish::Call(call)) => {
+                                let params = call.params.clone();
+                                self.send(call.method, &params, OpenRequest::Wish(call));
                             }
                             None => {}
                         }
@@ -230,10 +267,7 @@ impl Live {
                     Ok((kind, line)) => changed |= self.line(&kind, &line),
                     Err(ended) => match timeout(RECONNECT, Connection::open(target)).await {
                         // It cuts off readers that are too slow.
-                        Ok(Ok(team)) => {
-                            self.team = team;
-                            self.join();
-                        }
+                        Ok(Ok(team)) => self.rejoin(team),
                         _ => return Ok(Some(ended)),
                     },
                 },
@@ -247,13 +281,18 @@ impl Live {
     }
 
     fn draw(&mut self, terminal: &mut DefaultTerminal) -> io::Result<()> {
-        let has_room = frame::has_room(&self.screen, terminal.size()?.height);
-        self.screen.settle(Instant::now(), has_room);
+        let size = terminal.size()?;
+        self.settle(size.width, size.height);
         terminal.draw(|frame| frame::draw(&self.screen, frame, now_ms())).map(drop)
     }
 
+    fn settle(&mut self, width: u16, height: u16) {
+        let width = frame::card_width(&self.screen, width, height);
+        self.screen.settle(Instant::now(), width);
+    }
+
     /// Asks for the agents, if they changed and it is time.
-    fn ask(&mut self) {
+    fn ask_agents(&mut self) {
         let now = Instant::now();
         let is_due = self.asked.is_none_or(|asked| now.duration_since(asked) >= FIGURES);
         if self.is_stale && is_due && !self.open.values().any(|it| *it == OpenRequest::Agents) {
@@ -262,19 +301,34 @@ impl Live {
         }
     }
 
+    /// Asks for the file of the selected card, one at a time: a person may run through many cards.
+    fn ask_file(&mut self) {
+        let Some(card) = self.screen.inbox.wanted().cloned() else { return };
+        if !self.open.values().any(|it| matches!(it, OpenRequest::Shown(_))) {
+            self.send("show_blocked", &json!({ "id": card.id }), OpenRequest::Shown(card.clone()));
+            self.screen.inbox.asked(card);
+        }
+    }
+
     /// Takes a line of the port; true if something that is shown changed.
     fn line(&mut self, kind: &str, line: &[u8]) -> bool {
         match kind {
             "rpc_result" | "rpc_error" => return self.answer(line),
-            "session_update" | "turn" => {
+            "lagged" => self.screen.missed("lines of the team were missed here"),
+            "blocked" | "session_update" | "turn" => {
                 let Ok(line) = serde_json::from_slice::<Value>(line) else { return false };
+                if kind == "blocked" {
+                    self.screen.decided(&line);
+                }
                 let word = |name: &str| line[name].as_str().unwrap_or_default();
                 let (agent, session) = (word("agent_id"), word("session_id"));
                 if kind == "session_update" {
                     self.screen.update(agent, session, &line["update"], Instant::now());
                     return true;
                 }
-                self.screen.turn(agent, session, &line);
+                if kind == "turn" {
+                    self.screen.turn(agent, session, &line);
+                }
             }
             _ => {}
         }
@@ -292,17 +346,29 @@ impl Live {
         let Ok(answer) = serde_json::from_slice::<Value>(line) else { return false };
         let id = answer["id"].as_u64();
         let Some(asked) = id.and_then(|id| self.open.remove(&id)) else { return false };
-        let (result, view) = (&answer["result"], &mut self.screen.view);
-        match (asked, answer["error"]["message"].as_str()) {
-            (_, Some(error)) => self.screen.answered(StatusLine::error(error.to_owned())),
-            (OpenRequest::Wish(what), None) => {
+        let (result, error) = (&answer["result"], answer["error"]["message"].as_str());
+        let (screen, now) = (&mut self.screen, Instant::now());
+        match (asked, error) {
+            (OpenRequest::Wish(call), Some(error)) => {
+                screen.answered(&call, StatusLine::error(error.to_owned()));
+            }
+            (OpenRequest::Wish(call), None) => {
                 // Of a prompt: how its turn ended.
                 let stop = result["stop_reason"].as_str().map(|stop| format!(": {stop}"));
-                self.screen.answered(StatusLine::done(what + &stop.unwrap_or_default()));
+                let what = call.what.clone() + &stop.unwrap_or_default();
+                screen.answered(&call, StatusLine::done(what));
             }
-            (OpenRequest::Agents, None) => view.set_agents(result),
-            (OpenRequest::Blocked, None) => view.set_pending(result),
-            (OpenRequest::Budgets, None) => view.set_budgets(result),
+            (OpenRequest::Shown(card), Some(why)) => {
+                screen.inbox.take_file(&card, ShownFile::refused(why), now);
+            }
+            (OpenRequest::Shown(card), None) => {
+                screen.inbox.take_file(&card, ShownFile::read(result), now);
+            }
+            (_, Some(error)) => screen.notice = Some(StatusLine::error(error.to_owned())),
+            (OpenRequest::Agents, None) => screen.view.set_agents(result),
+            (OpenRequest::Blocked, None) => screen.view.set_pending(result),
+            (OpenRequest::Conflicts, None) => screen.view.set_conflicts(result),
+            (OpenRequest::Budgets, None) => screen.view.set_budgets(result),
         }
         true
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::waiting::decider;
 use crate::model::one_line;
 
 /// Entries that are kept; the oldest is dropped first.
@@ -67,11 +68,16 @@ impl Log {
     pub(super) fn missed(&mut self, line: &[u8]) {
         let line = serde_json::from_slice::<Value>(line).unwrap_or_default();
         let missed = &line["missed"];
+        self.note(&format!("{missed} lines of the team were missed: this view was too slow"));
+    }
+
+    /// Adds an entry that no line of the team says.
+    pub(super) fn note(&mut self, text: &str) {
         self.push(LogEntry {
             timestamp_ms: None,
             agent: String::new(),
             state: "pending".to_owned(),
-            text: format!("{missed} lines of the team were missed: this view was too slow"),
+            text: short(text),
         });
     }
 
@@ -99,9 +105,7 @@ fn described<'a>(kind: &str, line: &'a Value) -> Option<(&'a str, String)> {
             let (status, action, path) = (word("status"), word("action"), word("path"));
             let sweep = line["sweep"].as_u64().map(|count| format!(" ({count} times)"));
             let sweep = sweep.unwrap_or_default();
-            let by = line["decided_by"].as_str().unwrap_or_default();
-            let by = by.strip_prefix("agent:").unwrap_or(by);
-            let by = if by.is_empty() { String::new() } else { format!(" by {by}") };
+            let by = decider(line).map(|by| format!(" by {by}")).unwrap_or_default();
             (status, format!("{} {status}{by}: {action} {path}{sweep}", word("id")))
         }
         "budget" if word("state") == "open" => return None,

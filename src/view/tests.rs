@@ -40,13 +40,14 @@ fn the_agents_that_need_a_person_come_first() {
     let (ui, waits) = view.agents()[0];
     assert_eq!((&ui["memory_bytes"], &ui["state"], waits), (&json!(7), &json!("stopped"), 1));
     fold(&mut view, &json!({ "type": "budget", "agent_id": "ui", "state": "exceeded" }));
+    assert_eq!(names(&view)[0], ("ui", 2));
     assert_eq!(view.budget(Some("ui")).unwrap()["state"], "exceeded");
 }
 
 #[test]
 fn what_waits_is_there_until_somebody_decides() {
     let mut view = TeamView::default();
-    let pending = |view: &TeamView| view.pending().map(|(id, _)| id.to_owned()).collect::<Vec<_>>();
+    let pending = |view: &TeamView| view.waiting().map(|it| it.id.to_owned()).collect::<Vec<_>>();
     fold(&mut view, &access("b1", "ui", "pending"));
     fold(&mut view, &access("b2", "ui", "denied"));
     fold(&mut view, &access("b3", "api", "pending"));
@@ -63,9 +64,63 @@ fn what_waits_is_there_until_somebody_decides() {
 }
 
 #[test]
+fn conflicts_and_budgets_wait_beside_accesses() {
+    let mut view = TeamView::default();
+    let conflict = |id: &str, status: &str| {
+        json!({ "type": "conflict", "id": id, "agents": ["ui", "api"], "path": "a", "kind": "held",
+                "status": status, "message": "`api` has it locked", "timestamp_ms": 1 })
+    };
+    let budget = |agent: Option<&str>, state: &str| json!({ "type": "budget", "agent_id": agent, "state": state });
+    let waiting = |view: &TeamView| -> Vec<(CardKind, String, String)> {
+        view.waiting().map(|it| (it.kind, it.id.to_owned(), it.agent().to_owned())).collect()
+    };
+    view.joined();
+    fold(&mut view, &agent("ui", "ready"));
+    fold(&mut view, &conflict("c1", "allowed"));
+    view.set_conflicts(
+        &json!({ "conflicts": [conflict("c1", "pending"), conflict("c2", "pending")] }),
+    );
+    fold(&mut view, &budget(None, "exceeded"));
+    fold(&mut view, &budget(Some("ui"), "warned"));
+    fold(&mut view, &access("b1", "ui", "pending"));
+    let wanted = [
+        (CardKind::Access, "b1".into(), "ui".into()),
+        (CardKind::Conflict, "c2".into(), "ui".into()),
+        (CardKind::Budget, String::new(), String::new()),
+    ];
+    assert_eq!(waiting(&view), wanted);
+    assert_eq!(names(&view), [("ui", 2)]);
+    // A decision and a new total take them away.
+    fold(&mut view, &conflict("c2", "denied"));
+    fold(&mut view, &budget(None, "open"));
+    assert_eq!(waiting(&view), wanted[..1]);
+    // A team that looks for no conflicts, or cannot say, has none.
+    view.set_conflicts(&json!({ "strategy": null, "conflicts": [] }));
+    view.set_conflicts(&json!(null));
+    assert_eq!(waiting(&view), wanted[..1]);
+}
+
+#[test]
+fn the_log_says_who_decided() {
+    let mut view = TeamView::default();
+    for by in ["person", "program", "rule", "agent:api"] {
+        let mut line = access("b1", "ui", "denied");
+        line["decided_by"] = by.into();
+        fold(&mut view, &line);
+    }
+    let said: Vec<_> = view.log().entries().iter().map(|entry| entry.text.as_str()).collect();
+    expect_test::expect![[r#"
+        b1 denied by a person: read core/a.rs
+        b1 denied by a program: read core/a.rs
+        b1 denied by a rule: read core/a.rs
+        b1 denied by api: read core/a.rs"#]]
+    .assert_eq(&said.join("\n"));
+}
+
+#[test]
 fn a_list_that_is_older_than_the_stream_brings_nothing_back() {
     let mut view = TeamView::default();
-    let pending = |view: &TeamView| view.pending().map(|(id, _)| id.to_owned()).collect::<Vec<_>>();
+    let pending = |view: &TeamView| view.waiting().map(|it| it.id.to_owned()).collect::<Vec<_>>();
     view.joined();
     fold(&mut view, &access("b1", "ui", "allowed"));
     fold(&mut view, &access("b3", "ui", "pending"));
@@ -155,5 +210,5 @@ fn lines_of_another_version_or_torn_change_nothing() {
     ] {
         assert_eq!(view.line(kind, line), LineEffect::Nothing, "{kind}");
     }
-    assert!(view.agents().is_empty() && view.pending().len() == 0);
+    assert!(view.agents().is_empty() && view.waiting().count() == 0);
 }

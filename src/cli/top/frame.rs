@@ -8,13 +8,17 @@ use ratatui::widgets::{Clear, Paragraph, Row, Table};
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::cards::{CARD, draw_inbox};
+use super::inbox::named;
 use super::paint::{bold, color_of, first_shown, mark_of, of_budget, selection, tone};
-use super::panes::{CARD, draw_heat, draw_inbox, draw_log, draw_transcript};
-use super::screen::{Asking, Pane, Screen};
+use super::panes::{draw_heat, draw_log, draw_transcript};
+use super::screen::{Pane, Screen};
+use super::wish::Asking;
 use crate::cli::columns::cut;
 use crate::cli::output::plain;
 use crate::cli::ps::AgentRow;
 use crate::cli::{budget, format};
+use crate::view::CardKind;
 
 /// The fewest agents that are listed at once; past a third of the terminal they scroll.
 const FEWEST_ROWS: u16 = 2;
@@ -24,11 +28,14 @@ Tab        agents / pane          1 2 3 4   inbox, heat, transcript, log
 ↑ ↓ k j    select, or scroll      PgUp PgDn ten at once     End   follow again
 q Ctrl-C   leave; the team goes on, prompts that have not begun are withdrawn
 
-On an access that waits
+On an access that waits            PgUp PgDn scroll its file, or the diff
 a          allow it for this tool call
 s          allow it until the session ends
 d  D       deny it; with a message to the agent
 r          answer it: your text stands in place of the file
+
+On a write in conflict             On a budget that is used up
+a  d  D    allow it, deny it       r          a new total
 
 On an agent
 p          prompt it              c  cancel its turn
@@ -36,10 +43,11 @@ S  x  R    start, stop, restart   Enter  its transcript
 
 A card that has just come up takes no key for half a second.";
 
-/// Whether there is room for the selected card in a terminal of this height.
-pub(super) fn has_room(screen: &Screen, height: u16) -> bool {
+/// The width for the selected card in a terminal of this size, if there is room for it.
+pub(super) fn card_width(screen: &Screen, width: u16, height: u16) -> Option<usize> {
     // Title, heads of the table, tabs, notice and keys.
-    height.saturating_sub(rows_of_agents(screen, height)).saturating_sub(5) > CARD
+    let left = height.saturating_sub(rows_of_agents(screen, height)).saturating_sub(5);
+    (left > CARD).then_some(usize::from(width))
 }
 
 fn rows_of_agents(screen: &Screen, height: u16) -> u16 {
@@ -85,7 +93,7 @@ pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, now_ms: u64) {
 
 fn heading(screen: &Screen) -> Line<'static> {
     let agents = format::counted(screen.agents().len() as u64, "agent");
-    let waits = screen.view.pending().len();
+    let waits = screen.view.waiting().count();
     let mut spans = vec![
         Span::styled(format!(" {} ", plain(&screen.team)), bold()),
         Span::raw(format!(" {agents} ")),
@@ -151,7 +159,7 @@ fn draw_agents(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
 fn tab_line(screen: &Screen) -> Line<'static> {
     let tab = |(at, pane): (usize, &Pane)| {
         let more = match pane {
-            Pane::Inbox => match screen.view.pending().len() {
+            Pane::Inbox => match screen.view.waiting().count() {
                 0 => String::new(),
                 waits => format!(" {waits}"),
             },
@@ -177,8 +185,9 @@ fn draw_notice(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     };
     let before = match &input.asking {
         Asking::Prompt(agent) => format!("prompt {}: ", plain(agent)),
-        Asking::Answer(card) => format!("answer {}: ", plain(card)),
-        Asking::Denial(card) => format!("deny {}, since: ", plain(card)),
+        Asking::Answer(card) => format!("answer {}: ", named(card)),
+        Asking::Denial(card) => format!("deny {}, since: ", named(card)),
+        Asking::Total(card, unit) => format!("new total of {unit}, {}: ", named(card)),
         Asking::Sure(method, agent) => {
             format!("{} {}? y / n", method.trim_end_matches("_agent"), plain(agent))
         }
@@ -197,9 +206,14 @@ fn keys_of(screen: &Screen) -> &'static str {
     match (&screen.input, screen.on_agents, screen.pane) {
         (Some(_), _, _) => "Enter send · Esc back",
         (None, true, _) => "p prompt · c cancel · S start · x stop · R restart · Tab pane · ? help",
-        (None, false, Pane::Inbox) => {
-            "a allow · s for the session · d D deny · r answer · Tab agents · ? help · q"
-        }
+        (None, false, Pane::Inbox) => match screen.inbox.card.as_ref().map(|card| card.kind) {
+            Some(CardKind::Access) => {
+                "a allow · s session · d D deny · r answer · PgDn file · Tab agents · ? help · q"
+            }
+            Some(CardKind::Conflict) => "a allow · d D deny · Tab agents · ? help · q",
+            Some(CardKind::Budget) => "r new total · Tab agents · ? help · q",
+            None => "1-4 panes · Tab agents · ? help · q",
+        },
         (None, false, Pane::Heat) => "1-4 panes · Tab agents · ? help · q",
         (None, false, _) if screen.held_at.is_some() => "↑↓ scroll · End follow again · ? help · q",
         (None, false, _) => "↑↓ scroll · 1-4 panes · Tab agents · ? help · q",

@@ -1,6 +1,7 @@
 //! Styles of `top`: those of the command line for a frame, and those of a frame for standard output.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Effects};
 use ratatui::buffer::Buffer;
@@ -8,6 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::cli::format;
 use crate::cli::output::style;
 use crate::view::TeamView;
 
@@ -124,4 +126,14 @@ pub(super) fn mark_of(view: &TeamView, agent: &str) -> &'static str {
 pub(super) fn color_of(view: &TeamView, agent: &str) -> Style {
     let at = view.place(agent);
     at.map_or_else(Style::new, |at| Style::new().fg(COLORS[at % COLORS.len()]))
+}
+
+/// How long ago something happened.
+pub(super) fn since(at_ms: u64, now_ms: u64) -> String {
+    let seconds = now_ms.saturating_sub(at_ms) / 1000;
+    match seconds {
+        0 => "now".to_owned(),
+        1..10 => format!("{seconds}s"),
+        _ => format::duration(Duration::from_secs(seconds)),
+    }
 }

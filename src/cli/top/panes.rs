@@ -1,95 +1,20 @@
-//! Draws the panes of `top`.
-
-use std::time::Duration;
+//! Draws the panes of `top` but the inbox.
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use serde_json::Value;
 
-use super::paint::{color_of, first_shown, mark_of, selection, styled, tone};
+use super::paint::{color_of, mark_of, since, styled, tone};
 use super::screen::Screen;
 use crate::cli::columns::{cut, wrap};
-use crate::cli::format;
 use crate::cli::output::plain;
 use crate::cli::watch::style_of;
-use crate::model::quoted;
 use crate::view::HotFile;
 
-/// Lines for the card that is selected.
-pub(super) const CARD: u16 = 4;
 /// Cells of a bar of heat.
 const BAR: usize = 8;
-pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now_ms: u64) {
-    let cards: Vec<_> = screen.view.pending().collect();
-    if cards.is_empty() {
-        frame.render_widget(Paragraph::new("Nothing waits for a decision."), area);
-        return;
-    }
-    let [list, detail] =
-        Layout::vertical([Constraint::Min(1), Constraint::Length(CARD)]).areas(area);
-    let at = cards.iter().position(|(id, _)| Some(*id) == screen.card.as_deref()).unwrap_or(0);
-    let room = usize::from(list.height);
-    let lines = cards.iter().enumerate().skip(first_shown(at, room, cards.len())).take(room);
-    let lines = lines.map(|(place, (id, card))| {
-        let agent = text(card, "agent_id");
-        let (action, path) = (text(card, "action"), text(card, "path"));
-        let line = Line::from(vec![
-            Span::raw(format!("{:>5} {:>6} ", plain(id), age(card, now_ms))),
-            Span::styled(
-                format!("{} {}", mark_of(&screen.view, agent), plain(agent)),
-                color_of(&screen.view, agent),
-            ),
-            Span::raw(format!(" {} {}", plain(action), quoted(path))),
-        ]);
-        if place == at { line.style(selection(!screen.on_agents)) } else { line }
-    });
-    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), list);
-    let (_, card) = cards[at];
-    let width = usize::from(detail.width);
-    let mut lines: Vec<_> = description(card)
-        .iter()
-        .flat_map(|line| wrap(line, width.max(1)))
-        .map(Line::from)
-        .collect();
-    let room = usize::from(CARD) - 1;
-    if lines.len() > room {
-        lines.truncate(room - 1);
-        let more = "… not all of it fits: `eisen-core blocked --json` has it";
-        lines.push(Line::from(more).style(tone("pending")));
-    }
-    lines.insert(0, Line::from("─".repeat(width)).style(Style::new().add_modifier(Modifier::DIM)));
-    frame.render_widget(Paragraph::new(lines), detail);
-}
-
-/// What a person needs to know of an access before deciding.
-fn description(card: &Value) -> Vec<String> {
-    let known = |name: &str| card[name].as_str().filter(|text| !text.is_empty()).map(plain);
-    let agent = plain(text(card, "agent_id"));
-    let (action, path) = (plain(text(card, "action")), quoted(text(card, "path")));
-    let via = known("via").map(|via| format!(", via {via}")).unwrap_or_default();
-    let mut lines = vec![format!("{agent} asks to {action} {path}{via}")];
-    let owners = card["owners"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let owners: Vec<_> = owners.map(plain).collect();
-    let mut facts = Vec::new();
-    if !owners.is_empty() {
-        facts.push(format!("owned by {}", owners.join(", ")));
-    }
-    if let (Some(rule), Some(decide)) = (card["rule"].as_u64(), known("decide")) {
-        facts.push(format!("sent here by rule {rule} of [[routing]]: {decide}"));
-    }
-    if let Some(pattern) = known("denied_by") {
-        facts.push(format!(
-            "`denied` has {pattern}: `eisen-core resolve {} allow --even-denied`",
-            plain(text(card, "id"))
-        ));
-    }
-    lines.extend((!facts.is_empty()).then(|| facts.join("; ")));
-    lines.extend(known("reason").map(|reason| format!("its reason: {reason}")));
-    lines
-}
 
 pub(super) fn draw_heat(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let files = screen.view.hottest(usize::from(area.height));
@@ -177,21 +102,4 @@ fn draw_upwards(lines: impl Iterator<Item = (String, Style)>, frame: &mut Frame<
     let too_many = shown.len().saturating_sub(room);
     shown.drain(..too_many);
     frame.render_widget(Paragraph::new(Vec::from(shown)), area);
-}
-
-fn text<'a>(card: &'a Value, name: &str) -> &'a str {
-    card[name].as_str().unwrap_or_default()
-}
-
-fn age(card: &Value, now_ms: u64) -> String {
-    since(card["timestamp_ms"].as_u64().unwrap_or(now_ms), now_ms)
-}
-
-fn since(at_ms: u64, now_ms: u64) -> String {
-    let seconds = now_ms.saturating_sub(at_ms) / 1000;
-    match seconds {
-        0 => "now".to_owned(),
-        1..10 => format!("{seconds}s"),
-        _ => format::duration(Duration::from_secs(seconds)),
-    }
 }

@@ -18,6 +18,14 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
+    /// Says that something is missing here.
+    pub(super) fn mark(&mut self, why: &str) {
+        // What was begun before may have ended meanwhile.
+        let mut lines = self.fold.flush();
+        lines.push((String::new(), ShownLine::note(format!("── {why} ──"))));
+        self.add(lines);
+    }
+
     pub(super) fn add(&mut self, lines: Vec<(String, ShownLine)>) {
         for (_, line) in lines {
             self.bytes += line.text.len();

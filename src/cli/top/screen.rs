@@ -2,17 +2,15 @@
 //! stand for. Knows no terminal and no connection.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::inbox::{InboxPane, Reaction};
 use super::said::Transcript;
+use super::wish::{Asking, Input, StatusLine, TeamCall, Wish};
 use crate::view::TeamView;
-
-/// A card takes no key before a person can have read it.
-const UNREAD: Duration = Duration::from_millis(500);
 
 /// Agents whose transcripts are kept.
 const MOST_TRANSCRIPTS: usize = 1000;
@@ -41,44 +39,6 @@ impl Pane {
     }
 }
 
-/// What the typed line is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Asking {
-    /// A prompt for this agent.
-    Prompt(String),
-    /// Content in place of this access.
-    Answer(String),
-    /// The message of a denial.
-    Denial(String),
-    /// Whether to do this with an agent: a method, and the agent.
-    Sure(&'static str, String),
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Input {
-    pub(super) asking: Asking,
-    pub(super) text: String,
-}
-
-/// What a key asks for.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Wish {
-    Quit,
-    /// A request to the team, and in words what it does.
-    Call {
-        method: &'static str,
-        params: Value,
-        what: String,
-    },
-}
-
-/// A line of the last request's outcome.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct StatusLine {
-    pub(super) text: String,
-    pub(super) is_error: bool,
-}
-
 pub(super) struct Screen {
     pub(super) view: TeamView,
     pub(super) team: String,
@@ -86,11 +46,7 @@ pub(super) struct Screen {
     /// The agents have the focus, and not the pane.
     pub(super) on_agents: bool,
     pub(super) agent: Option<String>,
-    pub(super) card: Option<String>,
-    /// Since when this card is shown as the selected one.
-    card_shown: Option<(String, Instant)>,
-    /// The card whose decision is on its way.
-    sent: Option<String>,
+    pub(super) inbox: InboxPane,
     /// The last shown line of log and transcript, by number; None: it follows.
     pub(super) held_at: Option<usize>,
     pub(super) input: Option<Input>,
@@ -107,9 +63,7 @@ impl Screen {
             pane: Pane::Inbox,
             on_agents: false,
             agent: None,
-            card: None,
-            card_shown: None,
-            sent: None,
+            inbox: InboxPane::default(),
             held_at: None,
             input: None,
             notice: None,
@@ -125,23 +79,15 @@ impl Screen {
         ids.map(str::to_owned).collect()
     }
 
-    /// Moves selections off what is gone. `has_room`: a frame drawn now shows the selected card, if
+    /// Moves selections off what is gone. `width`: that of a frame that shows the selected card, if
     /// its pane is shown.
-    pub(super) fn settle(&mut self, now: Instant, has_room: bool) {
+    pub(super) fn settle(&mut self, now: Instant, width: Option<usize>) {
         let agents = self.agents();
         if self.agent.as_ref().is_none_or(|agent| !agents.contains(agent)) {
             self.agent = agents.into_iter().next();
         }
-        let mut waiting = self.view.pending().map(|(id, _)| id);
-        let is_there = |card: &String| self.view.pending().any(|(id, _)| id == card);
-        if !self.card.as_ref().is_some_and(is_there) {
-            self.card = waiting.next().map(str::to_owned);
-        }
-        let is_visible = has_room && self.pane == Pane::Inbox && !self.helps;
-        let visible = self.card.as_ref().filter(|_| is_visible);
-        if self.card_shown.as_ref().map(|(card, _)| card) != visible {
-            self.card_shown = visible.map(|card| (card.clone(), now));
-        }
+        let is_visible = self.pane == Pane::Inbox && !self.helps;
+        self.inbox.settle(&self.view, now, width.filter(|_| is_visible));
     }
 
     /// Adds an update to the transcript of an agent.
@@ -166,6 +112,37 @@ impl Screen {
             transcript.add(lines);
         }
         is_new
+    }
+
+    /// Marks in all transcripts that lines are missing here.
+    pub(super) fn missed(&mut self, why: &str) {
+        for transcript in self.transcripts.values_mut() {
+            transcript.mark(why);
+        }
+    }
+
+    /// Takes the state of a new connection, whose lists are on their way.
+    pub(super) fn joined(&mut self) {
+        self.view.joined();
+        self.inbox.joined();
+    }
+
+    /// Says that the connection was lost, and with it how these requests went.
+    pub(super) fn reconnected(&mut self, unknown: &[String]) {
+        self.missed("the connection was lost: lines may be missing here");
+        let mut text = "the connection was lost, and there is a new one".to_owned();
+        if !unknown.is_empty() {
+            text = format!("{text}; not known whether it was done: {}", unknown.join(", "));
+            self.notice = Some(StatusLine::error(text.clone()));
+        }
+        self.view.note(&text);
+    }
+
+    /// Takes a line of an access, before the view does.
+    pub(super) fn decided(&mut self, access: &Value) {
+        if let Some(text) = self.inbox.decided(access) {
+            self.notice = Some(StatusLine::done(text));
+        }
     }
 
     fn transcript_mut(&mut self, agent: &str) -> Option<&mut Transcript> {
@@ -213,13 +190,17 @@ impl Screen {
             }
             KeyCode::Up | KeyCode::Char('k') => self.step(-1),
             KeyCode::Down | KeyCode::Char('j') => self.step(1),
-            KeyCode::PageUp => self.step(-10),
-            KeyCode::PageDown => self.step(10),
+            KeyCode::PageUp => self.page(-10),
+            KeyCode::PageDown => self.page(10),
             KeyCode::End | KeyCode::Char('G') => self.held_at = None,
             KeyCode::Enter if self.on_agents => self.show(Pane::Transcript),
             KeyCode::Char(letter) if self.on_agents => self.agent_key(letter),
-            KeyCode::Char(letter) if self.pane == Pane::Inbox => {
-                return self.card_key(letter, now);
+            KeyCode::Char(letter @ ('a' | 's' | 'd' | 'D' | 'r')) if self.pane == Pane::Inbox => {
+                match self.inbox.key(letter, &self.view, now) {
+                    Ok(Reaction::Call(call)) => return Some(Wish::Call(call)),
+                    Ok(Reaction::Type(asking)) => self.input = Some(Input::empty(asking)),
+                    Err(why) => self.notice = Some(StatusLine::error(why)),
+                }
             }
             _ => {}
         }
@@ -230,6 +211,15 @@ impl Screen {
         (self.pane, self.on_agents, self.held_at) = (pane, false, None);
     }
 
+    /// Moves by several lines: of the card's file in the inbox.
+    fn page(&mut self, by: isize) {
+        if !self.on_agents && self.pane == Pane::Inbox {
+            self.inbox.scroll(by);
+        } else {
+            self.step(by);
+        }
+    }
+
     fn step(&mut self, by: isize) {
         if self.on_agents {
             let agents = self.agents();
@@ -238,10 +228,7 @@ impl Screen {
             return;
         }
         match self.pane {
-            Pane::Inbox => {
-                let cards: Vec<_> = self.view.pending().map(|(id, _)| id.to_owned()).collect();
-                self.card = moved(&cards, self.card.as_ref(), by);
-            }
+            Pane::Inbox => self.inbox.step(&self.view, by),
             Pane::Heat => {}
             Pane::Transcript | Pane::Log => {
                 let (behind, first) = self.lines();
@@ -262,58 +249,14 @@ impl Screen {
             'R' => Asking::Sure("restart_agent", agent),
             _ => return,
         };
-        self.input = Some(Input { asking, text: String::new() });
+        self.input = Some(Input::empty(asking));
     }
 
-    fn card_key(&mut self, letter: char, now: Instant) -> Option<Wish> {
-        if !matches!(letter, 'a' | 's' | 'd' | 'D' | 'r') {
-            return None;
+    /// Takes the answer of the team to a call.
+    pub(super) fn answered(&mut self, call: &TeamCall, notice: StatusLine) {
+        if let Some(card) = &call.card {
+            self.inbox.answered(card, notice.is_error);
         }
-        let Some((card, since)) = self.card_shown.clone() else {
-            let text = match self.card {
-                Some(_) => "no card is shown: the terminal is too small",
-                None => "nothing waits for a decision",
-            };
-            self.notice = Some(StatusLine::error(text.to_owned()));
-            return None;
-        };
-        if self.sent.as_ref() == Some(&card) {
-            let text = format!("the decision of {card} is on its way");
-            self.notice = Some(StatusLine::error(text));
-            return None;
-        }
-        if now.duration_since(since) < UNREAD {
-            let text = format!("{card} has just come up: read it first");
-            // A key that is held decides nothing.
-            self.card_shown = Some((card, now));
-            self.notice = Some(StatusLine::error(text));
-            return None;
-        }
-        let asking = match letter {
-            'D' => Asking::Denial(card),
-            'r' => Asking::Answer(card),
-            'd' => return Some(self.decide(&card, "denied", json!({ "decision": "deny" }))),
-            's' => {
-                let params = json!({ "decision": "allow", "scope": "session" });
-                return Some(self.decide(&card, "allowed for the session", params));
-            }
-            _ => return Some(self.decide(&card, "allowed", json!({ "decision": "allow" }))),
-        };
-        self.input = Some(Input { asking, text: String::new() });
-        None
-    }
-
-    /// The decision of a person about a card.
-    fn decide(&mut self, card: &str, what: &str, mut params: Value) -> Wish {
-        self.sent = Some(card.to_owned());
-        params["id"] = card.into();
-        params["at_terminal"] = true.into();
-        Wish::Call { method: "resolve_blocked", params, what: format!("{card}: {what}") }
-    }
-
-    /// Takes the answer of the team to a wish, or nothing more comes.
-    pub(super) fn answered(&mut self, notice: StatusLine) {
-        self.sent = None;
         self.notice = Some(notice);
     }
 
@@ -329,23 +272,12 @@ impl Screen {
         match (key.code, &input.asking) {
             (KeyCode::Char('y'), Asking::Sure(method, agent)) => {
                 let what = format!("{}: {agent}", method.trim_end_matches("_agent"));
-                return Some(Wish::Call { method, params: json!({ "agent_id": agent }), what });
+                let params = json!({ "agent_id": agent });
+                return Some(Wish::Call(TeamCall { method, params, what, card: None }));
             }
             (KeyCode::Esc, _) | (_, Asking::Sure(..)) => return None,
             (KeyCode::Enter, _) if input.text.trim().is_empty() => return None,
-            (KeyCode::Enter, Asking::Prompt(agent)) => {
-                let params = json!({ "agent_id": agent, "text": input.text });
-                let what = format!("the turn of {agent} ended");
-                return Some(Wish::Call { method: "prompt", params, what });
-            }
-            (KeyCode::Enter, Asking::Answer(card)) => {
-                let params = json!({ "decision": "answer", "content": input.text });
-                return Some(self.decide(&card.clone(), "answered", params));
-            }
-            (KeyCode::Enter, Asking::Denial(card)) => {
-                let params = json!({ "decision": "deny", "message": input.text });
-                return Some(self.decide(&card.clone(), "denied", params));
-            }
+            (KeyCode::Enter, asking) => return self.entered(asking, &input.text),
             (KeyCode::Backspace, _) => drop(input.text.pop()),
             (KeyCode::Char('u'), _) if key.modifiers.contains(KeyModifiers::CONTROL) => {
                 input.text.clear();
@@ -356,15 +288,32 @@ impl Screen {
         self.input = Some(input);
         None
     }
-}
 
-impl StatusLine {
-    pub(super) fn done(text: String) -> Self {
-        Self { text, is_error: false }
-    }
-
-    pub(super) fn error(text: String) -> Self {
-        Self { text, is_error: true }
+    fn entered(&mut self, asking: &Asking, text: &str) -> Option<Wish> {
+        let call = match asking {
+            Asking::Sure(..) => return None,
+            Asking::Prompt(agent) => {
+                let params = json!({ "agent_id": agent, "text": text });
+                let what = format!("the turn of {agent} ended");
+                TeamCall { method: "prompt", params, what, card: None }
+            }
+            Asking::Answer(card) => {
+                let params = json!({ "decision": "answer", "content": text });
+                self.inbox.decide(card, "answered", params)
+            }
+            Asking::Denial(card) => {
+                let params = json!({ "decision": "deny", "message": text });
+                self.inbox.decide(card, "denied", params)
+            }
+            Asking::Total(card, unit) => match self.inbox.raise(card, unit, text) {
+                Ok(call) => call,
+                Err(why) => {
+                    self.notice = Some(StatusLine::error(why));
+                    return None;
+                }
+            },
+        };
+        Some(Wish::Call(call))
     }
 }
 

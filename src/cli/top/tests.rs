@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod cards;
+
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -11,8 +13,11 @@ use ratatui::style::{Color, Modifier};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::screen::{Asking, Pane, Screen, StatusLine, Wish};
+use super::file::ShownFile;
+use super::screen::{Pane, Screen};
+use super::wish::{Asking, StatusLine, TeamCall, Wish};
 use super::{frame, paint};
+use crate::view::{CardId, CardKind};
 
 const NOW: u64 = 1_000_000;
 
@@ -52,7 +57,7 @@ fn screen() -> Screen {
         "seq": 1, "nodes": { "a": node("ui/app.ts", 1.0, "write"), "b": node("ui/a/b.ts", 0.4, "read") },
     });
     fold(&mut screen, &map);
-    screen.settle(Instant::now(), true);
+    screen.settle(Instant::now(), Some(80));
     screen
 }
 
@@ -69,7 +74,7 @@ fn text(buffer: &Buffer) -> String {
 
 fn press(screen: &mut Screen, code: KeyCode, now: Instant) -> Option<Wish> {
     let wish = screen.key(KeyEvent::new(code, KeyModifiers::NONE), now);
-    screen.settle(now, true);
+    screen.settle(now, Some(80));
     wish
 }
 
@@ -81,17 +86,31 @@ fn later() -> Instant {
     Instant::now() + Duration::from_secs(1)
 }
 
-/// The method, the params and the words of a request.
-fn called(wish: Option<Wish>) -> (&'static str, Value, String) {
+fn called(wish: Option<Wish>) -> TeamCall {
     match wish {
-        Some(Wish::Call { method, params, what }) => (method, params, what),
+        Some(Wish::Call(call)) => call,
         other => panic!("{other:?}"),
     }
+}
+
+fn access_id(id: &str) -> CardId {
+    CardId { kind: CardKind::Access, id: id.to_owned() }
+}
+
+/// The team shows the file of the selected access.
+fn show(screen: &mut Screen, shown: &Value, now: Instant) {
+    let card = screen.inbox.wanted().unwrap().clone();
+    screen.inbox.asked(card.clone());
+    screen.inbox.take_file(&card, ShownFile::read(shown), now);
+    screen.settle(now, Some(80));
 }
 
 #[test]
 fn each_pane_fits_a_small_terminal() {
     let mut screen = screen();
+    let file =
+        json!({ "action": "read", "content": "fn auth() {\n\ttodo!()\n}\n", "version": "v1" });
+    show(&mut screen, &file, Instant::now());
     expect![[r#"
          shop  2 agents  2 wait for a decision 
           AGENT STATE   WAITS CONTEXT      SPENT COST      MEMORY    ZONE
@@ -100,23 +119,23 @@ fn each_pane_fits_a_small_terminal() {
          1 Inbox 2   2 Heat   3 Transcript ui   4 Log
            b1    12s ▲ ui read `core/auth.rs`
            b2    12s ▲ ui read `core/db.rs`
-
-
-
-
-
-
-
-
-
-
-
         ────────────────────────────────────────────────────────────────────────────────
         ui asks to read `core/auth.rs`, via fs
         owned by core; sent here by rule 2 of [[routing]]: person
 
+        The file as it is:
+        fn auth() {
+            todo!()
+        }
 
-        a allow · s for the session · d D deny · r answer · Tab agents · ? help · q"#]]
+
+
+
+
+
+
+
+        a allow · s session · d D deny · r answer · PgDn file · Tab agents · ? help · q"#]]
     .assert_eq(&text(&drawn(&screen, 80, 24)));
     screen.pane = Pane::Heat;
     expect![[r#"
@@ -162,6 +181,11 @@ fn each_pane_fits_a_small_terminal() {
 
         ↑↓ scroll · 1-4 panes · Tab agents · ? help · q"#]]
     .assert_eq(&text(&drawn(&screen, 60, 10)));
+}
+
+#[test]
+fn help_stands_above_the_panes_and_no_size_is_too_small() {
+    let mut screen = screen();
     press(&mut screen, KeyCode::Char('?'), later());
     expect![[r#"
          shop  2 agents  2 wait for a decision 
@@ -169,11 +193,14 @@ fn each_pane_fits_a_small_terminal() {
         ↑ ↓ k j    select, or scroll      PgUp PgDn ten at once     End   follow again
         q Ctrl-C   leave; the team goes on, prompts that have not begun are withdrawn
 
-        On an access that waits
+        On an access that waits            PgUp PgDn scroll its file, or the diff
         a          allow it for this tool call
         s          allow it until the session ends
         d  D       deny it; with a message to the agent
         r          answer it: your text stands in place of the file
+
+        On a write in conflict             On a budget that is used up
+        a  d  D    allow it, deny it       r          a new total
 
         On an agent
         p          prompt it              c  cancel its turn
@@ -184,10 +211,7 @@ fn each_pane_fits_a_small_terminal() {
 
 
 
-
-
-
-        ↑↓ scroll · 1-4 panes · Tab agents · ? help · q"#]]
+        a allow · s session · d D deny · r answer · PgDn file · Tab agents · ? help · q"#]]
     .assert_eq(&text(&drawn(&screen, 80, 24)));
     // No size is too small.
     for (width, height) in [(0, 0), (1, 1), (5, 3), (20, 8), (300, 2)] {
@@ -213,70 +237,30 @@ fn states_and_agents_are_told_by_words_and_marks_besides_colours() {
 }
 
 #[test]
-fn a_key_decides_the_card_that_is_shown_and_not_one_that_just_came_up() {
-    let mut screen = screen();
-    assert_eq!(letters(&mut screen, "a", Instant::now()), None);
-    assert!(screen.notice.as_ref().unwrap().text.contains("b1 has just come up"));
-    let now = later();
-    let (method, params, what) = called(letters(&mut screen, "a", now));
-    let wanted = json!({ "decision": "allow", "id": "b1", "at_terminal": true });
-    assert_eq!((method, params, what.as_str()), ("resolve_blocked", wanted, "b1: allowed"));
-    let answered = |screen: &mut Screen| screen.answered(StatusLine::done(String::new()));
-    answered(&mut screen);
-    let (_, params, _) = called(letters(&mut screen, "s", now));
-    answered(&mut screen);
-    assert_eq!((&params["decision"], &params["scope"]), (&json!("allow"), &json!("session")));
-    let (_, params, _) = called(letters(&mut screen, "d", now));
-    assert_eq!((&params["decision"], &params["message"]), (&json!("deny"), &Value::Null));
-
-    // Somebody else decides it: the next one comes up, and takes no key yet.
-    let mut decided = access("b1", "core/auth.rs");
-    decided["status"] = "denied".into();
-    fold(&mut screen, &decided);
-    screen.settle(now, true);
-    assert_eq!(screen.card.as_deref(), Some("b2"));
-    assert_eq!(letters(&mut screen, "a", now), None);
-    let (_, params, _) = called(letters(&mut screen, "a", now + Duration::from_millis(500)));
-    assert_eq!(params["id"], "b2");
-    // A key that is held decides nothing, nor do two that are pressed for one card.
-    assert_eq!(letters(&mut screen, "a", now + Duration::from_secs(1)), None);
-    assert!(screen.notice.as_ref().unwrap().text.contains("on its way"));
-    answered(&mut screen);
-    // A control key is no letter, and a card that is not drawn takes none.
-    let held = KeyEvent::new(KeyCode::Char('s'), KeyModifiers::CONTROL);
-    assert_eq!(screen.key(held, now + Duration::from_secs(1)), None);
-    let later = now + Duration::from_secs(9);
-    screen.settle(later, false);
-    assert_eq!(screen.key(KeyEvent::from(KeyCode::Char('a')), later), None);
-    assert!(screen.notice.as_ref().unwrap().text.contains("too small"));
-    letters(&mut screen, "? ", later);
-    assert_eq!(letters(&mut screen, "a", later), None);
-    assert!(screen.notice.as_ref().unwrap().text.contains("just come up"));
-    // Nor does one take it that is hidden behind another pane.
-    letters(&mut screen, "41", now + Duration::from_secs(1));
-    assert_eq!(letters(&mut screen, "a", now + Duration::from_secs(1)), None);
-}
-
-#[test]
 fn answers_prompts_and_messages_are_typed() {
     let (mut screen, now) = (screen(), later());
+    let answered = |screen: &mut Screen, call: &TeamCall| {
+        screen.answered(call, StatusLine::done(String::new()));
+    };
     assert_eq!(letters(&mut screen, "rqa1", now), None);
     assert_eq!(screen.input.as_ref().unwrap().text, "qa1");
     press(&mut screen, KeyCode::Backspace, now);
-    let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
+    let call = called(press(&mut screen, KeyCode::Enter, now));
+    let params = &call.params;
     assert_eq!((&params["decision"], &params["content"]), (&json!("answer"), &json!("qa")));
-    screen.answered(StatusLine::done(String::new()));
+    answered(&mut screen, &call);
     letters(&mut screen, "Dno", now);
-    let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
+    let call = called(press(&mut screen, KeyCode::Enter, now));
+    let params = &call.params;
     assert_eq!((&params["decision"], &params["message"]), (&json!("deny"), &json!("no")));
-    screen.answered(StatusLine::done(String::new()));
+    answered(&mut screen, &call);
     // What is pasted is text, and never keys.
     screen.pasted("a");
     letters(&mut screen, "r", now);
     screen.pasted("two\nlines");
-    let (_, params, _) = called(press(&mut screen, KeyCode::Enter, now));
-    assert_eq!(params["content"], "two\nlines");
-    screen.answered(StatusLine::done(String::new()));
+    let call = called(press(&mut screen, KeyCode::Enter, now));
+    assert_eq!(call.params["content"], "two\nlines");
+    answered(&mut screen, &call);
     // Nothing is asked for without a text, or after Esc.
     letters(&mut screen, "r", now);
     assert_eq!(press(&mut screen, KeyCode::Enter, now), None);
@@ -285,13 +269,14 @@ fn answers_prompts_and_messages_are_typed() {
 
     press(&mut screen, KeyCode::Tab, now);
     letters(&mut screen, "phello", now);
-    let (method, params, _) = called(press(&mut screen, KeyCode::Enter, now));
-    assert_eq!((method, params), ("prompt", json!({ "agent_id": "ui", "text": "hello" })));
+    let call = called(press(&mut screen, KeyCode::Enter, now));
+    assert_eq!(call.method, "prompt");
+    assert_eq!(call.params, json!({ "agent_id": "ui", "text": "hello" }));
     press(&mut screen, KeyCode::Down, now);
     letters(&mut screen, "R", now);
     assert_eq!(screen.input.as_ref().unwrap().asking, Asking::Sure("restart_agent", "core".into()));
-    let (method, params, _) = called(letters(&mut screen, "y", now));
-    assert_eq!((method, params), ("restart_agent", json!({ "agent_id": "core" })));
+    let call = called(letters(&mut screen, "y", now));
+    assert_eq!((call.method, call.params), ("restart_agent", json!({ "agent_id": "core" })));
     letters(&mut screen, "x", now);
     assert_eq!(letters(&mut screen, "n", now), None);
     assert_eq!(letters(&mut screen, "q", now), Some(Wish::Quit));

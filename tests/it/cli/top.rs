@@ -83,7 +83,8 @@ fn one_frame_is_printed_anywhere() {
     let (_team, _port, _) = waiting(&stage, &mut ui);
     let frame = stage.run(&["top", "--once"]);
     assert_eq!(frame.code, 0, "{}", frame.stderr);
-    for wanted in ["1 waits for a decision", "ui read `src/api/cart.rs`", "a allow"] {
+    let file = "The file as it is:\napi";
+    for wanted in ["1 waits for a decision", "ui read `src/api/cart.rs`", file, "a allow"] {
         assert!(frame.stdout.contains(wanted), "{wanted}: {}", frame.stdout);
     }
     assert!(!frame.stdout.contains('\u{1b}'), "{}", frame.stdout);
@@ -99,6 +100,7 @@ fn a_person_decides_and_prompts_in_a_terminal_and_leaves_it_as_it_was() {
     let (_team, mut port, asked) = waiting(&stage, &mut ui);
     let Some(terminal) = Terminal::top(&stage, "") else { return };
     terminal.shows("ui asks to read `src/api/cart.rs`");
+    terminal.shows("The file as it is:");
     // A card that has just come up takes no key.
     let shown = Instant::now();
     eventually("a person has read it", || shown.elapsed() > Duration::from_secs(1));
@@ -135,6 +137,27 @@ fn a_person_decides_and_prompts_in_a_terminal_and_leaves_it_as_it_was() {
     terminal.key("q");
     terminal.shows("left 0");
     assert!(!terminal.screen().contains("prompt"), "{}", terminal.screen());
+}
+
+#[test]
+fn what_is_allowed_is_what_was_shown_and_who_decided_is_said() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    let (_team, mut port, asked) = waiting(&stage, &mut ui);
+    let Some(terminal) = Terminal::top(&stage, "") else { return };
+    terminal.shows("The file as it is:\napi");
+    let shown = Instant::now();
+    stage.file("shop/src/api/cart.rs", "other\n");
+    eventually("a person has read it", || shown.elapsed() > Duration::from_secs(1));
+    // Another file than was shown: nothing is decided, and it is shown anew.
+    terminal.key("a");
+    terminal.shows("The file as it is:\nother");
+    assert!(terminal.screen().contains("1 waits"), "{}", terminal.screen());
+    port.call("resolve_blocked", &json!({ "id": "b1", "decision": "allow" })).unwrap();
+    assert_eq!(ui.answer(&asked)["result"]["content"], "other\n");
+    terminal.shows("b1: allowed by a program");
+    terminal.key("q");
+    terminal.shows("left 0");
 }
 
 #[test]

@@ -1,0 +1,169 @@
+//! The file of an access, or the diff of a write, as the team shows it: bounded, in rows of the
+//! terminal, with nothing in it that steers a terminal or hides.
+
+use ratatui::style::{Color, Modifier, Style};
+use serde_json::Value;
+
+use super::paint::bold;
+use crate::cli::columns::wrap;
+use crate::cli::output::plain;
+
+/// Bytes and lines that are kept; the team bounds the bytes, too.
+const LONGEST_TEXT: usize = 64 * 1024;
+const MOST_LINES: usize = 2000;
+
+/// Stands before what is left of a line that is too long for a row: it is no line of its own.
+const CONTINUES: char = '↪';
+
+pub(super) struct ShownFile {
+    /// What is shown, or why nothing is.
+    pub(super) title: String,
+    /// Stands for what is shown, in a decision.
+    pub(super) version: Option<String>,
+    lines: Vec<(String, Style)>,
+    rows: Vec<(String, Style)>,
+    width: usize,
+    /// The first row that is shown.
+    first: usize,
+}
+
+impl ShownFile {
+    /// Takes the answer of `show_blocked`.
+    pub(super) fn read(shown: &Value) -> Self {
+        let known = |name: &str| shown[name].as_str();
+        let (diff, content) = (known("diff"), known("content"));
+        let text = diff.or(content).unwrap_or_default();
+        let kept = &text[..text.floor_char_boundary(LONGEST_TEXT)];
+        let lines = kept.split_inclusive('\n').take(MOST_LINES);
+        let lines = lines.enumerate().map(|(at, line)| {
+            let line = line.strip_suffix('\n').unwrap_or(line);
+            let style = if diff.is_some() { style_of_diff(at, line) } else { Style::new() };
+            // What is between the ends of an escape sequence is shown, too: a person decides by it.
+            (plain(&line.replace('\t', "    ")), style)
+        });
+        let lines: Vec<_> = lines.collect();
+        let is_cut = shown["truncated"] == true
+            || kept.len() < text.len()
+            || kept.split_inclusive('\n').nth(MOST_LINES).is_some();
+        let beginning = if is_cut { ", only its beginning" } else { "" };
+        let wants_to_write = known("action") == Some("write");
+        let title = match (diff, content) {
+            (Some(_), _) => format!("What it would change{beginning}:"),
+            (None, Some("")) => "The file is empty.".to_owned(),
+            (None, Some(_)) => format!("The file as it is{beginning}:"),
+            (None, None) => match known("not_shown") {
+                Some(why) => format!("Not shown: {}", plain(why)),
+                None if shown["binary"] == true => "Not shown: it is no text.".to_owned(),
+                None if shown["exists"] == false => "There is no such file.".to_owned(),
+                None => "Not shown.".to_owned(),
+            },
+        };
+        let unknown = if wants_to_write && diff.is_none() {
+            " What it wants to write is not known."
+        } else {
+            ""
+        };
+        let version = known("version").map(str::to_owned);
+        Self { version, lines, ..Self::empty(title + unknown) }
+    }
+
+    /// The team did not show it.
+    pub(super) fn refused(why: &str) -> Self {
+        Self::empty(format!("Not shown: {}", plain(why)))
+    }
+
+    fn empty(title: String) -> Self {
+        Self { title, version: None, lines: Vec::new(), rows: Vec::new(), width: 0, first: 0 }
+    }
+
+    /// Breaks the lines into rows, if the width is another one.
+    pub(super) fn fit(&mut self, width: usize) {
+        if std::mem::replace(&mut self.width, width) == width {
+            return;
+        }
+        let room = width.saturating_sub(1).max(1);
+        let rows = self.lines.iter().flat_map(|(line, style)| {
+            wrap(line, room).into_iter().enumerate().map(|(at, row)| match at {
+                0 => (row, *style),
+                _ => (format!("{CONTINUES}{row}"), *style),
+            })
+        });
+        self.rows = rows.collect();
+        self.scroll(0);
+    }
+
+    pub(super) fn scroll(&mut self, by: isize) {
+        let last = self.rows.len().saturating_sub(1);
+        self.first = self.first.saturating_add_signed(by).min(last);
+    }
+
+    /// The rows from the first one that is shown.
+    pub(super) fn rows(&self) -> &[(String, Style)] {
+        &self.rows[self.first.min(self.rows.len())..]
+    }
+}
+
+fn style_of_diff(at: usize, line: &str) -> Style {
+    match line.as_bytes().first() {
+        // The names of the file stand in the first two lines only.
+        _ if at < 2 => bold(),
+        Some(b'+') => Style::new().fg(Color::Green),
+        Some(b'-') => Style::new().fg(Color::Red),
+        Some(b'@') => Style::new().fg(Color::Cyan),
+        Some(b'\\') => Style::new().add_modifier(Modifier::DIM),
+        _ => Style::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rows(file: &ShownFile) -> Vec<&str> {
+        file.rows().iter().map(|(row, _)| row.as_str()).collect()
+    }
+
+    #[test]
+    fn a_file_is_broken_into_rows_that_cannot_pass_for_lines() {
+        let mut file = ShownFile::read(&json!({
+            "action": "read", "content": "a\tb\u{1b}]0;rm -rf\u{7}\nlong word\n", "version": "v1",
+        }));
+        file.fit(40);
+        assert_eq!(rows(&file), ["a    b ]0;rm -rf", "long word"]);
+        file.fit(7);
+        assert_eq!(rows(&file)[3..], ["long", "↪word"]);
+        file.scroll(100);
+        assert_eq!(rows(&file), ["↪word"]);
+        file.scroll(-1);
+        assert_eq!(rows(&file), ["long", "↪word"]);
+        assert_eq!(
+            (file.title.as_str(), file.version.as_deref()),
+            ("The file as it is:", Some("v1"))
+        );
+    }
+
+    #[test]
+    fn the_title_says_what_is_not_shown() {
+        let title = |shown: serde_json::Value| ShownFile::read(&shown).title;
+        assert_eq!(title(json!({ "content": "" })), "The file is empty.");
+        assert_eq!(
+            title(json!({ "diff": "x", "truncated": true })),
+            "What it would change, only its beginning:"
+        );
+        assert_eq!(
+            title(json!({ "content": "x\n".repeat(MOST_LINES + 1) })),
+            "The file as it is, only its beginning:"
+        );
+        assert_eq!(title(json!({ "content": "x\n".repeat(MOST_LINES) })), "The file as it is:");
+        let unknown = json!({ "action": "write", "exists": false });
+        assert_eq!(title(unknown), "There is no such file. What it wants to write is not known.");
+        assert_eq!(title(json!({ "binary": true })), "Not shown: it is no text.");
+        assert_eq!(title(json!({ "not_shown": "a\u{1b}folder" })), "Not shown: a folder");
+        assert_eq!(title(json!(7)), "Not shown.");
+        assert_eq!(ShownFile::refused("no\nway").title, "Not shown: no way");
+        let huge = ShownFile::read(&json!({ "content": "ü".repeat(LONGEST_TEXT) }));
+        assert!(huge.lines[0].0.len() <= LONGEST_TEXT && huge.title.contains("beginning"));
+    }
+}

@@ -1,0 +1,67 @@
+//! What keys ask for: a typed line, a request to the team, and how that went.
+
+use serde_json::Value;
+
+use crate::view::CardId;
+
+/// What the typed line is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Asking {
+    /// A prompt for this agent.
+    Prompt(String),
+    /// Content in place of this access.
+    Answer(CardId),
+    /// The message of a denial.
+    Denial(CardId),
+    /// A new total of a budget: of `tokens`, `cost`, `turns` or `minutes`.
+    Total(CardId, &'static str),
+    /// Whether to do this with an agent: a method, and the agent.
+    Sure(&'static str, String),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Input {
+    pub(super) asking: Asking,
+    pub(super) text: String,
+}
+
+impl Input {
+    pub(super) fn empty(asking: Asking) -> Self {
+        Self { asking, text: String::new() }
+    }
+}
+
+/// What a key asks for.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Wish {
+    Quit,
+    /// A request to the team.
+    Call(TeamCall),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct TeamCall {
+    pub(super) method: &'static str,
+    pub(super) params: Value,
+    /// What it does, in words.
+    pub(super) what: String,
+    /// The card that it decides.
+    pub(super) card: Option<CardId>,
+}
+
+/// A line of the last request's outcome.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct StatusLine {
+    pub(super) text: String,
+    pub(super) is_error: bool,
+}
+
+impl StatusLine {
+    pub(super) fn done(text: String) -> Self {
+        Self { text, is_error: false }
+    }
+
+    pub(super) fn error(text: String) -> Self {
+        Self { text, is_error: true }
+    }
+}

@@ -1,0 +1,112 @@
+//! What waits for a person: accesses, writes in conflict, and budgets that are used up.
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+/// Accesses, or conflicts, that wait; the port bounds them too.
+const MOST_PENDING: usize = 10_000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CardKind {
+    Access,
+    Conflict,
+    Budget,
+}
+
+/// Names what waits.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct CardId {
+    pub kind: CardKind,
+    /// Of a budget: the agent; empty for the team's.
+    pub id: String,
+}
+
+/// Something that waits, with its line of the port.
+#[derive(Clone, Copy, Debug)]
+pub struct Undecided<'a> {
+    pub kind: CardKind,
+    pub id: &'a str,
+    pub fields: &'a Value,
+}
+
+impl<'a> Undecided<'a> {
+    pub fn name(&self) -> CardId {
+        CardId { kind: self.kind, id: self.id.to_owned() }
+    }
+
+    pub fn is(&self, name: &CardId) -> bool {
+        self.kind == name.kind && self.id == name.id
+    }
+
+    /// The agent that it holds up; empty: the whole team.
+    pub fn agent(&self) -> &'a str {
+        let agent = match self.kind {
+            CardKind::Access | CardKind::Budget => &self.fields["agent_id"],
+            // The writer, then the others.
+            CardKind::Conflict => &self.fields["agents"][0],
+        };
+        agent.as_str().unwrap_or_default()
+    }
+}
+
+/// Lines of one kind that wait for a decision, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct PendingList {
+    lines: IndexMap<String, Value>,
+    /// What was decided while the list is on its way: the list may still have it.
+    decided: Option<HashSet<String>>,
+}
+
+impl PendingList {
+    /// Empty, with the list on its way.
+    pub(super) fn joined() -> Self {
+        Self { lines: IndexMap::new(), decided: Some(HashSet::new()) }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.lines.clear();
+    }
+
+    /// Takes the list; what the stream said meanwhile is later.
+    pub(super) fn set(&mut self, list: &Value) {
+        let decided = self.decided.take().unwrap_or_default();
+        let later = std::mem::take(&mut self.lines);
+        for line in list.as_array().into_iter().flatten() {
+            if line["id"].as_str().is_some_and(|id| !decided.contains(id)) {
+                self.line(line.clone());
+            }
+        }
+        self.lines.extend(later);
+    }
+
+    /// Takes a line; false if it names nothing.
+    pub(super) fn line(&mut self, line: Value) -> bool {
+        let Some(id) = line["id"].as_str().map(str::to_owned) else { return false };
+        if line["status"] != "pending" {
+            self.lines.shift_remove(&id);
+            if let Some(decided) = self.decided.as_mut().filter(|it| it.len() < MOST_PENDING) {
+                decided.insert(id);
+            }
+        } else if self.lines.len() < MOST_PENDING || self.lines.contains_key(&id) {
+            self.lines.insert(id, line);
+        }
+        true
+    }
+
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
+        self.lines.iter().map(|(id, line)| (id.as_str(), line))
+    }
+}
+
+/// Who decided an access, in words; None: nobody did yet.
+pub fn decider(access: &Value) -> Option<&str> {
+    let by = access["decided_by"].as_str().filter(|by| !by.is_empty())?;
+    Some(match by {
+        "person" => "a person",
+        "program" => "a program",
+        "rule" => "a rule",
+        _ => by.strip_prefix("agent:").unwrap_or(by),
+    })
+}

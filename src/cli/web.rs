@@ -1,13 +1,16 @@
 //! `web`: links to the web page of a running team, and tokens for programs.
 
-use anyhow::anyhow;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::Global;
 use super::output::{note, plain, print};
 use super::team::{Which, failed};
-use crate::app::Failure;
+use crate::app::{self, Failure};
 
 /// Open the web page of a running team
 ///
@@ -19,6 +22,7 @@ use crate::app::Failure;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
+  eisen-core web --open                    the page, in the browser
   eisen-core web                           a link that opens the page
   eisen-core web --scope decide            for a phone that only decides what waits
   eisen-core web token --scope read        for Prometheus and scripts
@@ -32,6 +36,9 @@ pub(super) struct WebArgs {
     /// What the link opens
     #[arg(long, value_enum, default_value_t = ScopeName::Control, value_name = "SCOPE")]
     scope: ScopeName,
+    /// Open the link in the system's browser; it goes there in a file that agents can't read
+    #[arg(long)]
+    open: bool,
     /// Print link and lifetime as JSON
     #[arg(long)]
     json: bool,
@@ -47,8 +54,12 @@ enum WebCommand {
     /// hash. Its id, by which it is revoked, is printed on standard error.
     #[command(after_help = "\
 Examples:
-  eisen-core web token --scope read > token
-  curl -H \"Authorization: Bearer $(cat token)\" http://127.0.0.1:17321/metrics
+  eisen-core web token --scope read > ~/.eisen/scrape.token
+  printf 'header = \"Authorization: Bearer %s\"' \"$(cat ~/.eisen/scrape.token)\" |
+    curl -K - http://127.0.0.1:17321/metrics
+
+Agents that are confined can't read `~/.eisen`, but most other files of yours, and the arguments of
+all processes.
 
 Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage.")]
     Token {
@@ -102,14 +113,22 @@ impl WebArgs {
         match self.command {
             None => {
                 let link = call("web_link", json!({ "scope": self.scope.as_str() })).await?;
+                let url = text(&link, "url")?;
                 if self.json {
-                    return print(link);
+                    print(&link)?;
+                } else {
+                    print(plain(url))?;
                 }
-                print(plain(text(&link, "url")?))?;
-                let minutes = link["expires_s"].as_u64().unwrap_or_default() / 60;
-                note(format_args!(
-                    "the link is good once, for {minutes} minutes; keep it to yourself"
-                ));
+                if self.open {
+                    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+                    open_browser(url, &eisen_dir).map_err(Failure::Run)?;
+                }
+                if !self.json {
+                    let minutes = link["expires_s"].as_u64().unwrap_or_default() / 60;
+                    note(format_args!(
+                        "the link is good once, for {minutes} minutes; keep it to yourself"
+                    ));
+                }
             }
             Some(WebCommand::Token { scope, json }) => {
                 let made = call("web_token", json!({ "scope": scope.as_str() })).await?;
@@ -133,6 +152,38 @@ impl WebArgs {
         }
         Ok(())
     }
+}
+
+/// Opens a link in the system's browser. A browser's arguments can be read by all processes: the link
+/// is in a file, and only its path is an argument.
+fn open_browser(url: &str, eisen_dir: &Path) -> anyhow::Result<()> {
+    let page = leading_page(url)?;
+    let file = eisen_dir.join("web-link.html");
+    keep_private(&file, &page).with_context(|| format!("cannot write {}", file.display()))?;
+    open::that_detached(&file)
+        .context("cannot start a browser: paste the link into the address bar of one")
+}
+
+/// A page that leads to a link.
+fn leading_page(url: &str) -> anyhow::Result<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?[]@=%".contains(c);
+    let is_web = url.starts_with("http://") || url.starts_with("https://");
+    ensure!(is_web && url.chars().all(is_plain), "the team's answer is no link to a web page");
+    Ok(format!(
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>eisen-core</title>\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta http-equiv=\"refresh\" content=\"0; url={url}\">\n\
+         <a href=\"{url}\">The page of the team</a></html>\n"
+    ))
+}
+
+/// Replaces a file that nobody else may read.
+fn keep_private(file: &Path, content: &str) -> io::Result<()> {
+    // The file is made with the mode 0600.
+    let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new(".")))?;
+    new.write_all(content.as_bytes())?;
+    new.persist(file).map_err(|error| error.error)?;
+    Ok(())
 }
 
 fn text<'a>(answer: &'a Value, key: &str) -> Result<&'a str, Failure> {

@@ -1,5 +1,8 @@
 //! The page in a real browser: what a person does with it.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::json;
 
 use super::WEB;
@@ -156,4 +159,29 @@ fn a_scope_leaves_out_what_it_does_not_open() {
         );
         assert_eq!(has_button, json!(decides), "{scope}");
     }
+}
+
+#[test]
+fn a_link_reaches_the_browser_and_is_no_argument_of_it() {
+    let stage = Stage::new();
+    let _team = team(&stage);
+    // A browser that notes what it is started with.
+    let noting = "#!/bin/sh\necho \"$@\" > opened.part && mv opened.part opened\n";
+    stage.file("bin/xdg-open", noting);
+    let executable = Permissions::from_mode(0o755);
+    std::fs::set_permissions(stage.path("bin/xdg-open"), executable).unwrap();
+    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
+    let ended = stage.eisen_core(&["web", "--open"]).env("PATH", path).output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    eventually("a browser was started", || stage.has("opened"));
+    let opened = stage.read("opened").trim().to_owned();
+    assert!(!opened.contains("link="), "{opened}");
+    let file = std::fs::metadata(&opened).unwrap();
+    assert_eq!(file.permissions().mode() & 0o777, 0o600, "others read the file");
+
+    let Some(driver) = Driver::start() else { return };
+    let browser = driver.open(&stage, "opened", DESK);
+    browser.goto(&format!("file://{opened}"));
+    browser.shows("live");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -54,8 +54,7 @@ impl Entrance {
         match self {
             Self::Port => None,
             Self::Web { shown: Some(scope), .. } => {
-                let right = rpc::right(method);
-                permit_scope(method, right, *scope)
+                permit_scope(method, rpc::by_web(method), *scope)
                     .and_then(|()| permit_params(*scope, params))
                     .err()
             }

@@ -39,6 +39,19 @@ impl Right {
     }
 }
 
+/// What opens a method to a client of the web.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ByWeb {
+    /// Each scope: it shows what happened, and changes nothing.
+    Read,
+    /// The scope `decide`: it is about what waits for a person.
+    Decide,
+    /// The scope `control`.
+    Control,
+    /// Nothing: it gives away credentials, or takes the connection.
+    Never,
+}
+
 /// Checks a call before its params are read.
 pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Result<(), RpcError> {
     match (right, caller) {
@@ -67,66 +80,56 @@ pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Res
     }
 }
 
-/// Methods that show a team to whoever may read it, beside those that any client may call.
-const READS: [&str; 7] = [
-    "list_events",
-    "get_event",
-    "search_events",
-    "get_diff",
-    "blame",
-    "replay_session",
-    "check_tasks",
-];
-
-/// Methods that decide what waits for a person.
-const DECIDES: [&str; 3] = ["show_blocked", "resolve_blocked", "resolve_conflict"];
-
-/// Methods that a client of the web never calls: they give away credentials, or take the connection.
-const NOT_BY_WEB: [&str; 4] = ["attach", "web_link", "web_token", "web_revoke"];
-
-/// Checks a call of a client of the web by the scope of its credential. A method without a right is
-/// unknown, and refused as such.
+/// Checks a call of a client of the web by the scope of its credential. A method of which nothing is
+/// known is unknown, and refused as such.
 pub(super) fn permit_scope(
     method: &str,
-    right: Option<Right>,
+    web: Option<ByWeb>,
     scope: WebScope,
 ) -> Result<(), RpcError> {
-    let needed = match right {
+    let needed = match web {
         None => return Ok(()),
-        Some(_) if NOT_BY_WEB.contains(&method) => {
+        Some(ByWeb::Never) => {
             return Err(RpcError::new(403, format!("`{method}` is not for clients of the web")));
         }
-        Some(Right::Anyone) => WebScope::Read,
-        Some(_) if READS.contains(&method) => WebScope::Read,
-        Some(_) if DECIDES.contains(&method) => WebScope::Decide,
-        Some(_) => WebScope::Control,
+        Some(ByWeb::Read) => WebScope::Read,
+        Some(ByWeb::Decide) => WebScope::Decide,
+        Some(ByWeb::Control) => WebScope::Control,
     };
     if needed <= scope {
         return Ok(());
     }
-    let (needed, scope) = (needed.as_str(), scope.as_str());
-    let message =
-        format!("`{method}` takes the scope `{needed}`, and this credential has `{scope}`");
-    Err(RpcError::new(403, message))
+    Err(needs(method, needed, scope))
 }
 
-/// Checks the params of a client of the web: what a zone denies is opened by the scope `control` only.
-/// Params that can't be read don't pass.
+fn needs(what: &str, needed: WebScope, scope: WebScope) -> RpcError {
+    let (needed, scope) = (needed.as_str(), scope.as_str());
+    let message = format!("`{what}` takes the scope `{needed}`, and this credential has `{scope}`");
+    RpcError::new(403, message)
+}
+
+/// Checks the params of a client of the web: with some, a method does more than its scope has. What a
+/// zone denies is opened by the scope `control` only, and so is a result of a task given up. Params that
+/// can't be read don't pass.
 pub(super) fn permit_params(scope: WebScope, params: Option<&RawValue>) -> Result<(), RpcError> {
-    #[derive(Deserialize)]
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
     struct Beyond {
-        #[serde(default)]
         even_denied: bool,
+        ack: bool,
     }
-    let params = params.map(RawValue::get).filter(|params| *params != "null");
-    let beyond = params.map(serde_json::from_str::<Beyond>);
-    if scope == WebScope::Control || beyond.is_none_or(|it| it.is_ok_and(|it| !it.even_denied)) {
+    let Some(params) = params.map(RawValue::get).filter(|params| *params != "null") else {
+        return Ok(());
+    };
+    if scope == WebScope::Control {
         return Ok(());
     }
-    let scope = scope.as_str();
-    let message =
-        format!("`even_denied` takes the scope `control`, and this credential has `{scope}`");
-    Err(RpcError::new(403, message))
+    let beyond = match serde_json::from_str(params) {
+        Ok(Beyond { even_denied: false, ack: false }) => return Ok(()),
+        Ok(Beyond { even_denied: false, ack: true }) => "ack",
+        Ok(_) | Err(_) => "even_denied",
+    };
+    Err(needs(beyond, WebScope::Control, scope))
 }
 
 /// Checks a change of a registry entry of the team's own agents.
@@ -211,5 +214,61 @@ pub(super) fn decider(caller: Option<&Caller>, even_denied: bool, at_terminal: b
         None if even_denied => Decider::Insistent,
         None if at_terminal => Decider::Person,
         None => Decider::Program,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::serve::rpc;
+
+    fn opens(scope: WebScope, method: &str) -> bool {
+        permit_scope(method, rpc::by_web(method), scope).is_ok()
+    }
+
+    #[test]
+    fn a_scope_opens_what_those_before_it_open_and_none_opens_all() {
+        for (method, _, right, _) in rpc::METHODS {
+            let opened = WebScope::ALL.map(|scope| opens(scope, method));
+            assert!(opened.is_sorted(), "{method}: {opened:?}");
+            // What anyone may call without a token only reads.
+            assert!(right != Right::Anyone || opened[0], "{method}");
+            assert!(!opened[0] || !right.steers(), "{method} acts on agents");
+        }
+        let seen = ["task_result", "wait_for_tasks", "check_tasks", "whose", "get_diff"];
+        assert!(seen.iter().all(|method| opens(WebScope::Read, method)));
+        for (method, opened) in [
+            ("show_blocked", [false, true, true]),
+            ("resolve_conflict", [false, true, true]),
+            ("cancel_task", [false, false, true]),
+            ("close_session", [false, false, true]),
+            ("attach", [false; 3]),
+            ("web_token", [false; 3]),
+        ] {
+            assert_eq!(WebScope::ALL.map(|scope| opens(scope, method)), opened, "{method}");
+        }
+    }
+
+    #[test]
+    fn params_that_go_beyond_a_scope_take_control() {
+        let may = |scope, text: &str| {
+            let params = RawValue::from_string(text.to_owned()).unwrap();
+            permit_params(scope, Some(&params)).is_ok()
+        };
+        for beyond in [
+            r#"{"id":"b1","even_denied":true}"#,
+            r#"{"id":"t1","ack":true}"#,
+            r#"{"even_denied":1}"#,
+            r#"{"ack":false,"ack":true}"#,
+            "[true,true]",
+        ] {
+            assert!(!may(WebScope::Read, beyond) && !may(WebScope::Decide, beyond), "{beyond}");
+            assert!(may(WebScope::Control, beyond), "{beyond}");
+        }
+        for plain in ["null", "{}", r#"{"id":"t1","ack":false,"even_denied":false}"#] {
+            assert!(may(WebScope::Read, plain), "{plain}");
+        }
+        assert!(permit_params(WebScope::Read, None).is_ok());
     }
 }

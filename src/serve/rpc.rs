@@ -9,6 +9,7 @@ mod control;
 mod events;
 mod layout;
 mod map;
+mod methods;
 mod object;
 mod read;
 mod registry;
@@ -31,141 +32,25 @@ use tokio::io::DuplexStream;
 use super::details;
 use super::graph;
 use super::progress::Progress;
-use super::rights::{Right, permit};
+use super::rights::{ByWeb, Right, permit};
 use super::shared::Shared;
 use super::wire::{self, RpcError};
 use super::{Caller, Refused, Reloaded};
-use crate::model::Order;
-
-/// The method after which the connection speaks the agent's protocol.
-pub(super) const ATTACH: &str = "attach";
-
-/// The method that takes as long as the session that it replays.
-const REPLAY: &str = "replay_session";
+use methods::REPLAY;
+pub(super) use methods::{ATTACH, METHODS, Method};
 
 /// Methods that may take long, though an agent may call them.
 const WAITS: [&str; 5] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner", "start_helper"];
 
-/// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 60] = [
-    ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
-    ("create_session", Method::Registry(registry::Method::Create), Right::Register),
-    ("close_session", Method::Registry(registry::Method::Close), Right::Register),
-    ("set_active_session", Method::Registry(registry::Method::Activate), Right::Register),
-    ("get_session_state", Method::Registry(registry::Method::Get), Right::Anyone),
-    (
-        "set_orchestrator_providers",
-        Method::Registry(registry::Method::SetProviders),
-        Right::Register,
-    ),
-    ("add_context_items", Method::Registry(registry::Method::AddContext), Right::Register),
-    ("list_agents", Method::ListAgents, Right::Anyone),
-    ("team_status", Method::TeamStatus, Right::Anyone),
-    ("agent_status", Method::AgentStatus, Right::Anyone),
-    ("list_blocked", Method::ListBlocked, Right::Anyone),
-    ("list_budgets", Method::ListBudgets, Right::Anyone),
-    ("get_graph", Method::GetGraph, Right::Anyone),
-    ("get_layout", Method::GetLayout, Right::Anyone),
-    ("get_journal", Method::GetJournal, Right::Anyone),
-    ("list_events", Method::ListEvents, Right::Reader),
-    ("get_event", Method::GetEvent, Right::Reader),
-    ("search_events", Method::SearchEvents, Right::Reader),
-    ("get_diff", Method::GetDiff, Right::Reader),
-    ("blame", Method::Blame, Right::Reader),
-    (REPLAY, Method::ReplaySession, Right::Reader),
-    ("prompt", Method::Prompt, Right::Lead),
-    ("cancel", Method::Cancel, Right::Lead),
-    ("new_session", Method::NewSession, Right::Lead),
-    ("fork_session", Method::ForkSession, Right::Lead),
-    ("rewind_session", Method::RewindSession, Right::Lead),
-    (ATTACH, Method::Attach, Right::Person),
-    ("show_blocked", Method::ShowBlocked, Right::Lead),
-    ("resolve_blocked", Method::ResolveBlocked, Right::Lead),
-    ("raise_budget", Method::RaiseBudget, Right::Person),
-    ("hot_files", Method::HotFiles, Right::Anyone),
-    ("overlaps", Method::Overlaps, Right::Anyone),
-    ("who_calls", Method::WhoCalls, Right::Anyone),
-    ("delegate_task", Method::Tool(tools::Method::DelegateTask), Right::Lead),
-    ("check_tasks", Method::Tool(tools::Method::CheckTasks), Right::Reader),
-    ("wait_for_tasks", Method::Tool(tools::Method::WaitForTasks), Right::Reader),
-    ("task_result", Method::Tool(tools::Method::TaskResult), Right::Reader),
-    ("cancel_task", Method::Tool(tools::Method::CancelTask), Right::Reader),
-    ("request_access", Method::Tool(tools::Method::RequestAccess), Right::Reader),
-    ("ask_owner", Method::Tool(tools::Method::AskOwner), Right::Reader),
-    ("whose", Method::Tool(tools::Method::Whose), Right::Reader),
-    ("report", Method::Tool(tools::Method::Report), Right::Reader),
-    ("list_conflicts", Method::ListConflicts, Right::Anyone),
-    ("resolve_conflict", Method::ResolveConflict, Right::Person),
-    ("claim", Method::Tool(tools::Method::Claim), Right::Reader),
-    ("release", Method::Tool(tools::Method::Release), Right::Reader),
-    ("start_helper", Method::Tool(tools::Method::StartHelper), Right::Reader),
-    ("add_member", Method::Tool(tools::Method::AddMember), Right::Lead),
-    ("remove_member", Method::Tool(tools::Method::RemoveMember), Right::Lead),
-    ("start_agent", Method::Order(Order::Start), Right::Person),
-    ("stop_agent", Method::Order(Order::Stop), Right::Person),
-    ("restart_agent", Method::Order(Order::Restart), Right::Person),
-    ("add_agent", Method::AddAgent, Right::Person),
-    ("remove_agent", Method::RemoveAgent, Right::Person),
-    ("reload", Method::Reload, Right::Person),
-    ("undo", Method::Undo, Right::Person),
-    ("redo", Method::Redo, Right::Person),
-    ("web_link", Method::WebLink, Right::Person),
-    ("web_token", Method::WebToken, Right::Person),
-    ("web_revoke", Method::WebRevoke, Right::Person),
-];
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Method {
-    Registry(registry::Method),
-    ListAgents,
-    TeamStatus,
-    AgentStatus,
-    ListBlocked,
-    ListBudgets,
-    GetGraph,
-    GetLayout,
-    GetJournal,
-    ListEvents,
-    GetEvent,
-    SearchEvents,
-    GetDiff,
-    Blame,
-    ReplaySession,
-    Prompt,
-    Cancel,
-    NewSession,
-    ForkSession,
-    RewindSession,
-    Attach,
-    ShowBlocked,
-    ResolveBlocked,
-    RaiseBudget,
-    HotFiles,
-    Overlaps,
-    WhoCalls,
-    Tool(tools::Method),
-    ListConflicts,
-    ResolveConflict,
-    Order(Order),
-    AddAgent,
-    RemoveAgent,
-    Reload,
-    Undo,
-    Redo,
-    WebLink,
-    WebToken,
-    WebRevoke,
-}
-
 /// Whether a method acts on agents, and may take as long as they do, or as a replay.
 pub(super) fn steers(method: &str) -> bool {
     WAITS.contains(&method)
-        || METHODS.iter().any(|(name, _, right)| *name == method && right.steers())
+        || METHODS.iter().any(|(name, _, right, _)| *name == method && right.steers())
 }
 
-/// The right that a method takes; None if there is no such method.
-pub(super) fn right(method: &str) -> Option<Right> {
-    METHODS.iter().find(|(name, ..)| *name == method).map(|(.., right)| *right)
+/// What opens a method on the web; None if there is no such method.
+pub(super) fn by_web(method: &str) -> Option<ByWeb> {
+    METHODS.iter().find(|(name, ..)| *name == method).map(|(.., web)| *web)
 }
 
 pub(super) async fn call(
@@ -175,7 +60,8 @@ pub(super) async fn call(
     params: Option<&RawValue>,
     progress: &Progress,
 ) -> Result<Box<RawValue>, RpcError> {
-    let Some((name, method, right)) = METHODS.into_iter().find(|(name, ..)| *name == method) else {
+    let Some((name, method, right, _)) = METHODS.into_iter().find(|(name, ..)| *name == method)
+    else {
         let known = METHODS.map(|(name, ..)| name).join(", ");
         return Err(RpcError::new(
             404,

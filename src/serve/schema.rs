@@ -14,7 +14,7 @@ pub fn schema() -> Value {
     let server = wire::schema(&mut answers);
     let (mut methods, mut lines) = (Map::new(), plain_lines(&mut requests));
     let id = requests.subschema_for::<wire::Id>();
-    for (name, method, right) in rpc::METHODS {
+    for (name, method, right, _) in rpc::METHODS {
         let (params, result) = rpc::schemas(method, &mut requests, &mut answers);
         lines.push(json!({
             "type": "object",

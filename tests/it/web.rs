@@ -145,6 +145,20 @@ fn a_scope_holds_whatever_is_asked() {
             socket.call("list_agents", &json!({})).unwrap();
             socket.call("search_events", &json!({ "query": "cart" })).unwrap();
             let code = |answer: Result<Value, Value>| answer.err().unwrap_or_default();
+            // What agents were given is seen as well; taking it off the list is more.
+            let task = json!({ "id": "t99" });
+            assert_eq!(code(socket.call("task_result", &task)), 404, "{scope}");
+            let taken = json!({ "id": "t99", "ack": true });
+            let refused = if scope == "control" { 404 } else { 403 };
+            assert_eq!(code(socket.call("task_result", &taken)), refused, "{scope}");
+            let tasks = json!({ "ids": ["t99"] });
+            assert_eq!(code(socket.call("wait_for_tasks", &tasks)), 404, "{scope}");
+            let shown = if scope == "read" { 403 } else { 404 };
+            assert_eq!(
+                code(socket.call("show_blocked", &json!({ "id": "b99" }))),
+                shown,
+                "{scope}"
+            );
             let decision = json!({ "id": "b99", "decision": "deny" });
             assert_eq!(code(socket.call("resolve_blocked", &decision)), decides, "{scope}");
             let prompted = code(socket.call("cancel", &json!({ "agent_id": "ui" })));

@@ -69,7 +69,7 @@ pub use server::{BindError, Server, bind};
 pub use shared::Limits;
 pub use sources::Sources;
 pub use spawned::{HelperEnd, NewHelper, NewMember};
-pub use strangers::Strangers;
+pub use strangers::{Arrival, Strangers};
 pub use token::{Caller, TokenError, Tokens};
 pub use tools_http::TOOLS_PATH;
 pub use traffic::Traffic;

@@ -3,11 +3,13 @@
 
 mod assets;
 mod attempts;
+mod bounded_writes;
 mod connection;
 mod credential;
 mod credentials;
 mod guard;
 mod kept;
+mod known_places;
 mod routes;
 mod served;
 mod server;

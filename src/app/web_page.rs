@@ -33,7 +33,7 @@ struct PageState {
     /// Agents that could read a person's files.
     unconfined: Vec<String>,
     cancel: CancellationToken,
-    access: OnceCell<Arc<Credentials>>,
+    credentials: OnceCell<Arc<Credentials>>,
     /// What it serves; None before and after the team.
     served: std::sync::Mutex<Option<ServedTeam>>,
     /// Where it is served, once it is.
@@ -62,7 +62,7 @@ impl WebPage {
             tokens: team_folder(eisen_dir, team).join("web.json"),
             unconfined: unconfined.map(|agent| agent.id.to_string()).collect(),
             cancel,
-            access: OnceCell::new(),
+            credentials: OnceCell::new(),
             served: std::sync::Mutex::default(),
             site: Mutex::new(None),
         }))
@@ -107,28 +107,28 @@ impl WebPage {
     }
 
     pub(super) async fn token(&self, scope: WebScope) -> Result<WebToken, Refused> {
-        let made = self.access().await.and_then(|access| access.token(scope));
+        let made = self.credentials().await.and_then(|all| all.token(scope));
         let (token, id) = made.map_err(|error| refused(&error))?;
         let url = self.0.site.lock().await.as_ref().map(|site| site.origin().to_owned());
         Ok(WebToken { token, id, url })
     }
 
     pub(super) async fn revoke(&self, id: Option<&str>) -> Result<usize, Refused> {
-        let revoked = self.access().await.and_then(|access| access.revoke(id));
+        let revoked = self.credentials().await.and_then(|all| all.revoke(id));
         revoked.map_err(|error| refused(&error))
     }
 
     async fn link_at(&self, site: &WebSite, scope: WebScope) -> Result<WebLink, CredentialError> {
-        let link = self.access().await?.link(scope)?;
+        let link = self.credentials().await?.link(scope)?;
         let url = format!("{}{ENTER}?link={}", site.origin(), link.code);
         Ok(WebLink { url, lasts: link.lasts })
     }
 
-    async fn access(&self) -> Result<Arc<Credentials>, CredentialError> {
+    async fn credentials(&self) -> Result<Arc<Credentials>, CredentialError> {
         let PageState { place, tokens, .. } = &*self.0;
         let opened = self
             .0
-            .access
+            .credentials
             .get_or_try_init(|| async { Credentials::open(place, tokens.clone()).map(Arc::new) });
         opened.await.cloned()
     }
@@ -153,7 +153,7 @@ impl WebPage {
             _ => anyhow::anyhow!("cannot serve the web page at {listen}: {error}"),
         })?;
         let site = WebSite::new(origin.as_deref(), listener.local_addr()?, tls.is_some());
-        let (credentials, cancel) = (self.access().await?, state.cancel.clone());
+        let (credentials, cancel) = (self.credentials().await?, state.cancel.clone());
         let team = self.served().as_ref().map(|(gateway, measure)| (gateway.clone(), measure()));
         let (gateway, metrics) = team.context("the team is ending")?;
         let all = Served { site: site.clone(), credentials, gateway, metrics, cancel };

@@ -9,9 +9,11 @@ use tokio::io::{AsyncRead, DuplexStream, Interest, ReadHalf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 
+use super::places::Rank;
 use super::rights::{permit_params, permit_scope};
-use super::rpc;
+use super::token::{Caller, Tokens};
 use super::wire::RpcError;
+use super::{Refused, rpc};
 use crate::model::WebScope;
 
 /// The incoming half of a connection.
@@ -37,8 +39,8 @@ impl ClientInput for ReadHalf<DuplexStream> {
     }
 }
 
-/// Finds what a token of the web opens; None: nothing.
-pub type ScopeOfToken = Arc<dyn Fn(&str) -> Option<WebScope> + Send + Sync>;
+/// Finds what a token of the web opens.
+pub type ScopeOfToken = Arc<dyn Fn(&str) -> Result<WebScope, Refused> + Send + Sync>;
 
 /// How a client came in.
 pub(super) enum Entrance {
@@ -49,6 +51,26 @@ pub(super) enum Entrance {
 }
 
 impl Entrance {
+    /// Finds whose token a client shows.
+    pub(super) fn show(&mut self, token: &str, tokens: &Tokens) -> Result<Caller, RpcError> {
+        match self {
+            Self::Port => tokens.caller(token).ok_or_else(wrong_token),
+            Self::Web { scope_of, shown } => {
+                *shown = Some(scope_of(token)?);
+                Ok(Caller::Person)
+            }
+        }
+    }
+
+    /// The rank of a client that has shown a token: one of the web that controls nothing gives way to
+    /// those that do.
+    pub(super) fn rank(&self, caller: &Caller) -> Rank {
+        match self {
+            Self::Web { shown: Some(scope), .. } if *scope < WebScope::Control => Rank::Agent,
+            Self::Web { .. } | Self::Port => Rank::from(caller),
+        }
+    }
+
     /// Why a method can't be called by this way, if it can't.
     pub(super) fn refusal(&self, method: &str, params: Option<&RawValue>) -> Option<RpcError> {
         match self {
@@ -64,5 +86,27 @@ impl Entrance {
 
     pub(super) fn is_web(&self) -> bool {
         matches!(self, Self::Web { .. })
+    }
+}
+
+/// The refusal of a token that nobody has.
+pub(super) fn wrong_token() -> RpcError {
+    RpcError::new(401, "wrong token")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_of_the_web_that_controls_nothing_gives_way() {
+        let rank = |shown| {
+            let scope_of: ScopeOfToken = Arc::new(|_| Ok(WebScope::Control));
+            Entrance::Web { scope_of, shown: Some(shown) }.rank(&Caller::Person)
+        };
+        assert_eq!(rank(WebScope::Read), Rank::Agent);
+        assert_eq!(rank(WebScope::Decide), Rank::Agent);
+        assert_eq!(rank(WebScope::Control), Rank::Person);
+        assert_eq!(Entrance::Port.rank(&Caller::Person), Rank::Person);
     }
 }

@@ -17,7 +17,7 @@ pub(super) enum Rank {
     Stranger,
     /// No token yet.
     Nameless,
-    /// An agent's token.
+    /// An agent's token, or one of the web that controls nothing.
     Agent,
     /// The control token.
     Person,

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::command::ViewerCommand;
-use super::entrance::{ClientInput, Entrance};
+use super::entrance::{ClientInput, Entrance, wrong_token};
 use super::http;
 use super::places::{ConnectionSlot, Rank};
 use super::progress::Progress;
@@ -243,24 +243,17 @@ impl<R: ClientInput> Reader<R> {
     async fn on_request(&mut self, request: Request) -> ControlFlow<()> {
         match request {
             Request::Auth { token } => {
-                let caller = match &mut self.entrance {
-                    Entrance::Port => self.shared.tokens.caller(&token),
-                    Entrance::Web { scope_of, shown } => {
-                        let scope = scope_of(&token);
-                        *shown = scope.or(*shown);
-                        scope.map(|_| Caller::Person)
-                    }
-                };
+                let caller = self.entrance.show(&token, &self.shared.tokens);
                 return self.authenticate(caller).await;
             }
             Request::Prove { .. } | Request::Tools { .. } if self.entrance.is_web() => {
-                return self.wrong_token().await;
+                return self.refuse_token(wrong_token()).await;
             }
             Request::Prove { proof } => {
                 // A challenge is valid for one try.
                 let challenge = self.challenge.take();
                 let caller = challenge.and_then(|made| self.shared.tokens.prover(&proof, &made));
-                return self.authenticate(caller).await;
+                return self.authenticate(caller.ok_or_else(wrong_token)).await;
             }
             Request::Tools { proof } => {
                 let challenge = self.challenge.take();
@@ -307,9 +300,12 @@ impl<R: ClientInput> Reader<R> {
         self.send(ViewerCommand::Answer(wire::answer(None, answer.as_deref()))).await;
     }
 
-    async fn authenticate(&mut self, caller: Option<Caller>) -> ControlFlow<()> {
-        let Some(caller) = caller else { return self.wrong_token().await };
-        self.place.set_rank(Rank::from(&caller));
+    async fn authenticate(&mut self, caller: Result<Caller, RpcError>) -> ControlFlow<()> {
+        let caller = match caller {
+            Ok(caller) => caller,
+            Err(error) => return self.refuse_token(error).await,
+        };
+        self.place.set_rank(self.entrance.rank(&caller));
         self.caller = Some(caller.clone());
         let mut result = json!({ "authenticated": true });
         if let Entrance::Web { shown: Some(scope), .. } = self.entrance {
@@ -322,8 +318,8 @@ impl<R: ClientInput> Reader<R> {
         ControlFlow::Continue(())
     }
 
-    async fn wrong_token(&mut self) -> ControlFlow<()> {
-        self.refuse(None, 401, "wrong token").await;
+    async fn refuse_token(&mut self, error: RpcError) -> ControlFlow<()> {
+        self.send(ViewerCommand::Answer(wire::answer(None, Err(&error)))).await;
         self.wrong_tokens += 1;
         end_if(self.wrong_tokens == WRONG_TOKENS)
     }

@@ -21,7 +21,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::shared::Shared;
-use super::strangers::Strangers;
+use super::strangers::{Arrival, Strangers};
 use super::{Caller, tools};
 use crate::mcp::HttpTools;
 use crate::model::AgentId;
@@ -59,8 +59,7 @@ struct ToolsOfRun {
 
 /// One connection.
 struct HttpConnection {
-    /// Closes it.
-    closed: CancellationToken,
+    arrival: Arrival,
     /// Its agent, with its place, once a request has shown a token.
     of: OnceLock<(AgentId, OwnedSemaphorePermit)>,
 }
@@ -81,12 +80,12 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, cancel: Ca
             (Arc::clone(&shared), Arc::clone(&known), Arc::clone(&strangers));
         let cancel = cancel.clone();
         let closed = cancel.child_token();
-        strangers.came(closed.clone());
+        let arrival = strangers.arrived(closed.clone());
         tokio::spawn(async move {
-            let this = HttpConnection { closed: closed.clone(), of: OnceLock::new() };
+            let this = HttpConnection { arrival, of: OnceLock::new() };
             let serving = this.serve(&shared, (&known, &strangers), stream, &cancel);
             let _ = closed.run_until_cancelled(serving).await;
-            strangers.is_none(&closed);
+            strangers.left(arrival);
         });
     }
 }
@@ -153,7 +152,7 @@ impl HttpConnection {
                     return refuse(StatusCode::TOO_MANY_REQUESTS, "too many connections of yours");
                 };
                 let _ = self.of.set((agent, place));
-                strangers.is_none(&self.closed);
+                strangers.left(self.arrival);
             }
         }
         Ok(run.tools)

@@ -1,32 +1,49 @@
-//! The connections of the web server: how many there may be, with a credential and without.
+//! The connections of the web server: how many there may be without a credential, and of each one.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::serve::Strangers;
-
-/// Connections at once that have shown a credential; a request on one more is answered with 503.
-const MOST_KNOWN: usize = 256;
+use super::credential::Credential;
+use super::known_places::{KnownPlace, KnownPlaces};
+use crate::serve::{Arrival, Strangers};
 
 /// All connections.
+#[derive(Default)]
 pub(super) struct Connections {
     strangers: Arc<Strangers>,
-    places: Arc<Semaphore>,
+    places: KnownPlaces,
 }
 
-/// One connection, as its requests know it.
+/// One connection, as its requests know it. It keeps its place as long as one of them has it.
 #[derive(Clone)]
 pub(super) struct WebConnection(Arc<ConnectionState>);
 
 struct ConnectionState {
     /// Closes it.
     closed: CancellationToken,
+    arrival: Arrival,
     strangers: Arc<Strangers>,
-    places: Arc<Semaphore>,
+    places: KnownPlaces,
     /// Its place, once a request has shown a credential.
-    place: OnceLock<OwnedSemaphorePermit>,
+    place: Mutex<Option<KnownPlace>>,
+    is_socket: AtomicBool,
+}
+
+impl Connections {
+    /// Counts a new connection, which `closed` closes.
+    pub(super) fn add(&self, closed: CancellationToken) -> WebConnection {
+        let arrival = self.strangers.arrived(closed.clone());
+        WebConnection(Arc::new(ConnectionState {
+            closed,
+            arrival,
+            strangers: Arc::clone(&self.strangers),
+            places: self.places.clone(),
+            place: Mutex::default(),
+            is_socket: AtomicBool::new(false),
+        }))
+    }
 }
 
 impl WebConnection {
@@ -34,39 +51,29 @@ impl WebConnection {
     pub(super) async fn run(&self, serving: impl Future<Output = ()>) {
         let Self(state) = self;
         let _ = state.closed.run_until_cancelled(serving).await;
-        state.strangers.is_none(&state.closed);
+        state.strangers.left(state.arrival);
     }
 
-    /// Counts it among those that have shown a credential; false if there are too many.
-    pub(super) fn is_known(&self) -> bool {
+    /// Takes a place among those that have shown a credential; false if there is none for this one. A
+    /// reverse proxy may send requests with several on one connection: it has the place of the last.
+    pub(super) fn take_place(&self, credential: &Credential) -> bool {
         let Self(state) = self;
-        if state.place.get().is_some() {
+        let mut place = state.place.lock().unwrap_or_else(PoisonError::into_inner);
+        if place.as_ref().is_some_and(|place| place.is_of(credential)) {
             return true;
         }
-        let Ok(place) = Arc::clone(&state.places).try_acquire_owned() else { return false };
-        let _ = state.place.set(place);
-        state.strangers.is_none(&state.closed);
+        let Some(new) = state.places.take(credential) else { return false };
+        *place = Some(new);
+        state.strangers.left(state.arrival);
         true
     }
-}
 
-impl Default for Connections {
-    fn default() -> Self {
-        let places = Arc::new(Semaphore::new(MOST_KNOWN));
-        Self { strangers: Arc::default(), places }
+    /// It carries a WebSocket from now on, which has a deadline of its own for what it writes.
+    pub(super) fn becomes_socket(&self) {
+        self.0.is_socket.store(true, Ordering::Relaxed);
     }
-}
 
-impl Connections {
-    /// Counts a new connection, which `closed` closes.
-    pub(super) fn add(&self, closed: CancellationToken) -> WebConnection {
-        self.strangers.came(closed.clone());
-        let (strangers, places) = (Arc::clone(&self.strangers), Arc::clone(&self.places));
-        WebConnection(Arc::new(ConnectionState {
-            closed,
-            strangers,
-            places,
-            place: OnceLock::new(),
-        }))
+    pub(super) fn is_socket(&self) -> bool {
+        self.0.is_socket.load(Ordering::Relaxed)
     }
 }

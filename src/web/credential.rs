@@ -17,7 +17,7 @@ const ID_DIGITS: usize = 8;
 pub(super) struct Secret(String);
 
 /// The hash of a secret, which says nothing of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct SecretHash([u8; BYTES]);
 
 impl Secret {

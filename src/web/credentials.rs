@@ -122,6 +122,14 @@ impl Credentials {
         Ok(Some(Entered { cookie: cookie.into_text(), token: token.into_text() }))
     }
 
+    /// Takes a link back; false if there is none with this code.
+    pub(super) fn withdraw(&self, code: &str) -> bool {
+        let mut state = self.state();
+        let before = state.links.len();
+        state.links.retain(|link| !link.code.is_of(code));
+        state.links.len() < before
+    }
+
     /// Makes a bearer token, which lasts until it is revoked; returns it with its id.
     pub fn token(&self, scope: WebScope) -> Result<(String, String), CredentialError> {
         let secret = Secret::generate().map_err(CredentialError::Random)?;

@@ -21,6 +21,9 @@ use super::site::WebSite;
 /// The token that only the page knows, beside its cookie.
 const PAGE_TOKEN: &str = "x-eisen-token";
 
+/// The refusal of a credential while too many others fail.
+pub(super) const TOO_MANY_ATTEMPTS: &str = "too many failed attempts; wait a minute";
+
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -57,13 +60,15 @@ pub(super) enum HttpRefusal {
     /// It names another host: a rebinding name comes in here.
     Host,
     /// A page of another site sends it.
-    WebSite,
+    ForeignSite,
+    /// A script asks for what a person opens.
+    Script,
     /// It changes something, and does not say that the page sends it.
     NotPage,
     NoCredential,
     /// Too many attempts failed.
     Attempts,
-    /// Too many clients have connections.
+    /// There are too many connections, of its credential or in all.
     Connections,
 }
 
@@ -74,7 +79,13 @@ impl IntoResponse for HttpRefusal {
                 StatusCode::MISDIRECTED_REQUEST,
                 "this team is not served under that host: open the address that `eisen-core web` prints",
             ),
-            Self::WebSite => (StatusCode::FORBIDDEN, "requests of other sites are refused"),
+            Self::ForeignSite => (StatusCode::FORBIDDEN, "requests of other sites are refused"),
+            Self::Script => (
+                StatusCode::FORBIDDEN,
+                "a script asked for this link: something else was served at this address before, and its \
+                 service worker is still in this browser. The link is no longer good. Clear the data of this \
+                 site in the browser, or serve the page at another port (`eisen-core up --web=127.0.0.1:0`)",
+            ),
             Self::NotPage => {
                 (StatusCode::FORBIDDEN, "the request does not come from the team's page")
             }
@@ -83,12 +94,11 @@ impl IntoResponse for HttpRefusal {
                 "this takes a credential: open the link that `eisen-core web` prints, or send a token \
                  of `eisen-core web token` as `Authorization: Bearer TOKEN`",
             ),
-            Self::Attempts => {
-                (StatusCode::TOO_MANY_REQUESTS, "too many failed attempts; wait a minute")
-            }
-            Self::Connections => {
-                (StatusCode::SERVICE_UNAVAILABLE, "too many clients have connections open")
-            }
+            Self::Attempts => (StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS),
+            Self::Connections => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many connections are open, of this credential or in all",
+            ),
         };
         let mut answer = (status, why).into_response();
         if status == StatusCode::UNAUTHORIZED {
@@ -108,7 +118,7 @@ fn refusal(site: &WebSite, request: &Request) -> Option<HttpRefusal> {
         return Some(HttpRefusal::Host);
     }
     let is_foreign = headers.contains_key(ORIGIN) && !is_from(site, headers);
-    (is_foreign || !may_fetch(request)).then_some(HttpRefusal::WebSite)
+    (is_foreign || !may_fetch(request)).then_some(HttpRefusal::ForeignSite)
 }
 
 /// The value of a header that is there exactly once.
@@ -136,6 +146,13 @@ fn may_fetch(request: &Request) -> bool {
     }
 }
 
+/// Whether a person opens an address. What a service worker fetches says otherwise, also if it passes a
+/// person's request on. Programs don't say.
+pub(super) fn is_opened(headers: &HeaderMap) -> bool {
+    let says = |name: &str, wanted: &str| headers.get(name).is_none_or(|said| said == wanted);
+    says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document")
+}
+
 /// A request with a valid credential.
 pub(super) struct Known(pub(super) Credential);
 
@@ -148,7 +165,7 @@ impl FromRequestParts<Arc<Served>> for Known {
     ) -> Result<Self, HttpRefusal> {
         let credential = find(&served.credentials, &parts.headers)?;
         let connection = parts.extensions.get::<WebConnection>();
-        if connection.is_some_and(|connection| !connection.is_known()) {
+        if connection.is_some_and(|connection| !connection.take_place(&credential)) {
             return Err(HttpRefusal::Connections);
         }
         Ok(Self(credential))
@@ -183,28 +200,53 @@ pub(super) fn may_change(site: &WebSite, headers: &HeaderMap) -> Result<(), Http
 }
 
 /// Finds the credential of a request.
-fn find(access: &Credentials, headers: &HeaderMap) -> Result<Credential, HttpRefusal> {
+fn find(credentials: &Credentials, headers: &HeaderMap) -> Result<Credential, HttpRefusal> {
     // A proxy may have a use of its own for other schemes.
     let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()?.split_once(' '));
     if let Some((_, token)) = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) {
-        return access.by_bearer(token.trim()).ok_or_else(|| failed(access, true));
+        return credentials.by_bearer(token.trim()).ok_or_else(|| failed(credentials, true));
     }
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
-    let ours =
-        pairs.filter(|(name, _)| name.trim() == access.cookie()).map(|(_, value)| value.trim());
+    let ours = pairs
+        .filter(|(name, _)| name.trim() == credentials.cookie())
+        .map(|(_, value)| value.trim());
     let mut is_shown = false;
     for cookie in ours {
         is_shown = true;
-        if let Some(credential) = access.by_cookie(cookie) {
+        if let Some(credential) = credentials.by_cookie(cookie) {
             return Ok(credential);
         }
     }
-    Err(failed(access, is_shown))
+    Err(failed(credentials, is_shown))
 }
 
 /// The refusal of a request without a valid credential; `is_shown`: it has another one, which counts
 /// as an attempt.
-pub(super) fn failed(access: &Credentials, is_shown: bool) -> HttpRefusal {
-    if is_shown && access.failed() { HttpRefusal::Attempts } else { HttpRefusal::NoCredential }
+pub(super) fn failed(credentials: &Credentials, is_shown: bool) -> HttpRefusal {
+    if is_shown && credentials.failed() { HttpRefusal::Attempts } else { HttpRefusal::NoCredential }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_worker_that_passes_a_request_on_opens_nothing() {
+        let is_opened = |mode: Option<&'static str>, dest: Option<&'static str>| {
+            let said = [("sec-fetch-mode", mode), ("sec-fetch-dest", dest)].into_iter();
+            let said = said.filter_map(|(name, value)| Some((name, value?)));
+            let headers = said.map(|(name, value)| {
+                (HeaderName::from_static(name), HeaderValue::from_static(value))
+            });
+            is_opened(&headers.collect())
+        };
+        assert!(is_opened(Some("navigate"), Some("document")));
+        assert!(is_opened(None, None), "programs don't say");
+        // As Chromium sends what a service worker passes on, or fetches itself.
+        assert!(!is_opened(Some("navigate"), Some("empty")));
+        assert!(!is_opened(Some("cors"), Some("empty")));
+        assert!(!is_opened(Some("navigate"), Some("iframe")));
+        assert!(!is_opened(Some("no-cors"), Some("script")));
+    }
 }

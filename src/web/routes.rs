@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{Query, State};
-use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, SET_COOKIE};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, SET_COOKIE};
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{Html, IntoResponse as _, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use serde::Deserialize;
 
+use super::connection::WebConnection;
 use super::credential::ShownBy;
 use super::credentials::Entered;
-use super::guard::{self, Changing, Known};
+use super::guard::{self, Changing, HttpRefusal, Known};
 use super::served::Served;
 use super::{assets, socket};
 use crate::metrics::Rendered;
@@ -42,15 +43,31 @@ struct LinkQuery {
     link: String,
 }
 
+/// What a browser forgets of this origin before it gets the page's token. Another program may have had
+/// the port before, and left a service worker, or scripts that the browser keeps for `/enter.js` and `/`.
+const FORGET: (HeaderName, &str) =
+    (HeaderName::from_static("clear-site-data"), "\"cache\", \"storage\"");
+
 /// Exchanges a link for a cookie and the page's token. The token goes into the storage of the page's
 /// origin, which pages on other ports can't read.
 async fn enter(
     State(served): State<Arc<Served>>,
     method: Method,
+    headers: HeaderMap,
     Query(LinkQuery { link }): Query<LinkQuery>,
 ) -> Response {
     if method != Method::GET {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
+    if !guard::is_opened(&headers) {
+        // Who sent it knows the link.
+        if served.credentials.withdraw(&link) {
+            tracing::warn!(
+                "a script asked for a link of the web page: a service worker of another program, which had \
+                 this address before, is in the browser. The link is no longer good"
+            );
+        }
+        return HttpRefusal::Script.into_response();
     }
     let Entered { cookie, token } = match served.credentials.enter(&link) {
         Ok(Some(entered)) => entered,
@@ -64,7 +81,7 @@ async fn enter(
          <meta name=\"eisen-token\" content=\"{token}\">\n<script src=\"/enter.js\"></script>\n\
          <noscript>This page needs JavaScript.</noscript></html>\n"
     );
-    ([(SET_COOKIE, set_cookie(&served, &cookie))], Html(page)).into_response()
+    ([FORGET], [(SET_COOKIE, set_cookie(&served, &cookie))], Html(page)).into_response()
 }
 
 fn set_cookie(served: &Served, value: &str) -> String {
@@ -86,6 +103,7 @@ async fn leave(State(served): State<Arc<Served>>, Changing(credential): Changing
 async fn web_socket(
     State(served): State<Arc<Served>>,
     Known(credential): Known,
+    Extension(connection): Extension<WebConnection>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -100,7 +118,7 @@ async fn web_socket(
     };
     let longest = served.gateway.max_line_bytes();
     let upgrade = upgrade.max_message_size(longest).max_frame_size(longest);
-    upgrade.on_upgrade(move |socket| socket::serve(socket, port, credential.revoked))
+    upgrade.on_upgrade(move |socket| socket::serve(socket, port, credential.revoked, connection))
 }
 
 async fn schema(Known(_): Known) -> Json<serde_json::Value> {

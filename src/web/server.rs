@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
+use super::bounded_writes::BoundedWrites;
 use super::connection::{Connections, WebConnection};
 use super::routes;
 use super::served::Served;
@@ -112,6 +113,7 @@ async fn talk(
     router: Router,
     connection: WebConnection,
 ) {
+    let stream = BoundedWrites::new(stream, connection.clone());
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(connection.clone());
@@ -129,3 +131,6 @@ async fn talk(
         tracing::debug!(%error, "a client of the web page was cut off");
     }
 }
+
+#[cfg(test)]
+mod tests;

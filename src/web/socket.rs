@@ -12,9 +12,13 @@ use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::connection::WebConnection;
 use super::credential::Credential;
+use super::credentials::Credentials;
+use super::guard::TOO_MANY_ATTEMPTS;
 use super::served::Served;
 use crate::line::LineReader;
+use crate::serve::{Refused, ScopeOfToken};
 
 /// How often a client is asked whether it is still there, and how long it may take to take a frame or
 /// to say anything.
@@ -26,19 +30,27 @@ const LONGEST_LINE: usize = 256 << 20;
 
 /// Opens a connection of the port for the holder of a credential.
 pub(super) fn open(served: &Arc<Served>, credential: &Credential) -> Option<DuplexStream> {
-    let (access, credential) = (Arc::clone(&served.credentials), credential.clone());
-    let scope_of = move |token: &str| {
-        let scope = credential.opened_by(token);
-        if scope.is_none() {
-            access.failed();
-        }
-        scope
-    };
-    served.gateway.open(Arc::new(scope_of), served.cancel.clone())
+    let scope_of = scope_of(Arc::clone(&served.credentials), credential.clone());
+    served.gateway.open(scope_of, served.cancel.clone())
+}
+
+/// Finds what the token of a client's `auth` opens. A wrong one is a failed attempt, as it is elsewhere.
+fn scope_of(credentials: Arc<Credentials>, credential: Credential) -> ScopeOfToken {
+    Arc::new(move |token: &str| match credential.opened_by(token) {
+        Some(scope) => Ok(scope),
+        None if credentials.failed() => Err(Refused::new(429, TOO_MANY_ATTEMPTS)),
+        None => Err(Refused::new(401, "wrong token")),
+    })
 }
 
 /// Carries lines until either side ends, or the credential is revoked.
-pub(super) async fn serve(socket: WebSocket, port: DuplexStream, revoked: CancellationToken) {
+pub(super) async fn serve(
+    socket: WebSocket,
+    port: DuplexStream,
+    revoked: CancellationToken,
+    connection: WebConnection,
+) {
+    connection.becomes_socket();
     let (mut frames, from_client) = socket.split();
     let (from_port, to_port) = split(port);
     let why = tokio::select! {
@@ -108,5 +120,30 @@ async fn take(
             // The port has ended; its last lines are on their way.
             return std::future::pending().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::model::WebScope;
+
+    #[test]
+    fn wrong_tokens_are_failed_attempts_and_the_right_one_never_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = Credentials::open("shop", folder.path().join("web.json"));
+        let credentials = Arc::new(open.unwrap());
+        let (token, _) = credentials.token(WebScope::Decide).unwrap();
+        let credential = credentials.by_bearer(&token).unwrap();
+        let scope_of = scope_of(Arc::clone(&credentials), credential.clone());
+        let refusals: Vec<_> =
+            (0..22).map(|at| scope_of(&format!("guess {at}")).unwrap_err().code).collect();
+        assert_eq!(refusals, [&[401; 20][..], &[429; 2][..]].concat());
+        assert_eq!(scope_of(&token).unwrap(), WebScope::Decide);
+        // The attempts of all ways are counted together.
+        assert!(credentials.failed());
+        credential.revoked.cancel();
+        assert_eq!(scope_of(&token).unwrap_err().code, 429);
     }
 }

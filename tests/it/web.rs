@@ -5,6 +5,7 @@ mod browser;
 mod client;
 mod page;
 mod served;
+mod squatter;
 
 use serde_json::{Value, json};
 use tungstenite::Message;
@@ -148,9 +149,9 @@ fn a_scope_holds_whatever_is_asked() {
             // What agents were given is seen as well; taking it off the list is more.
             let task = json!({ "id": "t99" });
             assert_eq!(code(socket.call("task_result", &task)), 404, "{scope}");
-            let taken = json!({ "id": "t99", "ack": true });
+            let given_up = json!({ "id": "t99", "ack": true });
             let refused = if scope == "control" { 404 } else { 403 };
-            assert_eq!(code(socket.call("task_result", &taken)), refused, "{scope}");
+            assert_eq!(code(socket.call("task_result", &given_up)), refused, "{scope}");
             let tasks = json!({ "ids": ["t99"] });
             assert_eq!(code(socket.call("wait_for_tasks", &tasks)), 404, "{scope}");
             let shown = if scope == "read" { 403 } else { 404 };

@@ -8,7 +8,7 @@ use tokio::io::split;
 
 use super::Reader;
 use crate::serve::command::ViewerCommand;
-use crate::serve::entrance::ClientInput;
+use crate::serve::entrance::{ClientInput, wrong_token};
 use crate::serve::places::Rank;
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{Caller, rpc, tools};
@@ -16,7 +16,7 @@ use crate::serve::{Caller, rpc, tools};
 impl<R: ClientInput> Reader<R> {
     /// Serves the tools on the connection from here on.
     pub(super) async fn serve_tools(&mut self, caller: Option<Caller>) -> ControlFlow<()> {
-        let Some(caller) = caller else { return self.wrong_token().await };
+        let Some(caller) = caller else { return self.refuse_token(wrong_token()).await };
         if !self.running.is_empty() {
             let message = "`tools` takes the whole connection, and requests of it are under way";
             self.refuse(None, 409, message).await;

@@ -1,10 +1,12 @@
 //! Attacks on the web server, by other sites and by the team's own agents.
 
+use std::net::TcpStream;
+
 use serde_json::json;
 
 use super::client::Site;
 use super::{WEB, team};
-use crate::harness::{EISEN_CORE, Stage, agent};
+use crate::harness::{EISEN_CORE, Stage, agent, eventually};
 
 #[test]
 fn another_host_or_origin_gets_nothing_with_the_credential() {
@@ -143,4 +145,85 @@ fn an_agent_that_looks_for_a_credential_finds_none() {
         assert_eq!(secret.len(), 64);
         assert!(!found.contains(&secret), "{secret}: {found}");
     }
+}
+
+#[test]
+fn a_token_that_leaked_takes_no_connection_of_others() {
+    let stage = Stage::new();
+    let _team = team(&stage);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
+    let tokens: Vec<_> = (0..4)
+        .map(|_| stage.run(&["web", "token", "--scope", "read"]).stdout.trim().to_owned())
+        .collect();
+    // WebSockets count as well.
+    let bearer = format!("Bearer {}", tokens[0]);
+    let sockets: Vec<_> =
+        (0..64).map(|_| site.socket(&[("authorization", &bearer)]).unwrap()).collect();
+    assert_eq!(site.socket(&[("authorization", &bearer)]).err(), Some(503));
+    let mut held = Vec::new();
+    for token in &tokens[1..3] {
+        let bearer = format!("Authorization: Bearer {token}");
+        for _ in 0..64 {
+            let (status, stream) = site.keep("/icon.svg", &[&bearer]);
+            assert_eq!(status, 200);
+            held.push(stream);
+        }
+        assert_eq!(site.keep("/icon.svg", &[&bearer]).0, 503);
+    }
+    // Tokens that control nothing have taken all that they may; a person has not lost the page.
+    let last = format!("Authorization: Bearer {}", tokens[3]);
+    assert_eq!(site.keep("/icon.svg", &[&last]).0, 503);
+    assert_eq!(site.get("/", &[&browser.cookie]).status, 200);
+    assert_eq!(site.page(&browser).auth(&browser.token), "control");
+    drop((sockets, held));
+    eventually("places are free again", || site.keep("/icon.svg", &[&last]).0 == 200);
+}
+
+#[test]
+fn many_who_show_nothing_keep_nobody_out() {
+    let stage = Stage::new();
+    let _team = team(&stage);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
+    let mut page = site.page(&browser);
+    let _idle: Vec<_> = (0..600).map(|_| TcpStream::connect(&site.host).unwrap()).collect();
+    assert_eq!(site.get("/", &[&browser.cookie]).status, 200);
+    assert_eq!(page.auth(&browser.token), "control", "it was there before");
+}
+
+#[test]
+fn guesses_on_the_socket_are_failed_attempts_as_well() {
+    let stage = Stage::new();
+    let _team = team(&stage);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = site.enter(&path);
+    let mut answers = Vec::new();
+    while answers.len() < 21 {
+        let mut socket = site.page(&browser);
+        answers.extend((0..3).map(|_| socket.auth("a guess")));
+    }
+    let refused = vec![json!(401); 20];
+    assert_eq!((&answers[..20], &answers[20]), (&refused[..], &json!(429)));
+    assert_eq!(site.get("/", &["Authorization: Bearer x"]).status, 429);
+    assert_eq!(site.page(&browser).auth(&browser.token), "control");
+}
+
+#[test]
+fn a_link_that_a_script_asks_for_is_no_longer_good() {
+    let stage = Stage::new();
+    let _team = team(&stage);
+    let same = "Sec-Fetch-Site: same-origin";
+    for (mode, dest) in [("navigate", "empty"), ("cors", "empty"), ("no-cors", "script")] {
+        let (site, path) = Site::of(&stage, &[]);
+        let (mode, dest) = (format!("Sec-Fetch-Mode: {mode}"), format!("Sec-Fetch-Dest: {dest}"));
+        let refused = site.get(&path, &[same, &mode, &dest]);
+        assert_eq!((refused.status, refused.field("set-cookie")), (403, None), "{refused:?}");
+        assert!(refused.body.contains("service worker"), "{refused:?}");
+        assert_eq!(site.get(&path, &[]).status, 401, "the link is used up");
+    }
+    let (site, path) = Site::of(&stage, &[]);
+    let person = ["Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"];
+    let entered = site.get(&path, &person);
+    assert_eq!(entered.field("clear-site-data"), Some("\"cache\", \"storage\""), "{entered:?}");
 }

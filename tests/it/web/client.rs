@@ -56,6 +56,18 @@ impl Site {
         Answer::read(stream)
     }
 
+    /// Sends a request on a connection that stays, and returns it with the status of the answer.
+    pub(super) fn keep(&self, path: &str, lines: &[&str]) -> (u16, TcpStream) {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut text = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n", self.host);
+        text.extend(lines.iter().flat_map(|line| [*line, "\r\n"]));
+        stream.write_all((text + "\r\n").as_bytes()).unwrap();
+        let mut first = String::new();
+        BufReader::new(&stream).read_line(&mut first).unwrap();
+        (first.split(' ').nth(1).unwrap().parse().unwrap(), stream)
+    }
+
     pub(super) fn get(&self, path: &str, lines: &[&str]) -> Answer {
         self.ask(&format!("GET {path}"), lines)
     }

@@ -158,8 +158,13 @@ fn a_token_that_leaked_takes_no_connection_of_others() {
         .collect();
     // WebSockets count as well.
     let bearer = format!("Bearer {}", tokens[0]);
-    let sockets: Vec<_> =
-        (0..64).map(|_| site.socket(&[("authorization", &bearer)]).unwrap()).collect();
+    let sockets: Vec<_> = (0..64)
+        .map(|_| {
+            let mut socket = site.socket(&[("authorization", &bearer)]).unwrap();
+            assert_eq!(socket.auth(&tokens[0]), "read");
+            socket
+        })
+        .collect();
     assert_eq!(site.socket(&[("authorization", &bearer)]).err(), Some(503));
     let mut held = Vec::new();
     for token in &tokens[1..3] {

@@ -112,6 +112,8 @@ pub struct PromptOutcome {
     pub reason: Option<Arc<str>>,
     /// The agent's message chunks, joined.
     pub text: String,
+    /// As in [`Said`].
+    pub last_message_at: usize,
     /// Accesses that were denied immediately; only for a prompt of the orchestrator.
     pub blocked: Vec<BlockedId>,
 }
@@ -124,6 +126,8 @@ pub struct Said {
     pub session: Option<SessionId>,
     /// The agent's message chunks so far: a prefix of [`PromptOutcome::text`].
     pub text: String,
+    /// Where the text after the agent's last tool call or plan begins.
+    pub last_message_at: usize,
 }
 
 /// The number of turns and prompts that a cancel affected.

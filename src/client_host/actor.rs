@@ -13,7 +13,7 @@ use super::host::{CLOSED_INPUT, Host, closed_input};
 use super::messages::{HostMsg, PendingAnswer};
 use super::rpc::{self, Incoming, RpcFailure, RpcResult};
 use super::sessions::QueuedPrompt;
-use super::turns::{message_chunk, stop_reason};
+use super::turns::{MessagePart, message_part, stop_reason};
 use super::{Cancelled, HostError, SessionLoad};
 use crate::model::SessionId;
 use crate::model::code;
@@ -84,9 +84,12 @@ where
         match method {
             "$/cancel_request" => self.on_cancel_request(params),
             _ if self.send_to_editor(method, params) => {}
-            "session/update" => match params.and_then(message_chunk) {
-                Some((session, Some(text))) => self.sessions.append_text(&session, &text),
-                Some((session, None)) => self.sessions.act(&session),
+            "session/update" => match params.and_then(message_part) {
+                Some((session, MessagePart::Text(text))) => {
+                    self.sessions.append_text(&session, &text);
+                }
+                Some((session, MessagePart::End)) => self.sessions.end_message(&session),
+                Some((session, MessagePart::Act)) => self.sessions.act(&session),
                 None => {}
             },
             _ => tracing::debug!(method, "ignored a notification of the agent"),

@@ -219,11 +219,22 @@ impl HostSessions {
         });
     }
 
-    /// Records an action of the agent: its next text is a new message.
-    pub(super) fn act(&mut self, id: &str) {
+    /// The agent's next text is a new message.
+    pub(super) fn end_message(&mut self, id: &str) {
         let session = self.by_id.get_mut(&SessionId::new(id));
         if let Some(turn) = session.and_then(|session| session.running.as_mut()) {
             turn.message.1 = true;
+        }
+    }
+
+    /// The agent acts: what it said before is not its last message.
+    pub(super) fn act(&mut self, id: &str) {
+        self.end_message(id);
+        let session = self.by_id.get_mut(&SessionId::new(id));
+        let turn = session.and_then(|session| session.running.as_mut());
+        // Before the prompt is sent, it belongs to the previous turn.
+        if let Some(turn) = turn.filter(|turn| turn.making.is_none()) {
+            turn.said.send_modify(|said| said.last_message_at = said.text.len());
         }
     }
 
@@ -239,6 +250,7 @@ impl HostSessions {
             stop_reason,
             reason: None,
             text: turn.said.borrow().text.clone(),
+            last_message_at: turn.said.borrow().last_message_at,
             blocked: Vec::new(),
         });
         // The turn has ended, even if its caller is gone.

@@ -69,9 +69,17 @@ where
     }
 }
 
-/// Returns the session of a `session/update` that carries text or ends a message; the text if it is
-/// an `agent_message_chunk`.
-pub(super) fn message_chunk(params: &RawValue) -> Option<(String, Option<String>)> {
+/// What a `session/update` is for the agent's messages.
+pub(super) enum MessagePart {
+    Text(String),
+    /// The next text is another message.
+    End,
+    /// A tool call or a plan, which also ends a message.
+    Act,
+}
+
+/// Returns the session of a `session/update` that carries text or ends a message.
+pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Notification<'a> {
@@ -91,13 +99,17 @@ pub(super) fn message_chunk(params: &RawValue) -> Option<(String, Option<String>
         text: String,
     }
     let Notification { session_id, update } = serde_json::from_str(params.get()).ok()?;
-    if update.session_update != "agent_message_chunk" {
-        // Updates that separate messages; others, such as token counts, may come within one.
-        let acts = ["tool_call", "tool_call_update", "agent_thought_chunk", "plan"];
-        return acts.contains(&&*update.session_update).then_some((session_id, None));
-    }
-    let Text { text } = serde_json::from_str(update.content?.get()).ok()?;
-    Some((session_id, Some(text)))
+    let part = match &*update.session_update {
+        "agent_message_chunk" => {
+            let Text { text } = serde_json::from_str(update.content?.get()).ok()?;
+            MessagePart::Text(text)
+        }
+        "tool_call" | "plan" => MessagePart::Act,
+        "tool_call_update" | "agent_thought_chunk" => MessagePart::End,
+        // Others, such as token counts, may come within a message.
+        _ => return None,
+    };
+    Some((session_id, part))
 }
 
 pub(super) fn stop_reason(result: Option<&RawValue>) -> Result<String, HostError> {

@@ -91,6 +91,7 @@ impl Team for Fake {
                 stop_reason: "end_turn".to_owned(),
                 reason: None,
                 text: "Done.".to_owned(),
+                last_message_at: 0,
                 blocked: vec![BlockedId::new("b1")],
             })
         })

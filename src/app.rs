@@ -15,6 +15,7 @@ mod journaling;
 mod kernel;
 mod leftovers;
 mod limiting;
+mod listening;
 mod loading;
 mod measuring;
 mod members;
@@ -28,6 +29,7 @@ mod purging;
 mod recorder;
 mod replay;
 mod routes;
+mod run;
 mod scratch;
 mod spending;
 mod task_notes;
@@ -63,6 +65,7 @@ pub use plugins::{check_plugin, describe_plugin};
 pub use purging::purge_tasks;
 pub use replay::{ReplayOptions, replay};
 pub use routes::{Route, route};
+pub use run::{RunEnd, RunOptions, run, run_detached, run_prepared};
 pub use tools_seen::tool_lines;
 pub use up::{UpOptions, WebWish, up};
 
@@ -170,6 +173,15 @@ async fn drained(launcher: &crate::process::Launcher) {
     }
 }
 
+/// The signal that stops a team.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StopSignal {
+    /// SIGINT: a person at the terminal.
+    Interrupt,
+    /// SIGTERM, or SIGHUP.
+    End,
+}
+
 /// SIGINT, SIGTERM and SIGHUP. Signals that arrive before the first call of `next` are kept, so
 /// that none ends the program during its start.
 struct StopSignals {
@@ -189,7 +201,7 @@ impl StopSignals {
     }
 
     /// Waits for the next signal.
-    async fn next(&mut self) {
+    async fn next(&mut self) -> StopSignal {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => drop(hangup.recv().await),
@@ -197,9 +209,9 @@ impl StopSignals {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            () = hangup => {}
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::End,
+            () = hangup => StopSignal::End,
         }
     }
 }

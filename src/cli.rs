@@ -33,6 +33,8 @@ mod reload;
 mod replay;
 mod report;
 mod resolve;
+mod run;
+mod runs;
 mod snapshot;
 mod stdio;
 mod table;
@@ -102,6 +104,11 @@ enum Command {
     /// inside its zone. The exit code is the agent's own.
     #[command(after_help = help::OBSERVE)]
     Observe(Observe),
+    Run(run::RunArgs),
+    Runs(runs::RunsArgs),
+    Wait(runs::WaitArgs),
+    Result(runs::ResultArgs),
+    Kill(runs::KillArgs),
     Check(check::CheckArgs),
     Init(init::Init),
     Why(why::WhyArgs),
@@ -196,7 +203,9 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 pub fn main() -> ExitCode {
     let parsed = Cli::from_arg_matches(&command().get_matches());
     let cli = parsed.unwrap_or_else(|error| error.exit());
-    log_to_stderr();
+    // A run says on standard error what it came to, and nothing else.
+    let is_run = matches!(cli.command, Command::Run(_));
+    log_to_stderr(if is_run { "off" } else { DEFAULT_FILTER });
     let code = match run(cli) {
         Ok(code) => code,
         Err(failure) if failure.error().is::<output::Closed>() => 0,
@@ -236,6 +245,11 @@ fn run(cli: Cli) -> Result<u8, Failure> {
                 .plugin
                 .map(|file| ObservePlugin { file, config: observe.plugin_config }),
         })),
+        Command::Run(run) => block_on(run.run(global.cwd)),
+        Command::Runs(runs) => runs.run().map(|()| 0),
+        Command::Wait(wait) => wait.run(),
+        Command::Result(result) => result.run(),
+        Command::Kill(kill) => kill.run(),
         Command::Check(check) => check.run(global.cwd).map(|()| 0),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
         Command::Why(why) => why.run(global.cwd).map(|()| 0),
@@ -315,11 +329,10 @@ fn in_folder(folder: Option<PathBuf>, file: &Path) -> PathBuf {
 /// The default log filter. `notify` warns about folders that were removed, `rmcp` about refusals.
 const DEFAULT_FILTER: &str = "warn,notify=error,rmcp=error";
 
-/// Logs to standard error by `EISEN_LOG`, else `RUST_LOG`, else warnings.
-fn log_to_stderr() {
+/// Logs to standard error by `EISEN_LOG`, else `RUST_LOG`, else `default`.
+fn log_to_stderr(default: &str) {
     let set = |name| std::env::var(name).ok().filter(|filter| !filter.is_empty());
-    let filter =
-        set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| DEFAULT_FILTER.to_owned());
+    let filter = set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| default.to_owned());
     let (filter, invalid) = match EnvFilter::try_new(&filter) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some((filter, error))),

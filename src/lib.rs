@@ -65,6 +65,8 @@ pub mod conflicts;
 
 pub mod mcp;
 
+pub mod runs;
+
 pub mod serve;
 
 pub mod web;

@@ -51,7 +51,7 @@ pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
             return Ok(Detached { info, console, warnings });
         }
         ended = ended(&mut child) => ended,
-        () = stop.next() => {
+        _ = stop.next() => {
             let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM);
             ended(&mut child).await
         }

@@ -210,7 +210,7 @@ async fn flushed(
             tracing::error!(%error, "the relay broke off");
         },
         () = tokio::time::sleep(flush_timeout) => {}
-        () = signals.next() => {}
+        _ = signals.next() => {}
     }
 }
 
@@ -236,7 +236,7 @@ async fn end(
             process.kill().await;
             return End { exit, signalled, failed };
         }
-        () = signals.next() => signalled = true,
+        _ = signals.next() => signalled = true,
         why = plugin_task => failed = Some(why),
         () = relay.closed() => {}
     }

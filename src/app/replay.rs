@@ -108,7 +108,7 @@ async fn run(options: ReplayOptions, eisen_dir: &Path) -> anyhow::Result<()> {
     };
     let result = tokio::select! {
         result = playing => result,
-        () = stop.next() => Ok(()),
+        _ = stop.next() => Ok(()),
     };
     cancel.cancel();
     ended.cancel();

@@ -1,20 +1,22 @@
-//! `up`: runs a team from its configuration until a signal stops it. Owns the order of start and
-//! stop.
+//! `up`: runs a team from its configuration until a signal stops it, or its work is done. Owns the
+//! order of start and stop.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::changes::{Changes, TeamCommand, WAITING};
+use super::console::ConsoleFile;
 use super::environment::{self, TeamEnvironment};
 use super::kernel::warn_of_tier;
+use super::listening::Listeners;
 use super::loading::load;
 use super::members::{self, Conditions};
 use super::purging::tasks_folder;
@@ -22,14 +24,14 @@ use super::team::Supervised;
 use super::web_page::WebPage;
 use super::wiring::Wiring;
 use super::{
-    Failure, StopSignals, announce_port, backlog, console, drained, hints, journaling, leftovers,
-    limiting, limits, measuring, notifying, person_queue, recorder, scratch, spending, tools_seen,
-    tracing_out, trial, undoing,
+    Failure, StopSignal, StopSignals, announce_port, backlog, console, drained, hints, journaling,
+    leftovers, limiting, limits, measuring, notifying, person_queue, recorder, scratch, spending,
+    tools_seen, tracing_out, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
-use crate::bus::{Bus, Subscriber};
+use crate::bus::Bus;
 use crate::client_host::TurnAnswer;
-use crate::config::{self, Config, Layered, Overlay};
+use crate::config::{Config, Layered, Overlay};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Launcher, Sweeper};
@@ -73,20 +75,47 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let eisen_dir = environment::eisen_dir().map_err(usage)?;
     let layered = load(&options.config, &eisen_dir)?;
     environment::prepare(&eisen_dir).map_err(usage)?;
+    let UpOptions { config: file, port, web, console } = options;
+    let output = console.map_or(Output::Console, |file| Output::File(ConsoleFile::new(file)));
+    let start = TeamStart { file, layered, eisen_dir, depth, port, web, output };
     // It is large, and there is one.
-    Box::pin(run(options, layered, eisen_dir, depth)).await.map_err(Failure::Run)
+    let stopped = Box::pin(run_team(start, async |_| std::future::pending::<()>().await)).await;
+    stopped.map(drop).map_err(Failure::Run)
 }
 
-async fn run(
-    options: UpOptions,
-    layered: Layered,
-    eisen_dir: PathBuf,
-    depth: u32,
-) -> anyhow::Result<()> {
+/// Where the events of a team are shown.
+pub(super) enum Output {
+    /// On standard output, and the port on standard error.
+    Console,
+    /// As on the console, where standard output is redirected to a file.
+    File(ConsoleFile),
+    Nowhere,
+}
+
+/// A team that is about to start.
+pub(super) struct TeamStart {
+    /// The file of its configuration.
+    pub(super) file: PathBuf,
+    pub(super) layered: Layered,
+    pub(super) eisen_dir: PathBuf,
+    /// Teams above this one.
+    pub(super) depth: u32,
+    /// Overrides the configuration's port.
+    pub(super) port: Option<u16>,
+    pub(super) web: Option<WebWish>,
+    pub(super) output: Output,
+}
+
+/// Runs a team until its work is done, or a signal stops it.
+pub(super) async fn run_team<T>(
+    start: TeamStart,
+    work: impl AsyncFnOnce(Arc<Supervised>) -> T,
+) -> anyhow::Result<Result<T, StopSignal>> {
+    let TeamStart { file, layered, eisen_dir, depth, port, web, output } = start;
     let mut stop = StopSignals::listen()?;
     let config = layered.config.clone();
-    let is_web = options.web.is_some() || config.web.is_some();
-    let listeners = Listeners::bind(&config, options.port, &eisen_dir).await?;
+    let is_web = web.is_some() || config.web.is_some();
+    let listeners = Listeners::bind(&config, port, &eisen_dir).await?;
     let places @ (address, _) = listeners.addresses()?;
     let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
     leftovers::clean(&eisen_dir);
@@ -94,7 +123,6 @@ async fn run(
     let launcher = limiting::launcher(&config)?;
     let sweeper = Sweeper::start(&launcher)?;
     let ledger = announce(&config, &eisen_dir, &run_file, &launcher)?;
-    announce_port(address.port());
 
     log_overlay(&layered, &eisen_dir)?;
     let (scratch, workspace) = scratch::workspace(&config.team, &ledger)?;
@@ -103,7 +131,7 @@ async fn run(
     let kernel = trial::of_kernel(&launcher, private.path()).await;
 
     let bus = Bus::encoding(backlog(config.port), serve::encode);
-    let (answer_sender, console) = show(options.console, address, &config, bus.subscribe());
+    let (answer_sender, console) = show(output, address, &config, &bus);
 
     let (view, orchestrator) = orchestrator(&config);
     let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
@@ -136,13 +164,15 @@ async fn run(
         notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
     let (changes, commands) = changes_of(&mut wiring, supervisor.roster());
     let lead = config.orchestrator.agent.clone();
-    let web = web_page(options.web, &config, &conditions, &cancel);
+    let web = web_page(web, &config, &conditions, &cancel);
     let roster = supervisor.roster();
+    let web_page = web.clone();
+    let team = Arc::new(Supervised { roster, tracker, changes, undoer, budgets, web: web_page });
     let server = Server::new(
         listeners.port,
         wiring.bus.clone(),
         Arc::new(wiring.sources(&routing, Some((recorder, &config.team.name)), lead)),
-        Arc::new(Supervised { roster, tracker, changes, undoer, budgets, web: web.clone() }),
+        Arc::<Supervised>::clone(&team),
         tokens,
         limits(config.port),
     )?
@@ -153,19 +183,18 @@ async fn run(
     web.connect(server.gateway(), measure);
     web.announce(is_web).await?;
 
-    let mut changes =
-        Changes::new(supervisor, &surroundings, channels, conditions, options.config, layered);
+    let mut changes = Changes::new(supervisor, &surroundings, channels, conditions, file, layered);
     // Before the port serves clients: no client sees a starting agent as `stopped`.
     changes.supervisor.assemble(members).await;
     wiring.tasks.spawn(server.run(cancel));
-    until_stopped(changes, commands, &mut stop).await;
+    let done = until_stopped(changes, commands, &mut stop, work(team)).await;
     notices.cancel();
     web.end();
     drained(&surroundings.launcher).await;
     drop(surroundings);
     wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
     drop((run_file, scratch, private, sweeper));
-    Ok(())
+    Ok(done)
 }
 
 /// What all agents share.
@@ -257,44 +286,22 @@ fn wire(
     (wiring, recorder)
 }
 
-/// The addresses of a team.
-struct Listeners {
-    port: TcpListener,
-    /// Where the tools are served over HTTP, if any agent may have them.
-    tools: Option<TcpListener>,
-}
-
-impl Listeners {
-    async fn bind(config: &Config, port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<Self> {
-        let mut listen = config.team.listen;
-        listen.set_port(port.unwrap_or(listen.port()));
-        let port = serve::bind(listen, eisen_dir).await?;
-        let has_tools = |agent: &config::Agent| agent.tools.unwrap_or(config.team.tools);
-        let tools = if config.agents.iter().any(has_tools) {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
-            Some(listener.context("cannot serve the tools of the team")?)
-        } else {
-            None
-        };
-        Ok(Self { port, tools })
-    }
-
-    fn addresses(&self) -> std::io::Result<(SocketAddr, Option<SocketAddr>)> {
-        let tools = self.tools.as_ref().map(TcpListener::local_addr).transpose()?;
-        Ok((self.port.local_addr()?, tools))
-    }
-}
-
-/// Shows the team on standard output; the agents' answers are sent into the returned channel.
+/// Announces the port, and shows the team on standard output; the agents' answers are sent into the returned channel.
 fn show(
-    file: Option<PathBuf>,
+    output: Output,
     port: SocketAddr,
     config: &Config,
-    events: Subscriber,
+    bus: &Bus,
 ) -> (mpsc::Sender<TurnAnswer>, JoinHandle<()>) {
     let (answer_sender, answers) = mpsc::channel(console::ANSWERS_CAPACITY);
-    let file = file.map(console::ConsoleFile::new);
+    let file = match output {
+        Output::Console => None,
+        Output::File(file) => Some(file),
+        Output::Nowhere => return (answer_sender, tokio::spawn(async {})),
+    };
+    announce_port(port.port());
     let inputs = console::Inputs { port, answers, config: config.clone(), file };
+    let events = bus.subscribe();
     (answer_sender, tokio::task::spawn_blocking(move || console::show(events, inputs)))
 }
 
@@ -315,23 +322,33 @@ fn announce(
     Ok(ledger)
 }
 
-/// Applies requested changes until a signal arrives, then stops the team.
-async fn until_stopped(
+/// Applies requested changes until the work is done, or a signal arrives; then stops the team.
+async fn until_stopped<T>(
     mut changes: Changes,
     commands: mpsc::Receiver<TeamCommand>,
     stop: &mut StopSignals,
-) {
-    tokio::select! {
-        () = stop.next() => {}
-        () = changes.run(commands) => stop.next().await,
-    }
+    work: impl Future<Output = T>,
+) -> Result<T, StopSignal> {
+    let done = {
+        let mut ended = pin!(async {
+            tokio::select! {
+                signal = stop.next() => Err(signal),
+                done = work => Ok(done),
+            }
+        });
+        tokio::select! {
+            done = &mut ended => done,
+            () = changes.run(commands) => ended.await,
+        }
+    };
     changes.end();
     let deadline = changes.config().team.stop_grace * 2 + STOP_MARGIN;
     tokio::select! {
         () = changes.supervisor.stop(deadline) => {}
         // At a second signal, dropping the supervisor kills the remaining agents.
-        () = stop.next() => {}
+        _ = stop.next() => {}
     }
+    done
 }
 
 /// Returns the orchestrator, for the tracker and for routing.

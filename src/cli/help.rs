@@ -9,8 +9,9 @@ use clap::builder::StyledStr;
 use super::Cli;
 
 /// Every command, grouped by task.
-const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run", &["init", "check", "why", "notify", "up", "down", "observe"]),
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Run a team", &["init", "check", "why", "notify", "up", "down", "observe"]),
+    ("Run one agent", &["run", "runs", "wait", "result", "kill"]),
     ("Inspect a running team", &["top", "web", "watch", "ps", "logs", "blocked", "conflicts"]),
     (
         "Control a running team",

@@ -236,6 +236,11 @@ fn found(path: &str) -> Vec<(&'static str, &'static Profile)> {
     all.filter(|(_, profile)| is_there(profile, path)).collect()
 }
 
+/// The first profile whose agent is in the folders of `path`, a PATH.
+pub fn installed_profile(path: &str) -> Option<&'static str> {
+    found(path).first().map(|(name, _)| *name)
+}
+
 fn is_there(profile: &Profile, path: &str) -> bool {
     profile.module().is_none()
         && profile.programs().any(|program| find_program(program, path).is_some())

@@ -11,6 +11,7 @@ mod logs;
 mod prompt;
 mod ps;
 mod replay;
+mod run;
 mod top;
 mod troubles;
 mod undo;

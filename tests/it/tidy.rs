@@ -83,6 +83,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("telemetry", &["model", "bus", "post"]),
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line"]),
+    ("runs", &["process"]),
     ("view", &["model"]),
     (
         "serve",
@@ -103,6 +104,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "watch",
             "client_host",
             "replay",
+            "runs",
             "view",
         ],
     ),
@@ -138,6 +140,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "replay",
             "tasks",
             "conflicts",
+            "runs",
             "serve",
             "web",
         ],
@@ -146,7 +149,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "model", "app", "changes", "config", "graph", "journal", "undo", "plugin", "replay",
-            "serve", "scripted", "view",
+            "runs", "serve", "scripted", "view",
         ],
     ),
 ];

@@ -130,7 +130,8 @@ pub fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Whether it is a run of `eisen-core observe` or `replay`.
+/// Whether it is the team of `eisen-core run`, `observe` or `replay`.
 pub fn is_aside(info: &RunInfo) -> bool {
-    ["observe", "replay"].iter().any(|kind| info.team == format!("{kind}-{}", info.pid))
+    let is_run = crate::runs::is_of_run(&info.team);
+    is_run || ["observe", "replay"].iter().any(|kind| info.team == format!("{kind}-{}", info.pid))
 }

@@ -1,0 +1,336 @@
+//! `run`: a team of one agent, for one turn. Owns how the turn's end becomes the run's.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::console::ConsoleFile;
+use super::team::Supervised;
+use super::up::{Output, TeamStart, run_team};
+use super::{Failure, StopSignal, environment};
+use crate::agent::{self, AgentError, AgentHandle, text_blocks};
+use crate::client_host::{PromptOutcome, Said};
+use crate::config::OneAgent;
+use crate::model::{AgentId, AgentState, TokenKind, now_ms};
+use crate::process;
+use crate::runs::{RunFolder, RunId, RunState, RunStatus, find_run};
+use crate::serve::Team as _;
+
+/// How long an agent may take to end its turn after its time is up.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often the state of a run is polled until its process has taken over.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+#[derive(Debug)]
+pub struct RunOptions {
+    /// Its team's name is set here.
+    pub agent: OneAgent,
+    pub prompt: String,
+    /// From the start to the turn's end.
+    pub timeout: Option<Duration>,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct RunEnd {
+    pub state: RunState,
+    /// The agent's last message.
+    pub answer: String,
+    pub stop_reason: Option<String>,
+    pub took: Duration,
+}
+
+/// Exit codes beside those of `prompt`.
+const FAILED: u8 = 1;
+const TIMED_OUT: u8 = 124;
+const NOT_STARTED: u8 = 125;
+const INTERRUPTED: u8 = 130;
+const KILLED: u8 = 137;
+
+/// The end of the turn.
+struct TurnEnd {
+    status: RunStatus,
+    exit_code: u8,
+    stop_reason: Option<String>,
+    reason: Option<String>,
+    session: Option<String>,
+    answer: String,
+    used: Used,
+}
+
+/// What the agent used.
+#[derive(Default)]
+struct Used {
+    tokens: Option<u64>,
+    cost: BTreeMap<String, f64>,
+    peak_memory_bytes: Option<u64>,
+}
+
+/// Runs one agent for one turn.
+pub async fn run(options: RunOptions) -> Result<RunEnd, Failure> {
+    let depth = environment::depth().map_err(|error| Failure::Usage(error.into()))?;
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let folder = prepare(options, &eisen_dir, depth)?;
+    perform(&folder, eisen_dir, depth).await
+}
+
+/// Starts a run in a process of its own; returns its id.
+pub fn run_detached(options: RunOptions) -> Result<String, Failure> {
+    let depth = environment::depth().map_err(|error| Failure::Usage(error.into()))?;
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let folder = prepare(options, &eisen_dir, depth)?;
+    hand_over(&folder).context("cannot start the run").map_err(Failure::Run)?;
+    Ok(folder.id().to_owned())
+}
+
+/// Performs a run that another process has prepared.
+pub async fn run_prepared(id: &str) -> Result<RunEnd, Failure> {
+    // Survive the terminal.
+    nix::unistd::setsid().map_err(|errno| Failure::Run(errno.into()))?;
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let folder = find_run(&eisen_dir, id).map_err(|error| Failure::Usage(error.into()))?;
+    let depth = folder.state().map_err(|error| Failure::Run(error.into()))?.depth;
+    perform(&folder, eisen_dir, depth).await
+}
+
+/// Writes all that a run needs, and its first state.
+fn prepare(options: RunOptions, eisen_dir: &Path, depth: u32) -> Result<RunFolder, Failure> {
+    environment::prepare(eisen_dir).map_err(Failure::Usage)?;
+    let RunOptions { mut agent, prompt, timeout } = options;
+    let id = RunId::generate();
+    agent.team = id.team();
+    let folder = RunFolder::create(eisen_dir, id).context("cannot make the folder of the run");
+    let folder = folder.map_err(Failure::Run)?;
+    let kept =
+        std::fs::write(folder.config(), agent.text()).and_then(|()| folder.keep_prompt(&prompt));
+    kept.context("cannot write the files of the run").map_err(Failure::Run)?;
+    let layered = super::loading::load(&folder.config(), eisen_dir)?;
+    let state = RunState {
+        id: id.to_string(),
+        status: RunStatus::Waiting,
+        pid: std::process::id(),
+        pid_start_time_ticks: process::start_of(std::process::id()),
+        team: id.team(),
+        depth,
+        workspace: layered.config.team.workspace.clone(),
+        timeout_s: timeout.map(|timeout| timeout.as_secs()),
+        command: layered.config.agents[0].command.clone(),
+        profile: agent.profile,
+        model: agent.model,
+        session_id: None,
+        started_at_ms: now_ms(),
+        ended_at_ms: None,
+        exit_code: None,
+        reason: None,
+        peak_memory_bytes: None,
+        tokens: None,
+        cost: BTreeMap::new(),
+    };
+    keep(&folder, &state)?;
+    Ok(folder)
+}
+
+/// Starts the process that performs a prepared run, and waits until the run's state names it.
+fn hand_over(folder: &RunFolder) -> anyhow::Result<()> {
+    let console = ConsoleFile::open(&folder.console())?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["run", "--prepared", folder.id()]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(console);
+    let mut child = command.spawn()?;
+    while folder.state()?.pid == std::process::id() {
+        if let Some(ended) = child.try_wait()? {
+            let said = std::fs::read_to_string(folder.console()).unwrap_or_default();
+            bail!("it ended before it began ({ended}): {}", said.trim());
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
+async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<RunEnd, Failure> {
+    let began = Instant::now();
+    let failed = |error: std::io::Error| Failure::Run(error.into());
+    let (mut state, prompt) = (folder.state().map_err(failed)?, folder.prompt().map_err(failed)?);
+    let layered = super::loading::load(&folder.config(), &eisen_dir)?;
+    state.pid = std::process::id();
+    state.pid_start_time_ticks = process::start_of(state.pid);
+    state.status = RunStatus::Running;
+    keep(folder, &state)?;
+    let agent = layered.config.agents[0].id.clone();
+    let start = TeamStart {
+        file: folder.config(),
+        layered,
+        eisen_dir,
+        depth,
+        port: None,
+        web: None,
+        output: Output::Nowhere,
+    };
+    let deadline = state.timeout_s.map(|seconds| began + Duration::from_secs(seconds));
+    let work = async |team: Arc<Supervised>| one_turn(&team, &agent, prompt, deadline).await;
+    // It is large, and there is one.
+    let worked = Box::pin(run_team(start, work)).await;
+    let end = match worked {
+        Ok(Ok(end)) => end,
+        Ok(Err(signal)) => TurnEnd::stopped(signal),
+        Err(error) => TurnEnd::not_started(format!("{error:#}")),
+    };
+    let TurnEnd { status, exit_code, stop_reason, reason, session, answer, used } = end;
+    folder.keep_answer(&answer).context("cannot keep the answer").map_err(Failure::Run)?;
+    state.status = status;
+    state.exit_code = Some(exit_code);
+    state.reason = reason;
+    state.session_id = session;
+    state.ended_at_ms = Some(now_ms());
+    state.peak_memory_bytes = used.peak_memory_bytes;
+    state.tokens = used.tokens;
+    state.cost = used.cost;
+    keep(folder, &state)?;
+    Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
+}
+
+fn keep(folder: &RunFolder, state: &RunState) -> Result<(), Failure> {
+    folder.keep(state).context("cannot keep the state of the run").map_err(Failure::Run)
+}
+
+/// Prompts the agent once it is ready.
+async fn one_turn(
+    team: &Arc<Supervised>,
+    agent: &AgentId,
+    prompt: String,
+    deadline: Option<Instant>,
+) -> TurnEnd {
+    let Some(handle) = team.roster.get(agent) else {
+        return TurnEnd::not_started("the agent is gone".to_owned());
+    };
+    let (sender, said) = watch::channel(Said::default());
+    let turn = async {
+        ready(&handle).await?;
+        let blocks = text_blocks(&prompt);
+        let prompt = agent::Prompt { session: None, blocks, by_orchestrator: false, said: sender };
+        Ok(handle.prompt(prompt).await)
+    };
+    let outcome = match deadline {
+        Some(deadline) => {
+            if let Ok(outcome) = timeout_at(deadline, turn).await {
+                outcome
+            } else {
+                let _ = timeout(CANCEL_PATIENCE, handle.cancel(None, true)).await;
+                Ok(Err(AgentError::Stopping))
+            }
+        }
+        None => turn.await,
+    };
+    let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    let said = said.borrow().clone();
+    let mut end = match outcome {
+        Err(why) => TurnEnd::not_started(why),
+        Ok(_) if is_late => TurnEnd::late(said),
+        Ok(Ok(outcome)) => TurnEnd::of(&outcome),
+        Ok(Err(error)) => TurnEnd::broken(said, error.to_string()),
+    };
+    end.used = used(team, agent).await;
+    end
+}
+
+/// Waits until an agent is ready; an error says why it does not become so.
+async fn ready(agent: &AgentHandle) -> Result<(), String> {
+    let mut status = agent.watch();
+    let settled =
+        status.wait_for(|status| status.state == AgentState::Ready || status.state.is_at_rest());
+    match settled.await.map(|status| status.clone()) {
+        Ok(status) if status.state == AgentState::Ready => Ok(()),
+        Ok(status) => Err(status.reason.unwrap_or_else(|| "the agent ended".to_owned())),
+        Err(_) => Err("the agent is gone".to_owned()),
+    }
+}
+
+async fn used(team: &Supervised, agent: &AgentId) -> Used {
+    let details = team.details().await;
+    let Some(own) = details.iter().find(|it| it.status.agent == *agent) else {
+        return Used::default();
+    };
+    let mut used = Used { peak_memory_bytes: own.peak_memory_bytes, ..Used::default() };
+    for session in &own.sessions {
+        let known = session.spent.tokens.get(TokenKind::Total).known;
+        used.tokens = used.tokens.into_iter().chain(known).reduce(u64::saturating_add);
+        for (currency, cost) in &session.spent.cost {
+            *used.cost.entry(currency.to_string()).or_default() += cost;
+        }
+    }
+    used
+}
+
+impl TurnEnd {
+    fn new(status: RunStatus, exit_code: u8) -> Self {
+        Self {
+            status,
+            exit_code,
+            stop_reason: None,
+            reason: None,
+            session: None,
+            answer: String::new(),
+            used: Used::default(),
+        }
+    }
+
+    /// The end of a turn by the agent's own answer.
+    fn of(outcome: &PromptOutcome) -> Self {
+        let answer = outcome.text.get(outcome.last_message_at..).unwrap_or_default().trim();
+        let (status, exit_code, reason) = match &*outcome.stop_reason {
+            "end_turn" if outcome.reason.is_some() => (RunStatus::Failed, FAILED, None),
+            "end_turn" if answer.is_empty() => {
+                (RunStatus::Failed, FAILED, Some("the agent ended its turn without an answer"))
+            }
+            "end_turn" => (RunStatus::Succeeded, 0, None),
+            "max_tokens" => (RunStatus::Failed, 3, None),
+            "max_turn_requests" => (RunStatus::Failed, 4, None),
+            "refusal" => (RunStatus::Failed, 5, None),
+            "cancelled" => (RunStatus::Killed, INTERRUPTED, None),
+            _ => (RunStatus::Failed, 6, None),
+        };
+        let told = outcome.reason.as_deref().or(reason).map(str::to_owned);
+        let named = || format!("the turn ended by `{}`", outcome.stop_reason);
+        Self {
+            reason: told.or_else(|| (status != RunStatus::Succeeded).then(named)),
+            session: Some(outcome.session.to_string()),
+            answer: answer.to_owned(),
+            stop_reason: Some(outcome.stop_reason.clone()),
+            ..Self::new(status, exit_code)
+        }
+    }
+
+    fn not_started(why: String) -> Self {
+        Self { reason: Some(why), ..Self::new(RunStatus::Failed, NOT_STARTED) }
+    }
+
+    fn late(said: Said) -> Self {
+        let reason = Some("its time is up".to_owned());
+        Self { reason, ..Self::new(RunStatus::TimedOut, TIMED_OUT) }.with(said)
+    }
+
+    fn broken(said: Said, why: String) -> Self {
+        Self { reason: Some(why), ..Self::new(RunStatus::Failed, FAILED) }.with(said)
+    }
+
+    fn stopped(signal: StopSignal) -> Self {
+        let (exit_code, reason) = match signal {
+            StopSignal::Interrupt => (INTERRUPTED, "it was interrupted"),
+            StopSignal::End => (KILLED, "it was ended by a signal"),
+        };
+        Self { reason: Some(reason.to_owned()), ..Self::new(RunStatus::Killed, exit_code) }
+    }
+
+    /// Adds what the agent said before its turn was cut off.
+    fn with(self, said: Said) -> Self {
+        let answer = said.text.get(said.last_message_at..).unwrap_or_default().trim().to_owned();
+        Self { session: said.session.map(|session| session.to_string()), answer, ..self }
+    }
+}

@@ -1,0 +1,208 @@
+//! `run`: one agent for one task; its answer on standard output.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use serde_json::json;
+use toml::Table;
+
+use super::format;
+use super::output::{escape_controls, is_terminal, note, plain, print, write};
+use crate::app::{self, Failure, RunEnd, RunOptions};
+use crate::config::{self, OneAgent};
+use crate::runs::{RunState, RunStatus};
+use crate::serve::client::Environment;
+
+/// Run one agent for one task and print its answer
+///
+/// Starts an agent in the git repository of the current folder, confined to its zone as an agent of a
+/// team is, gives it the prompt, and ends it after its turn. Standard output gets the agent's last
+/// message, which is what it says after its last tool call, and nothing else; standard error gets one
+/// line with the usage. It needs no configuration.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core run \"Which tests cover the cart?\"
+  eisen-core run --profile codex --zone 'src/cart/**' \"Fix the rounding of totals\"
+  git diff | eisen-core run --deny '**/.env' --timeout 300 - > review.md
+  eisen-core run \"Say hello\" -- opencode acp
+
+Exit codes: 0 it succeeded, 1 the agent failed or gave no answer, 2 wrong usage, 3 max_tokens,
+4 max_turn_requests, 5 refusal, 6 another stop reason, 124 its time was up, 125 the agent could not be
+started, 130 interrupted, 137 killed.")]
+pub(super) struct RunArgs {
+    /// The prompt; `-` reads it from standard input
+    #[arg(value_name = "PROMPT", required_unless_present = "prepared")]
+    prompt: Option<String>,
+    /// Launch profile of the agent [default: the first agent of a profile that is installed]
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Files the agent may access: a glob relative to the repository (repeatable) [default: all]
+    #[arg(long, value_name = "PATTERN")]
+    zone: Vec<String>,
+    /// Files it may not access, even if --zone allows them (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    deny: Vec<String>,
+    /// Model, by the agent's own name for it
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Seconds from the start to the end of the turn
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
+    /// A limit of `[agents.budget]`, such as `tokens=200000` or `cost=1.50` (repeatable)
+    #[arg(long, value_name = "KEY=VALUE", value_parser = budget)]
+    budget: Vec<Table>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Run in the background, and print the run's id; `wait` and `result` take it
+    #[arg(short, long, conflicts_with = "json")]
+    detach: bool,
+    /// Perform a run that was detached
+    #[arg(long, value_name = "ID", hide = true, exclusive = true)]
+    prepared: Option<String>,
+    /// The agent's command and arguments, instead of a profile's
+    #[arg(last = true, value_name = "CMD ARGS")]
+    command: Vec<String>,
+}
+
+impl RunArgs {
+    pub(super) async fn run(self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
+        if let Some(id) = &self.prepared {
+            return app::run_prepared(id).await.map(|end| exit_code(&end.state));
+        }
+        let prompt = match self.prompt.as_deref().unwrap_or_default() {
+            "-" => {
+                let mut text = String::new();
+                let read = std::io::stdin().read_to_string(&mut text);
+                read.context("cannot read the prompt from standard input")
+                    .map_err(Failure::Usage)?;
+                text
+            }
+            text => text.to_owned(),
+        };
+        if prompt.trim().is_empty() {
+            return Err(Failure::Usage(anyhow!("the prompt is empty")));
+        }
+        if let Some(team) = Environment::of_process().token.and(Environment::of_process().team) {
+            let team = plain(&team);
+            return Err(Failure::Usage(anyhow!(
+                "this is an agent of the team `{team}`: it starts helpers by the tool `start_helper`, in zones within its own"
+            )));
+        }
+        let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
+        let profile = self.profile.clone().or_else(|| {
+            let installed = config::installed_profile(&std::env::var("PATH").unwrap_or_default());
+            installed.filter(|_| self.command.is_empty()).map(str::to_owned)
+        });
+        if profile.is_none() && self.command.is_empty() {
+            note(
+                "no agent of a known profile is installed: docs/profiles.md has the list; or name a command after `--`",
+            );
+            return Ok(NOT_STARTED);
+        }
+        let id = profile.clone().unwrap_or_else(|| "agent".to_owned());
+        let agent = OneAgent {
+            team: String::new(),
+            workspace,
+            id,
+            profile,
+            command: self.command,
+            model: self.model,
+            allowed: self.zone,
+            denied: self.deny,
+            budget: self.budget.into_iter().flatten().collect(),
+            known: Table::new(),
+        };
+        let timeout = self.timeout.map(Duration::from_secs);
+        let options = RunOptions { agent, prompt, timeout };
+        if self.detach {
+            print(app::run_detached(options)?)?;
+            return Ok(0);
+        }
+        let end = app::run(options).await?;
+        if self.json {
+            print(json(&end))?;
+        } else {
+            show(&end)?;
+        }
+        Ok(exit_code(&end.state))
+    }
+}
+
+pub(super) fn exit_code(state: &RunState) -> u8 {
+    state.exit_code.unwrap_or(1)
+}
+
+/// The exit code where nothing could be started.
+const NOT_STARTED: u8 = 125;
+
+/// Prints the answer, then what the run came to.
+fn show(end: &RunEnd) -> Result<(), Failure> {
+    if !end.answer.is_empty() {
+        let answer = format!("{}\n", end.answer);
+        let answer = if is_terminal() { escape_controls(&answer) } else { answer };
+        write(answer.as_bytes())?;
+    }
+    let state = &end.state;
+    if state.status != RunStatus::Succeeded {
+        let reason = state.reason.as_deref().unwrap_or("no reason is known");
+        note(format_args!("{}: {}", state.status.as_str(), escape_controls(reason)));
+    }
+    let tokens = state.tokens.map(|tokens| format!("{} tokens", format::tokens(tokens)));
+    let costs = state.cost.iter().map(|(currency, cost)| format::money(*cost, currency));
+    let took = format::duration(end.took);
+    let parts: Vec<_> = tokens.into_iter().chain(costs).chain([took]).collect();
+    note(format_args!("run {}: {}", state.id, plain(&parts.join(", "))));
+    Ok(())
+}
+
+fn json(end: &RunEnd) -> serde_json::Value {
+    let state = &end.state;
+    json!({
+        "id": state.id,
+        "status": state.status,
+        "exit_code": state.exit_code,
+        "text": end.answer,
+        "stop_reason": end.stop_reason,
+        "reason": state.reason,
+        "session_id": state.session_id,
+        "tokens": state.tokens,
+        "cost": state.cost,
+        "seconds": end.took.as_secs_f64(),
+    })
+}
+
+/// The git repository around a folder.
+fn repository(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let folder = match cwd {
+        Some(folder) => folder.to_owned(),
+        None => std::env::current_dir().context("there is no current folder")?,
+    };
+    let folder =
+        folder.canonicalize().with_context(|| format!("no folder {}", folder.display()))?;
+    let top = folder.ancestors().find(|folder| folder.join(".git").exists());
+    top.map(Path::to_owned).ok_or_else(|| {
+        anyhow!(
+            "{} is in no git repository: run it in one, or make one by `git init`",
+            folder.display()
+        )
+    })
+}
+
+/// Reads a limit of a budget.
+fn budget(text: &str) -> Result<Table, String> {
+    const KEYS: [&str; 4] = ["tokens", "cost", "turns", "minutes"];
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as `tokens=200000`")?;
+    if !KEYS.contains(&key) {
+        return Err(format!("there is no limit `{key}`; there are {}", KEYS.join(", ")));
+    }
+    let number: toml::Value = match value.parse::<i64>() {
+        Ok(number) if key != "cost" => number.into(),
+        _ => value.parse::<f64>().map_err(|_| format!("`{value}` is no number"))?.into(),
+    };
+    Ok(Table::from_iter([(key.to_owned(), number)]))
+}

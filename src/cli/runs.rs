@@ -1,0 +1,268 @@
+//! `runs`, `wait`, `result`, `kill`: the runs of `eisen-core run`, by their ids.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::format;
+use super::output::{escape_controls, is_terminal, note, plain, print, write};
+use super::run::exit_code;
+use super::table::{Cell, Table};
+use crate::app::{self, Failure};
+use crate::model::now_ms;
+use crate::runs::{RunFolder, RunState, RunStatus, all_runs, find_run};
+
+/// How often the state of a run is read by those who wait for its end.
+const POLL_INTERVAL: Duration = Duration::from_millis(40);
+
+/// The exit code where the time is up.
+const TIMED_OUT: u8 = 124;
+
+/// How long a run may take to end after SIGTERM.
+const KILL_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Ended runs that are listed without `--all`.
+const SHOWN: usize = 10;
+
+/// List runs
+///
+/// Shows the runs that have not ended, and the last ten that have. A run whose supervisor is gone
+/// without a word is `lost`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core runs
+  eisen-core runs --all --json | jq -r '.[] | select(.status == \"lost\") | .id'
+
+Exit codes: 0 done, 2 wrong usage.")]
+pub(super) struct RunsArgs {
+    /// All runs
+    #[arg(short, long)]
+    all: bool,
+    /// Print them as a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+impl RunsArgs {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let eisen_dir = eisen_dir()?;
+        let folders = all_runs(&eisen_dir).map_err(|error| Failure::Run(error.into()))?;
+        let mut states: Vec<_> = folders.iter().filter_map(|run| run.state().ok()).collect();
+        if !self.all {
+            let ended = states.iter().filter(|state| state.status.is_final()).count();
+            let mut left_out = ended.saturating_sub(SHOWN);
+            states.retain(|state| {
+                let is_old = state.status.is_final() && left_out > 0;
+                left_out -= usize::from(is_old);
+                !is_old
+            });
+        }
+        if self.json {
+            let states = serde_json::to_string(&states);
+            return print(states.map_err(|error| Failure::Run(error.into()))?);
+        }
+        if states.is_empty() {
+            note("there are no runs");
+            return Ok(());
+        }
+        let titles = ["ID", "STATUS", ">AGE", ">TOOK", ">TOKENS", "AGENT", "WORKSPACE"];
+        let mut table = Table::new(&titles);
+        for state in &states {
+            table.row(row(state));
+        }
+        print(table.lines(None).join("\n"))
+    }
+}
+
+fn row(state: &RunState) -> Vec<Cell> {
+    let since =
+        |from: u64, to: u64| format::duration(Duration::from_millis(to.saturating_sub(from)));
+    let took = state.ended_at_ms.map(|ended| since(state.started_at_ms, ended));
+    let agent = state.profile.clone().or_else(|| state.command.first().cloned());
+    let workspace = state.workspace.display().to_string();
+    vec![
+        Cell::from(state.id.clone()),
+        Cell::styled(state.status.as_str(), style(state.status)),
+        since(state.started_at_ms, now_ms()).into(),
+        took.unwrap_or_else(|| "-".to_owned()).into(),
+        state.tokens.map_or_else(|| "-".to_owned(), format::tokens).into(),
+        plain(&agent.unwrap_or_default()).into(),
+        plain(&workspace).into(),
+    ]
+}
+
+fn style(status: RunStatus) -> Style {
+    let color = match status {
+        RunStatus::Succeeded => AnsiColor::Green,
+        RunStatus::Waiting | RunStatus::Running => AnsiColor::Cyan,
+        RunStatus::Failed | RunStatus::TimedOut | RunStatus::Killed | RunStatus::Lost => {
+            AnsiColor::Red
+        }
+    };
+    color.on_default()
+}
+
+/// Wait for the end of runs
+///
+/// Exits with the run's own code; of several runs, with the first code that is not 0, in the order of
+/// the arguments. A run that has ended is not waited for: the answer stays the same.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  id=$(eisen-core run --detach \"Fix the rounding\"); eisen-core wait \"$id\" && eisen-core result \"$id\"
+  eisen-core wait --any 01M8CH14 01M8CH16     prints the id of the first that ends
+
+Exit codes: the run's own, 1 also for a lost run, 2 wrong usage, 124 the time is up.")]
+pub(super) struct WaitArgs {
+    /// Ids, or beginnings that no other run has
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// Wait for the first end, and print its id
+    #[arg(long)]
+    any: bool,
+    /// Wait no longer than this
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+}
+
+impl WaitArgs {
+    pub(super) fn run(self) -> Result<u8, Failure> {
+        let eisen_dir = eisen_dir()?;
+        let wait = self.timeout.map(Duration::try_from_secs_f64).transpose();
+        let wait = wait.map_err(|error| Failure::Usage(error.into()))?;
+        let deadline = wait.and_then(|wait| Instant::now().checked_add(wait));
+        let runs = self.ids.iter().map(|id| find_run(&eisen_dir, id));
+        let runs = runs.collect::<Result<Vec<_>, _>>();
+        let runs = runs.map_err(|error| Failure::Usage(error.into()))?;
+        loop {
+            let states = runs.iter().map(state).collect::<Result<Vec<_>, _>>()?;
+            let mut ended = states.iter().filter(|state| state.status.is_final());
+            if self.any {
+                if let Some(first) = ended.next() {
+                    print(&first.id)?;
+                    return Ok(exit_code(first));
+                }
+            } else if ended.count() == states.len() {
+                return Ok(states.iter().map(exit_code).find(|code| *code != 0).unwrap_or(0));
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(TIMED_OUT);
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+/// Print the answer of a run that has ended
+///
+/// Prints nothing for a run that has not ended.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core result 01M8CH14
+  eisen-core result --json 01M8CH14 | jq -r .reason
+
+Exit codes: the run's own, 1 also for a run that has not ended or is lost, 2 wrong usage.")]
+pub(super) struct ResultArgs {
+    /// The id, or a beginning that no other run has
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print state and answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl ResultArgs {
+    pub(super) fn run(self) -> Result<u8, Failure> {
+        let run = find_run(&eisen_dir()?, &self.id);
+        let run = run.map_err(|error| Failure::Usage(error.into()))?;
+        let state = state(&run)?;
+        if !state.status.is_final() {
+            note(format_args!(
+                "the run is {}: `eisen-core wait {}`",
+                state.status.as_str(),
+                state.id
+            ));
+            return Ok(1);
+        }
+        // A lost run may have none.
+        let answer = run.answer().unwrap_or_default();
+        if self.json {
+            let mut shown = serde_json::to_value(&state);
+            let shown = shown.as_mut().map_err(|error| Failure::Run(anyhow::anyhow!("{error}")))?;
+            shown["text"] = answer.into();
+            print(shown)?;
+        } else if !answer.is_empty() {
+            let text = format!("{answer}\n");
+            let text = if is_terminal() { escape_controls(&text) } else { text };
+            write(text.as_bytes())?;
+        }
+        if let Some(reason) = state.reason.as_deref().filter(|_| !self.json) {
+            note(format_args!("{}: {}", state.status.as_str(), escape_controls(reason)));
+        }
+        Ok(exit_code(&state))
+    }
+}
+
+/// End runs
+///
+/// The agent of each is ended, with all that it has started. Returns once they have ended.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core kill 01M8CH14
+
+Exit codes: 0 all have ended, 1 one has not, 2 wrong usage.")]
+pub(super) struct KillArgs {
+    /// Ids, or beginnings that no other run has
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+}
+
+impl KillArgs {
+    pub(super) fn run(self) -> Result<u8, Failure> {
+        let eisen_dir = eisen_dir()?;
+        let runs = self.ids.iter().map(|id| find_run(&eisen_dir, id));
+        let runs = runs.collect::<Result<Vec<_>, _>>();
+        let runs = runs.map_err(|error| Failure::Usage(error.into()))?;
+        for run in &runs {
+            signal(&state(run)?, Signal::SIGTERM);
+        }
+        let begun = Instant::now();
+        let mut code = 0;
+        for run in &runs {
+            while !state(run)?.status.is_final() {
+                if begun.elapsed() > KILL_PATIENCE {
+                    // Its agents end with it.
+                    signal(&state(run)?, Signal::SIGKILL);
+                    code = 1;
+                    break;
+                }
+                std::thread::sleep(POLL_INTERVAL);
+            }
+        }
+        Ok(code)
+    }
+}
+
+/// Sends a signal to the supervisor of a run that has not ended.
+fn signal(state: &RunState, signal: Signal) {
+    if !state.status.is_final() && state.is_supervised() {
+        let _ = kill(Pid::from_raw(state.pid.cast_signed()), signal);
+    }
+}
+
+fn state(run: &RunFolder) -> Result<RunState, Failure> {
+    run.state().map_err(|error| {
+        Failure::Run(anyhow::Error::new(error).context(format!("cannot read the run {}", run.id())))
+    })
+}
+
+fn eisen_dir() -> Result<PathBuf, Failure> {
+    app::eisen_dir().map_err(Failure::Usage)
+}

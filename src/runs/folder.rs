@@ -1,0 +1,133 @@
+//! The folder of a run, `$EISEN_DIR/runs/ID`: its configuration, prompt, state and answer.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use ulid::Ulid;
+
+use super::{RunId, RunState, RunStatus};
+use crate::process;
+
+/// Bytes of a file of a run that are read.
+const LONGEST: u64 = 16 << 20;
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct RunFolder {
+    id: String,
+    path: PathBuf,
+}
+
+impl RunFolder {
+    pub fn create(eisen_dir: &Path, id: RunId) -> io::Result<Self> {
+        let id = id.to_string();
+        let path = folder_of_runs(eisen_dir).join(&id);
+        DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        Ok(Self { id, path })
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The configuration of its team.
+    pub fn config(&self) -> PathBuf {
+        self.path.join("eisen.toml")
+    }
+
+    /// What a detached run says on standard error.
+    pub fn console(&self) -> PathBuf {
+        self.path.join("console")
+    }
+
+    /// Replaces its state.
+    pub fn keep(&self, state: &RunState) -> io::Result<()> {
+        let text = toml::to_string(state).map_err(io::Error::other)?;
+        self.replace("state.toml", &text)
+    }
+
+    /// Replaces its answer. The state that says that there is one follows.
+    pub fn keep_answer(&self, text: &str) -> io::Result<()> {
+        self.replace("answer", text)
+    }
+
+    pub fn keep_prompt(&self, text: &str) -> io::Result<()> {
+        self.replace("prompt", text)
+    }
+
+    pub fn prompt(&self) -> io::Result<String> {
+        self.read("prompt")
+    }
+
+    pub fn answer(&self) -> io::Result<String> {
+        self.read("answer")
+    }
+
+    /// Its state. A run whose supervisor is gone without a final state is `lost`.
+    pub fn state(&self) -> io::Result<RunState> {
+        let state = self.kept()?;
+        if state.status.is_final() || state.is_supervised() {
+            return Ok(state);
+        }
+        // It may have ended between the two looks.
+        let state = self.kept()?;
+        if state.status.is_final() {
+            return Ok(state);
+        }
+        let reason = Some("its supervisor is gone".to_owned());
+        Ok(RunState { status: RunStatus::Lost, exit_code: Some(1), reason, ..state })
+    }
+
+    fn kept(&self) -> io::Result<RunState> {
+        let text = self.read("state.toml")?;
+        toml::from_str(&text).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+    }
+
+    fn read(&self, name: &str) -> io::Result<String> {
+        let file = self.path.join(name);
+        if fs::metadata(&file)?.len() > LONGEST {
+            return Err(ErrorKind::FileTooLarge.into());
+        }
+        fs::read_to_string(file)
+    }
+
+    /// Replaces a file at once: whoever reads sees the old or the new one.
+    fn replace(&self, name: &str, text: &str) -> io::Result<()> {
+        let mut new = tempfile::NamedTempFile::new_in(&self.path)?;
+        new.write_all(text.as_bytes())?;
+        new.as_file().sync_data()?;
+        new.persist(self.path.join(name)).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+impl RunState {
+    /// Whether its supervisor lives. A zombie does not.
+    pub fn is_supervised(&self) -> bool {
+        process::start_of(self.pid).is_some_and(|start| Some(start) == self.pid_start_time_ticks)
+    }
+}
+
+/// All runs, the oldest first.
+pub fn all_runs(eisen_dir: &Path) -> io::Result<Vec<RunFolder>> {
+    let entries = match fs::read_dir(folder_of_runs(eisen_dir)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut runs = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name().into_string();
+        let id = name
+            .ok()
+            .filter(|name| Ulid::from_string(name).is_ok_and(|id| id.to_string() == *name));
+        runs.extend(id.map(|id| RunFolder { id, path: entry.path() }));
+    }
+    runs.sort_unstable();
+    Ok(runs)
+}
+
+fn folder_of_runs(eisen_dir: &Path) -> PathBuf {
+    eisen_dir.join("runs")
+}

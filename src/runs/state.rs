@@ -1,0 +1,72 @@
+//! The state of a run, as `state.toml` has it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// How a run stands. The first two are not final.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// It has not been started yet.
+    Waiting,
+    Running,
+    Succeeded,
+    Failed,
+    TimedOut,
+    Killed,
+    /// Its supervisor is gone, and left no final state.
+    Lost,
+}
+
+impl RunStatus {
+    pub fn is_final(self) -> bool {
+        !matches!(self, Self::Waiting | Self::Running)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
+            Self::Killed => "killed",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// All that is kept of a run besides its answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunState {
+    pub id: String,
+    pub status: RunStatus,
+    /// Its supervisor. A pid may be used again: the time of the start, in clock ticks since the
+    /// machine's, tells which process is meant.
+    pub pid: u32,
+    pub pid_start_time_ticks: Option<u64>,
+    pub team: String,
+    /// Levels of runs and teams above it.
+    pub depth: u32,
+    pub workspace: PathBuf,
+    /// From the start to the turn's end.
+    pub timeout_s: Option<u64>,
+    /// Program and arguments of its agent.
+    pub command: Vec<String>,
+    pub profile: Option<String>,
+    pub model: Option<String>,
+    /// As its agent names it.
+    pub session_id: Option<String>,
+    pub started_at_ms: u64,
+    pub ended_at_ms: Option<u64>,
+    pub exit_code: Option<u8>,
+    /// Why it did not succeed.
+    pub reason: Option<String>,
+    pub peak_memory_bytes: Option<u64>,
+    pub tokens: Option<u64>,
+    /// By currency.
+    #[serde(default)]
+    pub cost: BTreeMap<String, f64>,
+}

@@ -76,8 +76,8 @@ fn the_last_message_is_the_answer_and_nothing_else_is_printed() {
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     let told: Value = serde_json::from_str(&run_agent(&stage, &["--json", "look"]).stdout).unwrap();
     assert_eq!((&told["status"], &told["text"]), (&"succeeded".into(), &"It says ui".into()));
-    let state = listed(&stage, told["id"].as_str().unwrap());
-    assert_eq!((&state["status"], &state["exit_code"]), (&"succeeded".into(), &0.into()));
+    let run = listed(&stage, told["id"].as_str().unwrap());
+    assert_eq!((&run["status"], &run["exit_code"]), (&"succeeded".into(), &0.into()));
     assert!(stage.run(&["ps"]).stderr.contains("no team"), "its team has ended");
 }
 

@@ -111,8 +111,8 @@ pub struct Surroundings {
     pub capture: Option<Capture>,
     /// Locks of files; None: conflicts are not looked for.
     pub conflicts: Option<Conflicts>,
-    /// Counts relayed lines and stopped calls; None: nobody reads that.
-    pub tally: Option<Arc<Tally>>,
+    /// Counts relayed lines and stopped calls, once somebody reads that.
+    pub tally: Arc<Tally>,
     /// File system access for extractors.
     pub workspace: Arc<dyn crate::extract::Workspace>,
 }

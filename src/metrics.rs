@@ -73,7 +73,7 @@ struct SeenFigures {
 }
 
 impl Metrics {
-    /// Starts to count. The future follows the bus until `cancel`, or until the bus is closed.
+    /// Starts to count, the tally too. The future follows the bus until `cancel`, or until the bus is closed.
     pub fn start(
         mut events: Subscriber,
         tally: Arc<Tally>,
@@ -81,6 +81,7 @@ impl Metrics {
         cancel: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send) {
         events.want(Topic::Record);
+        tally.start();
         let (fold, seen) = (Mutex::new(MetricsFold::default()), tokio::sync::Mutex::default());
         let metrics = Self(Arc::new(MetricsState { fold, tally, look, seen }));
         let this = metrics.clone();

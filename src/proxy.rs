@@ -51,8 +51,8 @@ pub struct Proxy {
     pub files: Option<RunFiles>,
     /// Where what the agent spends is counted.
     pub account: Account,
-    /// Counts the lines; None: nobody reads that.
-    pub tally: Option<Arc<Tally>>,
+    /// Counts the lines, once somebody reads that.
+    pub tally: Arc<Tally>,
 }
 
 /// The rules, routing and permits by which a zoned agent's requests are judged.

@@ -55,8 +55,8 @@ pub struct KernelAccessConfig {
     pub files: Option<RunFiles>,
     /// Locks of files; None: conflicts are not looked for.
     pub conflicts: Option<AgentConflicts>,
-    /// Counts the stopped calls; None: nobody reads that.
-    pub tally: Option<Arc<Tally>>,
+    /// Counts the stopped calls, once somebody reads that.
+    pub tally: Arc<Tally>,
     /// Returns the age of a process.
     pub age: fn(u32) -> Option<Duration>,
     /// The doorbell's threads run outside the runtime.
@@ -68,7 +68,7 @@ pub struct KernelAccessHandler {
     state: Arc<HandlerState>,
     passing: Option<Passing>,
     files: Option<RunFiles>,
-    tally: Option<Arc<Tally>>,
+    tally: Arc<Tally>,
     handle: Handle,
 }
 
@@ -163,13 +163,11 @@ impl Doorkeeper for KernelAccessHandler {
     }
 
     fn times_calls(&self) -> bool {
-        self.tally.is_some()
+        self.tally.is_read()
     }
 
     fn took(&self, time: Duration) {
-        if let Some(tally) = &self.tally {
-            tally.rang(time);
-        }
+        self.tally.rang(time);
     }
 
     fn blocked(&self, attempt: Attempt, reply: oneshot::Sender<bool>) {

@@ -1,6 +1,6 @@
 //! Connects the room `metrics` with the owners of what it shows.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::details;
 use super::wiring::Wiring;
@@ -8,17 +8,12 @@ use crate::agent::Surroundings;
 use crate::budget::Budgets;
 use crate::bus::Bus;
 use crate::journal::Journal;
-use crate::metrics::{AgentFigures, Figures, JournalFigures, Look, Metrics, PortFigures, Tally};
+use crate::metrics::{AgentFigures, Figures, JournalFigures, Look, Metrics, PortFigures};
 use crate::model::{BlockedAccess, BlockedStatus};
 use crate::routing::RoutingHandle;
 use crate::serve::{AgentDetails, Server, Traffic};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
-
-/// Where relays and doorbells count; None if nobody will read it.
-pub(super) fn tally(is_read: bool) -> Option<Arc<Tally>> {
-    is_read.then(Arc::default)
-}
 
 /// What the figures of a scrape are read from.
 #[derive(Clone)]
@@ -32,7 +27,7 @@ struct Owners {
     port: Arc<Traffic>,
 }
 
-/// Starts the metrics of a team when they are first wanted.
+/// Starts the metrics of a team when they are first wanted; they are the same ever after.
 pub(super) type MetricsStarter = Box<dyn Fn() -> Metrics + Send + Sync>;
 
 /// What starts the metrics of a team. Whoever has it, or them, lets go when the team is cancelled, since
@@ -43,8 +38,7 @@ pub(super) fn starter(
     (roster, budgets): (Roster, &Budgets),
     server: &Server,
 ) -> MetricsStarter {
-    // Nothing was counted in a team that was started without.
-    let tally = team.tally.clone().unwrap_or_default();
+    let tally = Arc::clone(&team.tally);
     let owners = Owners {
         roster,
         tracker: team.tracker.clone(),
@@ -54,16 +48,16 @@ pub(super) fn starter(
         journal: wiring.journal.clone(),
         port: server.traffic(),
     };
-    let cancel = wiring.cancel.clone();
-    Box::new(move || {
-        let (look_at, bus) = (owners.clone(), owners.bus.clone());
+    let (cancel, started) = (wiring.cancel.clone(), OnceLock::new());
+    let start = move || {
+        let (look_at, events) = (owners.clone(), owners.bus.subscribe());
         let look: Look = Box::new(move || Box::pin(figures(look_at.clone())));
-        let events = bus.subscribe();
         let (metrics, following) = Metrics::start(events, Arc::clone(&tally), look, cancel.clone());
         // It ends with the team.
         tokio::spawn(following);
         metrics
-    })
+    };
+    Box::new(move || started.get_or_init(&start).clone())
 }
 
 async fn figures(owners: Owners) -> Figures {

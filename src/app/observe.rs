@@ -175,7 +175,7 @@ async fn run(
         running: None,
         vitals,
         files: None,
-        tally: None,
+        tally: Arc::default(),
     };
     let (exited, ended) = oneshot::channel();
     let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)

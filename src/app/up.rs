@@ -152,7 +152,7 @@ pub(super) async fn run_team<T>(
     let (members, rules) = conditions.members(&config, 0)?;
     let routing = route(&mut wiring, (orchestrator, rules), &conditions, &config);
     let surroundings =
-        surroundings((launcher, &workspace), &conditions, &wiring, &routing, (&config, is_web));
+        surroundings((launcher, &workspace), &conditions, &wiring, &routing, &config);
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let folder = tasks_folder(&conditions.eisen_dir, &config.team.name);
@@ -203,7 +203,7 @@ fn surroundings(
     conditions: &Conditions,
     wiring: &Wiring,
     routing: &RoutingHandle,
-    (config, is_measured): (&Config, bool),
+    config: &Config,
 ) -> Surroundings {
     Surroundings {
         launcher,
@@ -214,7 +214,7 @@ fn surroundings(
         admission: Admission::new(limiting::capacity(config)),
         capture: wiring.capture.clone(),
         conflicts: wiring.conflicts.clone(),
-        tally: measuring::tally(is_measured),
+        tally: Arc::default(),
         workspace: Arc::new(DiskWorkspace::new(workspace.to_owned())),
     }
 }

@@ -1,7 +1,7 @@
 //! Counts of the hot paths: relayed lines, and system calls that the kernel stopped. Whoever counts
-//! never waits and needs no lock.
+//! never waits and needs no lock. Nothing is counted before somebody reads it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::catalog::{Metric, MetricKind};
@@ -12,9 +12,10 @@ use crate::line::Direction;
 /// Buckets of [`Metric::DoorbellCallDuration`], with the infinite one.
 const BUCKETS: usize = 12;
 
-/// Shared by all relays and doorbells of a team.
+/// Shared by all relays and doorbells of a team. Until it is read it costs each of them one look.
 #[derive(Default, Debug)]
 pub struct Tally {
+    is_read: AtomicBool,
     to_agent: Flow,
     to_client: Flow,
     doorbell: [AtomicU64; BUCKETS],
@@ -28,8 +29,21 @@ struct Flow {
 }
 
 impl Tally {
+    /// Counts from now on.
+    pub(super) fn start(&self) {
+        self.is_read.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it counts; what is costly to measure is measured only then.
+    pub fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Relaxed)
+    }
+
     /// Counts the lines of a block that a relay forwards or withholds.
     pub fn relayed(&self, direction: Direction, block: &[u8]) {
+        if !self.is_read() {
+            return;
+        }
         let flow = match direction {
             Direction::ToAgent => &self.to_agent,
             Direction::ToClient => &self.to_client,
@@ -49,6 +63,14 @@ impl Tally {
         }
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.doorbell_nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+
+    /// One that somebody reads.
+    #[cfg(test)]
+    pub(crate) fn started() -> std::sync::Arc<Self> {
+        let tally = std::sync::Arc::<Self>::default();
+        tally.start();
+        tally
     }
 
     /// The lines and bytes to the agents, and to the clients.

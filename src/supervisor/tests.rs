@@ -45,7 +45,7 @@ fn supervisor() -> Supervisor {
         admission: Admission::new(Capacity { max_running: 1, max_memory_mb: 0 }),
         capture: None,
         conflicts: None,
-        tally: None,
+        tally: Arc::default(),
         workspace: Arc::new(DiskWorkspace::new(PathBuf::from("/"))),
     };
     Supervisor::new(team, cancel)

@@ -67,7 +67,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
     tokio::spawn(task);
     let bounds = bounds(workspace.clone());
     let rules = rules_of(bounds.zone(), None);
-    let (running, tally) = (Arc::new(LiveCalls::default()), Arc::new(Tally::default()));
+    let (running, tally) = (Arc::new(LiveCalls::default()), Tally::started());
     let keeper = KernelAccessHandler::new(KernelAccessConfig {
         agent: AgentId::new("a"),
         bounds,
@@ -80,7 +80,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
         observe_files: true,
         files: None,
         conflicts: None,
-        tally: Some(tally.clone()),
+        tally: tally.clone(),
         age: |pid| (pid == OWN).then_some(Duration::from_hours(1)),
         handle: Handle::current(),
     });

@@ -27,9 +27,7 @@ where
     }
 
     pub(super) fn count(&self, direction: Direction, block: &[u8]) {
-        if let Some(tally) = &self.proxy.tally {
-            tally.relayed(direction, block);
-        }
+        self.proxy.tally.relayed(direction, block);
     }
 
     /// Extracts and handles the activities of a relayed line.

@@ -224,7 +224,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         conflicts: None,
     });
     let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
-    let tally = Arc::new(Tally::default());
+    let tally = Tally::started();
     let proxy = Proxy {
         agent: AgentId::new("a"),
         extractor: Box::new(Words),
@@ -234,7 +234,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         vitals: vitals.clone(),
         files: None,
         account: Account::unlimited(AgentId::new("a")),
-        tally: Some(tally.clone()),
+        tally: tally.clone(),
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);
     let (from_agent, to_agent) = tokio::io::split(ours);

@@ -12,7 +12,7 @@ use super::inbox::{GraphTask, Write, Writes};
 use super::pending::Changed;
 use super::{GraphShared, GraphState, shown};
 use crate::bus::{Bus, Demand, Rendered};
-use crate::graph::{self, Change, Files, Listing, Only, Recent};
+use crate::graph::{self, Change, Entry, Files, Listing, Only, Recent};
 use crate::model::{Event, GraphSnapshot, TimestampMs, Topic};
 
 /// Files whose change can add or remove other files.
@@ -155,8 +155,14 @@ impl Keeper {
         }
         let change = shared.graph.lock().update(files, settings.jobs);
         // Only now do queries return the symbols of the written text.
-        if let (Changed::Paths(paths), Some(_)) = (changed, &only) {
-            let written = listing.files.iter().filter(|file| paths.contains(&file.path));
+        if let Changed::Paths(paths) = changed {
+            // A folder that is new was not watched when its files came.
+            let came_with_folder = |file: &&Entry| {
+                change.added.contains_key(&file.id)
+                    && file.path.ancestors().any(|path| paths.contains(path))
+            };
+            let is_written = |file: &&Entry| paths.contains(&file.path) || came_with_folder(file);
+            let written = listing.files.iter().filter(is_written);
             written.for_each(|file| (self.thread.on_written)(Arc::clone(&file.id)));
         }
         Ok(change)

@@ -40,6 +40,35 @@ fn a_write_that_only_an_agent_claims_is_read_but_not_reported_as_written() {
 }
 
 #[test]
+fn a_write_is_reported_though_the_graph_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("shop");
+    let (sender, written_paths) = std::sync::mpsc::channel();
+    let mut keeper = keeper(&root, move |path| sender.send(path).unwrap());
+    let mut update = |changed: &[&str]| {
+        let paths = changed.iter().map(|path| root.join(path)).collect();
+        keeper.update(&Changed::Paths(paths), Writes::new());
+        let mut written: Vec<_> = written_paths.try_iter().collect();
+        written.sort_unstable();
+        written
+    };
+    // A comment, which is in no node.
+    fs::write(root.join("a.py"), "def open():\n    pass # x\n").unwrap();
+    assert_eq!(update(&["a.py"]), ["a.py".into()]);
+    fs::write(root.join("a.py"), "def open():\n    pass # y\n").unwrap();
+    assert_eq!(update(&["a.py"]), ["a.py".into()]);
+    // Beside an ignore file, for which all is read again.
+    fs::write(root.join(".gitignore"), "out\n").unwrap();
+    assert_eq!(update(&[".gitignore", "a.py"]), ["a.py".into()]);
+    // In a folder that was not watched yet.
+    fs::create_dir_all(root.join("lib/deep")).unwrap();
+    fs::write(root.join("lib/deep/b.py"), "x = 1\n").unwrap();
+    fs::write(root.join("lib/c.txt"), "").unwrap();
+    assert_eq!(update(&["lib"]), ["lib/c.txt".into(), "lib/deep/b.py".into()]);
+    assert_eq!(update(&["lib"]), Vec::<Arc<str>>::new());
+}
+
+#[test]
 fn a_claimed_write_is_marked_once_the_disk_is_readable() {
     let folder = tempfile::tempdir().unwrap();
     let [root, away] = ["shop", "away"].map(|name| folder.path().join(name));

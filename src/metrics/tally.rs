@@ -56,6 +56,9 @@ impl Tally {
 
     /// Counts a stopped call that kept its doorbell for a time.
     pub fn rang(&self, time: Duration) {
+        if !self.is_read() {
+            return;
+        }
         let seconds = time.as_secs_f64();
         let at = bounds().iter().position(|bound| seconds <= *bound).unwrap_or(BUCKETS - 1);
         if let Some(count) = self.doorbell.get(at) {

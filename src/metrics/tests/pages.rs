@@ -39,6 +39,7 @@ fn everything() -> Series {
     let mut series = bench.fold.series().clone();
 
     let tally = Tally::default();
+    tally.start();
     tally.relayed(Direction::ToAgent, b"{}\n");
     tally.relayed(Direction::ToClient, b"{\"a\":1}\n{}\n{");
     tally.rang(Duration::from_micros(20));

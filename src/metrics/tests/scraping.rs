@@ -1,11 +1,13 @@
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::time::advance;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::bus::{Backlog, Bus};
+use crate::line::Direction;
 use crate::metrics::{FRESH, Figures, Look, Metrics, PATIENCE, Tally};
 
 /// Metrics of a bus, whose figures say how often they were read.
@@ -41,6 +43,29 @@ async fn what_is_published_is_on_the_next_page() {
     assert!(page.body.ends_with("# EOF\n"));
     cancel.cancel();
     following.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn relays_and_doorbells_count_from_the_start_of_the_metrics() {
+    let (bus, tally) = (Bus::new(Backlog::of(10)), Arc::new(Tally::default()));
+    // Both are handed out before anybody may read what they count.
+    let work = || {
+        tally.relayed(Direction::ToAgent, b"{}\n");
+        tally.rang(Duration::from_millis(1));
+        tally.is_read()
+    };
+    assert!(!work());
+    let look: Look = Box::new(|| Box::pin(async { Figures::default() }));
+    let cancel = CancellationToken::new();
+    let (metrics, _following) = Metrics::start(bus.subscribe(), Arc::clone(&tally), look, cancel);
+    assert!(work());
+    let page = metrics.render(None).await.body;
+    for counted in [
+        "eisen_relay_lines_total{direction=\"to_agent\"} 1\n",
+        "eisen_doorbell_call_duration_seconds_count 1\n",
+    ] {
+        assert!(page.contains(counted), "{page}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,6 +8,7 @@
 //! client of its own, and its spans begin and end when it is called, with ids that it makes; here
 //! times and ids come from events.
 
+mod complaints;
 mod fold;
 mod names;
 mod outbox;

@@ -62,6 +62,8 @@ pub(super) struct SpanFold {
     /// By the kind and id of the decision.
     waits: IndexMap<String, OpenWait>,
     tasks: IndexMap<TaskId, OpenTask>,
+    /// Bytes of the contents of open calls.
+    content_bytes: usize,
     done: Vec<Span>,
 }
 
@@ -84,6 +86,7 @@ impl SpanFold {
             sessions: IndexMap::new(),
             waits: IndexMap::new(),
             tasks: IndexMap::new(),
+            content_bytes: 0,
             done: Vec::new(),
         }
     }
@@ -104,8 +107,15 @@ impl SpanFold {
         }
     }
 
-    /// Events were missed, maybe ends of turns.
+    /// Events were missed, maybe ends of turns, and decisions.
     pub(super) fn missed(&mut self) {
+        for wait in self.waits.values_mut() {
+            wait.has_gap = true;
+            wait.span.put_flag(names::INCOMPLETE, true);
+        }
+        for task in self.tasks.values_mut() {
+            task.span.put_flag(names::INCOMPLETE, true);
+        }
         for turn in self.sessions.values_mut().filter_map(|session| session.turn.as_mut()) {
             turn.has_gap = true;
         }
@@ -157,7 +167,7 @@ impl SpanFold {
     fn session(&mut self, key: &SessionKey, now: TimestampMs) -> &mut SessionSpans {
         if !self.sessions.contains_key(key)
             && self.sessions.len() >= MOST_SESSIONS
-            && let Some(oldest) = self.sessions.keys().next().cloned()
+            && let Some(oldest) = self.oldest_session()
         {
             self.give_up_turn(&oldest, now);
             self.sessions.shift_remove(&oldest);
@@ -165,9 +175,17 @@ impl SpanFold {
         self.sessions.entry(key.clone()).or_default()
     }
 
+    /// The session to forget: one without a turn, if there is any.
+    fn oldest_session(&self) -> Option<SessionKey> {
+        let idle = self.sessions.iter().find(|(_, session)| session.turn.is_none());
+        idle.or_else(|| self.sessions.first()).map(|(key, _)| key.clone())
+    }
+
     /// A session that is over needs nothing any more, unless its turn goes on.
     fn closed(&mut self, key: &SessionKey) {
-        if self.sessions.get(key).is_some_and(|session| session.turn.is_none()) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        session.is_closed = true;
+        if session.turn.is_none() {
             self.sessions.shift_remove(key);
         }
     }

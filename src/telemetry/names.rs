@@ -5,7 +5,9 @@
 //! changed, this follows: `gen_ai.usage.cache_write.input_tokens` was `cache_creation` before; a
 //! workflow is named by `gen_ai.agent.name`, and `gen_ai.workflow.name` is gone; `gen_ai.agent.id`
 //! and `gen_ai.provider.name` are for agents that are called as a client calls, which is what a team
-//! does: its agents are processes that answer over a protocol.
+//! does: its agents are processes that answer over a protocol; a message of `gen_ai.output.messages`
+//! has no `finish_reason` any more, since `gen_ai.response.finish_reasons` has it. `gen_ai.tool.type` is
+//! for where it is known, which no message of an agent says.
 
 use std::borrow::Cow;
 

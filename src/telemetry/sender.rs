@@ -10,6 +10,7 @@ use prost::Message;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::complaints::{Complaints, reason};
 use super::outbox::{BATCH, Outbox, encode};
 use crate::model::one_line;
 use crate::post::{Post, PostFailed};
@@ -23,6 +24,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The first and the longest pause after a failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The longest pause that a collector gets by asking for it.
+const LONGEST_ASKED: Duration = Duration::from_mins(5);
 
 /// Where spans are sent.
 #[derive(Clone, Debug)]
@@ -43,8 +47,11 @@ pub(super) struct Sender {
     due: Option<Instant>,
     /// The pause after the next failure.
     pause: Duration,
-    /// The last request failed, which was logged.
+    /// The last request failed.
     is_failing: bool,
+    /// A failure was logged since the last success.
+    is_told: bool,
+    complaints: Complaints,
     /// That the collector refused some was logged.
     is_partial: bool,
     timeout: Duration,
@@ -59,6 +66,8 @@ impl Sender {
             due: None,
             pause: FIRST_PAUSE,
             is_failing: false,
+            is_told: false,
+            complaints: Complaints::default(),
             is_partial: false,
             timeout: TIMEOUT,
         }
@@ -139,7 +148,8 @@ impl Sender {
     }
 
     fn accepted(&mut self, answer: &[u8]) {
-        if std::mem::take(&mut self.is_failing) {
+        self.is_failing = false;
+        if std::mem::take(&mut self.is_told) {
             tracing::info!(url = self.collector.url, "the collector takes spans again");
             self.say_dropped();
         }
@@ -156,17 +166,24 @@ impl Sender {
 
     /// Returns how long to wait before the next request.
     fn failed(&mut self, batch: Vec<Span>, failed: &PostFailed) -> Duration {
-        if !std::mem::replace(&mut self.is_failing, true) {
-            let (url, why) = (&self.collector.url, &failed.why);
-            let what = if failed.is_transient { "kept for later" } else { "dropped" };
+        self.is_failing = true;
+        // Of the refusals these alone are repeated, as the protocol has it.
+        let is_kept = match failed.status {
+            Some(status) => matches!(status, 429 | 502 | 503 | 504),
+            None => failed.is_transient,
+        };
+        let (url, why) = (&self.collector.url, reason(&self.collector.url, failed));
+        if self.complaints.is_due(&why, Instant::now()) {
+            self.is_told = true;
+            let what = if is_kept { "kept for later" } else { "dropped" };
             tracing::warn!(url, why, "the collector does not take spans: they are {what}");
         }
-        if failed.is_transient {
+        if is_kept {
             self.outbox.put_back(batch);
         } else {
             self.outbox.drop_spans(batch.len());
         }
-        let asked = failed.retry_after.unwrap_or_default().min(LONGEST_PAUSE);
+        let asked = failed.retry_after.unwrap_or_default().min(LONGEST_ASKED);
         let pause = self.pause.max(asked);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         pause

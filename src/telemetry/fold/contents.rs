@@ -41,12 +41,8 @@ fn append(text: &mut String, more: &str) {
 }
 
 /// One message, in the form of `gen_ai.input.messages` and `gen_ai.output.messages`.
-pub(super) fn messages(role: &str, text: &str, finish_reason: Option<&str>) -> String {
-    let mut message = json!({ "role": role, "parts": [{ "type": "text", "content": text }] });
-    if let Some(reason) = finish_reason {
-        message["finish_reason"] = reason.into();
-    }
-    json!([message]).to_string()
+pub(super) fn messages(role: &str, text: &str) -> String {
+    json!([{ "role": role, "parts": [{ "type": "text", "content": text }] }]).to_string()
 }
 
 /// A value of a call as text, with its secrets masked; None for nothing.

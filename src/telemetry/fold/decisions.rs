@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::tools::ToolCall;
+use super::tools::{OpenTool, ToolCall};
 use super::{MOST_WAITS, SpanFold};
 use crate::model::{
     AgentId, BlockedAccess, BlockedStatus, Conflict, Decided, DecidedBy, SessionKey, TimestampMs,
@@ -15,14 +15,17 @@ use crate::telemetry::names;
 use crate::telemetry::span::SpanDraft;
 
 /// Permissions of a turn that wait for an answer.
-const MOST_PERMISSIONS: usize = 256;
+const MOST_PERMISSIONS: usize = 64;
 
 /// Bytes of a permission's options; longer ones are not read.
-const LONGEST_OPTIONS: usize = 16 << 10;
+const LONGEST_OPTIONS: usize = 8 << 10;
 
 /// An access, or a write, that waits.
 pub(super) struct OpenWait {
     pub(super) span: SpanDraft,
+    key: SessionKey,
+    /// Events were missed since it began, maybe its end.
+    pub(super) has_gap: bool,
 }
 
 pub(super) struct OpenPermission {
@@ -57,11 +60,15 @@ impl SpanFold {
     ) {
         let Some(spans) = self.turn_spans(key) else { return };
         let Ok(asked) = serde_json::from_str::<AskedPermission<'_>>(params) else { return };
-        let call = asked.tool_call.and_then(|call| serde_json::from_str(call.get()).ok());
-        let call = call.map(|call: ToolCall<'_>| call.id());
+        let call: Option<ToolCall<'_>> =
+            asked.tool_call.and_then(|call| serde_json::from_str(call.get()).ok());
+        let asked_name = call.as_ref().map(OpenTool::name_of);
+        let call = call.map(|call| call.id());
         let Some(turn) = self.turn(key) else { return };
         let tool = call.as_ref().and_then(|call| turn.tools.get(call));
-        let name = tool.map_or(names::OTHER, |tool| tool.name()).to_owned();
+        // Some agents ask before they report the call.
+        let name = tool.map(|tool| tool.name().to_owned()).or(asked_name);
+        let name = name.unwrap_or_else(|| names::OTHER.to_owned());
         let parent = tool.map_or(spans.agent, |tool| spans.agent.with_span(tool.id));
         let oldest = turn.permissions.keys().next().cloned();
         if let Some(oldest) = oldest.filter(|_| turn.permissions.len() >= MOST_PERMISSIONS) {
@@ -146,7 +153,7 @@ impl SpanFold {
         if self.settings.contents {
             span.put(names::DECISION_PATH, &access.path);
         }
-        self.wait(id, span, now);
+        self.wait(id, span, &access.key, now);
     }
 
     pub(super) fn decided(&mut self, decided: &Decided, at: TimestampMs) {
@@ -163,7 +170,7 @@ impl SpanFold {
         at: TimestampMs,
     ) {
         let open = self.waits.shift_remove(&wait_of_access(access));
-        let Some(OpenWait { mut span }) = open else { return };
+        let Some(OpenWait { mut span, .. }) = open else { return };
         span.put(names::DECISION_OUTCOME, access.status.as_str());
         let by = match (&access.owner_answer, &access.decided_by) {
             (Some(answer), _) => Some(("owner", Some(&answer.owner))),
@@ -191,7 +198,7 @@ impl SpanFold {
     pub(super) fn conflict(&mut self, conflict: &Conflict, now: TimestampMs) {
         let id = format!("conflict {}", conflict.id);
         if !conflict.waits() {
-            let Some(OpenWait { mut span }) = self.waits.shift_remove(&id) else { return };
+            let Some(OpenWait { mut span, .. }) = self.waits.shift_remove(&id) else { return };
             span.put(names::DECISION_OUTCOME, conflict.status.as_str());
             self.done.push(span.end(now));
             return;
@@ -206,7 +213,7 @@ impl SpanFold {
         if self.settings.contents {
             span.put(names::DECISION_PATH, &conflict.path);
         }
-        self.wait(id, span, now);
+        self.wait(id, span, &key, now);
     }
 
     /// A span below the turn that waits, if that is known, else in a trace of its own.
@@ -241,13 +248,22 @@ impl SpanFold {
         running.next().filter(|_| running.next().is_none()).map(|(key, _)| key.clone())
     }
 
-    fn wait(&mut self, id: String, span: SpanDraft, now: TimestampMs) {
+    /// Ends the waits of a session whose turn ends, if the decision may have been missed.
+    pub(super) fn end_waits_with_gaps(&mut self, key: &SessionKey, now: TimestampMs) {
+        let is_over = |_: &String, wait: &mut OpenWait| wait.has_gap && wait.key == *key;
+        let over: Vec<_> = self.waits.extract_if(.., is_over).collect();
+        for (_, wait) in over {
+            self.done.push(wait.span.end(now));
+        }
+    }
+
+    fn wait(&mut self, id: String, span: SpanDraft, key: &SessionKey, now: TimestampMs) {
         if self.waits.len() >= MOST_WAITS
             && let Some((_, oldest)) = self.waits.shift_remove_index(0)
         {
             self.incomplete(oldest.span, now);
         }
-        self.waits.insert(id, OpenWait { span });
+        self.waits.insert(id, OpenWait { span, key: key.clone(), has_gap: false });
     }
 }
 

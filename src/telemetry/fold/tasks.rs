@@ -49,16 +49,23 @@ impl SpanFold {
 
     /// The span that gives a task: the call of the tool, else the turn, if one runs alone.
     fn giver(&mut self, by: &AgentId) -> Option<Traceparent> {
-        let open = self.sessions.iter().filter(|(key, _)| key.agent == *by);
-        let open = open.filter_map(|(key, session)| Some((key, session.turn.as_ref()?)));
-        let calls = open.clone().flat_map(|(key, turn)| {
-            let giving = turn.tools.values().filter(|tool| tool.delegates());
-            giving.map(move |tool| (key.clone(), Some(tool.id)))
+        let open = self.sessions.iter_mut().filter(|(key, _)| key.agent == *by);
+        let open = open.filter_map(|(key, session)| Some((key, session.turn.as_mut()?)));
+        let (mut keys, mut calls) = (Vec::new(), Vec::new());
+        for (key, turn) in open {
+            keys.push(key.clone());
+            let giving = turn.tools.values_mut().filter(|tool| tool.delegates());
+            calls.extend(giving.map(|tool| (key.clone(), tool)));
+        }
+        // Of calls that run at once, each gives a task.
+        let next = calls.iter().position(|(_, tool)| !tool.has_given);
+        let call = next.or(calls.len().checked_sub(1)).map(|at| {
+            let (key, tool) = calls.swap_remove(at);
+            tool.has_given = true;
+            (key, Some(tool.id))
         });
-        let call = calls.last();
-        let mut turns = open.map(|(key, _)| (key.clone(), None));
-        let alone = turns.next().filter(|_| turns.next().is_none());
-        let (key, call) = call.or(alone)?;
+        let alone = || <[SessionKey; 1]>::try_from(keys).ok().map(|[key]| (key, None));
+        let (key, call) = call.or_else(alone)?;
         let agent = self.turn_spans(&key)?.agent;
         Some(call.map_or(agent, |id| agent.with_span(id)))
     }

@@ -1,6 +1,8 @@
 //! Tool calls of a turn: `execute_tool` spans.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -15,8 +17,11 @@ use crate::telemetry::span::{LONGEST_CONTENT, SpanDraft, cut};
 /// Open calls of a turn.
 const MOST_TOOLS: usize = 512;
 
-/// Ended calls of a turn that are known, so that a late update begins no other span.
+/// Ended calls of a turn that are surely known, so that a late update begins no other span.
 const MOST_ENDED: usize = 4_096;
+
+/// Bytes of the contents of all open calls. Past it, what they say is left out.
+pub(super) const MOST_CONTENT: usize = 64 << 20;
 
 /// Bytes of an id, and of a tool's name.
 const LONGEST_ID: usize = 256;
@@ -35,6 +40,19 @@ pub(super) struct OpenTool {
     title: Option<String>,
     arguments: Option<String>,
     result: Option<String>,
+    /// Contents were left out, for lack of room.
+    is_cut: bool,
+    /// It gave a task.
+    pub(super) has_given: bool,
+}
+
+/// The calls of a turn that are over, by a hash of their ids: the last ones.
+#[derive(Default)]
+pub(super) struct EndedCalls {
+    hasher: RandomState,
+    last: HashSet<u64>,
+    /// Those before, as many.
+    earlier: HashSet<u64>,
 }
 
 #[derive(Deserialize)]
@@ -75,10 +93,38 @@ impl ToolCall<'_> {
     }
 }
 
+impl EndedCalls {
+    fn add(&mut self, id: &str) {
+        if self.last.len() >= MOST_ENDED {
+            self.earlier = std::mem::take(&mut self.last);
+        }
+        self.last.insert(self.hasher.hash_one(id));
+    }
+
+    fn contains(&self, id: &str) -> bool {
+        let hash = self.hasher.hash_one(id);
+        self.last.contains(&hash) || self.earlier.contains(&hash)
+    }
+}
+
 impl OpenTool {
     fn new(id: u64, began: TimestampMs) -> Self {
         let (named, kind, title, arguments, result) = (None, None, None, None, None);
-        Self { id, began, named, kind, title, arguments, result }
+        let (is_cut, has_given) = (false, false);
+        Self { id, began, named, kind, title, arguments, result, is_cut, has_given }
+    }
+
+    /// The name of a call of which nothing else is known.
+    pub(super) fn name_of(call: &ToolCall<'_>) -> String {
+        let mut tool = Self::new(0, 0);
+        tool.absorb(call, false);
+        tool.name().to_owned()
+    }
+
+    /// Bytes of its contents.
+    fn content_bytes(&self) -> usize {
+        let contents = [&self.title, &self.arguments, &self.result];
+        contents.into_iter().flatten().map(String::len).sum()
     }
 
     fn absorb(&mut self, call: &ToolCall<'_>, contents: bool) {
@@ -143,8 +189,13 @@ impl SpanFold {
             let Some(turn) = self.turn(key) else { return };
             turn.tools.insert(Arc::clone(&id), tool);
         }
+        let has_room = self.content_bytes < MOST_CONTENT;
         let Some(tool) = self.turn(key).and_then(|turn| turn.tools.get_mut(&id)) else { return };
-        tool.absorb(&call, contents);
+        let before = tool.content_bytes();
+        tool.absorb(&call, contents && has_room);
+        tool.is_cut |= contents && !has_room;
+        let after = tool.content_bytes();
+        self.content_bytes = self.content_bytes - before + after;
         let status = call.status.as_deref();
         if status.is_some_and(|status| matches!(status, "completed" | "failed" | "cancelled")) {
             self.end_tool(key, &id, status, at);
@@ -165,10 +216,8 @@ impl SpanFold {
         let Some(spans) = self.turn_spans(key) else { return };
         let Some(turn) = self.turn(key) else { return };
         let Some(tool) = turn.tools.shift_remove(id) else { return };
-        if turn.ended_tools.len() >= MOST_ENDED {
-            turn.ended_tools.clear();
-        }
-        turn.ended_tools.insert(Arc::clone(id));
+        turn.ended_tools.add(id);
+        self.content_bytes -= tool.content_bytes();
         let (operation, place) = (names::EXECUTE_TOOL, spans.agent.with_span(tool.id));
         let span = SpanDraft::new(operation, tool.name(), place, Some(spans.agent), tool.began);
         let mut span = span.operation(operation);
@@ -189,7 +238,7 @@ impl SpanFold {
         if status == Some("failed") {
             span.fail(names::TOOL_FAILED, "");
         }
-        span.put_flag(names::INCOMPLETE, status.is_none());
+        span.put_flag(names::INCOMPLETE, status.is_none() || tool.is_cut);
         self.done.push(span.end(at));
     }
 }

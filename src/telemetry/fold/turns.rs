@@ -1,12 +1,11 @@
 //! Turns: `invoke_workflow` for what the team does, and `invoke_agent` in it for the agent's part.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::decisions::OpenPermission;
-use super::tools::OpenTool;
+use super::tools::{EndedCalls, OpenTool};
 use super::{SpanFold, contents};
 use crate::model::{SessionKey, Spending, Spent, TaskId, TimestampMs, TokenKind, TurnEnd};
 use crate::telemetry::names;
@@ -26,6 +25,8 @@ pub(super) struct SessionSpans {
     more: u32,
     /// The task that the next turn is for.
     pub(super) task: Option<TaskId>,
+    /// It was closed while its turn ran.
+    pub(super) is_closed: bool,
 }
 
 #[derive(Default)]
@@ -37,8 +38,7 @@ pub(super) struct OpenTurn {
     /// The task that was told of too late to be the parent.
     pub(super) late_task: Option<Traceparent>,
     pub(super) tools: IndexMap<Arc<str>, OpenTool>,
-    /// Calls that are over.
-    pub(super) ended_tools: HashSet<Arc<str>>,
+    pub(super) ended_tools: EndedCalls,
     pub(super) permissions: IndexMap<Arc<str>, OpenPermission>,
     spent: Spent,
     /// As the spending names it.
@@ -72,6 +72,7 @@ impl SpanFold {
             self.give_up_turn(key, at);
         }
         let session = self.session(key, at);
+        session.is_closed = false;
         if session.turn.is_some() {
             session.more = session.more.saturating_add(1);
             return;
@@ -102,6 +103,8 @@ impl SpanFold {
         if session.more > 0 {
             session.more -= 1;
             self.turn_began(&ended.key, now);
+        } else if session.is_closed {
+            self.sessions.shift_remove(&ended.key);
         }
     }
 
@@ -136,6 +139,7 @@ impl SpanFold {
         let Some(spans) = self.turn_spans(key) else { return };
         self.end_tools(key, now);
         self.end_permissions(key, now);
+        self.end_waits_with_gaps(key, now);
         let Some(session) = self.sessions.get_mut(key) else { return };
         let (model, Some(turn)) = (session.model.clone(), session.turn.take()) else { return };
         let is_incomplete = ended.is_none() || turn.has_gap;
@@ -193,11 +197,13 @@ impl SpanFold {
             span.put_all(names::FINISH_REASONS, &[reason]);
         }
         if let Some(prompt) = &turn.prompt {
-            span.put_content(names::INPUT_MESSAGES, &contents::messages("user", prompt, None));
+            span.put_content(names::INPUT_MESSAGES, &contents::messages("user", prompt));
         }
         if !turn.answer.is_empty() {
-            let messages = contents::messages("assistant", &turn.answer, reason);
-            span.put_content(names::OUTPUT_MESSAGES, &messages);
+            span.put_content(
+                names::OUTPUT_MESSAGES,
+                &contents::messages("assistant", &turn.answer),
+            );
         }
         self.say_end(&mut span, ended, is_incomplete);
         span

@@ -120,6 +120,60 @@ fn a_permission_is_below_its_call() {
 }
 
 #[test]
+fn a_permission_of_a_call_that_was_not_reported_yet_has_its_name() {
+    let asked = r#"{"toolCall":{"toolCallId":"c1","title":"npm test","kind":"execute"}}"#;
+    let (id, params) = (text("1"), text(asked));
+    let spans = fold_all(
+        &mut fold(false, None),
+        &[
+            (2_000, record("ui", Record::TurnBegan, 2_000)),
+            (2_100, record("ui", Record::PermissionAsked { id, params }, 2_100)),
+            (2_200, turn_end("ui", "end_turn", None)),
+        ],
+    );
+    assert!(spans.starts_with("5/8 in 7 permission execute (internal, 2100-2200)\n"), "{spans}");
+    assert!(!spans.contains("npm test"), "{spans}");
+}
+
+#[test]
+fn a_wait_whose_decision_was_missed_ends_with_its_turn() {
+    let mut fold = fold(false, None);
+    let pending =
+        |id: &str, agent: &str| Event::Blocked(access(id, key(agent), BlockedStatus::Pending));
+    let before = [
+        (2_000, record("ui", Record::TurnBegan, 2_000)),
+        (2_100, pending("b1", "ui")),
+        (2_100, pending("b2", "api")),
+    ];
+    assert_eq!(fold_all(&mut fold, &before), "");
+    fold.missed();
+    let after = [
+        // One that began later, and outlasts the turn.
+        (2_200, pending("b3", "ui")),
+        (2_300, turn_end("ui", "end_turn", None)),
+        (2_400, Event::Blocked(access("b2", key("api"), BlockedStatus::Denied))),
+        (2_500, Event::Blocked(access("b3", key("ui"), BlockedStatus::Denied))),
+    ];
+    let spans = fold_all(&mut fold, &after);
+    let said = |id: &str| {
+        let mut blocks = spans.split_inclusive('\n').fold(Vec::new(), |mut blocks, line| {
+            if !line.starts_with("  ") {
+                blocks.push(String::new());
+            }
+            blocks.last_mut().unwrap().push_str(line);
+            blocks
+        });
+        blocks.retain(|block| block.contains(&format!("decision.id = {id}\n")));
+        let [wait] = &blocks[..] else { panic!("{id}: {spans}") };
+        let times = wait.split(['(', ')']).nth(1).unwrap().to_owned();
+        (times, wait.contains("outcome"), wait.contains("eisen.incomplete"))
+    };
+    assert_eq!(said("b1"), ("internal, 2100-2300".to_owned(), false, true));
+    assert_eq!(said("b2"), ("internal, 2100-2400".to_owned(), true, true));
+    assert_eq!(said("b3"), ("internal, 2100-2500".to_owned(), true, false));
+}
+
+#[test]
 fn an_access_that_waits_is_a_span_until_it_is_decided() {
     let ui = || key("ui");
     let mut by_rule = access("b2", ui(), BlockedStatus::Pending);

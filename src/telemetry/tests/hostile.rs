@@ -29,6 +29,68 @@ fn open_calls_are_bounded() {
 }
 
 #[test]
+fn late_updates_of_thousands_of_calls_begin_no_other_span() {
+    let mut fold = fold(false, None);
+    fold.event(&record("ui", Record::TurnBegan, 2_000), 2_000);
+    let call = |id: usize| {
+        let call =
+            format!(r#"{{"sessionUpdate":"tool_call","toolCallId":"{id}","status":"completed"}}"#);
+        update("ui", &call, 2_100)
+    };
+    (0..10_000).for_each(|id| fold.event(&call(id), 2_100));
+    assert_eq!(fold.take().len(), 10_000);
+    (10_000 - 4_096..10_000).for_each(|id| fold.event(&call(id), 2_200));
+    assert_eq!(fold.take().len(), 0);
+}
+
+#[test]
+fn contents_of_open_calls_are_bounded_whoever_has_them() {
+    let mut fold = fold(true, None);
+    let long = "x".repeat(LONGEST_CONTENT);
+    let mut bytes = 0;
+    for agent in 0..50 {
+        let agent = format!("a{agent}");
+        fold.event(&record(&agent, Record::TurnBegan, 2_000), 2_000);
+        for call in 0..500 {
+            let call = format!(
+                r#"{{"sessionUpdate":"tool_call","toolCallId":"{call}","rawInput":"{long}"}}"#
+            );
+            fold.event(&update(&agent, &call, 2_100), 2_100);
+        }
+    }
+    assert!(fold.take().is_empty());
+    fold.end(3_000);
+    let ended = fold.take();
+    for span in &ended {
+        let arguments = span.attributes.iter().find(|it| it.key == "gen_ai.tool.call.arguments");
+        bytes += arguments.map_or(0, Message::encoded_len);
+    }
+    assert!(bytes > 60 << 20 && bytes < 70 << 20, "{bytes}");
+    // There is room again.
+    fold.event(&record("ui", Record::TurnBegan, 4_000), 4_000);
+    let call = format!(
+        r#"{{"sessionUpdate":"tool_call","toolCallId":"c","rawInput":"{long}","status":"completed"}}"#
+    );
+    fold.event(&update("ui", &call, 4_100), 4_100);
+    let spans = fold.take();
+    assert!(spans[0].encoded_len() > LONGEST_CONTENT && !is_incomplete(&spans[0]), "{spans:?}");
+}
+
+#[test]
+fn a_turn_goes_on_while_thousands_of_sessions_come_and_go() {
+    let mut fold = fold(false, None);
+    fold.event(&record("lead", Record::TurnBegan, 2_000), 2_000);
+    for session in 0..5_000 {
+        let key = SessionKey::new(AgentId::new("ui"), SessionId::new(format!("s{session}")));
+        let of = |record| Event::Record { key: key.clone(), record, timestamp_ms: 2_000 };
+        fold.event(&of(Record::Replays(true)), 2_000);
+    }
+    assert!(fold.take().is_empty(), "the turn of the lead was given up");
+    fold.event(&turn_end("lead", "end_turn", None), 3_000);
+    assert!(!fold.take().iter().any(is_incomplete));
+}
+
+#[test]
 fn open_turns_waits_and_tasks_are_bounded() {
     let mut fold = fold(false, None);
     for at in 0..5_000 {

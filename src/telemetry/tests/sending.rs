@@ -146,6 +146,51 @@ async fn what_a_collector_refuses_for_now_is_sent_again() {
     following.await.unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_collector_gets_the_pause_that_it_asks_for() {
+    let (listener, address) = listen();
+    let bus = Bus::new(Backlog::of(64));
+    let (_, following) = start(to(&address), bus.subscribe());
+    tokio::spawn(following);
+    publish_turn(&bus);
+    for (asked, pause) in [("90", 90), ("86400", 300)] {
+        let status = format!("503 Service Unavailable\r\nretry-after: {asked}");
+        let refusing = listener.try_clone().unwrap();
+        beside(move || take(&refusing, &status, b"")).await.unwrap();
+        let refused = tokio::time::Instant::now();
+        let again = listener.try_clone().unwrap();
+        let (got, stream) = beside(move || read(again.accept().unwrap().0)).await.unwrap();
+        assert!(got.spans().contains("invoke_agent ui"), "{}", got.spans());
+        let waited = refused.elapsed().as_secs();
+        assert!((pause..pause + 2).contains(&waited), "{waited} s, where {asked} were asked for");
+        // Closed without a word: it comes once more.
+        drop(stream);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_is_for_good_is_not_repeated() {
+    let (listener, address) = listen();
+    let bus = Bus::new(Backlog::of(64));
+    let (_, following) = start(to(&address), bus.subscribe());
+    let following = tokio::spawn(following);
+    // The protocol says so of all but 429, 502, 503 and 504.
+    for status in ["500 Internal Server Error", "501 Not Implemented", "401 Unauthorized"] {
+        publish_turn(&bus);
+        let refusing = listener.try_clone().unwrap();
+        let got = beside(move || take(&refusing, status, b"")).await.unwrap();
+        assert_eq!(got.spans().matches("invoke_agent ui").count(), 1, "{status}");
+    }
+    publish_turn(&bus);
+    let taking = listener.try_clone().unwrap();
+    let got = beside(move || take(&taking, "200 OK", b"")).await.unwrap();
+    assert_eq!(got.spans().matches("invoke_agent ui").count(), 1);
+    drop(bus);
+    let got = beside(move || take(&listener, "200 OK", b"")).await.unwrap();
+    assert!(!got.spans().contains("invoke_agent ui"), "{}", got.spans());
+    following.await.unwrap();
+}
+
 #[tokio::test]
 async fn the_end_of_a_team_does_not_wait_for_a_collector_that_hangs_or_is_gone() {
     for hangs in [true, false] {

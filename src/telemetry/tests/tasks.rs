@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{fold, fold_all, record, task, turn_end, update};
-use crate::model::{Event, Record, TaskState};
+use crate::model::{Event, Record, TaskId, TaskState};
 
 fn places(spans: &str) -> String {
     let lines = spans.lines().filter(|line| !line.starts_with("  ") || line.contains("task"));
@@ -50,6 +50,46 @@ fn a_delegated_task_is_below_the_call_that_gave_it() {
         6/8 in 7 invoke_agent lead (client, 2000-4200)
     "#]]
     .assert_eq(&places(&spans));
+}
+
+#[test]
+fn tasks_that_are_given_at_once_are_below_their_own_calls() {
+    let call = |id: &str| {
+        format!(r#"{{"sessionUpdate":"tool_call","toolCallId":"{id}","title":"delegate_task"}}"#)
+    };
+    let another = |agent: &str, at| {
+        let Event::Task(mut report) = task("lead", agent, false, TaskState::Running, at) else {
+            unreachable!()
+        };
+        report.id = TaskId::new(format!("t-{agent}"));
+        Event::Task(report)
+    };
+    let mut fold = fold(false, None);
+    let spans = fold_all(
+        &mut fold,
+        &[
+            (2_000, record("lead", Record::TurnBegan, 2_000)),
+            (2_100, update("lead", &call("d1"), 2_100)),
+            (2_100, update("lead", &call("d2"), 2_100)),
+            (2_200, another("ui", 2_200)),
+            (2_201, another("api", 2_201)),
+            (2_300, turn_end("lead", "end_turn", None)),
+        ],
+    );
+    fold.end(3_000);
+    let spans = spans + &super::shown(&fold.take());
+    expect![[r#"
+        7/4 in 9 execute_tool delegate_task (internal, 2100-2300)
+        7/5 in 9 execute_tool delegate_task (internal, 2100-2300)
+        7/8 invoke_workflow shop (internal, 2000-2300)
+        7/9 in 8 invoke_agent lead (client, 2000-2300)
+        7/10 in 4 invoke_workflow shop (internal, 2200-3000)
+        7/11 in 5 invoke_workflow shop (internal, 2201-3000)
+        2/3 run shop (internal, 1000-3000)
+    "#]]
+    .assert_eq(
+        &spans.split_inclusive('\n').filter(|line| !line.starts_with("  ")).collect::<String>(),
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Turns: their tree of spans, tokens and cost, and texts only where they are asked for.
 
+use std::collections::HashMap;
+
 use expect_test::expect;
 
 use super::{fold, fold_all, record, text, turn_end, update};
@@ -118,6 +120,11 @@ fn texts_and_arguments_are_there_only_where_they_are_asked_for() {
     assert!(with.contains(
         r#"[{"role":"user","parts":[{"type":"text","content":"Mend the cart, please"}]}]"#
     ));
+    assert!(
+        with.contains(
+            r#"[{"role":"assistant","parts":[{"type":"text","content":"It is mended."}]}]"#
+        )
+    );
     assert!(without.contains("execute_tool Read") && without.contains("execute_tool execute"));
 }
 
@@ -182,6 +189,43 @@ fn a_failed_turn_is_an_error_and_what_has_no_end_is_incomplete() {
           eisen.team.name = shop
     "#]]
     .assert_eq(&spans);
+}
+
+#[test]
+fn turns_at_once_are_a_trace_each_and_each_span_has_its_parent_in_it() {
+    let mut fold = fold(false, None);
+    let agents = ["ui", "api", "lead"];
+    let call = r#"{"sessionUpdate":"tool_call","toolCallId":"c1","kind":"execute"}"#;
+    let asked = r#"{"toolCall":{"toolCallId":"c1"}}"#;
+    for at in [2_000, 3_000] {
+        let each = |what: &dyn Fn(&str) -> Event| agents.map(what);
+        let ask = |agent: &str| {
+            record(agent, Record::PermissionAsked { id: text("1"), params: text(asked) }, at)
+        };
+        for event in each(&|agent| record(agent, Record::TurnBegan, at))
+            .into_iter()
+            .chain(each(&|agent| update(agent, call, at)))
+            .chain(each(&ask))
+            .chain(each(&|agent| turn_end(agent, "end_turn", None)))
+        {
+            fold.event(&event, at);
+        }
+    }
+    let mut traces: HashMap<Vec<u8>, Vec<_>> = HashMap::new();
+    for span in fold.take() {
+        traces.entry(span.trace_id.clone()).or_default().push(span);
+    }
+    assert_eq!(traces.len(), 6);
+    for spans in traces.values() {
+        let mut names: Vec<_> =
+            spans.iter().map(|span| span.name.split(' ').next().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["execute_tool", "invoke_agent", "invoke_workflow", "permission"]);
+        let is_there = |id: &[u8]| spans.iter().any(|span| span.span_id == id);
+        let roots = spans.iter().filter(|span| !is_there(&span.parent_span_id));
+        let roots: Vec<_> = roots.map(|span| (&*span.name, span.parent_span_id.len())).collect();
+        assert_eq!(roots, [("invoke_workflow shop", 0)]);
+    }
 }
 
 #[test]

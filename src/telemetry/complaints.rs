@@ -5,7 +5,6 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use tokio::time::Instant;
 
-use super::PATH;
 use crate::post::PostFailed;
 
 /// How long a reason is not said again.
@@ -33,18 +32,14 @@ impl Complaints {
 pub(super) fn reason(url: &str, failed: &PostFailed) -> String {
     let why = &failed.why;
     let advice = match failed.status {
-        Some(401 | 403) => {
-            "it wants a key, or another one: see `headers` of `[telemetry]`".to_owned()
-        }
+        Some(401 | 403) => "it wants a key, or another one: see `headers` of `[telemetry]`",
         Some(404 | 405) => {
-            format!("`otlp` is the base address of OTLP over HTTP; `{PATH}` is added to it")
+            "`otlp` is the base address of OTLP over HTTP; `/v1/traces` is added to it"
         }
-        Some(300..=399) => {
-            "redirects are not followed: `otlp` has to name where it leads".to_owned()
-        }
-        Some(415) => "it does not take OTLP as protobuf".to_owned(),
+        Some(300..=399) => "redirects are not followed: `otlp` has to name where it leads",
+        Some(415) => "it does not take OTLP as protobuf",
         None if url.contains(":4317/") => {
-            "4317 is mostly the port of OTLP over gRPC; over HTTP it is 4318".to_owned()
+            "4317 is mostly the port of OTLP over gRPC; over HTTP it is 4318"
         }
         _ => return why.clone(),
     };

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::follow::{Follow, LocalTime};
 use super::*;
 use crate::model::{
-    Action, AgentId, AgentState, AgentStatus, BlockedId, BlockedStatus, Event, STALLED, SessionId,
-    SessionKey, SessionMode, TurnEnd, Via,
+    AgentId, AgentState, AgentStatus, BlockedStatus, Event, STALLED, SessionId, SessionKey,
+    SessionMode, TurnEnd,
 };
 
 const AFTER: Duration = Duration::from_secs(10);
@@ -123,7 +123,7 @@ fn a_pending_access_is_notified_once() {
     let notices = due(&mut follow, start, 10);
     assert_eq!(
         notices,
-        [(0, "ui wants to read `src/x`, and waits for a decision (b1)".to_owned())]
+        [(0, "ui wants to read `src/api/cart.rs`, and waits for a decision (b1)".to_owned())]
     );
     assert_eq!(due(&mut follow, start, 100), []);
     assert_eq!(follow.next(), None);
@@ -175,23 +175,9 @@ fn a_new_channel_is_notified_of_open_issues_and_an_old_one_is_not() {
 }
 
 fn blocked(id: &str, status: BlockedStatus) -> crate::model::BlockedAccess {
-    crate::model::BlockedAccess {
-        id: BlockedId::new(id),
-        key: SessionKey::new(AgentId::new("ui"), SessionId::new("s")),
-        mode: SessionMode::SingleAgent,
-        path: "src/x".into(),
-        action: Action::Read,
-        via: Via::Fs,
+    crate::model::BlockedAccess::of_test(
+        id,
+        SessionKey::new(AgentId::new("ui"), SessionId::new("s")),
         status,
-        owners: Vec::new(),
-        orchestrator: None,
-        sweep: None,
-        denied_by: None,
-        rule: None,
-        decided_by: None,
-        owner_answer: None,
-        reason: None,
-        completed: false,
-        timestamp_ms: 0,
-    }
+    )
 }

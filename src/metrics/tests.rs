@@ -14,9 +14,8 @@ use super::fold::MetricsFold;
 use super::page::MetricsPage;
 use super::series::Series;
 use crate::model::{
-    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Charge, Cost, Decided, DecidedBy,
-    Event, Figure, Record, SessionId, SessionKey, SessionMode, Spending, TimestampMs, TokenKind,
-    Tokens, TurnEnd, Via,
+    AgentId, BlockedAccess, BlockedStatus, Charge, Cost, Decided, DecidedBy, Event, Figure, Record,
+    SessionId, SessionKey, SessionMode, Spending, TimestampMs, TokenKind, Tokens, TurnEnd, Via,
 };
 
 /// Folds events whose times the test says.
@@ -100,23 +99,9 @@ fn key(session: &str) -> SessionKey {
 
 fn access(id: &str, status: BlockedStatus, timestamp_ms: TimestampMs) -> BlockedAccess {
     BlockedAccess {
-        id: BlockedId::new(id),
-        key: key("s"),
-        mode: SessionMode::SingleAgent,
         path: "secret/path.rs".into(),
-        action: Action::Read,
-        via: Via::Fs,
-        status,
-        owners: Vec::new(),
-        orchestrator: None,
-        sweep: None,
-        denied_by: None,
-        rule: None,
-        decided_by: None,
-        owner_answer: None,
-        reason: None,
-        completed: false,
         timestamp_ms,
+        ..BlockedAccess::of_test(id, key("s"), status)
     }
 }
 

@@ -179,6 +179,32 @@ pub struct BlockedAccess {
     pub timestamp_ms: TimestampMs,
 }
 
+#[cfg(test)]
+impl BlockedAccess {
+    /// A read of a file, of which a test says what matters to it.
+    pub(crate) fn of_test(id: &str, key: SessionKey, status: BlockedStatus) -> Self {
+        Self {
+            id: BlockedId::new(id),
+            key,
+            mode: SessionMode::SingleAgent,
+            path: "src/api/cart.rs".into(),
+            action: Action::Read,
+            via: Via::Fs,
+            status,
+            owners: Vec::new(),
+            orchestrator: None,
+            sweep: None,
+            denied_by: None,
+            rule: None,
+            decided_by: None,
+            owner_answer: None,
+            reason: None,
+            completed: false,
+            timestamp_ms: 0,
+        }
+    }
+}
+
 impl BlockedAccess {
     /// Whether it waits for somebody's decision, and not for the owner's answer alone.
     pub fn needs_decision(&self) -> bool {

@@ -11,9 +11,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::bus::Backlog;
-use crate::model::{
-    Action, AgentState, AgentStatus, BlockedId, BlockedStatus, SessionKey, SessionMode, Via,
-};
+use crate::model::{AgentState, AgentStatus, BlockedStatus, SessionKey};
 
 fn agent(name: &str) -> AgentId {
     AgentId::new(name)
@@ -42,25 +40,7 @@ fn states(found: &FoundTasks) -> Vec<&'static str> {
 }
 
 fn pending(id: &str, to: &str, session: &str, status: BlockedStatus) -> BlockedAccess {
-    BlockedAccess {
-        id: BlockedId::new(id),
-        key: SessionKey::new(agent(to), SessionId::new(session)),
-        mode: SessionMode::SingleAgent,
-        path: "p".into(),
-        action: Action::Read,
-        via: Via::Fs,
-        status,
-        owners: Vec::new(),
-        orchestrator: None,
-        sweep: None,
-        denied_by: None,
-        rule: None,
-        decided_by: None,
-        owner_answer: None,
-        reason: None,
-        completed: false,
-        timestamp_ms: 0,
-    }
+    BlockedAccess::of_test(id, SessionKey::new(agent(to), SessionId::new(session)), status)
 }
 
 fn stalled(name: &str) -> AgentStatus {

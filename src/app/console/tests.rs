@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::model::{Action, AgentId, BlockedId, SessionId, Via};
+use crate::model::{AgentId, SessionId, Via};
 
 fn config() -> (tempfile::TempDir, Config) {
     let folder = tempfile::tempdir().unwrap();
@@ -71,23 +71,10 @@ fn a_sweep_is_explained_once_with_its_pattern() {
     let mut sweeps = Sweeps::new(config);
     let key = SessionKey::new(id("ui"), SessionId::new("s"));
     let sweep = |path: &str, count| BlockedAccess {
-        id: BlockedId::new("b3"),
-        key: key.clone(),
-        mode: SessionMode::SingleAgent,
         path: path.into(),
-        action: Action::Read,
         via: Via::Kernel,
-        status: BlockedStatus::Denied,
-        owners: Vec::new(),
-        orchestrator: None,
-        denied_by: None,
         sweep: count,
-        rule: None,
-        decided_by: None,
-        owner_answer: None,
-        reason: None,
-        completed: false,
-        timestamp_ms: 0,
+        ..BlockedAccess::of_test("b3", key.clone(), BlockedStatus::Denied)
     };
     sweeps.add(&sweep("node_modules/a", None));
     assert_eq!(sweeps.hint(&key, "eisen-core"), None);

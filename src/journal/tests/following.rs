@@ -6,8 +6,8 @@ use tempfile::TempDir;
 use super::{all, following, key, payload, record, settings, update};
 use crate::journal::{Event, Keep, Settings, Store, start};
 use crate::model::{
-    self, Action, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedId,
-    BlockedStatus, Decided, DecidedBy, Record, SessionMode, TurnEnd, Usage, Via,
+    self, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Decided,
+    DecidedBy, Record, SessionMode, TurnEnd, Usage,
 };
 
 fn types(events: &[Event]) -> Vec<&str> {
@@ -203,23 +203,11 @@ async fn huge_and_torn_updates_are_bounded_and_marked() {
 #[tokio::test]
 async fn decisions_name_who_decided_and_what_was_granted() {
     let access = |status| BlockedAccess {
-        id: BlockedId::new("b1"),
-        key: key("a/s"),
-        mode: SessionMode::SingleAgent,
         path: "src/x.rs".into(),
-        action: Action::Read,
-        via: Via::Fs,
-        status,
         owners: vec![AgentId::new("b")],
-        orchestrator: None,
-        sweep: None,
-        denied_by: None,
-        rule: None,
         decided_by: (status == BlockedStatus::Allowed).then_some(DecidedBy::Person),
-        owner_answer: None,
-        reason: None,
-        completed: false,
         timestamp_ms: 1,
+        ..BlockedAccess::of_test("b1", key("a/s"), status)
     };
     let decided = Decided {
         access: access(BlockedStatus::Allowed),

@@ -6,30 +6,15 @@ use expect_test::expect;
 
 use super::{fold, fold_all, key, record, text, turn_end, update};
 use crate::model::{
-    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Conflict, ConflictId,
-    ConflictKind, ConflictStatus, Decide, Decided, DecidedBy, Event, Record, SessionId, SessionKey,
-    SessionMode, Via,
+    AccessRule, AgentId, BlockedAccess, BlockedStatus, Conflict, ConflictId, ConflictKind,
+    ConflictStatus, Decide, Decided, DecidedBy, Event, Record, SessionId, SessionKey,
 };
 
 fn access(id: &str, key: SessionKey, status: BlockedStatus) -> BlockedAccess {
     BlockedAccess {
-        id: BlockedId::new(id),
-        key,
-        mode: SessionMode::SingleAgent,
-        path: text("src/api/cart.rs"),
-        action: Action::Read,
-        via: Via::Fs,
-        status,
         owners: vec![AgentId::new("api")],
-        orchestrator: None,
-        sweep: None,
-        denied_by: None,
-        rule: None,
-        decided_by: None,
-        owner_answer: None,
-        reason: None,
-        completed: false,
         timestamp_ms: 2_100,
+        ..BlockedAccess::of_test(id, key, status)
     }
 }
 

@@ -5,8 +5,8 @@ use prost::Message;
 
 use super::{fold, key, record, text, turn_end, update};
 use crate::model::{
-    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, Record, SessionId, SessionKey,
-    SessionMode, TaskId, TaskReport, TaskState, Via,
+    AgentId, BlockedAccess, BlockedStatus, Event, Record, SessionId, SessionKey, TaskId,
+    TaskReport, TaskState,
 };
 use crate::telemetry::outbox::Outbox;
 use crate::telemetry::span::LONGEST_CONTENT;
@@ -97,7 +97,12 @@ fn open_turns_waits_and_tasks_are_bounded() {
         let key = SessionKey::new(AgentId::new("ui"), SessionId::new(format!("s{at}")));
         let began = Event::Record { key: key.clone(), record: Record::TurnBegan, timestamp_ms: at };
         fold.event(&began, at);
-        fold.event(&Event::Blocked(access(&format!("b{at}"), key)), at);
+        let id = format!("b{at}");
+        let access = BlockedAccess {
+            timestamp_ms: 1,
+            ..BlockedAccess::of_test(&id, key, BlockedStatus::Pending)
+        };
+        fold.event(&Event::Blocked(access), at);
         fold.event(
             &Event::Task(TaskReport {
                 id: TaskId::new(format!("t{at}")),
@@ -118,28 +123,6 @@ fn open_turns_waits_and_tasks_are_bounded() {
     // Those of turns, too.
     assert_eq!(named("invoke_workflow"), (5_000 - 4_096) + (5_000 - 1_024));
     assert!(ended.iter().all(is_incomplete));
-}
-
-fn access(id: &str, key: SessionKey) -> BlockedAccess {
-    BlockedAccess {
-        id: BlockedId::new(id),
-        key,
-        mode: SessionMode::SingleAgent,
-        path: text("x"),
-        action: Action::Write,
-        via: Via::Kernel,
-        status: BlockedStatus::Pending,
-        owners: Vec::new(),
-        orchestrator: None,
-        sweep: None,
-        denied_by: None,
-        rule: None,
-        decided_by: None,
-        owner_answer: None,
-        reason: None,
-        completed: false,
-        timestamp_ms: 1,
-    }
 }
 
 #[test]

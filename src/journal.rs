@@ -135,6 +135,7 @@ pub fn start(settings: Settings, events: Subscriber) -> (Journal, impl Future<Ou
     let mut events = events;
     events.want(Topic::Record);
     events.want(Topic::Report);
+    events.want(Topic::Task);
     let feed = Feed::new(&journal.settings, events, settles, journal.work.clone());
     let (lost, progress) = (Arc::clone(&journal.lost), Arc::clone(&journal.progress));
     let following = async move {

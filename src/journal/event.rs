@@ -53,6 +53,7 @@ event_types! {
     BUDGET = "budget",
     AGENT_STATE = "agent.state",
     REPORT = "report",
+    TASK = "task",
     SUBAGENT_SPAWN = "subagent.spawn",
     SUBAGENT_COMPLETE = "subagent.complete",
     CONFIG_CHANGE = "config.change",

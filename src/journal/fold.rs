@@ -7,6 +7,7 @@ mod files;
 mod messages;
 mod reports;
 mod shrink;
+mod tasks;
 mod updates;
 
 use std::collections::{HashMap, HashSet};
@@ -17,11 +18,12 @@ use serde_json::json;
 
 use self::calls::Calls;
 use self::messages::Message;
+use self::tasks::{BegunTurn, FollowedTask};
 use super::Keep;
 use super::event::{EventType, NewEvent, Place};
 use crate::model::{
     AgentId, AgentStatus, BlockedId, BlockedStatus, BudgetLimits, BudgetState, Event, Fork, Record,
-    SessionId, SessionKey, TimestampMs, TurnEnd, Usage, now_ms,
+    SessionId, SessionKey, TaskId, TaskReport, TimestampMs, TurnEnd, Usage, now_ms,
 };
 
 /// Sessions that are followed; past that the oldest is ended, and its next event starts it over.
@@ -58,6 +60,7 @@ pub(super) struct Fold {
     budgets: HashMap<Option<AgentId>, (BudgetState, BudgetLimits)>,
     /// The last decision: the bus repeats its access for viewers.
     decided: Option<(BlockedId, BlockedStatus)>,
+    tasks: IndexMap<TaskId, FollowedTask>,
 }
 
 #[derive(Default)]
@@ -68,6 +71,9 @@ struct Session {
     turn: u64,
     /// Prompts without an end.
     running: u64,
+    begun: Option<BegunTurn>,
+    /// The task whose turn is the next to begin.
+    next_task: Option<TaskReport>,
     replays: bool,
     message: Option<Message>,
     calls: Calls,
@@ -101,6 +107,7 @@ impl Fold {
             next_draft: 0,
             budgets: HashMap::new(),
             decided: None,
+            tasks: IndexMap::new(),
         }
     }
 
@@ -119,6 +126,7 @@ impl Fold {
             Event::Budget(report) => self.budget(report),
             Event::Loop(report) => self.looped(report),
             Event::Conflict(conflict) => self.conflict(conflict),
+            Event::Task(report) => self.task(report),
             _ => {}
         }
     }
@@ -164,7 +172,7 @@ impl Fold {
             Record::Opened => self.opened(key, at),
             Record::Forked(fork) => self.forked(key, fork, at),
             Record::Closed => self.end_session(key, "closed"),
-            Record::TurnBegan => self.session(key).running += 1,
+            Record::TurnBegan => self.turn_began(key, at),
             Record::Prompt(blocks) => self.prompt(key, blocks, at),
             Record::Replays(replays) => self.session(key).replays = *replays,
             Record::Update(update) => self.update(key, update, at),

@@ -74,6 +74,10 @@ pub struct Filter {
     pub path: Option<String>,
     /// Only events after the one with this id.
     pub after: Option<String>,
+    /// Only events before the one with this id.
+    pub before: Option<String>,
+    /// The last events that fit, and not the first.
+    pub last: bool,
     /// Milliseconds since 1970.
     pub since: Option<u64>,
     /// Maximum events; 0: as many as one answer has.
@@ -86,7 +90,8 @@ pub struct Filter {
 #[derive(Clone, Default, Serialize, Debug)]
 pub struct Page {
     pub events: Vec<Event>,
-    /// The last event's id, if there are more: the `after` of the next page.
+    /// If there are more: the last event's id, the `after` of the next page; with [`Filter::last`] the
+    /// first event's, its `before`.
     pub next: Option<String>,
 }
 
@@ -109,8 +114,11 @@ impl Store {
         let (condition, mut values) = filter.condition();
         let limit = if filter.limit == 0 { MOST } else { filter.limit.min(MOST) };
         values.push(Sql::Integer(i64::try_from(limit + 1).unwrap_or(i64::MAX)));
+        // By an index, all events of an agent would be read and sorted to find its last ones.
+        let (source, order) =
+            if filter.last { ("events NOT INDEXED", "DESC") } else { ("events", "ASC") };
         let sql = format!(
-            "SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY number LIMIT ?{}",
+            "SELECT {COLUMNS} FROM {source} WHERE {condition} ORDER BY number {order} LIMIT ?{}",
             values.len()
         );
         let most_bytes = if filter.bytes == 0 { usize::MAX } else { filter.bytes };
@@ -131,6 +139,9 @@ impl Store {
             Ok(())
         };
         read().map_err(|error| self.failed(error))?;
+        if filter.last {
+            page.events.reverse();
+        }
         Ok(page)
     }
 
@@ -255,6 +266,13 @@ impl Filter {
         }
         if let Some(after) = &self.after {
             and("id > ?", after.clone().into());
+        }
+        if let Some(before) = &self.before {
+            // The numbers rise with the ids, and a range of them is read from its end.
+            and(
+                "number <= (SELECT number FROM events WHERE id < ? ORDER BY id DESC LIMIT 1)",
+                before.clone().into(),
+            );
         }
         if let Some(since) = self.since {
             and("id >= ?", least(since).into());

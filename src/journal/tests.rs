@@ -3,6 +3,7 @@
 mod earlier;
 mod faults;
 mod following;
+mod tasks;
 mod upkeep;
 
 use std::path::{Path, PathBuf};

@@ -52,6 +52,11 @@ pub(super) async fn run(
         }
     };
     drop(turn);
+    // A turn may be over before anybody heard of its beginning.
+    let heard = saying.borrow().session.clone().filter(|_| session.is_none() && outcome.is_some());
+    if let Some(session) = heard {
+        tasks.sent(&id, session);
+    }
     // The prompt was sent in the same moment.
     let sent = saying.borrow().session.clone().filter(|_| outcome.is_none());
     if let Some(session) = sent

@@ -53,6 +53,9 @@ pub(super) fn summary(event: &Event) -> String {
         "budget" | "agent.state" => format!("{} {}", text("state"), text("reason")),
         "conflict" => format!("{} {}", text("status"), text("message")),
         "report" => text("text"),
+        "task" => {
+            format!("{} of {} {}: {}", text("task"), text("by"), text("state"), text("reason"))
+        }
         "subagent.spawn" => format!("{} {}", text("agent_id"), payload["zone"]),
         "subagent.complete" => {
             format!("{} {}", text("state"), first([text("reason"), text("result")]))

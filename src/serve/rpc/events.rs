@@ -44,6 +44,12 @@ pub(in crate::serve) struct ListEvents {
     /// Only behind the event with this id: `next` of the answer before.
     #[serde(default, deserialize_with = "super::name")]
     after: Option<String>,
+    /// Only before the event with this id: with `last` the `next` of the answer before.
+    #[serde(default, deserialize_with = "super::name")]
+    before: Option<String>,
+    /// The last of these events, and not the first.
+    #[serde(default)]
+    last: bool,
     /// From 1 to 1,000; 100 if left out.
     limit: Option<u64>,
 }
@@ -91,7 +97,7 @@ pub(in crate::serve) struct Event<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(in crate::serve) struct Events<'a> {
     events: Vec<Event<'a>>,
-    /// The `after` of the next request; null at the end.
+    /// The `after` of the next request, with `last` its `before`; null at the end.
     next: Option<&'a str>,
 }
 
@@ -120,9 +126,11 @@ pub(super) async fn list_events(
     let types = params.types.unwrap_or_default();
     check_types(&types)?;
     let limit = limit(params.limit)?;
-    if let Some(after) = params.after.as_deref().filter(|after| !is_id(after)) {
-        let after = &after[..after.floor_char_boundary(100)];
-        return Err(wrong(format!("`after` is the id of an event, as `next` is, not `{after}`")));
+    for (name, id) in [("after", &params.after), ("before", &params.before)] {
+        if let Some(id) = id.as_deref().filter(|id| !is_id(id)) {
+            let id = &id[..id.floor_char_boundary(100)];
+            return Err(wrong(format!("`{name}` is the id of an event, as `next` is, not `{id}`")));
+        }
     }
     let own = own(caller).map(str::to_owned);
     if let (Some(own), Some(named)) = (&own, &params.agent_id)
@@ -140,6 +148,8 @@ pub(super) async fn list_events(
             agent_id: own.or(params.agent_id),
             types,
             after: params.after,
+            before: params.before,
+            last: params.last,
             limit,
             bytes: MOST_BYTES,
             ..Filter::default()

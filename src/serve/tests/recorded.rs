@@ -58,6 +58,19 @@ async fn events_are_listed_page_by_page() {
         (json!({ "limit": 2, "after": id(2) }), "3 4 next 4"),
         (json!({ "limit": 2, "after": id(4) }), "5 6 next 6"),
         (json!({ "limit": 9_000, "after": id(7) }), " next -"),
+        (json!({ "last": true }), "1 2 3 4 5 6 7 next -"),
+        (json!({ "last": true, "limit": 3 }), "5 6 7 next 5"),
+        (json!({ "last": true, "limit": 3, "before": id(5) }), "2 3 4 next 2"),
+        (json!({ "last": true, "limit": 3, "before": id(2) }), "1 next -"),
+        (json!({ "last": true, "before": id(1) }), " next -"),
+        (json!({ "last": true, "limit": 2, "agent_id": "ui" }), "6 7 next 6"),
+        (json!({ "last": true, "limit": 2, "agent_id": "ui", "before": id(6) }), "3 4 next 3"),
+        (json!({ "last": true, "limit": 1, "types": ["message"] }), "3 next 3"),
+        (json!({ "last": true, "session_id": "s-ui", "before": id(3) }), "1 2 next -"),
+        (json!({ "last": true, "after": id(2), "before": id(6), "limit": 2 }), "4 5 next 4"),
+        (json!({ "last": false, "before": id(3) }), "1 2 next -"),
+        // An id that no event has stands for its place.
+        (json!({ "last": true, "limit": 1, "before": id(15).replace("0f", "ff") }), "7 next 7"),
         (json!({ "types": ["message"] }), "2 3 next -"),
         (json!({ "types": ["message.user", "turn.end"] }), "2 4 next -"),
         (json!({ "types": [] }), "1 2 3 4 5 6 7 next -"),
@@ -91,6 +104,12 @@ async fn what_cannot_be_read_says_what_there_is() {
         list,
         json!({ "after": "0199" }),
         expect![[r#"400 "`after` is the id of an event, as `next` is, not `0199`""#]],
+    )
+    .await;
+    check(
+        list,
+        json!({ "before": "the end" }),
+        expect![[r#"400 "`before` is the id of an event, as `next` is, not `the end`""#]],
     )
     .await;
     check(list, json!({ "limit": 0 }), expect![[r#"400 "`limit` is from 1 to 1000""#]]).await;

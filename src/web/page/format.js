@@ -12,7 +12,7 @@ export const MARK = "\ufffd";
 
 /** Text of agents over several lines: what is hidden in it becomes a visible mark. */
 export function plain(text) {
-  return String(text ?? "")
+  return textOf(text)
     .replace(/\r\n/g, "\n")
     .replace(ESCAPES, MARK)
     .replace(HIDDEN, MARK);
@@ -23,9 +23,25 @@ export function line(text) {
   return plain(text).replace(BREAKS, MARK);
 }
 
+/** The first characters of a text, as a copy: a part of a text keeps the whole of it in memory. */
+export function begin(text, most) {
+  return text.length > most ? ` ${text.slice(0, most)}`.slice(1) : text;
+}
+
+/** At most `most` characters of what agents say, for keeping. */
+export function short(value, most) {
+  return plain(begin(textOf(value), most));
+}
+
+/** What should be a text, and comes from an agent as it likes: an object may have a `toString` of its own. */
+export function textOf(value) {
+  if (typeof value === "string") return value;
+  return value === null || value === undefined || typeof value === "object" ? "" : String(value);
+}
+
 /** At most `most` characters, with a mark where something was cut. */
 export function cut(text, most) {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  return text.length > most ? `${begin(text, most - 1)}…` : text;
 }
 
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });

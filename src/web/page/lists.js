@@ -1,6 +1,8 @@
 // Owns when the lists of the port are asked for: at the begin of a connection, after a gap, and the
 // agents' figures while they change and are looked at.
 
+import { edgeOf } from "./team/earlier.js";
+
 const AGENTS_EVERY_MS = 1_000;
 /** While the page is not seen, notices need to know who works. */
 const UNSEEN_EVERY_MS = 10_000;
@@ -32,6 +34,7 @@ export class Lists {
     const round = (this.round += 1);
     this.state.begin();
     const call = (method, params) => this.wire.call(method, params);
+    this.edge(round, call);
     const none = (value) => () => value;
     try {
       const [agents, blocked, conflicts, budgets, overlaps] = await Promise.all([
@@ -47,6 +50,14 @@ export class Lists {
     } catch {
       // The connection broke: the next one begins anew.
     }
+  }
+
+  /** Asks for the journal's end: what comes from now on is behind it. */
+  async edge(round, call) {
+    const edge = await edgeOf(call).catch(() => undefined);
+    if (round !== this.round || edge === undefined) return;
+    this.state.said.edge = edge;
+    this.state.changed("agents");
   }
 
   /** The agents' figures changed; asks for them at most once a second, and seldom for nobody. */

@@ -5,9 +5,10 @@ import { failed, notice, sure } from "../dialog.js";
 import { counted, cut, line } from "../format.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
-import { earlier } from "./earlier.js";
+import { again, earlier } from "./earlier.js";
 import { partsOf } from "./figures.js";
 import { stateOf } from "./team.js";
+import { Past } from "./past.js";
 import { TranscriptView } from "./transcript-view.js";
 
 /** Characters of a prompt. */
@@ -33,7 +34,7 @@ export class AgentPanel {
       this.text,
       button("Send", () => this.send(), { title: "Ctrl+Enter" }),
     );
-    this.transcript = new TranscriptView();
+    this.transcript = new TranscriptView({ earlier: () => this.earlier(), again: () => this.again() });
     this.drafts = new Map();
     const head = h(
       "div",
@@ -71,11 +72,15 @@ export class AgentPanel {
 
   show(agent) {
     if (agent === this.agent) return;
-    if (this.agent) this.keepDraft();
+    if (this.agent) {
+      this.keepDraft();
+      // The journal has it: it is kept for the agent that is shown.
+      this.said().past = new Past();
+    }
     this.agent = agent;
     if (!agent) return this.transcript.show(null);
     this.text.value = this.drafts.get(agent) ?? "";
-    this.transcript.show(this.app.state.said.of(agent));
+    this.transcript.show(this.said());
     fill(this.title, agentName(agent));
     this.update();
   }
@@ -93,7 +98,7 @@ export class AgentPanel {
       setText(this.status, this.agent ? "The team has no such agent now." : "");
       return;
     }
-    this.loadEarlier();
+    this.begin();
     fill(this.title, agentName(this.agent), " ", stateOf(agent));
     const budget = this.app.state.budgets.get(this.agent);
     const queued = agent.sessions?.reduce((sum, it) => sum + it.queued, 0) ?? 0;
@@ -120,23 +125,44 @@ export class AgentPanel {
     }
   }
 
-  drawTranscript() {
-    if (this.agent) this.transcript.draw(this.app.state.said.of(this.agent));
+  /** The transcript of the agent that is shown. */
+  said() {
+    return this.app.state.said.of(this.agent);
   }
 
-  said(cause) {
+  drawTranscript() {
+    if (this.agent) this.transcript.draw(this.said());
+  }
+
+  heard(cause) {
     if (!cause || cause.agent_id === this.agent) this.transcript.isDirty = true;
   }
 
-  /** Fills an empty transcript from the journal, once. */
-  loadEarlier() {
-    const transcript = this.app.state.said.of(this.agent);
-    if (transcript.earlier || !this.app.wire.isLive) return;
-    transcript.earlier = "asked";
-    earlier(this.app, this.agent, transcript)
-      .then(() => (transcript.earlier = "there"))
-      .catch(() => (transcript.earlier = "failed"))
-      .finally(() => this.agent && this.transcript.redraw(this.app.state.said.of(this.agent)));
+  /** Fills the transcript from the journal, once for each connection. */
+  begin() {
+    const transcript = this.said();
+    if (!this.app.wire.isLive || this.app.state.said.edge === undefined) return;
+    // A reader who looks further up keeps what is there, with a mark where the hole is.
+    if (transcript.missedAt && this.transcript.following && this.app.state.said.edge !== null)
+      transcript.forgetBefore(transcript.missedAt);
+    if (transcript.past.state === "") this.earlier();
+  }
+
+  async earlier() {
+    const agent = this.agent;
+    const transcript = this.said();
+    const reading = earlier(this.app, agent, transcript);
+    this.transcript.redraw(transcript);
+    await reading;
+    if (agent === this.agent) this.transcript.redraw(transcript);
+  }
+
+  /** Reads the transcript anew, to its end. */
+  async again() {
+    const agent = this.agent;
+    const transcript = this.said();
+    await again(this.app, agent, transcript).catch(failed("journal"));
+    if (agent === this.agent) this.transcript.follow();
   }
 
   async act(method) {

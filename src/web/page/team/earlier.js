@@ -1,88 +1,120 @@
-// Owns what an agent said before this page was opened: reads it from the journal.
+// Owns how the journal becomes what a transcript has from before: pages of its events, read from the
+// end.
 
-import { plain } from "../format.js";
-import { partOf } from "./transcript.js";
+import { short } from "../format.js";
+import { LONGEST_BLOCK, blockOf, callBlock, fillCall, idOf, isOpen, sizeOf, turnBlock } from "./blocks.js";
 
-/** Events that are kept, the last ones. */
-const MOST_EVENTS = 600;
-/** Pages of 1,000 events that are read. */
-const MOST_PAGES = 20;
+/** Events of a page. */
+const PAGE = 300;
+/** A look further up brings so many blocks, in so many pages. */
+const ENOUGH = 60;
+const MOST_PAGES = 5;
 
 const TYPES = ["message", "tool", "turn", "report"];
 
-/** Puts the last events of an agent before what its transcript has. */
-export async function earlier(app, agent, transcript) {
-  let after;
-  let events = [];
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const answer = await app.call("list_events", {
-      agent_id: agent,
-      types: TYPES,
-      limit: 1000,
-      ...(after && { after }),
-    });
-    events = events.concat(answer.events).slice(-MOST_EVENTS);
-    after = answer.next;
-    if (!after) break;
+/** The place behind the last event of the journal; null if the team keeps none. */
+export async function edgeOf(call) {
+  try {
+    const { events } = await call("list_events", { last: true, limit: 1 });
+    return events.length ? behind(events[0].id) : null;
+  } catch (error) {
+    if (error.code === 404) return null;
+    throw error;
   }
-  const isLive = liveTest(transcript);
-  const end = events.findIndex(isLive);
-  const known = end < 0 ? events : events.slice(0, end);
-  transcript.prepend(blocksOf(known));
 }
 
-/** Tells the first event that the transcript has already, since it came live. */
-function liveTest(transcript) {
-  const calls = new Set([...transcript.calls.keys()].map((key) => key.slice(key.indexOf("\n") + 1)));
-  const first = transcript.blocks.find((it) => it.kind === "message" || it.kind === "thought");
-  const begun = transcript.blocks[0]?.at ?? Infinity;
-  return (event) => {
-    if (event.timestamp < begun - 120_000) return false;
-    if (event.payload?.tool_call_id && calls.has(event.payload.tool_call_id)) return true;
-    return Boolean(first?.text.trim()) && plain(event.payload?.text ?? "").endsWith(first.text);
-  };
+/** An id that is greater than this one, and smaller than all later ones. */
+function behind(id) {
+  const digits = (BigInt(`0x${id.replaceAll("-", "")}`) + 1n).toString(16).padStart(32, "0");
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-function blocksOf(events) {
-  const blocks = [];
-  const calls = new Map();
-  const push = (kind, text, more) =>
-    blocks.push({ kind, session: "", text, size: text.length + 100, version: 0, ...more });
-  for (const { type, payload, turn, session_id: session, agent_id: agent } of events) {
-    const text = plain(payload?.text ?? "").slice(0, 32_000);
-    if (type === "message.user") push("prompt", text);
-    else if (type === "message.assistant") push("message", text);
-    else if (type === "message.thought") push("thought", text);
-    else if (type === "report") push("report", text);
-    else if (type === "turn.end" || type === "turn.failed") {
-      const why = payload.reason ? `: ${plain(payload.reason).slice(0, 2000)}` : "";
-      push("turn", `turn ${turn} ended: ${plain(payload.stop_reason)}${why}`, {
-        isBad: type === "turn.failed",
-        place: { agent, session, turn },
+/**
+ * Puts the events before those that a transcript has in front of it.
+ * @param {Object} app
+ * @param {string} agent
+ * @param {import("./transcript.js").Transcript} transcript
+ */
+export async function earlier(app, agent, transcript) {
+  const { past } = transcript;
+  if (past.state === "asked" || !past.hasMore) return;
+  if (past.state === "") {
+    const { edge } = app.state.said;
+    if (edge === undefined) return;
+    past.before = edge;
+    if (edge === null) return void (past.state = "none");
+  }
+  past.state = "asked";
+  try {
+    let blocks = 0;
+    for (let page = 0; page < MOST_PAGES && blocks < ENOUGH && past.before !== null; page++) {
+      const { events, next } = await app.call("list_events", {
+        agent_id: agent,
+        types: TYPES,
+        last: true,
+        limit: PAGE,
+        before: past.before,
       });
-    } else if (type === "tool.call" || type === "tool.result") {
-      const key = `${session}\n${payload.tool_call_id}`;
-      let block = calls.get(key);
-      if (!block) {
-        push("call", "", {
-          call: { key: `journal ${key}`, title: "", kind: "", status: "", parts: [], places: [] },
-        });
-        calls.set(key, (block = blocks.at(-1)));
-      }
-      fillCall(block, payload);
+      // Meanwhile it may have begun anew.
+      if (transcript.past !== past) return;
+      const found = blocksOf(events, past);
+      blocks += found.length;
+      transcript.prepend(found);
+      past.before = next;
+    }
+    past.state = "there";
+  } catch (error) {
+    past.state = "failed";
+    past.why = error.message;
+  }
+}
+
+/** Begins a transcript anew from the journal's end; only what is not over stays. */
+export async function again(app, agent, transcript) {
+  const from = transcript.openFrom();
+  const edge = await edgeOf((method, params) => app.call(method, params));
+  if (edge === null) throw new Error("the team keeps no journal");
+  transcript.forgetBefore(from);
+  transcript.past.before = edge;
+  transcript.past.state = "there";
+  await earlier(app, agent, transcript);
+}
+
+function blocksOf(events, past) {
+  const blocks = [];
+  for (const { type, payload, turn, session_id: id, agent_id: agent } of events) {
+    const session = idOf(id);
+    const say = (kind) => blocks.push(blockOf(kind, session, short(payload?.text, LONGEST_BLOCK)));
+    if (type === "message.user") say("prompt");
+    else if (type === "message.assistant") say("message");
+    else if (type === "message.thought") say("thought");
+    else if (type === "report") say("report");
+    else if (type === "turn.end" || type === "turn.failed")
+      blocks.push(turnBlock(agent, session, session, { ...payload, turn }, type === "turn.failed"));
+    else if (type === "tool.call" || type === "tool.result") {
+      const block = callOf(past, session, turn, type, payload ?? {});
+      if (block) blocks.push(block);
     }
   }
   return blocks;
 }
 
-function fillCall(block, payload) {
-  const { call } = block;
-  call.title = plain(payload.title ?? call.title).slice(0, 500);
-  call.kind = plain(payload.kind ?? call.kind).slice(0, 40);
-  call.status = plain(payload.status ?? (call.status || "pending")).slice(0, 40);
-  if (Array.isArray(payload.locations))
-    call.places = payload.locations.slice(0, 50).map((it) => plain(it?.path ?? it).slice(0, 1024));
-  if (Array.isArray(payload.content)) call.parts = payload.content.slice(0, 50).map(partOf).filter(Boolean);
-  if (payload.error) call.parts.push({ kind: "text", text: plain(payload.error).slice(0, 8000), size: 100 });
-  block.size = 200 + call.parts.reduce((sum, part) => sum + part.size, 0);
+/** The block of a tool call; none if one of the blocks has it. */
+function callOf(past, session, turn, type, payload) {
+  const id = idOf(payload.tool_call_id);
+  const key = `${session}\n${turn}\n${id}`;
+  let block = past.calls.get(key);
+  const isNew = !block;
+  if (!block) {
+    past.calls.set(key, (block = callBlock(session, key)));
+    block.call.id = id;
+  }
+  // The page with the end may have come first: it knows more.
+  else if (type === "tool.call") return null;
+  fillCall(block.call, payload);
+  if (payload.error)
+    fillCall(block.call, { content: [...(payload.content ?? []), { type: "text", text: payload.error }] });
+  block.call.isOpen = isOpen(block.call);
+  block.size = sizeOf(block);
+  return isNew ? block : null;
 }

@@ -75,7 +75,7 @@ export class TeamView {
 
   /** Hears of what an agent said, also while it is not shown. */
   heard(topic, cause) {
-    if (topic === "said") this.panel.said(cause);
+    if (topic === "said") this.panel.heard(cause);
   }
 
   drawAgents() {

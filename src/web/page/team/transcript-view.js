@@ -1,23 +1,23 @@
-// Owns how a transcript is shown: the last blocks, earlier ones where the reader asks for them, and
-// the place where the reader is.
+// Owns how a transcript is shown: a window of its blocks, and the place where the reader is.
 
-import { button, fill, h } from "../dom.js";
-import { counted, line, lookup } from "../format.js";
-import { compare } from "../diff.js";
-import { diffView } from "../diff-view.js";
+import { button, fill, h, setText } from "../dom.js";
+import { drawBlock } from "./block-view.js";
 
-/** Blocks that are shown at first, and that come with each look further up. */
+/** Blocks that are shown at first, and that come with each look further up or down. */
 const PAGE = 150;
 /** Blocks that are elements at once. */
-const MOST_SHOWN = 1_200;
+const MOST_SHOWN = 600;
 /** Pixels from the end within which the reader is at the end. */
 const END = 24;
 
 export class TranscriptView {
-  constructor() {
+  /** @param {{earlier: () => Promise<void>, again: () => void}} asks for what the journal has */
+  constructor(asks) {
+    this.asks = asks;
     this.list = h("ol", { class: "blocks" });
     this.top = button("Show what came before", () => this.up(), { class: "more", hidden: true });
-    this.note = h("p", { class: "dim dropped", hidden: true });
+    this.note = h("p", { class: "dim dropped", role: "status", hidden: true });
+    this.bottom = button("Show what came after", () => this.down(), { class: "more", hidden: true });
     this.scroll = h(
       "div",
       {
@@ -31,6 +31,7 @@ export class TranscriptView {
       this.note,
       this.top,
       this.list,
+      this.bottom,
     );
     this.fresh = button("", () => this.follow(), { class: "fresh", hidden: true });
     this.element = h("div", { class: "transcript" }, this.scroll, this.fresh);
@@ -43,8 +44,10 @@ export class TranscriptView {
     this.following = true;
     /** The number of the last block that the reader saw. */
     this.seen = 0;
-    this.from = Infinity;
+    /** The number of the first block that is shown. */
+    this.first = -Infinity;
     this.shown = new Map();
+    this.transcript = transcript;
     fill(this.list);
     if (transcript) this.draw(transcript);
   }
@@ -58,26 +61,26 @@ export class TranscriptView {
     if (!this.isDirty || !transcript) return;
     this.isDirty = false;
     this.transcript = transcript;
-    const { blocks } = transcript;
-    if (this.following) this.from = blocks.length > PAGE ? blocks[blocks.length - PAGE].n : -Infinity;
-    else if (this.shown.size > MOST_SHOWN) return this.tell(transcript);
-    const part = blocks.filter((it) => it.n >= this.from);
+    const all = transcript.all();
+    const begin = this.begin(all);
+    const part = all.slice(begin, begin + MOST_SHOWN);
+    this.first = part[0]?.n ?? -Infinity;
+    this.isCut = begin + part.length < all.length;
+    const place = this.following ? null : this.place();
     this.put(part);
-    this.top.hidden = part.length === blocks.length;
-    this.note.hidden = !transcript.dropped;
-    if (transcript.dropped)
-      this.note.textContent = `${counted(transcript.dropped, "earlier block")} left this page; the journal has them (Time, History).`;
-    if (!blocks.length && !this.list.childElementCount)
-      fill(
-        this.list,
-        h(
-          "li",
-          { class: "empty" },
-          transcript.earlier === "asked" ? "Reading the journal …" : "Nothing was said yet.",
-        ),
-      );
+    this.ends(transcript, begin);
+    if (!all.length) this.nothing(transcript);
     if (this.following) this.scroll.scrollTop = this.scroll.scrollHeight;
+    else this.back(place);
     this.tell(transcript);
+  }
+
+  /** Where the window begins. */
+  begin(all) {
+    const end = Math.max(0, all.length - PAGE);
+    if (this.following) return end;
+    const at = all.findIndex((it) => it.n >= this.first);
+    return at < 0 ? end : at;
   }
 
   put(part) {
@@ -87,14 +90,61 @@ export class TranscriptView {
     let place = this.list.firstElementChild;
     for (const block of part) {
       let it = this.shown.get(block.n);
-      if (!it) this.shown.set(block.n, (it = { el: h("li"), version: -1 }));
+      if (!it) this.shown.set(block.n, (it = { el: h("li"), block: null, version: -1 }));
       if (it.el === place) place = place.nextElementSibling;
       else this.list.insertBefore(it.el, place);
-      if (it.version !== block.version) {
-        drawBlock(it.el, block);
-        it.version = block.version;
+      if (it.version !== block.version || it.block !== block) {
+        drawBlock(it.el, block, this.asks.again);
+        Object.assign(it, { block, version: block.version });
       }
     }
+  }
+
+  /** What is at the ends of the window: more, or the word that there is no more. */
+  ends({ past }, begin) {
+    const isAsked = past.state === "asked";
+    this.top.hidden = !begin && !(past.hasMore && past.before);
+    // A button that is disabled would lose the focus.
+    this.top.setAttribute("aria-disabled", String(isAsked));
+    setText(this.top, isAsked && !begin ? "Reading the journal …" : "Show what came before");
+    const note =
+      past.state === "failed"
+        ? `The journal was not read: ${past.why}`
+        : begin
+          ? ""
+          : past.state === "none"
+            ? "The team keeps no journal: what was said before this page was opened is not here."
+            : past.state === "there" && past.before === null
+              ? "The journal begins here."
+              : "";
+    this.note.hidden = !note;
+    setText(this.note, note);
+    this.bottom.hidden = !this.isCut;
+  }
+
+  nothing({ past }) {
+    const text = past.state === "asked" ? "Reading the journal …" : "Nothing was said yet.";
+    if (this.list.textContent !== text) fill(this.list, h("li", { class: "empty" }, text));
+  }
+
+  /** The first block that is seen, and where it is. */
+  place() {
+    const top = this.scroll.getBoundingClientRect().top;
+    const all = this.list.children;
+    let [low, high] = [0, all.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (all[middle].getBoundingClientRect().bottom > top) high = middle;
+      else low = middle + 1;
+    }
+    const el = all[low];
+    return el ? { el, top: el.getBoundingClientRect().top } : null;
+  }
+
+  /** Scrolls to where the reader was. */
+  back(place) {
+    if (!place?.el.isConnected) return;
+    this.scroll.scrollTop += place.el.getBoundingClientRect().top - place.top;
   }
 
   /** Says how much is new below. */
@@ -102,14 +152,14 @@ export class TranscriptView {
     const last = transcript.blocks.at(-1)?.n ?? 0;
     if (this.following) this.seen = last;
     const fresh = last - this.seen;
-    this.fresh.hidden = this.following || fresh <= 0;
-    this.fresh.textContent = `↓ ${fresh} new`;
+    this.fresh.hidden = this.following || (fresh <= 0 && !this.isCut);
+    setText(this.fresh, fresh > 0 ? `↓ ${fresh} new` : "↓ to the end");
   }
 
   scrolled() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroll;
     const wasFollowing = this.following;
-    this.following = scrollHeight - scrollTop - clientHeight < END;
+    this.following = !this.isCut && scrollHeight - scrollTop - clientHeight < END;
     if (!this.transcript) return;
     if (this.following && !wasFollowing) this.redraw(this.transcript);
     this.tell(this.transcript);
@@ -121,98 +171,26 @@ export class TranscriptView {
     this.scroll.scrollTop = this.scroll.scrollHeight;
   }
 
-  up() {
-    const { blocks } = this.transcript;
-    const at = blocks.findIndex((it) => it.n >= this.from);
+  async up() {
+    const { transcript } = this;
     this.following = false;
-    const height = this.scroll.scrollHeight - this.scroll.scrollTop;
-    this.from = blocks[Math.max(0, at - PAGE)].n;
-    this.redraw(this.transcript);
-    this.scroll.scrollTop = this.scroll.scrollHeight - height;
+    if (transcript.all()[0]?.n === this.first || this.first === -Infinity) {
+      if (transcript.past.state === "asked") return;
+      await this.asks.earlier();
+      // Meanwhile another one may be shown, or the reader went to its end.
+      if (transcript !== this.transcript || this.following) return;
+    }
+    this.move(-PAGE);
   }
-}
 
-function drawBlock(el, block) {
-  el.className = `block block-${block.kind}${block.isBad ? " bad" : ""}`;
-  if (block.kind === "call") return drawCall(el, block.call);
-  if (block.kind === "thought") return drawThought(el, block);
-  if (block.place) return drawTurn(el, block);
-  const node = el.firstChild?.firstChild;
-  // A message that grows is not built anew: a selection in it stays.
-  if (node instanceof Text && block.text.startsWith(node.data))
-    node.appendData(block.text.slice(node.data.length));
-  else fill(el, h("div", { class: "text" }, block.text));
-}
+  down() {
+    this.move(PAGE);
+  }
 
-/** The end of a turn leads to what it changed. */
-function drawTurn(el, { text, place }) {
-  const href = `#time/changes/${[place.agent, place.session, place.turn].map(encodeURIComponent).join("/")}`;
-  fill(el, h("span", { class: "text" }, text), " · ", h("a", { href }, `changes of turn ${place.turn}`));
-}
-
-function drawThought(el, block) {
-  const first = block.text.trimStart().split("\n", 1)[0].slice(0, 160);
-  const open = el.querySelector("details")?.open ?? false;
-  fill(
-    el,
-    h(
-      "details",
-      { open },
-      h("summary", null, "thought: ", h("span", { class: "dim" }, first)),
-      h("div", { class: "text" }, block.text),
-    ),
-  );
-}
-
-const CALL_MARKS = lookup({
-  completed: "✓",
-  failed: "✗",
-  cancelled: "✗",
-  in_progress: "…",
-  pending: "…",
-  unfinished: "✗",
-});
-
-/** A tool call is folded; what is in it is built when it is opened. */
-function drawCall(el, call) {
-  const open = el.querySelector("details")?.open ?? false;
-  const diffs = call.parts
-    .filter((part) => part.kind === "diff")
-    .map((part) => compare(part.path, part.before, part.after));
-  const sum = (name) => diffs.reduce((all, it) => all + it[name], 0);
-  const head = h(
-    "summary",
-    null,
-    h(
-      "span",
-      {
-        class: `sign tone-${call.status === "completed" ? "good" : call.status === "failed" ? "bad" : "busy"}`,
-        role: "img",
-        "aria-label": call.status || "pending",
-      },
-      CALL_MARKS[call.status] ?? "…",
-    ),
-    call.kind && h("span", { class: "kind" }, call.kind),
-    h("span", { class: "title" }, line(call.title || call.places[0] || "a tool call")),
-    diffs.length > 0 && [
-      h("span", { class: "plus" }, `+${sum("added")}`),
-      h("span", { class: "minus" }, `−${sum("removed")}`),
-    ],
-  );
-  const body = h("div", { class: "call-body" });
-  const build = () => {
-    if (!details.open || body.childNodes.length) return;
-    fill(
-      body,
-      call.places.length > 0 && h("p", { class: "dim places" }, call.places.map(line).join(", ")),
-      diffs.length > 0 && diffView(diffs),
-      call.parts
-        .filter((part) => part.kind === "text")
-        .map((part) => h("pre", null, part.text, part.isCut && "\n… cut here")),
-    );
-    if (!body.childNodes.length) fill(body, h("p", { class: "dim" }, "nothing more is reported"));
-  };
-  const details = h("details", { open, on: { toggle: build } }, head, body);
-  fill(el, details);
-  build();
+  move(by) {
+    const all = this.transcript.all();
+    const at = all.findIndex((it) => it.n >= this.first);
+    this.first = all[Math.max(0, Math.min(all.length - 1, at + by))]?.n ?? -Infinity;
+    this.redraw(this.transcript);
+  }
 }

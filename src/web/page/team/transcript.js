@@ -1,64 +1,68 @@
 // Owns what agents said and did, as blocks: messages, thoughts, tool calls, plans, ends of turns.
 
-import { counted, lookup, objects, plain } from "../format.js";
+import { counted, lookup, short, textOf } from "../format.js";
+import {
+  LONGEST_BLOCK,
+  blockOf,
+  blockText,
+  callBlock,
+  fillCall,
+  idOf,
+  isOpen,
+  pieces,
+  planText,
+  sizeOf,
+  turnBlock,
+} from "./blocks.js";
+import { Past } from "./past.js";
 
 /** Blocks of an agent; older ones are dropped. */
 const MOST_BLOCKS = 2_000;
-/** Characters of an agent's blocks. */
+/** Characters of an agent's blocks, with what their objects take. */
 const MOST_CHARS = 1_000_000;
-/** Characters of all agents' blocks; the longest transcript gives way. */
+/** The same of all agents; the longest transcript gives way. */
 const MOST_CHARS_OF_ALL = 16_000_000;
 /** Agents whose transcripts are kept; the one that is silent for longest is dropped. */
 const MOST_TRANSCRIPTS = 500;
-/** Characters of one block; a longer message goes on in another. */
-const LONGEST_BLOCK = 32_000;
-/** Characters of one part of a tool call: the rest is left out. */
-const LONGEST_PART = 60_000;
-/** Characters of one chunk of a message. */
-const LONGEST_CHUNK = 500_000;
-/** Parts of a tool call. */
-const MOST_PARTS = 50;
-
-/**
- * A block of a transcript; `version` grows with each change.
- * @typedef {{n: number, kind: string, session: string, text: string, size: number, version: number, call?: Object}} Block
- */
+/** Pieces of a message that are held as such. */
+const MOST_PIECES = 64;
 
 export class Transcript {
   constructor() {
-    /** @type {Block[]} */
+    /** @type {import("./blocks.js").Block[]} what came live, oldest first */
     this.blocks = [];
     this.next = 1;
     this.size = 0;
+    /** Live blocks that were dropped. */
     this.dropped = 0;
     /** Tool calls that are still among the blocks, by session and id. */
     this.calls = new Map();
-    this.firstSession = "";
-    /** Whether the journal was asked for what came before: "", "asked", "there", "failed". */
-    this.earlier = "";
+    /** What the journal has from before the live blocks. */
+    this.past = new Past();
+    /** Lines were missed behind the last block that is older than this number; 0: none. */
+    this.missedAt = 0;
+    this.between = blockOf("mark", "", "", { isAgain: true });
   }
 
-  push(kind, session, text, more = {}) {
-    const block = {
-      n: this.next++,
-      kind,
-      session,
-      text,
-      size: text.length + 100,
-      version: 0,
-      at: Date.now(),
-      ...more,
-    };
+  add(block) {
+    block.n = this.next++;
     this.blocks.push(block);
     this.size += block.size;
     this.trim();
     return block;
   }
 
-  grow(block, by) {
-    block.size += by;
-    this.size += by;
+  push(kind, session, text, more) {
+    return this.add(blockOf(kind, session, text, more));
+  }
+
+  /** Counts a block anew after a change. */
+  changed(block) {
+    const size = sizeOf(block);
+    this.size += size - block.size;
+    block.size = size;
     block.version += 1;
+    this.trim();
   }
 
   trim() {
@@ -67,21 +71,44 @@ export class Transcript {
   }
 
   dropFirst() {
-    const block = this.blocks.shift();
-    this.size -= block.size;
+    this.forget(this.blocks.shift());
     this.dropped += 1;
+  }
+
+  forget(block) {
+    this.size -= block.size;
     if (block.call) this.calls.delete(block.call.key);
   }
 
-  /** Puts blocks of the journal before all others, as far as there is room. */
-  prepend(blocks) {
-    const room = Math.max(0, MOST_BLOCKS - this.blocks.length);
-    let first = (this.blocks[0]?.n ?? this.next) - 1;
-    for (const block of blocks.slice(-room || blocks.length).reverse()) {
-      if (this.size + block.size > MOST_CHARS || this.blocks.length >= MOST_BLOCKS) break;
-      this.blocks.unshift({ ...block, n: first-- });
-      this.size += block.size;
+  /** Forgets the live blocks before the one with this number: the journal has them. */
+  forgetBefore(n) {
+    const end = this.blocks.findIndex((it) => it.n >= n);
+    for (const block of this.blocks.splice(0, end < 0 ? this.blocks.length : end)) this.forget(block);
+    this.dropped = 0;
+    this.missedAt = 0;
+    this.past = new Past();
+  }
+
+  /** The number of the first block that is not over: the journal does not have it as a whole. */
+  openFrom() {
+    const last = this.blocks.at(-1);
+    return last && (SPOKEN[last.kind] || (last.call && isOpen(last.call))) ? last.n : this.next;
+  }
+
+  /** All blocks, with a mark where something is missing between the journal's and the live ones. */
+  all() {
+    const { past, blocks, between } = this;
+    const dropped = past.dropped + this.dropped;
+    const text = dropped
+      ? `${counted(dropped, "block")} left this page here.`
+      : past.blocks.length && past.blocks.at(-1).kind !== "turn" && SPOKEN[blocks[0]?.kind]
+        ? "This page was opened here, in the middle of a turn: what follows may lack its beginning."
+        : "";
+    if (text !== between.text) {
+      between.text = text;
+      between.version += 1;
     }
+    return text ? [...past.blocks, between, ...blocks] : [...past.blocks, ...blocks];
   }
 
   speech(kind, session, text, id) {
@@ -90,86 +117,55 @@ export class Transcript {
       last && last.kind === kind && last.session === session && (!id || !last.id || last.id === id);
     if (goesOn && last.text.length + text.length <= LONGEST_BLOCK) {
       last.text += text;
-      this.grow(last, text.length);
-      this.trim();
-    } else if (text) {
-      for (let at = 0; at < text.length; at += LONGEST_BLOCK)
-        this.push(kind, session, text.slice(at, at + LONGEST_BLOCK), { id });
-    }
+      last.pieces = ((last.pieces ?? 0) + 1) % MOST_PIECES;
+      // A text that was put together is held as its pieces, until one of its characters is read.
+      if (!last.pieces) last.end = last.text.charCodeAt(last.text.length - 1);
+      this.changed(last);
+    } else for (const piece of pieces(text)) this.push(kind, session, piece, { id });
   }
 
   toolCall(session, update) {
-    const key = `${session}\n${update.toolCallId}`;
+    const id = idOf(update.toolCallId);
+    const key = `${session}\n${id}`;
     let block = this.calls.get(key);
     if (!block) {
-      block = this.push("call", session, "", {
-        call: { key, title: "", kind: "", status: "pending", parts: [], places: [] },
-      });
+      block = callBlock(session, key);
+      block.call.id = id;
+      this.take(block);
+      this.add(block);
       this.calls.set(key, block);
     }
-    const call = block.call;
-    if (update.title) call.title = plain(update.title).slice(0, 500);
-    if (update.kind) call.kind = plain(update.kind).slice(0, 40);
-    if (update.status) call.status = plain(update.status).slice(0, 40);
-    if (update.locations)
-      call.places = objects(update.locations, MOST_PARTS).map((it) => plain(it.path).slice(0, 1024));
-    if (update.content) call.parts = objects(update.content, MOST_PARTS).map(partOf).filter(Boolean);
-    const size = 200 + call.parts.reduce((sum, part) => sum + part.size, 0);
-    this.grow(block, size - block.size);
-    this.trim();
+    fillCall(block.call, update);
+    this.changed(block);
   }
-}
 
-/** A part of a tool call: a text, or a diff. */
-export function partOf(part) {
-  if (part?.type === "diff") {
-    const before = begin(part.oldText);
-    const after = begin(part.newText);
-    const isCut = (part.oldText?.length ?? 0) > LONGEST_PART || (part.newText?.length ?? 0) > LONGEST_PART;
-    return {
-      kind: "diff",
-      path: plain(part.path).slice(0, 1024),
-      before,
-      after,
-      isCut,
-      isNew: part.oldText === null || part.oldText === undefined,
-      size: before.length + after.length,
+  /** A tool call that began before the live blocks: the journal has its beginning, and it goes on here. */
+  take(block) {
+    const known = this.past.openCall(block.call.id);
+    if (!known) return;
+    const { title, kind, places, parts } = known.call;
+    Object.assign(block.call, { title, kind, places, parts });
+    this.past.remove(known);
+  }
+
+  /** Puts a page of the journal before all blocks. */
+  prepend(blocks) {
+    const begun = new Map();
+    for (const block of this.blocks) if (block.call) begun.set(block.call.id, block);
+    const isNew = (block) => {
+      const live = block.call?.isOpen && begun.get(block.call.id);
+      if (!live) return true;
+      live.call.title ||= block.call.title;
+      live.call.kind ||= block.call.kind;
+      if (!live.call.places.length) live.call.places = block.call.places;
+      this.changed(live);
+      return false;
     };
-  }
-  if (part?.type === "terminal")
-    return { kind: "text", text: `terminal ${plain(part.terminalId)}`, size: 60 };
-  const text = blockText(part?.content ?? part);
-  return text
-    ? {
-        kind: "text",
-        text: text.slice(0, LONGEST_PART),
-        isCut: text.length > LONGEST_PART,
-        size: Math.min(text.length, LONGEST_PART),
-      }
-    : null;
-}
-
-/** The first characters of a text that may be of any length, or no text. */
-function begin(text) {
-  return plain(String(text ?? "").slice(0, LONGEST_PART));
-}
-
-/** The text of a content block of ACP. */
-export function blockText(content) {
-  switch (content?.type) {
-    case "text":
-      return plain(String(content.text ?? "").slice(0, LONGEST_CHUNK));
-    case "resource_link":
-      return `[${plain(content.uri)}]`;
-    case "resource":
-      return plain(content.resource?.text ?? `[${content.resource?.uri}]`);
-    case "image":
-    case "audio":
-      return `[${content.type}]`;
-    default:
-      return "";
+    this.past.prepend(blocks.filter(isNew));
   }
 }
+
+const SPOKEN = lookup({ message: true, thought: true });
 
 const SPEECH = lookup({
   agent_message_chunk: "message",
@@ -181,6 +177,8 @@ export class Transcripts {
   constructor() {
     /** @type {Map<string, Transcript>} the last to speak comes last */
     this.byAgent = new Map();
+    /** The event behind which all is live: undefined until it is known, null without a journal. */
+    this.edge = undefined;
   }
 
   of(agent) {
@@ -194,56 +192,52 @@ export class Transcripts {
 
   update(line) {
     const transcript = this.of(line.agent_id);
-    const { update, session_id: session } = line;
-    const kind = SPEECH[update?.sessionUpdate];
-    transcript.firstSession ||= session;
-    if (kind) transcript.speech(kind, session, blockText(update.content), update.messageId);
-    else if (update?.sessionUpdate === "tool_call" || update?.sessionUpdate === "tool_call_update")
+    const { update } = line;
+    const session = idOf(line.session_id);
+    const kind = SPEECH[textOf(update?.sessionUpdate)];
+    if (kind) {
+      const id = update.messageId ? idOf(update.messageId) : undefined;
+      transcript.speech(kind, session, blockText(update.content), id);
+    } else if (update?.sessionUpdate === "tool_call" || update?.sessionUpdate === "tool_call_update")
       transcript.toolCall(session, update);
-    else if (update?.sessionUpdate === "plan") this.plan(transcript, session, update);
+    else if (update?.sessionUpdate === "plan") this.plan(transcript, session, planText(update.entries));
     this.bound();
   }
 
-  plan(transcript, session, update) {
-    const entries = objects(update.entries, 100);
-    const text = entries
-      .map((it) => `${PLAN_MARKS[it.status] ?? "○"} ${plain(it.content).slice(0, 400)}`)
-      .join("\n");
-    const last = transcript.blocks.findLast((it) => it.kind === "plan" || it.kind === "turn");
-    if (last?.kind === "plan" && last.session === session && transcript.blocks.at(-1) === last) {
-      transcript.grow(last, text.length - last.text.length);
+  plan(transcript, session, text) {
+    const last = transcript.blocks.at(-1);
+    if (last?.kind === "plan" && last.session === session) {
       last.text = text;
+      transcript.changed(last);
     } else transcript.push("plan", session, text);
   }
 
   turn(line) {
-    const why = line.reason ? `: ${plain(line.reason).slice(0, 2000)}` : "";
     const isBad = line.stop_reason === "error" || line.stop_reason === "refusal";
-    const place = { agent: line.agent_id, session: `${line.agent_id}/${line.session_id}`, turn: line.turn };
-    this.of(line.agent_id).push(
-      "turn",
-      line.session_id,
-      `turn ${line.turn} ended: ${plain(line.stop_reason)}${why}`,
-      { isBad, place },
-    );
+    const name = `${line.agent_id}/${line.session_id}`;
+    this.of(line.agent_id).add(turnBlock(line.agent_id, line.session_id, name, line, isBad));
   }
 
   report(line) {
-    this.of(line.agent_id).push("report", "", plain(line.text).slice(0, LONGEST_BLOCK));
+    this.of(line.agent_id).push("report", "", short(line.text, LONGEST_BLOCK));
   }
 
   /** What this page sent. */
   prompted(agent, text) {
-    this.of(agent).push("prompt", "", plain(text).slice(0, LONGEST_BLOCK));
+    this.of(agent).push("prompt", "", short(text, LONGEST_BLOCK));
   }
 
+  /** Lines were missed, or the connection was lost: all transcripts have a hole here. */
   missed(line) {
+    this.edge = undefined;
     const text = line
-      ? `${counted(line.missed, "line")} of the team were missed here`
-      : "the connection was lost here; what was said meanwhile is in the journal";
+      ? `${counted(line.missed, "line")} of the team were missed here.`
+      : "The connection was lost here.";
     for (const transcript of this.byAgent.values()) {
-      if (transcript.blocks.length && transcript.blocks.at(-1).text !== text)
-        transcript.push("mark", "", text);
+      if (!transcript.blocks.length && !transcript.past.blocks.length) continue;
+      const last = transcript.blocks.at(-1);
+      if (last?.text !== text) transcript.push("mark", "", text, { isAgain: true });
+      transcript.missedAt = transcript.next;
     }
   }
 
@@ -255,11 +249,8 @@ export class Transcripts {
       for (const transcript of this.byAgent.values())
         if (!longest || transcript.size > longest.size) longest = transcript;
       const before = longest.size;
-      for (let n = 0; n < 50 && longest.blocks.length > 1; n++) longest.dropFirst();
-      if (longest.size === before) break;
+      for (let n = 0; n < 50 && longest.blocks.length; n++) longest.dropFirst();
       size -= before - longest.size;
     }
   }
 }
-
-const PLAN_MARKS = lookup({ completed: "●", in_progress: "◐", pending: "○" });

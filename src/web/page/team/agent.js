@@ -66,6 +66,7 @@ export class AgentPanel {
         button("Restart", () => this.act("restart_agent"), { data: { act: "restart" } }),
       ],
       h("a", { class: "button", data: { act: "changes" } }, "Changes"),
+      h("a", { class: "button waits-here", href: "#inbox", hidden: true, data: { act: "decide" } }),
     );
     this.update();
   }
@@ -119,10 +120,19 @@ export class AgentPanel {
     for (const el of this.actions.children) {
       const { act } = el.dataset;
       if (act === "changes") el.href = `#time/changes/${encodeURIComponent(this.agent)}`;
+      if (act === "decide") this.showWaits(el);
       if (act === "cancel") el.disabled = !isRunning(agent) && !queued;
       if (act === "start") el.hidden = !["stopped", "error"].includes(agent.state);
       if (act === "stop") el.hidden = agent.state === "stopped";
     }
+  }
+
+  /** What holds the agent up is decided in the inbox. */
+  showWaits(link) {
+    const waits = this.app.state.waits(this.agent);
+    link.hidden = !waits;
+    const text = waits === 1 ? "1 waits" : `${waits} wait`;
+    setText(link, this.app.may("decide") ? `${text}: decide` : text);
   }
 
   /** The transcript of the agent that is shown. */

@@ -193,7 +193,9 @@ function turnOf(state, agent) {
   return last < 0 ? "–" : String(last);
 }
 
+/** A figure with its name; one that is not known takes no room. */
 function figure(name, value, title) {
+  if (value === "–") return null;
   return h("span", { class: "figure", title }, h("span", { class: "dim" }, name), " ", value);
 }
 

@@ -1,15 +1,13 @@
-// Owns what the team cost: by agent, by what was asked, and by time.
+// Owns how is shown what the team cost: by agent, by task, by turn, and by time.
 
 import { button, fill, h } from "../dom.js";
-import { clock, count, cut, line, money, plain } from "../format.js";
+import { clock, count, line, money } from "../format.js";
 import { agentName } from "../marks.js";
 import { bar, bars } from "./bars.js";
-import { eachEvent } from "./pages.js";
+import { Sums, weight } from "./sums.js";
 
 /** Rows of a table. */
 const MOST_ROWS = 100;
-/** Prompts whose texts are kept. */
-const MOST_PROMPTS = 20_000;
 const BINS = 60;
 
 export class Cost {
@@ -41,145 +39,155 @@ export class Cost {
   async read() {
     if (!this.app.wire.isLive) return;
     this.status.textContent = "Reading the journal …";
-    const sums = { agents: new Map(), turns: new Map(), calls: [] };
-    const prompts = new Map();
     try {
-      const hasMore = await eachEvent(this.app, { types: ["usage.spent", "message.user"] }, (event) => {
-        const key = `${event.session_id}\n${event.turn}`;
-        if (event.type === "usage.spent") return spent(sums, event, key);
-        if (!prompts.has(key) && prompts.size < MOST_PROMPTS)
-          prompts.set(key, cut(plain(event.payload?.text ?? ""), 160));
-      });
-      this.draw(sums, prompts);
-      this.status.textContent = `${sums.calls.length ? "All that the journal has, over all runs of the team" : "The journal has no spending yet: agents that report nothing cost nothing here"}${hasMore ? "; the last events did not fit" : ""}.`;
+      const sums = await Sums.read(this.app);
+      this.draw(sums);
+      const text = sums.calls.length
+        ? "All that the journal has, over all runs of the team"
+        : "The journal has no spending yet: agents that report nothing cost nothing here";
+      this.status.textContent = `${text}${sums.isCut ? "; older events did not fit" : ""}.`;
     } catch (error) {
       this.status.textContent = error.message;
     }
   }
 
-  draw(sums, prompts) {
-    if (!sums.calls.length) return fill(this.body);
-    const from = sums.calls[0].at;
-    const span = Math.max(1, sums.calls.at(-1).at - from);
-    const bins = Array.from({ length: BINS }, () => ({ tokens: 0, cost: 0 }));
-    for (const call of sums.calls) {
-      const bin = bins[Math.min(BINS - 1, Math.floor(((call.at - from) / span) * BINS))];
-      bin.tokens += call.tokens;
-      bin.cost += call.cost;
-    }
-    const hasCost = bins.some((bin) => bin.cost > 0);
-    const times = bins
-      .map((bin, at) => ({ bin, at: from + (span * at) / BINS }))
-      .filter(({ bin }) => bin.tokens || bin.cost);
+  draw(sums) {
+    if (!sums.calls.length && !sums.tasks.size) return fill(this.body);
+    const agents = rows([...sums.agents], ([, sum]) => sum);
+    const turns = rows([...sums.turns], ([, sum]) => sum);
     fill(
       this.body,
       h("h2", null, "By agent"),
       sumTable(
         "By agent",
-        "Agent",
-        rows(sums.agents).map(([agent, sum]) => [agent ? agentName(agent) : "the team", sum]),
+        ["Agent"],
+        agents.map(([agent, sum]) => [[agent ? agentName(agent) : "the team"], sum]),
       ),
       h("h2", null, "By task"),
+      byTask(sums),
+      h("h2", null, "By turn"),
       sumTable(
-        "By task: each turn by what was asked",
-        "Asked",
-        rows(sums.turns).map(([key, sum]) => [
-          h(
-            "span",
-            null,
-            agentName(sum.agent),
-            ` turn ${sum.turn} `,
-            h("span", { class: "dim" }, line((prompts.get(key) ?? "").split("\n")[0])),
-          ),
-          sum,
-        ]),
+        "By turn, with what was asked",
+        ["Turn"],
+        turns.map(([key, sum]) => [[turnCell(sums, key, sum)], sum]),
       ),
-      h("h2", null, hasCost ? "By time: money" : "By time: tokens"),
-      h(
-        "div",
-        { class: "shape" },
-        bars(
-          bins.map((bin) => (hasCost ? bin.cost : bin.tokens)),
-          hasCost ? "cost" : "tokens",
-        ),
-      ),
-      h(
-        "div",
-        { class: "row dim" },
-        h("span", null, clock(from)),
-        h("span", { class: "grow" }),
-        h("span", null, clock(from + span)),
-      ),
-      h(
-        "details",
-        null,
-        h("summary", null, "As a table"),
-        sumTable(
-          "By time",
-          "From",
-          times.map(({ bin, at }) => [
-            clock(at),
-            { tokens: bin.tokens, cost: new Map(hasCost ? [[sums.calls[0].currency, bin.cost]] : []) },
-          ]),
-        ),
-      ),
+      sums.calls.length > 0 && byTime(sums.calls),
     );
   }
 }
 
-function spent(sums, event, key) {
-  const { tokens, cost } = event.payload ?? {};
-  const total = Number.isFinite(tokens?.total) ? tokens.total : (tokens?.input ?? 0) + (tokens?.output ?? 0);
-  add(sums.agents, event.agent_id ?? "", event, total, cost, tokens);
-  add(sums.turns, key, event, total, cost, tokens);
-  sums.calls.push({
-    at: event.timestamp,
-    tokens: total,
-    cost: cost?.amount ?? 0,
-    currency: cost?.currency ?? "USD",
-  });
+/** Each task, and the turns that belong to none. */
+function byTask(sums) {
+  const all = sums.byTask();
+  if (!sums.tasks.size)
+    return h("p", { class: "dim" }, "No agent was given a task: all turns answer prompts.");
+  const none = all.filter(({ task }) => !task);
+  const tasks = rows(
+    all.filter(({ task }) => task),
+    ({ sum }) => sum,
+  );
+  const cells = [...tasks, ...none].map(({ task, sum, turns }) => [
+    [task ? taskCell(sums, task) : h("span", null, "no task: what was prompted"), turnsCell(task, turns)],
+    sum,
+  ]);
+  return sumTable("By task", ["Task", "Turns"], cells);
 }
 
-function add(map, key, event, total, cost, tokens) {
-  let sum = map.get(key);
-  if (!sum)
-    map.set(
-      key,
-      (sum = {
-        agent: event.agent_id ?? "",
-        turn: event.turn,
-        tokens: 0,
-        cost: new Map(),
-        isEstimate: false,
-      }),
-    );
-  sum.tokens += total;
-  sum.isEstimate ||= Boolean(cost?.estimated || tokens?.estimated?.length);
-  if (cost) sum.cost.set(cost.currency, (sum.cost.get(cost.currency) ?? 0) + cost.amount);
+function taskCell(sums, task) {
+  return h(
+    "span",
+    { title: task.id },
+    agentName(task.agent),
+    " ",
+    line(sums.titleOf(task)) || h("span", { class: "dim" }, task.id),
+    h("span", { class: "dim" }, ` ${line(task.state)}, given by ${giver(task.by)}`),
+  );
 }
 
-function weight(sum) {
-  return [...sum.cost.values()].reduce((all, it) => all + it, 0) || sum.tokens / 1e9;
+/** The port names a person and a program like the orchestrator. */
+function giver(by) {
+  return by === "orchestrator" ? "the orchestrator or a person" : line(by);
 }
 
-function rows(map) {
-  return [...map].sort((a, b) => weight(b[1]) - weight(a[1])).slice(0, MOST_ROWS);
+/** The numbers of a task's turns, which lead to what they changed. */
+function turnsCell(task, turns) {
+  if (!task) return String(turns);
+  return [...task.turns].slice(0, 10).map((key) => changesLink(task.agent, key, "turn "));
 }
 
-function sumTable(caption, head, items) {
+function changesLink(agent, key, before = "") {
+  const [session, turn] = key.split("\n");
+  const href = `#time/changes/${[agent, session, turn].map(encodeURIComponent).join("/")}`;
+  return h("a", { href, title: "What it changed" }, before + turn);
+}
+
+function turnCell(sums, key, sum) {
+  return h(
+    "span",
+    null,
+    agentName(sum.agent),
+    " turn ",
+    changesLink(sum.agent, key),
+    " ",
+    h("span", { class: "dim" }, line(sums.prompts.get(key) ?? "")),
+  );
+}
+
+function byTime(calls) {
+  const from = calls[0].at;
+  const span = Math.max(1, calls.at(-1).at - from);
+  const bins = Array.from({ length: BINS }, () => ({ tokens: 0, cost: 0 }));
+  for (const call of calls) {
+    const at = Math.floor(((call.at - from) / span) * BINS);
+    const bin = bins[Math.max(0, Math.min(BINS - 1, at))];
+    bin.tokens += call.tokens;
+    bin.cost += call.cost;
+  }
+  const hasCost = bins.some((bin) => bin.cost > 0);
+  const values = bins.map((bin) => (hasCost ? bin.cost : bin.tokens));
+  const times = bins
+    .map((bin, at) => ({ bin, at: from + (span * at) / BINS }))
+    .filter(({ bin }) => bin.tokens || bin.cost)
+    .map(({ bin, at }) => {
+      const cost = new Map(hasCost ? [[calls[0].currency, bin.cost]] : []);
+      return [[clock(at)], { tokens: bin.tokens, cost }];
+    });
+  return [
+    h("h2", null, hasCost ? "By time: money" : "By time: tokens"),
+    h("div", { class: "shape" }, bars(values, hasCost ? "cost" : "tokens")),
+    h(
+      "div",
+      { class: "row dim" },
+      h("span", null, clock(from)),
+      h("span", { class: "grow" }),
+      h("span", null, clock(from + span)),
+    ),
+    h("details", null, h("summary", null, "As a table"), sumTable("By time", ["From"], times)),
+  ];
+}
+
+/** The rows that took most. */
+function rows(all, sumOf) {
+  return all.sort((a, b) => weight(sumOf(b)) - weight(sumOf(a))).slice(0, MOST_ROWS);
+}
+
+/** `items` have the first cells of a row, and what it stands for took. */
+function sumTable(caption, names, items) {
   const most = Math.max(1e-12, ...items.map(([, sum]) => weight(sum)));
-  const cells = items.map(([name, sum]) => {
+  const cells = items.map(([first, sum]) => {
     const costs = [...sum.cost].map(([currency, amount]) => money(amount, currency)).join(" + ") || "–";
     return h(
       "tr",
       null,
-      h("td", null, name),
+      first.map((cell, at) => h("td", { class: at ? "number" : null }, cell)),
       h("td", { class: "number" }, `${sum.isEstimate ? "~" : ""}${count(sum.tokens)}`),
       h("td", { class: "number" }, costs),
       h("td", { class: "bar-cell" }, bar(weight(sum) / most)),
     );
   });
-  const heads = [head, "Tokens", "Cost"].map((it) => h("th", { scope: "col" }, it));
+  const heads = [...names, "Tokens", "Cost"].map((it, at) =>
+    h("th", { scope: "col", class: at ? "number" : null }, it),
+  );
   return h(
     "table",
     { class: "sums" },

@@ -28,6 +28,26 @@ export async function eachEvent(app, params, take, goesOn = () => true) {
 }
 
 /**
+ * The last events of a kind, the last first.
+ * @param {Object} app
+ * @param {Object} params of `list_events`
+ * @param {(event: Object) => void} take
+ * @returns {Promise<boolean>} whether there are older ones than were read
+ */
+export async function eachEventBack(app, params, take) {
+  let before;
+  for (let read = 0; read < MOST_EVENTS;) {
+    const asked = { ...params, last: true, limit: 1000, ...(before && { before }) };
+    const { events, next } = await app.call("list_events", asked);
+    events.reverse().forEach(take);
+    read += events.length;
+    before = next;
+    if (!next) return false;
+  }
+  return true;
+}
+
+/**
  * The sessions of the journal, the last first.
  * @returns {Promise<{id: string, agent: string, name: string, at: number}[]>}
  */

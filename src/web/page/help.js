@@ -21,6 +21,7 @@ const KEYS = [
       ["c", "cancel the turn"],
       ["S x R", "start, stop, restart"],
       ["G", "follow the end again"],
+      ["l", "what the last turn changed"],
     ],
   ],
   [
@@ -41,6 +42,7 @@ const KEYS = [
       ["Esc", "unselect"],
     ],
   ],
+  ["Time, Changes", [["u", "what an undo would do, before it is done"]]],
   ["Diffs", [["n N", "next, previous hunk, where the focus is in a diff"]]],
 ];
 

@@ -24,7 +24,10 @@ export class Lists {
 
   /** A connection begins. */
   joined() {
-    if (this.hasJoined) this.state.said.missed();
+    if (this.hasJoined) {
+      this.state.said.missed();
+      this.state.changed("said");
+    }
     this.hasJoined = true;
     return this.begin();
   }

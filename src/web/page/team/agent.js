@@ -5,6 +5,7 @@ import { failed, notice, sure } from "../dialog.js";
 import { counted, cut, line } from "../format.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
+import { changesOf } from "./block-view.js";
 import { again, earlier } from "./earlier.js";
 import { partsOf } from "./figures.js";
 import { stateOf } from "./team.js";
@@ -127,6 +128,13 @@ export class AgentPanel {
     }
   }
 
+  /** Shows what the turn changed that ended last. */
+  lastTurn() {
+    const turn = this.said().all().findLast((block) => block.place);
+    if (turn) location.hash = changesOf(turn.place).slice(1);
+    else notice(`${this.agent}: no turn has ended`);
+  }
+
   /** What holds the agent up is decided in the inbox. */
   showWaits(link) {
     const waits = this.app.state.waits(this.agent);
@@ -215,6 +223,7 @@ export class AgentPanel {
   key(key) {
     if (key === "G") return (this.transcript.follow(), true);
     if (key === "Enter") return (this.transcript.element.querySelector(".scroll").focus(), true);
+    if (key === "l") return (this.lastTurn(), true);
     if (!this.app.may("control")) return false;
     if (key === "p") return (this.text.focus(), true);
     const method = { c: "cancel", S: "start_agent", x: "stop_agent", R: "restart_agent" }[key];

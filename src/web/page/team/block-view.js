@@ -22,8 +22,13 @@ export function drawBlock(el, block, again) {
 
 /** The end of a turn leads to what it changed. */
 function drawTurn(el, { text, place }) {
-  const href = `#time/changes/${[place.agent, place.session, place.turn].map(encodeURIComponent).join("/")}`;
-  fill(el, h("span", { class: "text" }, text), " · ", h("a", { href }, `changes of turn ${place.turn}`));
+  const link = h("a", { href: changesOf(place) }, `changes of turn ${place.turn}`);
+  fill(el, h("span", { class: "text" }, text), " · ", link);
+}
+
+/** Where the changes of a turn are shown. */
+export function changesOf({ agent, session, turn }) {
+  return `#time/changes/${[agent, session, turn].map(encodeURIComponent).join("/")}`;
 }
 
 function drawThought(el, block) {

@@ -5,7 +5,6 @@ import { failed, notice } from "../dialog.js";
 import { counted, line, plain } from "../format.js";
 import { parsePatch } from "../diff.js";
 import { diffView } from "../diff-view.js";
-import { eachEvent } from "./pages.js";
 
 /** Turns that can be chosen, the last ones. */
 const MOST_TURNS = 500;
@@ -13,7 +12,7 @@ const MOST_TURNS = 500;
 export class Changes {
   constructor(app) {
     this.app = app;
-    this.agent = h("select", { "aria-label": "Agent", on: { change: () => this.choose() } });
+    this.agent = h("select", { "aria-label": "Agent", on: { change: () => this.picked() } });
     this.turn = h("select", { "aria-label": "Turn", on: { change: () => this.load() } });
     this.undoButton = button("Undo …", () => this.preview("undo"));
     this.redoButton = button("Redo the last undo …", () => this.preview("redo"));
@@ -43,8 +42,13 @@ export class Changes {
   show([agent, session, turn]) {
     this.wanted = agent ?? this.agent.value;
     this.wantedTurn = turn === undefined ? "" : `${session}\n${turn}`;
-    this.agents();
-    if (agent !== undefined) this.agent.value = agent;
+    if (!this.agents()) this.choose();
+  }
+
+  /** Somebody picked an agent: what a link asked for is over. */
+  picked() {
+    this.wanted = "";
+    this.wantedTurn = "";
     this.choose();
   }
 
@@ -53,6 +57,7 @@ export class Changes {
     if (dirty.has("link") && this.app.wire.isLive && !this.diff.childElementCount) this.choose();
   }
 
+  /** Lists the agents; true if one of them was asked for, and is shown now. */
   agents() {
     const may = this.app.may("control");
     this.undoButton.hidden = this.redoButton.hidden = !may;
@@ -63,8 +68,11 @@ export class Changes {
       (name) => `a${name}`,
       (name) => h("option", { value: name }, name ? line(name) : "all agents"),
     );
-    if (this.wanted && this.agent.value !== this.wanted && names.includes(this.wanted))
-      ((this.agent.value = this.wanted), (this.wanted = ""), this.choose());
+    if (!this.wanted || !names.includes(this.wanted)) return false;
+    this.agent.value = this.wanted;
+    this.wanted = "";
+    this.choose();
+    return true;
   }
 
   get params() {
@@ -84,15 +92,18 @@ export class Changes {
     );
     this.turn.disabled = !agent;
     if (!this.app.wire.isLive) return;
-    this.wantedTurn = "";
+    // An agent that a link asked for may not be known yet.
+    if (!this.wanted) this.wantedTurn = "";
     this.load();
     if (!agent) return;
     const turns = new Map();
-    const take = (event) => {
-      if (event.type === "message.user" && Number.isFinite(event.turn))
-        turns.set(`${event.session_id}\n${event.turn}`, event);
-    };
-    await eachEvent(this.app, { agent_id: agent, types: ["message.user"] }, take).catch(failed("turns"));
+    const asked = { agent_id: agent, types: ["message.user"], last: true, limit: 2 * MOST_TURNS };
+    const { events } = await this.app.call("list_events", asked).catch((error) => {
+      failed("turns")(error);
+      return { events: [] };
+    });
+    for (const event of events)
+      if (Number.isFinite(event.turn)) turns.set(`${event.session_id}\n${event.turn}`, event);
     if (this.agent.value !== agent) return;
     const items = [...turns].slice(-MOST_TURNS).reverse();
     this.turn.append(
@@ -133,6 +144,12 @@ export class Changes {
     }
   }
 
+  key(key) {
+    if (key !== "u" || this.undoButton.hidden) return false;
+    this.preview("undo");
+    return true;
+  }
+
   undoParams(method) {
     if (method === "redo") return this.agent.value ? { agent_id: this.agent.value } : {};
     return this.params;
@@ -165,7 +182,7 @@ export class Changes {
       this.way,
       h("h2", null, `${what}: this is what it would change`),
       isNothing && h("p", null, "There is nothing to take back."),
-      answer.refused && h("p", { class: "warn" }, plain(answer.refused)),
+      answer.refused && this.refused(answer, params),
       answer.obstacles?.length > 0 &&
         h(
           "div",
@@ -207,6 +224,18 @@ export class Changes {
     this.way.hidden = false;
     back.focus();
     this.way.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Why it would be refused; what runs can be ended where the agent is. */
+  refused(answer, params) {
+    const agent = answer.agent_id ?? params.agent_id;
+    const href = agent && `#team/${encodeURIComponent(agent)}`;
+    return h(
+      "p",
+      { class: "warn" },
+      plain(answer.refused),
+      href && [" ", h("a", { href }, `Show ${line(agent)}`)],
+    );
   }
 
   async doIt(method, params, force, go) {

@@ -185,3 +185,70 @@ fn a_link_reaches_the_browser_and_is_no_argument_of_it() {
     browser.shows("live");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
+
+#[test]
+fn what_was_said_before_is_read_page_by_page_and_the_reader_stays() {
+    const TURNS: usize = 150;
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    for turn in 0..TURNS {
+        port.prompt("ui", &format!("question {turn} ends"));
+    }
+    let browser = open(&stage, &driver, "desk", DESK);
+    browser.click("#team a, #team button", "ui");
+    browser.shows(&format!("question {} ends", TURNS - 1));
+    assert!(!browser.text().contains("question 0 ends"));
+    let top = "document.querySelector('.transcript .scroll').scrollTop = 0;\n\
+               window.first = document.querySelector('.blocks > li');\n\
+               window.place = first.getBoundingClientRect().top;";
+    let mut looks = 0;
+    while !browser.text().contains("The journal begins here.") {
+        browser.run(top);
+        browser.click(".transcript button.more", "came before");
+        browser.comes("document.querySelector('.blocks > li') !== first");
+        browser.comes("Math.abs(first.getBoundingClientRect().top - place) < 3");
+        looks += 1;
+        assert!(looks < 20, "it never ends");
+    }
+    assert!(looks > 1, "all came at once");
+    browser.shows("question 0 ends");
+    let numbers = "return [...document.querySelectorAll('.block-prompt')]\
+                   .map((it) => Number(it.innerText.match(/question (\\d+)/)[1]))";
+    assert_eq!(browser.run(numbers), json!((0..TURNS).collect::<Vec<_>>()), "a hole, or an order");
+    // What comes meanwhile is counted, and takes the reader nowhere.
+    browser.run(top);
+    port.prompt("ui", "one more");
+    browser.shows("new");
+    browser.comes("Math.abs(first.getBoundingClientRect().top - place) < 3");
+    browser.click("button.fresh", "new");
+    browser.comes(
+        "(() => { const it = document.querySelector('.transcript .scroll');\
+         return it.scrollHeight - it.scrollTop - it.clientHeight < 3 })()",
+    );
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_cost_is_shown_by_task() {
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    port.prompt("api", "by itself");
+    let task = json!({ "agent": "ui", "task": "Show the total in the header" });
+    let id = port.call("delegate_task", &task).unwrap()["id"].clone();
+    port.call("wait_for_tasks", &json!({ "ids": [id] })).unwrap();
+    let browser = open(&stage, &driver, "desk", DESK);
+    browser.keys("4");
+    browser.click("nav a", "Cost");
+    browser.shows("By task");
+    browser.shows("Show the total in the header");
+    browser.shows("done, given by the orchestrator or a person");
+    // Its turn leads to what it changed.
+    browser.click("#time .sums a", "turn 0");
+    browser.comes("location.hash.startsWith('#time/changes/ui/')");
+    browser.comes("document.querySelector('#time select[aria-label=Turn]').selectedOptions[0].innerText.startsWith('turn 0')");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

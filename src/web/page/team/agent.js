@@ -6,7 +6,7 @@ import { counted, cut, line } from "../format.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
 import { changesOf } from "./block-view.js";
-import { again, earlier } from "./earlier.js";
+import { again, earlier, renew } from "./earlier.js";
 import { partsOf } from "./figures.js";
 import { stateOf } from "./team.js";
 import { Past } from "./past.js";
@@ -130,7 +130,9 @@ export class AgentPanel {
 
   /** Shows what the turn changed that ended last. */
   lastTurn() {
-    const turn = this.said().all().findLast((block) => block.place);
+    const turn = this.said()
+      .all()
+      .findLast((block) => block.place);
     if (turn) location.hash = changesOf(turn.place).slice(1);
     else notice(`${this.agent}: no turn has ended`);
   }
@@ -159,11 +161,22 @@ export class AgentPanel {
   /** Fills the transcript from the journal, once for each connection. */
   begin() {
     const transcript = this.said();
-    if (!this.app.wire.isLive || this.app.state.said.edge === undefined) return;
+    const { edge } = this.app.state.said;
+    if (!this.app.wire.isLive || edge === undefined) return;
     // A reader who looks further up keeps what is there, with a mark where the hole is.
-    if (transcript.missedAt && this.transcript.following && this.app.state.said.edge !== null)
-      transcript.forgetBefore(transcript.missedAt);
-    if (transcript.past.state === "") this.earlier();
+    if (transcript.missedAt && edge !== null && this.transcript.following) this.renew(transcript, edge);
+    else if (transcript.past.state === "") this.earlier();
+  }
+
+  /** Replaces a transcript with a hole by what the journal has. */
+  renew(transcript, edge) {
+    const agent = this.agent;
+    const from = transcript.missedAt;
+    transcript.missedAt = 0;
+    renew(this.app, agent, transcript, from, edge).then(
+      () => agent === this.agent && this.transcript.redraw(transcript),
+      () => {},
+    );
   }
 
   async earlier() {

@@ -3,6 +3,7 @@
 
 import { short } from "../format.js";
 import { LONGEST_BLOCK, blockOf, callBlock, fillCall, idOf, isOpen, sizeOf, turnBlock } from "./blocks.js";
+import { Past } from "./past.js";
 
 /** Events of a page. */
 const PAGE = 300;
@@ -39,28 +40,20 @@ export async function earlier(app, agent, transcript) {
   const { past } = transcript;
   if (past.state === "asked" || !past.hasMore) return;
   if (past.state === "") {
-    const { edge } = app.state.said;
-    if (edge === undefined) return;
-    past.before = edge;
-    if (edge === null) return void (past.state = "none");
+    transcript.edge ??= app.state.said.edge;
+    if (transcript.edge === undefined) return;
+    past.before = transcript.edge;
+    if (past.before === null) return void (past.state = "none");
   }
   past.state = "asked";
   try {
     let blocks = 0;
     for (let page = 0; page < MOST_PAGES && blocks < ENOUGH && past.before !== null; page++) {
-      const { events, next } = await app.call("list_events", {
-        agent_id: agent,
-        types: TYPES,
-        last: true,
-        limit: PAGE,
-        before: past.before,
-      });
+      const found = await read(app, agent, past);
       // Meanwhile it may have begun anew.
       if (transcript.past !== past) return;
-      const found = blocksOf(events, past);
       blocks += found.length;
       transcript.prepend(found);
-      past.before = next;
     }
     past.state = "there";
   } catch (error) {
@@ -74,10 +67,31 @@ export async function again(app, agent, transcript) {
   const from = transcript.openFrom();
   const edge = await edgeOf((method, params) => app.call(method, params));
   if (edge === null) throw new Error("the team keeps no journal");
+  await renew(app, agent, transcript, from, edge);
+}
+
+/** Replaces the blocks before one by what the journal has before an event; they stay until it is there. */
+export async function renew(app, agent, transcript, from, edge) {
+  const past = new Past();
+  past.before = edge;
+  const blocks = await read(app, agent, past);
+  past.state = "there";
   transcript.forgetBefore(from);
-  transcript.past.before = edge;
-  transcript.past.state = "there";
-  await earlier(app, agent, transcript);
+  Object.assign(transcript, { past, edge });
+  transcript.prepend(blocks);
+}
+
+/** Reads one page further back. */
+async function read(app, agent, past) {
+  const { events, next } = await app.call("list_events", {
+    agent_id: agent,
+    types: TYPES,
+    last: true,
+    limit: PAGE,
+    before: past.before,
+  });
+  past.before = next;
+  return blocksOf(events, past);
 }
 
 function blocksOf(events, past) {
@@ -109,8 +123,8 @@ function callOf(past, session, turn, type, payload) {
     past.calls.set(key, (block = callBlock(session, key)));
     block.call.id = id;
   }
-  // The page with the end may have come first: it knows more.
-  else if (type === "tool.call") return null;
+  // The page with its end came first: that knows more.
+  else if (block.n || type === "tool.call") return null;
   fillCall(block.call, payload);
   if (payload.error)
     fillCall(block.call, { content: [...(payload.content ?? []), { type: "text", text: payload.error }] });

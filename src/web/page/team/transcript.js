@@ -39,7 +39,9 @@ export class Transcript {
     this.calls = new Map();
     /** What the journal has from before the live blocks. */
     this.past = new Past();
-    /** Lines were missed behind the last block that is older than this number; 0: none. */
+    /** The event behind which the live blocks are; undefined: that of the connection. */
+    this.edge = undefined;
+    /** Lines were missed before the block with this number, the next that comes; 0: none were. */
     this.missedAt = 0;
     this.between = blockOf("mark", "", "", { isAgain: true });
   }
@@ -85,8 +87,7 @@ export class Transcript {
     const end = this.blocks.findIndex((it) => it.n >= n);
     for (const block of this.blocks.splice(0, end < 0 ? this.blocks.length : end)) this.forget(block);
     this.dropped = 0;
-    this.missedAt = 0;
-    this.past = new Past();
+    if (this.missedAt <= n) this.missedAt = 0;
   }
 
   /** The number of the first block that is not over: the journal does not have it as a whole. */
@@ -234,7 +235,11 @@ export class Transcripts {
       ? `${counted(line.missed, "line")} of the team were missed here.`
       : "The connection was lost here.";
     for (const transcript of this.byAgent.values()) {
-      if (!transcript.blocks.length && !transcript.past.blocks.length) continue;
+      if (!transcript.blocks.length && !transcript.past.blocks.length) {
+        transcript.edge = undefined;
+        transcript.past = new Past();
+        continue;
+      }
       const last = transcript.blocks.at(-1);
       if (last?.text !== text) transcript.push("mark", "", text, { isAgain: true });
       transcript.missedAt = transcript.next;

@@ -137,8 +137,8 @@ impl Team {
         );
         fs::write(at("eisen.toml"), config).unwrap();
         let mut up = eisen_core(folder.path(), &["up"]);
-        let mut program = up.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(program.stderr.take().unwrap()).lines();
+        let mut program = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut said = BufReader::new(program.stdout.take().unwrap()).lines();
         said.find(|line| line.as_ref().unwrap().contains("ready")).unwrap().unwrap();
         std::thread::spawn(move || said.for_each(drop));
         Self { folder, program }

@@ -1,4 +1,4 @@
-//! Notifications for users: an access waits for a decision, an agent stalls or fails. Follows the
+//! Notifications for users: an access or a write waits for a decision, an agent stalls or fails. Follows the
 //! bus and never blocks it: each channel has a queue and a task of its own.
 
 mod deliver;
@@ -16,7 +16,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Received, Subscriber};
-use crate::model::{AgentStatus, BlockedAccess, BudgetReport, QuietSpan, TimestampMs, named};
+use crate::model::{
+    AgentStatus, BlockedAccess, BudgetReport, Conflict, QuietSpan, TimestampMs, named,
+};
 use crate::process::Launcher;
 use follow::{Follow, LocalTime};
 
@@ -74,7 +76,7 @@ pub struct Notice {
     /// A summary in one sentence.
     pub message: String,
     pub timestamp_ms: TimestampMs,
-    /// Id of the blocked access.
+    /// Id of the blocked access, or of the conflict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,6 +115,8 @@ impl Notice {
 pub struct Current {
     /// The accesses that wait for a decision.
     pub pending: Vec<BlockedAccess>,
+    /// The writes in conflict that wait.
+    pub conflicts: Vec<Conflict>,
     pub agents: Vec<AgentStatus>,
     pub budgets: Vec<BudgetReport>,
     /// No turn runs, and no prompt waits.

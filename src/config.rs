@@ -24,7 +24,7 @@ mod may_add;
 mod mcp;
 mod near;
 mod notify;
-mod one_agent;
+pub mod one_agent;
 mod overlay;
 mod patterns;
 mod places;
@@ -65,7 +65,6 @@ use self::fault::Fault;
 pub use self::journal::{Journal, JournalContent, journal_path};
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
-pub use self::one_agent::OneAgent;
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
 pub use self::patterns::zone_pattern;
@@ -74,9 +73,7 @@ pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::prices::prices_date;
 pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
-pub use self::starter::{
-    KnownAgent, PartError, Proposed, Starter, installed_profile, known_agents,
-};
+pub use self::starter::{KnownAgent, PartError, Proposed, Starter, known_agents};
 pub(crate) use self::surroundings::Surroundings;
 pub use self::surroundings::TryOut;
 pub use self::team::{Port, Tracker};

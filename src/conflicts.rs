@@ -45,7 +45,7 @@ use crate::model::{
 use crate::tasks::Waits;
 
 pub use claims::{ClaimError, ClaimedLocks, LockClaim};
-pub use deciding::ResolveError;
+pub use deciding::{ResolveError, ShownConflict};
 pub use locks::Lock;
 pub use merging::MergeBase;
 pub use of_agent::AgentConflicts;
@@ -170,6 +170,11 @@ impl Conflicts {
     /// The conflicts of this run, oldest first.
     pub fn list(&self, status: Option<ConflictStatus>) -> Vec<Conflict> {
         self.state().board.list(status)
+    }
+
+    /// How many writes wait.
+    pub fn pending(&self) -> usize {
+        self.state().board.pending()
     }
 
     /// The locks that are held.

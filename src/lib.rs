@@ -35,6 +35,8 @@ pub mod graph;
 
 pub mod budget;
 
+pub mod showing;
+
 pub mod routing;
 
 pub mod client_host;

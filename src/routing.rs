@@ -19,7 +19,6 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod wait;
-mod wanted;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -33,6 +32,7 @@ use crate::bus::Bus;
 use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey, Via,
 };
+use crate::showing::Wanted;
 use crate::tasks::Waits;
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
@@ -43,9 +43,8 @@ use owners::MOST_QUESTIONS;
 pub use owners::OwnerQuestion;
 pub use queued::{Permit, Queued};
 pub use rules::{RoutingRules, RuledAccess};
-pub use shown::{FoundFile, ShownAccess};
+pub use shown::ShownAccess;
 use task::{Envelope, Outputs, RoutingMsg, Task};
-pub use wanted::Wanted;
 
 /// Messages that wait for the routing task; beyond this a relay waits with its request.
 const MAILBOX: usize = 1024;

@@ -1,4 +1,4 @@
-//! Open issues (pending accesses, stalled and failed agents, budgets), their start, and the channels
+//! Open issues (pending accesses and conflicts, stalled and failed agents, budgets), their start, and the channels
 //! notified of each. Pure: the caller passes the time.
 
 use std::collections::HashMap;
@@ -8,8 +8,9 @@ use tokio::time::Instant;
 
 use super::{Cause, Channel, Current, Notice};
 use crate::model::{
-    AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetReport,
-    BudgetState, Event, LoopReport, SessionKey, now_ms, one_line, quoted,
+    Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus,
+    BudgetReport, BudgetState, Conflict, ConflictId, Event, LoopReport, SessionKey, now_ms,
+    one_line, quoted,
 };
 
 /// Maximum open issues; further ones are ignored until some are resolved.
@@ -24,6 +25,7 @@ const LONGEST_REASON: usize = 500;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum NoticeSubject {
     Access(BlockedId),
+    Conflict(ConflictId),
     Agent(AgentId),
     /// None: the team's.
     Budget(Option<AgentId>),
@@ -85,6 +87,7 @@ impl Follow {
     pub(super) fn event(&mut self, event: &Event, now: Instant) {
         match event {
             Event::Blocked(access) => self.access(access, now),
+            Event::Conflict(conflict) => self.conflict(conflict, now),
             Event::Agent(status) => self.agent(status, now),
             Event::Budget(report) => self.budget(report, now),
             Event::Loop(report) => self.looped(report, now),
@@ -101,9 +104,10 @@ impl Follow {
 
     /// Applies the current state, after events were missed.
     pub(super) fn resync(&mut self, current: &Current, now: Instant) {
-        let Current { pending, agents, budgets, is_idle } = current;
+        let Current { pending, conflicts, agents, budgets, is_idle } = current;
         self.issues.retain(|subject, _| match subject {
             NoticeSubject::Access(id) => pending.iter().any(|access| access.id == *id),
+            NoticeSubject::Conflict(id) => conflicts.iter().any(|conflict| conflict.id == *id),
             NoticeSubject::Agent(id) => agents.iter().any(|status| status.agent == *id),
             // Its end may be among what was missed.
             NoticeSubject::Loop(_) => false,
@@ -112,6 +116,9 @@ impl Follow {
         });
         for access in pending {
             self.access(access, now);
+        }
+        for conflict in conflicts {
+            self.conflict(conflict, now);
         }
         for status in agents {
             self.agent(status, now);
@@ -160,6 +167,26 @@ impl Follow {
             id: Some(id.to_string()),
             path: Some(path.to_string()),
             action: Some(action.to_owned()),
+            ..self.notice(Cause::Pending, agent, message)
+        };
+        self.add(subject, notice, now);
+    }
+
+    /// A write that waits for another agent's lock, or for a person, who may decide either.
+    fn conflict(&mut self, conflict: &Conflict, now: Instant) {
+        let subject = NoticeSubject::Conflict(conflict.id.clone());
+        let Some(agent) = conflict.agents.first().filter(|_| conflict.waits()) else {
+            self.issues.remove(&subject);
+            return;
+        };
+        let (id, shown) = (&conflict.id, quoted(&conflict.path));
+        let others: Vec<_> = conflict.agents[1..].iter().map(AgentId::as_str).collect();
+        let others = others.join(", ");
+        let message = format!("{agent} waits to write {shown}, in conflict with {others} ({id})");
+        let notice = Notice {
+            id: Some(id.to_string()),
+            path: Some(conflict.path.to_string()),
+            action: Some(Action::Write.as_str().to_owned()),
             ..self.notice(Cause::Pending, agent, message)
         };
         self.add(subject, notice, now);

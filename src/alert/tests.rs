@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::follow::{Follow, LocalTime};
 use super::*;
 use crate::model::{
-    AgentId, AgentState, AgentStatus, BlockedStatus, Event, STALLED, SessionId, SessionKey,
-    SessionMode, TurnEnd,
+    AgentId, AgentState, AgentStatus, BlockedStatus, ConflictId, ConflictKind, ConflictStatus,
+    Event, STALLED, SessionId, SessionKey, SessionMode, TurnEnd,
 };
 
 const AFTER: Duration = Duration::from_secs(10);
@@ -130,6 +130,29 @@ fn a_pending_access_is_notified_once() {
 }
 
 #[test]
+fn a_conflict_that_waits_is_notified_once() {
+    let start = Instant::now();
+    let mut follow = Follow::new("shop".to_owned());
+    follow.set_channels(&[channel(&[Cause::Pending])]);
+    let event = |id, status| Event::Conflict(conflict(id, status));
+    follow.event(&event("c1", ConflictStatus::Pending), start);
+    follow.event(&event("c2", ConflictStatus::Pending), start);
+    follow.event(&event("c3", ConflictStatus::Denied), start);
+    // The lock ended before anybody was needed.
+    follow.event(&event("c2", ConflictStatus::Allowed), start);
+    assert_eq!(due(&mut follow, start, 9), []);
+    let told = "ui waits to write `src/x`, in conflict with api (c1)";
+    assert_eq!(due(&mut follow, start, 10), [(0, told.to_owned())]);
+    follow.event(&event("c1", ConflictStatus::Pending), start);
+    assert_eq!(due(&mut follow, start, 100), []);
+    // After events were missed.
+    let conflicts = vec![conflict("c1", ConflictStatus::Pending)];
+    follow.event(&event("c4", ConflictStatus::Pending), start);
+    follow.resync(&Current { conflicts, ..Current::default() }, start);
+    assert_eq!(due(&mut follow, start, 100), []);
+}
+
+#[test]
 fn stalls_and_errors_are_distinguished_and_resolved_ones_forgotten() {
     let start = Instant::now();
     let mut follow = Follow::new("shop".to_owned());
@@ -172,6 +195,20 @@ fn a_new_channel_is_notified_of_open_issues_and_an_old_one_is_not() {
     follow.resync(&Current { pending, ..Current::default() }, start);
     let notices: Vec<_> = follow.due(start + AFTER).into_iter().filter_map(|it| it.1.id).collect();
     assert_eq!(notices, ["b3", "b3"]);
+}
+
+fn conflict(id: &str, status: ConflictStatus) -> Conflict {
+    Conflict {
+        id: ConflictId::new(id),
+        path: "src/x".into(),
+        kind: ConflictKind::Held,
+        status,
+        agents: ["ui", "api"].map(AgentId::new).to_vec(),
+        session: SessionId::new("s"),
+        message: "`api` has `src/x` locked, and `ui` waits to write it".into(),
+        decided_by: None,
+        timestamp_ms: 0,
+    }
 }
 
 fn blocked(id: &str, status: BlockedStatus) -> crate::model::BlockedAccess {

@@ -7,6 +7,7 @@ use super::wiring::Wiring;
 use crate::agent::Surroundings;
 use crate::budget::Budgets;
 use crate::bus::Bus;
+use crate::conflicts::Conflicts;
 use crate::journal::Journal;
 use crate::metrics::{AgentFigures, Figures, JournalFigures, Look, Metrics, PortFigures};
 use crate::model::{BlockedAccess, BlockedStatus};
@@ -21,6 +22,7 @@ struct Owners {
     roster: Roster,
     tracker: TrackerHandle,
     routing: RoutingHandle,
+    conflicts: Option<Conflicts>,
     budgets: Budgets,
     bus: Bus,
     journal: Option<Journal>,
@@ -43,6 +45,7 @@ pub(super) fn starter(
         roster,
         tracker: team.tracker.clone(),
         routing: team.routing.clone(),
+        conflicts: team.conflicts.clone(),
         budgets: budgets.clone(),
         bus: team.bus.clone(),
         journal: wiring.journal.clone(),
@@ -61,7 +64,7 @@ pub(super) fn starter(
 }
 
 async fn figures(owners: Owners) -> Figures {
-    let Owners { roster, tracker, routing, budgets, bus, journal, port } = owners;
+    let Owners { roster, tracker, routing, conflicts, budgets, bus, journal, port } = owners;
     let (agents, pending) = tokio::join!(
         details::of_supervised(roster.handles(), &tracker),
         routing.list(Some(BlockedStatus::Pending))
@@ -76,9 +79,11 @@ async fn figures(owners: Owners) -> Figures {
             lost_events: progress.lost,
         }
     });
+    let accesses = pending.iter().filter(|access| BlockedAccess::needs_decision(access)).count();
+    let writes = conflicts.map_or(0, |conflicts| conflicts.pending());
     Figures {
         agents: agents.into_iter().map(|agent| figures_of(&agent, &budgets)).collect(),
-        pending: pending.iter().filter(|access| BlockedAccess::needs_decision(access)).count(),
+        pending: accesses + writes,
         events: bus.position(),
         port: PortFigures {
             clients: port.clients(),

@@ -10,7 +10,7 @@ use crate::agent::Surroundings;
 use crate::alert::{self, Cause, Channel, Current, Notice, Way};
 use crate::budget::Budgets;
 use crate::config::{Config, Notify, NotifyBy, NotifyOn};
-use crate::model::BlockedStatus;
+use crate::model::{BlockedStatus, ConflictStatus};
 use crate::process::Launcher;
 use crate::supervisor::Roster;
 
@@ -24,15 +24,18 @@ pub(super) fn start(
 ) -> watch::Sender<Vec<Channel>> {
     let (change, channels) = watch::channel(channels(config));
     let (routing, budgets) = (surroundings.routing.clone(), budgets.clone());
-    let tracker = surroundings.tracker.clone();
+    let (tracker, conflicts) = (surroundings.tracker.clone(), surroundings.conflicts.clone());
     let now: alert::Now = Box::new(move || {
         let (routing, roster, budgets) = (routing.clone(), roster.clone(), budgets.clone());
-        let tracker = tracker.clone();
+        let (tracker, conflicts) = (tracker.clone(), conflicts.clone());
         Box::pin(async move {
             let agents = details::of_supervised(roster.handles(), &tracker).await;
             let mut sessions = agents.iter().flat_map(|agent| &agent.sessions);
             Current {
                 pending: routing.list(Some(BlockedStatus::Pending)).await,
+                conflicts: conflicts
+                    .map(|conflicts| conflicts.list(Some(ConflictStatus::Pending)))
+                    .unwrap_or_default(),
                 agents: roster.statuses(),
                 budgets: budgets.reports(),
                 is_idle: sessions.all(|session| !session.is_running && session.queued == 0),

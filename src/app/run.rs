@@ -16,7 +16,7 @@ use super::up::{Output, TeamStart, run_team};
 use super::{Failure, StopSignal, environment};
 use crate::agent::{self, AgentError, AgentHandle, text_blocks};
 use crate::client_host::{PromptOutcome, Said};
-use crate::config::OneAgent;
+use crate::config::one_agent::OneAgent;
 use crate::model::{AgentId, AgentState, TokenKind, now_ms};
 use crate::process;
 use crate::runs::{RunFolder, RunId, RunState, RunStatus, find_run};
@@ -55,7 +55,7 @@ const INTERRUPTED: u8 = 130;
 const KILLED: u8 = 137;
 
 /// The end of the turn.
-struct TurnEnd {
+struct WorkEnd {
     status: RunStatus,
     exit_code: u8,
     stop_reason: Option<String>,
@@ -179,10 +179,10 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     let worked = Box::pin(run_team(start, work)).await;
     let end = match worked {
         Ok(Ok(end)) => end,
-        Ok(Err(signal)) => TurnEnd::stopped(signal),
-        Err(error) => TurnEnd::not_started(format!("{error:#}")),
+        Ok(Err(signal)) => WorkEnd::stopped(signal),
+        Err(error) => WorkEnd::not_started(format!("{error:#}")),
     };
-    let TurnEnd { status, exit_code, stop_reason, reason, session, answer, used } = end;
+    let WorkEnd { status, exit_code, stop_reason, reason, session, answer, used } = end;
     folder.keep_answer(&answer).context("cannot keep the answer").map_err(Failure::Run)?;
     state.status = status;
     state.exit_code = Some(exit_code);
@@ -206,9 +206,9 @@ async fn one_turn(
     agent: &AgentId,
     prompt: String,
     deadline: Option<Instant>,
-) -> TurnEnd {
+) -> WorkEnd {
     let Some(handle) = team.roster.get(agent) else {
-        return TurnEnd::not_started("the agent is gone".to_owned());
+        return WorkEnd::not_started("the agent is gone".to_owned());
     };
     let (sender, said) = watch::channel(Said::default());
     let turn = async {
@@ -231,10 +231,10 @@ async fn one_turn(
     let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let said = said.borrow().clone();
     let mut end = match outcome {
-        Err(why) => TurnEnd::not_started(why),
-        Ok(_) if is_late => TurnEnd::late(said),
-        Ok(Ok(outcome)) => TurnEnd::of(&outcome),
-        Ok(Err(error)) => TurnEnd::broken(said, error.to_string()),
+        Err(why) => WorkEnd::not_started(why),
+        Ok(_) if is_late => WorkEnd::late(said),
+        Ok(Ok(outcome)) => WorkEnd::of(&outcome),
+        Ok(Err(error)) => WorkEnd::broken(said, error.to_string()),
     };
     end.used = used(team, agent).await;
     end
@@ -268,7 +268,7 @@ async fn used(team: &Supervised, agent: &AgentId) -> Used {
     used
 }
 
-impl TurnEnd {
+impl WorkEnd {
     fn new(status: RunStatus, exit_code: u8) -> Self {
         Self {
             status,

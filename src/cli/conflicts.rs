@@ -1,5 +1,6 @@
 //! `conflicts`: lists conflicts of writes, and decides those that wait for a person.
 
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -74,13 +75,15 @@ struct ListedConflicts {
 }
 
 #[derive(Deserialize)]
-struct Conflict {
-    id: String,
+pub(super) struct Conflict {
+    pub(super) id: String,
     path: String,
     kind: String,
     agents: Vec<String>,
-    status: String,
+    pub(super) status: String,
     message: String,
+    #[serde(default)]
+    decided_by: Option<String>,
     #[serde(default)]
     timestamp_ms: u64,
 }
@@ -105,7 +108,10 @@ impl ConflictsArgs {
             }
             (None, None) => None,
         };
-        if let Some(decision) = decided {
+        if let Some(mut decision) = decided {
+            if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+                decision["at_terminal"] = json!(true);
+            }
             let conflict = team.call("resolve_conflict", &decision).await.map_err(failed)?;
             return if self.json { print(conflict) } else { print(describe(&read(&conflict)?)) };
         }
@@ -156,10 +162,14 @@ fn of_locks(locks: &[Lock]) -> Table {
     table
 }
 
-fn describe(conflict: &Conflict) -> String {
+pub(super) fn describe(conflict: &Conflict) -> String {
     let color = style(&conflict.status);
-    let Conflict { id, status, message, .. } = conflict;
-    format!("{}: {color}{}{color:#}: {}", plain(id), plain(status), plain(message))
+    let Conflict { id, status, message, decided_by, .. } = conflict;
+    let by = match decided_by.as_deref() {
+        Some(by @ ("person" | "program")) => format!(" by a {by}"),
+        _ => String::new(),
+    };
+    format!("{}: {color}{}{color:#}{by}: {}", plain(id), plain(status), plain(message))
 }
 
 fn read<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, Failure> {

@@ -12,7 +12,7 @@ use toml::Table;
 use super::format;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use crate::app::{self, Failure, RunEnd, RunOptions};
-use crate::config::{self, OneAgent};
+use crate::config::one_agent::{OneAgent, installed_profile};
 use crate::runs::{RunState, RunStatus};
 use crate::serve::client::Environment;
 
@@ -95,7 +95,7 @@ impl RunArgs {
         }
         let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
         let profile = self.profile.clone().or_else(|| {
-            let installed = config::installed_profile(&std::env::var("PATH").unwrap_or_default());
+            let installed = installed_profile(&std::env::var("PATH").unwrap_or_default());
             installed.filter(|_| self.command.is_empty()).map(str::to_owned)
         });
         if profile.is_none() && self.command.is_empty() {

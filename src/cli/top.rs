@@ -37,7 +37,7 @@ use super::output::{is_terminal, note, plain, print};
 use super::team::{Which, failed};
 use crate::app::Failure;
 use crate::serve::client::{ClientError, Connection, Target};
-use crate::view::{CardId, LineEffect};
+use crate::view::{CardId, CardKind, LineEffect};
 
 /// Frames are at least so far apart, but for keys; what changes meanwhile is drawn together.
 const FRAME: Duration = Duration::from_millis(200);
@@ -58,7 +58,7 @@ const SIZE: (u16, u16) = (80, 24);
 ///
 /// Shows the agents, those that need a decision first, and below them one of four panes: the inbox,
 /// the hottest files, the transcript of the selected agent, and the log. In the inbox are accesses
-/// that wait, each with its file or diff, writes in conflict that wait, and budgets that are used up.
+/// and writes in conflict that wait, each with its file or diff, and budgets that are used up.
 /// Keys stand in the last line, and `?` shows all. Colours are left out with `NO_COLOR`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -127,7 +127,7 @@ enum OpenRequest {
     Blocked,
     Conflicts,
     Budgets,
-    /// The file of an access.
+    /// The file of an access or a write.
     Shown(CardId),
     /// A person wished this.
     Wish(TeamCall),
@@ -305,7 +305,9 @@ impl Live {
     fn ask_file(&mut self) {
         let Some(card) = self.screen.inbox.wanted().cloned() else { return };
         if !self.open.values().any(|it| matches!(it, OpenRequest::Shown(_))) {
-            self.send("show_blocked", &json!({ "id": card.id }), OpenRequest::Shown(card.clone()));
+            let is_conflict = card.kind == CardKind::Conflict;
+            let method = if is_conflict { "show_conflict" } else { "show_blocked" };
+            self.send(method, &json!({ "id": card.id }), OpenRequest::Shown(card.clone()));
             self.screen.inbox.asked(card);
         }
     }
@@ -315,10 +317,12 @@ impl Live {
         match kind {
             "rpc_result" | "rpc_error" => return self.answer(line),
             "lagged" => self.screen.missed("lines of the team were missed here"),
-            "blocked" | "session_update" | "turn" => {
+            "blocked" | "conflict" | "session_update" | "turn" => {
                 let Ok(line) = serde_json::from_slice::<Value>(line) else { return false };
-                if kind == "blocked" {
-                    self.screen.decided(&line);
+                match kind {
+                    "blocked" => self.screen.decided(CardKind::Access, &line),
+                    "conflict" => self.screen.decided(CardKind::Conflict, &line),
+                    _ => {}
                 }
                 let word = |name: &str| line[name].as_str().unwrap_or_default();
                 let (agent, session) = (word("agent_id"), word("session_id"));

@@ -2,7 +2,7 @@
 
 mod page;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -16,6 +16,7 @@ use self::page::Page;
 pub(super) use self::page::style_of;
 use super::Global;
 use super::blocked::{Blocked, SeenAccesses};
+use super::conflicts::{Conflict, describe};
 use super::output::{self, is_terminal, note, plain, write};
 use super::team::{Which, failed};
 use super::transcript::{Fold, LineKind, ShownLine};
@@ -26,14 +27,17 @@ use crate::serve::client::{ClientError, Connection, Target};
 /// How often unfinished lines and calls are checked, on a terminal.
 const TICK: Duration = Duration::from_millis(500);
 
+/// Conflicts that are remembered; past that, those that still wait.
+const MOST_CONFLICTS: usize = 1000;
+
 /// Types of messages that --json prints.
-const SHOWN_TYPES: [&str; 5] = ["session_update", "blocked", "agent", "turn", "report"];
+const SHOWN_TYPES: [&str; 6] = ["session_update", "blocked", "conflict", "agent", "turn", "report"];
 
 /// Follow the messages and tool calls of agents
 ///
 /// Shows messages line by line, the first line of each thought, one line for each tool call with
-/// its result, changed entries of plans, and what agents report. Accesses that wait for a decision are shown with the
-/// command that decides them. Permission requests inside the zone are not shown. Ends with the
+/// its result, changed entries of plans, and what agents report. Accesses and writes in conflict that wait for a
+/// decision are shown with the command that decides them. Permission requests inside the zone are not shown. Ends with the
 /// team, or by Ctrl-C.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -51,7 +55,8 @@ pub(super) struct Watch {
     /// Show whole thoughts
     #[arg(long, conflicts_with = "json")]
     thoughts: bool,
-    /// Print JSON lines of the port: `session_update`, `blocked`, `agent`, `turn` and `report`
+    /// Print JSON lines of the port: `session_update`, `blocked`, `conflict`, `agent`, `turn` and
+    /// `report`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -78,6 +83,7 @@ impl Watch {
             fold: Fold::new(self.thoughts),
             page: Page::new(&agents),
             seen: SeenAccesses::default(),
+            conflicts: HashMap::new(),
             program: app::own_command(),
         };
         loop {
@@ -124,6 +130,8 @@ struct Watched {
     fold: Fold,
     page: Page,
     seen: SeenAccesses,
+    /// The status of each conflict that was shown.
+    conflicts: HashMap<String, String>,
     program: String,
 }
 
@@ -131,6 +139,16 @@ struct Watched {
 #[derive(Deserialize)]
 struct LineHead {
     agent_id: Option<String>,
+    /// Of a conflict: the writer, then the others.
+    agents: Option<Vec<Value>>,
+}
+
+impl LineHead {
+    /// The agent that the line is of.
+    fn agent(self) -> Option<String> {
+        let writer = || self.agents?.first()?.as_str().map(str::to_owned);
+        self.agent_id.or_else(writer)
+    }
 }
 
 impl Watched {
@@ -139,10 +157,15 @@ impl Watched {
         team.subscribe(&["session_update", "report"]);
         if !self.json {
             let pending = json!({ "status": "pending" });
-            for (method, params) in [("list_agents", json!({})), ("list_blocked", pending)] {
+            for (method, params) in [
+                ("list_agents", json!({})),
+                ("list_blocked", pending.clone()),
+                ("list_conflicts", pending),
+            ] {
                 match team.call(method, &params).await {
                     Ok(list) => {
-                        for item in list.as_array().into_iter().flatten() {
+                        let items = list.as_array().or_else(|| list["conflicts"].as_array());
+                        for item in items.into_iter().flatten() {
                             self.item(method, item)?;
                         }
                     }
@@ -169,10 +192,12 @@ impl Watched {
     }
 
     fn item(&mut self, method: &str, item: &Value) -> Result<(), Failure> {
-        let agent = item["agent_id"].as_str().unwrap_or_default().to_owned();
+        let agent = item["agent_id"].as_str().or_else(|| item["agents"][0].as_str());
+        let agent = agent.unwrap_or_default().to_owned();
         match method {
             _ if !self.shows(&agent) => Ok(()),
             "list_agents" => self.agent(&agent, item),
+            "list_conflicts" => self.conflict(&agent, item),
             _ => self.blocked(&agent, item),
         }
     }
@@ -186,7 +211,7 @@ impl Watched {
             return Ok(());
         }
         let head = serde_json::from_slice::<LineHead>(line);
-        let Some(agent) = head.ok().and_then(|head| head.agent_id) else { return Ok(()) };
+        let Some(agent) = head.ok().and_then(LineHead::agent) else { return Ok(()) };
         if !self.shows(&agent) {
             return Ok(());
         }
@@ -211,6 +236,7 @@ impl Watched {
                 let text = one_line(&format!("reports: {text}"));
                 self.page.print(&agent, &ShownLine { kind: LineKind::Note, text })
             }
+            "conflict" => self.conflict(&agent, &line),
             _ => self.blocked(&agent, &line),
         }
     }
@@ -238,6 +264,28 @@ impl Watched {
         }
         let lines =
             self.fold.between(agent, &session, ShownLine { kind: LineKind::State(status), text });
+        self.print_all(&lines)
+    }
+
+    fn conflict(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
+        let Ok(conflict) = Conflict::deserialize(line) else { return Ok(()) };
+        // A connection begins with what waits, which the list has, too.
+        let status = conflict.status.clone();
+        if self.conflicts.insert(conflict.id.clone(), status.clone()).as_ref() == Some(&status) {
+            return Ok(());
+        }
+        if status != "pending" && self.conflicts.len() > MOST_CONFLICTS {
+            self.conflicts.retain(|_, status| status == "pending");
+        }
+        let session = line["session_id"].as_str().unwrap_or_default();
+        let described = describe(&conflict);
+        let mut text = format!("conflict {}", anstream::adapter::strip_str(&described));
+        if status == "pending" {
+            let command = format!("{} conflicts", self.program);
+            text = format!("{text}: {command} --allow {0} | --deny {0}", plain(&conflict.id));
+        }
+        let kind = LineKind::State(status);
+        let lines = self.fold.between(agent, session, ShownLine { kind, text });
         self.print_all(&lines)
     }
 

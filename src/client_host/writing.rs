@@ -13,6 +13,7 @@ use crate::capture::RunFiles;
 use crate::conflicts::{AgentConflicts, MergeBase, Refused, WriteGate};
 use crate::model::code;
 use crate::model::{ConflictStrategy, SessionId, SessionKey};
+use crate::showing::Wanted;
 use crate::zone::Permit;
 
 /// Bytes of a file that a write is merged with.
@@ -87,7 +88,10 @@ impl Merging {
                 // Nobody works on it any more. What is lost by the write is found after it.
                 WriteGate::Passes => return self.put_last(&request, &key, &path).await,
                 WriteGate::Refused(refused) => return Err(refusal(refused)),
-                WriteGate::Waits(wait) => wait.settled().await.map_err(refusal)?,
+                WriteGate::Waits(wait) => {
+                    wait.wants(Wanted::new(&request.content));
+                    wait.settled().await.map_err(refusal)?;
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::{
-    AgentId, Conflict, ConflictId, ConflictKind, ConflictStatus, SessionKey, now_ms,
+    AgentId, Conflict, ConflictId, ConflictKind, ConflictStatus, DecidedBy, SessionKey, now_ms,
 };
 
 /// Conflicts that are kept; past that the oldest settled one is forgotten here. The journal has
@@ -43,6 +43,7 @@ impl ConflictBoard {
             agents,
             session: writer.session.clone(),
             message: message.into(),
+            decided_by: None,
             timestamp_ms: now_ms(),
         };
         self.all.insert(self.last, conflict.clone());
@@ -57,15 +58,17 @@ impl ConflictBoard {
         Some(conflict.clone())
     }
 
-    /// Settles a conflict that waits; None if it does not.
+    /// Settles a conflict that waits; None if it does not. `by`: who decided it, if somebody did.
     pub(super) fn settle(
         &mut self,
         id: &ConflictId,
         status: ConflictStatus,
         message: Option<&str>,
+        by: Option<DecidedBy>,
     ) -> Option<Conflict> {
         let conflict = self.all.get_mut(&number(id)?).filter(|it| it.id == *id && it.waits())?;
         conflict.status = status;
+        conflict.decided_by = by;
         conflict.timestamp_ms = now_ms();
         if let Some(message) = message {
             conflict.message = message.into();
@@ -75,6 +78,10 @@ impl ConflictBoard {
 
     pub(super) fn get(&self, id: &ConflictId) -> Option<&Conflict> {
         self.all.get(&number(id)?).filter(|conflict| conflict.id == *id)
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.all.values().filter(|conflict| conflict.waits()).count()
     }
 
     /// All of a status, oldest first.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::workers::{LockHolder, Workers};
-use crate::model::{AgentId, SessionId};
+use crate::model::{AgentId, SessionId, TimestampMs};
 
 /// Locks of all agents, and of one. Past either a claim is refused; for a write, the agent's oldest
 /// lock makes state, or if it has none the write is not locked.
@@ -33,12 +33,15 @@ pub struct Lock {
     pub fence: u64,
     /// It was claimed before a write.
     pub is_claim: bool,
+    /// When its holder got it.
+    pub since_ms: TimestampMs,
 }
 
 #[derive(Debug)]
 struct FileLock {
     holder: LockHolder,
     fence: u64,
+    since_ms: TimestampMs,
     /// The holder's last write.
     written: Option<Instant>,
     claimed: Option<Instant>,
@@ -61,6 +64,8 @@ pub(super) struct NotHeld;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LockTime<'a> {
     pub(super) at: Instant,
+    /// The same on the clock on the wall.
+    pub(super) at_ms: TimestampMs,
     /// How long a write's lock outlasts the holder's last sign of work.
     pub(super) lock: Duration,
     pub(super) workers: &'a Workers,
@@ -237,7 +242,8 @@ impl Locks {
         self.make_room(&holder.agent, now)?;
         self.last_fence += 1;
         let fence = self.last_fence;
-        let mut lock = FileLock { holder: holder.clone(), fence, written: None, claimed: None };
+        let (holder, since_ms) = (holder.clone(), now.at_ms);
+        let mut lock = FileLock { holder, fence, since_ms, written: None, claimed: None };
         change(&mut lock);
         self.by_path.insert(Arc::clone(path), lock);
         Ok(fence)
@@ -285,6 +291,7 @@ impl FileLock {
             holder: self.holder.clone(),
             fence: self.fence,
             is_claim: self.claimed.is_some(),
+            since_ms: self.since_ms,
         }
     }
 }

@@ -10,7 +10,8 @@ use super::board::ConflictBoard;
 use super::locks::{Lock, LockTime, Locks};
 use super::stale::Stales;
 use super::workers::{LockHolder, Workers};
-use crate::model::{AgentId, ConflictId, SessionKey};
+use crate::model::{AgentId, ConflictId, SessionKey, now_ms};
+use crate::showing::Wanted;
 
 /// Denied and reported writes that are remembered, so that one write is no two conflicts; when full,
 /// all are forgotten.
@@ -27,6 +28,8 @@ pub(super) struct ConflictState {
     queues: HashMap<Arc<str>, VecDeque<ConflictId>>,
     /// What a person decided of writes that still wait.
     pub(super) decided: HashMap<ConflictId, HeldDecision>,
+    /// What writes that wait would put in their files, where that is known.
+    wanted: HashMap<ConflictId, Wanted>,
     /// Writes over another's lock that were reported before they happened.
     told: HashMap<(AgentId, Arc<str>), ConflictId>,
     /// The last denial by an agent, of a path, by a lock's number.
@@ -40,13 +43,22 @@ pub enum HeldDecision {
     Deny { message: Option<String> },
 }
 
+impl HeldDecision {
+    /// What the writer hears of a denial.
+    pub(super) fn refusal(&self) -> Option<String> {
+        let Self::Deny { message } = self else { return None };
+        let message = message.clone().filter(|message| !message.is_empty());
+        Some(message.unwrap_or_else(|| "A person denied it.".to_owned()))
+    }
+}
+
 impl ConflictState {
     pub(super) fn new(rules: ConflictRules) -> Self {
         Self { rules, ..Self::default() }
     }
 
     pub(super) fn now(&self) -> LockTime<'_> {
-        LockTime { at: Instant::now(), lock: self.rules.lock, workers: &self.workers }
+        lock_time(&self.rules, &self.workers)
     }
 
     /// The holder of a lock that an agent gets in a session.
@@ -68,7 +80,7 @@ impl ConflictState {
         &mut self,
         change: impl FnOnce(&mut Locks, LockTime<'_>) -> T,
     ) -> T {
-        let now = LockTime { at: Instant::now(), lock: self.rules.lock, workers: &self.workers };
+        let now = lock_time(&self.rules, &self.workers);
         change(&mut self.locks, now)
     }
 
@@ -84,6 +96,24 @@ impl ConflictState {
             }
         }
         self.decided.remove(id);
+        self.wanted.remove(id);
+    }
+
+    /// Whether a write still waits, perhaps only to hear that it is decided.
+    pub(super) fn is_queued(&self, path: &str, id: &ConflictId) -> bool {
+        self.queues.get(path).is_some_and(|queue| queue.contains(id))
+    }
+
+    /// Keeps what a write that waits would put in its file.
+    pub(super) fn want(&mut self, path: &str, id: &ConflictId, wanted: Wanted) {
+        if self.is_queued(path, id) {
+            let others = self.wanted.values().map(Wanted::bytes).sum();
+            self.wanted.insert(id.clone(), wanted.beside(others));
+        }
+    }
+
+    pub(super) fn wanted(&self, id: &ConflictId) -> Option<&Wanted> {
+        self.wanted.get(id)
     }
 
     pub(super) fn is_next(&self, path: &str, id: &ConflictId) -> bool {
@@ -130,4 +160,8 @@ impl ConflictState {
         }
         self.denied.insert((agent.clone(), Arc::clone(path)), (lock.fence, id.clone()));
     }
+}
+
+fn lock_time<'a>(rules: &ConflictRules, workers: &'a Workers) -> LockTime<'a> {
+    LockTime { at: Instant::now(), at_ms: now_ms(), lock: rules.lock, workers }
 }

@@ -7,8 +7,9 @@ use tokio::time::Instant;
 
 use super::Conflicts;
 use super::locks::LockRefused;
-use super::state::{ConflictState, HeldDecision};
+use super::state::ConflictState;
 use crate::model::{AgentId, Conflict, ConflictId, ConflictStatus, Event, SessionKey};
+use crate::showing::Wanted;
 use crate::tasks::WaitGuard;
 
 /// How often a lock is looked at whose holder goes on working.
@@ -59,19 +60,24 @@ impl LockWait {
         &self.held
     }
 
+    /// Says what the write would put in the file, for whoever decides it.
+    pub fn wants(&self, wanted: Wanted) {
+        self.conflicts.state().want(&self.held.path, &self.held.id, wanted);
+    }
+
     /// Waits until the write may go on, with the lock, or is denied.
     pub async fn settled(self) -> Result<(), Refused> {
         let mut changed = self.conflicts.0.changed.subscribe();
         loop {
             changed.borrow_and_update();
-            let look = self.look(&mut self.conflicts.state());
+            let look = self.look_and_settle();
             match look {
                 Look::Allowed => {
-                    self.settle(ConflictStatus::Allowed, None);
+                    self.conflicts.wake();
                     return Ok(());
                 }
                 Look::Denied(message) => {
-                    self.settle(ConflictStatus::Denied, Some(&message));
+                    self.conflicts.wake();
                     let holder = self.held.agents.last().cloned();
                     return Err(Refused {
                         id: self.held.id.clone(),
@@ -90,19 +96,29 @@ impl LockWait {
         }
     }
 
+    /// At once, so that no decision comes between the two.
+    fn look_and_settle(&self) -> Look {
+        let mut state = self.conflicts.state();
+        let look = self.look(&mut state);
+        match &look {
+            Look::Allowed => self.settle(&mut state, ConflictStatus::Allowed, None),
+            Look::Denied(message) => {
+                self.settle(&mut state, ConflictStatus::Denied, Some(message));
+            }
+            Look::Later(_) => {}
+        }
+        look
+    }
+
     fn look(&self, state: &mut ConflictState) -> Look {
         let (path, id) = (&self.held.path, &self.held.id);
         let holder = state.holder(&self.by);
-        match state.decided.get(id).cloned() {
-            Some(HeldDecision::Allow) => {
-                let _ = state.with_locks(|locks, now| locks.take_over(&holder, path, now));
-                return Look::Allowed;
+        if let Some(decision) = state.decided.get(id) {
+            if let Some(message) = decision.refusal() {
+                return Look::Denied(message);
             }
-            Some(HeldDecision::Deny { message }) => {
-                let message = message.filter(|message| !message.is_empty());
-                return Look::Denied(message.unwrap_or_else(|| "A person denied it.".to_owned()));
-            }
-            None => {}
+            let _ = state.with_locks(|locks, now| locks.take_over(&holder, path, now));
+            return Look::Allowed;
         }
         let now = Instant::now();
         if now >= self.deadline {
@@ -123,23 +139,27 @@ impl LockWait {
         }
     }
 
-    fn settle(&self, status: ConflictStatus, message: Option<&str>) {
-        {
-            let mut state = self.conflicts.state();
-            state.unqueue(&self.held.path, &self.held.id);
-            if let Some(settled) = state.board.settle(&self.held.id, status, message) {
-                self.conflicts.0.bus.publish(Event::Conflict(settled));
-            }
+    /// The write waits no more. If a person decided it, that was published then.
+    fn settle(&self, state: &mut ConflictState, status: ConflictStatus, message: Option<&str>) {
+        state.unqueue(&self.held.path, &self.held.id);
+        if let Some(settled) = state.board.settle(&self.held.id, status, message, None) {
+            self.conflicts.0.bus.publish(Event::Conflict(settled));
         }
-        self.conflicts.wake();
     }
 }
 
 impl Drop for LockWait {
     fn drop(&mut self) {
-        let waits = self.conflicts.state().board.get(&self.held.id).is_some_and(Conflict::waits);
-        if waits {
-            self.settle(ConflictStatus::Expired, None);
+        let is_withdrawn = {
+            let mut state = self.conflicts.state();
+            let is_queued = state.is_queued(&self.held.path, &self.held.id);
+            if is_queued {
+                self.settle(&mut state, ConflictStatus::Expired, None);
+            }
+            is_queued
+        };
+        if is_withdrawn {
+            self.conflicts.wake();
         }
     }
 }

@@ -12,7 +12,7 @@ const MOST_AGENTS: usize = 256;
 #[derive(Clone, Default, Debug)]
 pub struct Figures {
     pub agents: Vec<AgentFigures>,
-    /// Accesses that wait for somebody's decision.
+    /// Accesses, and writes in conflict, that wait for somebody's decision.
     pub pending: usize,
     /// Events that were ever published.
     pub events: u64,

@@ -120,6 +120,19 @@ pub enum DecidedBy {
     Rule,
 }
 
+impl DecidedBy {
+    /// Names who decided, behind what was decided; empty if nobody did.
+    pub fn behind(by: Option<&Self>) -> String {
+        match by {
+            Some(Self::Agent(agent)) => format!(" by `{agent}`"),
+            Some(Self::Person) => " by a person".to_owned(),
+            Some(Self::Program) => " by a program".to_owned(),
+            Some(Self::Rule) => " by a rule".to_owned(),
+            None => String::new(),
+        }
+    }
+}
+
 impl fmt::Display for DecidedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

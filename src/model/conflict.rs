@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::named::named;
-use super::{AgentId, ConflictId, SessionId, TimestampMs};
+use super::{AgentId, ConflictId, DecidedBy, SessionId, TimestampMs};
 
 named! {
     /// What becomes of a write to a file that another agent has locked.
@@ -63,6 +63,8 @@ pub struct Conflict {
     pub session: SessionId,
     /// What happened, in a sentence.
     pub message: Arc<str>,
+    /// Who decided it; None: nobody, or it still waits.
+    pub decided_by: Option<DecidedBy>,
     pub timestamp_ms: TimestampMs,
 }
 

@@ -120,7 +120,8 @@ impl RoutingHandle {
         zones.unwrap_or_default()
     }
 
-    async fn zone_of(&self, agent: &AgentId) -> Option<Arc<Zone>> {
+    /// The zone of an agent; None: it has none here.
+    pub async fn zone_of(&self, agent: &AgentId) -> Option<Arc<Zone>> {
         let agent = agent.clone();
         self.ask(|reply| RoutingMsg::Asking(AskingMsg::Zone { agent, reply })).await.flatten()
     }

@@ -6,15 +6,13 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{AccessScope, Request, Settlement, Wanted};
+use super::{AccessScope, Request, Settlement};
 use crate::bus::Bus;
 use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId};
+use crate::showing::Wanted;
 
 /// Settled accesses that are kept; the oldest is dropped first. Pending ones are always kept.
 const REMEMBERED: usize = 10_000;
-
-/// Bytes of what pending accesses would write, all together; of what is more there is the hash alone.
-const MOST_WANTED: usize = 64 << 20;
 
 /// A blocked access and the state of its decision.
 #[derive(Debug)]
@@ -126,8 +124,7 @@ impl Board {
         let is_pending = |entry: &&mut BoardEntry| entry.access.status == BlockedStatus::Pending;
         let Some(entry) = entry.filter(is_pending) else { return };
         let others = self.wanted_bytes - entry.wanted.as_ref().map_or(0, Wanted::bytes);
-        let has_room = |wanted: &Wanted| others + wanted.bytes() <= MOST_WANTED;
-        let wanted = wanted.map(|it| if has_room(&it) { it } else { it.without_text() });
+        let wanted = wanted.map(|it| it.beside(others));
         self.wanted_bytes = others + wanted.as_ref().map_or(0, Wanted::bytes);
         entry.wanted = wanted;
     }

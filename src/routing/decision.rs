@@ -47,7 +47,7 @@ pub enum Scope {
 pub enum ResolveError {
     #[error("no blocked access has the id {0}")]
     Unknown(BlockedId),
-    #[error("{id} is decided already: {}{}", .status.as_str(), author(.by.as_ref()))]
+    #[error("{id} is decided already: {}{}", .status.as_str(), DecidedBy::behind(.by.as_ref()))]
     Settled { id: BlockedId, status: BlockedStatus, by: Option<DecidedBy> },
     #[error(
         "only a read through `fs/read_text_file` can be answered with content: allow this or deny it"
@@ -81,15 +81,4 @@ pub enum ResolveError {
     Changed(BlockedId),
     #[error("the team is stopping")]
     Stopping,
-}
-
-/// Names who decided, behind what was decided.
-fn author(by: Option<&DecidedBy>) -> String {
-    match by {
-        Some(DecidedBy::Agent(agent)) => format!(" by `{agent}`"),
-        Some(DecidedBy::Person) => " by a person".to_owned(),
-        Some(DecidedBy::Program) => " by a program".to_owned(),
-        Some(DecidedBy::Rule) => " by a rule".to_owned(),
-        None => String::new(),
-    }
 }

@@ -1,10 +1,10 @@
 //! Shows an access to whoever decides it, and decides it only while it is still as it was shown.
 
-use super::shown::SeenContent;
 use super::task::RoutingMsg;
 use super::task::asking::AskingMsg;
 use super::{Decider, Decision, ResolveError, RoutingHandle, ShownAccess};
 use crate::model::{AgentId, BlockedAccess, BlockedId};
+use crate::showing::SeenContent;
 
 impl RoutingHandle {
     /// Shows an access that is not decided. An agent sees the file only if its own zone lets it.
@@ -39,7 +39,7 @@ impl RoutingHandle {
         if shown.version != version {
             return Err(ResolveError::Changed(id));
         }
-        let seen = Some(SeenContent(shown.wanted.map(|wanted| wanted.hash)));
+        let seen = Some(SeenContent::of(shown.wanted.as_ref()));
         self.ask(|reply| RoutingMsg::Resolve { id, decision, by, seen, reply })
             .await
             .unwrap_or(Err(ResolveError::Stopping))

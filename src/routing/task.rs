@@ -28,7 +28,6 @@ use super::grants::Grants;
 use super::lanes::LanePermit;
 use super::owners::OwnerQuestion;
 use super::rates::Rates;
-use super::shown::SeenContent;
 use super::sweeps::Sweeps;
 use super::wait::{Waited, until};
 use super::{
@@ -39,6 +38,7 @@ use crate::model::{
     AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, Event, OwnerAnswer, SessionId,
     SessionKey, Topic, now_ms,
 };
+use crate::showing::SeenContent;
 use crate::tasks::WaitGuard;
 use crate::tracker::TrackerHandle;
 

@@ -10,12 +10,12 @@ use tokio::time::timeout_at;
 use super::{BoxFuture, Sources};
 use crate::bus::Bus;
 use crate::capture::Capture;
-use crate::conflicts::Conflicts;
+use crate::conflicts::{self, Conflicts, HeldDecision, ShownConflict};
 use crate::journal::Journal;
 use crate::mcp::ToolUses;
 use crate::model::{
-    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, OwnerAnswer,
-    SessionId, UsageReport,
+    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Conflict, ConflictId,
+    DecidedBy, Overlap, OwnerAnswer, SessionId, UsageReport,
 };
 use crate::routing::{
     AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, RoutingHandle, ShownAccess, Whose,
@@ -157,6 +157,41 @@ impl Sources for Handles {
 
     fn conflicts(&self) -> Option<Conflicts> {
         self.conflicts.clone()
+    }
+
+    fn show_conflict(
+        &self,
+        id: ConflictId,
+    ) -> BoxFuture<'_, Result<ShownConflict, conflicts::ResolveError>> {
+        Box::pin(async move {
+            let conflicts = self.conflicts.as_ref().ok_or(conflicts::ResolveError::Off)?;
+            let zone = match conflicts.writer(&id) {
+                Some(writer) => self.routing.zone_of(&writer).await,
+                None => None,
+            };
+            conflicts.show(&id, zone).await
+        })
+    }
+
+    fn resolve_conflict(
+        &self,
+        id: ConflictId,
+        decision: HeldDecision,
+        by: DecidedBy,
+        version: Option<String>,
+    ) -> BoxFuture<'_, Result<Conflict, conflicts::ResolveError>> {
+        Box::pin(async move {
+            let conflicts = self.conflicts.as_ref().ok_or(conflicts::ResolveError::Off)?;
+            let resolved = match (version, conflicts.writer(&id)) {
+                (Some(version), Some(writer)) => {
+                    let zone = self.routing.zone_of(&writer).await;
+                    conflicts.resolve_shown(&id, decision, by, (&version, zone)).await?
+                }
+                _ => conflicts.resolve(&id, decision, by)?,
+            };
+            self.committed().await;
+            Ok(resolved)
+        })
     }
 
     fn resolve(

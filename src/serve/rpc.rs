@@ -123,7 +123,8 @@ pub(super) async fn call(
         Method::WhoCalls => map::who_calls(shared, parse(params)?).await,
         Method::Tool(method) => tools::call(shared, caller, method, params).await,
         Method::ListConflicts => conflicts::list_conflicts(shared, parse(params)?).await,
-        Method::ResolveConflict => conflicts::resolve_conflict(shared, parse(params)?),
+        Method::ShowConflict => showing::show_conflict(shared, parse(params)?).await,
+        Method::ResolveConflict => conflicts::resolve_conflict(shared, parse(params)?).await,
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
         Method::AddAgent => control::add_agent(shared, parse(params)?).await,
         Method::RemoveAgent => control::remove_agent(shared, parse(params)?).await,
@@ -205,6 +206,9 @@ pub(super) fn schemas(
         Method::WhoCalls => of(subschema::<map::WhoCallsParams>, subschema::<map::WhoCalls>),
         Method::ListConflicts => {
             of(subschema::<conflicts::ListConflicts>, subschema::<conflicts::ConflictList<'_>>)
+        }
+        Method::ShowConflict => {
+            of(subschema::<showing::ShowConflict>, subschema::<showing::ShownConflictAnswer>)
         }
         Method::ResolveConflict => {
             of(subschema::<conflicts::ResolveConflict>, subschema::<wire::ConflictLine<'_>>)

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::conflicts::Conflicts;
+use crate::conflicts::{self, Conflicts, HeldDecision, ShownConflict};
 use crate::journal::Journal;
 use crate::mcp::ToolUses;
 use crate::model::{
-    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, OwnerAnswer,
-    SessionId, UsageReport,
+    AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Conflict, ConflictId,
+    DecidedBy, Overlap, OwnerAnswer, SessionId, UsageReport,
 };
 use crate::routing::{
     AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, ShownAccess, Whose,
@@ -98,6 +98,26 @@ pub trait Sources: Send + Sync + 'static {
     /// Conflicts of writes; None: they are not looked for.
     fn conflicts(&self) -> Option<Conflicts> {
         None
+    }
+
+    /// Shows a write in conflict that waits to a person.
+    fn show_conflict(
+        &self,
+        _id: ConflictId,
+    ) -> BoxFuture<'_, Result<ShownConflict, conflicts::ResolveError>> {
+        Box::pin(async { Err(conflicts::ResolveError::Off) })
+    }
+
+    /// Decides a write in conflict that waits, and returns the conflict; with a version only if it still
+    /// is as [`Self::show_conflict`] showed it.
+    fn resolve_conflict(
+        &self,
+        _id: ConflictId,
+        _decision: HeldDecision,
+        _by: DecidedBy,
+        _version: Option<String>,
+    ) -> BoxFuture<'_, Result<Conflict, conflicts::ResolveError>> {
+        Box::pin(async { Err(conflicts::ResolveError::Off) })
     }
 
     /// Decides a blocked access, and returns it.

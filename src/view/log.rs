@@ -113,7 +113,11 @@ fn described<'a>(kind: &str, line: &'a Value) -> Option<(&'a str, String)> {
             let state = if word("state") == "exceeded" { "error" } else { "pending" };
             (state, reason("").unwrap_or_else(|| format!("the budget is {}", word("state"))))
         }
-        "conflict" => (word("status"), format!("conflict {}: {}", word("id"), word("message"))),
+        "conflict" => {
+            let by = decider(line).map(|by| format!(" {} by {by}", word("status")));
+            let by = by.unwrap_or_default();
+            (word("status"), format!("conflict {}{by}: {}", word("id"), word("message")))
+        }
         "loop" => {
             let calls: Vec<_> = line["calls"].as_array().into_iter().flatten().collect();
             let calls: Vec<_> = calls.iter().filter_map(|call| call.as_str()).collect();

@@ -100,9 +100,9 @@ impl PendingList {
     }
 }
 
-/// Who decided an access, in words; None: nobody did yet.
-pub fn decider(access: &Value) -> Option<&str> {
-    let by = access["decided_by"].as_str().filter(|by| !by.is_empty())?;
+/// Who decided an access or a conflict, in words; None: nobody did yet.
+pub fn decider(line: &Value) -> Option<&str> {
+    let by = line["decided_by"].as_str().filter(|by| !by.is_empty())?;
     Some(match by {
         "person" => "a person",
         "program" => "a program",

@@ -17,6 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ignored", &[]),
     ("post", &[]),
     ("zone", &["model"]),
+    ("showing", &["model", "zone"]),
     ("extract", &["model", "line", "ignored"]),
     ("config", &["model", "zone", "ignored"]),
     ("scripted", &["model", "line"]),
@@ -37,8 +38,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("watch", &["model", "bus", "graph"]),
     ("budget", &["model", "bus"]),
     ("tasks", &["model", "bus"]),
-    ("routing", &["model", "bus", "zone", "tracker", "tasks"]),
-    ("conflicts", &["model", "bus", "journal", "changes", "tasks"]),
+    ("routing", &["model", "bus", "zone", "showing", "tracker", "tasks"]),
+    ("conflicts", &["model", "bus", "zone", "showing", "journal", "changes", "tasks"]),
     (
         "proxy",
         &[
@@ -48,6 +49,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "extract",
             "metrics",
             "budget",
+            "showing",
             "routing",
             "tracker",
             "capture",
@@ -56,7 +58,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "client_host",
-        &["model", "line", "zone", "process", "budget", "proxy", "capture", "conflicts"],
+        &["model", "line", "zone", "showing", "process", "budget", "proxy", "capture", "conflicts"],
     ),
     (
         "agent",
@@ -99,6 +101,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "capture",
             "conflicts",
             "undo",
+            "showing",
             "routing",
             "tracker",
             "watch",

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use serde_json::Value;
 
+use super::inbox::has_file;
 use super::paint::{bold, color_of, first_shown, mark_of, selection, since, tone};
 use super::screen::Screen;
 use crate::cli::budget;
@@ -38,7 +39,7 @@ pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), list);
     draw_description(cards[at], frame, detail);
-    if cards[at].kind == CardKind::Access {
+    if has_file(cards[at].kind) {
         draw_file(screen, frame, file);
     }
 }
@@ -46,7 +47,7 @@ pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now
 /// The places of the list, the description and the file, which has what is left.
 fn areas(area: Rect, cards: usize, selected: CardKind) -> (Rect, Rect, Rect) {
     let left = area.height.saturating_sub(CARD);
-    let most = if selected == CardKind::Access { (left / 3).max(1) } else { left };
+    let most = if has_file(selected) { (left / 3).max(1) } else { left };
     let list = u16::try_from(cards).unwrap_or(u16::MAX).min(most);
     let file = left.saturating_sub(list);
     let file = if file < FILE { 0 } else { file };

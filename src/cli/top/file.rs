@@ -1,4 +1,4 @@
-//! The file of an access, or the diff of a write, as the team shows it: bounded, in rows of the
+//! The file of an access or a write, or its diff, as the team shows it: bounded, in rows of the
 //! terminal, with nothing in it that steers a terminal or hides.
 
 use ratatui::style::{Color, Modifier, Style};
@@ -28,7 +28,7 @@ pub(super) struct ShownFile {
 }
 
 impl ShownFile {
-    /// Takes the answer of `show_blocked`.
+    /// Takes the answer of `show_blocked` or `show_conflict`.
     pub(super) fn read(shown: &Value) -> Self {
         let known = |name: &str| shown[name].as_str();
         let (diff, content) = (known("diff"), known("content"));

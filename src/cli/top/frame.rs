@@ -28,7 +28,7 @@ Tab        agents / pane          1 2 3 4   inbox, heat, transcript, log
 ↑ ↓ k j    select, or scroll      PgUp PgDn ten at once     End   follow again
 q Ctrl-C   leave; the team goes on, prompts that have not begun are withdrawn
 
-On an access that waits            PgUp PgDn scroll its file, or the diff
+On what waits to be decided        PgUp PgDn scroll its file, or the diff
 a          allow it for this tool call
 s          allow it until the session ends
 d  D       deny it; with a message to the agent
@@ -210,7 +210,7 @@ fn keys_of(screen: &Screen) -> &'static str {
             Some(CardKind::Access) => {
                 "a allow · s session · d D deny · r answer · PgDn file · Tab agents · ? help · q"
             }
-            Some(CardKind::Conflict) => "a allow · d D deny · Tab agents · ? help · q",
+            Some(CardKind::Conflict) => "a allow · d D deny · PgDn file · Tab agents · ? help · q",
             Some(CardKind::Budget) => "r new total · Tab agents · ? help · q",
             None => "1-4 panes · Tab agents · ? help · q",
         },

@@ -23,7 +23,7 @@ pub(super) struct InboxPane {
     shown: Option<(CardId, Instant)>,
     /// The card whose decision is on its way.
     sent: Option<CardId>,
-    /// The file of this access; None: it is on its way.
+    /// The file of this access or write; None: it is on its way.
     file: Option<(CardId, Option<ShownFile>)>,
 }
 
@@ -67,9 +67,9 @@ impl InboxPane {
         }
     }
 
-    /// The access whose file is to be asked for.
+    /// The card whose file is to be asked for.
     pub(super) fn wanted(&self) -> Option<&CardId> {
-        let (card, _) = self.shown.as_ref().filter(|(card, _)| card.kind == CardKind::Access)?;
+        let (card, _) = self.shown.as_ref().filter(|(card, _)| has_file(card.kind))?;
         self.file.as_ref().is_none_or(|(of, _)| of != card).then_some(card)
     }
 
@@ -77,7 +77,7 @@ impl InboxPane {
         self.file = Some((card, None));
     }
 
-    /// Takes the file of an access, if it still is the one that is awaited.
+    /// Takes the file of a card, if it still is the one that is awaited.
     pub(super) fn take_file(&mut self, card: &CardId, file: ShownFile, now: Instant) {
         let Some((of, awaited @ None)) = &mut self.file else { return };
         if of == card {
@@ -122,7 +122,7 @@ impl InboxPane {
         }
         let is_awaited = matches!(&self.file, Some((_, None))) || self.wanted().is_some();
         match (card.kind, letter) {
-            (CardKind::Access, 'a' | 's') if is_awaited => {
+            (CardKind::Access, 'a' | 's') | (CardKind::Conflict, 'a') if is_awaited => {
                 Err(format!("the file of {name} is on its way"))
             }
             (CardKind::Access, 's') => {
@@ -154,16 +154,13 @@ impl InboxPane {
     /// The decision of a person about an access or a conflict.
     pub(super) fn decide(&mut self, card: &CardId, what: &str, mut params: Value) -> TeamCall {
         params["id"] = card.id.as_str().into();
-        let method = if card.kind == CardKind::Conflict {
-            "resolve_conflict"
-        } else {
-            params["at_terminal"] = true.into();
-            let file = self.file.as_ref().filter(|(of, _)| of == card);
-            if let Some(version) = file.and_then(|(_, file)| file.as_ref()?.version.as_deref()) {
-                params["version"] = version.into();
-            }
-            "resolve_blocked"
-        };
+        params["at_terminal"] = true.into();
+        let file = self.file.as_ref().filter(|(of, _)| of == card);
+        if let Some(version) = file.and_then(|(_, file)| file.as_ref()?.version.as_deref()) {
+            params["version"] = version.into();
+        }
+        let is_conflict = card.kind == CardKind::Conflict;
+        let method = if is_conflict { "resolve_conflict" } else { "resolve_blocked" };
         self.call(card, method, params, what)
     }
 
@@ -208,16 +205,22 @@ impl InboxPane {
         (self.sent, self.file) = (None, None);
     }
 
-    /// Takes a line of an access: what there is to say if somebody else decided the selected one.
-    pub(super) fn decided(&self, access: &Value) -> Option<String> {
-        let id = access["id"].as_str()?;
-        let is_of = |card: &CardId| card.kind == CardKind::Access && card.id == id;
+    /// Takes a line of an access or a conflict: what there is to say if somebody else decided the
+    /// selected one.
+    pub(super) fn decided(&self, kind: CardKind, line: &Value) -> Option<String> {
+        let id = line["id"].as_str()?;
+        let is_of = |card: &CardId| card.kind == kind && card.id == id;
         let (is_selected, is_own) =
             (self.card.as_ref().is_some_and(is_of), self.sent.as_ref().is_some_and(is_of));
-        let status = access["status"].as_str().filter(|status| *status != "pending")?;
-        let by = decider(access).map(|by| format!(" by {}", plain(by))).unwrap_or_default();
+        let status = line["status"].as_str().filter(|status| *status != "pending")?;
+        let by = decider(line).map(|by| format!(" by {}", plain(by))).unwrap_or_default();
         (is_selected && !is_own).then(|| format!("{}: {}{by}", plain(id), plain(status)))
     }
+}
+
+/// Whether a card is about a file, which is shown below it.
+pub(super) fn has_file(kind: CardKind) -> bool {
+    kind != CardKind::Budget
 }
 
 /// A card in words.

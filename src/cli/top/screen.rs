@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::inbox::{InboxPane, Reaction};
 use super::said::Transcript;
 use super::wish::{Asking, Input, StatusLine, TeamCall, Wish};
-use crate::view::TeamView;
+use crate::view::{CardKind, TeamView};
 
 /// Agents whose transcripts are kept.
 const MOST_TRANSCRIPTS: usize = 1000;
@@ -138,9 +138,9 @@ impl Screen {
         self.view.note(&text);
     }
 
-    /// Takes a line of an access, before the view does.
-    pub(super) fn decided(&mut self, access: &Value) {
-        if let Some(text) = self.inbox.decided(access) {
+    /// Takes a line of an access or a conflict, before the view does.
+    pub(super) fn decided(&mut self, kind: CardKind, line: &Value) {
+        if let Some(text) = self.inbox.decided(kind, line) {
             self.notice = Some(StatusLine::done(text));
         }
     }

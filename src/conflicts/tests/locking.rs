@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::conflicts::claims::{ClaimError, LockClaim};
+use crate::model::DecidedBy;
 use crate::tasks::WaitKind;
 
 fn claim(paths: &[&str], ttl: u64) -> LockClaim {
@@ -127,12 +128,15 @@ async fn a_person_decides_where_the_strategy_says_so() {
     sleep(Duration::from_secs(1)).await;
     assert!(!first.is_finished(), "the lock's end decides nothing");
     let ids: Vec<_> = conflicts.list(None).iter().map(|it| it.id.clone()).collect();
-    conflicts.resolve(&ids[0], HeldDecision::Allow).unwrap();
+    let person = DecidedBy::Person;
+    conflicts.resolve(&ids[0], HeldDecision::Allow, person.clone()).unwrap();
     let no = HeldDecision::Deny { message: Some("Not now.".to_owned()) };
-    conflicts.resolve(&ids[1], no.clone()).unwrap();
+    conflicts.resolve(&ids[1], no.clone(), DecidedBy::Program).unwrap();
     first.await.unwrap().unwrap();
     assert_eq!(second.await.unwrap().unwrap_err().message, "Not now.");
-    assert!(matches!(conflicts.resolve(&ids[1], no), Err(ResolveError::Settled { .. })));
+    let late = conflicts.resolve(&ids[1], no, person).unwrap_err();
+    let why = "c2 does not wait for a decision: it is denied by a program";
+    assert_eq!(late.to_string(), why);
     assert_eq!(conflicts.shown(), ["c1 held allowed b a", "c2 held denied b a"]);
 }
 

@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::{Fold, Row, place_of};
 use crate::journal::event::{EventType, NewEvent, Place};
-use crate::model::{AgentId, AgentReport, BudgetReport, Conflict, LoopReport, OnLoop, SessionKey};
+use crate::model::{
+    AgentId, AgentReport, BudgetReport, Conflict, DecidedBy, LoopReport, OnLoop, SessionKey,
+};
 
 impl Fold {
     pub(super) fn report(&mut self, report: &AgentReport) {
@@ -71,6 +73,7 @@ impl Fold {
             "status": conflict.status.as_str(),
             "agents": agents,
             "message": &*conflict.message,
+            "decided_by": conflict.decided_by.as_ref().map(DecidedBy::to_string),
         });
         let Some(writer) = conflict.agents.first() else { return };
         let key = SessionKey::new(writer.clone(), conflict.session.clone());

@@ -14,7 +14,8 @@ use crate::model::{Action, AgentId, Via};
 use crate::proxy::ProxyError;
 use crate::proxy::contention::refusal;
 use crate::proxy::gatekeeper::{GateAction, HeldRequest, orphaned};
-use crate::routing::{RoutingHandle, Settlement, Wanted};
+use crate::routing::{RoutingHandle, Settlement};
+use crate::showing::Wanted;
 
 /// An agent whose requests fill its lane in routing.
 type FullLane = (RoutingHandle, AgentId);
@@ -108,6 +109,9 @@ where
 
     /// Has a write wait for a lock; the relay goes on reading meanwhile.
     pub(super) fn await_lock(&mut self, held: HeldRequest, wait: Box<LockWait>) {
+        if let Some(text) = self.proxy.extractor.wanted(&held.line) {
+            wait.wants(Wanted::new(&text));
+        }
         self.keep(held, |number| {
             Box::pin(async move { Decided::Unlocked(number, wait.settled().await) })
         });

@@ -12,8 +12,8 @@ use crate::model::{
     Record, SessionId, Via, now_ms, quoted,
 };
 use crate::routing::grants::Allowed;
-use crate::routing::shown::SeenContent;
 use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
+use crate::showing::SeenContent;
 
 /// Messages kept for an agent until its next prompt; when full, the oldest is dropped.
 const MOST_NOTES: usize = 20;

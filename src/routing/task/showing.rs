@@ -2,8 +2,9 @@
 
 use super::Task;
 use crate::model::{AgentId, BlockedId};
-use crate::routing::shown::{SeenContent, Showable};
+use crate::routing::shown::Showable;
 use crate::routing::{Decider, ResolveError};
+use crate::showing::SeenContent;
 
 impl Task {
     /// What can be shown of an access that nobody decided.
@@ -28,6 +29,6 @@ impl Task {
     /// Whether an access would write what was seen.
     pub(super) fn is_as_seen(&self, id: &BlockedId, seen: Option<SeenContent>) -> bool {
         let wanted = self.board.get(id).and_then(|entry| entry.wanted.as_ref());
-        seen.is_none_or(|SeenContent(hash)| wanted.map(|wanted| wanted.hash) == hash)
+        seen.is_none_or(|seen| SeenContent::of(wanted) == seen)
     }
 }

@@ -12,7 +12,9 @@ use crate::conflicts::{
     ClaimError, Conflicts, HeldDecision, HolderProcess, Lock, LockClaim, ResolveError,
     is_locked_ever,
 };
-use crate::model::{ConflictId, ConflictStatus, ConflictStrategy, SessionId, SessionKey};
+use crate::model::{
+    ConflictId, ConflictStatus, ConflictStrategy, DecidedBy, SessionId, SessionKey,
+};
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::wire::{ConflictLine, RpcError};
@@ -56,7 +58,7 @@ const STRATEGIES: [Option<&str>; 5] =
     [Some("fww"), Some("lww"), Some("merge"), Some("person"), None];
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct LockRow {
+pub(super) struct LockRow {
     path: String,
     agent_id: String,
     /// The session that wrote or claimed it; empty if it is not known.
@@ -65,6 +67,8 @@ struct LockRow {
     fence: u64,
     /// Whether it was claimed.
     claimed: bool,
+    /// When its holder got it, in milliseconds since 1970 UTC.
+    since_ms: u64,
     /// The holder's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
@@ -80,6 +84,12 @@ pub(in crate::serve) struct ResolveConflict {
     decision: AskedDecision,
     /// With `deny`: what the agent is told.
     message: Option<String>,
+    /// A person decides at a terminal, not a program: for the journal.
+    #[serde(default)]
+    at_terminal: bool,
+    /// Only if the write still is as `show_conflict` showed it with this `version`.
+    #[serde(default, deserialize_with = "super::name")]
+    version: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -146,7 +156,7 @@ pub(super) async fn list_conflicts(
     })
 }
 
-pub(super) fn resolve_conflict(
+pub(super) async fn resolve_conflict(
     shared: &Shared,
     params: ResolveConflict,
 ) -> Result<Value, RpcError> {
@@ -157,14 +167,23 @@ pub(super) fn resolve_conflict(
             return Err(wrong("`message` goes with `deny` only"));
         }
     };
-    let resolved = team(shared)?.resolve(&ConflictId::new(params.id), decision);
-    json(&ConflictLine::from(&resolved.map_err(|error| {
+    let by = if params.at_terminal { DecidedBy::Person } else { DecidedBy::Program };
+    let id = ConflictId::new(params.id);
+    let resolved = shared.sources.resolve_conflict(id, decision, by, params.version).await?;
+    json(&ConflictLine::from(&resolved))
+}
+
+impl From<ResolveError> for RpcError {
+    fn from(error: ResolveError) -> Self {
         let code = match error {
             ResolveError::Unknown(_) => 404,
-            ResolveError::Settled { .. } => 409,
+            ResolveError::Off
+            | ResolveError::Settled { .. }
+            | ResolveError::Changed(_)
+            | ResolveError::Stopping => 409,
         };
-        RpcError::new(code, error.to_string())
-    })?))
+        Self::new(code, error.to_string())
+    }
 }
 
 pub(super) async fn claim(
@@ -242,8 +261,7 @@ async fn key(shared: &Shared, agent: crate::model::AgentId) -> SessionKey {
 }
 
 fn team(shared: &Shared) -> Result<Conflicts, RpcError> {
-    let off = "the team looks for no conflicts: its configuration has no `[conflicts]`";
-    shared.sources.conflicts().ok_or_else(|| RpcError::new(409, off))
+    shared.sources.conflicts().ok_or_else(|| ResolveError::Off.into())
 }
 
 fn refused(error: &ClaimError) -> RpcError {
@@ -252,7 +270,7 @@ fn refused(error: &ClaimError) -> RpcError {
 
 impl From<Lock> for LockRow {
     fn from(lock: Lock) -> Self {
-        let Lock { path, holder, fence, is_claim } = lock;
+        let Lock { path, holder, fence, is_claim, since_ms } = lock;
         let process = holder.process;
         Self {
             path: path.to_string(),
@@ -260,6 +278,7 @@ impl From<Lock> for LockRow {
             session_id: holder.session.to_string(),
             fence,
             claimed: is_claim,
+            since_ms,
             pid: process.map(|HolderProcess { pid, .. }| pid),
             started: process.map(|process| process.started),
         }

@@ -17,7 +17,7 @@ pub(super) const REPLAY: &str = "replay_session";
 /// A method is `Read` if it changes nothing, and shows what happened in the team. `show_blocked` is not:
 /// it reads a file that an agent may not read, and chooses by its attempt. With a `read` token, which
 /// stands in the configuration of a Prometheus, an agent could then read any file.
-pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 60] = [
+pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 61] = [
     ("list_sessions", Method::Registry(registry::Method::List), Anyone, Read),
     ("create_session", Method::Registry(registry::Method::Create), Register, Control),
     ("close_session", Method::Registry(registry::Method::Close), Register, Control),
@@ -66,6 +66,7 @@ pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 60] = [
     ("whose", Method::Tool(tools::Method::Whose), Reader, Read),
     ("report", Method::Tool(tools::Method::Report), Reader, Control),
     ("list_conflicts", Method::ListConflicts, Anyone, Read),
+    ("show_conflict", Method::ShowConflict, Person, Decide),
     ("resolve_conflict", Method::ResolveConflict, Person, Decide),
     ("claim", Method::Tool(tools::Method::Claim), Reader, Control),
     ("release", Method::Tool(tools::Method::Release), Reader, Control),
@@ -117,6 +118,7 @@ pub(in crate::serve) enum Method {
     WhoCalls,
     Tool(tools::Method),
     ListConflicts,
+    ShowConflict,
     ResolveConflict,
     Order(Order),
     AddAgent,

@@ -1,4 +1,4 @@
-//! Owns the method that shows what an access is about, to whoever decides it.
+//! Owns the methods that show what an access or a write in conflict is about, to whoever decides it.
 
 use std::path::Path;
 
@@ -6,13 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::conflicts::LockRow;
 use super::json;
 use crate::changes::{is_binary, unified};
-use crate::model::{Action, BlockedId};
-use crate::routing::{FoundFile, ShownAccess};
+use crate::conflicts::ShownConflict;
+use crate::model::{Action, BlockedId, ConflictId};
+use crate::routing::ShownAccess;
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
+use crate::showing::{FoundFile, Wanted};
 
 /// Bytes of a content, or of a diff, in an answer.
 const MOST_BYTES: usize = 64 << 10;
@@ -32,6 +35,46 @@ pub(in crate::serve) struct ShownBlocked {
     path: String,
     #[schemars(extend("enum" = Action::ALL.map(Action::as_str)))]
     action: &'static str,
+    #[serde(flatten)]
+    content: ShownContent,
+    /// The rule of `[[routing]]` that matched the access.
+    rule: Option<u32>,
+    decide: Option<&'static str>,
+    /// Why the agent asks for it: only with `via` `request`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Stands for all this; for `resolve_blocked`.
+    version: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ShowConflictParams")]
+pub(in crate::serve) struct ShowConflict {
+    id: String,
+}
+
+/// A write that waits, with the file that it is about.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ShownConflict")]
+pub(in crate::serve) struct ShownConflictAnswer {
+    id: String,
+    agent_id: String,
+    /// Empty if it is not known.
+    session_id: String,
+    path: String,
+    #[schemars(extend("enum" = [Action::Write.as_str()]))]
+    action: &'static str,
+    #[serde(flatten)]
+    content: ShownContent,
+    /// The lock that the write meets. Null: it has ended.
+    lock: Option<LockRow>,
+    /// Stands for all this; for `resolve_conflict`.
+    version: String,
+}
+
+/// What is shown of a file, and of what an agent wants to write there.
+#[derive(Serialize, JsonSchema)]
+struct ShownContent {
     /// Of the file as it is. Null where `diff` is there, and where there is no text to show.
     content: Option<String>,
     /// From the file as it is to what the agent wants to write, where that is known.
@@ -41,17 +84,9 @@ pub(in crate::serve) struct ShownBlocked {
     /// The file, or what the agent wants to write, is no text.
     binary: bool,
     exists: bool,
-    /// The rule of `[[routing]]` that matched the access.
-    rule: Option<u32>,
-    decide: Option<&'static str>,
-    /// Why the agent asks for it: only with `via` `request`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
     /// Why the file, or the diff, is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_shown: Option<String>,
-    /// Stands for all this; for `resolve_blocked`.
-    version: String,
 }
 
 pub(super) async fn show_blocked(
@@ -61,29 +96,68 @@ pub(super) async fn show_blocked(
 ) -> Result<Value, RpcError> {
     let reader = caller.and_then(Caller::agent).cloned();
     let shown = shared.sources.show(BlockedId::new(params.id), reader).await?;
-    let made = tokio::task::spawn_blocking(move || ShownBlocked::new(shown));
-    json(&made.await.map_err(|error| RpcError::new(500, error.to_string()))?)
+    made(move || ShownBlocked::from(shown)).await
 }
 
-impl ShownBlocked {
-    fn new(shown: ShownAccess) -> Self {
+pub(super) async fn show_conflict(
+    shared: &Shared,
+    params: ShowConflict,
+) -> Result<Value, RpcError> {
+    let shown = shared.sources.show_conflict(ConflictId::new(params.id)).await?;
+    made(move || ShownConflictAnswer::from(shown)).await
+}
+
+/// Comparing files may take a while.
+async fn made<T: Serialize + Send + 'static>(
+    make: impl FnOnce() -> T + Send + 'static,
+) -> Result<Value, RpcError> {
+    let answer = tokio::task::spawn_blocking(make);
+    json(&answer.await.map_err(|error| RpcError::new(500, error.to_string()))?)
+}
+
+impl From<ShownAccess> for ShownBlocked {
+    fn from(shown: ShownAccess) -> Self {
         let ShownAccess { access, file, wanted, version } = shown;
-        let mut answer = Self {
+        Self {
             id: access.id.to_string(),
             agent_id: access.key.agent.to_string(),
             session_id: access.key.session.to_string(),
-            path: access.path.to_string(),
             action: access.action.as_str(),
+            content: ShownContent::new(&access.path, file, wanted.as_ref()),
+            path: access.path.to_string(),
+            rule: access.rule.map(|rule| rule.number.get()),
+            decide: access.rule.map(|rule| rule.decide.as_str()),
+            reason: access.reason.as_deref().map(str::to_owned),
+            version,
+        }
+    }
+}
+
+impl From<ShownConflict> for ShownConflictAnswer {
+    fn from(shown: ShownConflict) -> Self {
+        let ShownConflict { conflict, file, wanted, lock, version } = shown;
+        Self {
+            id: conflict.id.to_string(),
+            agent_id: conflict.agents.first().map(ToString::to_string).unwrap_or_default(),
+            session_id: conflict.session.to_string(),
+            action: Action::Write.as_str(),
+            content: ShownContent::new(&conflict.path, file, wanted.as_ref()),
+            path: conflict.path.to_string(),
+            lock: lock.map(LockRow::from),
+            version,
+        }
+    }
+}
+
+impl ShownContent {
+    fn new(path: &str, file: FoundFile, wanted: Option<&Wanted>) -> Self {
+        let mut answer = Self {
             content: None,
             diff: None,
             truncated: false,
             binary: false,
             exists: file != FoundFile::Missing,
-            rule: access.rule.map(|rule| rule.number.get()),
-            decide: access.rule.map(|rule| rule.decide.as_str()),
-            reason: access.reason.as_deref().map(str::to_owned),
             not_shown: None,
-            version,
         };
         let (content, is_whole) = match file {
             FoundFile::Missing => (None, true),
@@ -93,9 +167,9 @@ impl ShownBlocked {
                 return answer;
             }
         };
-        match wanted.as_ref().map(|wanted| wanted.text()) {
+        match wanted.map(Wanted::text) {
             Some(Some(new)) if is_whole => {
-                answer.compare(&access.path, content.as_deref(), new);
+                answer.compare(path, content.as_deref(), new);
                 return answer;
             }
             Some(Some(_)) => answer.not_shown = Some("the file is too long for a diff".to_owned()),
@@ -150,14 +224,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::model::BlockedStatus;
-    use crate::routing::Wanted;
-    use crate::serve::tests::samples;
 
-    fn of(content: &[u8], is_whole: bool, wanted: Option<&str>) -> ShownBlocked {
+    fn of(content: &[u8], is_whole: bool, wanted: Option<&str>) -> ShownContent {
         let file = FoundFile::There { content: content.into(), is_whole };
-        let wanted = wanted.map(Wanted::new);
-        ShownBlocked::new(ShownAccess { file, wanted, ..samples::shown(BlockedStatus::Pending) })
+        ShownContent::new("src/x", file, wanted.map(Wanted::new).as_ref())
     }
 
     #[test]

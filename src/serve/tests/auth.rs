@@ -91,6 +91,8 @@ async fn an_agents_token_steers_no_more_than_it_may() {
         "reload",
         "undo",
         "redo",
+        "show_conflict",
+        "resolve_conflict",
     ] {
         assert_eq!(refusal(&mut lead, method).await, 403, "{method}");
         assert_eq!(refusal(&mut member, method).await, 403, "{method}");

@@ -12,10 +12,11 @@ use tokio::time::timeout;
 
 use super::{recorded, samples};
 use crate::bus::{Backlog, Bus, Rendered};
+use crate::conflicts::{self, HeldDecision, ShownConflict};
 use crate::journal::Journal;
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetReport, Delta, Event,
-    GraphDelta, GraphSnapshot, Snapshot, UsageReport,
+    AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetReport, Conflict,
+    ConflictId, DecidedBy, Delta, Event, GraphDelta, GraphSnapshot, Snapshot, UsageReport,
 };
 use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
 use crate::serve::{BoxFuture, Refused, Sources};
@@ -210,6 +211,26 @@ impl Sources for Fake {
         Box::pin(async move {
             self.ask(format!("show {id} {reader:?}"));
             samples::show(id)
+        })
+    }
+
+    fn show_conflict(
+        &self,
+        id: ConflictId,
+    ) -> BoxFuture<'_, Result<ShownConflict, conflicts::ResolveError>> {
+        Box::pin(async { samples::show_conflict(id) })
+    }
+
+    fn resolve_conflict(
+        &self,
+        id: ConflictId,
+        decision: HeldDecision,
+        by: DecidedBy,
+        version: Option<String>,
+    ) -> BoxFuture<'_, Result<Conflict, conflicts::ResolveError>> {
+        Box::pin(async move {
+            self.ask(format!("{id} {decision:?} {by:?}"));
+            samples::resolved_conflict(id, &decision, by, version.as_deref())
         })
     }
 

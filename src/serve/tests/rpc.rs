@@ -116,7 +116,7 @@ async fn what_is_wrong_with_a_request_is_reported() {
         expect![[r#"{"code":500,"message":"the request failed; see the log"}"#]],
     )
     .await;
-    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, list_budgets, get_graph, get_layout, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, show_blocked, resolve_blocked, raise_budget, hot_files, overlaps, who_calls, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, list_conflicts, resolve_conflict, claim, release, start_helper, add_member, remove_member, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, undo, redo, web_link, web_token, web_revoke"}"#]]).await;
+    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, list_budgets, get_graph, get_layout, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, show_blocked, resolve_blocked, raise_budget, hot_files, overlaps, who_calls, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, list_conflicts, show_conflict, resolve_conflict, claim, release, start_helper, add_member, remove_member, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, undo, redo, web_link, web_token, web_revoke"}"#]]).await;
     let stale = json!({ "id": "b1", "decision": "allow", "version": "old" });
     check(
         "resolve_blocked",
@@ -139,10 +139,19 @@ async fn what_is_wrong_with_a_request_is_reported() {
         let error = client.ask("resolve_blocked", params.clone()).await["error"].clone();
         assert_eq!(error["code"], 400, "{params}");
     }
-    for (id, code) in [("b3", 409), ("b99", 404)] {
-        let error = client.ask("resolve_blocked", json!({ "id": id, "decision": "deny" })).await;
-        assert_eq!(error["error"]["code"], code, "{id}");
+    for (method, id, code) in [
+        ("resolve_blocked", "b3", 409),
+        ("resolve_blocked", "b99", 404),
+        ("resolve_conflict", "c2", 409),
+        ("resolve_conflict", "c99", 404),
+        ("show_conflict", "c99", 404),
+    ] {
+        let error = client.ask(method, json!({ "id": id, "decision": "deny" })).await;
+        assert_eq!(error["error"]["code"], code, "{method} {id}");
     }
+    let stale = json!({ "id": "c1", "decision": "deny", "version": "old" });
+    let error = client.ask("resolve_conflict", stale).await;
+    assert_eq!(error["error"]["code"], 409);
 }
 
 #[tokio::test]
@@ -166,6 +175,11 @@ async fn requests_arrive_as_they_were_meant() {
             json!({ "id": "b1", "decision": "deny", "version": super::samples::VERSION }),
         ),
         ("show_blocked", json!({ "id": "b1" })),
+        ("resolve_conflict", json!({ "id": "c1", "decision": "allow", "at_terminal": true })),
+        (
+            "resolve_conflict",
+            json!({ "id": "c1", "decision": "deny", "message": "no", "version": super::samples::VERSION }),
+        ),
     ] {
         assert_eq!(client.ask(method, params).await["type"], "rpc_result", "{method}");
     }
@@ -179,7 +193,9 @@ async fn requests_arrive_as_they_were_meant() {
         b1 Deny { message: Some("no") } Program
         b1 Answer { content: "c" } Program
         b1 Deny { message: None } Program
-        show b1 None"#]]
+        show b1 None
+        c1 Allow Person
+        c1 Deny { message: Some("no") } Program"#]]
     .assert_eq(&port.fake.asked.lock().unwrap().join("\n"));
 }
 

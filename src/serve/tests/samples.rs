@@ -2,6 +2,7 @@
 
 mod blocked;
 mod budget;
+mod conflict;
 mod spent;
 
 use std::sync::Arc;
@@ -12,17 +13,19 @@ use serde_json::json;
 use self::spent::spent;
 pub(in crate::serve) use self::spent::usage;
 use crate::model::{
-    AgentId, AgentReport, AgentState, AgentStatus, BlockedStatus, Conflict, ConflictId,
-    ConflictKind, ConflictStatus, Delta, Event, FileNode, GraphCall, GraphDelta, GraphKind,
-    GraphNode, GraphPart, GraphRemains, GraphSnapshot, Origin, Overlap, OverlapKind, SessionId,
-    SessionKey, SessionMode, Snapshot, Span, Spent, TaskId, TaskReport, TaskState, Touch, TurnEnd,
+    AgentId, AgentReport, AgentState, AgentStatus, BlockedStatus, Delta, Event, FileNode,
+    GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Origin,
+    Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, Span, Spent, TaskId,
+    TaskReport, TaskState, Touch, TurnEnd,
 };
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 use crate::undo;
 
-pub(in crate::serve) use blocked::{VERSION, blocked, resolved, show, shown};
+pub(in crate::serve) use blocked::{VERSION, blocked, resolved, show};
 use blocked::{answered, completed, of_status, swept, written};
 pub(in crate::serve) use budget::{budget, looped, raised_budget};
+use conflict::{conflict, decided_conflict};
+pub(in crate::serve) use conflict::{resolved_conflict, show_conflict};
 
 pub(super) const NOW: u64 = 1_760_000_000_000;
 
@@ -86,15 +89,6 @@ pub(in crate::serve) fn overlap() -> Overlap {
         callers: vec![("src/main.ts::start".into(), key("api", "s-api"))],
         timestamp_ms: NOW,
     }
-}
-
-fn conflict() -> Conflict {
-    let (kind, status) = (ConflictKind::Held, ConflictStatus::Pending);
-    let agents = ["ui", "api"].map(AgentId::new).to_vec();
-    let message = "`api` has `src/ui/app.ts` locked, and `ui` waits to write it".into();
-    let (id, session) = (ConflictId::new("c1"), SessionId::new("s-ui"));
-    let path = "src/ui/app.ts".into();
-    Conflict { id, path, kind, status, agents, session, message, timestamp_ms: NOW }
 }
 
 fn task(state: TaskState, reason: Option<&str>) -> TaskReport {
@@ -295,6 +289,7 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::GraphDelta(graph_delta()),
         Event::Overlap(overlap()),
         Event::Conflict(conflict()),
+        Event::Conflict(decided_conflict()),
         Event::Task(task(TaskState::NeedsApproval, None)),
         Event::Task(task(TaskState::Lost, Some("the agent ended: exit status 1"))),
         Event::Report(AgentReport {
@@ -339,6 +334,7 @@ fn each_line_is_exactly_that() {
         {"type":"graph_delta","seq":4,"added":{"nodes":{"src/main.rs::close":{"kind":"function","lines":{"start":14,"end":16},"tokens":18}},"calls":[{"from":"src/main.rs::main","to":"src/main.rs::close"}]},"changed":{"nodes":{"src/main.rs":{"kind":"file","lines":{"start":1,"end":16},"tokens":144,"language":"rust","lastWrite":1760000000000,"changed":true}}},"removed":{"nodes":["src/main.rs::open"],"calls":[{"from":"src/main.rs::main","to":"src/main.rs::open"}]}}
         {"type":"overlap","kind":"context","agents":[{"agent_id":"ui","session_id":"s-ui"},{"agent_id":"api","session_id":"s-api"}],"symbol":"src/ui/app.ts::App::render","path":"src/ui/app.ts","callers":[{"symbol":"src/main.ts::start","agent_id":"api","session_id":"s-api"}],"timestamp_ms":1760000000000}
         {"type":"conflict","id":"c1","path":"src/ui/app.ts","kind":"held","agents":["ui","api"],"session_id":"s-ui","status":"pending","message":"`api` has `src/ui/app.ts` locked, and `ui` waits to write it","timestamp_ms":1760000000000}
+        {"type":"conflict","id":"c1","path":"src/ui/app.ts","kind":"held","agents":["ui","api"],"session_id":"s-ui","status":"allowed","message":"`api` has `src/ui/app.ts` locked, and `ui` waits to write it","decided_by":"person","timestamp_ms":1760000000000}
         {"type":"task","id":"t-5f3a90c1","by":"lead","agent_id":"ui","session_id":"s-ui","state":"needs_approval","timestamp_ms":1760000000000}
         {"type":"task","id":"t-5f3a90c1","by":"lead","agent_id":"ui","session_id":"s-ui","state":"lost","reason":"the agent ended: exit status 1","timestamp_ms":1760000000000}
         {"type":"report","agent_id":"ui","text":"The cart shows its total.","timestamp_ms":1760000000000}

@@ -22,6 +22,9 @@ pub(in crate::serve) struct ConflictLine<'a> {
     status: &'static str,
     /// What happened, in a sentence.
     message: &'a str,
+    /// Only once somebody decided it: `person` at a terminal, or `program`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by: Option<String>,
     timestamp_ms: u64,
 }
 
@@ -35,6 +38,7 @@ impl<'a> From<&'a Conflict> for ConflictLine<'a> {
             session_id: conflict.session.as_str(),
             status: conflict.status.as_str(),
             message: &conflict.message,
+            decided_by: conflict.decided_by.as_ref().map(ToString::to_string),
             timestamp_ms: conflict.timestamp_ms,
         }
     }

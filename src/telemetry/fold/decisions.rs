@@ -174,11 +174,7 @@ impl SpanFold {
         span.put(names::DECISION_OUTCOME, access.status.as_str());
         let by = match (&access.owner_answer, &access.decided_by) {
             (Some(answer), _) => Some(("owner", Some(&answer.owner))),
-            (None, Some(DecidedBy::Agent(agent))) => Some(("agent", Some(agent))),
-            (None, Some(DecidedBy::Person)) => Some(("person", None)),
-            (None, Some(DecidedBy::Program)) => Some(("program", None)),
-            (None, Some(DecidedBy::Rule)) => Some(("rule", None)),
-            (None, None) => None,
+            (None, by) => by.as_ref().map(decider),
         };
         if let Some((by, agent)) = by {
             span.put(names::DECISION_BY, by);
@@ -200,6 +196,8 @@ impl SpanFold {
         if !conflict.waits() {
             let Some(OpenWait { mut span, .. }) = self.waits.shift_remove(&id) else { return };
             span.put(names::DECISION_OUTCOME, conflict.status.as_str());
+            let by = conflict.decided_by.as_ref().map(|by| decider(by).0);
+            span.put_some(names::DECISION_BY, by);
             self.done.push(span.end(now));
             return;
         }
@@ -264,6 +262,16 @@ impl SpanFold {
             self.incomplete(oldest.span, now);
         }
         self.waits.insert(id, OpenWait { span, key: key.clone(), has_gap: false });
+    }
+}
+
+/// The kind of a decider, and the agent that it is.
+fn decider(by: &DecidedBy) -> (&'static str, Option<&AgentId>) {
+    match by {
+        DecidedBy::Agent(agent) => ("agent", Some(agent)),
+        DecidedBy::Person => ("person", None),
+        DecidedBy::Program => ("program", None),
+        DecidedBy::Rule => ("rule", None),
     }
 }
 

@@ -253,6 +253,7 @@ fn a_write_that_waits_for_a_lock_is_a_span() {
             agents: vec![AgentId::new("ui"), AgentId::new("api")],
             session: SessionId::new(""),
             message: text("api holds src/cart.ts"),
+            decided_by: (status == ConflictStatus::Allowed).then_some(DecidedBy::Person),
             timestamp_ms,
         })
     };
@@ -271,6 +272,7 @@ fn a_write_that_waits_for_a_lock_is_a_span() {
           eisen.decision.id = c1
           eisen.decision.action = write
           eisen.decision.outcome = allowed
+          eisen.decision.by = person
     "#]]
     .assert_eq(&spans);
 }

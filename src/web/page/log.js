@@ -58,7 +58,10 @@ const WORDS = lookup({
     line.state === "open"
       ? null
       : [line.state === "exceeded" ? "error" : "pending", line.reason ?? `the budget is ${line.state}`],
-  conflict: (line) => [line.status, `conflict ${line.id}: ${line.message}`],
+  conflict: (line) => {
+    const by = line.decided_by ? ` ${line.status} by ${line.decided_by}` : "";
+    return [line.status, `conflict ${line.id}${by}: ${line.message}`];
+  },
   loop: (line) => [
     "pending",
     `a loop: ${line.times} times the same ${line.kind}: ${(line.calls ?? []).join(", ")}`,

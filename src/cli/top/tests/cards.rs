@@ -179,7 +179,7 @@ fn it_is_said_who_decided_instead() {
     show(&mut screen, &file(), Instant::now());
     let mut decided = access("b1", "core/auth.rs");
     (decided["status"], decided["decided_by"]) = ("allowed".into(), "agent:core".into());
-    screen.decided(&decided);
+    screen.decided(CardKind::Access, &decided);
     fold(&mut screen, &decided);
     assert_eq!(notice(&screen), "b1: allowed by core");
     letters(&mut screen, "4", now);
@@ -193,7 +193,7 @@ fn it_is_said_who_decided_instead() {
     for id in ["b2", "b9"] {
         let mut decided = access(id, "core/db.rs");
         (decided["status"], decided["decided_by"]) = ("denied".into(), "person".into());
-        screen.decided(&decided);
+        screen.decided(CardKind::Access, &decided);
         assert_eq!(screen.notice, None, "{id}");
     }
 }

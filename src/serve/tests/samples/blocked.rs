@@ -7,7 +7,8 @@ use crate::model::{
     AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, DecidedBy, Event,
     OwnerAnswer, SessionMode, TokensSaved, Via,
 };
-use crate::routing::{Decider, Decision, FoundFile, ResolveError, ShownAccess, Wanted};
+use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
+use crate::showing::{FoundFile, Wanted};
 
 /// The version of what is shown.
 pub(in crate::serve) const VERSION: &str = "a25179d2fd9a9c0cf1fa24a8e4ef3e21";

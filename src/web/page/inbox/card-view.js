@@ -1,13 +1,13 @@
 // Owns how one card looks.
 
 import { button, fill, h } from "../dom.js";
-import { ago, line, lookup, plain } from "../format.js";
+import { ago, clock, line, lookup, plain } from "../format.js";
 import { parsePatch } from "../diff.js";
 import { diffView } from "../diff-view.js";
 import { agentName } from "../marks.js";
 import { ofAgent } from "../state.js";
 import { partsOf } from "../team/figures.js";
-import { byWhom, subject } from "./cards.js";
+import { byWhom, hasFile, subject } from "./cards.js";
 
 /** Characters of content that are shown. */
 const LONGEST_CONTENT = 70_000;
@@ -78,6 +78,8 @@ function factsOf(card) {
         "with",
         it.agents.slice(1).map((agent) => [agentName(agent), " "]),
       );
+    const lock = card.preview?.lock;
+    if (lock) add("locked by", agentName(lock.agent_id), ` since ${clock(lock.since_ms)}`);
     return facts;
   }
   add("by", VIA[it.via] ?? line(it.via));
@@ -98,7 +100,7 @@ function factsOf(card) {
 }
 
 function previewOf(card) {
-  if (card.kind !== "access" || card.status === "done") return null;
+  if (!hasFile(card) || card.status === "done") return null;
   if (card.previewState === "asked") return h("p", { class: "dim" }, "Reading what it would do …");
   const it = card.preview;
   if (!it) return null;
@@ -121,7 +123,7 @@ function previewOf(card) {
 
 function contentOf(card, { content }, cutNote) {
   const label =
-    card.line.action === "write"
+    (card.line.action ?? "write") === "write"
       ? "The file as it is; what it would write is not known"
       : "What it would read";
   const text = h("pre", { tabindex: "0" }, plain(content).slice(0, LONGEST_CONTENT));

@@ -20,7 +20,7 @@ const MOST_DONE = 50;
  * @property {string} outcome what became of it, in words
  * @property {number} shownAt since when it is seen; 0: it is not
  * @property {number} doneSeen since when it is seen as decided; 0: it is not
- * @property {Object | null} preview the answer of `show_blocked`
+ * @property {Object | null} preview the answer of `show_blocked` or `show_conflict`
  * @property {string} previewState "", "asked", "there", "failed", and "none" where the team does not tell
  */
 
@@ -140,6 +140,11 @@ export class Cards {
     if (card.previewState === "asked") return "what it would do is still being read";
     return "";
   }
+}
+
+/** Whether a card is about a file, which is shown with it. */
+export function hasFile(card) {
+  return card.kind !== "budget";
 }
 
 /** Who decided, in words. */

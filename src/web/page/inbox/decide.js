@@ -1,6 +1,7 @@
 // Owns what is sent for a decision, and what becomes of the card by the answer. The first decision wins.
 
 import { notice } from "../dialog.js";
+import { hasFile } from "./cards.js";
 
 /** The words of a decision that was taken here. */
 const WORDS = { allow: "allowed", deny: "denied", answer: "answered" };
@@ -14,13 +15,14 @@ export class Decider {
     this.hasPreviews = true;
   }
 
-  /** Asks what a waiting access would do, once. */
+  /** Asks what a waiting access or write would do, once. */
   async preview(card) {
-    if (card.kind !== "access" || card.previewState || card.status !== "waits") return;
+    if (!hasFile(card) || card.previewState || card.status !== "waits") return;
     if (!this.hasPreviews) return void (card.previewState = "none");
     card.previewState = "asked";
     try {
-      card.preview = await this.app.call("show_blocked", { id: card.line.id }, 10_000);
+      const method = card.kind === "access" ? "show_blocked" : "show_conflict";
+      card.preview = await this.app.call(method, { id: card.line.id }, 10_000);
       card.previewState = "there";
       // What has just come up is to be read first.
       if (card.shownAt) card.shownAt = Date.now();
@@ -32,9 +34,9 @@ export class Decider {
     this.redraw();
   }
 
-  /** Whether a person can see what the access would do; if it is not known yet, it is asked for. */
+  /** Whether a person can see what it would do; if it is not known yet, it is asked for. */
   isShown(card) {
-    if (card.kind !== "access" || ["there", "none"].includes(card.previewState)) return true;
+    if (!hasFile(card) || ["there", "none"].includes(card.previewState)) return true;
     if (card.previewState === "failed") card.previewState = "";
     this.preview(card);
     return false;
@@ -42,11 +44,8 @@ export class Decider {
 
   /** Sends a decision, with the version of what was shown. */
   async decide(card, decision, more = {}) {
-    const params = { id: card.line.id, decision, ...more };
-    if (card.kind === "access") {
-      params.at_terminal = true;
-      if (card.preview?.version !== undefined) params.version = card.preview.version;
-    }
+    const params = { id: card.line.id, decision, at_terminal: true, ...more };
+    if (card.preview?.version !== undefined) params.version = card.preview.version;
     await this.send(
       card,
       card.kind === "access" ? "resolve_blocked" : "resolve_conflict",
@@ -81,7 +80,7 @@ export class Decider {
     card.version += 1;
     notice(`${card.line.id ?? "budget"}: ${error.message}`, true);
     if (error.code !== 409 && error.code !== 404) return;
-    if (card.kind === "access" && this.app.state.waiting.has(card.key) && this.hasPreviews) {
+    if (hasFile(card) && this.app.state.waiting.has(card.key) && this.hasPreviews) {
       card.previewState = "";
       card.shownAt = Date.now();
       await this.preview(card);

@@ -6,6 +6,7 @@ mod conflict_notes;
 mod console;
 mod detached;
 mod details;
+mod doctor;
 mod down;
 mod environment;
 mod garbage;
@@ -48,6 +49,7 @@ use crate::bus::Backlog;
 use crate::{config, serve, tracker};
 
 pub use detached::{Detached, up_detached};
+pub use doctor::{Examination, Finding, Health, doctor};
 pub use down::{Down, Downed, down};
 pub use environment::{DepthError, cache_folder, eisen_dir, own_command};
 pub use garbage::{Garbage, garbage};

@@ -11,6 +11,7 @@ mod columns;
 mod conflicts;
 mod cost;
 mod diff;
+mod doctor;
 mod down;
 mod format;
 mod gc;
@@ -111,6 +112,7 @@ enum Command {
     Kill(runs::KillArgs),
     Check(check::CheckArgs),
     Init(init::Init),
+    Doctor(doctor::Doctor),
     Why(why::WhyArgs),
     Ps(ps::Ps),
     Top(top::Top),
@@ -252,6 +254,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Kill(kill) => kill.run(),
         Command::Check(check) => check.run(global.cwd).map(|()| 0),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
+        Command::Doctor(doctor) => doctor.run(global.cwd),
         Command::Why(why) => why.run(global.cwd).map(|()| 0),
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
         Command::Top(top) => block_on(top.run(&global)).map(|()| 0),

@@ -65,7 +65,7 @@ pub use run_file::{
     Held, Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, hold, live_teams, stale_runs,
 };
 pub use schema::schema;
-pub use server::{BindError, Server, bind};
+pub use server::{BindError, Server, answers, bind};
 pub use shared::Limits;
 pub use sources::Sources;
 pub use spawned::{HelperEnd, NewHelper, NewMember};

@@ -191,8 +191,14 @@ pub fn own_command() -> String {
         Err(_) => program,
     };
     let shown = shown.display().to_string();
-    let is_word = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
-    if shown.chars().all(is_word) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
+    shell_word(&shown)
+}
+
+/// Returns a text as one word of a shell.
+pub(super) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    let is_word = !text.is_empty() && text.chars().all(is_plain);
+    if is_word { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// The user's cache folder of the code graph.

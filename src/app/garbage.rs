@@ -13,7 +13,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
 
-use self::files::{age, names_of, remove, size};
+pub(super) use self::files::size;
+use self::files::{age, names_of, remove};
 use super::journaling::{journal_place, team_folder, workspace_of};
 use super::leftovers;
 use crate::journal::{self, Excess, Store};
@@ -72,6 +73,11 @@ pub async fn garbage(eisen_dir: &Path, max_age_days: Option<u64>) -> anyhow::Res
 }
 
 impl Garbage {
+    /// Whether it is what a killed run left.
+    pub(super) fn is_of_killed_run(&self) -> bool {
+        matches!(self.removal, Removal::Run(_))
+    }
+
     pub async fn remove(self, eisen_dir: &Path) -> anyhow::Result<()> {
         let held = match &self.team {
             Some(team) => match serve::hold(eisen_dir, team)? {

@@ -10,7 +10,7 @@ use super::Cli;
 
 /// Every command, grouped by task.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Run a team", &["init", "check", "why", "notify", "up", "down", "observe"]),
+    ("Run a team", &["init", "check", "doctor", "why", "notify", "up", "down", "observe"]),
     ("Run one agent", &["run", "runs", "wait", "result", "kill"]),
     ("Inspect a running team", &["top", "web", "watch", "ps", "logs", "blocked", "conflicts"]),
     (
@@ -34,6 +34,7 @@ const EXAMPLES: &str = "\
 Examples:
   eisen-core init                            write a starter eisen.toml for the agents found here
   eisen-core check -c eisen.toml             validate and explain the configuration
+  eisen-core doctor                          look over agents, kernel, ports, disks and remains
   eisen-core up -c eisen.toml                run the team until Ctrl-C
   eisen-core up -d                           run it in the background, until eisen-core down
   eisen-core watch ui                        follow an agent's messages and tool calls
@@ -71,6 +72,14 @@ Examples:
                                          which rule of [[routing]] decides
 
 Exit codes: 0 the configuration is valid, 2 it is not.";
+
+pub(super) const DOCTOR: &str = "\
+Examples:
+  eisen-core doctor
+  eisen-core doctor --fix                mend what is safe to mend, and say what was done
+  eisen-core doctor --json | jq '.[] | select(.state != \"ok\")'
+
+Exit codes: 0 no errors, warnings at most, 1 errors are left, 2 wrong usage.";
 
 pub(super) const SCHEMA: &str = "\
 Examples:

@@ -105,6 +105,11 @@ fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf
     places
 }
 
+/// Returns the one file or folder that a place of a profile is in this environment.
+pub(super) fn place(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    expand(place, variable).into_iter().next()
+}
+
 /// Whether a path can be granted as a need. The root cannot: a variable may hold anything.
 fn is_place(path: &Path) -> bool {
     path.is_absolute() && path.parent().is_some()

@@ -54,7 +54,7 @@ impl Agent {
 
 /// Returns the file that `program` starts, looked up in the folders of `path` as a spawn would;
 /// None without one.
-pub(super) fn find_program(program: &str, path: &str) -> Option<PathBuf> {
+pub fn find_program(program: &str, path: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return is_program(Path::new(program)).then(|| PathBuf::from(program));
     }

@@ -18,7 +18,7 @@ use super::read::{Table, Text};
 use super::value::{bad_name, is_name};
 
 pub use self::built_in::{ClientFs, Profile, UsageCount, base_patterns};
-pub(super) use self::built_in::{base_needs, base_sockets, built_in, of_command};
+pub(super) use self::built_in::{base_needs, base_sockets, built_in, login_files, of_command};
 
 /// Stands for the model in `model_args`.
 pub(super) const MODEL: &str = "{model}";

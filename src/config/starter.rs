@@ -11,8 +11,7 @@ use ignore::WalkBuilder;
 
 use self::builds::Builds;
 pub use self::parts::PartError;
-use super::check::install;
-use super::launch::{WITHOUT_ACP, find_program, installed_without_adapter};
+use super::installed::{KnownAgent, found, without_adapter};
 use super::profiles::{Profile, built_in};
 use crate::ignored::{Further, Ignored};
 
@@ -55,34 +54,10 @@ pub struct Proposed {
     pub allowed: Vec<String>,
 }
 
-/// An agent with a profile: the program to look for, and its installation.
-#[derive(Debug)]
-pub struct KnownAgent {
-    pub name: &'static str,
-    pub title: &'static str,
-    pub programs: String,
-    pub install: String,
-}
-
-/// Returns the agents that `init` looks for.
-pub fn known_agents() -> Vec<KnownAgent> {
-    let programs = built_in().iter().filter(|(_, profile)| profile.module().is_none());
-    programs.map(|(name, profile)| known(name, profile)).collect()
-}
-
-fn known(name: &'static str, profile: &'static Profile) -> KnownAgent {
-    KnownAgent {
-        name,
-        title: &profile.title,
-        programs: profile.programs().collect::<Vec<_>>().join(" or "),
-        install: install(profile).unwrap_or_default(),
-    }
-}
-
 impl Starter {
     /// Looks for agents in the folders of `path`, a PATH, and for folders in `workspace`.
     pub fn look(workspace: &Path, path: &str) -> Self {
-        let found = found(path);
+        let found = profiles(path);
         let zones = zones(workspace, found.len());
         let agents = found.into_iter().zip(zones);
         let agents = agents.map(|((name, profile), allowed)| {
@@ -97,7 +72,7 @@ impl Starter {
     /// is found, `opencode`.
     pub fn divide(workspace: &Path, path: &str, parts: &[String]) -> Result<Self, PartError> {
         let parts = parts::parts(workspace, parts)?;
-        let mut programs = found(path);
+        let mut programs = profiles(path);
         if programs.is_empty() {
             programs.extend(
                 built_in().get_key_value("opencode").map(|(name, one)| (name.as_str(), one)),
@@ -112,17 +87,12 @@ impl Starter {
     }
 
     fn with(workspace: &Path, path: &str, agents: Vec<Proposed>) -> Self {
-        let without_adapter = WITHOUT_ACP.iter().filter_map(|(program, _)| {
-            find_program(program, path)?;
-            let (name, profile) = installed_without_adapter(program)?;
-            (!is_there(profile, path)).then(|| known(name, profile))
-        });
         // Without the file that is about to be written.
         let is_top_file = |name: &str| !name.starts_with('.') && name != "eisen.toml";
         let top_files = walk(workspace, 1)
             .any(|file| is_file(&file) && is_top_file(&file.file_name().to_string_lossy()));
         let builds = Builds::look(workspace);
-        Self { agents, top_files, builds, without_adapter: without_adapter.collect() }
+        Self { agents, top_files, builds, without_adapter: without_adapter(path) }
     }
 
     /// Returns the text of the file.
@@ -231,19 +201,13 @@ const NOT_READABLE: &str = r#"# Everybody may read these.
 const NOBODY: &str = include_str!("starter/nobody.toml");
 
 /// Returns the profiles whose programs are in the folders of `path`, sorted by name.
-fn found(path: &str) -> Vec<(&'static str, &'static Profile)> {
-    let all = built_in().iter().map(|(name, profile)| (name.as_str(), profile));
-    all.filter(|(_, profile)| is_there(profile, path)).collect()
+fn profiles(path: &str) -> Vec<(&'static str, &'static Profile)> {
+    found(path).map(|(name, profile, _)| (name, profile)).collect()
 }
 
 /// The first profile whose agent is in the folders of `path`, a PATH.
 pub fn installed_profile(path: &str) -> Option<&'static str> {
-    found(path).first().map(|(name, _)| *name)
-}
-
-fn is_there(profile: &Profile, path: &str) -> bool {
-    profile.module().is_none()
-        && profile.programs().any(|program| find_program(program, path).is_some())
+    found(path).next().map(|(name, ..)| name)
 }
 
 /// Divides the workspace among `count` agents; empty if there are not enough folders.

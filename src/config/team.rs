@@ -18,7 +18,8 @@ const WEEK: u64 = 7 * 24 * HOUR;
 /// The most levels of helpers that can be allowed.
 const MOST_LEVELS: u32 = 10;
 
-const DEFAULT_LISTEN: SocketAddr =
+/// Where the port listens unless the file says otherwise.
+pub const LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 17320);
 
 #[derive(Clone, Copy, Debug)]
@@ -91,11 +92,11 @@ fn workspace(team: &Table<'_>) -> PathBuf {
 
 fn listen(team: &Table<'_>) -> SocketAddr {
     let help = "write one such as \"127.0.0.1:17320\" or \"[::1]:17320\"; port 0 takes a free one";
-    let Some(text) = team.text_or("listen", || help.to_owned()) else { return DEFAULT_LISTEN };
+    let Some(text) = team.text_or("listen", || help.to_owned()) else { return LISTEN };
     text.value.parse().unwrap_or_else(|_| {
         let message = format!("{} is not an IP address with a port", quoted(&text.value));
         team.fault(Fault::new(text.span, message).help(help));
-        DEFAULT_LISTEN
+        LISTEN
     })
 }
 

@@ -63,6 +63,15 @@ pub async fn bind(address: SocketAddr, eisen_dir: &Path) -> Result<TcpListener, 
     }
 }
 
+/// Whether a team answers at an address: at a port that asks for a token, whether anybody does.
+pub async fn answers(address: SocketAddr) -> bool {
+    if address.ip().to_canonical().is_loopback() {
+        return is_team(address).await;
+    }
+    let connect = TcpStream::connect(super::client::reachable(address));
+    matches!(timeout(MOMENT, connect).await, Ok(Ok(_)))
+}
+
 /// Whether the program that listens at an address greets like a team.
 async fn is_team(address: SocketAddr) -> bool {
     const GREETING: &[u8] = b"{\"type\":\"";

@@ -25,7 +25,7 @@ pub(super) fn names_of(folder: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 /// Bytes of a file, or of all files in a folder.
-pub(super) fn size(path: &Path) -> u64 {
+pub(in crate::app) fn size(path: &Path) -> u64 {
     size_within(path, DEEPEST)
 }
 

@@ -79,6 +79,8 @@ struct BuiltInTable {
     /// The needs of every agent.
     needs: Needs,
     profiles: BTreeMap<String, Profile>,
+    /// Files with logins, by profile.
+    login_files: BTreeMap<String, Vec<String>>,
 }
 
 #[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
@@ -102,6 +104,11 @@ pub fn base_patterns() -> Vec<&'static str> {
 /// Returns the built-in profiles by name.
 pub(in crate::config) fn built_in() -> &'static BTreeMap<String, Profile> {
     &TABLE.profiles
+}
+
+/// Returns the files in which the agent of a built-in profile keeps its login; none if unknown.
+pub(in crate::config) fn login_files(profile: &str) -> &'static [String] {
+    TABLE.login_files.get(profile).map_or(&[], Vec::as_slice)
 }
 
 /// Returns the patterns of external sockets that every confined agent may connect to.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 
-use super::{ClientFs, MODEL, Profile, UsageCount, built_in};
+use super::{ClientFs, MODEL, Profile, UsageCount, built_in, login_files};
 
 const BEGIN: &str =
     "<!-- Printed from config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
@@ -43,7 +43,7 @@ fn printed() -> String {
     }
     for (name, profile) in built_in() {
         writeln!(text, "\n### `{name}`\n").unwrap();
-        for (what, value) in described(profile) {
+        for (what, value) in described(name, profile) {
             if !value.is_empty() {
                 writeln!(text, "- {what}: {value}").unwrap();
             }
@@ -53,7 +53,7 @@ fn printed() -> String {
 }
 
 /// Returns the facts of an agent; empty texts are unknown.
-fn described(profile: &Profile) -> Vec<(&'static str, String)> {
+fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
     let install = if profile.install.starts_with("https://") {
         format!("<{}>", profile.install)
     } else {
@@ -77,6 +77,7 @@ fn described(profile: &Profile) -> Vec<(&'static str, String)> {
         ("or by", list(&profile.other_programs)),
         ("with", assigned(&profile.env)),
         ("logs in by", joined(&login, " or ")),
+        ("keeps its login in", list(login_files(name))),
         ("`auth_method`", list(&profile.auth_methods)),
         ("takes a model", joined(&model, " and ")),
         ("unattended", joined(&unattended, ", ")),
@@ -175,5 +176,7 @@ fn every_profile_has_what_its_keys_promise() {
                 .all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit())
         };
         assert!(profile.login_env.iter().all(|name| variable(&name)), "{name}");
+        let is_place = |file: &String| file.starts_with("~/") || file.starts_with("${");
+        assert!(login_files(name).iter().all(is_place), "{name}");
     }
 }

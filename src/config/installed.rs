@@ -1,0 +1,136 @@
+//! The agents of the built-in profiles that are installed on this machine, and signs of a login.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::check::install;
+use super::confined::place;
+use super::expand::expand;
+use super::launch::{WITHOUT_ACP, find_program, installed_without_adapter};
+use super::profiles::{Profile, built_in, login_files};
+
+/// Bytes of a file that has a login; an empty list or table is shorter.
+const SHORTEST_LOGIN: u64 = 8;
+
+/// An agent with a profile: the program to look for, and its installation.
+#[derive(Debug)]
+pub struct KnownAgent {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub programs: String,
+    pub install: String,
+}
+
+/// Returns the agents that `init` looks for.
+pub fn known_agents() -> Vec<KnownAgent> {
+    let programs = built_in().iter().filter(|(_, profile)| profile.module().is_none());
+    programs.map(|(name, profile)| known(name, profile)).collect()
+}
+
+fn known(name: &'static str, profile: &'static Profile) -> KnownAgent {
+    KnownAgent {
+        name,
+        title: &profile.title,
+        programs: profile.programs().collect::<Vec<_>>().join(" or "),
+        install: install(profile).unwrap_or_default(),
+    }
+}
+
+/// An agent whose program is on PATH.
+#[derive(Debug)]
+pub struct Installed {
+    /// The name of its profile.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// The first program of the profile that is there.
+    pub program: PathBuf,
+    /// The command that installs or updates it, or an address with instructions.
+    pub install: &'static str,
+    /// The command by which its user logs in; empty if unknown.
+    pub login_command: &'static str,
+    pub login: Login,
+    profile: &'static Profile,
+}
+
+/// A sign of a login. No secret is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Login {
+    /// This variable is set.
+    Variable(&'static str),
+    /// This file is there.
+    File(PathBuf),
+    /// None of the files and variables in which its maker keeps a login.
+    NotFound(Vec<String>),
+    /// Where its maker keeps a login is not known, or not visible.
+    Unknown,
+}
+
+impl Installed {
+    /// Returns the variables that it is started with.
+    pub fn env(&self) -> &BTreeMap<String, String> {
+        &self.profile.env
+    }
+}
+
+/// Returns the agents whose programs are in the folders of `path`, sorted by name; `variable` looks
+/// up a variable of the environment.
+pub fn installed(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<Installed> {
+    let all = found(path).map(|(name, profile, program)| Installed {
+        name,
+        title: &profile.title,
+        program,
+        install: &profile.install,
+        login_command: &profile.login,
+        login: login(profile, login_files(name), variable),
+        profile,
+    });
+    all.collect()
+}
+
+/// Returns the installed agents that lack the adapter to speak ACP, each with that adapter.
+pub fn without_adapter(path: &str) -> Vec<KnownAgent> {
+    let missing = WITHOUT_ACP.iter().filter_map(|(program, _)| {
+        find_program(program, path)?;
+        let (name, profile) = installed_without_adapter(program)?;
+        program_of(profile, path).is_none().then(|| known(name, profile))
+    });
+    missing.collect()
+}
+
+/// Returns the profiles whose programs are in the folders of `path`, with these, sorted by name.
+pub(super) fn found(path: &str) -> impl Iterator<Item = (&'static str, &'static Profile, PathBuf)> {
+    built_in()
+        .iter()
+        .filter_map(|(name, profile)| Some((name.as_str(), profile, program_of(profile, path)?)))
+}
+
+fn program_of(profile: &Profile, path: &str) -> Option<PathBuf> {
+    let mut programs = profile.programs().filter(|_| profile.module().is_none());
+    programs.find_map(|program| find_program(program, path))
+}
+
+fn login(
+    profile: &'static Profile,
+    files: &'static [String],
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Login {
+    let is_set = |name: &&String| variable(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = profile.login_env.iter().find(is_set) {
+        return Login::Variable(name);
+    }
+    let places = files.iter().filter_map(|file| place(&expand(file, variable).ok()?, variable));
+    let places: Vec<PathBuf> = places.collect();
+    let has_login = |file: &&PathBuf| {
+        file.metadata().is_ok_and(|file| file.is_file() && file.len() >= SHORTEST_LOGIN)
+    };
+    if let Some(file) = places.iter().find(has_login) {
+        return Login::File(file.clone());
+    }
+    // Where the system has a keyring, that may have it.
+    if places.is_empty() || cfg!(target_os = "macos") {
+        return Login::Unknown;
+    }
+    let variables = profile.login_env.iter().map(|name| format!("${name}"));
+    let looked = places.iter().map(|file| file.display().to_string()).chain(variables);
+    Login::NotFound(looked.collect())
+}

@@ -72,8 +72,12 @@ fn show(found: &[Finding]) -> Result<(), Failure> {
     }
     let mended = found.iter().filter(|finding| finding.fixed.is_some()).count();
     let mended = if mended > 0 { format!(", {mended} mended") } else { String::new() };
-    let (errors, warnings) = (count(found, Health::Error), count(found, Health::Warning));
-    note(format_args!("{errors} errors, {warnings} warnings{mended}"));
+    let counted = |state| match count(found, state) {
+        1 => format!("1 {}", state.as_str()),
+        count => format!("{count} {}s", state.as_str()),
+    };
+    let (errors, warnings) = (counted(Health::Error), counted(Health::Warning));
+    note(format_args!("{errors}, {warnings}{mended}"));
     Ok(())
 }
 

@@ -5,6 +5,7 @@ mod branching;
 mod cost;
 mod detached;
 mod diff;
+mod doctor;
 mod finding;
 mod history;
 mod logs;

@@ -7,11 +7,14 @@ use super::Finding;
 use super::version::{NoVersion, Probe};
 use crate::config::{Installed, Login, installed, known_agents, without_adapter};
 
+/// Looks up a variable.
+type Variable = dyn Fn(&str) -> Option<String>;
+
 /// Where agents are looked for, and the variables that log them in.
 pub(super) struct Environment {
     /// A PATH.
     pub(super) path: String,
-    pub(super) variable: Box<dyn Fn(&str) -> Option<String>>,
+    pub(super) variable: Box<Variable>,
 }
 
 impl Environment {

@@ -78,9 +78,9 @@ fn judge(what: &str, folder: &Path, room: Room) -> Finding {
     let mib = room.bytes >> 20;
     let message = format!("{mib} MiB are free on the disk of {what}, {place}");
     match room.bytes {
-        ..NEXT_TO_NOTHING => Finding::error("disk", message).mended_by(command("gc")),
-        ..LITTLE => Finding::warning("disk", message).mended_by(command("gc")),
-        _ => Finding::ok("disk", message),
+        LITTLE.. => Finding::ok("disk", message),
+        NEXT_TO_NOTHING.. => Finding::warning("disk", message).mended_by(command("gc")),
+        _ => Finding::error("disk", message).mended_by(command("gc")),
     }
 }
 

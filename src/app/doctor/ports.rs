@@ -46,9 +46,8 @@ impl Wanted<'_> {
     async fn finding(&self, eisen_dir: &Path, running: &[RunInfo]) -> Finding {
         let (address, what) = (self.address, self.what);
         let check = format!("port/{}", address.port());
-        let error = match serve::bind(address, eisen_dir).await {
-            Ok(_) => return Finding::ok(check, format!("{address} is free for {what}")),
-            Err(error) => error,
+        let Err(error) = serve::bind(address, eisen_dir).await else {
+            return Finding::ok(check, format!("{address} is free for {what}"));
         };
         let holder = match &error {
             BindError::Team { team, pid, .. } => Some((*pid, team.clone())),

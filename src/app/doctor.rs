@@ -127,8 +127,8 @@ pub fn doctor(
 
     match &order.eisen_dir {
         Ok(eisen_dir) => {
-            let work = Work { order, eisen_dir, home: home.as_deref() };
-            found.extend(runtime.block_on(work.state(progress))?);
+            let state = StateFolder { order, eisen_dir, home: home.as_deref() };
+            found.extend(runtime.block_on(state.look(progress))?);
             progress("the configuration");
             let (config, finding) =
                 configuration::configuration(&order.configuration, eisen_dir, &kernel);
@@ -145,14 +145,14 @@ pub fn doctor(
 }
 
 /// What is below `$EISEN_DIR`.
-struct Work<'a> {
+struct StateFolder<'a> {
     order: &'a Examination,
     eisen_dir: &'a Path,
     home: Option<&'a Path>,
 }
 
-impl Work<'_> {
-    async fn state(&self, progress: &dyn Fn(&'static str)) -> anyhow::Result<Vec<Finding>> {
+impl StateFolder<'_> {
+    async fn look(&self, progress: &dyn Fn(&'static str)) -> anyhow::Result<Vec<Finding>> {
         let mut found = vec![folder::folder(self.eisen_dir, self.home, self.order.fix)];
         progress("the teams");
         found.extend(runs::teams(self.eisen_dir).await);

@@ -51,7 +51,7 @@ impl Doctor {
             configuration: in_folder(cwd, &self.file.config),
             fix: self.fix,
         };
-        let progress = Progress::start();
+        let progress = Spinner::start();
         let found = app::doctor(&examination, &|what| progress.show(what)).map_err(Failure::Run)?;
         progress.end();
         if self.json {
@@ -125,12 +125,12 @@ fn style(state: Health) -> Style {
 }
 
 /// What is looked at now, on a terminal, once it takes longer than [`PROGRESS_DELAY`].
-struct Progress {
+struct Spinner {
     /// None without a terminal.
     shown: Option<(Sender<&'static str>, JoinHandle<()>)>,
 }
 
-impl Progress {
+impl Spinner {
     fn start() -> Self {
         if !stderr().is_terminal() {
             return Self { shown: None };

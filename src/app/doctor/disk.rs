@@ -18,7 +18,7 @@ const FEW_FILES: u64 = 1000;
 
 /// What a disk has left.
 #[derive(Clone, Copy, Debug)]
-struct Room {
+struct FreeSpace {
     bytes: u64,
     /// None: the file system has no such limit.
     files: Option<u64>,
@@ -62,14 +62,14 @@ fn existing(place: &Path) -> Option<(PathBuf, u64)> {
 
 // Fewer bits on some systems.
 #[allow(clippy::useless_conversion)]
-fn room(folder: &Path) -> nix::Result<Room> {
+fn room(folder: &Path) -> nix::Result<FreeSpace> {
     let disk = statvfs(folder)?;
     let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
     let files = u64::from(disk.files_available());
-    Ok(Room { bytes: free, files: (u64::from(disk.files()) > 0).then_some(files) })
+    Ok(FreeSpace { bytes: free, files: (u64::from(disk.files()) > 0).then_some(files) })
 }
 
-fn judge(what: &str, folder: &Path, room: Room) -> Finding {
+fn judge(what: &str, folder: &Path, room: FreeSpace) -> Finding {
     let place = folder.display();
     if room.files.is_some_and(|files| files < FEW_FILES) {
         let message = format!("the disk of {what}, {place}, takes hardly any further file");
@@ -99,7 +99,7 @@ mod tests {
             (500 << 20, None, Health::Warning),
             (0, None, Health::Error),
         ] {
-            let finding = judge("EISEN_DIR", Path::new("/eisen"), Room { bytes, files });
+            let finding = judge("EISEN_DIR", Path::new("/eisen"), FreeSpace { bytes, files });
             assert_eq!(finding.state, state, "{bytes} {files:?}");
             assert_eq!(finding.fix.is_some(), state != Health::Ok);
         }

@@ -8,7 +8,8 @@ use clap::Args;
 
 use super::output::{note, plain, print, write};
 use crate::app::Failure;
-use crate::config::{Starter, known_agents};
+use crate::config::Starter;
+use crate::config::installed::known_agents;
 
 /// Write a commented starter eisen.toml, with the agents found on PATH
 ///

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 
 use super::Finding;
 use super::version::{NoVersion, Probe};
-use crate::config::{Installed, Login, installed, known_agents, without_adapter};
+use crate::config::installed::{Installed, Login, installed, known_agents, without_adapter};
 
 /// Looks up a variable.
 type Variable = dyn Fn(&str) -> Option<String>;

@@ -118,7 +118,7 @@ fn folders_with_any_name_come_out_as_themselves() {
 
 #[test]
 fn every_agent_that_is_looked_for_says_how_it_is_had() {
-    for known in crate::config::known_agents() {
+    for known in crate::config::installed::known_agents() {
         assert!(!known.title.is_empty() && !known.programs.is_empty(), "{known:?}");
         assert!(!known.install.is_empty(), "{known:?}");
     }

@@ -64,7 +64,6 @@ pub use self::diff::{ChangeKind, ConfigChange, Plan, Takes};
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::fault::Fault;
 pub use self::journal::{Journal, JournalContent, journal_path};
-pub use self::launch::find_program;
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
 use self::overlay::Layer;

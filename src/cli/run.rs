@@ -12,7 +12,8 @@ use toml::Table;
 use super::format;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use crate::app::{self, Failure, RunEnd, RunOptions};
-use crate::config::one_agent::{OneAgent, installed_profile};
+use crate::config::installed::installed_profile;
+use crate::config::one_agent::OneAgent;
 use crate::runs::{RunState, RunStatus};
 use crate::serve::client::Environment;
 

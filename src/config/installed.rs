@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use super::check::install;
 use super::confined::place;
 use super::expand::expand;
-use super::launch::{WITHOUT_ACP, find_program, installed_without_adapter};
+pub use super::launch::find_program;
+use super::launch::{WITHOUT_ACP, installed_without_adapter};
 use super::profiles::{Profile, built_in, login_files};
 
 /// Bytes of a file that has a login; an empty list or table is shorter.
@@ -102,6 +103,11 @@ pub(super) fn found(path: &str) -> impl Iterator<Item = (&'static str, &'static 
     built_in()
         .iter()
         .filter_map(|(name, profile)| Some((name.as_str(), profile, program_of(profile, path)?)))
+}
+
+/// The first profile whose agent is in the folders of `path`, a PATH.
+pub fn installed_profile(path: &str) -> Option<&'static str> {
+    found(path).next().map(|(name, ..)| name)
 }
 
 fn program_of(profile: &Profile, path: &str) -> Option<PathBuf> {

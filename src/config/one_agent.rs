@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use toml::{Table, Value};
 
-pub use super::starter::installed_profile;
-
 /// What a run asks for.
 #[derive(Clone, Default, Debug)]
 pub struct OneAgent {

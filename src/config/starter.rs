@@ -205,11 +205,6 @@ fn profiles(path: &str) -> Vec<(&'static str, &'static Profile)> {
     found(path).map(|(name, profile, _)| (name, profile)).collect()
 }
 
-/// The first profile whose agent is in the folders of `path`, a PATH.
-pub fn installed_profile(path: &str) -> Option<&'static str> {
-    found(path).next().map(|(name, ..)| name)
-}
-
 /// Divides the workspace among `count` agents; empty if there are not enough folders.
 fn zones(workspace: &Path, count: usize) -> Vec<Vec<String>> {
     if count == 1 {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use super::Finding;
 use super::version::{NoVersion, Probe};
 use crate::app::{OWN_DESCRIPTORS, limit_enforcement};
+use crate::config::Port;
 use crate::config::check::Kernel;
-use crate::config::{Port, find_program};
+use crate::config::installed::find_program;
 use crate::process::{LimitEnforcement, raise_descriptor_limit};
 
 /// Fewer open files than this make trouble in any team: clients, and pipes of each agent.

@@ -74,7 +74,7 @@ catalog! {
     Agents: "eisen_agents", Gauge, None, ["state"],
         "Agents of the team in a state.";
     DecisionsPending: "eisen_decisions_pending", Gauge, None, [],
-        "Blocked accesses that wait for the decision of a person or the orchestrator, and writes in conflict that wait.";
+        "Blocked accesses that wait for a decision, and writes in conflict that wait.";
     DecisionWait: "eisen_decision_wait", WAIT, SECONDS, [],
         "How long accesses waited until they were decided, or nobody waited for them any more.";
     Decisions: "eisen_decisions", Counter, None, ["outcome"],

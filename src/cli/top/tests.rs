@@ -193,7 +193,7 @@ fn help_stands_above_the_panes_and_no_size_is_too_small() {
         ↑ ↓ k j    select, or scroll      PgUp PgDn ten at once     End   follow again
         q Ctrl-C   leave; the team goes on, prompts that have not begun are withdrawn
 
-        On an access that waits            PgUp PgDn scroll its file, or the diff
+        On what waits to be decided        PgUp PgDn scroll its file, or the diff
         a          allow it for this tool call
         s          allow it until the session ends
         d  D       deny it; with a message to the agent

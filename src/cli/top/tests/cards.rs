@@ -214,33 +214,42 @@ fn conflicts_and_budgets_are_cards() {
            b1    12s ▲ ui read `core/auth.rs`
            b2    12s ▲ ui read `core/db.rs`
            c1     5s ▲ ui write `core/db.rs` of core
-                  3s ● core budget used up: 41.2k of 40.0k tokens, 0.10 of 5.00 EUR
-                  3s the team budget used up: 40.0k of 40.0k tokens, 0.10 of 5.00 EUR
         ────────────────────────────────────────────────────────────────────────────────
         ui waits to write `core/db.rs`
         `core` has `core/db.rs` locked, and `ui` waits to write it
 
+        The file is on its way …
 
 
 
 
 
 
-        a allow · d D deny · Tab agents · ? help · q"#]]
+
+        a allow · d D deny · PgDn file · Tab agents · ? help · q"#]]
     .assert_eq(&text(&drawn(&screen, 80, 21)));
-    assert_eq!(screen.inbox.wanted(), None);
+    let card = CardId { kind: CardKind::Conflict, id: "c1".to_owned() };
+    assert_eq!(screen.inbox.wanted(), Some(&card));
     // The same rules for keys.
+    assert_eq!(letters(&mut screen, "a", now), None);
+    assert_eq!(notice(&screen), "the file of c1 is on its way");
+    let shown = json!({ "diff": "@@ -1 +1 @@\n-one\n+two\n", "version": "v1" });
+    show(&mut screen, &shown, Instant::now());
+    let frame = text(&drawn(&screen, 80, 21));
+    assert!(frame.contains("+two"), "{frame}");
     assert_eq!(letters(&mut screen, "a", Instant::now()), None);
     assert!(notice(&screen).contains("c1 has just come up"));
     assert_eq!(letters(&mut screen, "s", now), None);
     assert!(notice(&screen).contains("c1 takes"));
     let call = called(letters(&mut screen, "a", now));
-    let wanted = json!({ "decision": "allow", "id": "c1" });
+    let wanted = json!({ "decision": "allow", "id": "c1", "at_terminal": true, "version": "v1" });
     assert_eq!((call.method, &call.params), ("resolve_conflict", &wanted));
     answer(&mut screen, &call);
     letters(&mut screen, "Dlater", now);
     let call = called(press(&mut screen, KeyCode::Enter, now));
-    let wanted = json!({ "decision": "deny", "message": "later", "id": "c1" });
+    let wanted = json!({
+        "decision": "deny", "message": "later", "id": "c1", "at_terminal": true, "version": "v1",
+    });
     assert_eq!((call.method, &call.params), ("resolve_conflict", &wanted));
     fold(&mut screen, &conflict("denied"));
     assert_eq!(screen.view.waiting().count(), 4);

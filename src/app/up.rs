@@ -122,9 +122,8 @@ pub(super) async fn run_team<T>(
     let run_file = RunFile::create(&eisen_dir, &config.team.name, address, tokens.owner())?;
     let launcher = limiting::launcher(&config)?;
     let sweeper = Sweeper::start(&launcher)?;
-    let ledger = announce(&config, &eisen_dir, &run_file, &launcher)?;
+    let ledger = announce(&layered, &eisen_dir, (&run_file, address), &launcher, &output)?;
 
-    log_overlay(&layered, &eisen_dir)?;
     let (scratch, workspace) = scratch::workspace(&config.team, &ledger)?;
     let private = scratch::private(&ledger)?;
     crate::process::become_subreaper().context("cannot become the subreaper of the agents")?;
@@ -286,7 +285,7 @@ fn wire(
     (wiring, recorder)
 }
 
-/// Announces the port, and shows the team on standard output; the agents' answers are sent into the returned channel.
+/// Shows the team on standard output; the agents' answers are sent into the returned channel.
 fn show(
     output: Output,
     port: SocketAddr,
@@ -299,19 +298,21 @@ fn show(
         Output::File(file) => Some(file),
         Output::Nowhere => return (answer_sender, tokio::spawn(async {})),
     };
-    announce_port(port.port());
     let inputs = console::Inputs { port, answers, config: config.clone(), file };
     let events = bus.subscribe();
     (answer_sender, tokio::task::spawn_blocking(move || console::show(events, inputs)))
 }
 
-/// Records the run's workspace and leftovers in the ledger, and logs hints about the configuration.
+/// Records the run's workspace and leftovers in the ledger, prints the port, and logs hints about the
+/// configuration.
 fn announce(
-    config: &Config,
+    layered: &Layered,
     eisen_dir: &Path,
-    run_file: &RunFile,
+    (run_file, address): (&RunFile, SocketAddr),
     launcher: &Launcher,
+    output: &Output,
 ) -> anyhow::Result<Ledger> {
+    let config = &layered.config;
     let ledger = run_file.ledger();
     leftovers::announce(&ledger, launcher.group())?;
     hints::warn(config, eisen_dir);
@@ -319,6 +320,10 @@ fn announce(
         let workspace = config.team.workspace.clone();
         ledger.note(|remains| remains.workspace = Some(workspace))?;
     }
+    if !matches!(output, Output::Nowhere) {
+        announce_port(address.port());
+    }
+    log_overlay(layered, eisen_dir)?;
     Ok(ledger)
 }
 

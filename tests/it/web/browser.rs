@@ -91,7 +91,8 @@ impl Chromium {
 
     /// The text that is seen.
     pub(super) fn text(&self) -> String {
-        self.run("return document.body.innerText").as_str().unwrap_or_default().to_owned()
+        // Between two pages there is none.
+        self.run("return document.body?.innerText").as_str().unwrap_or_default().to_owned()
     }
 
     /// Runs a script in the page.

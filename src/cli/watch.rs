@@ -269,11 +269,13 @@ impl Watched {
 
     fn conflict(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
         let Ok(conflict) = Conflict::deserialize(line) else { return Ok(()) };
-        // A connection begins with what waits, which the list has, too.
+        // List and stream may repeat a state, or deliver an older one after a newer one.
         let status = conflict.status.clone();
-        if self.conflicts.insert(conflict.id.clone(), status.clone()).as_ref() == Some(&status) {
+        let known = self.conflicts.get(&conflict.id);
+        if known.is_some_and(|known| *known == status || status == "pending") {
             return Ok(());
         }
+        self.conflicts.insert(conflict.id.clone(), status.clone());
         if status != "pending" && self.conflicts.len() > MOST_CONFLICTS {
             self.conflicts.retain(|_, status| status == "pending");
         }

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::bus::{Backlog, Subscriber};
 
+mod deciding;
 mod following;
 mod locking;
 

@@ -193,14 +193,14 @@ fn help_stands_above_the_panes_and_no_size_is_too_small() {
         ↑ ↓ k j    select, or scroll      PgUp PgDn ten at once     End   follow again
         q Ctrl-C   leave; the team goes on, prompts that have not begun are withdrawn
 
-        On what waits to be decided        PgUp PgDn scroll its file, or the diff
+        On an access or a write that waits  PgUp PgDn scroll its file, or the diff
         a          allow it for this tool call
-        s          allow it until the session ends
         d  D       deny it; with a message to the agent
-        r          answer it: your text stands in place of the file
+        s          an access only: allow it until the session ends
+        r          an access only: answer it, your text stands in place of the file
 
-        On a write in conflict             On a budget that is used up
-        a  d  D    allow it, deny it       r          a new total
+        On a budget that is used up
+        r          a new total
 
         On an agent
         p          prompt it              c  cancel its turn

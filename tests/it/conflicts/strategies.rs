@@ -150,6 +150,14 @@ fn a_person_decides_about_a_write_that_waits() {
     assert_eq!(pair.ui.write("ui\n")["result"], json!({}));
     let held = pair.api.begin_write("api 1\n");
     let id = pair.conflict("held", "pending")["id"].as_str().unwrap().to_owned();
+    // The diff of what waits, and the lock that it meets; a decision is for that alone.
+    let shown = pair.port.call("show_conflict", &json!({ "id": id })).unwrap();
+    assert_eq!((&shown["path"], &shown["lock"]["agent_id"]), (&json!(FILE), &json!("ui")));
+    let diff = shown["diff"].as_str().unwrap();
+    assert!(diff.contains("\n-ui\n+api 1\n"), "{diff}");
+    assert_eq!(pair.ui.write("ui again\n")["result"], json!({}));
+    let outdated = json!({ "id": id, "decision": "allow", "version": shown["version"] });
+    assert_eq!(pair.port.call("resolve_conflict", &outdated).unwrap_err()["code"], 409);
     let terminal = pair.api.start("sh -c 'echo api 2 >src/ui/app.ts'");
     let other = pair.conflict("held", "pending")["id"].as_str().unwrap().to_owned();
     let denied = stage.run(&["conflicts", "--deny", &id, "--message", "Not now."]);
@@ -161,5 +169,9 @@ fn a_person_decides_about_a_write_that_waits() {
     assert_eq!(pair.api.ends(&terminal), 0);
     assert_eq!(stage.read(&format!("shop/{FILE}")), "api 2\n");
     let again = stage.run(&["conflicts", "--allow", &other]);
-    assert!(again.code == 1 && again.stderr.contains("is allowed"), "{}", again.stderr);
+    assert!(
+        again.code == 1 && again.stderr.contains("is allowed by a program"),
+        "{}",
+        again.stderr
+    );
 }

@@ -252,3 +252,46 @@ fn the_cost_is_shown_by_task() {
     browser.comes("document.querySelector('#time select[aria-label=Turn]').selectedOptions[0].innerText.startsWith('turn 0')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
+
+#[test]
+fn a_write_in_conflict_is_decided_on_what_is_shown() {
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let [mut ui, mut api] = ["ui", "api"].map(|name| stage.puppet(name));
+    let keys = format!("[conflicts]\nstrategy = \"person\"\n{WEB}");
+    let team = stage.team(&keys, vec![agent("ui").puppet(), agent("api").puppet()]);
+    ui.connect("s-ui");
+    api.connect("s-api");
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    for (name, puppet) in [("ui", &mut ui), ("api", &mut api)] {
+        port.begin(name, "go");
+        puppet.prompted();
+    }
+    let path = stage.in_shop("src/ui/app.ts");
+    let write = |session: &str, content: &str| json!({ "sessionId": session, "path": path, "content": content });
+    let written = ui.call("fs/write_text_file", &write("s-ui", "one\n"));
+    assert_eq!(written["result"], json!({}));
+    let held = api.ask("fs/write_text_file", &write("s-api", "two\n"));
+
+    let browser = open(&stage, &driver, "desk", DESK);
+    let diff = "document.querySelector('#inbox .preview')?.innerText ?? ''";
+    let press = || {
+        browser.run("window.pressed = Date.now()");
+        browser.comes("Date.now() - window.pressed > 600");
+        browser.keys("a");
+    };
+    browser.keys("3");
+    browser.shows("api waits to write src/ui/app.ts");
+    browser.comes(&format!("({diff}).includes('one') && ({diff}).includes('two')"));
+    // What changed since is shown before it is decided.
+    let written = ui.call("fs/write_text_file", &write("s-ui", "three\n"));
+    assert_eq!(written["result"], json!({}));
+    press();
+    browser.comes(&format!("({diff}).includes('three')"));
+    assert_eq!(stage.read("shop/src/ui/app.ts"), "three\n");
+    press();
+    browser.shows("llowed by you");
+    assert_eq!(api.answer(&held)["result"], json!({}));
+    assert_eq!(stage.read("shop/src/ui/app.ts"), "two\n");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

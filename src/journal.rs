@@ -8,7 +8,7 @@
 //! ```
 //!
 //! To read a journal, open a [`Store`]: it needs no running team. To write one, [`start`] it, or
-//! [`open`] it where no team runs; then [`Journal::append`] and await the result.
+//! [`open()`] it where no team runs; then [`Journal::append`] and await the result.
 
 mod contents;
 mod conversation;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -24,6 +24,12 @@ use crate::serve::Team as _;
 
 /// How long an agent may take to end its turn after its time is up.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes of a prompt.
+const LONGEST_PROMPT: usize = 8 << 20;
+
+/// Bytes of a reason, and of the id of a session, in the state of a run: they are the agent's words.
+const LONGEST_WORD: usize = 4096;
 
 /// How often the state of a run is polled until its process has taken over.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -100,19 +106,39 @@ pub async fn run_prepared(id: &str) -> Result<RunEnd, Failure> {
     perform(&folder, eisen_dir, depth).await
 }
 
-/// Writes all that a run needs, and its first state.
+/// Writes all that a run needs, and its first state; what is wrong leaves no run.
 fn prepare(options: RunOptions, eisen_dir: &Path, depth: u32) -> Result<RunFolder, Failure> {
     environment::prepare(eisen_dir).map_err(Failure::Usage)?;
-    let RunOptions { mut agent, prompt, timeout } = options;
+    if options.prompt.len() > LONGEST_PROMPT {
+        let most = LONGEST_PROMPT >> 20;
+        return Err(Failure::Usage(anyhow!("the prompt is longer than {most} MiB")));
+    }
     let id = RunId::generate();
-    agent.team = id.team();
     let folder = RunFolder::create(eisen_dir, id).context("cannot make the folder of the run");
     let folder = folder.map_err(Failure::Run)?;
+    match first_state(options, &folder, id, (eisen_dir, depth)) {
+        Ok(state) => keep(&folder, &state).map(|()| folder),
+        Err(failure) => {
+            // What stays is no run: it has no state.
+            let _ = folder.remove();
+            Err(failure)
+        }
+    }
+}
+
+fn first_state(
+    options: RunOptions,
+    folder: &RunFolder,
+    id: RunId,
+    (eisen_dir, depth): (&Path, u32),
+) -> Result<RunState, Failure> {
+    let RunOptions { mut agent, prompt, timeout } = options;
+    agent.team = id.team();
     let kept =
         std::fs::write(folder.config(), agent.text()).and_then(|()| folder.keep_prompt(&prompt));
     kept.context("cannot write the files of the run").map_err(Failure::Run)?;
     let layered = super::loading::load(&folder.config(), eisen_dir)?;
-    let state = RunState {
+    Ok(RunState {
         id: id.to_string(),
         status: RunStatus::Waiting,
         pid: std::process::id(),
@@ -132,9 +158,7 @@ fn prepare(options: RunOptions, eisen_dir: &Path, depth: u32) -> Result<RunFolde
         peak_memory_bytes: None,
         tokens: None,
         cost: BTreeMap::new(),
-    };
-    keep(&folder, &state)?;
-    Ok(folder)
+    })
 }
 
 /// Starts the process that performs a prepared run, and waits until the run's state names it.
@@ -154,46 +178,64 @@ fn hand_over(folder: &RunFolder) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Performs a run to its end, once.
 async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<RunEnd, Failure> {
     let began = Instant::now();
     let failed = |error: std::io::Error| Failure::Run(error.into());
     let (mut state, prompt) = (folder.state().map_err(failed)?, folder.prompt().map_err(failed)?);
-    let layered = super::loading::load(&folder.config(), &eisen_dir)?;
+    if state.status != RunStatus::Waiting {
+        let status = state.status.as_str();
+        return Err(Failure::Usage(anyhow!("the run {} is {status}, not waiting", state.id)));
+    }
     state.pid = std::process::id();
     state.pid_start_time_ticks = process::start_of(state.pid);
     state.status = RunStatus::Running;
     keep(folder, &state)?;
-    let agent = layered.config.agents[0].id.clone();
-    let start = TeamStart {
-        file: folder.config(),
-        layered,
-        eisen_dir,
-        depth,
-        port: None,
-        web: None,
-        output: Output::Nowhere,
+    let timeout = state.timeout_s.map(Duration::from_secs);
+    let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
+    let mut end = match super::loading::load(&folder.config(), &eisen_dir) {
+        Ok(layered) => {
+            let (file, output) = (folder.config(), Output::Nowhere);
+            let (port, web) = (None, None);
+            let start = TeamStart { file, layered, eisen_dir, depth, port, web, output };
+            work(start, prompt, deadline).await
+        }
+        Err(failure) => WorkEnd::not_started(format!("{:#}", failure.error())),
     };
-    let deadline = state.timeout_s.map(|seconds| began + Duration::from_secs(seconds));
-    let work = async |team: Arc<Supervised>| one_turn(&team, &agent, prompt, deadline).await;
-    // It is large, and there is one.
-    let worked = Box::pin(run_team(start, work)).await;
-    let end = match worked {
-        Ok(Ok(end)) => end,
-        Ok(Err(signal)) => WorkEnd::stopped(signal),
-        Err(error) => WorkEnd::not_started(format!("{error:#}")),
-    };
+    if let Err(error) = folder.keep_answer(&end.answer) {
+        end.status = RunStatus::Failed;
+        end.exit_code = FAILED;
+        end.reason = Some(format!("the answer can't be kept: {error}"));
+    }
     let WorkEnd { status, exit_code, stop_reason, reason, session, answer, used } = end;
-    folder.keep_answer(&answer).context("cannot keep the answer").map_err(Failure::Run)?;
     state.status = status;
     state.exit_code = Some(exit_code);
-    state.reason = reason;
-    state.session_id = session;
+    state.reason = reason.map(clipped);
+    state.session_id = session.map(clipped);
     state.ended_at_ms = Some(now_ms());
     state.peak_memory_bytes = used.peak_memory_bytes;
     state.tokens = used.tokens;
     state.cost = used.cost;
     keep(folder, &state)?;
     Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
+}
+
+/// Runs the team until its agent's turn has ended.
+async fn work(start: TeamStart, prompt: String, deadline: Option<Instant>) -> WorkEnd {
+    let agent = start.layered.config.agents[0].id.clone();
+    let work = async |team: Arc<Supervised>| one_turn(&team, &agent, prompt, deadline).await;
+    // It is large, and there is one.
+    match Box::pin(run_team(start, work)).await {
+        Ok(Ok(end)) => end,
+        Ok(Err(signal)) => WorkEnd::stopped(signal),
+        Err(error) => WorkEnd::not_started(format!("{error:#}")),
+    }
+}
+
+/// Cuts what an agent says of itself.
+fn clipped(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(LONGEST_WORD));
+    text
 }
 
 fn keep(folder: &RunFolder, state: &RunState) -> Result<(), Failure> {

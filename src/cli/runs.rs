@@ -22,8 +22,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(40);
 /// The exit code where the time is up.
 const TIMED_OUT: u8 = 124;
 
-/// How long a run may take to end after SIGTERM.
-const KILL_PATIENCE: Duration = Duration::from_secs(15);
+/// How long a run may take to end after SIGTERM: its agents have their own time to end.
+const KILL_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Ended runs that are listed without `--all`.
 const SHOWN: usize = 10;
@@ -190,8 +190,14 @@ impl ResultArgs {
             ));
             return Ok(1);
         }
-        // A lost run may have none.
-        let answer = run.answer().unwrap_or_default();
+        let answer = match run.answer() {
+            Ok(answer) => answer,
+            Err(_) if state.status == RunStatus::Lost => String::new(),
+            Err(error) => {
+                let error = anyhow::Error::new(error).context("cannot read the answer");
+                return Err(Failure::Run(error));
+            }
+        };
         if self.json {
             let mut shown = serde_json::to_value(&state);
             let shown = shown.as_mut().map_err(|error| Failure::Run(anyhow::anyhow!("{error}")))?;

@@ -122,6 +122,9 @@ impl WebArgs {
                 if self.open {
                     let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
                     open_browser(url, &eisen_dir).map_err(Failure::Run)?;
+                    note(
+                        "a browser that can't read that file (a snap, a flatpak) takes the link by hand",
+                    );
                 }
                 if !self.json {
                     let minutes = link["expires_s"].as_u64().unwrap_or_default() / 60;

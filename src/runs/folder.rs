@@ -11,7 +11,7 @@ use super::{RunId, RunState, RunStatus};
 use crate::process;
 
 /// Bytes of a file of a run that are read.
-const LONGEST: u64 = 16 << 20;
+const LONGEST: u64 = 32 << 20;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct RunFolder {
@@ -25,6 +25,10 @@ impl RunFolder {
         let path = folder_of_runs(eisen_dir).join(&id);
         DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
         Ok(Self { id, path })
+    }
+
+    pub fn remove(&self) -> io::Result<()> {
+        fs::remove_dir_all(&self.path)
     }
 
     pub fn id(&self) -> &str {

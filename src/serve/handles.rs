@@ -182,12 +182,15 @@ impl Sources for Handles {
     ) -> BoxFuture<'_, Result<Conflict, conflicts::ResolveError>> {
         Box::pin(async move {
             let conflicts = self.conflicts.as_ref().ok_or(conflicts::ResolveError::Off)?;
-            let resolved = match (version, conflicts.writer(&id)) {
-                (Some(version), Some(writer)) => {
-                    let zone = self.routing.zone_of(&writer).await;
+            let resolved = match version {
+                Some(version) => {
+                    let zone = match conflicts.writer(&id) {
+                        Some(writer) => self.routing.zone_of(&writer).await,
+                        None => None,
+                    };
                     conflicts.resolve_shown(&id, decision, by, (&version, zone)).await?
                 }
-                _ => conflicts.resolve(&id, decision, by)?,
+                None => conflicts.resolve(&id, decision, by)?,
             };
             self.committed().await;
             Ok(resolved)

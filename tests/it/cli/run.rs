@@ -102,7 +102,10 @@ fn the_exit_code_says_how_it_ended() {
     assert!(missing.stderr.contains("not found on PATH"), "{}", missing.stderr);
     // Nothing is started by wrong usage.
     for args in [&["--budget", "sheep=1", "look"][..], &["--profile", "nobody", "look"], &[" "]] {
+        let folders = || std::fs::read_dir(stage.path("home/runs")).unwrap().count();
+        let before = folders();
         assert_eq!(run_agent(&stage, args).code, 2, "{args:?}");
+        assert_eq!(folders(), before, "{args:?}");
     }
     let nowhere = run(stage.eisen_core(&["run", "look"]).current_dir(stage.path("home")));
     assert_eq!(nowhere.code, 2, "{}", nowhere.stderr);
@@ -119,6 +122,9 @@ fn a_run_in_the_background_is_waited_for_as_often_as_one_likes() {
         let result = stage.run(&["result", &first.to_lowercase()]);
         assert_eq!((result.code, &*result.stdout), (0, "It says ui\n"));
     }
+    // It is done once.
+    assert_eq!(stage.run(&["run", "--prepared", &first]).code, 2);
+    assert_eq!(stage.run(&["result", &first]).stdout, "It says ui\n");
     let any = stage.run(&["wait", "--any", &second]);
     assert_eq!((any.code, any.stdout.trim()), (1, &*second));
     let ambiguous = stage.run(&["result", "0"]);

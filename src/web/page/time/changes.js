@@ -106,15 +106,12 @@ export class Changes {
       if (Number.isFinite(event.turn)) turns.set(`${event.session_id}\n${event.turn}`, event);
     if (this.agent.value !== agent) return;
     const items = [...turns].slice(-MOST_TURNS).reverse();
-    this.turn.append(
-      ...items.map(([key, event]) =>
-        h(
-          "option",
-          { value: key },
-          `turn ${event.turn}: ${line(plain(event.payload?.text ?? "").split("\n")[0]).slice(0, 70)}`,
-        ),
-      ),
-    );
+    for (const [key, event] of items) {
+      // The one that a link asked for is there already.
+      const option = [...this.turn.options].find(({ value }) => value === key) ?? h("option", { value: key });
+      option.textContent = `turn ${event.turn}: ${line(plain(event.payload?.text ?? "").split("\n")[0]).slice(0, 70)}`;
+      this.turn.append(option);
+    }
   }
 
   async load() {

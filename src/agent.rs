@@ -303,6 +303,14 @@ impl AgentHandle {
         Ok(session)
     }
 
+    /// Goes on with a session of an earlier process of the agent.
+    pub async fn resume(&self, session: &SessionId) -> Result<(), AgentError> {
+        let run = self.ready()?;
+        run.host.resume_session(session).await?;
+        run.settled(&self.tracker).await;
+        Ok(())
+    }
+
     /// Opens a session that begins as a fork; returns when that is published.
     pub async fn fork(&self, forking: Forking) -> Result<(SessionId, How), AgentError> {
         let run = self.ready()?;

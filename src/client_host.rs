@@ -118,6 +118,19 @@ pub struct PromptOutcome {
     pub blocked: Vec<BlockedId>,
 }
 
+impl PromptOutcome {
+    /// What the agent said after its last tool call or plan.
+    pub fn last_message(&self) -> &str {
+        self.text.get(self.last_message_at..).unwrap_or_default().trim()
+    }
+
+    /// The outcome with another last message.
+    #[must_use]
+    pub fn with_answer(self, text: String) -> Self {
+        Self { text, last_message_at: 0, ..self }
+    }
+}
+
 /// The state of a turn, published over a watch channel while it runs, so that a slow reader costs
 /// no more memory than the text.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -1,5 +1,7 @@
 //! One-shot runs on disk: their ids, their folders, and the state of each. Knows nothing of agents.
 
+mod attachment;
+mod earlier;
 mod folder;
 mod state;
 
@@ -9,8 +11,10 @@ use std::path::Path;
 
 use ulid::Ulid;
 
+pub use self::attachment::{Attachment, AttachmentError, Takes};
+pub use self::earlier::find_session;
 pub use self::folder::{RunFolder, all_runs};
-pub use self::state::{RunState, RunStatus};
+pub use self::state::{EarlierSession, RunState, RunStatus};
 
 /// The name of a run: a ULID, so that names sort by the time of their making.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,11 +27,16 @@ impl RunId {
 
     /// The name of the team that has this run's agent.
     pub fn team(self) -> String {
-        format!("{TEAM_PREFIX}{self}")
+        team_of(&self.to_string())
     }
 }
 
 const TEAM_PREFIX: &str = "run-";
+
+/// The name of the team of a run, by the run's id.
+pub fn team_of(id: &str) -> String {
+    format!("{TEAM_PREFIX}{id}")
+}
 
 /// Whether a team is the one of a run.
 pub fn is_of_run(team: &str) -> bool {

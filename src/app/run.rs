@@ -1,26 +1,36 @@
 //! `run`: a team of one agent, for one turn. Owns how the turn's end becomes the run's.
 
+mod background;
+mod schema;
+mod turn;
+mod used;
+mod work_end;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use self::schema::AnswerSchema;
+use self::turn::RunTurn;
+use self::used::used;
+use self::work_end::{FAILED, WorkEnd};
 use super::console::ConsoleFile;
 use super::team::Supervised;
 use super::up::{Output, TeamStart, run_team};
-use super::{Failure, StopSignal, environment};
-use crate::agent::{self, AgentError, AgentHandle, text_blocks};
-use crate::client_host::{PromptOutcome, Said};
+use super::{Failure, environment};
+use crate::agent::{AgentError, AgentHandle};
+use crate::client_host::Said;
 use crate::config::one_agent::OneAgent;
-use crate::model::{AgentId, AgentState, TokenKind, now_ms};
+use crate::model::{AgentId, AgentState, now_ms};
 use crate::process;
-use crate::runs::{RunFolder, RunId, RunState, RunStatus, find_run};
-use crate::serve::Team as _;
+use crate::runs::{Attachment, EarlierSession, RunFolder, RunId, RunState, RunStatus, find_run};
 
 /// How long an agent may take to end its turn after its time is up.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -39,6 +49,12 @@ pub struct RunOptions {
     /// Its team's name is set here.
     pub agent: OneAgent,
     pub prompt: String,
+    /// Files that go with the prompt.
+    pub attachments: Vec<Attachment>,
+    /// The JSON Schema that the answer has to fit.
+    pub schema: Option<Value>,
+    /// None: a new session.
+    pub begins_with: Option<EarlierSession>,
     /// From the start to the turn's end.
     pub timeout: Option<Duration>,
 }
@@ -51,32 +67,6 @@ pub struct RunEnd {
     pub answer: String,
     pub stop_reason: Option<String>,
     pub took: Duration,
-}
-
-/// Exit codes beside those of `prompt`.
-const FAILED: u8 = 1;
-const TIMED_OUT: u8 = 124;
-const NOT_STARTED: u8 = 125;
-const INTERRUPTED: u8 = 130;
-const KILLED: u8 = 137;
-
-/// The end of the turn.
-struct WorkEnd {
-    status: RunStatus,
-    exit_code: u8,
-    stop_reason: Option<String>,
-    reason: Option<String>,
-    session: Option<String>,
-    answer: String,
-    used: Used,
-}
-
-/// What the agent used.
-#[derive(Default)]
-struct Used {
-    tokens: Option<u64>,
-    cost: BTreeMap<String, f64>,
-    peak_memory_bytes: Option<u64>,
 }
 
 /// Runs one agent for one turn.
@@ -109,9 +99,15 @@ pub async fn run_prepared(id: &str) -> Result<RunEnd, Failure> {
 /// Writes all that a run needs, and its first state; what is wrong leaves no run.
 fn prepare(options: RunOptions, eisen_dir: &Path, depth: u32) -> Result<RunFolder, Failure> {
     environment::prepare(eisen_dir).map_err(Failure::Usage)?;
-    if options.prompt.len() > LONGEST_PROMPT {
+    let attached: usize = options.attachments.iter().map(Attachment::bytes).sum();
+    if options.prompt.len().saturating_add(attached) > LONGEST_PROMPT {
         let most = LONGEST_PROMPT >> 20;
-        return Err(Failure::Usage(anyhow!("the prompt is longer than {most} MiB")));
+        return Err(Failure::Usage(anyhow!(
+            "the prompt is longer than {most} MiB, with its files"
+        )));
+    }
+    if let Some(schema) = &options.schema {
+        AnswerSchema::new(schema).map_err(Failure::Usage)?;
     }
     let id = RunId::generate();
     let folder = RunFolder::create(eisen_dir, id).context("cannot make the folder of the run");
@@ -132,11 +128,18 @@ fn first_state(
     id: RunId,
     (eisen_dir, depth): (&Path, u32),
 ) -> Result<RunState, Failure> {
-    let RunOptions { mut agent, prompt, timeout } = options;
+    let RunOptions { mut agent, prompt, attachments, schema, begins_with, timeout } = options;
     agent.team = id.team();
-    let kept =
-        std::fs::write(folder.config(), agent.text()).and_then(|()| folder.keep_prompt(&prompt));
-    kept.context("cannot write the files of the run").map_err(Failure::Run)?;
+    agent.without_session = begins_with.is_some();
+    let keep = || {
+        std::fs::write(folder.config(), agent.text())?;
+        folder.keep_prompt(&prompt)?;
+        if !attachments.is_empty() {
+            folder.keep_attachments(&attachments)?;
+        }
+        schema.as_ref().map_or(Ok(()), |schema| folder.keep_schema(schema))
+    };
+    keep().context("cannot write the files of the run").map_err(Failure::Run)?;
     let layered = super::loading::load(&folder.config(), eisen_dir)?;
     Ok(RunState {
         id: id.to_string(),
@@ -151,10 +154,12 @@ fn first_state(
         profile: agent.profile,
         model: agent.model,
         session_id: None,
+        begins_with,
         started_at_ms: now_ms(),
         ended_at_ms: None,
         exit_code: None,
         reason: None,
+        background: Vec::new(),
         peak_memory_bytes: None,
         tokens: None,
         cost: BTreeMap::new(),
@@ -182,7 +187,8 @@ fn hand_over(folder: &RunFolder) -> anyhow::Result<()> {
 async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<RunEnd, Failure> {
     let began = Instant::now();
     let failed = |error: std::io::Error| Failure::Run(error.into());
-    let (mut state, prompt) = (folder.state().map_err(failed)?, folder.prompt().map_err(failed)?);
+    let mut state = folder.state().map_err(failed)?;
+    let turn = RunTurn::of(folder, &state).map_err(Failure::Run)?;
     if state.status != RunStatus::Waiting {
         let status = state.status.as_str();
         return Err(Failure::Usage(anyhow!("the run {} is {status}, not waiting", state.id)));
@@ -198,7 +204,7 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
             let (file, output) = (folder.config(), Output::Nowhere);
             let (port, web) = (None, None);
             let start = TeamStart { file, layered, eisen_dir, depth, port, web, output };
-            work(start, prompt, deadline).await
+            work(start, turn, deadline).await
         }
         Err(failure) => WorkEnd::not_started(format!("{:#}", failure.error())),
     };
@@ -207,10 +213,11 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
         end.exit_code = FAILED;
         end.reason = Some(format!("the answer can't be kept: {error}"));
     }
-    let WorkEnd { status, exit_code, stop_reason, reason, session, answer, used } = end;
+    let WorkEnd { status, exit_code, stop_reason, reason, background, session, answer, used } = end;
     state.status = status;
     state.exit_code = Some(exit_code);
     state.reason = reason.map(clipped);
+    state.background = background;
     state.session_id = session.map(clipped);
     state.ended_at_ms = Some(now_ms());
     state.peak_memory_bytes = used.peak_memory_bytes;
@@ -221,9 +228,11 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
 }
 
 /// Runs the team until its agent's turn has ended.
-async fn work(start: TeamStart, prompt: String, deadline: Option<Instant>) -> WorkEnd {
+async fn work(start: TeamStart, turn: RunTurn, deadline: Option<Instant>) -> WorkEnd {
     let agent = start.layered.config.agents[0].id.clone();
-    let work = async |team: Arc<Supervised>| one_turn(&team, &agent, prompt, deadline).await;
+    let eisen_dir = start.eisen_dir.clone();
+    let work =
+        async |team: Arc<Supervised>| one_turn(&team, &agent, (turn, &eisen_dir), deadline).await;
     // It is large, and there is one.
     match Box::pin(run_team(start, work)).await {
         Ok(Ok(end)) => end,
@@ -246,18 +255,17 @@ fn keep(folder: &RunFolder, state: &RunState) -> Result<(), Failure> {
 async fn one_turn(
     team: &Arc<Supervised>,
     agent: &AgentId,
-    prompt: String,
+    (turn, eisen_dir): (RunTurn, &Path),
     deadline: Option<Instant>,
 ) -> WorkEnd {
     let Some(handle) = team.roster.get(agent) else {
         return WorkEnd::not_started("the agent is gone".to_owned());
     };
     let (sender, said) = watch::channel(Said::default());
+    let before = OnceLock::new();
     let turn = async {
         ready(&handle).await?;
-        let blocks = text_blocks(&prompt);
-        let prompt = agent::Prompt { session: None, blocks, by_orchestrator: false, said: sender };
-        Ok(handle.prompt(prompt).await)
+        turn.take(&handle, eisen_dir, sender, &before).await
     };
     let outcome = match deadline {
         Some(deadline) => {
@@ -278,6 +286,9 @@ async fn one_turn(
         Ok(Ok(outcome)) => WorkEnd::of(&outcome),
         Ok(Err(error)) => WorkEnd::broken(said, error.to_string()),
     };
+    if let Some(before) = before.into_inner() {
+        end.background = before.left_behind(&handle).await;
+    }
     end.used = used(team, agent).await;
     end
 }
@@ -291,88 +302,5 @@ async fn ready(agent: &AgentHandle) -> Result<(), String> {
         Ok(status) if status.state == AgentState::Ready => Ok(()),
         Ok(status) => Err(status.reason.unwrap_or_else(|| "the agent ended".to_owned())),
         Err(_) => Err("the agent is gone".to_owned()),
-    }
-}
-
-async fn used(team: &Supervised, agent: &AgentId) -> Used {
-    let details = team.details().await;
-    let Some(own) = details.iter().find(|it| it.status.agent == *agent) else {
-        return Used::default();
-    };
-    let mut used = Used { peak_memory_bytes: own.peak_memory_bytes, ..Used::default() };
-    for session in &own.sessions {
-        let known = session.spent.tokens.get(TokenKind::Total).known;
-        used.tokens = used.tokens.into_iter().chain(known).reduce(u64::saturating_add);
-        for (currency, cost) in &session.spent.cost {
-            *used.cost.entry(currency.to_string()).or_default() += cost;
-        }
-    }
-    used
-}
-
-impl WorkEnd {
-    fn new(status: RunStatus, exit_code: u8) -> Self {
-        Self {
-            status,
-            exit_code,
-            stop_reason: None,
-            reason: None,
-            session: None,
-            answer: String::new(),
-            used: Used::default(),
-        }
-    }
-
-    /// The end of a turn by the agent's own answer.
-    fn of(outcome: &PromptOutcome) -> Self {
-        let answer = outcome.text.get(outcome.last_message_at..).unwrap_or_default().trim();
-        let (status, exit_code, reason) = match &*outcome.stop_reason {
-            "end_turn" if outcome.reason.is_some() => (RunStatus::Failed, FAILED, None),
-            "end_turn" if answer.is_empty() => {
-                (RunStatus::Failed, FAILED, Some("the agent ended its turn without an answer"))
-            }
-            "end_turn" => (RunStatus::Succeeded, 0, None),
-            "max_tokens" => (RunStatus::Failed, 3, None),
-            "max_turn_requests" => (RunStatus::Failed, 4, None),
-            "refusal" => (RunStatus::Failed, 5, None),
-            "cancelled" => (RunStatus::Killed, INTERRUPTED, None),
-            _ => (RunStatus::Failed, 6, None),
-        };
-        let told = outcome.reason.as_deref().or(reason).map(str::to_owned);
-        let named = || format!("the turn ended by `{}`", outcome.stop_reason);
-        Self {
-            reason: told.or_else(|| (status != RunStatus::Succeeded).then(named)),
-            session: Some(outcome.session.to_string()),
-            answer: answer.to_owned(),
-            stop_reason: Some(outcome.stop_reason.clone()),
-            ..Self::new(status, exit_code)
-        }
-    }
-
-    fn not_started(why: String) -> Self {
-        Self { reason: Some(why), ..Self::new(RunStatus::Failed, NOT_STARTED) }
-    }
-
-    fn late(said: Said) -> Self {
-        let reason = Some("its time is up".to_owned());
-        Self { reason, ..Self::new(RunStatus::TimedOut, TIMED_OUT) }.with(said)
-    }
-
-    fn broken(said: Said, why: String) -> Self {
-        Self { reason: Some(why), ..Self::new(RunStatus::Failed, FAILED) }.with(said)
-    }
-
-    fn stopped(signal: StopSignal) -> Self {
-        let (exit_code, reason) = match signal {
-            StopSignal::Interrupt => (INTERRUPTED, "it was interrupted"),
-            StopSignal::End => (KILLED, "it was ended by a signal"),
-        };
-        Self { reason: Some(reason.to_owned()), ..Self::new(RunStatus::Killed, exit_code) }
-    }
-
-    /// Adds what the agent said before its turn was cut off.
-    fn with(self, said: Said) -> Self {
-        let answer = said.text.get(said.last_message_at..).unwrap_or_default().trim().to_owned();
-        Self { session: said.session.map(|session| session.to_string()), answer, ..self }
     }
 }

@@ -237,6 +237,7 @@ fn refused(error: &AgentError) -> Refused {
             | HostError::Attached(_)
             | HostError::Editors(_)
             | HostError::Busy(_)
+            | HostError::NoResume
             | HostError::Branches
             | HostError::Budget(_),
         )

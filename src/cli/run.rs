@@ -14,7 +14,7 @@ use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use crate::app::{self, Failure, RunEnd, RunOptions};
 use crate::config::installed::installed_profile;
 use crate::config::one_agent::OneAgent;
-use crate::runs::{RunState, RunStatus};
+use crate::runs::{Attachment, EarlierSession, RunState, RunStatus, find_session};
 use crate::serve::client::Environment;
 
 /// Run one agent for one task and print its answer
@@ -30,6 +30,8 @@ Examples:
   eisen-core run --profile codex --zone 'src/cart/**' \"Fix the rounding of totals\"
   git diff | eisen-core run --deny '**/.env' --timeout 300 - > review.md
   eisen-core run \"Say hello\" -- opencode acp
+  eisen-core run --session last \"And now the tests\"
+  eisen-core run --schema count.json \"Count the modules\" | jq .count
 
 Exit codes: 0 it succeeded, 1 the agent failed or gave no answer, 2 wrong usage, 3 max_tokens,
 4 max_turn_requests, 5 refusal, 6 another stop reason, 124 its time was up, 125 the agent could not be
@@ -50,6 +52,18 @@ pub(super) struct RunArgs {
     /// Model, by the agent's own name for it
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    /// Go on with the session of an earlier run: its id, the run's, a beginning of either, or `last`
+    #[arg(long, value_name = "ID", conflicts_with = "fork")]
+    session: Option<String>,
+    /// Begin with a copy of such a session, which stays as it is
+    #[arg(long, value_name = "ID")]
+    fork: Option<String>,
+    /// A file that goes with the prompt: text, an image or another one that the agent takes (repeatable)
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
+    /// A JSON Schema that the answer has to fit; the agent has two tries
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
     /// Seconds from the start to the end of the turn
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
@@ -71,7 +85,7 @@ pub(super) struct RunArgs {
 }
 
 impl RunArgs {
-    pub(super) async fn run(self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
+    pub(super) async fn run(mut self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
         if let Some(id) = &self.prepared {
             return app::run_prepared(id).await.map(|end| exit_code(&end.state));
         }
@@ -95,6 +109,9 @@ impl RunArgs {
             )));
         }
         let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
+        let attachments = self.attachments().map_err(Failure::Usage)?;
+        let schema = self.schema.as_deref().map(schema).transpose().map_err(Failure::Usage)?;
+        let begins_with = self.take_earlier(&workspace).map_err(Failure::Usage)?;
         let profile = self.profile.clone().or_else(|| {
             let installed = installed_profile(&std::env::var("PATH").unwrap_or_default());
             installed.filter(|_| self.command.is_empty()).map(str::to_owned)
@@ -116,10 +133,11 @@ impl RunArgs {
             allowed: self.zone,
             denied: self.deny,
             budget: self.budget.into_iter().flatten().collect(),
+            without_session: false,
             known: Table::new(),
         };
         let timeout = self.timeout.map(Duration::from_secs);
-        let options = RunOptions { agent, prompt, timeout };
+        let options = RunOptions { agent, prompt, attachments, schema, begins_with, timeout };
         if self.detach {
             print(app::run_detached(options)?)?;
             return Ok(0);
@@ -134,9 +152,56 @@ impl RunArgs {
     }
 }
 
+impl RunArgs {
+    fn attachments(&self) -> anyhow::Result<Vec<Attachment>> {
+        anyhow::ensure!(self.file.len() <= MOST_FILES, "a prompt takes {MOST_FILES} files");
+        self.file.iter().map(|file| Ok(Attachment::read(file)?)).collect()
+    }
+
+    /// The session that --session or --fork names. The run gets the agent of that session.
+    fn take_earlier(&mut self, workspace: &Path) -> anyhow::Result<Option<EarlierSession>> {
+        let is_fork = self.fork.is_some();
+        let Some(wanted) = self.session.take().or(self.fork.take()) else { return Ok(None) };
+        let (run, session_id) = find_session(&app::eisen_dir()?, &wanted, workspace)?;
+        let other =
+            |own: &str| anyhow!("the session {session_id} is of {own}: no other agent has it");
+        match run.profile {
+            Some(own) if self.profile.as_ref().is_some_and(|profile| *profile != own) => {
+                return Err(other(&format!("the profile `{own}`")));
+            }
+            Some(own) if self.command.is_empty() => self.profile = Some(own),
+            None if self.profile.is_some() => return Err(other(&run.command.join(" "))),
+            None if self.command.is_empty() => self.command = run.command,
+            _ => {}
+        }
+        if self.model.is_none() {
+            self.model = run.model;
+        }
+        Ok(Some(EarlierSession { run: run.id, session_id, is_fork }))
+    }
+}
+
+/// Reads the file of --schema.
+fn schema(file: &Path) -> anyhow::Result<serde_json::Value> {
+    let length = file.metadata().map(|file| file.len());
+    let shown = file.display();
+    let length = length.with_context(|| format!("cannot read the schema {shown}"))?;
+    anyhow::ensure!(
+        length <= LONGEST_SCHEMA,
+        "the schema {shown} is longer than {LONGEST_SCHEMA} bytes"
+    );
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read the schema {shown}"))?;
+    serde_json::from_str(&text).with_context(|| format!("the schema {shown} is no JSON"))
+}
+
 pub(super) fn exit_code(state: &RunState) -> u8 {
     state.exit_code.unwrap_or(1)
 }
+
+/// Files of a prompt, and bytes of a schema.
+const MOST_FILES: usize = 100;
+const LONGEST_SCHEMA: u64 = 1 << 20;
 
 /// The exit code where nothing could be started.
 const NOT_STARTED: u8 = 125;
@@ -152,6 +217,10 @@ fn show(end: &RunEnd) -> Result<(), Failure> {
     if state.status != RunStatus::Succeeded {
         let reason = state.reason.as_deref().unwrap_or("no reason is known");
         note(format_args!("{}: {}", state.status.as_str(), escape_controls(reason)));
+    }
+    if !state.background.is_empty() {
+        let ended = state.background.join(", ");
+        note(format_args!("ended with the run, since its agent left it behind: {}", plain(&ended)));
     }
     let tokens = state.tokens.map(|tokens| format!("{} tokens", format::tokens(tokens)));
     let costs = state.cost.iter().map(|(currency, cost)| format::money(*cost, currency));
@@ -171,6 +240,7 @@ fn json(end: &RunEnd) -> serde_json::Value {
         "stop_reason": end.stop_reason,
         "reason": state.reason,
         "session_id": state.session_id,
+        "background": state.background,
         "tokens": state.tokens,
         "cost": state.cost,
         "seconds": end.took.as_secs_f64(),

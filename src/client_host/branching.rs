@@ -15,8 +15,8 @@ use crate::proxy::Opening;
 pub struct Forking {
     /// The agent's session whose head is the branch point, if it is.
     pub source: Option<SessionId>,
-    /// The journal's session and event.
-    pub origin: (Arc<str>, Arc<str>),
+    /// The journal's session and event; None if the journal does not have it.
+    pub origin: Option<(Arc<str>, Arc<str>)>,
     /// The conversation up to the branch point; None if it is empty.
     pub document: Option<Document>,
 }
@@ -41,15 +41,15 @@ pub enum Continuation {
 impl HostHandle {
     /// Opens a session that begins as a fork.
     pub async fn fork_session(&self, forking: Forking) -> Result<(SessionId, How), HostError> {
-        let Forking { source, origin: (session, event), document } = forking;
+        let Forking { source, origin, document } = forking;
         let opening = |how| {
-            let (session, event) = (Arc::clone(&session), Arc::clone(&event));
-            Opening::Fork(Fork { session, event, how })
+            let (session, event) = origin.clone()?;
+            Some(Opening::Fork(Fork { session, event, how }))
         };
         if let Some(source) = source
             && self.can_fork(&source).await?
         {
-            match self.open("session/fork", Some(&source), Some(opening(How::Forked))).await {
+            match self.open("session/fork", Some(&source), opening(How::Forked)).await {
                 Ok((forked, answer)) => {
                     let answer = self.revive(&forked, answer).await?;
                     self.configure_restored(&forked, &answer).await?;
@@ -61,8 +61,7 @@ impl HostHandle {
                 }
             }
         }
-        let opening = Some(opening(How::Primed));
-        let (primed, answer) = self.open("session/new", None, opening).await?;
+        let (primed, answer) = self.open("session/new", None, opening(How::Primed)).await?;
         self.configure(primed.as_str(), &answer).await?;
         let block = document.map(|document| self.block(&document));
         self.shared.branches.set_document(&primed, block);

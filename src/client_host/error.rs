@@ -35,6 +35,8 @@ pub enum HostError {
     QueueFull { session: SessionId, queued: usize },
     #[error("the session `{0}` is not idle: it has a running turn or prompts that wait")]
     Busy(SessionId),
+    #[error("the agent can't go on with an earlier session")]
+    NoResume,
     #[error("the agent has too many sessions that were set back: restart it")]
     Branches,
     #[error("the prompt was cancelled before it was sent")]

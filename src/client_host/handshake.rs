@@ -33,6 +33,8 @@ pub struct AgentInfo {
     pub fork_session: bool,
     /// Prompts may have embedded resources.
     pub embedded_context: bool,
+    /// Prompts may have images.
+    pub images: bool,
     /// Ids of the authentication methods.
     pub auth_methods: Vec<String>,
 }
@@ -71,6 +73,7 @@ impl HostHandle {
             resume_session: capabilities["sessionCapabilities"]["resume"].is_object(),
             fork_session: capabilities["sessionCapabilities"]["fork"].is_object(),
             embedded_context: capabilities["promptCapabilities"]["embeddedContext"] == true,
+            images: capabilities["promptCapabilities"]["image"] == true,
             auth_methods: methods.iter().map(|method| method.id.clone()).collect(),
         });
         if let Some(wanted) = &settings.auth_method {
@@ -165,6 +168,14 @@ impl HostHandle {
         };
         self.configure_restored(&last, &answer).await?;
         self.opened(last).await
+    }
+
+    /// Goes on with a session of an earlier process of the agent.
+    pub async fn resume_session(&self, session: &SessionId) -> Result<(), HostError> {
+        let method = self.restoring().ok_or(HostError::NoResume)?;
+        let answer = self.step_with_tools(method, Some(session), None).await?;
+        self.configure_restored(session, &answer).await?;
+        self.opened(session.clone()).await.map(drop)
     }
 
     /// The method by which the agent restores a session.

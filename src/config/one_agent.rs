@@ -20,6 +20,8 @@ pub struct OneAgent {
     pub denied: Vec<String>,
     /// Keys of `[agents.budget]`.
     pub budget: Table,
+    /// It begins with no session of its own.
+    pub without_session: bool,
     /// `[profiles]` and `[prices]` of a configuration, as it has them.
     pub known: Table,
 }
@@ -40,6 +42,7 @@ impl OneAgent {
         let mut set = |key: &str, value: Option<Value>| {
             agent.extend(value.map(|value| (key.to_owned(), value)));
         };
+        set("session", self.without_session.then(|| false.into()));
         set("profile", self.profile.as_deref().map(text));
         set("command", (!self.command.is_empty()).then(|| texts(&self.command).into()));
         set("model", self.model.as_deref().map(text));

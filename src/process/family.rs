@@ -2,6 +2,8 @@
 //! limited as a whole.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -88,6 +90,15 @@ impl fmt::Debug for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Family").field("limits", &self.0.limits).finish_non_exhaustive()
     }
+}
+
+/// The command line of a process, cut to so many bytes; None if it is gone, or hidden.
+pub fn command_line(pid: u32, longest: usize) -> Option<String> {
+    let mut line = Vec::new();
+    let file = File::open(format!("/proc/{pid}/cmdline")).ok()?;
+    file.take(longest as u64).read_to_end(&mut line).ok()?;
+    let line = String::from_utf8_lossy(&line).replace('\0', " ").trim_end().to_owned();
+    (!line.is_empty()).then_some(line)
 }
 
 /// Measures these families now. Reads every process of the machine, and blocks.

@@ -5,9 +5,10 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use ulid::Ulid;
 
-use super::{RunId, RunState, RunStatus};
+use super::{Attachment, RunId, RunState, RunStatus};
 use crate::process;
 
 /// Bytes of a file of a run that are read.
@@ -58,6 +59,31 @@ impl RunFolder {
 
     pub fn keep_prompt(&self, text: &str) -> io::Result<()> {
         self.replace("prompt", text)
+    }
+
+    /// Keeps the files that go with the prompt.
+    pub fn keep_attachments(&self, all: &[Attachment]) -> io::Result<()> {
+        let text = serde_json::to_string(all).map_err(io::Error::other)?;
+        self.replace("attachments.json", &text)
+    }
+
+    pub fn attachments(&self) -> io::Result<Vec<Attachment>> {
+        match self.read("attachments.json") {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            text => serde_json::from_str(&text?).map_err(io::Error::other),
+        }
+    }
+
+    /// Keeps the JSON Schema that its answer has to fit.
+    pub fn keep_schema(&self, schema: &Value) -> io::Result<()> {
+        self.replace("schema.json", &schema.to_string())
+    }
+
+    pub fn schema(&self) -> io::Result<Option<Value>> {
+        match self.read("schema.json") {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            text => serde_json::from_str(&text?).map_err(io::Error::other),
+        }
     }
 
     pub fn prompt(&self) -> io::Result<String> {

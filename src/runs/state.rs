@@ -38,6 +38,17 @@ impl RunStatus {
     }
 }
 
+/// The session that a run begins with.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EarlierSession {
+    /// The run that had it last.
+    pub run: String,
+    /// As the agent names it.
+    pub session_id: String,
+    /// A fork of it is the run's session; it stays as it is.
+    pub is_fork: bool,
+}
+
 /// All that is kept of a run besides its answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunState {
@@ -59,11 +70,17 @@ pub struct RunState {
     pub model: Option<String>,
     /// As its agent names it.
     pub session_id: Option<String>,
+    /// The session that it began with; None if it is a new one.
+    pub begins_with: Option<EarlierSession>,
     pub started_at_ms: u64,
     pub ended_at_ms: Option<u64>,
     pub exit_code: Option<u8>,
     /// Why it did not succeed.
     pub reason: Option<String>,
+    /// The command lines of processes that the agent had started in its turn, and left behind. They
+    /// ended with the run.
+    #[serde(default)]
+    pub background: Vec<String>,
     pub peak_memory_bytes: Option<u64>,
     pub tokens: Option<u64>,
     /// By currency.

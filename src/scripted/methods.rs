@@ -95,8 +95,14 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
 
     fn new_session(&mut self, params: &Value) -> Result<Value, RpcError> {
         let cwd = self.cwd_for_session(params)?;
-        self.sessions_opened += 1;
-        let id: Arc<str> = format!("{}-s{}", self.script.agent.name, self.sessions_opened).into();
+        let id: Arc<str> = loop {
+            self.sessions_opened += 1;
+            let id = format!("{}-s{}", self.script.agent.name, self.sessions_opened);
+            // One of an earlier process may have been loaded.
+            if !self.sessions.contains_key(&*id) {
+                break id.into();
+            }
+        };
         let mut answer = self.open(id.clone(), cwd);
         answer["sessionId"] = json!(&*id);
         Ok(answer)

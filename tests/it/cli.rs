@@ -13,6 +13,7 @@ mod prompt;
 mod ps;
 mod replay;
 mod run;
+mod run_prompt;
 mod top;
 mod troubles;
 mod undo;

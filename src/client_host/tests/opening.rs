@@ -218,6 +218,7 @@ async fn client_and_agent_say_who_they_are() {
             resume_session: false,
             fork_session: false,
             embedded_context: false,
+            images: false,
             auth_methods: vec!["key".to_owned(), "login".to_owned()],
         };
         assert_eq!(host.agent_info(), Some(&known));

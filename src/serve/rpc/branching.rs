@@ -84,7 +84,7 @@ pub(super) async fn fork_session(shared: &Shared, params: ForkSession) -> Result
     let agent = AgentId::new(params.agent_id.unwrap_or_else(|| session.agent_id.clone()));
     let is_head = point.behind == Some(0) && agent.as_str() == session.agent_id;
     let source = session.wire_session_id.filter(|_| is_head).map(SessionId::new);
-    let origin = (Arc::from(session.id), Arc::from(point.event.as_str()));
+    let origin = Some((Arc::from(session.id), Arc::from(point.event.as_str())));
     let forking = Forking { source, origin, document };
     let fork = Fork { agent: agent.clone(), forking };
     let team = Arc::clone(&shared.team);

@@ -32,7 +32,7 @@ steps = [{ say = "So far." }, { hang = true }]
 "#;
 
 /// A stage whose workspace is a git repository.
-fn repository() -> Stage {
+pub(super) fn repository() -> Stage {
     let stage = Stage::new();
     let made = program("git").args(["init", "-q"]).arg(stage.path("shop")).status().unwrap();
     assert!(made.success());
@@ -47,7 +47,7 @@ fn command(stage: &Stage, args: &[&str]) -> Command {
     command
 }
 
-fn run_agent(stage: &Stage, args: &[&str]) -> Ended {
+pub(super) fn run_agent(stage: &Stage, args: &[&str]) -> Ended {
     let script = stage.path("one.toml").display().to_string();
     let agent = ["--", EISEN_CORE, "scripted-agent", &script];
     run(&mut command(stage, &[&["run"], args, &agent].concat()))

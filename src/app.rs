@@ -59,7 +59,7 @@ pub use journaling::{
 };
 pub use kernel::kernel;
 pub use limiting::limit_enforcement;
-pub use loading::{load, read};
+pub use loading::{load, read, shared_config};
 pub use notifying::try_notices;
 pub use observe::{ObserveOptions, ObservePlugin, observe};
 pub use outlet::{Outlet, stderr};

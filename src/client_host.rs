@@ -75,6 +75,8 @@ pub struct HostSettings {
     pub tools: Option<TeamTools>,
     pub auth_method: Option<String>,
     pub model: Option<String>,
+    /// None: the agent's own. One that offers no choice of it keeps that, too.
+    pub thinking: Option<String>,
     pub mode: Option<String>,
     /// Environment of terminals, in addition to the supervisor's.
     pub env: BTreeMap<String, String>,

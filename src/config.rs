@@ -17,6 +17,7 @@ mod diff;
 mod errors;
 mod expand;
 mod fault;
+mod file;
 mod helpers;
 pub mod installed;
 mod journal;
@@ -36,6 +37,8 @@ mod profiles;
 mod read;
 mod references;
 mod routing;
+mod runs;
+mod shared;
 mod source;
 mod starter;
 mod surroundings;
@@ -44,6 +47,7 @@ mod team;
 mod telemetry;
 #[cfg(test)]
 mod tests;
+mod tiers;
 mod value;
 mod web;
 mod why;
@@ -63,6 +67,7 @@ pub use self::conflicts::Conflicts;
 pub use self::diff::{ChangeKind, ConfigChange, Plan, Takes};
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::fault::Fault;
+pub use self::file::Source;
 pub use self::journal::{Journal, JournalContent, journal_path};
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
@@ -74,15 +79,18 @@ pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::prices::prices_date;
 pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
+pub use self::runs::{OnFailover, RunBounds};
+pub use self::shared::SharedConfig;
 pub use self::starter::{PartError, Proposed, Starter};
 pub(crate) use self::surroundings::Surroundings;
 pub use self::surroundings::TryOut;
 pub use self::team::{LISTEN, Port, Tracker};
 pub use self::telemetry::{SecretText, Telemetry};
+pub use self::tiers::{AgentTier, Pick, TierCandidate};
 pub use self::value::is_name;
 pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
-use crate::model::{AgentId, OnLoop, OnViolation, Price, RuleSpec, named};
+use crate::model::{AgentId, OnLoop, OnViolation, RuleSpec, named};
 pub use crate::zone::{Confine, compile_glob};
 use crate::zone::{GitAccess, ZoneSpec};
 
@@ -108,8 +116,8 @@ pub struct Config {
     pub routing: Vec<RuleSpec>,
     /// The team's.
     pub budget: Budget,
-    /// Of models by their ids: those of the file over the list that ships.
-    pub prices: BTreeMap<String, Price>,
+    /// With what `$EISEN_DIR/config.toml` says.
+    pub shared: SharedConfig,
     /// None: no spans are made.
     pub telemetry: Option<Telemetry>,
 }
@@ -194,6 +202,7 @@ pub struct Agent {
     /// The file of the prompt.
     pub prompt_file: Option<PathBuf>,
     pub model: Option<String>,
+    pub thinking: Option<String>,
     pub mode: Option<String>,
     pub auth_method: Option<String>,
     /// ACP's `McpServer` objects as JSON.
@@ -254,13 +263,6 @@ named! {
     }
 }
 
-/// The text of a configuration at the time it was read.
-#[derive(Clone, Debug)]
-pub struct Source {
-    file: PathBuf,
-    text: String,
-}
-
 impl Config {
     /// Reads, checks and compiles a file without trying its plugins. `eisen_dir` is denied to every
     /// agent.
@@ -299,12 +301,16 @@ impl Config {
         let repaired = syntax::repair(&text);
         // The remaining errors are duplicate keys, which are already reported.
         let (document, _) = DeTable::parse_recoverable(&repaired.text);
+        let user = match SharedConfig::of_user(surroundings) {
+            Ok(user) => user,
+            Err(errors) => return (Err(errors), KnownKeys::default()),
+        };
         // Appended to the file, so that each offset belongs to one of the two.
         let behind = layer.behind(&text);
         let (added, _) = DeTable::parse_recoverable(&behind);
         layer.append_to(&mut text);
         let reader = ConfigReader::new(&text, &repaired.gaps, &dir, surroundings);
-        let tables = Tables { added: added.get_ref(), removed: layer.removed() };
+        let tables = Tables { user, added: added.get_ref(), removed: layer.removed() };
         let config =
             reader.read(document.get_ref(), |root| Self::read(root, &tables, surroundings));
         let (mut faults, known) = reader.finish();
@@ -330,11 +336,8 @@ impl Config {
         let web = web::web(root);
         let routing = routing::routing(root, &team.workspace);
         let budget = root.section("budget", "budget", budget::budget);
-        let prices = root.section("prices", "prices", prices::prices);
         let telemetry = telemetry::telemetry(root);
-        let profiles = root.section("profiles", "profiles", |profiles| {
-            profiles::profiles(profiles, &team.workspace)
-        });
+        let (shared, profiles) = others.user.under(root, &team.workspace);
         let zones = root.section("zones", "zones", |zones| {
             zones::zones(zones, &team.workspace, &surroundings.eisen_dir)
         });
@@ -377,23 +380,16 @@ impl Config {
             web,
             routing,
             budget,
-            prices,
+            shared,
             telemetry,
-        }
-    }
-}
-
-impl Source {
-    pub fn read(file: &Path) -> Result<Self, ConfigErrors> {
-        match source::read(file) {
-            Ok(text) => Ok(Self { file: file.to_owned(), text }),
-            Err((text, fault)) => Err(ConfigErrors::new(file, text, vec![fault])),
         }
     }
 }
 
 /// The tables that are laid over a file.
 struct Tables<'a> {
+    /// What the file is laid over.
+    user: SharedConfig,
     added: &'a DeTable<'a>,
     /// Ids of agents of the file.
     removed: &'a BTreeSet<String>,

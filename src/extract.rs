@@ -29,6 +29,7 @@ use crate::model::{
 
 pub use acp::Acp;
 pub use disk::DiskWorkspace;
+pub use trouble::Trouble;
 
 /// The extractor for ACP. Without a known folder, relative paths resolve against `default_cwd`.
 pub fn acp(agent_root: Arc<dyn Workspace>, default_cwd: PathBuf) -> Box<dyn Extractor> {

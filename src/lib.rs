@@ -67,6 +67,8 @@ pub mod conflicts;
 
 pub mod mcp;
 
+pub mod tiers;
+
 pub mod runs;
 
 pub mod serve;

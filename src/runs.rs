@@ -14,7 +14,7 @@ use ulid::Ulid;
 pub use self::attachment::{Attachment, AttachmentError, Takes};
 pub use self::earlier::find_session;
 pub use self::folder::{RunFolder, all_runs};
-pub use self::state::{EarlierSession, RunState, RunStatus};
+pub use self::state::{EarlierSession, RunAttempt, RunState, RunStatus};
 
 /// The name of a run: a ULID, so that names sort by the time of their making.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -127,6 +127,7 @@ impl Conditions {
                 tools: has_tools.then(|| self.environment.tools(&agent.id, &agent.env)),
                 auth_method: agent.auth_method.clone(),
                 model: agent.session_model().filter(|_| agent.plugin.is_none()).map(str::to_owned),
+                thinking: agent.thinking.clone().filter(|_| agent.plugin.is_none()),
                 mode: agent.session_mode().map(str::to_owned),
                 env: environment,
                 initialize_timeout: agent.initialize_timeout,

@@ -1,39 +1,34 @@
-//! `run`: a team of one agent, for one turn. Owns how the turn's end becomes the run's.
+//! `run`: a team of one agent, for one turn. Owns a run's files and state, from its making to its end.
 
+mod attempts;
 mod background;
+mod cooling;
+mod handover;
+mod past_work;
+mod repository;
+mod request;
 mod schema;
 mod turn;
-mod used;
-mod work_end;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::Value;
-use tokio::sync::watch;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::Instant;
 
+use self::request::RunRequest;
 use self::schema::AnswerSchema;
-use self::turn::RunTurn;
-use self::used::used;
-use self::work_end::{FAILED, WorkEnd};
+use self::turn::{FAILED, WorkEnd};
 use super::console::ConsoleFile;
-use super::team::Supervised;
-use super::up::{Output, TeamStart, run_team};
+use super::up::{Output, TeamStart};
 use super::{Failure, environment};
-use crate::agent::{AgentError, AgentHandle};
-use crate::client_host::Said;
 use crate::config::one_agent::OneAgent;
-use crate::model::{AgentId, AgentState, now_ms};
+use crate::model::now_ms;
 use crate::process;
 use crate::runs::{Attachment, EarlierSession, RunFolder, RunId, RunState, RunStatus, find_run};
-
-/// How long an agent may take to end its turn after its time is up.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Bytes of a prompt.
 const LONGEST_PROMPT: usize = 8 << 20;
@@ -48,6 +43,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 pub struct RunOptions {
     /// Its team's name is set here.
     pub agent: OneAgent,
+    /// The tier that the agent is taken from; it is in what the configuration knows.
+    pub tier: Option<String>,
+    /// Only the first candidate that can be taken is tried.
+    pub no_failover: bool,
     pub prompt: String,
     /// Files that go with the prompt.
     pub attachments: Vec<Attachment>,
@@ -102,9 +101,8 @@ fn prepare(options: RunOptions, eisen_dir: &Path, depth: u32) -> Result<RunFolde
     let attached: usize = options.attachments.iter().map(Attachment::bytes).sum();
     if options.prompt.len().saturating_add(attached) > LONGEST_PROMPT {
         let most = LONGEST_PROMPT >> 20;
-        return Err(Failure::Usage(anyhow!(
-            "the prompt is longer than {most} MiB, with its files"
-        )));
+        let why = anyhow!("the prompt is longer than {most} MiB, with its files");
+        return Err(Failure::Usage(why));
     }
     if let Some(schema) = &options.schema {
         AnswerSchema::new(schema).map_err(Failure::Usage)?;
@@ -128,7 +126,8 @@ fn first_state(
     id: RunId,
     (eisen_dir, depth): (&Path, u32),
 ) -> Result<RunState, Failure> {
-    let RunOptions { mut agent, prompt, attachments, schema, begins_with, timeout } = options;
+    let RunOptions { mut agent, tier, no_failover, prompt, timeout, .. } = options;
+    let RunOptions { attachments, schema, begins_with, .. } = options;
     agent.team = id.team();
     agent.without_session = begins_with.is_some();
     let keep = || {
@@ -151,8 +150,12 @@ fn first_state(
         workspace: layered.config.team.workspace.clone(),
         timeout_s: timeout.map(|timeout| timeout.as_secs()),
         command: layered.config.agents[0].command.clone(),
-        profile: agent.profile,
-        model: agent.model,
+        // Of a tier's candidates none is taken yet.
+        profile: agent.profile.filter(|_| tier.is_none()),
+        model: agent.model.filter(|_| tier.is_none()),
+        tier,
+        no_failover,
+        attempts: Vec::new(),
         session_id: None,
         begins_with,
         started_at_ms: now_ms(),
@@ -187,8 +190,7 @@ fn hand_over(folder: &RunFolder) -> anyhow::Result<()> {
 async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<RunEnd, Failure> {
     let began = Instant::now();
     let failed = |error: std::io::Error| Failure::Run(error.into());
-    let mut state = folder.state().map_err(failed)?;
-    let turn = RunTurn::of(folder, &state).map_err(Failure::Run)?;
+    let (mut state, prompt) = (folder.state().map_err(failed)?, folder.prompt().map_err(failed)?);
     if state.status != RunStatus::Waiting {
         let status = state.status.as_str();
         return Err(Failure::Usage(anyhow!("the run {} is {status}, not waiting", state.id)));
@@ -199,25 +201,28 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     keep(folder, &state)?;
     let timeout = state.timeout_s.map(Duration::from_secs);
     let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
-    let mut end = match super::loading::load(&folder.config(), &eisen_dir) {
-        Ok(layered) => {
-            let (file, output) = (folder.config(), Output::Nowhere);
-            let (port, web) = (None, None);
-            let start = TeamStart { file, layered, eisen_dir, depth, port, web, output };
-            work(start, turn, deadline).await
-        }
-        Err(failure) => WorkEnd::not_started(format!("{:#}", failure.error())),
+    let request = RunRequest::of(folder, &state, &eisen_dir).map_err(Failure::Run)?;
+    let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
+    let mut end = match state.tier.clone() {
+        Some(tier) => attempts::by_tier(&job, &mut state, &tier, prompt).await,
+        None => match job.start() {
+            Ok(start) => {
+                let prompt = (&request, prompt);
+                cooling::alone(start, prompt, deadline, state.profile.as_deref()).await
+            }
+            Err(why) => WorkEnd::not_started(why),
+        },
     };
     if let Err(error) = folder.keep_answer(&end.answer) {
         end.status = RunStatus::Failed;
         end.exit_code = FAILED;
         end.reason = Some(format!("the answer can't be kept: {error}"));
     }
-    let WorkEnd { status, exit_code, stop_reason, reason, background, session, answer, used } = end;
+    let WorkEnd { status, exit_code, stop_reason, reason, session, answer, used, .. } = end;
+    state.background = end.background;
     state.status = status;
     state.exit_code = Some(exit_code);
     state.reason = reason.map(clipped);
-    state.background = background;
     state.session_id = session.map(clipped);
     state.ended_at_ms = Some(now_ms());
     state.peak_memory_bytes = used.peak_memory_bytes;
@@ -227,17 +232,24 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
 }
 
-/// Runs the team until its agent's turn has ended.
-async fn work(start: TeamStart, turn: RunTurn, deadline: Option<Instant>) -> WorkEnd {
-    let agent = start.layered.config.agents[0].id.clone();
-    let eisen_dir = start.eisen_dir.clone();
-    let work =
-        async |team: Arc<Supervised>| one_turn(&team, &agent, (turn, &eisen_dir), deadline).await;
-    // It is large, and there is one.
-    match Box::pin(run_team(start, work)).await {
-        Ok(Ok(end)) => end,
-        Ok(Err(signal)) => WorkEnd::stopped(signal),
-        Err(error) => WorkEnd::not_started(format!("{error:#}")),
+/// What all attempts of a run have in common.
+struct Job<'a> {
+    folder: &'a RunFolder,
+    request: &'a RunRequest,
+    eisen_dir: &'a Path,
+    depth: u32,
+    deadline: Option<Instant>,
+}
+
+impl Job<'_> {
+    /// Prepares the start of a team by the configuration as it is now.
+    fn start(&self) -> Result<TeamStart, String> {
+        let file = self.folder.config();
+        let layered = super::loading::load(&file, self.eisen_dir)
+            .map_err(|failure| format!("{:#}", failure.error()))?;
+        let (eisen_dir, depth) = (self.eisen_dir.to_owned(), self.depth);
+        let output = Output::Nowhere;
+        Ok(TeamStart { file, layered, eisen_dir, depth, port: None, web: None, output })
     }
 }
 
@@ -249,58 +261,4 @@ fn clipped(mut text: String) -> String {
 
 fn keep(folder: &RunFolder, state: &RunState) -> Result<(), Failure> {
     folder.keep(state).context("cannot keep the state of the run").map_err(Failure::Run)
-}
-
-/// Prompts the agent once it is ready.
-async fn one_turn(
-    team: &Arc<Supervised>,
-    agent: &AgentId,
-    (turn, eisen_dir): (RunTurn, &Path),
-    deadline: Option<Instant>,
-) -> WorkEnd {
-    let Some(handle) = team.roster.get(agent) else {
-        return WorkEnd::not_started("the agent is gone".to_owned());
-    };
-    let (sender, said) = watch::channel(Said::default());
-    let before = OnceLock::new();
-    let turn = async {
-        ready(&handle).await?;
-        turn.take(&handle, eisen_dir, sender, &before).await
-    };
-    let outcome = match deadline {
-        Some(deadline) => {
-            if let Ok(outcome) = timeout_at(deadline, turn).await {
-                outcome
-            } else {
-                let _ = timeout(CANCEL_PATIENCE, handle.cancel(None, true)).await;
-                Ok(Err(AgentError::Stopping))
-            }
-        }
-        None => turn.await,
-    };
-    let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-    let said = said.borrow().clone();
-    let mut end = match outcome {
-        Err(why) => WorkEnd::not_started(why),
-        Ok(_) if is_late => WorkEnd::late(said),
-        Ok(Ok(outcome)) => WorkEnd::of(&outcome),
-        Ok(Err(error)) => WorkEnd::broken(said, error.to_string()),
-    };
-    if let Some(before) = before.into_inner() {
-        end.background = before.left_behind(&handle).await;
-    }
-    end.used = used(team, agent).await;
-    end
-}
-
-/// Waits until an agent is ready; an error says why it does not become so.
-async fn ready(agent: &AgentHandle) -> Result<(), String> {
-    let mut status = agent.watch();
-    let settled =
-        status.wait_for(|status| status.state == AgentState::Ready || status.state.is_at_rest());
-    match settled.await.map(|status| status.clone()) {
-        Ok(status) if status.state == AgentState::Ready => Ok(()),
-        Ok(status) => Err(status.reason.unwrap_or_else(|| "the agent ended".to_owned())),
-        Err(_) => Err("the agent is gone".to_owned()),
-    }
 }

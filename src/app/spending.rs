@@ -11,7 +11,7 @@ use crate::model::now_ms;
 
 /// Starts the budgets of a team, with what a run that was killed has used of them.
 pub(super) async fn start(config: &Config, wiring: &mut Wiring) -> Budgets {
-    let budgets = Budgets::new(PriceList::new(config.prices.clone()), wiring.bus.clone());
+    let budgets = Budgets::new(PriceList::new(config.shared.prices.clone()), wiring.bus.clone());
     configure(&budgets, config);
     if let Some(journal) = &wiring.journal {
         resume(&budgets, journal, longest_window(config)).await;

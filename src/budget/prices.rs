@@ -38,7 +38,7 @@ impl PriceList {
     }
 
     /// By the whole id, or by its name alone: without maker, date and variant.
-    fn price(&self, model: &str) -> Option<&Price> {
+    pub fn price(&self, model: &str) -> Option<&Price> {
         let model = model.to_lowercase();
         self.by_model.get(&model).or_else(|| {
             let name = model.rsplit('/').next().unwrap_or_default();

@@ -12,6 +12,7 @@ use toml::Table;
 use super::format;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use crate::app::{self, Failure, RunEnd, RunOptions};
+use crate::config::AgentTier;
 use crate::config::installed::installed_profile;
 use crate::config::one_agent::OneAgent;
 use crate::runs::{Attachment, EarlierSession, RunState, RunStatus, find_session};
@@ -27,6 +28,7 @@ use crate::serve::client::Environment;
 #[command(after_help = "\
 Examples:
   eisen-core run \"Which tests cover the cart?\"
+  eisen-core run --tier smart \"Which tests cover the cart?\"
   eisen-core run --profile codex --zone 'src/cart/**' \"Fix the rounding of totals\"
   git diff | eisen-core run --deny '**/.env' --timeout 300 - > review.md
   eisen-core run \"Say hello\" -- opencode acp
@@ -43,6 +45,12 @@ pub(super) struct RunArgs {
     /// Launch profile of the agent [default: the first agent of a profile that is installed]
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
+    /// Take an agent of this tier that can work now, and the next one where that fails
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["profile", "model", "command"])]
+    tier: Option<String>,
+    /// With --tier: try only the first agent that can be taken
+    #[arg(long, requires = "tier")]
+    no_failover: bool,
     /// Files the agent may access: a glob relative to the repository (repeatable) [default: all]
     #[arg(long, value_name = "PATTERN")]
     zone: Vec<String>,
@@ -53,10 +61,10 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Go on with the session of an earlier run: its id, the run's, a beginning of either, or `last`
-    #[arg(long, value_name = "ID", conflicts_with = "fork")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["fork", "tier"])]
     session: Option<String>,
     /// Begin with a copy of such a session, which stays as it is
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "tier")]
     fork: Option<String>,
     /// A file that goes with the prompt: text, an image or another one that the agent takes (repeatable)
     #[arg(long, value_name = "FILE")]
@@ -112,7 +120,16 @@ impl RunArgs {
         let attachments = self.attachments().map_err(Failure::Usage)?;
         let schema = self.schema.as_deref().map(schema).transpose().map_err(Failure::Usage)?;
         let begins_with = self.take_earlier(&workspace).map_err(Failure::Usage)?;
-        let profile = self.profile.clone().or_else(|| {
+        let shared = app::shared_config(&folder(cwd.as_deref()).map_err(Failure::Usage)?)?;
+        let (known, first) = match &self.tier {
+            Some(name) => {
+                let tier = shared.tier(name).ok_or_else(|| no_tier(name, &shared.tiers))?;
+                (shared.known_with(tier), tier.candidates.first())
+            }
+            None => (shared.known(), None),
+        };
+        let named = self.profile.clone().or_else(|| Some(first?.profile.clone()));
+        let profile = named.or_else(|| {
             let installed = installed_profile(&std::env::var("PATH").unwrap_or_default());
             installed.filter(|_| self.command.is_empty()).map(str::to_owned)
         });
@@ -130,14 +147,25 @@ impl RunArgs {
             profile,
             command: self.command,
             model: self.model,
+            thinking: None,
             allowed: self.zone,
             denied: self.deny,
             budget: self.budget.into_iter().flatten().collect(),
             without_session: false,
-            known: Table::new(),
+            known,
         };
         let timeout = self.timeout.map(Duration::from_secs);
-        let options = RunOptions { agent, prompt, attachments, schema, begins_with, timeout };
+        let (tier, no_failover) = (self.tier, self.no_failover);
+        let options = RunOptions {
+            agent,
+            tier,
+            no_failover,
+            prompt,
+            attachments,
+            schema,
+            begins_with,
+            timeout,
+        };
         if self.detach {
             print(app::run_detached(options)?)?;
             return Ok(0);
@@ -241,20 +269,38 @@ fn json(end: &RunEnd) -> serde_json::Value {
         "reason": state.reason,
         "session_id": state.session_id,
         "background": state.background,
+        "profile": state.profile,
+        "model": state.model,
+        "tier": state.tier,
+        "attempts": state.attempts,
         "tokens": state.tokens,
         "cost": state.cost,
         "seconds": end.took.as_secs_f64(),
     })
 }
 
-/// The git repository around a folder.
-fn repository(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
+/// The error of a tier that is not there.
+fn no_tier(name: &str, tiers: &[AgentTier]) -> Failure {
+    let known: Vec<_> = tiers.iter().map(|tier| tier.name.as_str()).collect();
+    let known = match &known[..] {
+        [] => "there is none: write `[[tiers]]` into $EISEN_DIR/config.toml".to_owned(),
+        known => format!("there are {}", known.join(", ")),
+    };
+    Failure::Usage(anyhow!("there is no tier `{}`; {known}", plain(name)))
+}
+
+/// The folder that a command works in.
+pub(super) fn folder(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
     let folder = match cwd {
         Some(folder) => folder.to_owned(),
         None => std::env::current_dir().context("there is no current folder")?,
     };
-    let folder =
-        folder.canonicalize().with_context(|| format!("no folder {}", folder.display()))?;
+    folder.canonicalize().with_context(|| format!("no folder {}", folder.display()))
+}
+
+/// The git repository around a folder.
+fn repository(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let folder = folder(cwd)?;
     let top = folder.ancestors().find(|folder| folder.join(".git").exists());
     top.map(Path::to_owned).ok_or_else(|| {
         anyhow!(

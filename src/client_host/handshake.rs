@@ -225,14 +225,27 @@ impl HostHandle {
         }
     }
 
-    /// Sets mode and model as configured, from the options in the agent's `answer`.
+    /// Sets mode, model and thinking as configured, from the options in the agent's `answer`.
     pub(super) async fn configure(&self, session: &str, answer: &Value) -> Result<(), HostError> {
         let settings = &self.shared.settings;
         if let Some(mode) = &settings.mode {
             self.set(session, choice::choose("mode", mode, &choice::modes(answer))?).await?;
         }
+        let mut now = None;
         if let Some(model) = &settings.model {
-            self.set(session, choice::choose("model", model, &choice::models(answer))?).await?;
+            now =
+                self.set(session, choice::choose("model", model, &choice::models(answer))?).await?;
+        }
+        if let Some(level) = &settings.thinking {
+            // Which levels there are may depend on the model.
+            match choice::thinking(now.as_ref().unwrap_or(answer)) {
+                levels if levels.is_empty() => {
+                    tracing::warn!(session, level, "the agent offers no choice of its thinking");
+                }
+                levels => {
+                    self.set(session, choice::choose("thinking", level, &levels)?).await?;
+                }
+            }
         }
         Ok(())
     }
@@ -243,9 +256,10 @@ impl HostHandle {
         Ok(session)
     }
 
-    async fn set(&self, session: &str, choice: &Choice) -> Result<(), HostError> {
+    /// Makes a choice; returns the answer if it has the options as they are now.
+    async fn set(&self, session: &str, choice: &Choice) -> Result<Option<Value>, HostError> {
         let (method, params) = match &choice.how {
-            ChoiceRequest::Auth => return Ok(()),
+            ChoiceRequest::Auth => return Ok(None),
             ChoiceRequest::Mode => {
                 ("session/set_mode", json!({ "sessionId": session, "modeId": choice.id }))
             }
@@ -257,7 +271,8 @@ impl HostHandle {
                 json!({ "sessionId": session, "configId": option, "value": choice.id }),
             ),
         };
-        self.step(method, params).await.map(drop)
+        let answer = self.step(method, params).await?;
+        Ok(Some(answer).filter(|answer| answer["configOptions"].is_array()))
     }
 
     /// Sends one request of the handshake, with the configured timeout: a silent agent must not

@@ -54,6 +54,7 @@ fn settings() -> HostSettings {
         tools: None,
         auth_method: None,
         model: None,
+        thinking: None,
         mode: None,
         env: BTreeMap::new(),
         initialize_timeout: Duration::from_mins(1),

@@ -110,6 +110,7 @@ pub(super) fn agent(
             prompt: prompt(table, session),
             prompt_file: table.word("prompt_file").map(|file| table.reader.path(&file.value)),
             model: table.word("model").map(|text| text.value),
+            thinking: table.word("thinking").map(|text| text.value),
             mode: table.word("mode").map(|text| text.value),
             auth_method: table.word("auth_method").map(|text| text.value),
             mcp_servers: mcp::servers(table),

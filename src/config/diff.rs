@@ -147,7 +147,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         web: current.web.clone(),
         routing: new.routing.clone(),
         budget: new.budget.clone(),
-        prices: current.prices.clone(),
+        shared: current.shared.clone(),
         telemetry: current.telemetry.clone(),
     }
 }
@@ -266,7 +266,7 @@ const TEAM: &Keys<Config> = &[
         a.budget.warn_at.to_bits() != b.budget.warn_at.to_bits()
     }),
     ("budget.on_exceed", Takes::AtOnce, differs!(budget.on_exceed)),
-    ("prices", Takes::AtTeamStart, differs!(prices)),
+    ("prices", Takes::AtTeamStart, |a, b| a.shared.prices != b.shared.prices),
     ("graph.enabled", Takes::AtTeamStart, differs!(graph)),
     // The presence of the table.
     ("conflicts", Takes::AtTeamStart, |a, b| a.conflicts.is_some() != b.conflicts.is_some()),
@@ -300,6 +300,7 @@ const AGENT: &Keys<Agent> = &[
     ("session", Takes::AtAgentStart, differs!(session)),
     ("prompt", Takes::AtAgentStart, differs!(prompt)),
     ("model", Takes::AtAgentStart, differs!(model)),
+    ("thinking", Takes::AtAgentStart, differs!(thinking)),
     ("mode", Takes::AtAgentStart, differs!(mode)),
     ("auth_method", Takes::AtAgentStart, differs!(auth_method)),
     ("mcp_servers", Takes::AtAgentStart, differs!(mcp_servers)),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::SharedConfig;
 use super::check::install;
 use super::confined::place;
 use super::expand::expand;
@@ -57,7 +58,7 @@ pub struct Installed {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Login {
     /// This variable is set.
-    Variable(&'static str),
+    Variable(String),
     /// This file is there.
     File(PathBuf),
     /// None of the files and variables in which its maker keeps a login.
@@ -88,6 +89,40 @@ pub fn installed(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<I
     all.collect()
 }
 
+/// What this machine has of a profile's agent.
+#[derive(Debug)]
+pub struct ProfileOnMachine {
+    /// The program that would be started; None: it is not installed.
+    pub program: Option<PathBuf>,
+    pub login: Login,
+    /// The value of the variable of a login by a variable: a secret.
+    pub login_value: Option<String>,
+    /// The command that installs it, or an address with instructions; empty if unknown.
+    pub install: String,
+}
+
+impl SharedConfig {
+    /// Looks a profile's agent up on this machine; None: there is no such profile.
+    pub fn on_machine(
+        &self,
+        profile: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<ProfileOnMachine> {
+        let own = self.profiles.get(profile).map(|known| &known.profile);
+        let known = own.or_else(|| built_in().get(profile))?;
+        let variable = |name: &str| known.env.get(name).cloned().or_else(|| variable(name));
+        let path = variable("PATH").unwrap_or_default();
+        // Where it is a module of a program, nothing says that it is not installed.
+        let program = known.programs().find_map(|program| find_program(program, &path));
+        let login = login(known, login_files(self.base_of(profile)), &variable);
+        let login_value = match &login {
+            Login::Variable(name) => variable(name),
+            _ => None,
+        };
+        Some(ProfileOnMachine { program, login, login_value, install: known.install.clone() })
+    }
+}
+
 /// Returns the installed agents that lack the adapter to speak ACP, each with that adapter.
 pub fn without_adapter(path: &str) -> Vec<KnownAgent> {
     let missing = WITHOUT_ACP.iter().filter_map(|(program, _)| {
@@ -115,14 +150,10 @@ fn program_of(profile: &Profile, path: &str) -> Option<PathBuf> {
     programs.find_map(|program| find_program(program, path))
 }
 
-fn login(
-    profile: &'static Profile,
-    files: &'static [String],
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Login {
+fn login(profile: &Profile, files: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Login {
     let is_set = |name: &&String| variable(name).is_some_and(|value| !value.is_empty());
     if let Some(name) = profile.login_env.iter().find(is_set) {
-        return Login::Variable(name);
+        return Login::Variable(name.clone());
     }
     let places = files.iter().filter_map(|file| place(&expand(file, variable).ok()?, variable));
     let places: Vec<PathBuf> = places.collect();

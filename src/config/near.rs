@@ -35,6 +35,9 @@ pub(super) fn suggested_key(table: &str, key: &str) -> Option<&'static str> {
             "an agent's zone is `[agents.zone]`, below its `[[agents]]`; what holds for all is `[zones]`"
         }
         ("", "profile") => "profiles are `[profiles.NAME]`",
+        ("", "tier") => "tiers are `[[tiers]]`, one each, with two brackets",
+        ("", "slot") => "slots are `[slots]`, such as `codex = 3` below it",
+        ("", "run") => "bounds of runs are `[runs]`",
         ("", "mcp_servers") => "they are an agent's: write it below its `[[agents]]`",
         ("port", "port" | "listen" | "host" | "address") | ("team", "port" | "host") => {
             "the port is `listen` in `[team]`, such as `listen = \"127.0.0.1:17320\"`"

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use toml::{Table, Value};
 
+use super::TierCandidate;
+
 /// What a run asks for.
 #[derive(Clone, Default, Debug)]
 pub struct OneAgent {
@@ -15,6 +17,7 @@ pub struct OneAgent {
     /// Empty: the profile's.
     pub command: Vec<String>,
     pub model: Option<String>,
+    pub thinking: Option<String>,
     /// Patterns; empty: the whole workspace.
     pub allowed: Vec<String>,
     pub denied: Vec<String>,
@@ -46,6 +49,7 @@ impl OneAgent {
         set("profile", self.profile.as_deref().map(text));
         set("command", (!self.command.is_empty()).then(|| texts(&self.command).into()));
         set("model", self.model.as_deref().map(text));
+        set("thinking", self.thinking.as_deref().map(text));
         set("budget", (!self.budget.is_empty()).then(|| self.budget.clone().into()));
         let team = [
             ("name", text(&self.team)),
@@ -60,6 +64,23 @@ impl OneAgent {
         all.insert("agents".to_owned(), vec![agent].into());
         all.to_string()
     }
+}
+
+/// The text of a run's configuration with another agent, one of a tier's candidates; None if it is no
+/// such text.
+pub fn for_candidate(text: &str, id: &str, candidate: &TierCandidate) -> Option<String> {
+    let mut all: Table = text.parse().ok()?;
+    let agent = all.get_mut("agents")?.as_array_mut()?.first_mut()?.as_table_mut()?;
+    for key in ["command", "model", "thinking"] {
+        agent.remove(key);
+    }
+    agent.insert("id".to_owned(), self::text(id));
+    agent.insert("profile".to_owned(), self::text(&candidate.profile));
+    let own = [("model", &candidate.model), ("thinking", &candidate.thinking)];
+    for (key, value) in own {
+        agent.extend(value.as_deref().map(|value| (key.to_owned(), self::text(value))));
+    }
+    Some(all.to_string())
 }
 
 fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {

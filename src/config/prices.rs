@@ -54,9 +54,9 @@ pub(super) fn built_in() -> BTreeMap<String, Price> {
     SNAPSHOT.models.iter().map(price).collect()
 }
 
-/// Reads the file's prices, over the list that ships.
+/// Reads the file's prices.
 pub(super) fn prices(table: &Table<'_>) -> BTreeMap<String, Price> {
-    let mut prices = built_in();
+    let mut prices = BTreeMap::new();
     for (model, item) in table.entries() {
         if let Some(Some(price)) = table.entry(item, "prices.MODEL", price) {
             prices.insert(model.value.to_lowercase(), price);

@@ -26,27 +26,62 @@ pub(super) const MODEL: &str = "{model}";
 /// Longer chains of bases are refused: each base costs stack.
 const MAX_BASES: usize = 32;
 
+/// A profile of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct KnownProfile {
+    pub(super) profile: Profile,
+    /// The profile at the end of its bases: a built-in one, or one without a base.
+    pub(super) base: String,
+}
+
 /// All profiles that agents can name.
 pub(super) struct Profiles {
     /// Of the file; None for an invalid one, whose fault is recorded.
-    own: BTreeMap<String, Option<Profile>>,
+    own: BTreeMap<String, Option<KnownProfile>>,
+    /// Of the user's file, which this one is laid over.
+    user: BTreeMap<String, KnownProfile>,
 }
 
 impl Profiles {
     /// Returns the profile that an agent names.
     pub(super) fn get(&self, agent: &Table<'_>, name: &Text) -> Option<Profile> {
         if let Some(own) = self.own.get(&name.value) {
-            return own.clone();
+            return own.as_ref().map(|known| known.profile.clone());
         }
-        if let Some(known) = built_in().get(&name.value) {
-            return Some(known.clone());
+        if let Some(known) = of_others(&name.value, &self.user) {
+            return Some(known);
         }
-        agent.fault(unknown(name, self.own.keys().map(String::as_str)));
+        agent.fault(unknown(name, self.own.keys().chain(self.user.keys())));
         None
+    }
+
+    /// Returns the profile at the end of a profile's bases; its own name if it has none.
+    pub(super) fn base_of<'a>(&'a self, name: &'a str) -> &'a str {
+        let own = self.own.get(name).and_then(Option::as_ref);
+        own.or_else(|| self.user.get(name)).map_or(name, |known| &known.base)
+    }
+
+    /// Returns those of the files.
+    pub(super) fn known(&self) -> BTreeMap<String, KnownProfile> {
+        let mut known = self.user.clone();
+        let own = self.own.iter().filter_map(|(name, own)| Some((name.clone(), own.clone()?)));
+        known.extend(own);
+        known
     }
 }
 
-pub(super) fn profiles(profiles: &Table<'_>, workspace: &Path) -> Profiles {
+/// Looks a profile up that is not of this file.
+fn of_others(name: &str, user: &BTreeMap<String, KnownProfile>) -> Option<Profile> {
+    let user = user.get(name).map(|known| &known.profile);
+    user.or_else(|| built_in().get(name)).cloned()
+}
+
+/// Reads the profiles of a file, over those of the user's.
+pub(super) fn profiles(
+    profiles: &Table<'_>,
+    workspace: &Path,
+    user: BTreeMap<String, KnownProfile>,
+) -> Profiles {
     let mut layers = BTreeMap::new();
     for (name, item) in profiles.entries() {
         if !is_name(&name.value) {
@@ -64,12 +99,17 @@ pub(super) fn profiles(profiles: &Table<'_>, workspace: &Path) -> Profiles {
         });
         layers.insert(name.value, layer);
     }
-    let mut resolver =
-        Resolver { table: profiles, layers: &layers, path: Vec::new(), done: BTreeMap::new() };
+    let mut resolver = Resolver {
+        table: profiles,
+        layers: &layers,
+        user: &user,
+        path: Vec::new(),
+        done: BTreeMap::new(),
+    };
     for name in layers.keys() {
         resolver.resolve(name);
     }
-    Profiles { own: resolver.done }
+    Profiles { own: resolver.done, user }
 }
 
 /// The changes of a profile of the file to its base.
@@ -193,13 +233,14 @@ fn check_list(table: &Table<'_>, key: &'static str, texts: &[Text]) {
 struct Resolver<'a> {
     table: &'a Table<'a>,
     layers: &'a BTreeMap<String, Option<Layer>>,
+    user: &'a BTreeMap<String, KnownProfile>,
     /// Profiles under resolution, each the base of the previous one.
     path: Vec<String>,
-    done: BTreeMap<String, Option<Profile>>,
+    done: BTreeMap<String, Option<KnownProfile>>,
 }
 
 impl Resolver<'_> {
-    fn resolve(&mut self, name: &str) -> Option<Profile> {
+    fn resolve(&mut self, name: &str) -> Option<KnownProfile> {
         if let Some(done) = self.done.get(name) {
             return done.clone();
         }
@@ -210,10 +251,12 @@ impl Resolver<'_> {
         profile
     }
 
-    fn apply(&mut self, name: &str, layer: &Layer) -> Option<Profile> {
-        let mut profile = match &layer.base {
+    fn apply(&mut self, name: &str, layer: &Layer) -> Option<KnownProfile> {
+        let KnownProfile { mut profile, base } = match &layer.base {
             Some(base) => self.base(name, base)?,
-            None if layer.has_command => Profile::default(),
+            None if layer.has_command => {
+                KnownProfile { profile: Profile::default(), base: name.to_owned() }
+            }
             None => {
                 let message = format!("the profile {} has no command", code(name));
                 self.table.fault(
@@ -228,17 +271,18 @@ impl Resolver<'_> {
         profile.command.extend(layer.args.iter().map(|arg| arg.value.clone()));
         profile.env.extend(layer.env.clone());
         layer.edits.iter().for_each(|edit| edit(&mut profile));
-        Some(profile)
+        Some(KnownProfile { profile, base })
     }
 
-    fn base(&mut self, name: &str, base: &Text) -> Option<Profile> {
-        // A profile with the name of a built-in one can be based on it.
+    fn base(&mut self, name: &str, base: &Text) -> Option<KnownProfile> {
+        // A profile with the name of another one's can be based on it.
         if base.value == name || !self.layers.contains_key(&base.value) {
-            let known = built_in().get(&base.value).cloned();
-            if known.is_none() {
-                self.table.fault(unknown(base, self.layers.keys().map(String::as_str)));
-            }
-            return known;
+            let Some(profile) = of_others(&base.value, self.user) else {
+                self.table.fault(unknown(base, self.layers.keys().chain(self.user.keys())));
+                return None;
+            };
+            let end = self.user.get(&base.value).map_or(&base.value, |known| &known.base);
+            return Some(KnownProfile { profile, base: end.clone() });
         }
         let circle = self.path.iter().position(|other| *other == base.value);
         if circle.is_none() && self.path.len() < MAX_BASES {
@@ -260,9 +304,13 @@ impl Resolver<'_> {
     }
 }
 
-fn unknown<'a>(name: &Text, own: impl Iterator<Item = &'a str>) -> Fault {
+fn unknown<'a>(name: &Text, own: impl Iterator<Item = &'a String>) -> Fault {
     let mut known: Vec<&str> = built_in().keys().map(String::as_str).collect();
-    known.extend(own.filter(|own| !built_in().contains_key(*own)));
+    for own in own {
+        if !known.contains(&own.as_str()) {
+            known.push(own);
+        }
+    }
     let fault =
         Fault::new(name.span.clone(), format!("there is no profile {}", quoted(&name.value)));
     match nearest(&name.value, &known) {

@@ -10,6 +10,7 @@ mod mistakes;
 mod notices;
 mod overlay;
 mod reference;
+mod shared;
 mod telemetry;
 mod why;
 

@@ -11,13 +11,14 @@ use std::fmt;
 use serde::Deserialize;
 
 use self::retry::Retry;
+use crate::model::TimestampMs;
 
 /// Bytes of a text to read; the reason is at its beginning.
 const READ: usize = 16 * 1024;
 
 /// A classified error.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Trouble {
+pub struct Trouble {
     what: &'static str,
     recovery: Recovery,
     retry: Option<Retry>,
@@ -37,12 +38,27 @@ enum Recovery {
 
 impl Trouble {
     /// Reads an error's text, JSON or not; None if no rule knows it.
-    pub(crate) fn of(text: &str) -> Option<Self> {
+    pub fn of(text: &str) -> Option<Self> {
         let text = plain(text);
         let (recovery, what) = rules::find(&text.to_lowercase())?;
         // For the others a hint to wait is wrong.
         let retry = (recovery == Recovery::Transient).then(|| Retry::of(&text)).flatten();
         Some(Self { what, recovery, retry })
+    }
+
+    /// Names it, such as `rate limited`.
+    pub fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// Whether waiting helps.
+    pub fn is_transient(&self) -> bool {
+        self.recovery == Recovery::Transient
+    }
+
+    /// When the error's text says to try again, if that can be told and is to come.
+    pub fn again_at(&self, now: TimestampMs) -> Option<TimestampMs> {
+        self.retry.as_ref()?.time(now)
     }
 
     /// Reads the message of a turn: some agents send an error as their answer.

@@ -68,6 +68,12 @@ pub struct RunState {
     pub command: Vec<String>,
     pub profile: Option<String>,
     pub model: Option<String>,
+    /// The tier that its agent is taken from; `profile` and `model` are those of the last candidate.
+    #[serde(default)]
+    pub tier: Option<String>,
+    /// Only the first candidate that can be taken is tried.
+    #[serde(default)]
+    pub no_failover: bool,
     /// As its agent names it.
     pub session_id: Option<String>,
     /// The session that it began with; None if it is a new one.
@@ -86,4 +92,18 @@ pub struct RunState {
     /// By currency.
     #[serde(default)]
     pub cost: BTreeMap<String, f64>,
+    /// The candidates of the tier that were tried, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<RunAttempt>,
+}
+
+/// A candidate of a tier that a run has tried.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunAttempt {
+    pub profile: String,
+    pub model: Option<String>,
+    pub started_at_ms: u64,
+    pub ended_at_ms: Option<u64>,
+    /// Why the next one took over, or it did not succeed.
+    pub reason: Option<String>,
 }

@@ -90,6 +90,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 tools: None,
                 auth_method: None,
                 model: None,
+                thinking: None,
                 mode: None,
                 env,
                 initialize_timeout: Duration::from_secs(60),

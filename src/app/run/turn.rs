@@ -1,145 +1,277 @@
-//! The turn of a run's agent: the session that it begins with, the content of its prompt, and the second
-//! try of an answer that does not fit its schema.
+//! One agent's turn in a team of its own, and how the turn's end becomes the run's.
 
-use std::path::Path;
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use anyhow::Context as _;
-use serde_json::Value;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::background::Processes;
-use super::schema::AnswerSchema;
-use crate::agent::{AgentError, AgentHandle, Prompt, text_blocks};
-use crate::app::journaling;
-use crate::client_host::{Document, Forking, PromptOutcome, Said};
-use crate::journal::Store;
-use crate::model::SessionId;
-use crate::runs::{Attachment, EarlierSession, RunFolder, RunState, Takes, team_of};
+use super::request::RunRequest;
+use crate::agent::{AgentError, AgentHandle};
+use crate::app::StopSignal;
+use crate::app::team::Supervised;
+use crate::app::up::{TeamStart, run_team};
+use crate::client_host::{PromptOutcome, Said};
+use crate::model::{AgentId, AgentState, SessionId, TokenKind, now_ms};
+use crate::runs::RunStatus;
+use crate::serve::Team as _;
+use crate::tiers::Setback;
 
-/// What the agent is asked.
-pub(super) struct RunTurn {
-    pub(super) prompt: String,
-    pub(super) attachments: Vec<Attachment>,
-    pub(super) schema: Option<AnswerSchema>,
-    /// None: a new session.
-    pub(super) begins_with: Option<EarlierSession>,
+/// How long an agent may take to end its turn after its time is up.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Exit codes beside those of `prompt`.
+pub(super) const FAILED: u8 = 1;
+const TIMED_OUT: u8 = 124;
+pub(super) const NOT_STARTED: u8 = 125;
+const INTERRUPTED: u8 = 130;
+const KILLED: u8 = 137;
+
+/// The end of the turn.
+pub(super) struct WorkEnd {
+    pub(super) status: RunStatus,
+    pub(super) exit_code: u8,
+    pub(super) stop_reason: Option<String>,
+    pub(super) reason: Option<String>,
+    /// What its agent left behind.
+    pub(super) background: Vec<String>,
+    pub(super) session: Option<String>,
+    pub(super) answer: String,
+    pub(super) used: Used,
+    /// Its prompt was sent.
+    pub(super) began: bool,
 }
 
-impl RunTurn {
-    /// Reads it as the run's folder has it.
-    pub(super) fn of(folder: &RunFolder, state: &RunState) -> anyhow::Result<Self> {
-        let schema = folder.schema()?;
-        Ok(Self {
-            prompt: folder.prompt()?,
-            attachments: folder.attachments()?,
-            schema: schema.as_ref().map(AnswerSchema::new).transpose()?,
-            begins_with: state.begins_with.clone(),
-        })
-    }
+/// What the agent used.
+#[derive(Default)]
+pub(super) struct Used {
+    pub(super) tokens: Option<u64>,
+    pub(super) cost: BTreeMap<String, f64>,
+    pub(super) peak_memory_bytes: Option<u64>,
+}
 
-    /// Opens the session and prompts the agent, which is ready. The outer error says why it could not be
-    /// prompted. `before` gets the processes that the agent had before its prompt.
-    pub(super) async fn take(
-        &self,
-        agent: &AgentHandle,
-        eisen_dir: &Path,
-        said: watch::Sender<Said>,
-        before: &OnceLock<Processes>,
-    ) -> Result<Result<PromptOutcome, AgentError>, String> {
-        let session = match &self.begins_with {
-            Some(earlier) => Some(begin(agent, earlier, eisen_dir).await?),
-            None => None,
+/// Asks once more after a hint to wait.
+pub(super) struct Patience<'a> {
+    /// The longest hint that is waited out.
+    pub(super) longest: Duration,
+    /// Tells how long it waits, and why.
+    pub(super) tell: &'a (dyn Fn(&Setback, Duration) + Sync),
+}
+
+/// Runs the team until its agent's turn has ended.
+pub(super) async fn work(
+    start: TeamStart,
+    (request, prompt): (&RunRequest, String),
+    deadline: Option<Instant>,
+    patience: Option<Patience<'_>>,
+) -> WorkEnd {
+    let agent = start.layered.config.agents[0].id.clone();
+    let work = async |team: Arc<Supervised>| {
+        let mut end = patiently(&team, &agent, (request, prompt), deadline, patience).await;
+        end.used = used(&team, &agent).await;
+        end
+    };
+    // It is large, and there is one.
+    match Box::pin(run_team(start, work)).await {
+        Ok(Ok(end)) => end,
+        Ok(Err(signal)) => WorkEnd::stopped(signal),
+        Err(error) => WorkEnd::not_started(format!("{error:#}")),
+    }
+}
+
+/// Prompts the agent, and after a hint to wait that is not too long once more.
+async fn patiently(
+    team: &Supervised,
+    agent: &AgentId,
+    (request, prompt): (&RunRequest, String),
+    deadline: Option<Instant>,
+    patience: Option<Patience<'_>>,
+) -> WorkEnd {
+    let Some(handle) = team.roster.get(agent) else {
+        return WorkEnd::not_started("the agent is gone".to_owned());
+    };
+    let first = one_turn(&handle, request, (None, &prompt), deadline).await;
+    let wait = patience.and_then(|patience| {
+        let setback = first.setback()?;
+        let wait = setback.wait(now_ms(), patience.longest).filter(|_| first.began)?;
+        (patience.tell)(&setback, wait);
+        Some((setback, wait))
+    });
+    let Some((setback, wait)) = wait else { return first };
+    let until = Instant::now() + wait;
+    let is_late = deadline.is_some_and(|deadline| deadline <= until);
+    sleep(deadline.filter(|_| is_late).unwrap_or(until).duration_since(Instant::now())).await;
+    if is_late {
+        return WorkEnd {
+            session: first.session,
+            answer: first.answer,
+            ..WorkEnd::late(Said::default())
         };
-        let blocks = self.blocks(agent).await?;
-        let _ = before.set(Processes::of(agent));
-        let first = prompt(agent, session, blocks, said.clone()).await;
-        let Some(schema) = &self.schema else { return Ok(first) };
-        let Ok(outcome) = first else { return Ok(first) };
-        if outcome.stop_reason != "end_turn" || outcome.reason.is_some() {
-            return Ok(Ok(outcome));
+    }
+    if handle.status().state != AgentState::Ready {
+        return first;
+    }
+    let again = format!(
+        "Your last turn broke off: {}. What you did in it stands. Go on with the task from there.\n\n\
+         {prompt}",
+        setback.what
+    );
+    let session = first.session.map(SessionId::new);
+    one_turn(&handle, request, (session, &again), deadline).await
+}
+
+/// Prompts the agent once it is ready.
+async fn one_turn(
+    handle: &AgentHandle,
+    request: &RunRequest,
+    prompt: (Option<SessionId>, &str),
+    deadline: Option<Instant>,
+) -> WorkEnd {
+    let before = OnceLock::new();
+    let (sender, said) = watch::channel(Said::default());
+    let turn = async {
+        ready(handle).await?;
+        request.take(handle, prompt, sender, &before).await
+    };
+    let outcome = match deadline {
+        Some(deadline) => {
+            if let Ok(outcome) = timeout_at(deadline, turn).await {
+                outcome
+            } else {
+                let _ = timeout(CANCEL_PATIENCE, handle.cancel(None, true)).await;
+                Ok(Err(AgentError::Stopping))
+            }
         }
-        let outcome = match schema.check(outcome.last_message()) {
-            Ok(json) => return Ok(Ok(outcome.with_answer(json))),
-            Err(why) => {
-                let blocks = text_blocks(&AnswerSchema::repair(&why));
-                prompt(agent, Some(outcome.session), blocks, said).await
-            }
-        };
-        Ok(outcome.map(|outcome| match schema.check(outcome.last_message()) {
-            Ok(json) => outcome.with_answer(json),
-            Err(_) if outcome.stop_reason != "end_turn" || outcome.reason.is_some() => outcome,
-            Err(why) => {
-                let reason = Some(format!("the answer does not fit the schema: {why}").into());
-                PromptOutcome { reason, ..outcome }
-            }
-        }))
-    }
+        None => turn.await,
+    };
+    let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    let said = said.borrow().clone();
+    let began = said.session.is_some();
+    let end = match outcome {
+        Err(why) => WorkEnd::not_started(why),
+        Ok(_) if is_late => WorkEnd::late(said),
+        Ok(Ok(outcome)) => WorkEnd::of(&outcome),
+        Ok(Err(error)) => WorkEnd::broken(said, error.to_string()),
+    };
+    let background = match before.into_inner() {
+        Some(before) => Processes::left_behind(before, handle).await,
+        None => Vec::new(),
+    };
+    WorkEnd { began, background, ..end }
+}
 
-    async fn blocks(&self, agent: &AgentHandle) -> Result<Vec<Value>, String> {
-        let text = match &self.schema {
-            Some(schema) => schema.asked_for(&self.prompt),
-            None => self.prompt.clone(),
-        };
-        let mut blocks = text_blocks(&text);
-        if !self.attachments.is_empty() {
-            let info = agent.announced().await.map(|(info, _)| info);
-            let takes =
-                info.map(|info| Takes { resources: info.embedded_context, images: info.images });
-            let takes = takes.unwrap_or_default();
-            for attachment in &self.attachments {
-                blocks.push(attachment.block(takes).map_err(|error| error.to_string())?);
-            }
+/// Waits until an agent is ready; an error says why it does not become so.
+async fn ready(agent: &AgentHandle) -> Result<(), String> {
+    let mut status = agent.watch();
+    let settled =
+        status.wait_for(|status| status.state == AgentState::Ready || status.state.is_at_rest());
+    match settled.await.map(|status| status.clone()) {
+        Ok(status) if status.state == AgentState::Ready => Ok(()),
+        Ok(status) => Err(status.reason.unwrap_or_else(|| "the agent ended".to_owned())),
+        Err(_) => Err("the agent is gone".to_owned()),
+    }
+}
+
+impl Used {
+    /// Adds what another agent used before or after.
+    pub(super) fn add(&mut self, other: Self) {
+        self.tokens = self.tokens.into_iter().chain(other.tokens).reduce(u64::saturating_add);
+        self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
+        for (currency, cost) in other.cost {
+            *self.cost.entry(currency).or_default() += cost;
         }
-        Ok(blocks)
     }
 }
 
-async fn prompt(
-    agent: &AgentHandle,
-    session: Option<SessionId>,
-    blocks: Vec<Value>,
-    said: watch::Sender<Said>,
-) -> Result<PromptOutcome, AgentError> {
-    agent.prompt(Prompt { session, blocks, by_orchestrator: false, said }).await
+async fn used(team: &Supervised, agent: &AgentId) -> Used {
+    let details = team.details().await;
+    let Some(own) = details.iter().find(|it| it.status.agent == *agent) else {
+        return Used::default();
+    };
+    let mut used = Used { peak_memory_bytes: own.peak_memory_bytes, ..Used::default() };
+    for session in &own.sessions {
+        let known = session.spent.tokens.get(TokenKind::Total).known;
+        used.tokens = used.tokens.into_iter().chain(known).reduce(u64::saturating_add);
+        for (currency, cost) in &session.spent.cost {
+            *used.cost.entry(currency.to_string()).or_default() += cost;
+        }
+    }
+    used
 }
 
-/// Goes on with an earlier session, or forks it.
-async fn begin(
-    agent: &AgentHandle,
-    earlier: &EarlierSession,
-    eisen_dir: &Path,
-) -> Result<SessionId, String> {
-    let session = SessionId::new(&*earlier.session_id);
-    let resumed = agent.resume(&session).await;
-    if !earlier.is_fork {
-        return resumed.map(|()| session).map_err(|error| {
-            format!(
-                "the session {} can't go on: {error}; --fork begins beside it",
-                earlier.session_id
-            )
-        });
+impl WorkEnd {
+    pub(super) fn new(status: RunStatus, exit_code: u8) -> Self {
+        Self {
+            status,
+            exit_code,
+            stop_reason: None,
+            reason: None,
+            background: Vec::new(),
+            session: None,
+            answer: String::new(),
+            used: Used::default(),
+            began: false,
+        }
     }
-    let document = document(earlier, eisen_dir);
-    if let (Err(error), Err(lack)) = (&resumed, &document) {
-        return Err(format!(
-            "the session {} can't be forked: {error}; {lack:#}",
-            earlier.session_id
-        ));
-    }
-    // An agent that does not have it any more gets its conversation.
-    let source = resumed.is_ok().then_some(session);
-    let forking = Forking { source, origin: None, document: document.ok().flatten() };
-    let (forked, _) = agent.fork(forking).await.map_err(|error| error.to_string())?;
-    Ok(forked)
-}
 
-/// The conversation of an earlier run, from its journal.
-fn document(earlier: &EarlierSession, eisen_dir: &Path) -> anyhow::Result<Option<Document>> {
-    let journal = journaling::journal_place(eisen_dir, &team_of(&earlier.run));
-    let store = Store::open(&journal).context("its journal can't be read")?;
-    let session = store.session_named(&earlier.session_id, None)?;
-    let text = store.conversation(&session.head_event_id)?;
-    let uri = format!("eisen://session/{}?at={}", session.id, session.head_event_id);
-    Ok(text.map(|text| Document { uri, text }))
+    /// Why another agent might do better.
+    pub(super) fn setback(&self) -> Option<Setback> {
+        let reason = self.reason.as_ref().filter(|_| self.status == RunStatus::Failed);
+        Setback::of(reason?, now_ms())
+    }
+
+    /// The end of a turn by the agent's own answer.
+    fn of(outcome: &PromptOutcome) -> Self {
+        let answer = outcome.last_message();
+        let (status, exit_code, reason) = match &*outcome.stop_reason {
+            "end_turn" if outcome.reason.is_some() => (RunStatus::Failed, FAILED, None),
+            "end_turn" if answer.is_empty() => {
+                (RunStatus::Failed, FAILED, Some("the agent ended its turn without an answer"))
+            }
+            "end_turn" => (RunStatus::Succeeded, 0, None),
+            "max_tokens" => (RunStatus::Failed, 3, None),
+            "max_turn_requests" => (RunStatus::Failed, 4, None),
+            "refusal" => (RunStatus::Failed, 5, None),
+            "cancelled" => (RunStatus::Killed, INTERRUPTED, None),
+            _ => (RunStatus::Failed, 6, None),
+        };
+        let told = outcome.reason.as_deref().or(reason).map(str::to_owned);
+        let named = || format!("the turn ended by `{}`", outcome.stop_reason);
+        Self {
+            reason: told.or_else(|| (status != RunStatus::Succeeded).then(named)),
+            session: Some(outcome.session.to_string()),
+            answer: answer.to_owned(),
+            stop_reason: Some(outcome.stop_reason.clone()),
+            ..Self::new(status, exit_code)
+        }
+    }
+
+    pub(super) fn not_started(why: String) -> Self {
+        Self { reason: Some(why), ..Self::new(RunStatus::Failed, NOT_STARTED) }
+    }
+
+    fn late(said: Said) -> Self {
+        let reason = Some("its time is up".to_owned());
+        Self { reason, ..Self::new(RunStatus::TimedOut, TIMED_OUT) }.with(said)
+    }
+
+    fn broken(said: Said, why: String) -> Self {
+        Self { reason: Some(why), ..Self::new(RunStatus::Failed, FAILED) }.with(said)
+    }
+
+    pub(super) fn stopped(signal: StopSignal) -> Self {
+        let (exit_code, reason) = match signal {
+            StopSignal::Interrupt => (INTERRUPTED, "it was interrupted"),
+            StopSignal::End => (KILLED, "it was ended by a signal"),
+        };
+        Self { reason: Some(reason.to_owned()), ..Self::new(RunStatus::Killed, exit_code) }
+    }
+
+    /// Adds what the agent said before its turn was cut off.
+    fn with(self, said: Said) -> Self {
+        let answer = said.text.get(said.last_message_at..).unwrap_or_default().trim().to_owned();
+        Self { session: said.session.map(|session| session.to_string()), answer, ..self }
+    }
 }

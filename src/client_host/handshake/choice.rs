@@ -46,6 +46,11 @@ pub(super) fn models(opened: &Value) -> Vec<Choice> {
     options(opened, "model").into_iter().chain(models).collect()
 }
 
+/// Returns the levels of thinking of a new session.
+pub(super) fn thinking(opened: &Value) -> Vec<Choice> {
+    options(opened, "thought_level")
+}
+
 /// Chooses by id, then by name, then by either without regard to case.
 pub(super) fn choose<'a>(
     what: &'static str,

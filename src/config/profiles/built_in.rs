@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::named;
 
 /// The known facts of an agent program; an empty or None field is unknown. `config/profiles.toml`
 /// documents each.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
     pub title: String,
@@ -42,7 +42,7 @@ pub struct Profile {
 
 named! {
     /// Whether an agent accesses files through its client.
-    #[derive(Clone, Copy, PartialEq, Eq, Deserialize, Debug)]
+    #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
     #[serde(rename_all = "lowercase")]
     pub enum ClientFs {
         Yes = "yes",
@@ -54,7 +54,7 @@ named! {
 
 named! {
     /// How an agent counts in the `usage` of its answers.
-    #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, Debug)]
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, Debug)]
     #[serde(rename_all = "lowercase")]
     pub enum UsageCount {
         #[default]

@@ -15,7 +15,7 @@ fn full_path() -> &'static Path {
 
 /// Every key that the reader asks for, with its table.
 pub(super) fn known() -> BTreeSet<String> {
-    let text = "agents = [{}]\nplugins = [{}]\nnotify = [{}]\nrouting = [{}]\nprofiles.x = {}\nprices.x = {}";
+    let text = "agents = [{}]\nplugins = [{}]\nnotify = [{}]\nrouting = [{}]\ntiers = [{ candidates = [{}] }]\nprofiles.x = {}\nprices.x = {}";
     let (_, known) = Config::compile(full_path(), text.to_owned(), &surroundings());
     let tables: Vec<&str> = known.keys().copied().collect();
     known
@@ -54,10 +54,12 @@ fn full_toml_has_every_key() {
 #[test]
 fn full_toml_is_valid_also_with_every_key_set() {
     let alternatives = ["#profile =", "#parent =", "#prompt_file =", "#url ="];
+    let mut is_candidate = false;
     let all = |line: &str| match line.strip_prefix('#') {
         Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => {
+            is_candidate = rest == "[[tiers.candidates]]" || is_candidate && !rest.starts_with('[');
             let other = alternatives.iter().any(|other| line.starts_with(other));
-            if other { String::new() } else { rest.to_owned() }
+            if other && !is_candidate { String::new() } else { rest.to_owned() }
         }
         _ => line.to_owned(),
     };

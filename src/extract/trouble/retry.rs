@@ -1,12 +1,14 @@
 //! Finds the time of the next useful attempt in an error's text.
 
+mod clock;
+
 use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use regex::Regex;
 
-use crate::model::rfc3339;
+use crate::model::{TimestampMs, rfc3339};
 
 /// When to try again.
 #[derive(Clone, PartialEq, Debug)]
@@ -80,6 +82,15 @@ impl Retry {
             at.into_iter().find(|at| digit(at) && time(at)).map(Self::At)
         };
         epoch().or_else(instant).or_else(clock).or_else(within).or_else(after)
+    }
+
+    /// The time that is meant; None if the text can't be told, or it is past.
+    pub(super) fn time(&self, now: TimestampMs) -> Option<TimestampMs> {
+        let time = match self {
+            Self::In(wait) => now.checked_add(u64::try_from(wait.as_millis()).ok()?),
+            Self::At(text) => clock::time(text, now),
+        };
+        time.filter(|time| *time > now)
     }
 }
 

@@ -1,0 +1,314 @@
+//! A run by a tier: one candidate after the other, until one's turn ends otherwise than by a setback.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+
+use super::cooling;
+use super::handover::{Past, hand_over};
+use super::past_work::{look, take_back};
+use super::repository::Repository;
+use super::turn::{FAILED, NOT_STARTED, Patience, Used, WorkEnd, work};
+use super::{Job, clipped, keep};
+use crate::app::{StopSignals, outlet};
+use crate::config::one_agent::for_candidate;
+use crate::config::{AgentTier, OnFailover, SharedConfig, TierCandidate};
+use crate::model::{TimestampMs, now_ms};
+use crate::runs::{RunAttempt, RunState, RunStatus};
+use crate::tiers::{CandidateStanding, Cooldowns, Setback, standings};
+
+/// Why a candidate was not taken, or did not come to an end.
+struct Failed {
+    candidate: TierCandidate,
+    what: String,
+    again_at: Option<TimestampMs>,
+}
+
+/// A run by a tier, on its way.
+struct Tour<'a> {
+    job: &'a Job<'a>,
+    run: String,
+    shared: SharedConfig,
+    tier: AgentTier,
+    kept: Cooldowns,
+    repository: Repository,
+    task: String,
+    /// Candidates that were tried.
+    failed: Vec<Failed>,
+    /// What those did that were prompted.
+    past: Vec<Past>,
+    used: Used,
+    /// How often an id was used.
+    ids: HashMap<String, usize>,
+}
+
+/// Performs a run by a tier.
+pub(super) async fn by_tier(
+    job: &Job<'_>,
+    state: &mut RunState,
+    tier: &str,
+    task: String,
+) -> WorkEnd {
+    let shared = match SharedConfig::read(job.eisen_dir, Some(&job.folder.config())) {
+        Ok(shared) => shared,
+        Err(errors) => return WorkEnd::not_started(errors.to_string()),
+    };
+    let Some(tier) = shared.tier(tier).cloned() else {
+        return WorkEnd::not_started(format!("there is no tier `{tier}` any more"));
+    };
+    let mut tour = Tour {
+        job,
+        run: state.id.clone(),
+        shared,
+        tier,
+        kept: Cooldowns::new(job.eisen_dir),
+        repository: Repository::new(&state.workspace),
+        task,
+        failed: Vec::new(),
+        past: Vec::new(),
+        used: Used::default(),
+        ids: HashMap::new(),
+    };
+    let mut end = tour.go(state).await;
+    end.used = std::mem::take(&mut tour.used);
+    end
+}
+
+impl Tour<'_> {
+    async fn go(&mut self, state: &mut RunState) -> WorkEnd {
+        // Signals between two teams.
+        let mut signals = match StopSignals::listen() {
+            Ok(signals) => signals,
+            Err(error) => return WorkEnd::not_started(error.to_string()),
+        };
+        let mut last: Option<WorkEnd> = None;
+        loop {
+            let (next, skipped) = self.next();
+            let Some(next) = next else { return self.exhausted(last, &skipped) };
+            self.say_next(&next, &skipped);
+            let prompt = self.prompt(state).await;
+            if let Some(signal) = signals.next().now_or_never() {
+                return WorkEnd::stopped(signal);
+            }
+            let end = self.attempt(&next, state, prompt).await;
+            let Some(setback) = end.setback() else { return end };
+            self.fell_back(next, &setback, &end, state);
+            if state.no_failover {
+                return end;
+            }
+            last = Some(end);
+        }
+    }
+
+    /// The candidate that is taken now, and those before it that can't be.
+    fn next(&self) -> (Option<CandidateStanding>, Vec<Failed>) {
+        let variable = |name: &str| std::env::var(name).ok();
+        let (all, error) = standings(&self.shared, &self.tier, &self.kept, &variable, now_ms());
+        if let Some(error) = error {
+            self.say(&format!("cannot read the cool-downs, so none counts: {error}"));
+        }
+        let mut skipped = Vec::new();
+        for standing in all {
+            if self.failed.iter().any(|failed| failed.candidate == standing.candidate) {
+                continue;
+            }
+            match standing.hindrance {
+                None => return (Some(standing), skipped),
+                Some(hindrance) => skipped.push(Failed {
+                    candidate: standing.candidate,
+                    what: hindrance.what,
+                    again_at: hindrance.until,
+                }),
+            }
+        }
+        (None, skipped)
+    }
+
+    /// Tells who is passed over for whom. What is known already is not told again.
+    fn say_next(&self, next: &CandidateStanding, skipped: &[Failed]) {
+        let passed: Vec<_> = self.failed.last().into_iter().chain(skipped).map(told).collect();
+        if !passed.is_empty() {
+            let verb = if self.failed.is_empty() { "begins" } else { "goes on" };
+            self.say(&format!("{}: {verb} with {}", passed.join(", "), next.candidate));
+        }
+    }
+
+    /// The prompt of the next candidate: the task, with what was done so far.
+    async fn prompt(&mut self, state: &RunState) -> String {
+        let (eisen_dir, team) = (self.job.eisen_dir, state.team.as_str());
+        // Whoever was not prompted did nothing, and who was is looked at once.
+        if let Some(past) = self.past.last_mut().filter(|past| past.done.is_none()) {
+            if self.shared.runs.on_failover == OnFailover::Undo {
+                past.undone = Some(take_back(eisen_dir, team, &state.workspace, &past.agent).await);
+            }
+            past.done = Some(look(eisen_dir, team, past).await);
+        }
+        if let Some(sentence) = self.past.last().and_then(Past::summary) {
+            self.say(&sentence);
+        }
+        hand_over(&self.task, &self.past)
+    }
+
+    async fn attempt(
+        &mut self,
+        next: &CandidateStanding,
+        state: &mut RunState,
+        prompt: String,
+    ) -> WorkEnd {
+        let candidate = &next.candidate;
+        if let Err(error) = self.kept.take(&self.tier.name, &candidate.key(), now_ms()) {
+            self.say(&format!("cannot note which candidate is taken: {error}"));
+        }
+        let agent = self.id_of(candidate);
+        if let Err(error) = rewrite(&self.job.folder.config(), &agent, candidate) {
+            return WorkEnd::not_started(format!("cannot write the run's configuration: {error}"));
+        }
+        let start = match self.job.start() {
+            Ok(start) => start,
+            Err(why) => return WorkEnd::not_started(why),
+        };
+        state.profile = Some(candidate.profile.clone());
+        state.model.clone_from(&candidate.model);
+        state.command.clone_from(&start.layered.config.agents[0].command);
+        state.attempts.push(RunAttempt {
+            profile: candidate.profile.clone(),
+            model: candidate.model.clone(),
+            started_at_ms: now_ms(),
+            ended_at_ms: None,
+            reason: None,
+        });
+        if let Err(failure) = keep(self.job.folder, state) {
+            return WorkEnd::not_started(format!("{:#}", failure.error()));
+        }
+        let head = self.repository.head();
+        let tell = |setback: &Setback, wait: Duration| {
+            let (what, wait) = (setback.what, wait.as_secs_f64().ceil());
+            self.say(&format!("{candidate} is {what}: is asked again in {wait} s"));
+        };
+        let patience = Patience { longest: self.shared.runs.patience, tell: &tell };
+        let mut end =
+            work(start, (self.job.request, prompt.clone()), self.job.deadline, Some(patience))
+                .await;
+        if let Some(attempt) = state.attempts.last_mut() {
+            attempt.ended_at_ms = Some(now_ms());
+            attempt.reason = end.reason.clone().map(clipped);
+        }
+        if end.began {
+            let what = end.setback().map_or_else(String::new, |setback| setback.what.to_owned());
+            let candidate = candidate.to_string();
+            let commits = head.zip(self.repository.head()).filter(|(old, new)| old != new);
+            self.past.push(Past {
+                agent,
+                candidate,
+                what,
+                prompt,
+                commits,
+                undone: None,
+                done: None,
+            });
+        }
+        self.used.add(std::mem::take(&mut end.used));
+        end
+    }
+
+    /// Keeps why a candidate did not come to an end.
+    fn fell_back(
+        &mut self,
+        standing: CandidateStanding,
+        setback: &Setback,
+        end: &WorkEnd,
+        state: &mut RunState,
+    ) {
+        let CandidateStanding { candidate, base, login, .. } = standing;
+        let account = (base.as_str(), login, candidate.model.as_deref());
+        let again_at = match cooling::begin(&self.kept, &self.shared, account, setback) {
+            Ok(until) => until,
+            Err(error) => {
+                self.say(&format!("cannot keep the cool-down of {candidate}: {error}"));
+                setback.again_at
+            }
+        };
+        state.session_id = end.session.clone().map(clipped);
+        self.failed.push(Failed { candidate, what: setback.what.to_owned(), again_at });
+    }
+
+    /// No candidate is left.
+    fn exhausted(&self, last: Option<WorkEnd>, skipped: &[Failed]) -> WorkEnd {
+        let all: Vec<_> = self.failed.iter().chain(skipped).collect();
+        let reasons: Vec<_> = all.iter().map(|failed| told(failed)).collect();
+        let mut reason = format!(
+            "no candidate of the tier `{}` can work now: {}",
+            self.tier.name,
+            reasons.join("; ")
+        );
+        if let Some(at) = all.iter().filter_map(|failed| failed.again_at).min() {
+            let _ = write!(reason, "; try again at {}", clock(at));
+        }
+        let exit_code = if self.past.is_empty() { NOT_STARTED } else { FAILED };
+        let ended = WorkEnd::new(RunStatus::Failed, exit_code);
+        let last = last.unwrap_or_else(|| WorkEnd::new(RunStatus::Failed, exit_code));
+        WorkEnd {
+            reason: Some(reason),
+            session: last.session,
+            answer: last.answer,
+            stop_reason: last.stop_reason,
+            ..ended
+        }
+    }
+
+    /// A name for a candidate's agent: each has its own events in the journal.
+    fn id_of(&mut self, candidate: &TierCandidate) -> String {
+        let count = self.ids.entry(candidate.profile.clone()).or_default();
+        *count += 1;
+        let cut: String = candidate.profile.chars().take(60).collect();
+        if *count == 1 { candidate.profile.clone() } else { format!("{cut}-{count}") }
+    }
+
+    fn say(&self, sentence: &str) {
+        let line = format!("run {}: {sentence}\n", self.run);
+        let _ = outlet::stderr().clone().write_all(line.as_bytes());
+    }
+}
+
+/// Names another candidate in the run's configuration.
+fn rewrite(file: &Path, agent: &str, candidate: &TierCandidate) -> std::io::Result<()> {
+    let text = std::fs::read_to_string(file)?;
+    let text = for_candidate(&text, agent, candidate)
+        .ok_or_else(|| std::io::Error::other("it makes no sense any more"))?;
+    let folder = file.parent().map_or_else(PathBuf::new, Path::to_owned);
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.persist(file).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn told(failed: &Failed) -> String {
+    let Failed { candidate, what, again_at } = failed;
+    // `has no credit`, but `is rate limited`.
+    let said = match what.as_str() {
+        "no credit" => "has no credit".to_owned(),
+        "usage limit reached" => "has reached its usage limit".to_owned(),
+        "model unknown" => "does not know its model".to_owned(),
+        what => format!("is {what}"),
+    };
+    match again_at {
+        Some(at) => format!("{candidate} {said} (try again at {})", clock(*at)),
+        None => format!("{candidate} {said}"),
+    }
+}
+
+/// A time of today as on a clock, another one with its day.
+pub(in crate::app) fn clock(at: TimestampMs) -> String {
+    let zone = jiff::tz::TimeZone::system();
+    let time = |at: TimestampMs| {
+        let at = jiff::Timestamp::from_millisecond(i64::try_from(at).ok()?).ok()?;
+        Some(at.to_zoned_datetime(zone.clone()))
+    };
+    let (Some(at), Some(now)) = (time(at), time(now_ms())) else { return "some time".to_owned() };
+    let form = if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+    at.strftime(form).to_string()
+}

@@ -1,0 +1,163 @@
+//! `[[tiers]]`: names for agents that can stand in for one another, in an order.
+
+use std::collections::BTreeMap;
+
+use toml::de::DeValue;
+
+use super::errors::{code, quoted};
+use super::fault::Fault;
+use super::profiles::Profiles;
+use super::read::{Table, Text};
+use super::value::{bad_name, is_name};
+use crate::model::named;
+
+/// Candidates of a tier.
+const MOST_CANDIDATES: usize = 32;
+
+/// Tiers of a file.
+const MOST_TIERS: usize = 100;
+
+/// Agents of which one is taken: the next one where that can't work now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentTier {
+    pub name: String,
+    /// Never empty; each is there once.
+    pub candidates: Vec<TierCandidate>,
+    pub pick: Pick,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TierCandidate {
+    /// The name of its profile.
+    pub profile: String,
+    /// By the agent's own name.
+    pub model: Option<String>,
+    /// The level of thinking, by the agent's own name.
+    pub thinking: Option<String>,
+}
+
+named! {
+    /// Which candidate is tried first.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Pick {
+        /// The first in the order of the file.
+        First = "first",
+        /// The one behind the last that was taken.
+        Rotate = "rotate",
+        /// The one whose model has the lowest price.
+        Cheapest = "cheapest",
+    }
+}
+
+impl TierCandidate {
+    /// Tells it from the others of its tier.
+    pub fn key(&self) -> String {
+        let parts = [Some(&self.profile), self.model.as_ref(), self.thinking.as_ref()];
+        parts.map(|part| part.map_or("", String::as_str)).join("\n")
+    }
+}
+
+impl std::fmt::Display for TierCandidate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.profile)?;
+        match &self.model {
+            Some(model) => write!(f, "/{model}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads `[[tiers]]`, over those of another file: a tier replaces the one of the same name.
+pub(super) fn tiers(root: &Table<'_>, profiles: &Profiles, under: &[AgentTier]) -> Vec<AgentTier> {
+    let mut names: Vec<String> = Vec::new();
+    let own = root.sections("tiers", |table| tier(table, profiles, &mut names));
+    let mut all: BTreeMap<String, AgentTier> = BTreeMap::new();
+    let mut order: Vec<String> = Vec::new();
+    for tier in under.iter().cloned().chain(own.into_iter().flatten()) {
+        if !all.contains_key(&tier.name) {
+            order.push(tier.name.clone());
+        }
+        all.insert(tier.name.clone(), tier);
+    }
+    order.into_iter().filter_map(|name| all.remove(&name)).collect()
+}
+
+fn tier(table: &Table<'_>, profiles: &Profiles, names: &mut Vec<String>) -> Option<AgentTier> {
+    let pick = table.choice("pick");
+    let candidates = candidates(table, profiles);
+    let name = table.text("name");
+    if table.place_of("name").is_none() {
+        table.lacks("this tier has no `name`", "give it one, such as `name = \"smart\"`");
+    }
+    let name = name?;
+    if !is_name(&name.value) {
+        table.fault(bad_name("`name`", &name));
+        return None;
+    }
+    if names.contains(&name.value) {
+        let message = format!("there is another tier with the name {}", quoted(&name.value));
+        table.fault(Fault::new(name.span, message).help("give each its own"));
+        return None;
+    }
+    names.push(name.value.clone());
+    if names.len() > MOST_TIERS {
+        let message = format!("there are more than {MOST_TIERS} tiers");
+        table.fault(Fault::new(table.span.clone(), message).help("leave some out"));
+        return None;
+    }
+    Some(AgentTier { name: name.value, candidates: candidates?, pick })
+}
+
+/// None if there is none to take, which is recorded.
+fn candidates(table: &Table<'_>, profiles: &Profiles) -> Option<Vec<TierCandidate>> {
+    const HELP: &str = "write `candidates = [{ profile = \"codex\" }, { profile = \"opencode\" }]`";
+    let Some(item) = table.get("candidates") else {
+        table.lacks("this tier has no `candidates`", HELP);
+        return None;
+    };
+    let DeValue::Array(array) = item.get_ref() else {
+        table.wrong("`candidates`", item, "an array of tables", HELP);
+        return None;
+    };
+    if array.is_empty() || array.len() > MOST_CANDIDATES {
+        let message = match array.len() {
+            0 => "this tier is empty".to_owned(),
+            _ => format!("this tier has more than {MOST_CANDIDATES} candidates"),
+        };
+        let help = if array.is_empty() { HELP } else { "leave some out" };
+        table.fault(Fault::new(item.span(), message).help(help));
+        return None;
+    }
+    let mut all: Vec<TierCandidate> = Vec::new();
+    for item in array {
+        if !item.get_ref().is_table() {
+            let help = match item.get_ref() {
+                DeValue::String(name) => format!("write `{{ profile = {} }}`", quoted(name)),
+                _ => HELP.to_owned(),
+            };
+            table.wrong("each of `candidates`", item, "a table", &help);
+            continue;
+        }
+        let read = table.entry(item, "tiers.candidates", |table| candidate(table, profiles));
+        let Some(candidate) = read.flatten() else { continue };
+        if all.contains(&candidate) {
+            let message = format!("the candidate {} is there twice", code(&candidate.to_string()));
+            table.fault(Fault::new(item.span(), message).help("each is tried once: keep one"));
+            continue;
+        }
+        all.push(candidate);
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+fn candidate(table: &Table<'_>, profiles: &Profiles) -> Option<TierCandidate> {
+    let profile = table.word("profile");
+    let word = |key| table.word(key).map(|text: Text| text.value);
+    let (model, thinking) = (word("model"), word("thinking"));
+    if table.place_of("profile").is_none() {
+        table.lacks("this candidate has no `profile`", "name one, such as `profile = \"codex\"`");
+    }
+    let profile = profile?;
+    profiles.get(table, &profile)?;
+    Some(TierCandidate { profile: profile.value, model, thinking })
+}

@@ -35,6 +35,7 @@ mod scratch;
 mod spending;
 mod task_notes;
 mod team;
+mod tiers_now;
 mod tools_seen;
 mod tracing_out;
 mod trial;
@@ -67,7 +68,8 @@ pub use plugins::{check_plugin, describe_plugin};
 pub use purging::purge_tasks;
 pub use replay::{ReplayOptions, replay};
 pub use routes::{Route, route};
-pub use run::{RunEnd, RunOptions, run, run_detached, run_prepared};
+pub use run::{RunEnd, RunOptions, clock, run, run_detached, run_prepared};
+pub use tiers_now::{TierNow, tiers_now};
 pub use tools_seen::tool_lines;
 pub use up::{UpOptions, WebWish, up};
 

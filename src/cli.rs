@@ -40,6 +40,7 @@ mod snapshot;
 mod stdio;
 mod table;
 mod team;
+mod tiers;
 mod top;
 mod transcript;
 mod transfer;
@@ -110,6 +111,7 @@ enum Command {
     Wait(runs::WaitArgs),
     Result(runs::ResultArgs),
     Kill(runs::KillArgs),
+    Tiers(tiers::TiersArgs),
     Check(check::CheckArgs),
     Init(init::Init),
     Doctor(doctor::Doctor),
@@ -252,6 +254,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Wait(wait) => wait.run(),
         Command::Result(result) => result.run(),
         Command::Kill(kill) => kill.run(),
+        Command::Tiers(tiers) => tiers.run(global.cwd).map(|()| 0),
         Command::Check(check) => check.run(global.cwd).map(|()| 0),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
         Command::Doctor(doctor) => doctor.run(global.cwd),

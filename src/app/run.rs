@@ -19,6 +19,7 @@ use anyhow::{Context as _, anyhow, bail};
 use serde_json::Value;
 use tokio::time::Instant;
 
+pub use self::attempts::clock;
 use self::request::RunRequest;
 use self::schema::AnswerSchema;
 use self::turn::{FAILED, WorkEnd};

@@ -14,6 +14,7 @@ mod ps;
 mod replay;
 mod run;
 mod run_prompt;
+mod tiers;
 mod top;
 mod troubles;
 mod undo;

@@ -302,7 +302,7 @@ fn told(failed: &Failed) -> String {
 }
 
 /// A time of today as on a clock, another one with its day.
-pub(in crate::app) fn clock(at: TimestampMs) -> String {
+pub fn clock(at: TimestampMs) -> String {
     let zone = jiff::tz::TimeZone::system();
     let time = |at: TimestampMs| {
         let at = jiff::Timestamp::from_millisecond(i64::try_from(at).ok()?).ok()?;

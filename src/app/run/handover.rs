@@ -235,8 +235,7 @@ mod tests {
         assert_eq!(hand_over("Fix it", &[]), "Fix it");
         let text = hand_over("Fix it", &[past()]);
         let (_, record) = text.split_once("## The task").unwrap_or_default();
-        expect![[r"
-
+        expect![[r#"
             Fix it
 
             ## one/big: stopped by its model's service (rate limited)
@@ -268,7 +267,7 @@ mod tests {
 
             ---
             End of the record. Go on with the task.
-        "]]
+        "#]]
         .assert_eq(record.trim_start_matches('\n').strip_prefix("").unwrap_or(record));
     }
 

@@ -152,6 +152,24 @@ patience_s = "60"
 base = "codex"
 "#;
     expect![[r#"
+        1:2 unknown key `team` at the top level | the keys here are `prices`, `profiles`, `tiers`, `slots`, `runs`
+        5:27 there is no profile "cluade-code" | did you mean "claude-code"?
+        5:67 the candidate `codex` is there twice | each is tried once: keep one
+        5:90 each of `candidates` must be a table, not a string | write `{ profile = "codex" }`
+        7:8 there is another tier with the name "smart" | give each its own
+        8:8 `pick` can't be "frist" | did you mean "first"? It can be "first", "rotate", "cheapest"
+        9:14 this tier is empty | write `candidates = [{ profile = "codex" }, { profile = "opencode" }]`
+        10:1 this tier has no `name` | give it one, such as `name = "smart"`
+        11:15 this candidate has no `profile` | name one, such as `profile = "codex"`
+        11:30 unknown key `modle` in a candidate of `[[tiers]]` | did you mean `model`?
+        12:1 this tier has no `candidates` | write `candidates = [{ profile = "codex" }, { profile = "opencode" }]`
+        14:1 unknown key `candidate` in `[[tiers]]` | did you mean `candidates`?
+        16:9 `codex` must be a whole number from 1 to 10000 | write how many may run at once; leave it out for no limit
+        17:1 there is no profile "nobody" | there are auggie, claude-code, cline, codex, copilot, cursor, deepagents, droid, fast-agent, gemini, goose, hermes, kimi, kiro, opencode, openhands, pi, qoder, qwen-code, vibe, mine
+        18:1 "mine" is based on "codex" | slots are for all agents with that base: name "codex"
+        20:1 unknown key `max_dept` in `[runs]` | did you mean `max_depth`?
+        21:15 `on_failover` can't be "undone" | did you mean "undo"? It can be "keep", "undo"
+        22:14 `patience_s` must be a whole number from 0 to 86400, not a string | write it without quotes
     "#]]
     .assert_eq(&mistakes(user));
 }
@@ -161,6 +179,7 @@ fn a_team_does_not_start_while_the_users_file_has_a_mistake() {
     let errors = over("[slot]\ncodex = 1", "").unwrap_err();
     assert!(errors.to_string().contains("config.toml"), "{errors}");
     expect![[r#"
+        1:2 unknown key `slot` at the top level | slots are `[slots]`, such as `codex = 3` below it
     "#]]
     .assert_eq(&listed(&errors));
 }

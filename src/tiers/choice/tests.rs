@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::super::Cooldown;
 use super::*;
 use crate::model::now_ms;
 

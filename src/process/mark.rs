@@ -13,7 +13,7 @@ use super::cgroup;
 use super::tree::{self, ProcessTable};
 
 /// The environment variable that carries the mark.
-pub(super) const VARIABLE: &str = "EISEN_RUN";
+pub(super) const VARIABLE: &str = "EISEN_MARK";
 
 /// How long killed processes may take to end, and how often they are polled.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -100,7 +100,7 @@ fn of_run(mark: &str) -> BTreeSet<i32> {
 }
 
 /// Whether a process claims to be a warden. A false claim only delays its end.
-fn is_warden(pid: i32) -> bool {
+pub(super) fn is_warden(pid: i32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.starts_with(b"eisen-core\0warden\0")
 }

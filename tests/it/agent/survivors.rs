@@ -22,7 +22,7 @@ struct Run {
 
 impl Run {
     fn of(team: &Team) -> Self {
-        Self { mark: format!("EISEN_RUN={}", team.run_file["remains"]["mark"].as_str().unwrap()) }
+        Self { mark: format!("EISEN_MARK={}", team.run_file["remains"]["mark"].as_str().unwrap()) }
     }
 
     fn processes(&self) -> BTreeSet<i32> {

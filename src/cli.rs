@@ -22,6 +22,7 @@ mod journal;
 mod logs;
 mod many;
 mod mcp;
+mod nested;
 mod notify;
 mod output;
 mod packaging;

@@ -30,6 +30,7 @@
 //! An agent and its terminals are a [`Family`], which is measured and limited as a whole: by the
 //! kernel with [`Groups`], else by polling (`limit_monitor`).
 
+mod ancestry;
 mod canary;
 mod cgroup;
 mod descriptors;
@@ -68,6 +69,7 @@ use tokio::net::unix::{OwnedWriteHalf, pipe};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
+pub use ancestry::commands_above;
 pub use canary::canary;
 pub use cgroup::{Groups, LimitEnforcement};
 pub use descriptors::raise_descriptor_limit;

@@ -4,6 +4,8 @@ mod attachment;
 mod earlier;
 mod folder;
 mod state;
+mod team_runs;
+pub mod tree;
 
 use std::fmt;
 use std::io;
@@ -15,6 +17,7 @@ pub use self::attachment::{Attachment, AttachmentError, Takes};
 pub use self::earlier::find_session;
 pub use self::folder::{RunFolder, all_runs};
 pub use self::state::{EarlierSession, RunAttempt, RunState, RunStatus};
+pub use self::team_runs::{EndedTeam, FoundRun, FoundRuns, TeamRuns};
 
 /// The name of a run: a ULID, so that names sort by the time of their making.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +43,12 @@ pub fn team_of(id: &str) -> String {
 
 /// Whether a team is the one of a run.
 pub fn is_of_run(team: &str) -> bool {
-    team.strip_prefix(TEAM_PREFIX).is_some_and(|id| Ulid::from_string(id).is_ok())
+    run_of(team).is_some()
+}
+
+/// The run whose team this is; None: it is the team of a configuration.
+pub fn run_of(team: &str) -> Option<&str> {
+    team.strip_prefix(TEAM_PREFIX).filter(|id| Ulid::from_string(id).is_ok())
 }
 
 impl fmt::Display for RunId {

@@ -68,7 +68,7 @@ pub use schema::schema;
 pub use server::{BindError, Server, answers, bind};
 pub use shared::Limits;
 pub use sources::Sources;
-pub use spawned::{HelperEnd, NewHelper, NewMember};
+pub use spawned::{HelperEnd, NewHelper, NewMember, NewRun, StartedRun};
 pub use strangers::{Arrival, Strangers};
 pub use token::{Caller, TokenError, Tokens};
 pub use tools_http::TOOLS_PATH;
@@ -181,6 +181,11 @@ pub trait Team: Send + Sync + 'static {
 
     /// Ends a helper, and those that it started.
     fn end_helper(&self, _end: HelperEnd) -> BoxFuture<'_, Result<(), Refused>> {
+        refuse(self)
+    }
+
+    /// Starts a run of an agent; answers once its start is under way.
+    fn start_run(&self, _run: NewRun) -> BoxFuture<'_, Result<StartedRun, Refused>> {
         refuse(self)
     }
 

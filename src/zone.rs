@@ -38,7 +38,7 @@ use self::git::{Git, GitVerdict};
 use self::open::Root;
 pub(crate) use self::open::{FOLDER, open_beneath};
 use self::patterns::{PatternPath, Patterns, Workspace};
-pub use self::patterns::{Subtree, WirePatterns, compile_glob, uncovered};
+pub use self::patterns::{Subtree, WirePatterns, compile_glob, cut, uncovered};
 use self::real::{PATH_MAX, real};
 use self::search::Below;
 pub use self::why::{Reason, Why};

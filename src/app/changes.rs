@@ -1,6 +1,8 @@
 //! Changes of a running team: reload, added and removed agents. Applies one change after the other.
 
+mod running;
 mod spawning;
+mod started;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -23,11 +25,14 @@ use crate::config::{
     Source, Takes,
 };
 use crate::journal::Journal;
-use crate::model::{AgentId, AgentStatus, Event};
+use crate::model::{AgentId, AgentStatus, Event, Order};
 use crate::routing::RoutingHandle;
-use crate::serve::{self, HelperEnd, NewHelper, NewMember, Refused, Reloaded};
+use crate::runs::RunId;
+use crate::serve::{self, HelperEnd, NewHelper, NewMember, NewRun, Refused, Reloaded};
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::TrackerHandle;
+
+pub(super) use started::StartedHelper;
 
 /// Capacity of the queue of changes; past that, senders wait.
 pub(super) const WAITING: usize = 16;
@@ -38,6 +43,7 @@ pub(super) enum TeamCommand {
     Add(AgentTable, Reply<AgentStatus>),
     Remove(AgentId, Reply<AgentStatus>),
     StartHelper(NewHelper, Reply<AgentStatus>),
+    StartRun(RunId, Box<NewRun>, Reply<StartedHelper>),
     EndHelper(Box<HelperEnd>, Reply<()>),
     AddMember(NewMember, Reply<AgentStatus>),
     RemoveMember(AgentId, Reply<AgentStatus>),
@@ -46,6 +52,29 @@ pub(super) enum TeamCommand {
 }
 
 type Reply<T> = oneshot::Sender<Result<T, Refused>>;
+
+/// Requests a change. It is applied even if the returned future is dropped.
+pub(super) async fn request<T>(
+    changes: &mpsc::Sender<TeamCommand>,
+    command: impl FnOnce(Reply<T>) -> TeamCommand,
+) -> Result<T, Refused> {
+    let (reply, answer) = oneshot::channel();
+    let stopping = || Refused::new(409, "the team is stopping");
+    changes.send(command(reply)).await.map_err(|_| stopping())?;
+    answer.await.unwrap_or_else(|_| Err(stopping()))
+}
+
+/// Ends a helper. It is stopped first: other changes need not wait for that.
+pub(super) async fn end_helper(
+    roster: &Roster,
+    changes: &mpsc::Sender<TeamCommand>,
+    end: HelperEnd,
+) -> Result<(), Refused> {
+    if let Some(helper) = roster.get(&end.agent) {
+        let _ = helper.order(Order::Stop).await;
+    }
+    request(changes, |reply| TeamCommand::EndHelper(Box::new(end), reply)).await
+}
 
 /// Owns the configuration of a running team, and applies its changes one after the other.
 pub(super) struct Changes {
@@ -123,6 +152,9 @@ impl Changes {
                 }
                 TeamCommand::StartHelper(helper, reply) => {
                     let _ = reply.send(self.start_helper(helper).await);
+                }
+                TeamCommand::StartRun(id, run, reply) => {
+                    let _ = reply.send(self.start_run(id, &run).await);
                 }
                 TeamCommand::EndHelper(end, reply) => {
                     let _ = reply.send(self.end_helper(&end).await);

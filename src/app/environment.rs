@@ -28,10 +28,21 @@ pub enum DepthError {
     TooDeep(u32),
 }
 
-/// Returns how many teams this process is nested in.
+/// Returns how many teams this process is nested in: as many as the kernel sees, or more by the
+/// variable, which also counts helpers.
 pub(super) fn depth() -> Result<u32, DepthError> {
-    let depth = std::env::var("EISEN_DEPTH").ok().and_then(|depth| depth.parse().ok()).unwrap_or(0);
+    let depth = said_depth().max(depth_of_run());
     if depth >= MAX_DEPTH { Err(DepthError::TooDeep(depth)) } else { Ok(depth) }
+}
+
+/// Returns how many teams a run is nested in, by the kernel where that says so.
+pub(super) fn depth_of_run() -> u32 {
+    let above = crate::process::commands_above();
+    above.map_or_else(said_depth, |above| u32::try_from(above).unwrap_or(u32::MAX))
+}
+
+fn said_depth() -> u32 {
+    std::env::var("EISEN_DEPTH").ok().and_then(|depth| depth.parse().ok()).unwrap_or(0)
 }
 
 /// Returns `$EISEN_DIR`, else `~/.eisen`.

@@ -22,6 +22,7 @@ use crate::model::{AgentId, UsageScope};
 use crate::plugin::{Hosting, Library, PluginSource};
 use crate::process::{Command, Limits};
 use crate::routing;
+use crate::runs::TeamRuns;
 use crate::supervisor::Member;
 use crate::zone::{Bounds, Zone};
 
@@ -45,6 +46,7 @@ pub(super) struct Conditions {
     pub(super) budgets: Budgets,
     /// None: not looked for.
     pub(super) conflicts: Option<Conflicts>,
+    pub(super) runs: TeamRuns,
 }
 
 impl Conditions {
@@ -86,6 +88,7 @@ impl Conditions {
         let bounds = self.bounds(agent, &zone)?;
         let (command, own) = agent.launch(bounds.is_some());
         let mut environment = self.environment(agent, own, is_orchestrator);
+        environment.extend(self.genealogy(config, agent));
         let is_confined = bounds.is_some();
         if let Some(bounds) = &bounds {
             let private = bounds.reach().private.to_string_lossy();
@@ -191,6 +194,17 @@ impl Conditions {
         Ok(Some(Arc::new(bounds)))
     }
 
+    /// The variables that name an agent's run, and what started that. They inform: who asks for a run
+    /// is known by the token.
+    fn genealogy(&self, config: &Config, agent: &config::Agent) -> BTreeMap<String, String> {
+        // Empty ones hide those of a run that this team itself is in.
+        let inherited = ["EISEN_RUN", "EISEN_PARENT"].into_iter();
+        let inherited = inherited.filter(|name| std::env::var_os(name).is_some());
+        let own = self.runs.variables(&lineage(config, &agent.id));
+        let all = inherited.map(|name| (name, String::new())).chain(own);
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
     fn environment(
         &self,
         agent: &config::Agent,
@@ -207,6 +221,14 @@ impl Conditions {
         });
         environment
     }
+}
+
+/// An agent and those above it, up to the one without a parent.
+pub(super) fn lineage(config: &Config, agent: &AgentId) -> Vec<String> {
+    let parent = |agent: &AgentId| config.agent(agent)?.parent.clone();
+    let above = std::iter::successors(Some(agent.clone()), parent);
+    // Their parents form no circle.
+    above.take(config.agents.len()).map(|agent| agent.to_string()).collect()
 }
 
 /// Loads an agent's plugin if it runs in this process, else prepares it for a child process.

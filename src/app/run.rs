@@ -22,7 +22,8 @@ use tokio::time::Instant;
 pub use self::attempts::clock;
 use self::request::RunRequest;
 use self::schema::AnswerSchema;
-use self::turn::{FAILED, WorkEnd};
+use self::turn::FAILED;
+pub(super) use self::turn::{WorkEnd, helper_turn};
 use super::console::ConsoleFile;
 use super::up::{Output, TeamStart};
 use super::{Failure, environment};
@@ -71,7 +72,7 @@ pub struct RunEnd {
 
 /// Runs one agent for one turn.
 pub async fn run(options: RunOptions) -> Result<RunEnd, Failure> {
-    let depth = environment::depth().map_err(|error| Failure::Usage(error.into()))?;
+    let depth = environment::depth_of_run();
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let folder = prepare(options, &eisen_dir, depth)?;
     perform(&folder, eisen_dir, depth).await
@@ -79,7 +80,7 @@ pub async fn run(options: RunOptions) -> Result<RunEnd, Failure> {
 
 /// Starts a run in a process of its own; returns its id.
 pub fn run_detached(options: RunOptions) -> Result<String, Failure> {
-    let depth = environment::depth().map_err(|error| Failure::Usage(error.into()))?;
+    let depth = environment::depth_of_run();
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let folder = prepare(options, &eisen_dir, depth)?;
     hand_over(&folder).context("cannot start the run").map_err(Failure::Run)?;
@@ -147,6 +148,7 @@ fn first_state(
         pid: std::process::id(),
         pid_start_time_ticks: process::start_of(std::process::id()),
         team: id.team(),
+        parent: None,
         depth,
         workspace: layered.config.team.workspace.clone(),
         timeout_s: timeout.map(|timeout| timeout.as_secs()),
@@ -204,7 +206,7 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
     let request = RunRequest::of(folder, &state, &eisen_dir).map_err(Failure::Run)?;
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
-    let mut end = match state.tier.clone() {
+    let end = match state.tier.clone() {
         Some(tier) => attempts::by_tier(&job, &mut state, &tier, prompt).await,
         None => match job.start() {
             Ok(start) => {
@@ -214,23 +216,32 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
             Err(why) => WorkEnd::not_started(why),
         },
     };
+    let (answer, stop_reason) = settle(folder, &mut state, end)?;
+    Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
+}
+
+/// Keeps the end of a run: its answer, then its final state. Returns the answer and the reason of the stop.
+pub(super) fn settle(
+    folder: &RunFolder,
+    state: &mut RunState,
+    mut end: WorkEnd,
+) -> Result<(String, Option<String>), Failure> {
     if let Err(error) = folder.keep_answer(&end.answer) {
         end.status = RunStatus::Failed;
         end.exit_code = FAILED;
         end.reason = Some(format!("the answer can't be kept: {error}"));
     }
-    let WorkEnd { status, exit_code, stop_reason, reason, session, answer, used, .. } = end;
+    state.status = end.status;
+    state.exit_code = Some(end.exit_code);
+    state.reason = end.reason.map(clipped);
     state.background = end.background;
-    state.status = status;
-    state.exit_code = Some(exit_code);
-    state.reason = reason.map(clipped);
-    state.session_id = session.map(clipped);
+    state.session_id = end.session.map(clipped);
     state.ended_at_ms = Some(now_ms());
-    state.peak_memory_bytes = used.peak_memory_bytes;
-    state.tokens = used.tokens;
-    state.cost = used.cost;
-    keep(folder, &state)?;
-    Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
+    state.peak_memory_bytes = end.used.peak_memory_bytes;
+    state.tokens = end.used.tokens;
+    state.cost = end.used.cost;
+    keep(folder, state)?;
+    Ok((end.answer, end.stop_reason))
 }
 
 /// What all attempts of a run have in common.

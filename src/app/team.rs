@@ -3,8 +3,9 @@
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
-use super::changes::TeamCommand;
+use super::changes::{self, TeamCommand};
 use super::details;
+use super::nested::{self, Workplace};
 use super::undoing;
 use super::web_page::WebPage;
 use crate::agent::{self, AgentError, AgentHandle};
@@ -15,9 +16,10 @@ use crate::model::{
     AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, WebScope,
 };
 use crate::process::Family;
+use crate::runs::TeamRuns;
 use crate::serve::{
-    AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, Prompt, RefusalKind, Refused,
-    Reloaded, Rewind, Team, Tier, WebLink, WebToken,
+    AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, NewRun, Prompt, RefusalKind,
+    Refused, Reloaded, Rewind, StartedRun, Team, Tier, WebLink, WebToken,
 };
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
@@ -31,6 +33,7 @@ pub(super) struct Supervised {
     /// None: no journal is kept.
     pub(super) undoer: Option<Undoer>,
     pub(super) budgets: Budgets,
+    pub(super) runs: TeamRuns,
     pub(super) web: WebPage,
 }
 
@@ -49,10 +52,7 @@ impl Supervised {
         &self,
         command: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> TeamCommand,
     ) -> Result<T, Refused> {
-        let (reply, answer) = oneshot::channel();
-        let stopping = || Refused::new(409, "the team is stopping");
-        self.changes.send(command(reply)).await.map_err(|_| stopping())?;
-        answer.await.unwrap_or_else(|_| Err(stopping()))
+        changes::request(&self.changes, command).await
     }
 }
 
@@ -190,13 +190,17 @@ impl Team for Supervised {
     }
 
     fn end_helper(&self, end: HelperEnd) -> BoxFuture<'_, Result<(), Refused>> {
-        Box::pin(async move {
-            // Stopped first: other changes need not wait for that.
-            if let Some(helper) = self.roster.get(&end.agent) {
-                let _ = helper.order(Order::Stop).await;
-            }
-            self.change(|reply| TeamCommand::EndHelper(Box::new(end), reply)).await
-        })
+        Box::pin(changes::end_helper(&self.roster, &self.changes, end))
+    }
+
+    fn start_run(&self, run: NewRun) -> BoxFuture<'_, Result<StartedRun, Refused>> {
+        let place = Workplace {
+            roster: self.roster.clone(),
+            tracker: self.tracker.clone(),
+            changes: self.changes.clone(),
+            runs: self.runs.clone(),
+        };
+        Box::pin(nested::start(place, run))
     }
 
     fn add_member(&self, member: NewMember) -> BoxFuture<'_, Result<AgentStatus, Refused>> {

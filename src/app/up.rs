@@ -137,6 +137,7 @@ pub(super) async fn run_team<T>(
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
 
     let budgets = spending::start(&config, &mut wiring).await;
+    let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);
     let conditions = Conditions {
         environment: TeamEnvironment::new(&config.team.name, places, depth, &tokens, wiring.trace),
         eisen_dir,
@@ -147,6 +148,7 @@ pub(super) async fn run_team<T>(
         journal: wiring.journal.clone(),
         budgets: budgets.clone(),
         conflicts: wiring.conflicts.clone(),
+        runs: runs.clone(),
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let routing = route(&mut wiring, (orchestrator, rules), &conditions, &config);
@@ -162,11 +164,10 @@ pub(super) async fn run_team<T>(
     let channels =
         notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
     let (changes, commands) = changes_of(&mut wiring, supervisor.roster());
-    let lead = config.orchestrator.agent.clone();
     let web = web_page(web, &config, &conditions, &cancel);
-    let roster = supervisor.roster();
-    let web_page = web.clone();
-    let team = Arc::new(Supervised { roster, tracker, changes, undoer, budgets, web: web_page });
+    let (lead, roster, page) =
+        (config.orchestrator.agent.clone(), supervisor.roster(), web.clone());
+    let team = Arc::new(Supervised { roster, tracker, changes, undoer, budgets, runs, web: page });
     let server = Server::new(
         listeners.port,
         wiring.bus.clone(),

@@ -14,6 +14,7 @@ use crate::conflicts::{self, Conflicts};
 use crate::journal::{self, Journal};
 use crate::model::{AgentId, BlockedStatus};
 use crate::routing::{self, Orchestrator, RoutingHandle};
+use crate::runs::TeamRuns;
 use crate::serve::{Handles, Recorder, ToolUses};
 use crate::session::RegistryHandle;
 use crate::supervisor::Roster;
@@ -38,6 +39,8 @@ pub(super) struct Wiring {
     pub(super) waits: Waits,
     /// The trace context for agents; None without telemetry.
     pub(super) trace: Option<Traceparent>,
+    /// None: agents start no runs.
+    runs: Option<TeamRuns>,
     graph: Option<GraphHandle>,
     tool_uses: ToolUses,
     /// None before they are kept.
@@ -76,6 +79,7 @@ impl Wiring {
             conflicts: None,
             waits: Waits::default(),
             trace: None,
+            runs: None,
             graph: None,
             tool_uses: ToolUses::default(),
             tasks_given: None,
@@ -176,6 +180,11 @@ impl Wiring {
         self.tasks.spawn(noting);
     }
 
+    /// Keeps the runs that agents start, from now on; `depth` counts the teams above this one.
+    pub(super) fn keep_runs(&mut self, eisen_dir: &Path, team: &str, depth: u32) -> TeamRuns {
+        self.runs.insert(TeamRuns::new(eisen_dir.to_owned(), team, depth)).clone()
+    }
+
     /// The sources of the port; `recorder` with the name of the team.
     pub(super) fn sources(
         &self,
@@ -196,6 +205,7 @@ impl Wiring {
             lead,
             tasks: self.tasks_given.clone(),
             conflicts: self.conflicts.clone(),
+            runs: self.runs.clone(),
             tool_uses: self.tool_uses.clone(),
             waits: self.waits.clone(),
         }
@@ -204,6 +214,10 @@ impl Wiring {
     /// Ends every task, and then `last`. Past `limit` a client that does not read loses its last
     /// lines.
     pub(super) async fn end(self, last: impl Future<Output = ()>, limit: Duration) {
+        if let Some(runs) = &self.runs {
+            // Their agents have ended.
+            let _ = tokio::time::timeout(limit, runs.settled()).await;
+        }
         if let Some(capture) = &self.capture {
             capture.settle().await;
         }

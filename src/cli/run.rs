@@ -9,14 +9,13 @@ use clap::Args;
 use serde_json::json;
 use toml::Table;
 
-use super::format;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
+use super::{format, nested};
 use crate::app::{self, Failure, RunEnd, RunOptions};
 use crate::config::AgentTier;
 use crate::config::installed::installed_profile;
 use crate::config::one_agent::OneAgent;
 use crate::runs::{Attachment, EarlierSession, RunState, RunStatus, find_session};
-use crate::serve::client::Environment;
 
 /// Run one agent for one task and print its answer
 ///
@@ -94,7 +93,11 @@ pub(super) struct RunArgs {
 
 impl RunArgs {
     pub(super) async fn run(mut self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
+        let above = app::team_above()?;
         if let Some(id) = &self.prepared {
+            if above.is_some() {
+                return Err(Failure::Usage(anyhow!("an agent performs no run that was prepared")));
+            }
             return app::run_prepared(id).await.map(|end| exit_code(&end.state));
         }
         let prompt = match self.prompt.as_deref().unwrap_or_default() {
@@ -110,11 +113,9 @@ impl RunArgs {
         if prompt.trim().is_empty() {
             return Err(Failure::Usage(anyhow!("the prompt is empty")));
         }
-        if let Some(team) = Environment::of_process().token.and(Environment::of_process().team) {
-            let team = plain(&team);
-            return Err(Failure::Usage(anyhow!(
-                "this is an agent of the team `{team}`: it starts helpers by the tool `start_helper`, in zones within its own"
-            )));
+        if let Some(team) = above {
+            let is_json = self.json;
+            return nested::run(&team, self.below_an_agent(prompt), is_json).await;
         }
         let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
         let attachments = self.attachments().map_err(Failure::Usage)?;
@@ -171,13 +172,29 @@ impl RunArgs {
             return Ok(0);
         }
         let end = app::run(options).await?;
-        if self.json {
-            print(json(&end))?;
-        } else {
-            show(&end)?;
-        }
+        report(&end, self.json)?;
         Ok(exit_code(&end.state))
     }
+
+    /// What an agent asks its team for.
+    fn below_an_agent(self, prompt: String) -> serde_json::Value {
+        let Self { zone, deny, profile, model, timeout, budget, detach, command, .. } = self;
+        json!({
+            "task": prompt,
+            "zone": zone,
+            "deny": deny,
+            "profile": profile,
+            "command": command,
+            "model": model,
+            "budget": budget.into_iter().flatten().collect::<Table>(),
+            "timeout_s": timeout,
+            "wait": !detach,
+        })
+    }
+}
+
+pub(super) fn report(end: &RunEnd, is_json: bool) -> Result<(), Failure> {
+    if is_json { print(json(end)) } else { show(end) }
 }
 
 impl RunArgs {
@@ -232,7 +249,12 @@ const MOST_FILES: usize = 100;
 const LONGEST_SCHEMA: u64 = 1 << 20;
 
 /// The exit code where nothing could be started.
-const NOT_STARTED: u8 = 125;
+pub(super) const NOT_STARTED: u8 = 125;
+
+/// The exit codes of a run that was ended, by Ctrl-C, by another signal, or since its time was up.
+pub(super) const INTERRUPTED: u8 = 130;
+pub(super) const KILLED: u8 = 137;
+pub(super) const TIMED_OUT: u8 = 124;
 
 /// Prints the answer, then what the run came to.
 fn show(end: &RunEnd) -> Result<(), Failure> {

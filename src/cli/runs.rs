@@ -1,6 +1,6 @@
 //! `runs`, `wait`, `result`, `kill`: the runs of `eisen-core run`, by their ids.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
@@ -8,22 +8,24 @@ use clap::Args;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::format;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
-use super::run::exit_code;
+use super::run::{TIMED_OUT, exit_code};
 use super::table::{Cell, Table};
+use super::team::failed;
+use super::{format, nested};
 use crate::app::{self, Failure};
 use crate::model::now_ms;
+use crate::runs::tree::{Branch, Node, below, tree};
 use crate::runs::{RunFolder, RunState, RunStatus, all_runs, find_run};
+use crate::serve::client::{Environment, Target};
 
 /// How often the state of a run is read by those who wait for its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
-/// The exit code where the time is up.
-const TIMED_OUT: u8 = 124;
-
 /// How long a run may take to end after SIGTERM: its agents have their own time to end.
 const KILL_PATIENCE: Duration = Duration::from_secs(30);
+
+const COLUMNS: usize = 7;
 
 /// Ended runs that are listed without `--all`.
 const SHOWN: usize = 10;
@@ -36,6 +38,7 @@ const SHOWN: usize = 10;
 #[command(after_help = "\
 Examples:
   eisen-core runs
+  eisen-core runs --tree                what agents started, below them
   eisen-core runs --all --json | jq -r '.[] | select(.status == \"lost\") | .id'
 
 Exit codes: 0 done, 2 wrong usage.")]
@@ -43,6 +46,9 @@ pub(super) struct RunsArgs {
     /// All runs
     #[arg(short, long)]
     all: bool,
+    /// Show each below the run or the agent that started it
+    #[arg(long, conflicts_with = "json")]
+    tree: bool,
     /// Print them as a JSON array
     #[arg(long)]
     json: bool,
@@ -50,9 +56,10 @@ pub(super) struct RunsArgs {
 
 impl RunsArgs {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let eisen_dir = eisen_dir()?;
-        let folders = all_runs(&eisen_dir).map_err(|error| Failure::Run(error.into()))?;
-        let mut states: Vec<_> = folders.iter().filter_map(|run| run.state().ok()).collect();
+        let mut states = match app::team_above()? {
+            Some(team) => super::block_on(nested::list(&team))?,
+            None => states(&eisen_dir()?)?,
+        };
         if !self.all {
             let ended = states.iter().filter(|state| state.status.is_final()).count();
             let mut left_out = ended.saturating_sub(SHOWN);
@@ -70,12 +77,30 @@ impl RunsArgs {
             note("there are no runs");
             return Ok(());
         }
-        let titles = ["ID", "STATUS", ">AGE", ">TOOK", ">TOKENS", "AGENT", "WORKSPACE"];
+        let titles: [_; COLUMNS] =
+            ["ID", "STATUS", ">AGE", ">TOOK", ">TOKENS", "AGENT", "WORKSPACE"];
         let mut table = Table::new(&titles);
-        for state in &states {
-            table.row(row(state));
+        if self.tree {
+            tree(&states).iter().for_each(|branch| table.row(branch_row(branch)));
+        } else {
+            states.iter().for_each(|state| table.row(row(state)));
         }
         print(table.lines(None).join("\n"))
+    }
+}
+
+fn branch_row(branch: &Branch<'_>) -> Vec<Cell> {
+    let indented = |name: &str| Cell::from(format!("{}{name}", "  ".repeat(branch.level)));
+    match branch.node {
+        Node::Run(state) => {
+            let mut cells = row(state);
+            cells[0] = indented(&state.id);
+            cells
+        }
+        Node::Starter(name) => {
+            let rest = std::iter::repeat_n(Cell::from(""), COLUMNS - 1);
+            std::iter::once(indented(&plain(name))).chain(rest).collect()
+        }
     }
 }
 
@@ -132,10 +157,13 @@ pub(super) struct WaitArgs {
 
 impl WaitArgs {
     pub(super) fn run(self) -> Result<u8, Failure> {
-        let eisen_dir = eisen_dir()?;
         let wait = self.timeout.map(Duration::try_from_secs_f64).transpose();
         let wait = wait.map_err(|error| Failure::Usage(error.into()))?;
         let deadline = wait.and_then(|wait| Instant::now().checked_add(wait));
+        if let Some(team) = app::team_above()? {
+            return super::block_on(nested::wait(&team, &self.ids, self.any, deadline));
+        }
+        let eisen_dir = eisen_dir()?;
         let runs = self.ids.iter().map(|id| find_run(&eisen_dir, id));
         let runs = runs.collect::<Result<Vec<_>, _>>();
         let runs = runs.map_err(|error| Failure::Usage(error.into()))?;
@@ -179,9 +207,20 @@ pub(super) struct ResultArgs {
 
 impl ResultArgs {
     pub(super) fn run(self) -> Result<u8, Failure> {
+        if let Some(team) = app::team_above()? {
+            let run = super::block_on(nested::one(&team, &self.id))?;
+            return self.show(&run.state, || Ok(run.text.unwrap_or_default()));
+        }
         let run = find_run(&eisen_dir()?, &self.id);
         let run = run.map_err(|error| Failure::Usage(error.into()))?;
-        let state = state(&run)?;
+        self.show(&state(&run)?, || run.answer())
+    }
+
+    fn show(
+        &self,
+        state: &RunState,
+        answer: impl FnOnce() -> std::io::Result<String>,
+    ) -> Result<u8, Failure> {
         if !state.status.is_final() {
             note(format_args!(
                 "the run is {}: `eisen-core wait {}`",
@@ -190,7 +229,7 @@ impl ResultArgs {
             ));
             return Ok(1);
         }
-        let answer = match run.answer() {
+        let answer = match answer() {
             Ok(answer) => answer,
             Err(_) if state.status == RunStatus::Lost => String::new(),
             Err(error) => {
@@ -199,7 +238,7 @@ impl ResultArgs {
             }
         };
         if self.json {
-            let mut shown = serde_json::to_value(&state);
+            let mut shown = serde_json::to_value(state);
             let shown = shown.as_mut().map_err(|error| Failure::Run(anyhow::anyhow!("{error}")))?;
             shown["text"] = answer.into();
             print(shown)?;
@@ -211,33 +250,48 @@ impl ResultArgs {
         if let Some(reason) = state.reason.as_deref().filter(|_| !self.json) {
             note(format_args!("{}: {}", state.status.as_str(), escape_controls(reason)));
         }
-        Ok(exit_code(&state))
+        Ok(exit_code(state))
     }
 }
 
 /// End runs
 ///
-/// The agent of each is ended, with all that it has started. Returns once they have ended.
+/// The agent of each is ended, with all that it has started, also runs. Returns once they have ended.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   eisen-core kill 01M8CH14
+  eisen-core kill --tree 01M8CH14       it and all that is below it
 
 Exit codes: 0 all have ended, 1 one has not, 2 wrong usage.")]
 pub(super) struct KillArgs {
     /// Ids, or beginnings that no other run has
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
+    /// Also what is below them in `runs --tree`, and wait for its end
+    #[arg(long)]
+    tree: bool,
 }
 
 impl KillArgs {
     pub(super) fn run(self) -> Result<u8, Failure> {
+        if let Some(team) = app::team_above()? {
+            return super::block_on(nested::end(&team, &self.ids)).map(|ended| u8::from(!ended));
+        }
         let eisen_dir = eisen_dir()?;
         let runs = self.ids.iter().map(|id| find_run(&eisen_dir, id));
         let runs = runs.collect::<Result<Vec<_>, _>>();
-        let runs = runs.map_err(|error| Failure::Usage(error.into()))?;
+        let mut runs = runs.map_err(|error| Failure::Usage(error.into()))?;
+        if self.tree {
+            let all = states(&eisen_dir)?;
+            let named: Vec<_> = runs.iter().map(|run| run.id().to_owned()).collect();
+            let found = named.iter().flat_map(|id| below(&all, id));
+            let found = found.map(|state| find_run(&eisen_dir, &state.id));
+            let found = found.collect::<Result<Vec<_>, _>>();
+            runs.extend(found.map_err(|error| Failure::Usage(error.into()))?);
+        }
         for run in &runs {
-            signal(&state(run)?, Signal::SIGTERM);
+            end(&eisen_dir, &state(run)?);
         }
         let begun = Instant::now();
         let mut code = 0;
@@ -256,9 +310,27 @@ impl KillArgs {
     }
 }
 
-/// Sends a signal to the supervisor of a run that has not ended.
+/// Begins to end a run: its supervisor, or where that is a team's, by the team.
+fn end(eisen_dir: &Path, state: &RunState) {
+    if state.has_own_team() {
+        return signal(state, Signal::SIGTERM);
+    }
+    if state.status.is_final() {
+        return;
+    }
+    // The environment names no other team to whom a run does not belong.
+    let team = Target::find(&Environment::default(), eisen_dir, Some(&state.team), None);
+    let ids = [state.id.clone()];
+    let ended = team.map_err(failed).and_then(|team| super::block_on(nested::end(&team, &ids)));
+    if let Err(failure) = ended {
+        // It may have ended meanwhile: its state says so.
+        note(format_args!("{}: {}", state.id, escape_controls(&failure.error().to_string())));
+    }
+}
+
+/// Sends a signal to the supervisor of a run that has one of its own, and has not ended.
 fn signal(state: &RunState, signal: Signal) {
-    if !state.status.is_final() && state.is_supervised() {
+    if state.has_own_team() && !state.status.is_final() && state.is_supervised() {
         let _ = kill(Pid::from_raw(state.pid.cast_signed()), signal);
     }
 }
@@ -267,6 +339,11 @@ fn state(run: &RunFolder) -> Result<RunState, Failure> {
     run.state().map_err(|error| {
         Failure::Run(anyhow::Error::new(error).context(format!("cannot read the run {}", run.id())))
     })
+}
+
+fn states(eisen_dir: &Path) -> Result<Vec<RunState>, Failure> {
+    let folders = all_runs(eisen_dir).map_err(|error| Failure::Run(error.into()))?;
+    Ok(folders.iter().filter_map(|run| run.state().ok()).collect())
 }
 
 fn eisen_dir() -> Result<PathBuf, Failure> {

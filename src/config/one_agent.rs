@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use toml::{Table, Value};
 
 use super::TierCandidate;
+use super::runs::RunBounds;
 
 /// What a run asks for.
 #[derive(Clone, Default, Debug)]
@@ -57,6 +58,7 @@ impl OneAgent {
             ("listen", "127.0.0.1:0".into()),
             ("stop_grace_s", 2.into()),
             ("tools", false.into()),
+            ("max_depth", self.levels()),
         ];
         let mut all = self.known.clone();
         all.insert("team".to_owned(), table(team).into());
@@ -81,6 +83,15 @@ pub fn for_candidate(text: &str, id: &str, candidate: &TierCandidate) -> Option<
         agent.extend(value.as_deref().map(|value| (key.to_owned(), self::text(value))));
     }
     Some(all.to_string())
+}
+
+impl OneAgent {
+    /// Levels of runs below its own, as `[runs]` has them.
+    fn levels(&self) -> Value {
+        let runs = self.known.get("runs");
+        let levels = runs.and_then(|runs| runs.get("max_depth")).cloned();
+        levels.unwrap_or_else(|| i64::from(RunBounds::default().max_depth).into())
+    }
 }
 
 fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {

@@ -165,6 +165,11 @@ pub(super) fn process(pid: i32) -> Option<ProcessEntry> {
     parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
+/// The parent of a process; None if it does not exist, or is hidden.
+pub(super) fn parent_of(pid: i32) -> Option<i32> {
+    Some(process(pid)?.parent)
+}
+
 fn processes() -> impl Iterator<Item = ProcessEntry> {
     std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|folder| {
         let pid = folder.file_name().to_str()?.parse().ok()?;

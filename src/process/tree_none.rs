@@ -47,3 +47,7 @@ pub(super) fn kill_descendants(_: impl Fn(&ProcessEntry) -> bool) -> Vec<i32> {
 pub(super) fn process(_: i32) -> Option<ProcessEntry> {
     None
 }
+
+pub(super) fn parent_of(_: i32) -> Option<i32> {
+    None
+}

@@ -28,6 +28,10 @@ impl RunFolder {
         Ok(Self { id, path })
     }
 
+    pub(super) fn of(eisen_dir: &Path, id: &str) -> Self {
+        Self { id: id.to_owned(), path: folder_of_runs(eisen_dir).join(id) }
+    }
+
     pub fn remove(&self) -> io::Result<()> {
         fs::remove_dir_all(&self.path)
     }

@@ -59,6 +59,9 @@ pub struct RunState {
     pub pid: u32,
     pub pid_start_time_ticks: Option<u64>,
     pub team: String,
+    /// The run whose agent started it, or `TEAM/AGENT`; None: no agent did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// Levels of runs and teams above it.
     pub depth: u32,
     pub workspace: PathBuf,
@@ -106,4 +109,52 @@ pub struct RunAttempt {
     pub ended_at_ms: Option<u64>,
     /// Why the next one took over, or it did not succeed.
     pub reason: Option<String>,
+}
+
+impl RunState {
+    /// Whether its supervisor is its own, and ends with it. Otherwise an agent of `team` started it.
+    pub fn has_own_team(&self) -> bool {
+        super::run_of(&self.team) == Some(&self.id)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    pub(in crate::runs) fn run(id: &str, parent: Option<&str>) -> RunState {
+        RunState {
+            id: id.to_owned(),
+            status: RunStatus::Running,
+            pid: std::process::id(),
+            pid_start_time_ticks: crate::process::start_of(std::process::id()),
+            team: format!("run-{id}"),
+            parent: parent.map(str::to_owned),
+            depth: 0,
+            workspace: PathBuf::from("/shop"),
+            timeout_s: None,
+            command: vec!["agent".to_owned()],
+            profile: None,
+            model: None,
+            session_id: None,
+            started_at_ms: 1,
+            ended_at_ms: None,
+            exit_code: None,
+            reason: None,
+            peak_memory_bytes: None,
+            tokens: None,
+            cost: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_state_without_a_parent_is_read_as_before() {
+        let text = toml::to_string(&run("a", None)).unwrap();
+        assert!(!text.contains("parent"), "{text}");
+        assert_eq!(toml::from_str::<RunState>(&text).unwrap().parent, None);
+        let text = toml::to_string(&run("a", Some("shop/ui"))).unwrap();
+        assert_eq!(toml::from_str::<RunState>(&text).unwrap().parent.as_deref(), Some("shop/ui"));
+    }
 }

@@ -20,6 +20,7 @@ use crate::model::{
 use crate::routing::{
     AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, RoutingHandle, ShownAccess, Whose,
 };
+use crate::runs::TeamRuns;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRequest};
 use crate::tasks::{Tasks, Waits};
 use crate::tracker::{SessionReport, Settings, Snapshots, TrackerHandle};
@@ -50,6 +51,8 @@ pub struct Handles {
     pub tasks: Option<Tasks>,
     /// None: conflicts are not looked for.
     pub conflicts: Option<Conflicts>,
+    /// None: agents start no runs.
+    pub runs: Option<TeamRuns>,
     pub tool_uses: ToolUses,
     pub waits: Waits,
     /// Whether the registry's active session is the default target, if live.
@@ -145,6 +148,10 @@ impl Sources for Handles {
 
     fn tasks(&self) -> Option<Tasks> {
         self.tasks.clone()
+    }
+
+    fn runs(&self) -> Option<TeamRuns> {
+        self.runs.clone()
     }
 
     fn waits(&self) -> Waits {

@@ -14,6 +14,7 @@ mod object;
 mod read;
 mod registry;
 mod replaying;
+mod runs;
 mod showing;
 mod spawning;
 mod status;
@@ -40,7 +41,16 @@ use methods::REPLAY;
 pub(super) use methods::{ATTACH, METHODS, Method};
 
 /// Methods that may take long, though an agent may call them.
-const WAITS: [&str; 5] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner", "start_helper"];
+const WAITS: [&str; 8] = [
+    REPLAY,
+    "wait_for_tasks",
+    "request_access",
+    "ask_owner",
+    "start_helper",
+    "start_run",
+    "wait_for_runs",
+    "end_runs",
+];
 
 /// Whether a method acts on agents, and may take as long as they do, or as a replay.
 pub(super) fn steers(method: &str) -> bool {
@@ -122,6 +132,7 @@ pub(super) async fn call(
         }
         Method::WhoCalls => map::who_calls(shared, parse(params)?).await,
         Method::Tool(method) => tools::call(shared, caller, method, params).await,
+        Method::Run(method) => runs::call(shared, caller, method, params).await,
         Method::ListConflicts => conflicts::list_conflicts(shared, parse(params)?).await,
         Method::ShowConflict => showing::show_conflict(shared, parse(params)?).await,
         Method::ResolveConflict => conflicts::resolve_conflict(shared, parse(params)?).await,
@@ -164,6 +175,7 @@ pub(super) fn schemas(
     match method {
         Method::Registry(method) => registry::schemas(method, requests, answers),
         Method::Tool(method) => tools::schemas(method, requests, answers),
+        Method::Run(method) => runs::schemas(method, requests, answers),
         Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<details::Agent<'_>>>),
         Method::TeamStatus => of(subschema::<Empty>, subschema::<status::TeamStatus<'_>>),
         Method::AgentStatus => {

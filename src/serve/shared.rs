@@ -13,6 +13,7 @@ use super::traffic::Traffic;
 use super::{Sources, Team, Tokens};
 use crate::bus::Bus;
 use crate::mcp::ToolUses;
+use crate::runs::TeamRuns;
 use crate::tasks::{Tasks, Waits};
 use crate::view::Layout;
 
@@ -39,6 +40,8 @@ pub(super) struct Shared {
     pub(super) tool_uses: ToolUses,
     /// None: agents take no tasks over this port.
     pub(super) tasks: Option<Tasks>,
+    /// None: agents start no runs over this port.
+    pub(super) runs: Option<TeamRuns>,
     /// The waits between agents.
     pub(super) waits: Waits,
     /// Questions of agents that take long.
@@ -65,7 +68,7 @@ impl Shared {
         guarded: bool,
     ) -> Self {
         let (tasks, tool_uses) = (sources.tasks(), sources.tool_uses());
-        let waits = sources.waits();
+        let (waits, runs) = (sources.waits(), sources.runs());
         Self {
             bus,
             sources,
@@ -77,6 +80,7 @@ impl Shared {
             replays: Arc::new(Semaphore::new(REPLAYS)),
             tool_uses,
             tasks,
+            runs,
             waits,
             ongoing: Ongoing::default(),
             beside: Beside::default(),

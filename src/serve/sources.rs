@@ -15,6 +15,7 @@ use crate::model::{
 use crate::routing::{
     AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, ShownAccess, Whose,
 };
+use crate::runs::TeamRuns;
 use crate::serve::BoxFuture;
 use crate::session::{Answer, RegistryError, RegistryRequest};
 use crate::tasks::{Tasks, Waits};
@@ -177,6 +178,11 @@ pub trait Sources: Send + Sync + 'static {
 
     /// How a replay's heat map is kept; None: nothing can be replayed.
     fn tracking(&self) -> Option<Settings> {
+        None
+    }
+
+    /// The runs that agents start; None: they start none.
+    fn runs(&self) -> Option<TeamRuns> {
         None
     }
 

@@ -1,8 +1,9 @@
 //! Agents that agents start and add: what is asked of the team, and the task that each begins with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::{Prompt, Refused, Team, task_run};
@@ -18,6 +19,37 @@ pub struct NewHelper {
     pub zone: Vec<String>,
     /// None: it runs what its parent runs.
     pub profile: Option<String>,
+}
+
+/// A run to start: a helper for one turn, which is kept as a run.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// The agent that starts it.
+    pub parent: AgentId,
+    pub task: String,
+    /// Patterns, which are cut to the parent's zone; empty: the parent's.
+    pub zone: Vec<String>,
+    pub denied: Vec<String>,
+    /// Without it and `command` it runs what its parent runs.
+    pub profile: Option<String>,
+    pub command: Vec<String>,
+    pub model: Option<String>,
+    /// Keys of `[agents.budget]`.
+    pub budget: Map<String, Value>,
+    /// From now to the turn's end.
+    pub timeout: Option<Duration>,
+}
+
+/// A run that was started.
+#[derive(Clone, Debug)]
+pub struct StartedRun {
+    pub id: String,
+    /// The helper.
+    pub agent: AgentId,
+    /// Its patterns.
+    pub zone: Vec<String>,
+    /// What was asked for, and reaches out of the parent's zone.
+    pub further: Vec<String>,
 }
 
 /// An agent that the orchestrator adds.

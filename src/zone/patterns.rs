@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{Candidate, Error, GlobSet, GlobSetBuilder};
 
-pub use self::cover::uncovered;
+pub use self::cover::{cut, uncovered};
 use self::glob::Glob;
 pub use self::glob::compile as compile_glob;
 pub use self::trail::Subtree;

@@ -9,6 +9,7 @@ mod doctor;
 mod finding;
 mod history;
 mod logs;
+mod nested;
 mod prompt;
 mod ps;
 mod replay;

@@ -65,6 +65,8 @@ impl Changes {
         let agents = self.current.agents.iter();
         let helpers = agents.filter(|agent| agent.parent.as_ref() == Some(parent));
         for helper in helpers.filter_map(|agent| roster.get(&agent.id)) {
+            let of_parent = format!("`{parent}`, which started it, has ended");
+            self.conditions.runs.ends(helper.status().agent.as_str(), &of_parent);
             tokio::spawn(async move { helper.order(Order::Stop).await });
         }
     }
@@ -85,6 +87,9 @@ impl Changes {
         let leave: Vec<_> = helpers.filter(|helper| !stay.contains(helper)).collect();
         config.agents.retain(|agent| !leave.contains(&agent.id));
         let roster = self.supervisor.roster();
+        for helper in &leave {
+            self.conditions.runs.ends(helper.as_str(), "what started it has ended");
+        }
         let leave = leave.iter().filter_map(|helper| roster.get(helper)).collect();
         for helper in details::of_supervised(leave, &self.tracker).await {
             self.used.insert(helper.status.agent.clone(), details::usage_of(&helper));
@@ -127,6 +132,7 @@ impl Changes {
 
     /// Counts anew what agents start: the team ends by itself.
     pub(in crate::app) fn end(&self) {
+        self.conditions.runs.close("its team has ended");
         let mut overlay = self.overlay.clone();
         overlay.forget_spawned();
         if !overlay.is_stored_as(&self.overlay)
@@ -137,7 +143,7 @@ impl Changes {
     }
 
     /// Whether one more agent may be started by agents.
-    fn may_spawn(&self) -> Result<(), Refused> {
+    pub(super) fn may_spawn(&self) -> Result<(), Refused> {
         let team = &self.current.team;
         let (running, spawned) = (self.current.agents.len(), self.overlay.spawned());
         if team.max_agents > 0 && running >= team.max_agents {
@@ -191,7 +197,7 @@ impl Changes {
     }
 
     /// A name for a helper, after its parent's.
-    fn free_id(&self, parent: &AgentId) -> String {
+    pub(super) fn free_id(&self, parent: &AgentId) -> String {
         let number = self.overlay.spawned() + 1;
         let names = (number..).map(|number| {
             let behind = format!("-h{number}");
@@ -223,7 +229,7 @@ impl Changes {
     }
 }
 
-fn table_of(table: Value) -> AgentTable {
+pub(super) fn table_of(table: Value) -> AgentTable {
     match table {
         Value::Object(table) => table,
         _ => AgentTable::new(),

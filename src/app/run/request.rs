@@ -18,6 +18,7 @@ use crate::model::SessionId;
 use crate::runs::{Attachment, EarlierSession, RunFolder, RunState, Takes, team_of};
 
 /// What the agent is asked.
+#[derive(Default)]
 pub(super) struct RunRequest {
     attachments: Vec<Attachment>,
     schema: Option<AnswerSchema>,

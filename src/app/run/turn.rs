@@ -10,14 +10,15 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::background::Processes;
 use super::request::RunRequest;
 use crate::agent::{AgentError, AgentHandle};
-use crate::app::StopSignal;
 use crate::app::team::Supervised;
 use crate::app::up::{TeamStart, run_team};
+use crate::app::{StopSignal, details};
 use crate::client_host::{PromptOutcome, Said};
 use crate::model::{AgentId, AgentState, SessionId, TokenKind, now_ms};
 use crate::runs::RunStatus;
-use crate::serve::Team as _;
+use crate::supervisor::Roster;
 use crate::tiers::Setback;
+use crate::tracker::TrackerHandle;
 
 /// How long an agent may take to end its turn after its time is up.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -30,15 +31,15 @@ const INTERRUPTED: u8 = 130;
 const KILLED: u8 = 137;
 
 /// The end of the turn.
-pub(super) struct WorkEnd {
-    pub(super) status: RunStatus,
+pub(in crate::app) struct WorkEnd {
+    pub(in crate::app) status: RunStatus,
     pub(super) exit_code: u8,
     pub(super) stop_reason: Option<String>,
-    pub(super) reason: Option<String>,
+    pub(in crate::app) reason: Option<String>,
     /// What its agent left behind.
     pub(super) background: Vec<String>,
     pub(super) session: Option<String>,
-    pub(super) answer: String,
+    pub(in crate::app) answer: String,
     pub(super) used: Used,
     /// Its prompt was sent.
     pub(super) began: bool,
@@ -70,7 +71,7 @@ pub(super) async fn work(
     let agent = start.layered.config.agents[0].id.clone();
     let work = async |team: Arc<Supervised>| {
         let mut end = patiently(&team, &agent, (request, prompt), deadline, patience).await;
-        end.used = used(&team, &agent).await;
+        end.used = used(&team.roster, &team.tracker, &agent).await;
         end
     };
     // It is large, and there is one.
@@ -185,8 +186,23 @@ impl Used {
     }
 }
 
-async fn used(team: &Supervised, agent: &AgentId) -> Used {
-    let details = team.details().await;
+/// The turn of a helper.
+pub(in crate::app) async fn helper_turn(
+    (roster, tracker): (&Roster, &TrackerHandle),
+    agent: &AgentId,
+    prompt: &str,
+    deadline: Option<Instant>,
+) -> WorkEnd {
+    let Some(handle) = roster.get(agent) else {
+        return WorkEnd::not_started("the agent is gone".to_owned());
+    };
+    let mut end = one_turn(&handle, &RunRequest::default(), (None, prompt), deadline).await;
+    end.used = used(roster, tracker, agent).await;
+    end
+}
+
+async fn used(roster: &Roster, tracker: &TrackerHandle, agent: &AgentId) -> Used {
+    let details = details::of_supervised(roster.handles(), tracker).await;
     let Some(own) = details.iter().find(|it| it.status.agent == *agent) else {
         return Used::default();
     };
@@ -248,8 +264,17 @@ impl WorkEnd {
         }
     }
 
-    pub(super) fn not_started(why: String) -> Self {
+    pub(in crate::app) fn not_started(why: String) -> Self {
         Self { reason: Some(why), ..Self::new(RunStatus::Failed, NOT_STARTED) }
+    }
+
+    /// The end of a run that was ended for a reason, unless its turn came to its own end before.
+    pub(in crate::app) fn ended_by(self, reason: String) -> Self {
+        let is_cut_off = self.stop_reason.as_deref().is_none_or(|reason| reason == "cancelled");
+        if !is_cut_off || self.status == RunStatus::TimedOut {
+            return self;
+        }
+        Self { status: RunStatus::Killed, exit_code: KILLED, reason: Some(reason), ..self }
     }
 
     fn late(said: Said) -> Self {

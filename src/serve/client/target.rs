@@ -98,6 +98,17 @@ impl Target {
         }
     }
 
+    /// Returns the team of the agent that runs this process, by the agent's own token; None without one.
+    pub fn of_agent(environment: &Environment) -> Result<Option<Self>, ClientError> {
+        let Some(token) = environment.token.clone() else { return Ok(None) };
+        if environment.address.is_none() && environment.port.is_none() {
+            return Ok(None);
+        }
+        let addresses = environment.addresses(environment.port.as_deref().unwrap_or_default())?;
+        let team = environment.team.clone().unwrap_or_default();
+        Ok(Some(Self { team, addresses, token, proves: true }))
+    }
+
     /// Returns the team whose tools the environment is for, if it is for any.
     pub fn of_tools(environment: &Environment) -> Result<Option<Self>, ClientError> {
         let Some(token) = environment.tool_token.clone() else { return Ok(None) };

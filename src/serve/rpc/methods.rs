@@ -1,7 +1,7 @@
 //! Owns the table of the methods: what each is called, who may call it on the port, and which scope
 //! opens it on the web.
 
-use super::{registry, tools};
+use super::{registry, runs, tools};
 use crate::model::Order;
 use crate::serve::rights::ByWeb::{self, Control, Decide, Never, Read};
 use crate::serve::rights::Right::{self, Anyone, Lead, Person, Reader, Register};
@@ -17,7 +17,7 @@ pub(super) const REPLAY: &str = "replay_session";
 /// A method is `Read` if it changes nothing, and shows what happened in the team. `show_blocked` is not:
 /// it reads a file that an agent may not read, and chooses by its attempt. With a `read` token, which
 /// stands in the configuration of a Prometheus, an agent could then read any file.
-pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 61] = [
+pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 64] = [
     ("list_sessions", Method::Registry(registry::Method::List), Anyone, Read),
     ("create_session", Method::Registry(registry::Method::Create), Register, Control),
     ("close_session", Method::Registry(registry::Method::Close), Register, Control),
@@ -71,6 +71,9 @@ pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 61] = [
     ("claim", Method::Tool(tools::Method::Claim), Reader, Control),
     ("release", Method::Tool(tools::Method::Release), Reader, Control),
     ("start_helper", Method::Tool(tools::Method::StartHelper), Reader, Control),
+    ("start_run", Method::Run(runs::Method::Start), Reader, Control),
+    ("wait_for_runs", Method::Run(runs::Method::Wait), Reader, Read),
+    ("end_runs", Method::Run(runs::Method::End), Reader, Control),
     ("add_member", Method::Tool(tools::Method::AddMember), Lead, Control),
     ("remove_member", Method::Tool(tools::Method::RemoveMember), Lead, Control),
     ("start_agent", Method::Order(Order::Start), Person, Control),
@@ -117,6 +120,7 @@ pub(in crate::serve) enum Method {
     Overlaps,
     WhoCalls,
     Tool(tools::Method),
+    Run(runs::Method),
     ListConflicts,
     ShowConflict,
     ResolveConflict,

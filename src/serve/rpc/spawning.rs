@@ -16,8 +16,8 @@ use crate::serve::wire::{self, RpcError};
 use crate::tasks::NewTask;
 
 /// Patterns of a zone, and their bytes in all.
-const MOST_PATTERNS: usize = 100;
-const LONGEST_ZONE: usize = 16 * 1024;
+pub(super) const MOST_PATTERNS: usize = 100;
+pub(super) const LONGEST_ZONE: usize = 16 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "StartHelperParams")]

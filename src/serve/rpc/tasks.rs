@@ -270,7 +270,7 @@ fn ids(named: Vec<String>) -> Result<Vec<TaskId>, RpcError> {
     Ok(named.into_iter().map(TaskId::new).collect())
 }
 
-fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, RpcError> {
+pub(super) fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, RpcError> {
     match timeout_s {
         None => Ok(LONGEST_WAIT),
         Some(seconds) if (0.0..=LONGEST_WAIT.as_secs_f64()).contains(&seconds) => {

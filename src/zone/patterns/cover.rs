@@ -18,6 +18,31 @@ pub fn uncovered<'a>(wide: &[String], narrow: &'a [String]) -> Result<Option<&'a
     Ok(None)
 }
 
+/// What of `asked` is within `own`: the patterns that are, and those of `own` that are within one that
+/// is not. The second list has the patterns of `asked` that reach further.
+pub fn cut(own: &[String], asked: &[String]) -> Result<(Vec<String>, Vec<String>), Error> {
+    let is_within = |wide: &String, narrow: &String| {
+        let found = uncovered(std::slice::from_ref(wide), std::slice::from_ref(narrow))?;
+        Ok::<_, Error>(found.is_none())
+    };
+    let (mut kept, mut further) = (Vec::new(), Vec::new());
+    for pattern in asked {
+        if uncovered(own, std::slice::from_ref(pattern))?.is_none() {
+            kept.push(pattern.clone());
+            continue;
+        }
+        further.push(pattern.clone());
+        for narrower in own {
+            if is_within(pattern, narrower)? {
+                kept.push(narrower.clone());
+            }
+        }
+    }
+    let mut known = std::collections::BTreeSet::new();
+    kept.retain(|pattern| known.insert(pattern.clone()));
+    Ok((kept, further))
+}
+
 fn covers(wide: &Glob, narrow: &Glob) -> bool {
     if wide.climbs() || narrow.climbs() || wide.is_absolute() != narrow.is_absolute() {
         return false;
@@ -68,6 +93,35 @@ mod tests {
     fn is_within(wide: &[&str], narrow: &str) -> bool {
         let wide: Vec<_> = wide.iter().map(|&it| it.to_owned()).collect();
         uncovered(&wide, &[narrow.to_owned()]).unwrap().is_none()
+    }
+
+    #[test]
+    fn a_zone_is_cut_to_another_one() {
+        let texts = |all: &[&str]| all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
+        for (own, asked, kept, further) in [
+            (
+                &["src/ui/**", "docs/a.md"][..],
+                &["src/ui/cart/**"][..],
+                &["src/ui/cart/**"][..],
+                &[][..],
+            ),
+            (&["src/ui/**", "docs/a.md"], &["**"], &["src/ui/**", "docs/a.md"], &["**"]),
+            (
+                &["src/ui/**", "docs/a.md"],
+                &["src/**", "src/ui/*"],
+                &["src/ui/**", "src/ui/*"],
+                &["src/**"],
+            ),
+            (&["src/ui/**"], &["src/api/**"], &[], &["src/api/**"]),
+            (&["src/ui/**"], &["/etc/**", "src/ui/**"], &["src/ui/**"], &["/etc/**"]),
+            // Neither is within the other: in doubt nothing.
+            (&["src/ui/**"], &["src/*/a.rs"], &[], &["src/*/a.rs"]),
+            (&["src/**"], &["**", "**"], &["src/**"], &["**", "**"]),
+        ] {
+            let found = cut(&texts(own), &texts(asked)).unwrap();
+            assert_eq!(found, (texts(kept), texts(further)), "{asked:?} in {own:?}");
+            assert!(uncovered(&texts(own), &found.0).unwrap().is_none());
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ name = "second"
 prompt = "*I begin with the header*"
 steps = [{ disk_read = "src/ui/new.ts", on_ok = [{ say = "I go on with {last}." }], on_error = [{ say = "I begin anew." }] }]
 [[on]]
-prompt = "# Hand-over"
+prompt = "Hand-over"
 steps = [{ say = "I was told nothing." }]
 [[on]]
 steps = [{ say = "Done at once." }]
@@ -43,7 +43,9 @@ fn stage(service: &str, config: &str) -> Stage {
     stage.file("second.toml", SECOND);
     let profile = |name: &str| {
         let script = stage.path(&format!("{name}.toml")).display().to_string();
-        format!("[profiles.{name}]\ncommand = [\"{EISEN_CORE}\", \"scripted-agent\", \"{script}\"]\n")
+        format!(
+            "[profiles.{name}]\ncommand = [\"{EISEN_CORE}\", \"scripted-agent\", \"{script}\"]\n"
+        )
     };
     let gone = "[profiles.gone]\ncommand = [\"no-such-agent\"]\n";
     let text = format!("{}{}{gone}{config}", profile("first"), profile("second"));
@@ -89,7 +91,10 @@ fn the_next_candidate_goes_on_with_what_was_done() {
     assert_eq!(tiers[0]["taken"]["profile"], "second");
     assert_eq!(tiers[0]["candidates"][1]["reason"], "rate limited");
     let (_, told) = by_tier(&stage, &[]);
-    assert_eq!((&told["text"], told["attempts"].as_array().unwrap().len()), (&"Done at once.".into(), 1));
+    assert_eq!(
+        (&told["text"], told["attempts"].as_array().unwrap().len()),
+        (&"Done at once.".into(), 1)
+    );
     // A run of that agent alone is not hindered.
     let named = run(&mut command(&stage, &["run", "--profile", "first", "Rename it"]));
     assert_eq!(named.code, 1, "{}", named.stderr);
@@ -151,6 +156,9 @@ fn a_broken_file_and_an_unknown_tier_are_wrong_usage() {
     let unknown = run(&mut command(&stage, &["run", "--tier", "smart", "Rename it"]));
     assert_eq!(unknown.code, 2, "{}", unknown.stderr);
     // The team's own file has it.
-    stage.file("shop/eisen.toml", "[[tiers]]\nname = \"own\"\ncandidates = [{ profile = \"codex\" }]\n");
+    stage.file(
+        "shop/eisen.toml",
+        "[[tiers]]\nname = \"own\"\ncandidates = [{ profile = \"codex\" }]\n",
+    );
     assert!(run(&mut command(&stage, &["tiers"])).stdout.contains("own"));
 }

@@ -1,0 +1,154 @@
+//! Runs that agents of a team start. Each is a helper for one turn, ends as a run of its own does, and
+//! is kept by the supervisor: no confined agent can write what is kept.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::changes::{self, StartedHelper, TeamCommand};
+use super::run::{WorkEnd, helper_turn, settle};
+use crate::model::{AgentId, TaskState, now_ms};
+use crate::process;
+use crate::runs::{RunFolder, RunId, RunState, RunStatus, TeamRuns};
+use crate::serve::{HelperEnd, NewRun, Refused, StartedRun};
+use crate::supervisor::Roster;
+use crate::tracker::TrackerHandle;
+
+/// What of a team works on its runs; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Workplace {
+    pub(super) roster: Roster,
+    pub(super) tracker: TrackerHandle,
+    pub(super) changes: mpsc::Sender<TeamCommand>,
+    pub(super) runs: TeamRuns,
+}
+
+/// A run that is under way.
+struct Underway {
+    id: RunId,
+    agent: AgentId,
+    folder: RunFolder,
+    state: RunState,
+    prompt: String,
+    deadline: Option<Instant>,
+}
+
+/// Starts a run below an agent of the team.
+pub(super) async fn start(team: Workplace, new: NewRun) -> Result<StartedRun, Refused> {
+    let (id, timeout) = (RunId::generate(), new.timeout);
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let (prompt, profile) = (new.task.clone(), new.profile.clone());
+    let change = |reply| TeamCommand::StartRun(id, Box::new(new), reply);
+    let helper: StartedHelper = changes::request(&team.changes, change).await?;
+    let (agent, zone) = (helper.agent.clone(), helper.zone.clone());
+    let further = helper.further.clone();
+    let state = first_state(&team, id, helper, (profile, timeout));
+    let kept = keep(team.clone(), id, state, prompt).await;
+    let (folder, state, prompt) = match kept {
+        Ok(kept) => kept,
+        Err(error) => {
+            let why = format!("the run can't be kept: {error}");
+            end_helper(&team, &agent, &WorkEnd::not_started(why.clone())).await;
+            team.runs.forget(id);
+            return Err(Refused::new(500, why));
+        }
+    };
+    let run = Underway { id, agent: agent.clone(), folder, state, prompt, deadline };
+    tokio::spawn(perform(team, run));
+    Ok(StartedRun { id: id.to_string(), agent, zone, further })
+}
+
+fn first_state(
+    team: &Workplace,
+    id: RunId,
+    helper: StartedHelper,
+    (profile, timeout): (Option<String>, Option<Duration>),
+) -> RunState {
+    RunState {
+        id: id.to_string(),
+        status: RunStatus::Running,
+        pid: std::process::id(),
+        pid_start_time_ticks: process::start_of(std::process::id()),
+        team: team.runs.team().to_owned(),
+        parent: helper.parent,
+        depth: team.runs.depth_of(helper.depth),
+        workspace: helper.workspace,
+        timeout_s: timeout.map(|timeout| timeout.as_secs()),
+        command: helper.command,
+        profile,
+        model: helper.model,
+        tier: None,
+        no_failover: false,
+        attempts: Vec::new(),
+        session_id: None,
+        begins_with: None,
+        started_at_ms: now_ms(),
+        ended_at_ms: None,
+        exit_code: None,
+        reason: None,
+        background: Vec::new(),
+        peak_memory_bytes: None,
+        tokens: None,
+        cost: BTreeMap::new(),
+    }
+}
+
+/// Writes the folder of a run.
+async fn keep(
+    team: Workplace,
+    id: RunId,
+    state: RunState,
+    prompt: String,
+) -> std::io::Result<(RunFolder, RunState, String)> {
+    let write = move || {
+        let folder = team.runs.folder(id)?;
+        match folder.keep_prompt(&prompt).and_then(|()| folder.keep(&state)) {
+            Ok(()) => Ok((folder, state, prompt)),
+            Err(error) => {
+                // What stays is no run: it has no state.
+                let _ = folder.remove();
+                Err(error)
+            }
+        }
+    };
+    tokio::task::spawn_blocking(write).await.map_err(std::io::Error::other)?
+}
+
+/// Performs a run to its end. Its final state is kept once its agent is gone, with all that it started.
+async fn perform(team: Workplace, run: Underway) {
+    let Underway { id, agent, folder, mut state, prompt, deadline } = run;
+    let mut end = helper_turn((&team.roster, &team.tracker), &agent, &prompt, deadline).await;
+    if let Some(reason) = team.runs.ending(id) {
+        end = end.ended_by(reason);
+    }
+    end_helper(&team, &agent, &end).await;
+    let kept = tokio::task::spawn_blocking(move || settle(&folder, &mut state, end));
+    let stop_reason = match kept.await {
+        Ok(Ok((_, stop_reason))) => stop_reason,
+        Ok(Err(failure)) => {
+            tracing::error!(run = %id, "{:#}", failure.error());
+            None
+        }
+        Err(error) => {
+            tracing::error!(run = %id, %error, "the end of a run is not kept");
+            None
+        }
+    };
+    team.runs.ended(id, stop_reason);
+}
+
+async fn end_helper(team: &Workplace, agent: &AgentId, end: &WorkEnd) {
+    let state = match end.status {
+        RunStatus::Succeeded => TaskState::Done,
+        RunStatus::Killed => TaskState::Cancelled,
+        _ => TaskState::Failed,
+    };
+    let (reason, text) = (end.reason.clone(), end.answer.clone());
+    let ended = HelperEnd { agent: agent.clone(), task: None, state, reason, text };
+    if let Err(error) = changes::end_helper(&team.roster, &team.changes, ended).await {
+        // A team that ends has ended it, too.
+        tracing::debug!(error = error.message, "cannot end the helper of a run");
+    }
+}

@@ -1,0 +1,156 @@
+//! `run`, and the commands for runs, in an agent of a team: they ask the port of the team, as that agent.
+
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::output::{note, plain, print};
+use super::run::{INTERRUPTED, KILLED, NOT_STARTED, TIMED_OUT, exit_code, report};
+use crate::app::{Failure, RunEnd};
+use crate::runs::RunState;
+use crate::serve::client::{ClientError, Connection, Target};
+
+/// The longest wait that the port takes.
+const LONGEST_WAIT: Duration = Duration::from_secs(45);
+
+#[derive(Deserialize)]
+struct Started {
+    id: String,
+    zone: Vec<String>,
+    reaches_out: Vec<String>,
+    run: Option<Run>,
+}
+
+/// A run, with what its folder has beside its state.
+#[derive(Deserialize)]
+pub(super) struct Run {
+    #[serde(flatten)]
+    pub(super) state: RunState,
+    stop_reason: Option<String>,
+    pub(super) text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Runs {
+    runs: Vec<Run>,
+    timed_out: bool,
+}
+
+/// Runs a helper of the calling agent; with `wait` in `params` to its end.
+pub(super) async fn run(team: &Target, params: Value, json: bool) -> Result<u8, Failure> {
+    let begun = Instant::now();
+    let is_whole = params["zone"].as_array().is_none_or(Vec::is_empty);
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let starting = ask::<Started>(team, "start_run", params);
+    // The team ends the run of a command that leaves.
+    let started = tokio::select! {
+        started = starting => started,
+        _ = interrupt.recv() => return Ok(INTERRUPTED),
+        _ = terminate.recv() => return Ok(KILLED),
+    };
+    let Started { id, zone, reaches_out, run } = match started {
+        Ok(started) => started,
+        Err(ClientError::Refused { code: 400..=404, message }) => {
+            return Err(Failure::Usage(anyhow!("{}", plain(&message))));
+        }
+        Err(error) => {
+            note(plain(&error.to_string()));
+            return Ok(NOT_STARTED);
+        }
+    };
+    if !reaches_out.is_empty() || (is_whole && zone != ["**"]) {
+        let zone = plain(&zone.join(", "));
+        note(format_args!("the zone is cut to that of the agent that starts it: {zone}"));
+    }
+    let Some(Run { state, stop_reason, text }) = run else {
+        print(id)?;
+        return Ok(0);
+    };
+    let answer = text.unwrap_or_default();
+    let end = RunEnd { state, answer, stop_reason, took: begun.elapsed() };
+    report(&end, json)?;
+    Ok(exit_code(&end.state))
+}
+
+pub(super) async fn wait(
+    team: &Target,
+    ids: &[String],
+    any: bool,
+    deadline: Option<Instant>,
+) -> Result<u8, Failure> {
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
+        let found = look(team, ids, any, timeout).await?;
+        let mut ended = found.runs.iter().filter(|run| run.state.status.is_final());
+        if !found.timed_out {
+            if !any {
+                let codes = found.runs.iter().map(|run| exit_code(&run.state));
+                return Ok(codes.into_iter().find(|code| *code != 0).unwrap_or(0));
+            }
+            if let Some(first) = ended.next() {
+                print(&first.state.id)?;
+                return Ok(exit_code(&first.state));
+            }
+        }
+        if left.is_some_and(|left| left <= timeout) {
+            return Ok(TIMED_OUT);
+        }
+    }
+}
+
+/// One run as it stands.
+pub(super) async fn one(team: &Target, id: &str) -> Result<Run, Failure> {
+    let ids = [id.to_owned()];
+    let found = look(team, &ids, false, Duration::ZERO).await?;
+    found.runs.into_iter().next().ok_or_else(|| Failure::Usage(anyhow!("there is no run `{id}`")))
+}
+
+/// The runs below the calling agent, oldest first.
+pub(super) async fn list(team: &Target) -> Result<Vec<RunState>, Failure> {
+    let found = look(team, &[], false, Duration::ZERO).await?;
+    Ok(found.runs.into_iter().map(|run| run.state).collect())
+}
+
+/// Ends runs with all below them; true once they have ended.
+pub(super) async fn end(team: &Target, ids: &[String]) -> Result<bool, Failure> {
+    let ended = ask::<Runs>(team, "end_runs", json!({ "ids": ids })).await.map_err(failed)?;
+    Ok(!ended.timed_out)
+}
+
+async fn look(
+    team: &Target,
+    ids: &[String],
+    any: bool,
+    timeout: Duration,
+) -> Result<Runs, Failure> {
+    let params = json!({ "ids": ids, "any": any, "timeout_s": timeout.as_secs_f64() });
+    ask(team, "wait_for_runs", params).await.map_err(failed)
+}
+
+async fn ask<T: for<'de> Deserialize<'de>>(
+    team: &Target,
+    method: &str,
+    params: Value,
+) -> Result<T, ClientError> {
+    let mut connection = Connection::open(team).await?;
+    let answer = connection.call(method, &params).await?;
+    T::deserialize(answer).map_err(|error| ClientError::Broken(std::io::Error::other(error)))
+}
+
+fn failed(error: ClientError) -> Failure {
+    match error {
+        ClientError::Refused { code: 400..=409, message } => {
+            Failure::Usage(anyhow!("{}", plain(&message)))
+        }
+        error => super::team::failed(error),
+    }
+}
+
+fn listen(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Failure> {
+    signal(kind).map_err(|error| Failure::Run(error.into()))
+}

@@ -1,0 +1,245 @@
+//! Runs that agents start: children of the run or the agent that asks, as the kernel and the port see
+//! it, in its zone, bounded, and ended with it.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::harness::{EISEN_CORE, Ended, Port, Stage, agent, eventually, program, run};
+
+/// An agent whose prompt is a line for a shell.
+const SCRIPT: &str = r#"
+[agent]
+name = "one"
+[[on]]
+prompt = "hang"
+steps = [{ say = "So far." }, { wait = "cancel" }]
+[[on]]
+prompt = "say *"
+steps = [{ say = "{prompt}" }]
+[[on]]
+regex = '(?s)^(?<line>.*)$'
+steps = [{ run = "{line}", on_ok = [{ say = "{last}" }], on_error = [{ say = "failed: {error}" }] }]
+"#;
+
+/// A stage whose workspace is a git repository.
+fn repository() -> Stage {
+    let stage = Stage::new();
+    let made = program("git").args(["init", "-q"]).arg(stage.path("shop")).status().unwrap();
+    assert!(made.success());
+    stage.file("one.toml", SCRIPT);
+    stage
+}
+
+/// A run whose last argument is its prompt, in which `eisen-core` is the program under test.
+fn command(stage: &Stage, args: &[&str]) -> Command {
+    let args: Vec<_> = args.iter().map(|arg| arg.replace("eisen-core", EISEN_CORE)).collect();
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let script = stage.path("one.toml").display().to_string();
+    let agent = ["--", EISEN_CORE, "scripted-agent", &script];
+    let mut command = stage.eisen_core(&[&["run"], &args[..], &agent].concat());
+    command.current_dir(stage.path("shop"));
+    command
+}
+
+fn run_agent(stage: &Stage, args: &[&str]) -> Ended {
+    run(&mut command(stage, args))
+}
+
+/// All runs, oldest first.
+fn runs(stage: &Stage) -> Vec<Value> {
+    serde_json::from_str(&stage.run(&["runs", "--all", "--json"]).stdout).unwrap()
+}
+
+fn one(stage: &Stage, id: &str) -> Value {
+    runs(stage).into_iter().find(|run| run["id"] == id).unwrap()
+}
+
+/// What an agent of the team `shop` gets from a line.
+fn line(port: &mut Port, agent: &str, line: &str) -> String {
+    let line = line.replace("eisen-core", EISEN_CORE);
+    port.prompt(agent, &format!("run {line}"))
+}
+
+#[test]
+fn a_run_of_an_agent_of_a_run_is_its_child_whatever_it_says_of_itself() {
+    let stage = repository();
+    for forged in ["", "EISEN_DEPTH=0 EISEN_RUN=01M8 EISEN_PARENT=shop/api EISEN_TEAM=other "] {
+        let inner = format!("{forged}eisen-core run --json 'say I am inside'");
+        let ended = run_agent(&stage, &["--json", &inner]);
+        let outer: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let told = outer["text"].as_str().unwrap();
+        let inner: Value = serde_json::from_str(told).unwrap_or_else(|_| panic!("{outer}"));
+        assert_eq!(
+            (&inner["status"], &inner["text"]),
+            (&json!("succeeded"), &json!("say I am inside"))
+        );
+        let (outer, inner) = (outer["id"].as_str().unwrap(), inner["id"].as_str().unwrap());
+        let (above, below) = (one(&stage, outer), one(&stage, inner));
+        assert_eq!((&above["parent"], &above["depth"]), (&Value::Null, &json!(0)));
+        assert_eq!((&below["parent"], &below["depth"]), (&json!(outer), &json!(1)));
+        assert_eq!(below["team"], format!("run-{outer}"));
+        // Its answer is kept as any other's.
+        let result = stage.run(&["result", inner]);
+        assert_eq!((result.code, &*result.stdout), (0, "say I am inside\n"));
+        let tree = stage.run(&["runs", "--all", "--tree"]).stdout;
+        let lines: Vec<_> = tree.lines().collect();
+        let at = lines.iter().position(|line| line.starts_with(outer)).unwrap();
+        assert!(lines[at + 1].starts_with(&format!("  {inner}")), "{tree}");
+    }
+}
+
+#[test]
+fn without_the_variables_an_agents_process_starts_nothing() {
+    let stage = repository();
+    for stripped in [
+        "env -u EISEN_TOKEN",
+        "env -i PATH=\"$PATH\"",
+        "env -u EISEN_TOKEN EISEN_DIR=/tmp/x setsid -w",
+    ] {
+        for args in [
+            "run 'say hi'",
+            "run --detach 'say hi'",
+            "runs",
+            "run --prepared 01M8CH144YK5GV0MWJCEK65NDH",
+        ] {
+            let inner = format!("{stripped} eisen-core {args} 2>&1; echo \"exit $?\"");
+            let told = run_agent(&stage, &[&inner]).stdout;
+            assert!(told.trim_end().ends_with("exit 2"), "{inner}: {told}");
+        }
+    }
+    assert!(runs(&stage).iter().all(|run| run["depth"] == 0 && run["parent"].is_null()));
+    // Outside of agents a variable makes nothing deeper.
+    let told = run(command(&stage, &["--json", "say hi"]).env("EISEN_DEPTH", "4"));
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(one(&stage, told["id"].as_str().unwrap())["depth"], 0);
+}
+
+#[test]
+fn what_is_too_deep_is_refused_with_the_chain() {
+    let stage = repository();
+    let mut inner = "eisen-core run \"say bottom\" 2>&1; true".to_owned();
+    for _ in 0..3 {
+        inner = format!("eisen-core run {inner:?} 2>&1");
+    }
+    let told = run_agent(&stage, &[&inner]).stdout;
+    let mut ids: Vec<_> =
+        runs(&stage).iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), 4, "{told}");
+    ids.reverse();
+    let chain =
+        format!("too deep: {} (you) ← {}; `[team] max_depth` is 3", ids[0], ids[1..].join(" ← "));
+    assert!(told.contains(&chain), "{chain}: {told}");
+}
+
+#[test]
+fn an_agents_run_is_in_its_zone_and_named_after_it() {
+    let stage = Stage::new();
+    let team = stage.team(
+        "max_depth = 1\n",
+        vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")],
+    );
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let told =
+        line(&mut port, "ui", "eisen-core run --zone 'src/**' 'write src/api/cart.rs x' 2>&1");
+    assert!(told.contains("cut to that of the agent") && told.contains("src/ui/**"), "{told}");
+    assert!(told.contains("refused"), "{told}");
+    assert_eq!(stage.read("shop/src/api/cart.rs"), "api\n");
+    let told =
+        line(&mut port, "ui", "eisen-core run --zone 'src/api/**' 'read x' 2>&1; echo \"exit $?\"");
+    assert!(
+        told.contains("within the zone of `ui`") && told.trim_end().ends_with("exit 2"),
+        "{told}"
+    );
+
+    let all = runs(&stage);
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!(
+        (&all[0]["parent"], &all[0]["depth"], &all[0]["team"]),
+        (&json!("shop/ui"), &json!(1), &json!("shop"))
+    );
+    let id = all[0]["id"].as_str().unwrap();
+    let tree = stage.run(&["runs", "--tree"]).stdout;
+    let lines: Vec<_> = tree.lines().collect();
+    let at = lines.iter().position(|line| line.starts_with("shop/ui")).unwrap();
+    assert!(lines[at + 1].starts_with(&format!("  {id}")), "{tree}");
+
+    // Others of the team can't ask for it.
+    let ask = format!("eisen-core result {id} 2>/dev/null; echo \"exit $?\"");
+    assert!(line(&mut port, "ui", &ask).contains("refused"));
+    assert_eq!(line(&mut port, "api", &ask).trim(), "exit 2");
+    let listed = "eisen-core runs --json 2>/dev/null";
+    assert_eq!(
+        serde_json::from_str::<Vec<Value>>(&line(&mut port, "ui", listed)).unwrap().len(),
+        1
+    );
+    assert_eq!(line(&mut port, "api", listed).trim(), "[]");
+
+    let deep = "eisen-core run \"run eisen-core run x 2>&1; true\" 2>&1";
+    let told = line(&mut port, "ui", deep);
+    assert!(told.contains("← shop/ui; `[team] max_depth` is 1"), "{told}");
+}
+
+#[test]
+fn a_run_is_ended_without_its_team_and_with_what_started_it() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let mut detached = || {
+        let told = line(&mut port, "ui", "eisen-core run --detach 'run sleep 600' 2>/dev/null");
+        told.trim().to_owned()
+    };
+    let (first, second) = (detached(), detached());
+    assert_eq!(one(&stage, &first)["status"], "running");
+    assert_eq!(stage.run(&["result", &first]).code, 1);
+    assert_eq!(stage.run(&["kill", &first]).code, 0);
+    for _ in 0..2 {
+        assert_eq!(stage.run(&["wait", &first]).code, 137);
+    }
+    assert_eq!(one(&stage, &first)["status"], "killed");
+    assert_eq!(one(&stage, &second)["status"], "running");
+    assert_eq!(port.prompt("ui", "run echo still here"), "still here\n");
+    // By the agent that started it.
+    assert_eq!(line(&mut port, "ui", &format!("eisen-core kill {second}; echo $?")), "0\n");
+    assert_eq!(line(&mut port, "ui", &format!("eisen-core wait {second}; echo $?")), "137\n");
+
+    // A command that is killed leaves no run behind.
+    line(&mut port, "ui", "timeout -s KILL 2 eisen-core run 'run sleep 600'; true");
+    let third = runs(&stage).pop().unwrap()["id"].as_str().unwrap().to_owned();
+    eventually("the run ends with its command", || one(&stage, &third)["status"] == "killed");
+
+    let told = line(&mut port, "ui", "eisen-core run --detach 'run sleep 600' 2>/dev/null");
+    port.call("stop_agent", &json!({ "agent_id": "ui" })).unwrap();
+    assert_eq!(stage.run(&["wait", told.trim()]).code, 137);
+    assert_eq!(team.stop().code, 0);
+}
+
+#[test]
+fn killing_a_run_ends_all_below_it_and_its_end_too() {
+    let stage = repository();
+    let below = "id=$(eisen-core run --detach hang 2>/dev/null); eisen-core run hang; echo $id";
+    let id = run_agent(&stage, &["--detach", below]).stdout.trim().to_owned();
+    eventually("both are there", || runs(&stage).len() == 3);
+    assert_eq!(stage.run(&["kill", "--tree", &id]).code, 0);
+    let statuses: Vec<_> = runs(&stage).iter().map(|run| run["status"].clone()).collect();
+    assert_eq!(statuses, ["killed", "killed", "killed"]);
+
+    // What goes on in the background ends with the turn that started it.
+    let ended = run_agent(&stage, &["--json", "eisen-core run --detach hang 2>/dev/null"]);
+    let ended: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(ended["status"], "succeeded");
+    let left = one(&stage, ended["text"].as_str().unwrap());
+    assert_eq!((&left["status"], &left["exit_code"]), (&json!("killed"), &json!(137)));
+}
+
+#[test]
+fn a_run_whose_supervisor_is_killed_is_lost() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let told = line(&mut port, "ui", "eisen-core run --detach 'run sleep 600' 2>/dev/null");
+    team.program.signal(nix::sys::signal::Signal::SIGKILL);
+    team.program.wait();
+    assert_eq!(stage.run(&["wait", told.trim()]).code, 1);
+    assert_eq!(one(&stage, told.trim())["status"], "lost");
+}

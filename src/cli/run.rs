@@ -115,7 +115,7 @@ impl RunArgs {
         }
         if let Some(team) = above {
             let is_json = self.json;
-            return nested::run(&team, self.below_an_agent(prompt), is_json).await;
+            return nested::run(&team, self.below_an_agent(&prompt), is_json).await;
         }
         let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
         let attachments = self.attachments().map_err(Failure::Usage)?;
@@ -177,7 +177,7 @@ impl RunArgs {
     }
 
     /// What an agent asks its team for.
-    fn below_an_agent(self, prompt: String) -> serde_json::Value {
+    fn below_an_agent(self, prompt: &str) -> serde_json::Value {
         let Self { zone, deny, profile, model, timeout, budget, detach, command, .. } = self;
         json!({
             "task": prompt,

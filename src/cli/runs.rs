@@ -80,10 +80,13 @@ impl RunsArgs {
         let titles: [_; COLUMNS] =
             ["ID", "STATUS", ">AGE", ">TOOK", ">TOKENS", "AGENT", "WORKSPACE"];
         let mut table = Table::new(&titles);
-        if self.tree {
-            tree(&states).iter().for_each(|branch| table.row(branch_row(branch)));
+        let rows: Vec<_> = if self.tree {
+            tree(&states).iter().map(branch_row).collect()
         } else {
-            states.iter().for_each(|state| table.row(row(state)));
+            states.iter().map(row).collect()
+        };
+        for row in rows {
+            table.row(row);
         }
         print(table.lines(None).join("\n"))
     }

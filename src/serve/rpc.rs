@@ -70,14 +70,7 @@ pub(super) async fn call(
     params: Option<&RawValue>,
     progress: &Progress,
 ) -> Result<Box<RawValue>, RpcError> {
-    let Some((name, method, right, _)) = METHODS.into_iter().find(|(name, ..)| *name == method)
-    else {
-        let known = METHODS.map(|(name, ..)| name).join(", ");
-        return Err(RpcError::new(
-            404,
-            format!("there is no method `{method}`; there are {known}"),
-        ));
-    };
+    let (name, method, right) = find(method)?;
     permit(name, right, caller)?;
     let result = match method {
         Method::Registry(method) => return registry::call(shared, caller, method, params).await,
@@ -150,6 +143,14 @@ pub(super) async fn call(
         Method::WebRevoke => web::web_revoke(shared, parse(params)?).await,
     }?;
     raw(&result)
+}
+
+fn find(method: &str) -> Result<(&'static str, Method, Right), RpcError> {
+    let found = METHODS.into_iter().find(|(name, ..)| *name == method);
+    found.map(|(name, method, right, _)| (name, method, right)).ok_or_else(|| {
+        let known = METHODS.map(|(name, ..)| name).join(", ");
+        RpcError::new(404, format!("there is no method `{method}`; there are {known}"))
+    })
 }
 
 /// Calls [`ATTACH`].

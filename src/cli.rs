@@ -13,6 +13,7 @@ mod cost;
 mod diff;
 mod doctor;
 mod down;
+mod exit_codes;
 mod format;
 mod gc;
 mod help;

@@ -26,7 +26,7 @@ pub(super) struct Workplace {
 }
 
 /// A run that is under way.
-struct Underway {
+struct TurnUnderway {
     id: RunId,
     agent: AgentId,
     folder: RunFolder,
@@ -55,7 +55,7 @@ pub(super) async fn start(team: Workplace, new: NewRun) -> Result<StartedRun, Re
             return Err(Refused::new(500, why));
         }
     };
-    let run = Underway { id, agent: agent.clone(), folder, state, prompt, deadline };
+    let run = TurnUnderway { id, agent: agent.clone(), folder, state, prompt, deadline };
     tokio::spawn(perform(team, run));
     Ok(StartedRun { id: id.to_string(), agent, zone, further })
 }
@@ -117,8 +117,8 @@ async fn keep(
 }
 
 /// Performs a run to its end. Its final state is kept once its agent is gone, with all that it started.
-async fn perform(team: Workplace, run: Underway) {
-    let Underway { id, agent, folder, mut state, prompt, deadline } = run;
+async fn perform(team: Workplace, run: TurnUnderway) {
+    let TurnUnderway { id, agent, folder, mut state, prompt, deadline } = run;
     let mut end = helper_turn((&team.roster, &team.tracker), &agent, &prompt, deadline).await;
     if let Some(reason) = team.runs.ending(id) {
         end = end.ended_by(reason);

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::exit_codes::{INTERRUPTED, KILLED, NOT_STARTED, TIMED_OUT, exit_code};
 use super::output::{note, plain, print};
-use super::run::{INTERRUPTED, KILLED, NOT_STARTED, TIMED_OUT, exit_code, report};
 use crate::app::{Failure, RunEnd};
 use crate::runs::RunState;
 use crate::serve::client::{ClientError, Connection, Target};
@@ -21,12 +21,12 @@ struct Started {
     id: String,
     zone: Vec<String>,
     reaches_out: Vec<String>,
-    run: Option<Run>,
+    run: Option<RunAnswer>,
 }
 
 /// A run, with what its folder has beside its state.
 #[derive(Deserialize)]
-pub(super) struct Run {
+pub(super) struct RunAnswer {
     #[serde(flatten)]
     pub(super) state: RunState,
     stop_reason: Option<String>,
@@ -35,12 +35,16 @@ pub(super) struct Run {
 
 #[derive(Deserialize)]
 struct Runs {
-    runs: Vec<Run>,
+    runs: Vec<RunAnswer>,
     timed_out: bool,
 }
 
-/// Runs a helper of the calling agent; with `wait` in `params` to its end.
-pub(super) async fn run(team: &Target, params: Value, json: bool) -> Result<u8, Failure> {
+/// Runs a helper of the calling agent; with `wait` in `params` to its end, which is reported.
+pub(super) async fn run(
+    team: &Target,
+    params: Value,
+    report: impl FnOnce(&RunEnd) -> Result<(), Failure>,
+) -> Result<u8, Failure> {
     let begun = Instant::now();
     let is_whole = params["zone"].as_array().is_none_or(Vec::is_empty);
     let mut interrupt = listen(SignalKind::interrupt())?;
@@ -58,7 +62,11 @@ pub(super) async fn run(team: &Target, params: Value, json: bool) -> Result<u8, 
             return Err(Failure::Usage(anyhow!("{}", plain(&message))));
         }
         Err(error) => {
-            note(plain(&error.to_string()));
+            let told = match error {
+                ClientError::Refused { message, .. } => message,
+                error => error.to_string(),
+            };
+            note(plain(&told));
             return Ok(NOT_STARTED);
         }
     };
@@ -66,13 +74,13 @@ pub(super) async fn run(team: &Target, params: Value, json: bool) -> Result<u8, 
         let zone = plain(&zone.join(", "));
         note(format_args!("the zone is cut to that of the agent that starts it: {zone}"));
     }
-    let Some(Run { state, stop_reason, text }) = run else {
+    let Some(RunAnswer { state, stop_reason, text }) = run else {
         print(id)?;
         return Ok(0);
     };
     let answer = text.unwrap_or_default();
     let end = RunEnd { state, answer, stop_reason, took: begun.elapsed() };
-    report(&end, json)?;
+    report(&end)?;
     Ok(exit_code(&end.state))
 }
 
@@ -104,7 +112,7 @@ pub(super) async fn wait(
 }
 
 /// One run as it stands.
-pub(super) async fn one(team: &Target, id: &str) -> Result<Run, Failure> {
+pub(super) async fn one(team: &Target, id: &str) -> Result<RunAnswer, Failure> {
     let ids = [id.to_owned()];
     let found = look(team, &ids, false, Duration::ZERO).await?;
     found.runs.into_iter().next().ok_or_else(|| Failure::Usage(anyhow!("there is no run `{id}`")))

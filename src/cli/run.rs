@@ -1,5 +1,7 @@
 //! `run`: one agent for one task; its answer on standard output.
 
+mod request;
+
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,13 +11,14 @@ use clap::Args;
 use serde_json::json;
 use toml::Table;
 
+use super::exit_codes::{NOT_STARTED, exit_code};
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::{format, nested};
 use crate::app::{self, Failure, RunEnd, RunOptions};
 use crate::config::AgentTier;
 use crate::config::installed::installed_profile;
 use crate::config::one_agent::OneAgent;
-use crate::runs::{Attachment, EarlierSession, RunState, RunStatus, find_session};
+use crate::runs::{EarlierSession, RunStatus};
 
 /// Run one agent for one task and print its answer
 ///
@@ -115,11 +118,13 @@ impl RunArgs {
         }
         if let Some(team) = above {
             let is_json = self.json;
-            return nested::run(&team, self.below_an_agent(&prompt), is_json).await;
+            return nested::run(&team, self.below_an_agent(&prompt), |end| report(end, is_json))
+                .await;
         }
         let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
-        let attachments = self.attachments().map_err(Failure::Usage)?;
-        let schema = self.schema.as_deref().map(schema).transpose().map_err(Failure::Usage)?;
+        let attachments = request::attachments(&self.file).map_err(Failure::Usage)?;
+        let schema = self.schema.as_deref().map(request::schema).transpose();
+        let schema = schema.map_err(Failure::Usage)?;
         let begins_with = self.take_earlier(&workspace).map_err(Failure::Usage)?;
         let shared = app::shared_config(&folder(cwd.as_deref()).map_err(Failure::Usage)?)?;
         let (known, first) = match &self.tier {
@@ -176,6 +181,20 @@ impl RunArgs {
         Ok(exit_code(&end.state))
     }
 
+    /// The session that --session or --fork names. The run gets its agent.
+    fn take_earlier(&mut self, workspace: &Path) -> anyhow::Result<Option<EarlierSession>> {
+        let is_fork = self.fork.is_some();
+        let Some(wanted) = self.session.take().or(self.fork.take()) else { return Ok(None) };
+        let named = (self.profile.as_deref(), !self.command.is_empty());
+        let earlier = request::earlier(&wanted, named, workspace)?;
+        self.profile = earlier.profile;
+        if self.command.is_empty() {
+            self.command = earlier.command;
+        }
+        self.model = self.model.take().or(earlier.model);
+        Ok(Some(EarlierSession { is_fork, ..earlier.session }))
+    }
+
     /// What an agent asks its team for.
     fn below_an_agent(self, prompt: &str) -> serde_json::Value {
         let Self { zone, deny, profile, model, timeout, budget, detach, command, .. } = self;
@@ -193,68 +212,9 @@ impl RunArgs {
     }
 }
 
-pub(super) fn report(end: &RunEnd, is_json: bool) -> Result<(), Failure> {
+fn report(end: &RunEnd, is_json: bool) -> Result<(), Failure> {
     if is_json { print(json(end)) } else { show(end) }
 }
-
-impl RunArgs {
-    fn attachments(&self) -> anyhow::Result<Vec<Attachment>> {
-        anyhow::ensure!(self.file.len() <= MOST_FILES, "a prompt takes {MOST_FILES} files");
-        self.file.iter().map(|file| Ok(Attachment::read(file)?)).collect()
-    }
-
-    /// The session that --session or --fork names. The run gets the agent of that session.
-    fn take_earlier(&mut self, workspace: &Path) -> anyhow::Result<Option<EarlierSession>> {
-        let is_fork = self.fork.is_some();
-        let Some(wanted) = self.session.take().or(self.fork.take()) else { return Ok(None) };
-        let (run, session_id) = find_session(&app::eisen_dir()?, &wanted, workspace)?;
-        let other =
-            |own: &str| anyhow!("the session {session_id} is of {own}: no other agent has it");
-        match run.profile {
-            Some(own) if self.profile.as_ref().is_some_and(|profile| *profile != own) => {
-                return Err(other(&format!("the profile `{own}`")));
-            }
-            Some(own) if self.command.is_empty() => self.profile = Some(own),
-            None if self.profile.is_some() => return Err(other(&run.command.join(" "))),
-            None if self.command.is_empty() => self.command = run.command,
-            _ => {}
-        }
-        if self.model.is_none() {
-            self.model = run.model;
-        }
-        Ok(Some(EarlierSession { run: run.id, session_id, is_fork }))
-    }
-}
-
-/// Reads the file of --schema.
-fn schema(file: &Path) -> anyhow::Result<serde_json::Value> {
-    let length = file.metadata().map(|file| file.len());
-    let shown = file.display();
-    let length = length.with_context(|| format!("cannot read the schema {shown}"))?;
-    anyhow::ensure!(
-        length <= LONGEST_SCHEMA,
-        "the schema {shown} is longer than {LONGEST_SCHEMA} bytes"
-    );
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("cannot read the schema {shown}"))?;
-    serde_json::from_str(&text).with_context(|| format!("the schema {shown} is no JSON"))
-}
-
-pub(super) fn exit_code(state: &RunState) -> u8 {
-    state.exit_code.unwrap_or(1)
-}
-
-/// Files of a prompt, and bytes of a schema.
-const MOST_FILES: usize = 100;
-const LONGEST_SCHEMA: u64 = 1 << 20;
-
-/// The exit code where nothing could be started.
-pub(super) const NOT_STARTED: u8 = 125;
-
-/// The exit codes of a run that was ended, by Ctrl-C, by another signal, or since its time was up.
-pub(super) const INTERRUPTED: u8 = 130;
-pub(super) const KILLED: u8 = 137;
-pub(super) const TIMED_OUT: u8 = 124;
 
 /// Prints the answer, then what the run came to.
 fn show(end: &RunEnd) -> Result<(), Failure> {

@@ -8,14 +8,14 @@ use clap::Args;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::exit_codes::{TIMED_OUT, exit_code};
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
-use super::run::{TIMED_OUT, exit_code};
 use super::table::{Cell, Table};
 use super::team::failed;
 use super::{format, nested};
 use crate::app::{self, Failure};
 use crate::model::now_ms;
-use crate::runs::tree::{Branch, Node, below, tree};
+use crate::runs::tree::{Branch, BranchNode, below, tree};
 use crate::runs::{RunFolder, RunState, RunStatus, all_runs, find_run};
 use crate::serve::client::{Environment, Target};
 
@@ -95,12 +95,12 @@ impl RunsArgs {
 fn branch_row(branch: &Branch<'_>) -> Vec<Cell> {
     let indented = |name: &str| Cell::from(format!("{}{name}", "  ".repeat(branch.level)));
     match branch.node {
-        Node::Run(state) => {
+        BranchNode::Run(state) => {
             let mut cells = row(state);
             cells[0] = indented(&state.id);
             cells
         }
-        Node::Starter(name) => {
+        BranchNode::Starter(name) => {
             let rest = std::iter::repeat_n(Cell::from(""), COLUMNS - 1);
             std::iter::once(indented(&plain(name))).chain(rest).collect()
         }

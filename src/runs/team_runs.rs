@@ -14,14 +14,14 @@ use super::{FindError, RunId, RunState, run_of};
 /// The runs of a team since its start; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct TeamRuns {
-    place: Arc<Place>,
-    board: Arc<Mutex<Board>>,
+    place: Arc<TeamHome>,
+    started: Arc<Mutex<StartedRuns>>,
     /// How many have ended.
     ended: watch::Sender<usize>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct TeamHome {
     eisen_dir: PathBuf,
     team: String,
     /// Teams above the team.
@@ -29,7 +29,7 @@ struct Place {
 }
 
 #[derive(Default, Debug)]
-struct Board {
+struct StartedRuns {
     /// Oldest first. As many as agents may start.
     runs: Vec<Begun>,
     /// Why no more are started.
@@ -75,8 +75,8 @@ pub struct EndedTeam(String);
 
 impl TeamRuns {
     pub fn new(eisen_dir: PathBuf, team: &str, depth: u32) -> Self {
-        let place = Place { eisen_dir, team: team.to_owned(), depth };
-        Self { place: Arc::new(place), board: Arc::default(), ended: watch::Sender::new(0) }
+        let place = TeamHome { eisen_dir, team: team.to_owned(), depth };
+        Self { place: Arc::new(place), started: Arc::default(), ended: watch::Sender::new(0) }
     }
 
     pub fn team(&self) -> &str {
@@ -96,11 +96,11 @@ impl TeamRuns {
     /// Notes a run that `agent` will work on; `above` are the agents above it, up from the one that
     /// starts the run.
     pub fn begin(&self, id: RunId, agent: &str, above: &[String]) -> Result<(), EndedTeam> {
-        let mut board = self.board.lock();
-        if let Some(reason) = &board.closed {
+        let mut started = self.started.lock();
+        if let Some(reason) = &started.closed {
             return Err(EndedTeam(reason.clone()));
         }
-        board.runs.push(Begun {
+        started.runs.push(Begun {
             id: id.to_string(),
             agent: agent.to_owned(),
             above: above.to_vec(),
@@ -114,7 +114,7 @@ impl TeamRuns {
     /// Forgets a run that could not be started.
     pub fn forget(&self, id: RunId) {
         let id = id.to_string();
-        self.board.lock().runs.retain(|run| run.id != id);
+        self.started.lock().runs.retain(|run| run.id != id);
     }
 
     /// What a run is called whose agents are these, up from the lowest: the lowest run of them, else
@@ -148,8 +148,8 @@ impl TeamRuns {
 
     /// Says why the run of a helper is about to be ended; the first reason counts.
     pub fn ends(&self, agent: &str, reason: &str) {
-        let mut board = self.board.lock();
-        let run = board.runs.iter_mut().find(|run| run.agent == agent && !run.has_ended);
+        let mut started = self.started.lock();
+        let run = started.runs.iter_mut().find(|run| run.agent == agent && !run.has_ended);
         if let Some(run) = run {
             run.ending.get_or_insert_with(|| reason.to_owned());
         }
@@ -157,9 +157,9 @@ impl TeamRuns {
 
     /// All runs end, and no more begin.
     pub fn close(&self, reason: &str) {
-        let mut board = self.board.lock();
-        board.closed.get_or_insert_with(|| reason.to_owned());
-        for run in board.runs.iter_mut().filter(|run| !run.has_ended) {
+        let mut started = self.started.lock();
+        started.closed.get_or_insert_with(|| reason.to_owned());
+        for run in started.runs.iter_mut().filter(|run| !run.has_ended) {
             run.ending.get_or_insert_with(|| reason.to_owned());
         }
     }
@@ -167,14 +167,14 @@ impl TeamRuns {
     /// Why a run was ended by somebody; None: by nobody.
     pub fn ending(&self, id: RunId) -> Option<String> {
         let id = id.to_string();
-        let board = self.board.lock();
-        board.runs.iter().find(|run| run.id == id)?.ending.clone()
+        let started = self.started.lock();
+        started.runs.iter().find(|run| run.id == id)?.ending.clone()
     }
 
     /// The final state of a run is kept.
     pub fn ended(&self, id: RunId, stop_reason: Option<String>) {
         let id = id.to_string();
-        if let Some(run) = self.board.lock().runs.iter_mut().find(|run| run.id == id) {
+        if let Some(run) = self.started.lock().runs.iter_mut().find(|run| run.id == id) {
             run.has_ended = true;
             run.stop_reason = stop_reason;
         }
@@ -184,7 +184,7 @@ impl TeamRuns {
     /// Waits until all runs have ended whose end is under way.
     pub async fn settled(&self) {
         let mut ended = self.ended.subscribe();
-        while self.board.lock().runs.iter().any(|run| !run.has_ended) {
+        while self.started.lock().runs.iter().any(|run| !run.has_ended) {
             if ended.changed().await.is_err() {
                 return;
             }
@@ -193,7 +193,7 @@ impl TeamRuns {
 
     /// The helpers that work on these runs, as far as they have not ended.
     pub fn workers(&self, by: Option<&str>, wanted: &[String]) -> Result<Vec<String>, FindError> {
-        let runs = self.board.lock().find(by, wanted)?;
+        let runs = self.started.lock().find(by, wanted)?;
         Ok(runs.into_iter().filter(|run| !run.has_ended).map(|run| run.agent).collect())
     }
 
@@ -209,7 +209,7 @@ impl TeamRuns {
         let mut ended = self.ended.subscribe();
         loop {
             ended.borrow_and_update();
-            let runs = self.board.lock().find(by, wanted)?;
+            let runs = self.started.lock().find(by, wanted)?;
             let has_ended = |run: &Begun| run.has_ended;
             let is_over = if any && !runs.is_empty() {
                 runs.iter().any(has_ended)
@@ -246,8 +246,8 @@ impl TeamRuns {
 
     /// The run that an agent works on.
     fn run(&self, agent: &str) -> Option<String> {
-        let board = self.board.lock();
-        board.runs.iter().find(|run| run.agent == agent).map(|run| run.id.clone())
+        let started = self.started.lock();
+        started.runs.iter().find(|run| run.agent == agent).map(|run| run.id.clone())
     }
 
     fn member(&self, agent: &str) -> String {
@@ -255,7 +255,7 @@ impl TeamRuns {
     }
 }
 
-impl Board {
+impl StartedRuns {
     /// The runs with these beginnings, in their order; all if there are none.
     fn find(&self, by: Option<&str>, wanted: &[String]) -> Result<Vec<Begun>, FindError> {
         let is_below = |run: &&Begun| by.is_none_or(|by| run.above.iter().any(|above| above == by));

@@ -9,11 +9,11 @@ use super::RunState;
 pub struct Branch<'a> {
     /// Levels above it.
     pub level: usize,
-    pub node: Node<'a>,
+    pub node: BranchNode<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Node<'a> {
+pub enum BranchNode<'a> {
     Run(&'a RunState),
     /// An agent of a team, or a run that is not among these.
     Starter(&'a str),
@@ -29,7 +29,7 @@ pub fn tree(runs: &[RunState]) -> Vec<Branch<'_>> {
             None => descend(run, 0, &children, (&mut shown, &mut all)),
             Some(parent) if known.contains(parent) => {}
             Some(starter) if shown.insert(starter) => {
-                all.push(Branch { level: 0, node: Node::Starter(starter) });
+                all.push(Branch { level: 0, node: BranchNode::Starter(starter) });
                 for child in children.get(starter).into_iter().flatten() {
                     descend(child, 1, &children, (&mut shown, &mut all));
                 }
@@ -82,7 +82,7 @@ fn descend<'a>(
         if !shown.insert(&run.id) {
             continue;
         }
-        all.push(Branch { level, node: Node::Run(run) });
+        all.push(Branch { level, node: BranchNode::Run(run) });
         let below = children.get(run.id.as_str()).into_iter().flatten().rev();
         next.extend(below.map(|child| (level + 1, *child)));
     }
@@ -96,8 +96,8 @@ mod tests {
     fn drawn(runs: &[RunState]) -> String {
         let line = |branch: &Branch<'_>| {
             let name = match branch.node {
-                Node::Run(run) => run.id.as_str(),
-                Node::Starter(name) => name,
+                BranchNode::Run(run) => run.id.as_str(),
+                BranchNode::Starter(name) => name,
             };
             format!("{}{name}", "-".repeat(branch.level))
         };

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use self::row::{Run, RunList};
+use self::row::{RunList, RunRow};
 use super::spawning::{LONGEST_ZONE, MOST_PATTERNS};
 use super::{asking, json, parse, subschema, tasks, wrong};
 use crate::model::{AgentId, Order};
@@ -91,7 +91,7 @@ pub(in crate::serve) struct RunStarted {
     reaches_out: Vec<String>,
     /// With `wait`: how it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<Run>,
+    run: Option<RunRow>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -172,7 +172,7 @@ async fn start_run(
             }
         };
         guard.agent = None;
-        found.pop().map(Run::from)
+        found.pop().map(RunRow::from)
     } else {
         None
     };

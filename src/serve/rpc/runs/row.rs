@@ -11,14 +11,15 @@ use crate::runs::{FoundRun, FoundRuns};
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Runs")]
 pub(in crate::serve) struct RunList {
-    runs: Vec<Run>,
+    runs: Vec<RunRow>,
     /// The wait is not over; it can go on.
     timed_out: bool,
 }
 
 /// A run, as its `state.toml` has it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Run {
+#[schemars(rename = "Run")]
+pub(in crate::serve) struct RunRow {
     id: String,
     #[schemars(extend("enum" = ["waiting", "running", "succeeded", "failed", "timed_out", "killed", "lost"]))]
     status: &'static str,
@@ -51,11 +52,11 @@ pub(in crate::serve) struct Run {
 impl From<FoundRuns> for RunList {
     fn from(found: FoundRuns) -> Self {
         let FoundRuns { runs, timed_out } = found;
-        Self { runs: runs.into_iter().map(Run::from).collect(), timed_out }
+        Self { runs: runs.into_iter().map(RunRow::from).collect(), timed_out }
     }
 }
 
-impl From<FoundRun> for Run {
+impl From<FoundRun> for RunRow {
     fn from(found: FoundRun) -> Self {
         let FoundRun { state, answer, stop_reason, agent } = found;
         Self {

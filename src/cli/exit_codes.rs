@@ -1,0 +1,17 @@
+//! The exit codes of runs.
+
+use crate::runs::RunState;
+
+/// Its time was up, or that of a wait for it.
+pub(super) const TIMED_OUT: u8 = 124;
+/// Nothing could be started.
+pub(super) const NOT_STARTED: u8 = 125;
+/// Ended by Ctrl-C.
+pub(super) const INTERRUPTED: u8 = 130;
+/// Ended by another signal.
+pub(super) const KILLED: u8 = 137;
+
+/// The exit code of a run that has ended.
+pub(super) fn exit_code(state: &RunState) -> u8 {
+    state.exit_code.unwrap_or(1)
+}

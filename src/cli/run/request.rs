@@ -1,0 +1,58 @@
+//! What the options of `run` ask for besides a prompt: files, a schema, the session of an earlier run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, ensure};
+
+use crate::app;
+use crate::runs::{Attachment, EarlierSession, find_session};
+
+/// Files of a prompt, and bytes of a schema.
+const MOST_FILES: usize = 100;
+const LONGEST_SCHEMA: u64 = 1 << 20;
+
+pub(super) fn attachments(files: &[PathBuf]) -> anyhow::Result<Vec<Attachment>> {
+    ensure!(files.len() <= MOST_FILES, "a prompt takes {MOST_FILES} files");
+    files.iter().map(|file| Ok(Attachment::read(file)?)).collect()
+}
+
+/// Reads the file of --schema.
+pub(super) fn schema(file: &Path) -> anyhow::Result<serde_json::Value> {
+    let shown = file.display();
+    let length = file.metadata().map(|file| file.len());
+    let length = length.with_context(|| format!("cannot read the schema {shown}"))?;
+    ensure!(length <= LONGEST_SCHEMA, "the schema {shown} is longer than {LONGEST_SCHEMA} bytes");
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read the schema {shown}"))?;
+    serde_json::from_str(&text).with_context(|| format!("the schema {shown} is no JSON"))
+}
+
+/// A session, and the agent that has it.
+pub(super) struct Earlier {
+    pub(super) session: EarlierSession,
+    pub(super) profile: Option<String>,
+    /// Empty: the profile's, or the one that was named.
+    pub(super) command: Vec<String>,
+    pub(super) model: Option<String>,
+}
+
+/// Finds the session of an earlier run; `profile` and whether a command was named besides.
+pub(super) fn earlier(
+    wanted: &str,
+    (profile, has_command): (Option<&str>, bool),
+    workspace: &Path,
+) -> anyhow::Result<Earlier> {
+    let (run, session_id) = find_session(&app::eisen_dir()?, wanted, workspace)?;
+    let other = |own: &str| anyhow!("the session {session_id} is of {own}: no other agent has it");
+    match (&run.profile, profile) {
+        (Some(own), Some(named)) if own != named => {
+            return Err(other(&format!("the profile `{own}`")));
+        }
+        (None, Some(_)) => return Err(other(&run.command.join(" "))),
+        _ => {}
+    }
+    let profile = run.profile.filter(|_| !has_command || profile.is_some());
+    let command = if profile.is_none() && !has_command { run.command } else { Vec::new() };
+    let session = EarlierSession { run: run.id, session_id, is_fork: false };
+    Ok(Earlier { session, profile, command, model: run.model })
+}

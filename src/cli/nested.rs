@@ -61,6 +61,10 @@ pub(super) async fn run(
         Err(ClientError::Refused { code: 400..=404, message }) => {
             return Err(Failure::Usage(anyhow!("{}", plain(&message))));
         }
+        // It may have begun, and ends with its team.
+        Err(error @ (ClientError::Broken(_) | ClientError::Closed)) => {
+            return Err(super::team::failed(error));
+        }
         Err(error) => {
             let told = match error {
                 ClientError::Refused { message, .. } => message,

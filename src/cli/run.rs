@@ -118,8 +118,8 @@ impl RunArgs {
         }
         if let Some(team) = above {
             let is_json = self.json;
-            return nested::run(&team, self.below_an_agent(&prompt), |end| report(end, is_json))
-                .await;
+            let asked = self.below_an_agent(&prompt).map_err(Failure::Usage)?;
+            return nested::run(&team, asked, |end| report(end, is_json)).await;
         }
         let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
         let attachments = request::attachments(&self.file).map_err(Failure::Usage)?;
@@ -196,9 +196,38 @@ impl RunArgs {
     }
 
     /// What an agent asks its team for.
-    fn below_an_agent(self, prompt: &str) -> serde_json::Value {
-        let Self { zone, deny, profile, model, timeout, budget, detach, command, .. } = self;
-        json!({
+    fn below_an_agent(self, prompt: &str) -> anyhow::Result<serde_json::Value> {
+        // All are named: what is new can be had from the team, or is refused here.
+        let Self {
+            prompt: _,
+            profile,
+            tier,
+            no_failover: _,
+            zone,
+            deny,
+            model,
+            session,
+            fork,
+            file,
+            schema,
+            timeout,
+            budget,
+            json: _,
+            detach,
+            prepared: _,
+            command,
+        } = self;
+        let options = [
+            ("--tier", tier.is_some()),
+            ("--session", session.is_some()),
+            ("--fork", fork.is_some()),
+            ("--file", !file.is_empty()),
+            ("--schema", schema.is_some()),
+        ];
+        if let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) {
+            anyhow::bail!("the team of this agent gives its runs no {option}: leave it out");
+        }
+        Ok(json!({
             "task": prompt,
             "zone": zone,
             "deny": deny,
@@ -208,7 +237,7 @@ impl RunArgs {
             "budget": budget.into_iter().flatten().collect::<Table>(),
             "timeout_s": timeout,
             "wait": !detach,
-        })
+        }))
     }
 }
 

@@ -300,3 +300,41 @@ impl WorkEnd {
         Self { session: said.session.map(|session| session.to_string()), answer, ..self }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::model::SessionId;
+
+    fn end(stop_reason: &str, text: &str, reason: Option<&str>) -> WorkEnd {
+        WorkEnd::of(&PromptOutcome {
+            session: SessionId::new("s"),
+            stop_reason: stop_reason.to_owned(),
+            reason: reason.map(Arc::from),
+            text: text.to_owned(),
+            last_message_at: 0,
+            blocked: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn who_is_ended_by_somebody_is_killed_unless_it_had_ended_by_itself() {
+        let ended = |end: WorkEnd| {
+            let end = end.ended_by("it was ended".to_owned());
+            (end.status, end.exit_code)
+        };
+        let killed = (RunStatus::Killed, KILLED);
+        assert_eq!(ended(end("end_turn", "done", None)), (RunStatus::Succeeded, 0));
+        assert_eq!(ended(end("end_turn", " ", None)), (RunStatus::Failed, FAILED));
+        assert_eq!(ended(end("refusal", "no", None)), (RunStatus::Failed, 5));
+        assert_eq!(ended(end("cancelled", "so far", None)), killed);
+        assert_eq!(ended(WorkEnd::not_started("it was stopped".to_owned())), killed);
+        let said = || Said { text: "so far".to_owned(), ..Said::default() };
+        assert_eq!(ended(WorkEnd::broken(said(), "it is gone".to_owned())), killed);
+        assert_eq!(ended(WorkEnd::late(said())), (RunStatus::TimedOut, TIMED_OUT));
+        let cut_off = WorkEnd::broken(said(), "it is gone".to_owned()).ended_by("why".to_owned());
+        assert_eq!((cut_off.reason.as_deref(), &*cut_off.answer), (Some("why"), "so far"));
+    }
+}

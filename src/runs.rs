@@ -3,6 +3,7 @@
 mod attachment;
 mod earlier;
 mod folder;
+mod recovered;
 mod state;
 mod team_runs;
 pub mod tree;
@@ -15,7 +16,7 @@ use ulid::Ulid;
 
 pub use self::attachment::{Attachment, AttachmentError, Takes};
 pub use self::earlier::find_session;
-pub use self::folder::{RunFolder, all_runs};
+pub use self::folder::{RunFolder, RunHold, all_runs, set_aside};
 pub use self::state::{EarlierSession, RunAttempt, RunState, RunStatus};
 pub use self::team_runs::{EndedTeam, FoundRun, FoundRuns, TeamRuns};
 

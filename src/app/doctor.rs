@@ -157,6 +157,7 @@ impl StateFolder<'_> {
         progress("the teams");
         found.extend(runs::teams(self.eisen_dir).await);
         found.extend(runs::stale(self.eisen_dir, self.order.fix));
+        found.extend(runs::unfinished(self.eisen_dir, self.order.fix).await);
         progress("what is nobody's");
         found.push(runs::nobodys(self.eisen_dir).await);
         Ok(found)

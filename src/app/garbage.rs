@@ -1,10 +1,12 @@
 //! `gc`: finds and removes unused files below `$EISEN_DIR`. A running team is never touched; it
-//! keeps its own journal within its quotas.
+//! keeps its own journal within its quotas. States of one-shot runs are mended where that can be done.
 //!
 //! Without a limit of age it removes files of a team whose workspace is gone, remains of killed
 //! runs, and the excess over a journal's own quotas. With a limit, also older files.
 
 mod files;
+mod locks;
+mod runs;
 mod sessions;
 
 use std::collections::BTreeSet;
@@ -15,10 +17,12 @@ use anyhow::{Context as _, bail};
 
 pub(super) use self::files::size;
 use self::files::{age, names_of, remove};
+use self::runs::{OneShots, RunChange};
 use super::journaling::{journal_place, team_folder, workspace_of};
 use super::leftovers;
 use crate::journal::{self, Excess, Store};
 use crate::model::{SessionKey, rfc3339};
+use crate::runs::{RunFolder, all_runs, is_of_run};
 use crate::serve::{self, StaleRun};
 
 /// Suffixes of the files of one journal, besides those that were set aside.
@@ -45,6 +49,12 @@ enum Removal {
     Run(Box<StaleRun>),
     /// Entries of the registry.
     Sessions(Vec<SessionKey>),
+    /// A one-shot run, with all that it left.
+    OneShot(Box<RunChange>),
+    /// The state of a one-shot run that has none, or is not `lost` yet.
+    MendRun(Box<RunChange>),
+    /// A lock that nobody holds.
+    Lock(PathBuf),
 }
 
 /// Finds the things to remove; removes nothing.
@@ -52,13 +62,24 @@ pub async fn garbage(eisen_dir: &Path, max_age_days: Option<u64>) -> anyhow::Res
     let running = serve::live_teams(eisen_dir).context("cannot find out which teams run")?;
     let running: BTreeSet<_> = running.into_iter().map(|info| info.team).collect();
     let mut found: Vec<_> = serve::stale_runs(eisen_dir)?.into_iter().map(of_run).collect();
-    let mut closed = Vec::new();
+    let one_shots = OneShots::new(eisen_dir, max_age_days, &running).garbage()?;
+    let going = one_shots.iter().filter_map(Garbage::removed_run);
+    let mut closed: Vec<_> =
+        going.clone().flat_map(|it| sessions::of_journal(&it.journal())).collect();
+    let going: BTreeSet<_> = going.map(RunChange::team).collect();
+    found.extend(one_shots);
+    let runs: BTreeSet<_> = all_runs(eisen_dir)?.iter().map(RunFolder::team).collect();
     for team in teams(eisen_dir)? {
         let path = journal_place(eisen_dir, &team);
-        if running.contains(&team) || journal::is_written(&path) {
+        if running.contains(&team) || going.contains(&team) || journal::is_written(&path) {
             continue;
         }
         match workspace_of(eisen_dir, &team) {
+            // An imported journal has no workspace.
+            Some(_) if is_of_run(&team) && !runs.contains(&team) => {
+                closed.extend(sessions::of_journal(&path));
+                found.extend(of_team(eisen_dir, &team, &path, "its run is gone")?);
+            }
             Some(workspace) if workspace.try_exists().is_ok_and(|is_there| !is_there) => {
                 let reason = format!("its workspace {} is gone", workspace.display());
                 closed.extend(sessions::of_journal(&path));
@@ -67,6 +88,7 @@ pub async fn garbage(eisen_dir: &Path, max_age_days: Option<u64>) -> anyhow::Res
             _ => found.extend(by_age(eisen_dir, &team, &path, max_age_days)?),
         }
     }
+    found.extend(locks::dead(eisen_dir));
     found.extend(set_aside_registries(eisen_dir, max_age_days));
     found.extend(sessions::nobodys(eisen_dir, closed, max_age_days).await?);
     Ok(found)
@@ -78,6 +100,20 @@ impl Garbage {
         matches!(self.removal, Removal::Run(_))
     }
 
+    /// Whether nothing is removed by it.
+    pub fn is_repair(&self) -> bool {
+        matches!(self.removal, Removal::MendRun(_))
+    }
+
+    /// The one-shot run that is removed by it.
+    fn removed_run(&self) -> Option<&RunChange> {
+        match &self.removal {
+            Removal::OneShot(change) => Some(change),
+            _ => None,
+        }
+    }
+
+    /// Removes it, or mends it.
     pub async fn remove(self, eisen_dir: &Path) -> anyhow::Result<()> {
         let held = match &self.team {
             Some(team) => match serve::hold(eisen_dir, team)? {
@@ -96,9 +132,11 @@ impl Garbage {
                 Ok(())
             }
             Removal::Sessions(keys) => sessions::close(eisen_dir, keys).await,
+            Removal::OneShot(change) | Removal::MendRun(change) => change.apply(),
+            Removal::Lock(path) => locks::remove(&path),
         };
         drop(held);
-        removed.with_context(|| format!("cannot remove {}", self.what))
+        removed.with_context(|| format!("cannot clean up {}", self.what))
     }
 }
 

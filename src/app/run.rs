@@ -10,6 +10,8 @@ mod request;
 mod schema;
 mod turn;
 
+mod holding;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -112,6 +114,8 @@ fn prepare(options: RunOptions, eisen_dir: &Path, depth: u32) -> Result<RunFolde
     let id = RunId::generate();
     let folder = RunFolder::create(eisen_dir, id).context("cannot make the folder of the run");
     let folder = folder.map_err(Failure::Run)?;
+    // While it has no state, its being held says that somebody makes it.
+    let _held = folder.try_hold();
     match first_state(options, &folder, id, (eisen_dir, depth)) {
         Ok(state) => keep(&folder, &state).map(|()| folder),
         Err(failure) => {
@@ -193,6 +197,7 @@ fn hand_over(folder: &RunFolder) -> anyhow::Result<()> {
 async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<RunEnd, Failure> {
     let began = Instant::now();
     let failed = |error: std::io::Error| Failure::Run(error.into());
+    let _held = holding::hold(folder).await?;
     let (mut state, prompt) = (folder.state().map_err(failed)?, folder.prompt().map_err(failed)?);
     if state.status != RunStatus::Waiting {
         let status = state.status.as_str();

@@ -6,13 +6,15 @@ use super::output::{note, plain, print};
 use super::{Global, format};
 use crate::app::{self, Failure};
 
-/// Remove journals, contents, logs and sessions that are nobody's
+/// Remove runs, journals, contents, logs, sessions and locks that are nobody's
 ///
 /// Looks at the folder of all state, `EISEN_DIR`. Goes: what is of a team whose workspace is gone, what
-/// a killed run left, and what a journal has past the `keep_days` and `max_mb` of its team; with
-/// --max-age-days also what is older. Never goes: what is of a team that runs (its journal is kept
-/// within its quotas while it runs), what is pinned, and files of a workspace. All that goes is
-/// listed with its size and the reason before the first of it is removed.
+/// a killed team left, what a journal has past the `keep_days` and `max_mb` of its team, and locks
+/// whose holder is gone; with --max-age-days also what is older. Runs go 30 days after their end, and
+/// those that have neither a state, an answer nor a journal; what a killed run left is mended: it
+/// becomes `lost`, and keeps its answer. Never goes: what runs (the journal of a team is kept within
+/// its quotas while it runs), what is pinned, and files of a workspace. All that is done is listed
+/// with its size and the reason before the first of it is done.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +27,8 @@ pub(super) struct Gc {
     /// List what would go, and remove nothing
     #[arg(long)]
     dry_run: bool,
-    /// Remove also logs, and sessions and their events, that did not change for N days
+    /// Remove also logs, and sessions and their events, that did not change for N days, and runs that
+    /// ended N days ago [default: 30 for runs, else never]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=36_500))]
     max_age_days: Option<u64>,
 }
@@ -36,15 +39,19 @@ impl Gc {
         let all = app::garbage(&eisen_dir, self.max_age_days).await.map_err(Failure::Run)?;
         for garbage in &all {
             let (what, reason) = (plain(&garbage.what), plain(&garbage.reason));
-            print(format_args!("{:>10}  {what}: {reason}", format::bytes(garbage.bytes)))?;
+            let size = format::bytes(garbage.bytes);
+            let size = if garbage.is_repair() { "mend" } else { &size };
+            print(format_args!("{size:>10}  {what}: {reason}"))?;
         }
         if all.is_empty() {
             note("nothing is to be removed");
             return Ok(());
         }
         let bytes = format::bytes(all.iter().map(|garbage| garbage.bytes).sum());
+        let repairs = all.iter().filter(|garbage| garbage.is_repair()).count();
+        let mended = if repairs > 0 { format!(", {repairs} mended") } else { String::new() };
         if self.dry_run {
-            note(format_args!("{bytes} would be removed; nothing was, by --dry-run"));
+            note(format_args!("{bytes} would be removed{mended}; nothing was, by --dry-run"));
             return Ok(());
         }
         let mut failed = None;
@@ -55,9 +62,9 @@ impl Gc {
             }
         }
         note(format_args!(
-            "{bytes} {} removed",
+            "{bytes} {} removed{mended}",
             if failed.is_some() { "were to be" } else { "were" }
         ));
-        failed.map_or(Ok(()), |_| Err(Failure::Run(anyhow::anyhow!("not all could be removed"))))
+        failed.map_or(Ok(()), |_| Err(Failure::Run(anyhow::anyhow!("not all could be done"))))
     }
 }

@@ -1,10 +1,13 @@
 //! The folder of a run, `$EISEN_DIR/runs/ID`: its configuration, prompt, state and answer.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, OFlag};
+use serde::Deserialize;
 use serde_json::Value;
 use ulid::Ulid;
 
@@ -14,10 +17,19 @@ use crate::process;
 /// Bytes of a file of a run that are read.
 const LONGEST: u64 = 32 << 20;
 
+/// What the name of a folder begins with that is being removed.
+const GONE: &str = "gone-";
+
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct RunFolder {
     id: String,
     path: PathBuf,
+}
+
+/// Keeps others from changing the state of a run, or removing it; see [`RunFolder::try_hold`].
+#[derive(Debug)]
+pub struct RunHold {
+    _lock: Flock<File>,
 }
 
 impl RunFolder {
@@ -36,8 +48,48 @@ impl RunFolder {
         fs::remove_dir_all(&self.path)
     }
 
+    /// Takes the folder out of the runs, all at once; returns where it is now. Until then its state
+    /// and answer stay together.
+    pub fn set_aside(&self) -> io::Result<PathBuf> {
+        let aside = self.path.with_file_name(format!("{GONE}{}", self.id));
+        fs::rename(&self.path, &aside)?;
+        Ok(aside)
+    }
+
+    /// Holds the run for as long as the result lives; None where another process does: it makes,
+    /// performs, mends or removes it. Whether a run's supervisor lives is told by its state.
+    pub fn try_hold(&self) -> io::Result<Option<RunHold>> {
+        let only_folders = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
+        let folder =
+            File::options().read(true).custom_flags(only_folders.bits()).open(&self.path)?;
+        match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => Ok(Some(RunHold { _lock: lock })),
+            Err((_, Errno::EWOULDBLOCK)) => Ok(None),
+            Err((_, errno)) => Err(errno.into()),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The name of the team that has its agent.
+    pub fn team(&self) -> String {
+        format!("{}{}", super::TEAM_PREFIX, self.id)
+    }
+
+    /// Its parent, if that is a run.
+    pub fn parent(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Genealogy {
+            parent: Option<String>,
+        }
+        let state: Genealogy = toml::from_str(&self.read("state.toml").ok()?).ok()?;
+        state.parent.filter(|parent| Ulid::from_string(parent).is_ok())
     }
 
     /// The configuration of its team.
@@ -98,6 +150,10 @@ impl RunFolder {
         self.read("answer")
     }
 
+    pub fn has_answer(&self) -> bool {
+        self.path.join("answer").is_file()
+    }
+
     /// Its state. A run whose supervisor is gone without a final state is `lost`.
     pub fn state(&self) -> io::Result<RunState> {
         let state = self.kept()?;
@@ -113,12 +169,13 @@ impl RunFolder {
         Ok(RunState { status: RunStatus::Lost, exit_code: Some(1), reason, ..state })
     }
 
-    fn kept(&self) -> io::Result<RunState> {
+    /// Its state as it was kept, whether or not its supervisor lives.
+    pub fn kept(&self) -> io::Result<RunState> {
         let text = self.read("state.toml")?;
         toml::from_str(&text).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
     }
 
-    fn read(&self, name: &str) -> io::Result<String> {
+    pub(super) fn read(&self, name: &str) -> io::Result<String> {
         let file = self.path.join(name);
         if fs::metadata(&file)?.len() > LONGEST {
             return Err(ErrorKind::FileTooLarge.into());
@@ -160,6 +217,15 @@ pub fn all_runs(eisen_dir: &Path) -> io::Result<Vec<RunFolder>> {
     }
     runs.sort_unstable();
     Ok(runs)
+}
+
+/// The folders that a removal left when it was killed.
+pub fn set_aside(eisen_dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder_of_runs(eisen_dir)).into_iter().flatten().flatten();
+    let is_aside =
+        |name: &str| name.strip_prefix(GONE).is_some_and(|id| Ulid::from_string(id).is_ok());
+    let aside = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_aside));
+    aside.map(|entry| entry.path()).collect()
 }
 
 fn folder_of_runs(eisen_dir: &Path) -> PathBuf {

@@ -15,6 +15,7 @@ mod ps;
 mod replay;
 mod run;
 mod run_prompt;
+mod runs_kept;
 mod tiers;
 mod top;
 mod troubles;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Finding, command};
 use crate::app::environment::shell_word;
-use crate::app::{garbage, leftovers};
+use crate::app::{Garbage, garbage, leftovers};
 use crate::process;
 use crate::serve::{self, RunInfo};
 
@@ -87,6 +87,24 @@ fn still_there(eisen_dir: &Path, found: &mut [Finding]) {
     }
 }
 
+/// Finds the one-shot runs whose supervisor left no final state; with `fix` they get one.
+pub(super) async fn unfinished(eisen_dir: &Path, fix: bool) -> Option<Finding> {
+    // What can't be looked for is a finding of `nobodys`.
+    let all = garbage(eisen_dir, None).await.unwrap_or_default();
+    let runs: Vec<_> = all.into_iter().filter(Garbage::is_repair).collect();
+    let message = format!("{} runs have ended without a final state", runs.len());
+    let finding = (!runs.is_empty()).then(|| Finding::warning("runs", message))?;
+    if !fix {
+        return Some(finding.mended_by(command("doctor --fix")));
+    }
+    for run in runs {
+        if let Err(error) = run.remove(eisen_dir).await {
+            return Some(Finding::error("runs", format!("{error:#}")));
+        }
+    }
+    Some(finding.mended("they are `lost` now, with the answers that they had"))
+}
+
 pub(super) async fn nobodys(eisen_dir: &Path) -> Finding {
     let all = match garbage(eisen_dir, None).await {
         Ok(all) => all,
@@ -98,7 +116,8 @@ pub(super) async fn nobodys(eisen_dir: &Path) -> Finding {
         }
     };
     // Killed runs have findings of their own.
-    let all: Vec<_> = all.iter().filter(|garbage| !garbage.is_of_killed_run()).collect();
+    let has_own = |garbage: &&Garbage| garbage.is_of_killed_run() || garbage.is_repair();
+    let all: Vec<_> = all.iter().filter(|garbage| !has_own(garbage)).collect();
     if all.is_empty() {
         return Finding::ok("garbage", "`gc` finds nothing that is nobody's");
     }
@@ -116,6 +135,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::super::Health;
     use super::*;
+    use crate::runs::{RunFolder, RunId, RunState, RunStatus};
     use crate::serve::RunFile;
 
     fn killed(eisen_dir: &Path, folder: &Path) {
@@ -158,6 +178,23 @@ mod tests {
         assert_eq!((&*found[0].check, found[0].state), ("team/shop", Health::Warning));
         assert!(found[0].fix.as_ref().unwrap().ends_with("down --team shop --kill"));
         assert!(!format!("{found:?}").contains("secret"));
+    }
+
+    #[tokio::test]
+    async fn a_run_without_a_final_state_gets_one() {
+        let place = tempfile::tempdir().unwrap();
+        assert_eq!(unfinished(place.path(), false).await, None);
+        let run = RunFolder::create(place.path(), RunId::generate()).unwrap();
+        let state = RunState { status: RunStatus::Running, pid: 1_999_999_999, ..run.lost(7) };
+        run.keep(&state).unwrap();
+        for fix in [false, true] {
+            assert_eq!(run.kept().unwrap().status, RunStatus::Running);
+            let finding = unfinished(place.path(), fix).await.unwrap();
+            assert!(finding.message.starts_with("1 runs"), "{finding:?}");
+            assert_eq!((finding.fix.is_some(), finding.fixed.is_some()), (!fix, fix));
+        }
+        assert_eq!(run.kept().unwrap().status, RunStatus::Lost);
+        assert_eq!(unfinished(place.path(), false).await, None);
     }
 
     #[tokio::test]

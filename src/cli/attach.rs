@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::team::{Which, failed};
+use super::team::{AgentAt, Which, failed};
 use super::{Global, stdio};
 use crate::app::Failure;
 use crate::serve::client::attach;
@@ -12,19 +12,21 @@ use crate::serve::client::attach;
 /// The editor is connected to standard input and output: configure this command as an agent of the
 /// editor. The editor has its own sessions, separate from those of the team. The agent stays inside
 /// its zone in them, and its activity is published on the port. If the editor does not provide file
-/// access or terminals, the team does.
+/// access or terminals, the team does. Instead of an agent's id the command takes that of a run that
+/// has not ended, or a beginning of it that no other run has; an agent of that name comes first.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   eisen-core attach ui
   eisen-core attach ui --team shop
+  eisen-core attach 01M8CH14          the agent of a run
 
 As an agent of Zed, in its settings.json:
   \"agent_servers\": { \"shop: ui\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"attach\", \"ui\"] } }
 
 Exit codes: 0 the editor disconnected, 1 the agent or the team has ended, or was not found.")]
 pub(super) struct Attach {
-    /// Id of the agent
+    /// Id of the agent, or of a run
     agent: String,
     #[command(flatten)]
     which: Which,
@@ -32,8 +34,8 @@ pub(super) struct Attach {
 
 impl Attach {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        let target = self.which.find(global)?;
+        let AgentAt { target, agent } = self.which.agent(global, &self.agent).await?;
         let (input, output) = (stdio::input(), stdio::output());
-        attach::attach(&target, &self.agent, input, output).await.map_err(failed)
+        attach::attach(&target, &agent, input, output).await.map_err(failed)
     }
 }

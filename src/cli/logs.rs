@@ -1,5 +1,6 @@
 //! `logs`: shows and follows the agents' standard error, from their log files.
 
+mod of_run;
 mod tail;
 
 use std::collections::BTreeSet;
@@ -8,6 +9,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, bail};
@@ -20,6 +22,7 @@ use super::Global;
 use super::output::{self, escape_controls, note};
 use super::team::Which;
 use crate::app::{self, Failure};
+use crate::runs::is_of_run;
 use crate::serve::client::{ClientError, Environment, Target};
 
 /// Colours of agents on a terminal.
@@ -35,7 +38,9 @@ const COLORS: [AnsiColor; 6] = [
 /// Show the standard error of agents
 ///
 /// It is kept in `$EISEN_DIR/logs/TEAM/AGENT.log` across restarts, and stays readable after the
-/// team has ended. Each line starts with the time it was read, in UTC, and the process id of the
+/// team has ended. The id of a run, as `runs` lists it, or a beginning of it that no other run has,
+/// shows what the run's agent wrote, and the console of a detached run; an agent of that name
+/// comes first. Each line starts with the time it was read, in UTC, and the process id of the
 /// run (as `ps` and the console show it). If several agents are shown, it starts with the agent's
 /// id.
 #[derive(Args, Debug)]
@@ -45,11 +50,12 @@ Examples:
   eisen-core logs -f               follow every agent
   eisen-core logs -n 20 ui api
   eisen-core logs --team webshop   works after the team has ended, too
+  eisen-core logs -f 01M8CH14      follow a run to its end
   eisen-core logs --json ui | jq -r 'select(.run == 4711) | .line'
 
 Exit codes: 0 done, 1 no such log, 2 wrong usage.")]
 pub(super) struct Logs {
-    /// Ids of the agents [default: all agents with a log]
+    /// Ids of the agents, or the id of one run [default: all agents with a log]
     #[arg(value_name = "AGENT")]
     agents: Vec<String>,
     /// Follow the logs as they grow
@@ -71,6 +77,9 @@ pub(super) struct Logs {
 impl Logs {
     pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        if let Some(run) = self.run_meant(global, &eisen_dir)? {
+            return self.show_run(&run, &eisen_dir);
+        }
         let folder = self.folder(global, &eisen_dir.join("logs")).map_err(Failure::Run)?;
         // Watch before reading, so that no change is missed.
         let watch =
@@ -126,8 +135,7 @@ impl Logs {
                 if !folder.is_dir() {
                     note(format_args!("no agent of the team `{}` has a log yet", target.team()));
                     if self.follow {
-                        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-                        made.with_context(|| format!("cannot make {}", folder.display()))?;
+                        folder_made(&folder)?;
                     }
                 }
                 return Ok(folder);
@@ -135,6 +143,9 @@ impl Logs {
             Err(ClientError::NoTeam) => {}
             Err(error) => return Err(error.into()),
         }
+        // What a run left is found by its id.
+        let of_teams: BTreeSet<_> = teams.iter().filter(|it| !is_of_run(it)).cloned().collect();
+        let teams = if of_teams.is_empty() { teams } else { of_teams };
         match teams.len() {
             0 => bail!("there are no logs in {}", logs.display()),
             1 => Ok(logs.join(teams.first().map_or("", String::as_str))),
@@ -167,24 +178,34 @@ impl Logs {
 
 /// Watches a folder for changes.
 struct FolderWatch {
-    _watcher: notify::RecommendedWatcher,
+    watcher: notify::RecommendedWatcher,
     changes: mpsc::Receiver<()>,
 }
 
 impl FolderWatch {
     fn of(folder: &Path) -> anyhow::Result<Self> {
         let (sender, changes) = mpsc::channel();
-        let mut watcher =
-            notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-                // Our own reads are reported, too; reacting to them would loop forever.
-                if event.map_or(true, |event| !event.kind.is_access()) {
-                    let _ = sender.send(());
-                }
-            })?;
-        watcher
-            .watch(folder, RecursiveMode::NonRecursive)
-            .with_context(|| format!("cannot follow {}", folder.display()))?;
-        Ok(Self { _watcher: watcher, changes })
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // Our own reads are reported, too; reacting to them would loop forever.
+            if event.map_or(true, |event| !event.kind.is_access()) {
+                let _ = sender.send(());
+            }
+        })?;
+        let mut watch = Self { watcher, changes };
+        watch.also(folder)?;
+        Ok(watch)
+    }
+
+    /// Watches another folder, too.
+    fn also(&mut self, folder: &Path) -> anyhow::Result<()> {
+        let watched = self.watcher.watch(folder, RecursiveMode::NonRecursive);
+        watched.with_context(|| format!("cannot follow {}", folder.display()))
+    }
+
+    /// Waits for a change, or until the time is up.
+    fn wait_for(&self, time: Duration) {
+        let _ = self.changes.recv_timeout(time);
+        while self.changes.try_recv().is_ok() {}
     }
 
     fn wait(&self) {
@@ -286,6 +307,11 @@ impl LogWriter {
         let parts: Vec<_> = agent.into_iter().chain(stamp).collect();
         if parts.is_empty() { String::new() } else { format!("{} | ", parts.join(" ")) }
     }
+}
+
+fn folder_made(folder: &Path) -> anyhow::Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.with_context(|| format!("cannot make {}", folder.display()))
 }
 
 fn unreadable(tail: &Tail, error: io::Error) -> Failure {

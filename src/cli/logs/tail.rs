@@ -37,8 +37,17 @@ fn id_of(metadata: &Metadata) -> FileId {
 
 impl Tail {
     pub(super) fn new(folder: &Path, agent: &str) -> Self {
-        let path = folder.join(format!("{agent}.log"));
-        Self { agent: agent.to_owned(), path, file: None, begun: Vec::new() }
+        Self::of_file(agent, folder.join(format!("{agent}.log")))
+    }
+
+    /// Of a file that is shown under a name of its own.
+    pub(super) fn of_file(name: &str, path: PathBuf) -> Self {
+        Self { agent: name.to_owned(), path, file: None, begun: Vec::new() }
+    }
+
+    /// The beginning of a line whose end will not come.
+    pub(super) fn unfinished(&mut self) -> Option<Vec<u8>> {
+        (!self.begun.is_empty()).then(|| std::mem::take(&mut self.begun))
     }
 
     pub(super) fn agent(&self) -> &str {

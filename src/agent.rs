@@ -288,6 +288,11 @@ impl AgentHandle {
         Some((info, run.host.session_loads().await.unwrap_or_default()))
     }
 
+    /// Returns the prompt by which the agent compresses its context; None if unknown.
+    pub fn compress_prompt(&self) -> Option<String> {
+        self.run.borrow().as_ref()?.host.compress_prompt()
+    }
+
     pub async fn new_session(&self) -> Result<SessionId, AgentError> {
         let run = self.ready()?;
         let session = run.host.new_session().await?;

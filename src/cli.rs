@@ -8,6 +8,7 @@ mod branching;
 mod budget;
 mod check;
 mod columns;
+mod compress;
 mod conflicts;
 mod cost;
 mod diff;
@@ -139,6 +140,7 @@ enum Command {
     Purge(purge::Purge),
     Gc(gc::Gc),
     Prompt(prompt::PromptArgs),
+    Compress(compress::CompressArgs),
     Budget(budget::BudgetArgs),
     Cancel(agents::Cancel),
     Resolve(resolve::Resolve),
@@ -284,6 +286,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Gc(gc) => block_on(gc.run(&global)).map(|()| 0),
         Command::Budget(budget) => block_on(budget.run(&global)).map(|()| 0),
         Command::Prompt(prompt) => block_on(prompt.run(&global)),
+        Command::Compress(compress) => block_on(compress.run(&global)),
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
         Command::Resolve(resolve) => block_on(resolve.run(&global)),
         Command::Attach(attach) => pass_on(attach.run(&global)).map(|()| 0),

@@ -78,6 +78,8 @@ pub struct HostSettings {
     /// None: the agent's own. One that offers no choice of it keeps that, too.
     pub thinking: Option<String>,
     pub mode: Option<String>,
+    /// The prompt by which it compresses its context, unless it announces one; None if unknown.
+    pub compress: Option<String>,
     /// Environment of terminals, in addition to the supervisor's.
     pub env: BTreeMap<String, String>,
     /// Timeout of each step from `initialize` to an open session.
@@ -179,6 +181,8 @@ struct Shared {
     /// The policy in force, at first that of `settings`.
     permissions: watch::Sender<PermissionPolicy>,
     agent: OnceLock<AgentInfo>,
+    /// The command by which the agent compresses its context, of those that it announced last.
+    compress: watch::Sender<Option<&'static str>>,
     /// Reports whether the agent waits for a decision.
     vitals: OnceLock<Arc<Vitals>>,
     /// How the agent takes the tools of the team.
@@ -220,6 +224,13 @@ impl HostHandle {
         let _ = self.shared.conflicts.set(conflicts);
     }
 
+    /// Returns the prompt by which the agent compresses its context, if that is known: what it announced
+    /// itself comes before what is known of it.
+    pub fn compress_prompt(&self) -> Option<String> {
+        let announced = self.shared.compress.borrow().map(str::to_owned);
+        announced.or_else(|| self.shared.settings.compress.clone())
+    }
+
     /// Creates a host on the client's end of a proxy; `launcher` starts the agent's terminals. The
     /// host ends on `cancel` or at the end of `reader`: running prompts then fail with
     /// [`HostError::Gone`], and its terminals are killed.
@@ -254,6 +265,7 @@ impl HostHandle {
             permissions: watch::Sender::new(settings.permissions),
             settings,
             agent: OnceLock::new(),
+            compress: watch::Sender::default(),
             tool_form: ToolForm::default(),
             vitals: OnceLock::new(),
             branches: Arc::clone(permits.branches()),

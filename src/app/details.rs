@@ -24,6 +24,7 @@ pub(super) async fn of_supervised(
         let tier = if enforcement.by_kernel { Tier::Kernel } else { Tier::Protocol };
         let mut details = details(status, info, tier, sessions, family.as_ref());
         details.zone_missing = enforcement.lacks.to_vec();
+        details.compress = agent.compress_prompt();
         all.push(details);
     }
     all
@@ -73,6 +74,7 @@ fn details(
         version: version.flatten(),
         zone,
         zone_missing: Vec::new(),
+        compress: None,
         sessions,
         memory_bytes: usage.map(|usage| usage.memory_bytes),
         cpu_ms: usage.map(|usage| usage.cpu_ms),

@@ -132,6 +132,7 @@ impl Conditions {
                 model: agent.session_model().filter(|_| agent.plugin.is_none()).map(str::to_owned),
                 thinking: agent.thinking.clone().filter(|_| agent.plugin.is_none()),
                 mode: agent.session_mode().map(str::to_owned),
+                compress: Some(agent.profile.compact.clone()).filter(|it| !it.is_empty()),
                 env: environment,
                 initialize_timeout: agent.initialize_timeout,
                 answers: Some(Answers { agent: agent.id.clone(), sender: self.answers.clone() }),

@@ -16,8 +16,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Control a running team",
         &[
-            "prompt", "cancel", "resolve", "budget", "attach", "mcp", "start", "stop", "restart",
-            "reload",
+            "prompt", "compress", "cancel", "resolve", "budget", "attach", "mcp", "start", "stop",
+            "restart", "reload",
         ],
     ),
     (

@@ -62,29 +62,14 @@ impl PromptArgs {
         let mut team = self.which.connect(global).await?;
         await_start(&mut team, &self.agent).await.map_err(failed)?;
         let session = self.session.clone().or_else(|| global.session_id.clone());
-        let params = json!({
-            "agent_id": self.agent, "session_id": session, "text": text, "stream": true,
-        });
-        let request = team.send("prompt", &params);
-        let interrupts = signal(SignalKind::interrupt());
-        let interrupts = interrupts.map_err(|error| Failure::Run(error.into()))?;
         let printer = (!self.json).then(Printer::start);
-        let turn = SentPrompt {
-            agent: self.agent,
-            request,
-            blocks: Blocks::default(),
-            printed: 0,
-            sweep_hint: None,
-            cancel_request: None,
-            interrupts,
-            printer,
-        };
+        let turn = SentPrompt::send(&mut team, self.agent, session, &text, printer)?;
         turn.follow(&mut team).await
     }
 }
 
 /// Waits while an agent starts or restarts.
-async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientError> {
+pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientError> {
     let mut waits = false;
     loop {
         let agents = team.call("list_agents", &json!({})).await?;
@@ -104,7 +89,7 @@ async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientErr
 }
 
 /// A prompt that waits for its result.
-struct SentPrompt {
+pub(super) struct SentPrompt {
     agent: String,
     /// Id of the request.
     request: u64,
@@ -120,22 +105,63 @@ struct SentPrompt {
     printer: Option<Printer>,
 }
 
+/// How the wait for a prompt ends.
+pub(super) enum Waited {
+    /// With the result of the prompt.
+    Ended(Result<Value, ClientError>),
+    /// Ctrl-C exits at once, with this code.
+    Interrupted(u8),
+}
+
 impl SentPrompt {
-    /// Follows the turn until it ends or Ctrl-C exits; returns the exit code.
-    async fn follow(mut self, team: &mut Connection) -> Result<u8, Failure> {
-        let ended = loop {
+    /// Sends a prompt. Without a printer its answer is only in the result.
+    pub(super) fn send(
+        team: &mut Connection,
+        agent: String,
+        session: Option<String>,
+        text: &str,
+        printer: Option<Printer>,
+    ) -> Result<Self, Failure> {
+        let params =
+            json!({ "agent_id": agent, "session_id": session, "text": text, "stream": true });
+        let request = team.send("prompt", &params);
+        let interrupts = signal(SignalKind::interrupt());
+        let interrupts = interrupts.map_err(|error| Failure::Run(error.into()))?;
+        Ok(Self {
+            agent,
+            request,
+            blocks: Blocks::default(),
+            printed: 0,
+            sweep_hint: None,
+            cancel_request: None,
+            interrupts,
+            printer,
+        })
+    }
+
+    /// Waits until the turn ends or Ctrl-C exits. Cancel-safe.
+    pub(super) async fn wait(&mut self, team: &mut Connection) -> Result<Waited, Failure> {
+        loop {
             tokio::select! {
                 message = team.next() => match message {
                     Ok(message) => if let Some(outcome) = self.on_message(message) {
-                        break outcome.map_err(ClientError::from);
+                        return Ok(Waited::Ended(outcome.map_err(ClientError::from)));
                     },
-                    Err(error) => break Err(error),
+                    Err(error) => return Ok(Waited::Ended(Err(error))),
                 },
                 _ = self.interrupts.recv() => if let Some(code) = self.interrupt(team) {
-                    return Ok(code);
+                    return Ok(Waited::Interrupted(code));
                 },
                 printed = Printer::ended(&mut self.printer) => printed?,
             }
+        }
+    }
+
+    /// Follows the turn until it ends or Ctrl-C exits; returns the exit code.
+    async fn follow(mut self, team: &mut Connection) -> Result<u8, Failure> {
+        let ended = match self.wait(team).await? {
+            Waited::Ended(ended) => ended,
+            Waited::Interrupted(code) => return Ok(code),
         };
         if let Some(printer) = &self.printer {
             // The first `printed` bytes were printed already.
@@ -225,21 +251,27 @@ impl SentPrompt {
         if self.cancel_request.is_some() {
             return Some(INTERRUPTED);
         }
-        let Some(session) = self.blocks.session() else {
+        if !self.cancel(team) {
             // Closing the connection withdraws a queued prompt.
             note("the prompt was withdrawn before its turn began");
             return Some(INTERRUPTED);
-        };
+        }
         note("cancelling the turn; Ctrl-C again exits at once");
+        None
+    }
+
+    /// Cancels the turn; false if it has not begun.
+    pub(super) fn cancel(&mut self, team: &mut Connection) -> bool {
+        let Some(session) = self.blocks.session() else { return false };
         let params = json!({ "agent_id": self.agent, "session_id": session, "queued": false });
         self.cancel_request = Some(team.send("cancel", &params));
-        None
+        true
     }
 }
 
 /// Writes the answer to standard output, in a thread of its own: a slow reader must not block the
 /// port or Ctrl-C. The queue holds at most the answer.
-struct Printer {
+pub(super) struct Printer {
     pieces: mpsc::Sender<Option<String>>,
     task: JoinHandle<io::Result<()>>,
 }
@@ -288,7 +320,7 @@ fn print_all(pieces: &mpsc::Receiver<Option<String>>) -> io::Result<()> {
     stdout.flush()
 }
 
-fn exit_code(result: &Value) -> u8 {
+pub(super) fn exit_code(result: &Value) -> u8 {
     match result["stop_reason"].as_str() {
         Some("end_turn") => 0,
         Some("max_tokens") => 3,

@@ -90,6 +90,9 @@ where
                 }
                 Some((session, MessagePart::End)) => self.sessions.end_message(&session),
                 Some((session, MessagePart::Act)) => self.sessions.act(&session),
+                Some((_, MessagePart::Commands { compress })) => {
+                    self.shared.compress.send_replace(compress);
+                }
                 None => {}
             },
             _ => tracing::debug!(method, "ignored a notification of the agent"),

@@ -69,6 +69,9 @@ where
     }
 }
 
+/// The commands by which agents compress their contexts.
+const COMPRESSING: [&str; 3] = ["/compact", "/compress", "/summarize"];
+
 /// What a `session/update` is for the agent's messages.
 pub(super) enum MessagePart {
     Text(String),
@@ -76,6 +79,10 @@ pub(super) enum MessagePart {
     End,
     /// A tool call or a plan, which also ends a message.
     Act,
+    /// The agent's commands: the one by which it compresses its context.
+    Commands {
+        compress: Option<&'static str>,
+    },
 }
 
 /// Returns the session of a `session/update` that carries text or ends a message.
@@ -93,6 +100,8 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
         session_update: String,
         #[serde(borrow)]
         content: Option<&'a RawValue>,
+        #[serde(borrow)]
+        available_commands: Option<&'a RawValue>,
     }
     #[derive(Deserialize)]
     struct Text {
@@ -106,10 +115,24 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
         }
         "tool_call" | "plan" => MessagePart::Act,
         "tool_call_update" | "agent_thought_chunk" => MessagePart::End,
+        "available_commands_update" => {
+            MessagePart::Commands { compress: compressing(update.available_commands?) }
+        }
         // Others, such as token counts, may come within a message.
         _ => return None,
     };
     Some((session_id, part))
+}
+
+/// The command by which an agent compresses its context, of those that it announces.
+fn compressing(commands: &RawValue) -> Option<&'static str> {
+    #[derive(Deserialize)]
+    struct Command {
+        name: String,
+    }
+    let commands: Vec<Command> = serde_json::from_str(commands.get()).ok()?;
+    let names = || commands.iter().map(|command| command.name.trim_start_matches('/'));
+    COMPRESSING.into_iter().find(|known| names().any(|name| known[1..] == *name))
 }
 
 pub(super) fn stop_reason(result: Option<&RawValue>) -> Result<String, HostError> {

@@ -17,6 +17,8 @@ pub struct AgentDetails {
     pub zone: Tier,
     /// Features that the kernel lacks to enforce the zone, if it should.
     pub zone_missing: Vec<String>,
+    /// The prompt by which it compresses its context; None if unknown.
+    pub compress: Option<String>,
     pub sessions: Vec<SessionDetails>,
     /// Of all its processes; None if unknown.
     pub memory_bytes: Option<u64>,
@@ -35,6 +37,7 @@ impl AgentDetails {
             version: None,
             zone: Tier::None,
             zone_missing: Vec::new(),
+            compress: None,
             sessions: Vec::new(),
             memory_bytes: None,
             cpu_ms: None,
@@ -88,6 +91,10 @@ pub(super) struct Agent<'a> {
     zone_missing: &'a [String],
     /// The patterns of its own zone; empty without one.
     allowed: &'a [String],
+    /// The prompt by which it compresses its context: as it announced it, else as its profile has it.
+    /// Left out where none is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compress: Option<&'a str>,
     /// In the order in which they appeared.
     sessions: Vec<SessionFields<'a>>,
     /// Of its process, its terminals and their children; null where it is unknown.
@@ -146,6 +153,7 @@ impl<'a> Agent<'a> {
             zone: details.zone,
             zone_missing: &details.zone_missing,
             allowed: allowed.map_or(&[], Vec::as_slice),
+            compress: details.compress.as_deref(),
             sessions: details.sessions.iter().map(SessionFields::from).collect(),
             memory_bytes: details.memory_bytes,
             cpu_ms: details.cpu_ms,

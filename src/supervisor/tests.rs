@@ -92,6 +92,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 model: None,
                 thinking: None,
                 mode: None,
+                compress: None,
                 env,
                 initialize_timeout: Duration::from_secs(60),
                 answers: None,

@@ -2,6 +2,7 @@
 
 mod blocked;
 mod branching;
+mod compress;
 mod cost;
 mod detached;
 mod diff;

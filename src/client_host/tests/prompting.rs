@@ -245,3 +245,30 @@ async fn only_the_very_id_that_was_asked_with_is_answered() {
     scene.agent.end_turn(&request).await;
     assert_eq!(prompt.await.unwrap().unwrap().stop_reason, "end_turn");
 }
+
+#[tokio::test]
+async fn the_announced_command_to_compress_comes_before_the_known_one() {
+    let known = HostSettings { compress: Some("/shrink".to_owned()), ..settings() };
+    let mut scene = open(known).await;
+    for (commands, expected) in [
+        (json!([]), "/shrink"),
+        (json!([{ "name": "summarize" }, { "name": "compact", "input": null }]), "/compact"),
+        (json!([{ "name": "/compress", "description": "d" }]), "/compress"),
+        (json!([{ "name": "compact-all" }]), "/shrink"),
+        (json!(7), "/shrink"),
+    ] {
+        let update = json!({
+            "sessionUpdate": "available_commands_update", "availableCommands": commands,
+        });
+        let params = json!({ "sessionId": "s", "update": update });
+        let update = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
+        scene.agent.send(update).await;
+        // The host reads in order.
+        let prompt = scene.prompt("hello", Urgency::Normal);
+        let (request, _) = scene.agent.prompted().await;
+        scene.agent.end_turn(&request).await;
+        prompt.await.unwrap().unwrap();
+        let found = scene.host.compress_prompt();
+        assert_eq!(found.as_deref(), Some(expected), "{commands}");
+    }
+}

@@ -185,6 +185,7 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
         version: runs.then(|| "1.2.3".to_owned()),
         zone: Tier::Kernel,
         zone_missing: Vec::new(),
+        compress: None,
         sessions: if runs { vec![session] } else { Vec::new() },
         memory_bytes: runs.then_some(104_857_600),
         cpu_ms: runs.then_some(5230),

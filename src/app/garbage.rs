@@ -94,6 +94,14 @@ pub async fn garbage(eisen_dir: &Path, max_age_days: Option<u64>) -> anyhow::Res
     Ok(found)
 }
 
+/// The one-shot runs that ended without a final state.
+pub(super) fn unfinished_runs(eisen_dir: &Path) -> anyhow::Result<Vec<Garbage>> {
+    let running = serve::live_teams(eisen_dir).context("cannot find out which teams run")?;
+    let running = running.into_iter().map(|info| info.team).collect();
+    let found = OneShots::new(eisen_dir, None, &running).garbage()?;
+    Ok(found.into_iter().filter(Garbage::is_repair).collect())
+}
+
 impl Garbage {
     /// Whether it is what a killed run left.
     pub(super) fn is_of_killed_run(&self) -> bool {

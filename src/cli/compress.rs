@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::output::{escape_controls, note, plain, print};
-use super::prompt::{SentPrompt, Waited, await_start, exit_code};
-use super::team::{AgentAt, Which, failed};
+use super::prompt::{PromptEnd, SentPrompt, exit_code};
+use super::team::{AgentAt, Which, await_start, failed};
 use super::{Global, format};
 use crate::app::Failure;
 use crate::serve::client::Connection;
@@ -57,7 +57,7 @@ pub(super) struct CompressArgs {
 }
 
 /// A session to compress, at one moment.
-struct Look {
+struct ToCompress {
     session: String,
     command: Option<String>,
     /// A turn runs, or prompts wait.
@@ -90,14 +90,14 @@ impl CompressArgs {
         let deadline = wait.and_then(|wait| Instant::now().checked_add(wait));
         let session = before.session;
         let mut prompt =
-            SentPrompt::send(&mut team, agent.clone(), Some(session.clone()), &command, None)?;
+            SentPrompt::send(&mut team, agent.clone(), Some(&session), &command, None)?;
         let waited = match deadline {
             Some(deadline) => timeout_at(deadline, prompt.wait(&mut team)).await,
             None => Ok(prompt.wait(&mut team).await),
         };
         let result = match waited {
-            Ok(Ok(Waited::Ended(result))) => result.map_err(failed)?,
-            Ok(Ok(Waited::Interrupted(code))) => return Ok(code),
+            Ok(Ok(PromptEnd::Ended(result))) => result.map_err(failed)?,
+            Ok(Ok(PromptEnd::Interrupted(code))) => return Ok(code),
             Ok(Err(failure)) => return Err(failure),
             Err(_) => {
                 // One whose turn has not begun is withdrawn with the connection.
@@ -135,7 +135,11 @@ impl CompressArgs {
 }
 
 /// Looks at a session of an agent that is ready.
-async fn look(team: &mut Connection, agent: &str, session: Option<&str>) -> Result<Look, Failure> {
+async fn look(
+    team: &mut Connection,
+    agent: &str,
+    session: Option<&str>,
+) -> Result<ToCompress, Failure> {
     let agents = team.call("list_agents", &json!({})).await.map_err(failed)?;
     let agents = agents.as_array().map_or(&[][..], Vec::as_slice);
     let refused = |why: String| Failure::Run(anyhow!(escape_controls(&why)));
@@ -158,7 +162,7 @@ async fn look(team: &mut Connection, agent: &str, session: Option<&str>) -> Resu
     let named = session.map(|session| format!(" `{session}`")).unwrap_or_default();
     let missing = || refused(format!("agent `{agent}` has no session{named} open"));
     let found = found.ok_or_else(missing)?;
-    Ok(Look {
+    Ok(ToCompress {
         session: found["session_id"].as_str().unwrap_or_default().to_owned(),
         command: own["compress"].as_str().map(str::to_owned),
         is_busy: found["running"] == true || found["queued"].as_u64().is_some_and(|it| it > 0),

@@ -16,7 +16,7 @@ use self::blocks::Blocks;
 use super::Global;
 use super::blocked::Blocked;
 use super::output::{self, escape_controls, note, plain, print};
-use super::team::{Which, failed};
+use super::team::{Which, await_start, failed};
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Connection, Message, Refusal};
 
@@ -61,30 +61,10 @@ impl PromptArgs {
         };
         let mut team = self.which.connect(global).await?;
         await_start(&mut team, &self.agent).await.map_err(failed)?;
-        let session = self.session.clone().or_else(|| global.session_id.clone());
+        let session = self.session.as_deref().or(global.session_id.as_deref());
         let printer = (!self.json).then(Printer::start);
         let turn = SentPrompt::send(&mut team, self.agent, session, &text, printer)?;
         turn.follow(&mut team).await
-    }
-}
-
-/// Waits while an agent starts or restarts.
-pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientError> {
-    let mut waits = false;
-    loop {
-        let agents = team.call("list_agents", &json!({})).await?;
-        let mut agents = agents.as_array().into_iter().flatten();
-        let state = agents.find(|it| it["agent_id"] == agent).and_then(|it| it["state"].as_str());
-        if !matches!(state, Some("initializing" | "connecting" | "restarting")) {
-            return Ok(());
-        }
-        if !std::mem::replace(&mut waits, true) {
-            note(format_args!("waiting for `{}` to be ready", plain(agent)));
-        }
-        while !matches!(
-            team.next().await?,
-            Message::Changed | Message::Turn { .. } | Message::Lagged
-        ) {}
     }
 }
 
@@ -106,7 +86,7 @@ pub(super) struct SentPrompt {
 }
 
 /// How the wait for a prompt ends.
-pub(super) enum Waited {
+pub(super) enum PromptEnd {
     /// With the result of the prompt.
     Ended(Result<Value, ClientError>),
     /// Ctrl-C exits at once, with this code.
@@ -118,7 +98,7 @@ impl SentPrompt {
     pub(super) fn send(
         team: &mut Connection,
         agent: String,
-        session: Option<String>,
+        session: Option<&str>,
         text: &str,
         printer: Option<Printer>,
     ) -> Result<Self, Failure> {
@@ -140,17 +120,17 @@ impl SentPrompt {
     }
 
     /// Waits until the turn ends or Ctrl-C exits. Cancel-safe.
-    pub(super) async fn wait(&mut self, team: &mut Connection) -> Result<Waited, Failure> {
+    pub(super) async fn wait(&mut self, team: &mut Connection) -> Result<PromptEnd, Failure> {
         loop {
             tokio::select! {
                 message = team.next() => match message {
                     Ok(message) => if let Some(outcome) = self.on_message(message) {
-                        return Ok(Waited::Ended(outcome.map_err(ClientError::from)));
+                        return Ok(PromptEnd::Ended(outcome.map_err(ClientError::from)));
                     },
-                    Err(error) => return Ok(Waited::Ended(Err(error))),
+                    Err(error) => return Ok(PromptEnd::Ended(Err(error))),
                 },
                 _ = self.interrupts.recv() => if let Some(code) = self.interrupt(team) {
-                    return Ok(Waited::Interrupted(code));
+                    return Ok(PromptEnd::Interrupted(code));
                 },
                 printed = Printer::ended(&mut self.printer) => printed?,
             }
@@ -160,8 +140,8 @@ impl SentPrompt {
     /// Follows the turn until it ends or Ctrl-C exits; returns the exit code.
     async fn follow(mut self, team: &mut Connection) -> Result<u8, Failure> {
         let ended = match self.wait(team).await? {
-            Waited::Ended(ended) => ended,
-            Waited::Interrupted(code) => return Ok(code),
+            PromptEnd::Ended(ended) => ended,
+            PromptEnd::Interrupted(code) => return Ok(code),
         };
         if let Some(printer) = &self.printer {
             // The first `printed` bytes were printed already.

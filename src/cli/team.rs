@@ -1,15 +1,20 @@
 //! `--team`: selects the running team of a command, and connects to it; or the run of an id.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde_json::json;
 
 use super::Global;
+use super::output::{note, plain};
 use crate::app::{self, Failure};
 use crate::runs::{FindError, RunFolder, find_run};
-use crate::serve::client::{ClientError, Connection, Environment, Target};
+use crate::serve::client::{ClientError, Connection, Environment, Message, Target};
+
+/// How often the team of a run is looked for that begins.
+const LOOK_AGAIN: Duration = Duration::from_millis(40);
 
 /// Selects one of the running teams.
 #[derive(Args, Clone, Debug)]
@@ -73,25 +78,36 @@ pub(super) fn run_named(eisen_dir: &Path, name: &str) -> Result<Option<RunFolder
     }
 }
 
-/// The agent of a run that has not ended.
+/// The agent of a run that has not ended, once it has started.
 async fn agent_of_run(eisen_dir: &Path, run: &RunFolder) -> Result<AgentAt, Failure> {
-    let state = run.state().with_context(|| format!("cannot read the run {}", run.id()));
-    let state = state.map_err(Failure::Run)?;
-    if state.status.is_final() {
-        let status = state.status.as_str();
-        let why = anyhow!("the run {} has ended ({status}): its agent is gone", run.id());
-        return Err(Failure::Run(why));
-    }
-    let target = Target::find(&Environment::default(), eisen_dir, Some(&state.team), None);
-    let target = target.map_err(failed)?;
+    let target = team_of_run(eisen_dir, run).await?;
     let mut agents = agents(&target).await.map_err(failed)?;
-    match (agents.pop(), agents.is_empty()) {
-        (Some(agent), true) => Ok(AgentAt { target, agent }),
-        _ => Err(Failure::Run(anyhow!(
+    let (Some(agent), true) = (agents.pop(), agents.is_empty()) else {
+        return Err(Failure::Run(anyhow!(
             "the run {} is part of the team `{}`: name its agent, with --team",
             run.id(),
-            state.team
-        ))),
+            target.team()
+        )));
+    };
+    let mut team = Connection::open(&target).await.map_err(failed)?;
+    await_start(&mut team, &agent).await.map_err(failed)?;
+    Ok(AgentAt { target, agent })
+}
+
+/// The team of a run. Waits for one that begins.
+async fn team_of_run(eisen_dir: &Path, run: &RunFolder) -> Result<Target, Failure> {
+    loop {
+        let state = run.state().with_context(|| format!("cannot read the run {}", run.id()));
+        let state = state.map_err(Failure::Run)?;
+        if state.status.is_final() {
+            let status = state.status.as_str();
+            let why = anyhow!("the run {} has ended ({status}): its agent is gone", run.id());
+            return Err(Failure::Run(why));
+        }
+        match Target::find(&Environment::default(), eisen_dir, Some(&state.team), None) {
+            Err(ClientError::NotRunning { .. }) => tokio::time::sleep(LOOK_AGAIN).await,
+            found => return found.map_err(failed),
+        }
     }
 }
 
@@ -101,6 +117,26 @@ async fn agents(target: &Target) -> Result<Vec<String>, ClientError> {
     let agents = team.call("list_agents", &json!({})).await?;
     let ids = agents.as_array().into_iter().flatten().map(|agent| agent["agent_id"].as_str());
     Ok(ids.flatten().map(str::to_owned).collect())
+}
+
+/// Waits while an agent starts or restarts.
+pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientError> {
+    let mut waits = false;
+    loop {
+        let agents = team.call("list_agents", &json!({})).await?;
+        let mut agents = agents.as_array().into_iter().flatten();
+        let state = agents.find(|it| it["agent_id"] == agent).and_then(|it| it["state"].as_str());
+        if !matches!(state, Some("initializing" | "connecting" | "restarting")) {
+            return Ok(());
+        }
+        if !std::mem::replace(&mut waits, true) {
+            note(format_args!("waiting for `{}` to be ready", plain(agent)));
+        }
+        while !matches!(
+            team.next().await?,
+            Message::Changed | Message::Turn { .. } | Message::Lagged
+        ) {}
+    }
 }
 
 pub(super) fn failed(error: ClientError) -> Failure {

@@ -97,7 +97,8 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Update<'a> {
-        session_update: String,
+        #[serde(rename = "sessionUpdate")]
+        kind: String,
         #[serde(borrow)]
         content: Option<&'a RawValue>,
         #[serde(borrow)]
@@ -108,7 +109,7 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
         text: String,
     }
     let Notification { session_id, update } = serde_json::from_str(params.get()).ok()?;
-    let part = match &*update.session_update {
+    let part = match &*update.kind {
         "agent_message_chunk" => {
             let Text { text } = serde_json::from_str(update.content?.get()).ok()?;
             MessagePart::Text(text)

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{Finding, command};
 use crate::app::environment::shell_word;
+use crate::app::garbage::unfinished_runs;
 use crate::app::{Garbage, garbage, leftovers};
 use crate::process;
 use crate::serve::{self, RunInfo};
@@ -90,8 +91,7 @@ fn still_there(eisen_dir: &Path, found: &mut [Finding]) {
 /// Finds the one-shot runs whose supervisor left no final state; with `fix` they get one.
 pub(super) async fn unfinished(eisen_dir: &Path, fix: bool) -> Option<Finding> {
     // What can't be looked for is a finding of `nobodys`.
-    let all = garbage(eisen_dir, None).await.unwrap_or_default();
-    let runs: Vec<_> = all.into_iter().filter(Garbage::is_repair).collect();
+    let runs = unfinished_runs(eisen_dir).unwrap_or_default();
     let message = format!("{} runs have ended without a final state", runs.len());
     let finding = (!runs.is_empty()).then(|| Finding::warning("runs", message))?;
     if !fix {

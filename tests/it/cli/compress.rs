@@ -83,10 +83,15 @@ fn a_compression_that_takes_too_long_is_cancelled() {
 #[test]
 fn what_cannot_be_compressed_is_said() {
     let stage = Stage::new();
-    let profile = "profile = \"mine\"\nautostart = false";
-    let ui = agent("ui").with(profile);
-    let api = agent("api").with("profile = \"mine\"");
-    let team = stage.team("[profiles.mine]\ncompact = \"/shrink\"", vec![ui, api]);
+    let command = stage.command(&agent("api"));
+    let config = format!(
+        "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n\
+         [profiles.mine]\ncommand = {command:?}\ncompact = \"/shrink\"\n\
+         [[agents]]\nid = \"ui\"\nprofile = \"mine\"\nautostart = false\n\
+         [[agents]]\nid = \"api\"\nprofile = \"mine\"\n"
+    );
+    stage.file("eisen.toml", &config);
+    let team = stage.up();
     team.steer_when_ready(&["api"]);
     for (args, why) in [
         (&["ui"][..], "agent `ui` is stopped, not ready"),

@@ -48,15 +48,15 @@ fn age_files(folder: &Path) {
     }
 }
 
-fn days_ago(days: u64) -> Option<u64> {
-    Some(now_ms() - days * DAY_MS)
+fn days_ago(days: u64) -> u64 {
+    now_ms() - days * DAY_MS
 }
 
 #[tokio::test]
 async fn a_run_that_ended_long_ago_goes_with_all_that_it_left() {
     let place = Place::new();
-    let young = place.run(|it| it.ended_at_ms = days_ago(29));
-    let old = place.run(|it| it.ended_at_ms = days_ago(31));
+    let young = place.run(|it| it.ended_at_ms = Some(days_ago(29)));
+    let old = place.run(|it| it.ended_at_ms = Some(days_ago(31)));
     let team = place.dir.path().join("teams").join(old.team());
     let logs = place.dir.path().join("logs").join(old.team());
     for folder in [&team, &logs] {

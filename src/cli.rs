@@ -258,7 +258,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Wait(wait) => wait.run(),
         Command::Result(result) => result.run(),
         Command::Kill(kill) => kill.run(),
-        Command::Tiers(tiers) => tiers.run(global.cwd).map(|()| 0),
+        Command::Tiers(tiers) => tiers.run(global.cwd.as_deref()).map(|()| 0),
         Command::Check(check) => check.run(global.cwd).map(|()| 0),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
         Command::Doctor(doctor) => doctor.run(global.cwd),

@@ -201,6 +201,8 @@ pub struct Agent {
     pub prompt: Option<String>,
     /// The file of the prompt.
     pub prompt_file: Option<PathBuf>,
+    /// The tier that its profile, model and thinking are taken from.
+    pub tier: Option<String>,
     pub model: Option<String>,
     pub thinking: Option<String>,
     pub mode: Option<String>,
@@ -346,7 +348,7 @@ impl Config {
         let read = |table: &Table<'a>| {
             table.sections("agents", |agent| {
                 let plugin = plugins::protocol(agent, &plugins, &folder);
-                agents::agent(agent, plugin, &profiles, &zones)
+                agents::agent(agent, plugin, &profiles, &zones, &shared.tiers)
             })
         };
         let mut agents = read(root);

@@ -318,8 +318,8 @@ impl Changes {
     async fn compile(&self, source: Source, overlay: Overlay) -> Result<Layered, LayerError> {
         let conditions = Arc::clone(&self.conditions);
         let compile = move || {
-            let try_out = super::plugins::try_out(&conditions.eisen_dir);
-            Layered::compile(source, &conditions.eisen_dir, overlay, try_out)
+            let dir = &conditions.eisen_dir;
+            super::loading::compile(&source, dir, &overlay)
         };
         match blocking(compile).await {
             Ok(layered) => layered,

@@ -1,6 +1,6 @@
 //! `tiers`: the tiers of the configuration, and which agent each would take now.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -29,8 +29,8 @@ pub(super) struct TiersArgs {
 }
 
 impl TiersArgs {
-    pub(super) fn run(self, cwd: Option<PathBuf>) -> Result<(), Failure> {
-        let folder = folder(cwd.as_deref()).map_err(Failure::Usage)?;
+    pub(super) fn run(self, cwd: Option<&Path>) -> Result<(), Failure> {
+        let folder = folder(cwd).map_err(Failure::Usage)?;
         let (tiers, trouble) = app::tiers_now(&folder)?;
         if let Some(error) = trouble {
             note(format_args!("cannot read the cool-downs, so none counts: {error}"));
@@ -42,7 +42,7 @@ impl TiersArgs {
             note("there are no tiers: write `[[tiers]]` into $EISEN_DIR/config.toml");
             return Ok(());
         }
-        let mut table = Table::new(&["TIER", "CANDIDATE", "THINKING", "NOW"]);
+        let mut table = Table::new(&["TIER", "CANDIDATE", "NOW"]);
         for tier in &tiers {
             for (at, it) in tier.candidates.iter().enumerate() {
                 let now = match &it.hindrance {
@@ -55,11 +55,9 @@ impl TiersArgs {
                 };
                 let login = if it.seems_logged_out { ", no login found" } else { "" };
                 let name = if at == 0 { tier.name.clone() } else { String::new() };
-                let thinking = it.candidate.thinking.as_deref().unwrap_or("-");
                 table.row(vec![
                     Cell::from(name),
                     plain(&it.candidate.to_string()).into(),
-                    plain(thinking).into(),
                     plain(&format!("{now}{login}")).into(),
                 ]);
             }

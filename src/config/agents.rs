@@ -15,6 +15,7 @@ use super::launch::find_program;
 use super::profiles::{Profile, Profiles, of_command};
 use super::read::{Table, Text};
 use super::source::{plain, read_bytes};
+use super::tiers::{AgentTier, TierCandidate, of_agent};
 use super::value::{bad_name, is_name};
 use super::zones::{TeamZones, agent_zone};
 use super::{Agent, Confined, Plugin, mcp};
@@ -78,9 +79,16 @@ pub(super) fn agent(
     plugin: Option<Plugin>,
     profiles: &Profiles,
     zones: &TeamZones,
+    tiers: &[AgentTier],
 ) -> RawAgent {
     let id = id(table);
-    let (command, env, profile) = launch(table, profiles);
+    let candidate = of_agent(table, tiers);
+    let (command, env, profile) = launch(table, profiles, candidate.as_ref());
+    let word = |key| table.word(key).map(|text| text.value);
+    let (model, thinking) = match &candidate {
+        Some(candidate) => (candidate.model.clone(), candidate.thinking.clone()),
+        None => (word("model"), word("thinking")),
+    };
     let lookup = &table.reader.surroundings.variable;
     let confined = Confined::new(&profile, &command, &env, lookup);
     let unattended = unattended(table, &profile);
@@ -109,8 +117,9 @@ pub(super) fn agent(
             session,
             prompt: prompt(table, session),
             prompt_file: table.word("prompt_file").map(|file| table.reader.path(&file.value)),
-            model: table.word("model").map(|text| text.value),
-            thinking: table.word("thinking").map(|text| text.value),
+            tier: word("tier"),
+            model,
+            thinking,
             mode: table.word("mode").map(|text| text.value),
             auth_method: table.word("auth_method").map(|text| text.value),
             mcp_servers: mcp::servers(table),
@@ -159,6 +168,7 @@ fn id(table: &Table<'_>) -> Option<Text> {
 fn launch(
     table: &Table<'_>,
     profiles: &Profiles,
+    candidate: Option<&TierCandidate>,
 ) -> (Vec<String>, BTreeMap<String, String>, Profile) {
     let own = command(table);
     let profile = table.word("profile");
@@ -172,13 +182,15 @@ fn launch(
         }
         // A helper runs what its parent runs.
         (None, None) if table.place_of("parent").is_some() => {}
+        (None, None) if table.place_of("tier").is_some() => {}
         (None, None) => table.lacks(
             "this agent has neither `command` nor `profile`",
             "write `command = [\"PROGRAM\", \"ARG\"]`, or `profile = \"NAME\"`",
         ),
         _ => {}
     }
-    let profile = profile.and_then(|name| profiles.get(table, &name));
+    let of_tier = candidate.map(|it| Text { value: it.profile.clone(), span: table.span.clone() });
+    let profile = of_tier.or(profile).and_then(|name| profiles.get(table, &name));
     if let (None, Some(profile)) = (&own, profile) {
         for (name, value) in &profile.env {
             env.entry(name.clone()).or_insert_with(|| value.clone());

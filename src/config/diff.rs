@@ -300,6 +300,7 @@ const AGENT: &Keys<Agent> = &[
     ("session", Takes::AtAgentStart, differs!(session)),
     ("prompt", Takes::AtAgentStart, differs!(prompt)),
     ("model", Takes::AtAgentStart, differs!(model)),
+    ("tier", Takes::AtAgentStart, differs!(tier)),
     ("thinking", Takes::AtAgentStart, differs!(thinking)),
     ("mode", Takes::AtAgentStart, differs!(mode)),
     ("auth_method", Takes::AtAgentStart, differs!(auth_method)),

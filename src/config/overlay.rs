@@ -3,7 +3,7 @@
 
 mod layer;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -87,9 +87,15 @@ pub struct Layered {
 impl Layered {
     /// Reads a file and its team's overlay, and applies the overlay. Each plugin is tried, and more
     /// than once.
-    pub fn load(file: &Path, eisen_dir: &Path, try_out: Box<TryOut>) -> Result<Self, LayerError> {
+    /// `taken` says which candidate of a tier is taken.
+    pub fn load(
+        file: &Path,
+        eisen_dir: &Path,
+        try_out: Box<TryOut>,
+        taken: BTreeMap<String, usize>,
+    ) -> Result<Self, LayerError> {
         let source = Source::read(file)?;
-        let surroundings = Surroundings::of_process(eisen_dir, try_out);
+        let surroundings = Surroundings { taken, ..Surroundings::of_process(eisen_dir, try_out) };
         let alone = Self::compile_in(source.clone(), Overlay::default(), &surroundings)?;
         let kept = Overlay::path(eisen_dir, &alone.config.team.name);
         let overlay = Overlay::read(&kept)?;
@@ -111,8 +117,10 @@ impl Layered {
         eisen_dir: &Path,
         overlay: Overlay,
         try_out: Box<TryOut>,
+        taken: BTreeMap<String, usize>,
     ) -> Result<Self, LayerError> {
-        Self::compile_in(source, overlay, &Surroundings::of_process(eisen_dir, try_out))
+        let surroundings = Surroundings { taken, ..Surroundings::of_process(eisen_dir, try_out) };
+        Self::compile_in(source, overlay, &surroundings)
     }
 
     pub(super) fn compile_in(

@@ -1,5 +1,6 @@
 //! What a file's meaning depends on, besides its text.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Plugin;
@@ -17,12 +18,15 @@ pub(crate) struct Surroundings {
     pub(super) program: PathBuf,
     pub(super) eisen_dir: PathBuf,
     pub(super) try_out: Box<TryOut>,
+    /// Which candidate of a tier is taken; the first of one that is not there.
+    pub(super) taken: BTreeMap<String, usize>,
 }
 
 impl Surroundings {
     pub(super) fn of_process(eisen_dir: &Path, try_out: Box<TryOut>) -> Self {
         Self {
             try_out,
+            taken: BTreeMap::new(),
             variable: Box::new(|name| std::env::var(name).ok()),
             // Without /proc the name is looked up on PATH, as the shell did.
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eisen-core")),

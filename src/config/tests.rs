@@ -14,6 +14,7 @@ mod shared;
 mod telemetry;
 mod why;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{Config, ConfigErrors, Surroundings};
@@ -59,6 +60,7 @@ fn surroundings() -> Surroundings {
             let is_bad = plugin.path.ends_with("bad.so");
             if is_bad { Err(format!("it is bad: {}\u{1b}[2J", plugin.config)) } else { Ok(true) }
         }),
+        taken: BTreeMap::new(),
     }
 }
 

@@ -6,6 +6,7 @@ use toml::de::DeValue;
 
 use super::errors::{code, quoted};
 use super::fault::Fault;
+use super::near::nearest;
 use super::profiles::Profiles;
 use super::read::{Table, Text};
 use super::value::{bad_name, is_name};
@@ -60,8 +61,11 @@ impl TierCandidate {
 impl std::fmt::Display for TierCandidate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.profile)?;
-        match &self.model {
-            Some(model) => write!(f, "/{model}"),
+        if let Some(model) = &self.model {
+            write!(f, "/{model}")?;
+        }
+        match &self.thinking {
+            Some(level) => write!(f, " ({level})"),
             None => Ok(()),
         }
     }
@@ -80,6 +84,38 @@ pub(super) fn tiers(root: &Table<'_>, profiles: &Profiles, under: &[AgentTier]) 
         all.insert(tier.name.clone(), tier);
     }
     order.into_iter().filter_map(|name| all.remove(&name)).collect()
+}
+
+/// Reads an agent's `tier`: the candidate that it takes. None without the key, and for a mistake.
+pub(super) fn of_agent(table: &Table<'_>, tiers: &[AgentTier]) -> Option<TierCandidate> {
+    let name = table.word("tier")?;
+    for key in ["command", "profile", "model", "thinking"] {
+        if let Some(place) = table.place_of(key) {
+            let message = format!("`tier` and {} can't both be given", code(key));
+            table.fault(
+                Fault::new(place, message).help("keep one: the candidates of a tier say it"),
+            );
+        }
+    }
+    let Some(tier) = tiers.iter().find(|tier| tier.name == name.value) else {
+        table.fault(unknown_tier(&name, tiers));
+        return None;
+    };
+    let taken = table.reader.surroundings.taken.get(&name.value).copied().unwrap_or_default();
+    tier.candidates.get(taken).or(tier.candidates.first()).cloned()
+}
+
+/// The fault of a name that is no tier's.
+fn unknown_tier(name: &Text, tiers: &[AgentTier]) -> Fault {
+    let known: Vec<&str> = tiers.iter().map(|tier| tier.name.as_str()).collect();
+    let fault = Fault::new(name.span.clone(), format!("there is no tier {}", quoted(&name.value)));
+    match nearest(&name.value, &known) {
+        Some(near) => fault.help(format!("did you mean \"{near}\"?")),
+        None if known.is_empty() => {
+            fault.help("write it as `[[tiers]]`, here or in $EISEN_DIR/config.toml")
+        }
+        None => fault.help(format!("there are {}", known.join(", "))),
+    }
 }
 
 fn tier(table: &Table<'_>, profiles: &Profiles, names: &mut Vec<String>) -> Option<AgentTier> {

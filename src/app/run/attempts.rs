@@ -1,6 +1,6 @@
 //! A run by a tier: one candidate after the other, until one's turn ends otherwise than by a setback.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,8 @@ struct Tour<'a> {
     /// What those did that were prompted.
     past: Vec<Past>,
     used: Used,
+    /// Candidates of which was told why they are passed over.
+    told: HashSet<String>,
     /// How often an id was used.
     ids: HashMap<String, usize>,
 }
@@ -71,6 +73,7 @@ pub(super) async fn by_tier(
         failed: Vec::new(),
         past: Vec::new(),
         used: Used::default(),
+        told: HashSet::new(),
         ids: HashMap::new(),
     };
     let mut end = tour.go(state).await;
@@ -129,8 +132,11 @@ impl Tour<'_> {
     }
 
     /// Tells who is passed over for whom. What is known already is not told again.
-    fn say_next(&self, next: &CandidateStanding, skipped: &[Failed]) {
-        let passed: Vec<_> = self.failed.last().into_iter().chain(skipped).map(told).collect();
+    fn say_next(&mut self, next: &CandidateStanding, skipped: &[Failed]) {
+        let known = &mut self.told;
+        let mut is_news = |failed: &&Failed| known.insert(failed.candidate.key());
+        let passed = self.failed.last().into_iter().chain(skipped);
+        let passed: Vec<_> = passed.filter(|it| is_news(it)).map(told).collect();
         if !passed.is_empty() {
             let verb = if self.failed.is_empty() { "begins" } else { "goes on" };
             self.say(&format!("{}: {verb} with {}", passed.join(", "), next.candidate));

@@ -98,6 +98,31 @@ async fn a_session_is_opened_step_by_step() {
         "#]],
     )
     .await;
+    let levels = json!({ "result": {
+        "configOptions": [{ "id": "t", "category": "thought_level", "type": "select",
+            "options": [{ "value": "hi", "name": "High" }] }],
+    } });
+    let thinks = HostSettings {
+        model: Some("big".to_owned()),
+        thinking: Some("high".to_owned()),
+        ..settings()
+    };
+    // The levels are those of the model.
+    check(
+        thinks.clone(),
+        &[initialized(), opened(), levels, ok.clone()],
+        expect![[r#"
+        "#]],
+    )
+    .await;
+    // It keeps its own.
+    check(
+        thinks,
+        &[initialized(), opened(), ok.clone()],
+        expect![[r#"
+        "#]],
+    )
+    .await;
     let other = HostSettings { model: Some("M".to_owned()), ..settings() };
     check(
         other,

@@ -43,6 +43,7 @@ fn started_with(files: &[&str], programs: &[&str], agents: &[&str]) -> (String, 
         program: "eisen-core".into(),
         eisen_dir: eisen_dir.clone(),
         try_out: Box::new(|_| Ok(true)),
+        taken: std::collections::BTreeMap::new(),
     };
     let config = Config::compile(&file, text.clone(), &surroundings).0;
     let mut config = config.unwrap_or_else(|errors| panic!("{errors}\n{text}"));

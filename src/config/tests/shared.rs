@@ -183,3 +183,27 @@ fn a_team_does_not_start_while_the_users_file_has_a_mistake() {
     "#]]
     .assert_eq(&listed(&errors));
 }
+
+#[test]
+fn an_agent_of_a_tier_takes_a_candidate() {
+    let tiers = "[[tiers]]\nname = \"smart\"\ncandidates = [{ profile = \"codex\", model = \"m\" }, \
+                 { profile = \"gemini\", thinking = \"high\" }]\n";
+    let agent = "[[agents]]\nid = \"ui\"\ntier = \"smart\"\n";
+    let bench = Bench::new();
+    let take = |at: usize| {
+        let taken = std::collections::BTreeMap::from([("smart".to_owned(), at)]);
+        let surroundings = Surroundings { taken, ..surroundings() };
+        let text = format!("{agent}{tiers}");
+        let config = Config::compile(&bench.path().join("eisen.toml"), text, &surroundings).0;
+        config.unwrap_or_else(|errors| panic!("{errors}")).agents.remove(0)
+    };
+    let first = take(0);
+    assert_eq!((&*first.profile.title, first.model.as_deref()), ("Codex", Some("m")));
+    let second = take(1);
+    assert_eq!((&*second.profile.title, second.thinking.as_deref()), ("Gemini CLI", Some("high")));
+    assert_eq!(take(9).profile.title, "Codex");
+    let wrong = format!("{agent}model = \"m\"\n[[agents]]\nid = \"api\"\ntier = \"smrt\"\n");
+    expect![[r#"
+    "#]]
+    .assert_eq(&listed(&over(tiers, &wrong).unwrap_err()));
+}

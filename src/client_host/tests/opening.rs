@@ -112,6 +112,10 @@ async fn a_session_is_opened_step_by_step() {
         thinks.clone(),
         &[initialized(), opened(), levels, ok.clone()],
         expect![[r#"
+            session/new {"cwd":"/w","mcpServers":[]}
+            session/set_config_option {"sessionId":"s","configId":"x","value":"big"}
+            session/set_config_option {"sessionId":"s","configId":"t","value":"hi"}
+            open: s
         "#]],
     )
     .await;
@@ -120,6 +124,9 @@ async fn a_session_is_opened_step_by_step() {
         thinks,
         &[initialized(), opened(), ok.clone()],
         expect![[r#"
+            session/new {"cwd":"/w","mcpServers":[]}
+            session/set_config_option {"sessionId":"s","configId":"x","value":"big"}
+            open: s
         "#]],
     )
     .await;

@@ -204,6 +204,8 @@ fn an_agent_of_a_tier_takes_a_candidate() {
     assert_eq!(take(9).profile.title, "Codex");
     let wrong = format!("{agent}model = \"m\"\n[[agents]]\nid = \"api\"\ntier = \"smrt\"\n");
     expect![[r#"
+        4:9 `tier` and `model` can't both be given | keep one: the candidates of a tier say it
+        7:8 there is no tier "smrt" | did you mean "smart"?
     "#]]
     .assert_eq(&listed(&over(tiers, &wrong).unwrap_err()));
 }

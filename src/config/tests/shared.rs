@@ -90,7 +90,7 @@ on_failover = "undo"
     let smart = shared.tier("smart").unwrap();
     assert_eq!((smart.pick, smart.candidates.len()), (Pick::Rotate, 1));
     assert_eq!(smart.candidates[0].thinking.as_deref(), Some("high"));
-    assert_eq!(shared.slots.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [3, 1]);
+    assert_eq!(shared.slots.values().copied().collect::<Vec<_>>(), [3, 1]);
     let expected = RunBounds {
         max_depth: 2,
         min_free_mb: 5000,

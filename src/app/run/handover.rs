@@ -25,14 +25,14 @@ pub(super) struct Past {
     /// The commits that were checked out before and after it, if they differ.
     pub(super) commits: Option<(String, String)>,
     /// None: what it wrote stays.
-    pub(super) undone: Option<Undone>,
+    pub(super) undone: Option<TakenBack>,
     /// None: nobody has looked yet.
     pub(super) done: Option<Done>,
 }
 
 /// What an undo came to.
 #[derive(Default)]
-pub(super) struct Undone {
+pub(super) struct TakenBack {
     pub(super) files: Vec<String>,
     /// What stays, or why nothing was taken back.
     pub(super) stays: Vec<String>,
@@ -278,7 +278,7 @@ mod tests {
             "of the work of one/big: 1 file, what 1 command did (`make [2J (completed)`) stays"
         ]
         .assert_eq(&one.summary().unwrap_or_default());
-        one.undone = Some(Undone { files: vec!["a".to_owned()], stays: Vec::new() });
+        one.undone = Some(TakenBack { files: vec!["a".to_owned()], stays: Vec::new() });
         one.commits = Some(("a".repeat(40), "b".repeat(40)));
         if let Some(done) = &mut one.done {
             done.files.clear();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::handover::{Done, Past, Undone};
+use super::handover::{Done, Past, TakenBack};
 use crate::app::journaling::journal_place;
 use crate::changes::{self, Asked, SelectError};
 use crate::journal::{self, Filter, Keep, OpenError, Settings, Store};
@@ -27,7 +27,7 @@ pub(super) async fn take_back(
     team: &str,
     workspace: &Path,
     agent: &str,
-) -> Undone {
+) -> TakenBack {
     match undo(&journal_place(eisen_dir, team), team, workspace, agent).await {
         Ok(outcome) => {
             let path = |it: &Value| it["path"].as_str().map(str::to_owned);
@@ -38,10 +38,10 @@ pub(super) async fn take_back(
             if outcome.outside > 0 {
                 stays.push(format!("{} changes outside the workspace", outcome.outside));
             }
-            Undone { files: outcome.paths.iter().filter_map(path).collect(), stays }
+            TakenBack { files: outcome.paths.iter().filter_map(path).collect(), stays }
         }
         Err(error) => {
-            Undone { files: Vec::new(), stays: vec![format!("all that it wrote ({error})")] }
+            TakenBack { files: Vec::new(), stays: vec![format!("all that it wrote ({error})")] }
         }
     }
 }

@@ -95,6 +95,10 @@ fn the_next_candidate_goes_on_with_what_was_done() {
         (&told["text"], told["attempts"].as_array().unwrap().len()),
         (&"Done at once.".into(), 1)
     );
+    // Nor does a team.
+    stage.file("shop/eisen.toml", "[[agents]]\nid = \"ui\"\ntier = \"smart\"\n");
+    let explained = run(stage.eisen_core(&["check"]).current_dir(stage.path("shop")));
+    assert!(explained.stdout.contains("second.toml"), "{} {}", explained.stdout, explained.stderr);
     // A run of that agent alone is not hindered.
     let named = run(&mut command(&stage, &["run", "--profile", "first", "Rename it"]));
     assert_eq!(named.code, 1, "{}", named.stderr);

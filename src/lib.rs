@@ -71,6 +71,8 @@ pub mod tiers;
 
 pub mod runs;
 
+pub mod slots;
+
 pub mod serve;
 
 pub mod web;

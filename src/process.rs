@@ -74,7 +74,7 @@ pub use canary::canary;
 pub use cgroup::{Groups, LimitEnforcement};
 pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
-pub use family::{Family, command_line, look_at};
+pub use family::{Family, command_line, look_at, memory_below};
 pub use folder::remove_folder;
 pub use launcher::{Launcher, widen};
 pub use limits::{Limits, Peak, Usage};

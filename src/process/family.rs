@@ -101,6 +101,17 @@ pub fn command_line(pid: u32, longest: usize) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
+/// Resident bytes of each of these processes with its descendants. Reads every process of the machine,
+/// if any is named, and blocks.
+pub fn memory_below(pids: &[u32]) -> Vec<u64> {
+    if pids.is_empty() {
+        return Vec::new();
+    }
+    let processes = ProcessTable::take();
+    let below = |pid: &u32| i32::try_from(*pid).map_or(0, |pid| processes.resident_below(pid));
+    pids.iter().map(below).collect()
+}
+
 /// Measures these families now. Reads every process of the machine, and blocks.
 pub fn look_at(families: &[Family]) {
     let processes = ProcessTable::take();

@@ -135,6 +135,13 @@ impl ProcessTable {
         found
     }
 
+    /// Resident bytes of a process and its descendants. Shared pages count for each.
+    pub(super) fn resident_below(&self, pid: i32) -> u64 {
+        let own = self.all.get(&pid).copied();
+        let pages = self.descendants(pid).into_iter().chain(own).map(|entry| entry.resident_pages);
+        pages.sum::<u64>().saturating_mul(units().1)
+    }
+
     pub(super) fn pids(&self) -> impl Iterator<Item = i32> {
         self.all.values().filter(|entry| !entry.is_dead).map(|entry| entry.pid)
     }

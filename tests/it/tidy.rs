@@ -87,6 +87,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line"]),
     ("runs", &["process"]),
+    ("slots", &["model", "process"]),
     ("view", &["model"]),
     (
         "serve",

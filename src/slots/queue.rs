@@ -1,0 +1,186 @@
+//! The tickets of one place: who takes the next number, and which tickets live.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+
+use super::holder::Holder;
+use super::standing::Standing;
+use super::ticket::{LONGEST, Ticket, lock_file, number_of, pipe_of, remove};
+
+/// Files of a place that are looked at.
+const MOST_FILES: usize = 100_000;
+
+/// The file whose lock protects the taking of a number; its content is the last one.
+const TURN: &str = "turn";
+
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    folder: PathBuf,
+}
+
+/// What a number stands for.
+enum Look {
+    Gone,
+    /// None: its file can't be read, and somebody holds its lock.
+    Live(Option<Holder>),
+}
+
+impl Queue {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn pipe(&self, number: u64) -> PathBuf {
+        pipe_of(&lock_file(&self.folder, number))
+    }
+
+    /// Takes the next number, and removes what is left of tickets that have ended. Blocks.
+    pub(super) fn take(&self, holder: Holder) -> io::Result<Ticket> {
+        let turn = self.turn()?;
+        let mut last = 0;
+        for number in self.numbers()? {
+            last = number;
+            let file = lock_file(&self.folder, number);
+            if is_free(&file)? {
+                remove(&file)?;
+                remove(&pipe_of(&file))?;
+            }
+        }
+        // A number is not used again, also after its ticket has ended.
+        let mut noted = String::new();
+        (&turn).take(LONGEST).read_to_string(&mut noted).or_else(unless_it_is_no_text)?;
+        let number = noted.trim().parse().unwrap_or(0).max(last) + 1;
+        turn.write_all_at(format!("{number:020}\n").as_bytes(), 0)?;
+        Ticket::make(&self.folder, number, holder)
+    }
+
+    /// The live tickets nearest before a number, at most this many, the nearest first.
+    pub(super) fn before(&self, number: u64, most: usize) -> io::Result<Vec<u64>> {
+        let mut live = Vec::new();
+        for before in self.numbers()?.range(..number).rev() {
+            if live.len() == most {
+                break;
+            }
+            if let Look::Live(_) = self.look(*before)? {
+                live.push(*before);
+            }
+        }
+        Ok(live)
+    }
+
+    /// Who is before a number.
+    pub(super) fn standing(&self, number: u64) -> io::Result<Standing> {
+        let mut standing = Standing::default();
+        for before in self.numbers()?.range(..number) {
+            match self.look(*before)? {
+                Look::Live(Some(holder)) if holder.acquired_at.is_some() => {
+                    standing.holders.push(holder);
+                }
+                Look::Live(_) => standing.waiting_before += 1,
+                Look::Gone => {}
+            }
+        }
+        Ok(standing)
+    }
+
+    /// All live tickets that can be read, in order.
+    pub(super) fn live(&self) -> io::Result<Vec<(u64, Holder)>> {
+        let mut live = Vec::new();
+        for number in self.numbers()? {
+            if let Look::Live(Some(holder)) = self.look(number)? {
+                live.push((number, holder));
+            }
+        }
+        Ok(live)
+    }
+
+    fn look(&self, number: u64) -> io::Result<Look> {
+        let file = lock_file(&self.folder, number);
+        if is_free(&file)? {
+            return Ok(Look::Gone);
+        }
+        let mut text = Vec::new();
+        match open(&file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Look::Gone),
+            file => file?.take(LONGEST).read_to_end(&mut text)?,
+        };
+        Ok(match serde_json::from_slice::<Holder>(&text) {
+            Ok(holder) if !holder.is_alive() => Look::Gone,
+            Ok(holder) => Look::Live(Some(holder)),
+            Err(_) => Look::Live(None),
+        })
+    }
+
+    /// The numbers of all files; none without the folder.
+    fn numbers(&self) -> io::Result<BTreeSet<u64>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            entries => entries?,
+        };
+        let names = entries.take(MOST_FILES).map(|entry| Ok(entry?.file_name()));
+        let numbers = names.filter_map(|name: io::Result<_>| match name {
+            Ok(name) => number_of(name.to_str()?).map(Ok),
+            Err(error) => Some(Err(error)),
+        });
+        numbers.collect()
+    }
+
+    /// Waits for the lock that protects the taking of a number. It is held for microseconds.
+    fn turn(&self) -> io::Result<File> {
+        loop {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+            let path = self.folder.join(TURN);
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false).mode(0o600);
+            let file = match options.custom_flags(OFlag::O_NOFOLLOW.bits()).open(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                file => file?,
+            };
+            while let Err(error) = file.lock() {
+                if error.kind() != ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+            // The folder may have been removed meanwhile, and then the lock is void.
+            let locked = file.metadata()?;
+            if fs::metadata(&path)
+                .is_ok_and(|it| (it.dev(), it.ino()) == (locked.dev(), locked.ino()))
+            {
+                return Ok(file);
+            }
+        }
+    }
+}
+
+/// Whether nobody holds the lock of a file, or it is gone.
+fn is_free(path: &Path) -> io::Result<bool> {
+    let file = match open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        file => file?,
+    };
+    // Shared, so that two who look don't take each other for the holder.
+    match file.try_lock_shared() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Opens a file, and does not wait for the other end of what is a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW;
+    OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
+}
+
+fn unless_it_is_no_text(error: io::Error) -> io::Result<usize> {
+    if error.kind() == ErrorKind::InvalidData { Ok(0) } else { Err(error) }
+}

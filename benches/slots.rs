@@ -43,18 +43,18 @@ fn place(limit: u32) -> Place {
 fn take_turns(folder: &Path, turns: usize) {
     let limit = std::env::var("EISEN_BENCH_LIMIT").unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let slots = Slots::new(folder);
+    let (slots, place) = (Slots::new(folder), place(limit));
     // All begin together.
     println!("ready");
     std::io::stdin().read_exact(&mut [0]).unwrap();
     for _ in 0..turns {
         let request = Request { tool_name: "bench".to_owned(), ..Request::default() };
-        let taking = slots.acquire(&place(limit), limit, request, Wait::Forever, |_| ());
+        let taking = slots.acquire(&place, limit, request, Wait::Forever, |_| ());
         let slot = runtime.block_on(taking).unwrap();
         let note = |what: &str| {
-            let mut log = OpenOptions::new().append(true).create(true).open(folder.join("log"));
-            let line = format!("{what} {}\n", slot.number());
-            log.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
+            let mut log = OpenOptions::new();
+            let mut log = log.append(true).create(true).open(folder.join("log")).unwrap();
+            log.write_all(format!("{what} {}\n", slot.number()).as_bytes()).unwrap();
         };
         note("took");
         note("gave");
@@ -106,10 +106,11 @@ fn wait() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let slots = Slots::new(folder.path());
     let request = Request { tool_name: "bench".to_owned(), ..Request::default() };
-    let held = runtime.block_on(slots.acquire(&place(1), 1, request, Wait::No, |_| ())).unwrap();
+    let place = place(1);
+    let held = runtime.block_on(slots.acquire(&place, 1, request, Wait::No, |_| ())).unwrap();
     let mut all: Vec<_> = (0..WAITERS).map(|_| process(folder.path(), 1, 1)).collect();
     all.iter_mut().for_each(begin);
-    while slots.tickets(&place(1)).unwrap().len() <= WAITERS {
+    while slots.tickets(&place).unwrap().len() <= WAITERS {
         std::thread::sleep(Duration::from_millis(50));
     }
     std::thread::sleep(SETTLES);
@@ -131,7 +132,8 @@ fn process(folder: &Path, turns: usize, limit: u32) -> Child {
     command.env("EISEN_BENCH_LIMIT", limit.to_string());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let stdout = child.stdout.as_mut().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
     child
 }

@@ -10,6 +10,7 @@ mod locking;
 mod plugged;
 mod prompting;
 mod run;
+mod slot_wait;
 mod stalls;
 mod standing;
 mod writing;
@@ -46,6 +47,7 @@ pub use admission::{Admission, Capacity};
 pub use doorkeeper::{KernelAccessConfig, KernelAccessHandler};
 pub use lifecycle::{Policy, Restarts};
 pub use plugged::Plugin;
+pub use slot_wait::SlotWish;
 pub use stalls::{STALL_AFTER, watch_over};
 
 /// Capacity of an agent's mailbox; senders wait when it is full.
@@ -95,6 +97,8 @@ pub struct AgentSettings {
     pub ends_on_eof: bool,
     /// Grace period after its standard input is closed, and again after SIGTERM.
     pub stop_grace: Duration,
+    /// The slot that it takes for each run of its process; None: it needs none.
+    pub slot: Option<SlotWish>,
 }
 
 /// The handles that an agent shares with the rest of its team.

@@ -277,6 +277,7 @@ impl Actor {
         let last = self.family.borrow().as_ref().map(|family| family.peak().memory_bytes);
         let need = self.settings.limits.memory_bytes().or(last).unwrap_or(USUAL_MEMORY);
         let mut place = self.team.admission.enter(self.settings.id.clone(), need);
+        place.wish(self.settings.slot.as_ref(), &self.settings.id);
         let why = place.waits_for();
         self.place = Some(place);
         why

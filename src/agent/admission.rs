@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::slot_wait::{SlotWait, SlotWish};
 use crate::model::AgentId;
 use crate::process::Family;
 
@@ -76,6 +77,8 @@ pub(super) struct StartPermit {
     admission: Admission,
     number: u64,
     turn: watch::Receiver<AdmissionState>,
+    /// Waited for once it is admitted.
+    slot: Option<SlotWait>,
 }
 
 impl Admission {
@@ -124,7 +127,7 @@ impl Admission {
         line.advance();
         drop(line);
         self.0.changed.notify_one();
-        StartPermit { admission: self.clone(), number, turn: seen }
+        StartPermit { admission: self.clone(), number, turn: seen, slot: None }
     }
 }
 
@@ -135,7 +138,15 @@ impl StartPermit {
             // The sender lives as long as this permit.
             let _ = self.turn.changed().await;
         }
-        self.waits_for()
+        match (self.waits_for(), &mut self.slot) {
+            (None, Some(slot)) => slot.news().await,
+            (waits_for, _) => waits_for,
+        }
+    }
+
+    /// Has the agent wait for a slot, too.
+    pub(super) fn wish(&mut self, slot: Option<&SlotWish>, agent: &AgentId) {
+        self.slot = slot.map(|wish| SlotWait::new(wish, agent));
     }
 
     /// Returns the reason for the wait; None if the agent may start.

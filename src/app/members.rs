@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::sync::mpsc;
 
+use super::admitting::TeamSlots;
 use super::environment::{self, TeamEnvironment};
 use super::{places, plugins, routes};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
@@ -47,6 +48,8 @@ pub(super) struct Conditions {
     /// None: not looked for.
     pub(super) conflicts: Option<Conflicts>,
     pub(super) runs: TeamRuns,
+    /// None: its agents wait for no slots.
+    pub(super) slots: Option<TeamSlots>,
 }
 
 impl Conditions {
@@ -150,6 +153,7 @@ impl Conditions {
             limits: limits(agent),
             ends_on_eof: agent.ends_on_eof(),
             stop_grace: config.team.stop_grace,
+            slot: self.slots.as_ref().and_then(|slots| slots.of_agent(agent)),
         };
         let (depends_on, autostart) = (agent.depends_on.clone(), agent.autostart);
         Ok(Member { settings, depends_on, autostart })

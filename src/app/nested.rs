@@ -76,6 +76,8 @@ fn first_state(
         depth: team.runs.depth_of(helper.depth),
         workspace: helper.workspace,
         timeout_s: timeout.map(|timeout| timeout.as_secs()),
+        slot_timeout_s: None,
+        waits_for: None,
         command: helper.command,
         profile,
         model: helper.model,

@@ -9,6 +9,7 @@ mod repository;
 mod request;
 mod schema;
 mod turn;
+mod waiting;
 
 mod holding;
 
@@ -26,9 +27,10 @@ use self::request::RunRequest;
 use self::schema::AnswerSchema;
 use self::turn::FAILED;
 pub(super) use self::turn::{WorkEnd, helper_turn};
+use self::waiting::Admitted;
 use super::console::ConsoleFile;
 use super::up::{Output, TeamStart};
-use super::{Failure, environment};
+use super::{Failure, StopSignals, environment};
 use crate::config::one_agent::OneAgent;
 use crate::model::now_ms;
 use crate::process;
@@ -60,6 +62,8 @@ pub struct RunOptions {
     pub begins_with: Option<EarlierSession>,
     /// From the start to the turn's end.
     pub timeout: Option<Duration>,
+    /// How long it may wait until it starts; None: as long as it takes.
+    pub slot_timeout: Option<Duration>,
 }
 
 /// What a run came to.
@@ -132,7 +136,7 @@ fn first_state(
     id: RunId,
     (eisen_dir, depth): (&Path, u32),
 ) -> Result<RunState, Failure> {
-    let RunOptions { mut agent, tier, no_failover, prompt, timeout, .. } = options;
+    let RunOptions { mut agent, tier, no_failover, prompt, timeout, slot_timeout, .. } = options;
     let RunOptions { attachments, schema, begins_with, .. } = options;
     agent.team = id.team();
     agent.without_session = begins_with.is_some();
@@ -156,6 +160,8 @@ fn first_state(
         depth,
         workspace: layered.config.team.workspace.clone(),
         timeout_s: timeout.map(|timeout| timeout.as_secs()),
+        slot_timeout_s: slot_timeout.map(|timeout| timeout.as_secs()),
+        waits_for: None,
         command: layered.config.agents[0].command.clone(),
         // Of a tier's candidates none is taken yet.
         profile: agent.profile.filter(|_| tier.is_none()),
@@ -205,7 +211,6 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     }
     state.pid = std::process::id();
     state.pid_start_time_ticks = process::start_of(state.pid);
-    state.status = RunStatus::Running;
     keep(folder, &state)?;
     let timeout = state.timeout_s.map(Duration::from_secs);
     let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
@@ -213,12 +218,15 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
     let end = match state.tier.clone() {
         Some(tier) => attempts::by_tier(&job, &mut state, &tier, prompt).await,
-        None => match job.start() {
-            Ok(start) => {
+        None => match job.start(&mut state).await {
+            Ok((start, admitted)) => {
                 let prompt = (&request, prompt);
-                cooling::alone(start, prompt, deadline, state.profile.as_deref()).await
+                let profile = state.profile.as_deref();
+                let end = cooling::alone(start, prompt, deadline, profile).await;
+                drop(admitted);
+                end
             }
-            Err(why) => WorkEnd::not_started(why),
+            Err(end) => end,
         },
     };
     let (answer, stop_reason) = settle(folder, &mut state, end)?;
@@ -237,6 +245,7 @@ pub(super) fn settle(
         end.reason = Some(format!("the answer can't be kept: {error}"));
     }
     state.status = end.status;
+    state.waits_for = None;
     state.exit_code = Some(end.exit_code);
     state.reason = end.reason.map(clipped);
     state.background = end.background;
@@ -259,14 +268,20 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Prepares the start of a team by the configuration as it is now.
-    fn start(&self) -> Result<TeamStart, String> {
+    /// Waits until a team may start by the configuration as it is now. The run holds what it waited for
+    /// until that is dropped.
+    async fn start(&self, state: &mut RunState) -> Result<(TeamStart, Admitted), WorkEnd> {
         let file = self.folder.config();
         let layered = super::loading::load(&file, self.eisen_dir)
-            .map_err(|failure| format!("{:#}", failure.error()))?;
+            .map_err(|failure| WorkEnd::not_started(format!("{:#}", failure.error())))?;
+        let mut stop =
+            StopSignals::listen().map_err(|error| WorkEnd::not_started(error.to_string()))?;
+        let of = (&layered.config, self.eisen_dir);
+        let admitted = waiting::start(self.folder, state, of, self.deadline, &mut stop).await?;
         let (eisen_dir, depth) = (self.eisen_dir.to_owned(), self.depth);
-        let output = Output::Nowhere;
-        Ok(TeamStart { file, layered, eisen_dir, depth, port: None, web: None, output })
+        let (port, web, slots, output) = (None, None, None, Output::Nowhere);
+        let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop };
+        Ok((start, admitted))
     }
 }
 

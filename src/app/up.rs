@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::admitting::TeamSlots;
 use super::changes::{Changes, TeamCommand, WAITING};
 use super::console::ConsoleFile;
 use super::environment::{self, TeamEnvironment};
@@ -77,7 +78,9 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     environment::prepare(&eisen_dir).map_err(usage)?;
     let UpOptions { config: file, port, web, console } = options;
     let output = console.map_or(Output::Console, |file| Output::File(ConsoleFile::new(file)));
-    let start = TeamStart { file, layered, eisen_dir, depth, port, web, output };
+    let stop = StopSignals::listen().map_err(|error| Failure::Run(error.into()))?;
+    let slots = TeamSlots::of(&layered.config, &eisen_dir);
+    let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop };
     // It is large, and there is one.
     let stopped = Box::pin(run_team(start, async |_| std::future::pending::<()>().await)).await;
     stopped.map(drop).map_err(Failure::Run)
@@ -104,6 +107,9 @@ pub(super) struct TeamStart {
     pub(super) port: Option<u16>,
     pub(super) web: Option<WebWish>,
     pub(super) output: Output,
+    /// What its agents wait for; None: they have it.
+    pub(super) slots: Option<TeamSlots>,
+    pub(super) stop: StopSignals,
 }
 
 /// Runs a team until its work is done, or a signal stops it.
@@ -111,8 +117,7 @@ pub(super) async fn run_team<T>(
     start: TeamStart,
     work: impl AsyncFnOnce(Arc<Supervised>) -> T,
 ) -> anyhow::Result<Result<T, StopSignal>> {
-    let TeamStart { file, layered, eisen_dir, depth, port, web, output } = start;
-    let mut stop = StopSignals::listen()?;
+    let TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, mut stop } = start;
     let config = layered.config.clone();
     let is_web = web.is_some() || config.web.is_some();
     let listeners = Listeners::bind(&config, port, &eisen_dir).await?;
@@ -149,6 +154,7 @@ pub(super) async fn run_team<T>(
         budgets: budgets.clone(),
         conflicts: wiring.conflicts.clone(),
         runs: runs.clone(),
+        slots,
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let routing = route(&mut wiring, (orchestrator, rules), &conditions, &config);

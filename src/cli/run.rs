@@ -77,6 +77,12 @@ pub(super) struct RunArgs {
     /// Seconds from the start to the end of the turn
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
+    /// Seconds to wait at most for a slot, its session and memory [default: as long as it takes]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    slot_timeout: Option<u64>,
+    /// Fail instead of waiting for a slot, its session or memory
+    #[arg(long, conflicts_with = "slot_timeout")]
+    no_wait: bool,
     /// A limit of `[agents.budget]`, such as `tokens=200000` or `cost=1.50` (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = budget)]
     budget: Vec<Table>,
@@ -161,6 +167,8 @@ impl RunArgs {
             known,
         };
         let timeout = self.timeout.map(Duration::from_secs);
+        let slot_timeout = if self.no_wait { Some(0) } else { self.slot_timeout };
+        let slot_timeout = slot_timeout.map(Duration::from_secs);
         let (tier, no_failover) = (self.tier, self.no_failover);
         let options = RunOptions {
             agent,
@@ -171,6 +179,7 @@ impl RunArgs {
             schema,
             begins_with,
             timeout,
+            slot_timeout,
         };
         if self.detach {
             print(app::run_detached(options)?)?;
@@ -211,6 +220,8 @@ impl RunArgs {
             file,
             schema,
             timeout,
+            slot_timeout: _,
+            no_wait: _,
             budget,
             json: _,
             detach,

@@ -230,6 +230,9 @@ impl ResultArgs {
                 state.status.as_str(),
                 state.id
             ));
+            if let Some(waits_for) = &state.waits_for {
+                note(plain(waits_for));
+            }
             return Ok(1);
         }
         let answer = match answer() {

@@ -108,7 +108,7 @@ impl SharedConfig {
         profile: &str,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Option<ProfileOnMachine> {
-        let own = self.profiles.get(profile).map(|known| &known.profile);
+        let own = self.profiles.get(profile);
         let known = own.or_else(|| built_in().get(profile))?;
         let variable = |name: &str| known.env.get(name).cloned().or_else(|| variable(name));
         let path = variable("PATH").unwrap_or_default();

@@ -26,27 +26,19 @@ pub(super) const MODEL: &str = "{model}";
 /// Longer chains of bases are refused: each base costs stack.
 const MAX_BASES: usize = 32;
 
-/// A profile of a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct KnownProfile {
-    pub(super) profile: Profile,
-    /// The profile at the end of its bases: a built-in one, or one without a base.
-    pub(super) base: String,
-}
-
 /// All profiles that agents can name.
 pub(super) struct Profiles {
     /// Of the file; None for an invalid one, whose fault is recorded.
-    own: BTreeMap<String, Option<KnownProfile>>,
+    own: BTreeMap<String, Option<Profile>>,
     /// Of the user's file, which this one is laid over.
-    user: BTreeMap<String, KnownProfile>,
+    user: BTreeMap<String, Profile>,
 }
 
 impl Profiles {
     /// Returns the profile that an agent names.
     pub(super) fn get(&self, agent: &Table<'_>, name: &Text) -> Option<Profile> {
         if let Some(own) = self.own.get(&name.value) {
-            return own.as_ref().map(|known| known.profile.clone());
+            return own.clone();
         }
         if let Some(known) = of_others(&name.value, &self.user) {
             return Some(known);
@@ -62,7 +54,7 @@ impl Profiles {
     }
 
     /// Returns those of the files.
-    pub(super) fn known(&self) -> BTreeMap<String, KnownProfile> {
+    pub(super) fn known(&self) -> BTreeMap<String, Profile> {
         let mut known = self.user.clone();
         let own = self.own.iter().filter_map(|(name, own)| Some((name.clone(), own.clone()?)));
         known.extend(own);
@@ -71,8 +63,8 @@ impl Profiles {
 }
 
 /// Looks a profile up that is not of this file.
-fn of_others(name: &str, user: &BTreeMap<String, KnownProfile>) -> Option<Profile> {
-    let user = user.get(name).map(|known| &known.profile);
+fn of_others(name: &str, user: &BTreeMap<String, Profile>) -> Option<Profile> {
+    let user = user.get(name);
     user.or_else(|| built_in().get(name)).cloned()
 }
 
@@ -80,7 +72,7 @@ fn of_others(name: &str, user: &BTreeMap<String, KnownProfile>) -> Option<Profil
 pub(super) fn profiles(
     profiles: &Table<'_>,
     workspace: &Path,
-    user: BTreeMap<String, KnownProfile>,
+    user: BTreeMap<String, Profile>,
 ) -> Profiles {
     let mut layers = BTreeMap::new();
     for (name, item) in profiles.entries() {
@@ -233,14 +225,14 @@ fn check_list(table: &Table<'_>, key: &'static str, texts: &[Text]) {
 struct Resolver<'a> {
     table: &'a Table<'a>,
     layers: &'a BTreeMap<String, Option<Layer>>,
-    user: &'a BTreeMap<String, KnownProfile>,
+    user: &'a BTreeMap<String, Profile>,
     /// Profiles under resolution, each the base of the previous one.
     path: Vec<String>,
-    done: BTreeMap<String, Option<KnownProfile>>,
+    done: BTreeMap<String, Option<Profile>>,
 }
 
 impl Resolver<'_> {
-    fn resolve(&mut self, name: &str) -> Option<KnownProfile> {
+    fn resolve(&mut self, name: &str) -> Option<Profile> {
         if let Some(done) = self.done.get(name) {
             return done.clone();
         }
@@ -251,12 +243,10 @@ impl Resolver<'_> {
         profile
     }
 
-    fn apply(&mut self, name: &str, layer: &Layer) -> Option<KnownProfile> {
-        let KnownProfile { mut profile, base } = match &layer.base {
+    fn apply(&mut self, name: &str, layer: &Layer) -> Option<Profile> {
+        let mut profile = match &layer.base {
             Some(base) => self.base(name, base)?,
-            None if layer.has_command => {
-                KnownProfile { profile: Profile::default(), base: name.to_owned() }
-            }
+            None if layer.has_command => Profile { base: name.to_owned(), ..Profile::default() },
             None => {
                 let message = format!("the profile {} has no command", code(name));
                 self.table.fault(
@@ -271,18 +261,17 @@ impl Resolver<'_> {
         profile.command.extend(layer.args.iter().map(|arg| arg.value.clone()));
         profile.env.extend(layer.env.clone());
         layer.edits.iter().for_each(|edit| edit(&mut profile));
-        Some(KnownProfile { profile, base })
+        Some(profile)
     }
 
-    fn base(&mut self, name: &str, base: &Text) -> Option<KnownProfile> {
+    fn base(&mut self, name: &str, base: &Text) -> Option<Profile> {
         // A profile with the name of another one's can be based on it.
         if base.value == name || !self.layers.contains_key(&base.value) {
             let Some(profile) = of_others(&base.value, self.user) else {
                 self.table.fault(unknown(base, self.layers.keys().chain(self.user.keys())));
                 return None;
             };
-            let end = self.user.get(&base.value).map_or(&base.value, |known| &known.base);
-            return Some(KnownProfile { profile, base: end.clone() });
+            return Some(profile);
         }
         let circle = self.path.iter().position(|other| *other == base.value);
         if circle.is_none() && self.path.len() < MAX_BASES {

@@ -8,7 +8,7 @@ use toml::de::DeTable;
 
 use super::errors::ConfigErrors;
 use super::file::Source;
-use super::profiles::{KnownProfile, Profiles, profiles};
+use super::profiles::{Profile, Profiles, profiles};
 use super::read::{ConfigReader, Table};
 use super::runs::{RunBounds, WrittenRuns, runs, slots};
 use super::tiers::{AgentTier, TierCandidate, tiers};
@@ -30,7 +30,7 @@ pub struct SharedConfig {
     /// Of models by their ids: those of the files over the list that ships.
     pub prices: BTreeMap<String, Price>,
     /// The profiles of the files.
-    pub(super) profiles: BTreeMap<String, KnownProfile>,
+    pub(super) profiles: BTreeMap<String, Profile>,
     /// The prices of the files.
     pub(super) own_prices: BTreeMap<String, Price>,
     written: WrittenRuns,
@@ -70,11 +70,11 @@ impl SharedConfig {
         self.profiles.get(profile).map_or(profile, |known| &known.base)
     }
 
-    /// Returns `[profiles]` and `[prices]` of the files, for the configuration of a run. Paths and
+    /// Returns `[profiles]`, `[prices]`, `[slots]` and `[runs]` of the files, for the configuration of a run. Paths and
     /// variables are resolved.
     pub fn known(&self) -> toml::Table {
-        let profile = |(name, known): (&String, &KnownProfile)| {
-            let table = toml::Table::try_from(&known.profile).unwrap_or_default();
+        let profile = |(name, known): (&String, &Profile)| {
+            let table = toml::Table::try_from(known).unwrap_or_default();
             let set = |value: &Value| match value {
                 Value::String(text) => !text.is_empty(),
                 Value::Array(array) => !array.is_empty(),
@@ -98,12 +98,14 @@ impl SharedConfig {
         };
         let profiles: toml::Table = self.profiles.iter().map(profile).collect();
         let prices: toml::Table = self.own_prices.iter().map(price).collect();
-        let all = [("profiles", profiles), ("prices", prices)];
+        let slots = self.slots.iter().map(|(base, slots)| (base.clone(), Value::from(*slots)));
+        let (slots, runs) = (slots.collect(), self.runs.table());
+        let all = [("profiles", profiles), ("prices", prices), ("slots", slots), ("runs", runs)];
         let all = all.into_iter().filter(|(_, table)| !table.is_empty());
         all.map(|(key, table)| (key.to_owned(), Value::from(table))).collect()
     }
 
-    /// Returns [`Self::known`] with a tier and the bounds of runs.
+    /// Returns [`Self::known`] with a tier.
     pub fn known_with(&self, tier: &AgentTier) -> toml::Table {
         let candidate = |candidate: &TierCandidate| {
             let own = [
@@ -122,7 +124,6 @@ impl SharedConfig {
         written.insert("candidates".to_owned(), candidates.into());
         let mut all = self.known();
         all.insert("tiers".to_owned(), vec![written].into());
-        all.insert("runs".to_owned(), self.runs.table().into());
         all
     }
 

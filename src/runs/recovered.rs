@@ -64,6 +64,8 @@ impl RunFolder {
             depth: 0,
             workspace: team.workspace,
             timeout_s: None,
+            slot_timeout_s: None,
+            waits_for: None,
             command: agent.command,
             profile: agent.profile,
             model: agent.model,

@@ -67,6 +67,10 @@ pub struct RunState {
     pub workspace: PathBuf,
     /// From the start to the turn's end.
     pub timeout_s: Option<u64>,
+    /// How long it may wait for a slot, for its session and for memory; 0: not at all.
+    pub slot_timeout_s: Option<u64>,
+    /// What it waits for, while it does.
+    pub waits_for: Option<String>,
     /// Program and arguments of its agent.
     pub command: Vec<String>,
     pub profile: Option<String>,

@@ -68,6 +68,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
     Member {
         settings: AgentSettings {
             plugin: None,
+            slot: None,
             id: AgentId::new(id),
             edition: 0,
             command: Command {

@@ -173,9 +173,9 @@ impl Tour<'_> {
         if let Err(error) = rewrite(&self.job.folder.config(), &agent, candidate) {
             return WorkEnd::not_started(format!("cannot write the run's configuration: {error}"));
         }
-        let start = match self.job.start() {
-            Ok(start) => start,
-            Err(why) => return WorkEnd::not_started(why),
+        let (start, admitted) = match self.job.start(state).await {
+            Ok(started) => started,
+            Err(end) => return end,
         };
         state.profile = Some(candidate.profile.clone());
         state.model.clone_from(&candidate.model);
@@ -199,6 +199,7 @@ impl Tour<'_> {
         let mut end =
             work(start, (self.job.request, prompt.clone()), self.job.deadline, Some(patience))
                 .await;
+        drop(admitted);
         if let Some(attempt) = state.attempts.last_mut() {
             attempt.ended_at_ms = Some(now_ms());
             attempt.reason = end.reason.clone().map(clipped);

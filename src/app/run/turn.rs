@@ -25,7 +25,7 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Exit codes beside those of `prompt`.
 pub(super) const FAILED: u8 = 1;
-const TIMED_OUT: u8 = 124;
+pub(super) const TIMED_OUT: u8 = 124;
 pub(super) const NOT_STARTED: u8 = 125;
 const INTERRUPTED: u8 = 130;
 const KILLED: u8 = 137;

@@ -13,6 +13,9 @@ use crate::model::named;
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
+    /// The name of the profile that it goes back to; empty for an agent of none.
+    #[serde(skip)]
+    pub base: String,
     pub title: String,
     pub install: String,
     pub command: Vec<String>,
@@ -85,7 +88,12 @@ struct BuiltInTable {
 
 #[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
 static TABLE: LazyLock<BuiltInTable> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../config/profiles.toml")).expect("profiles.toml is valid")
+    let mut table: BuiltInTable = toml::from_str(include_str!("../../../config/profiles.toml"))
+        .expect("profiles.toml is valid");
+    for (name, profile) in &mut table.profiles {
+        profile.base.clone_from(name);
+    }
+    table
 });
 
 /// Returns the patterns that every zoned agent may read when `[zones] base` is on, without

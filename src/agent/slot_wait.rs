@@ -1,0 +1,83 @@
+//! The slot of an agent's profile, which it shares with all teams and runs of the user: waits for it, and
+//! holds it until the agent's process has ended.
+
+use std::fmt;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use crate::model::AgentId;
+use crate::slots::{Place, Request, Slot, SlotError, Slots, Standing, Wait};
+
+/// The slot that an agent needs.
+#[derive(Clone, Debug)]
+pub struct SlotWish {
+    pub slots: Slots,
+    /// The profile that the agent's goes back to.
+    pub base: String,
+    /// How many slots there are.
+    pub limit: u32,
+    pub team: String,
+}
+
+pub(super) struct SlotWait {
+    /// Ends once.
+    taking: BoxFuture<'static, Result<Slot, SlotError>>,
+    told: watch::Receiver<Option<String>>,
+    held: Option<Slot>,
+}
+
+impl SlotWait {
+    pub(super) fn new(wish: &SlotWish, agent: &AgentId) -> Self {
+        let SlotWish { slots, base, limit, team } = wish.clone();
+        let request = Request {
+            tool_name: "eisen-core up".to_owned(),
+            reason: format!("the agent `{agent}` of the team `{team}`"),
+            run: None,
+            team: Some(team),
+            agent: Some(agent.to_string()),
+        };
+        let (sender, told) = watch::channel(None);
+        let taking = async move {
+            let on_wait =
+                |standing: &Standing| drop(sender.send_replace(Some(standing.to_string())));
+            slots.acquire(&Place::Base(base), limit, request, Wait::Forever, on_wait).await
+        };
+        Self { taking: taking.boxed(), told, held: None }
+    }
+
+    /// Waits until it has the slot (None), or what it waits for has changed. Cancel-safe.
+    pub(super) async fn news(&mut self) -> Option<String> {
+        let Self { taking, told, held } = self;
+        if held.is_some() {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            taken = &mut *taking => {
+                // It is not asked again.
+                *taking = std::future::pending().boxed();
+                match taken {
+                    Ok(slot) => {
+                        *held = Some(slot);
+                        None
+                    }
+                    Err(error) => {
+                        let why = format!("it can't take its slot: {error}");
+                        tracing::error!(%why);
+                        Some(why)
+                    }
+                }
+            }
+            Ok(()) = told.changed() => told.borrow_and_update().clone(),
+            else => std::future::pending().await,
+        }
+    }
+}
+
+impl fmt::Debug for SlotWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlotWait").field("held", &self.held).finish_non_exhaustive()
+    }
+}

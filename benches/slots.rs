@@ -101,7 +101,7 @@ fn hand_over(limit: u32) {
     println!("{HAND_OVERS} hand-overs between {PROCESSES} processes, {limit} at once");
     let order = if limit == 1 { format!("out of order {out_of_order}, ") } else { String::new() };
     println!("  {order}lost {lost}, doubled {doubled}, most at once {most}");
-    println!("  {:.2} ms each", took.as_secs_f64() * 1000.0 / HAND_OVERS as f64);
+    println!("  {:.2} ms each", (took / u32::try_from(HAND_OVERS).unwrap()).as_secs_f64() * 1000.0);
     assert_eq!((out_of_order, lost, doubled), (0, 0, 0));
     assert_eq!(most, limit, "held at once");
 }
@@ -122,7 +122,7 @@ fn wait() {
     let used = || all.iter().map(clock).sum::<Duration>();
     let (since, before) = (Instant::now(), used());
     std::thread::sleep(WAITS);
-    let percent = (used() - before).as_secs_f64() / since.elapsed().as_secs_f64() * 100.0;
+    let percent = used().saturating_sub(before).as_secs_f64() / since.elapsed().as_secs_f64() * 100.0;
     println!("{WAITERS} that wait: {percent:.3} % of a core");
     drop(held);
     for process in &mut all {

@@ -19,6 +19,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -81,7 +82,8 @@ pub async fn run(options: RunOptions) -> Result<RunEnd, Failure> {
     let depth = environment::depth_of_run();
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let folder = prepare(options, &eisen_dir, depth)?;
-    perform(&folder, eisen_dir, depth).await
+    // It is large, and there is one.
+    Box::pin(perform(&folder, eisen_dir, depth)).await
 }
 
 /// Starts a run in a process of its own; returns its id.
@@ -100,7 +102,8 @@ pub async fn run_prepared(id: &str) -> Result<RunEnd, Failure> {
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let folder = find_run(&eisen_dir, id).map_err(|error| Failure::Usage(error.into()))?;
     let depth = folder.state().map_err(|error| Failure::Run(error.into()))?.depth;
-    perform(&folder, eisen_dir, depth).await
+    // It is large, and there is one.
+    Box::pin(perform(&folder, eisen_dir, depth)).await
 }
 
 /// Writes all that a run needs, and its first state; what is wrong leaves no run.
@@ -209,6 +212,8 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
         let status = state.status.as_str();
         return Err(Failure::Usage(anyhow!("the run {} is {status}, not waiting", state.id)));
     }
+    // Before the state names this process: a signal from then on ends the run, and is kept as its end.
+    let mut stop = StopSignals::listen().map_err(failed)?;
     state.pid = std::process::id();
     state.pid_start_time_ticks = process::start_of(state.pid);
     keep(folder, &state)?;
@@ -217,8 +222,8 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     let request = RunRequest::of(folder, &state, &eisen_dir).map_err(Failure::Run)?;
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
     let end = match state.tier.clone() {
-        Some(tier) => attempts::by_tier(&job, &mut state, &tier, prompt).await,
-        None => match job.start(&mut state).await {
+        Some(tier) => attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await,
+        None => match job.start(&mut state, &mut stop).await {
             Ok((start, admitted)) => {
                 let prompt = (&request, prompt);
                 let profile = state.profile.as_deref();
@@ -270,14 +275,21 @@ struct Job<'a> {
 impl Job<'_> {
     /// Waits until a team may start by the configuration as it is now. The run holds what it waited for
     /// until that is dropped.
-    async fn start(&self, state: &mut RunState) -> Result<(TeamStart, Admitted), WorkEnd> {
+    async fn start(
+        &self,
+        state: &mut RunState,
+        signals: &mut StopSignals,
+    ) -> Result<(TeamStart, Admitted), WorkEnd> {
         let file = self.folder.config();
         let layered = super::loading::load(&file, self.eisen_dir)
             .map_err(|failure| WorkEnd::not_started(format!("{:#}", failure.error())))?;
-        let mut stop =
-            StopSignals::listen().map_err(|error| WorkEnd::not_started(error.to_string()))?;
         let of = (&layered.config, self.eisen_dir);
-        let admitted = waiting::start(self.folder, state, of, self.deadline, &mut stop).await?;
+        let admitted = waiting::start(self.folder, state, of, self.deadline, signals).await?;
+        let stop = StopSignals::listen();
+        let stop = stop.map_err(|error| WorkEnd::not_started(error.to_string()))?;
+        if let Some(signal) = signals.next().now_or_never() {
+            return Err(WorkEnd::stopped(signal));
+        }
         let (eisen_dir, depth) = (self.eisen_dir.to_owned(), self.depth);
         let (port, web, slots, output) = (None, None, None, Output::Nowhere);
         let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop };

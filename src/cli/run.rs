@@ -2,7 +2,6 @@
 
 mod request;
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,6 +39,7 @@ Examples:
 Exit codes: 0 it succeeded, 1 the agent failed or gave no answer, 2 wrong usage, 3 max_tokens,
 4 max_turn_requests, 5 refusal, 6 another stop reason, 124 its time was up, 125 the agent could not be
 started, 130 interrupted, 137 killed.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct RunArgs {
     /// The prompt; `-` reads it from standard input
     #[arg(value_name = "PROMPT", required_unless_present = "prepared")]
@@ -101,7 +101,7 @@ pub(super) struct RunArgs {
 }
 
 impl RunArgs {
-    pub(super) async fn run(mut self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
+    pub(super) async fn run(self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
         let above = app::team_above()?;
         if let Some(id) = &self.prepared {
             if above.is_some() {
@@ -109,30 +109,36 @@ impl RunArgs {
             }
             return app::run_prepared(id).await.map(|end| exit_code(&end.state));
         }
-        let prompt = match self.prompt.as_deref().unwrap_or_default() {
-            "-" => {
-                let mut text = String::new();
-                let read = std::io::stdin().read_to_string(&mut text);
-                read.context("cannot read the prompt from standard input")
-                    .map_err(Failure::Usage)?;
-                text
-            }
-            text => text.to_owned(),
-        };
-        if prompt.trim().is_empty() {
-            return Err(Failure::Usage(anyhow!("the prompt is empty")));
-        }
+        let prompt = request::prompt(self.prompt.as_deref().unwrap_or_default());
+        let prompt = prompt.map_err(Failure::Usage)?;
         if let Some(team) = above {
             let is_json = self.json;
             let asked = self.below_an_agent(&prompt).map_err(Failure::Usage)?;
             return nested::run(&team, asked, |end| report(end, is_json)).await;
         }
-        let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
+        let (is_json, is_detached) = (self.json, self.detach);
+        let Some(options) = self.options(prompt, cwd.as_deref())? else { return Ok(NOT_STARTED) };
+        if is_detached {
+            print(app::run_detached(options)?)?;
+            return Ok(0);
+        }
+        let end = app::run(options).await?;
+        report(&end, is_json)?;
+        Ok(exit_code(&end.state))
+    }
+
+    /// What is to be run; None: there is no agent.
+    fn options(
+        mut self,
+        prompt: String,
+        cwd: Option<&Path>,
+    ) -> Result<Option<RunOptions>, Failure> {
+        let workspace = repository(cwd).map_err(Failure::Usage)?;
         let attachments = request::attachments(&self.file).map_err(Failure::Usage)?;
         let schema = self.schema.as_deref().map(request::schema).transpose();
         let schema = schema.map_err(Failure::Usage)?;
         let begins_with = self.take_earlier(&workspace).map_err(Failure::Usage)?;
-        let shared = app::shared_config(&folder(cwd.as_deref()).map_err(Failure::Usage)?)?;
+        let shared = app::shared_config(&folder(cwd).map_err(Failure::Usage)?)?;
         let (known, first) = match &self.tier {
             Some(name) => {
                 let tier = shared.tier(name).ok_or_else(|| no_tier(name, &shared.tiers))?;
@@ -149,7 +155,7 @@ impl RunArgs {
             note(
                 "no agent of a known profile is installed: docs/profiles.md has the list; or name a command after `--`",
             );
-            return Ok(NOT_STARTED);
+            return Ok(None);
         }
         let id = profile.clone().unwrap_or_else(|| "agent".to_owned());
         let agent = OneAgent {
@@ -170,7 +176,7 @@ impl RunArgs {
         let slot_timeout = if self.no_wait { Some(0) } else { self.slot_timeout };
         let slot_timeout = slot_timeout.map(Duration::from_secs);
         let (tier, no_failover) = (self.tier, self.no_failover);
-        let options = RunOptions {
+        Ok(Some(RunOptions {
             agent,
             tier,
             no_failover,
@@ -180,14 +186,7 @@ impl RunArgs {
             begins_with,
             timeout,
             slot_timeout,
-        };
-        if self.detach {
-            print(app::run_detached(options)?)?;
-            return Ok(0);
-        }
-        let end = app::run(options).await?;
-        report(&end, self.json)?;
-        Ok(exit_code(&end.state))
+        }))
     }
 
     /// The session that --session or --fork names. The run gets its agent.

@@ -52,8 +52,8 @@ struct Tour<'a> {
 pub(super) async fn by_tier(
     job: &Job<'_>,
     state: &mut RunState,
-    tier: &str,
-    task: String,
+    (tier, task): (&str, String),
+    stop: &mut StopSignals,
 ) -> WorkEnd {
     let shared = match SharedConfig::read(job.eisen_dir, Some(&job.folder.config())) {
         Ok(shared) => shared,
@@ -76,28 +76,23 @@ pub(super) async fn by_tier(
         told: HashSet::new(),
         ids: HashMap::new(),
     };
-    let mut end = tour.go(state).await;
+    let mut end = tour.go(state, stop).await;
     end.used = std::mem::take(&mut tour.used);
     end
 }
 
 impl Tour<'_> {
-    async fn go(&mut self, state: &mut RunState) -> WorkEnd {
-        // Signals between two teams.
-        let mut signals = match StopSignals::listen() {
-            Ok(signals) => signals,
-            Err(error) => return WorkEnd::not_started(error.to_string()),
-        };
+    async fn go(&mut self, state: &mut RunState, stop: &mut StopSignals) -> WorkEnd {
         let mut last: Option<WorkEnd> = None;
         loop {
             let (next, skipped) = self.next();
             let Some(next) = next else { return self.exhausted(last, &skipped) };
             self.say_next(&next, &skipped);
             let prompt = self.prompt(state).await;
-            if let Some(signal) = signals.next().now_or_never() {
+            if let Some(signal) = stop.next().now_or_never() {
                 return WorkEnd::stopped(signal);
             }
-            let end = self.attempt(&next, state, prompt).await;
+            let end = self.attempt(&next, state, prompt, stop).await;
             let Some(setback) = end.setback() else { return end };
             self.fell_back(next, &setback, &end, state);
             if state.no_failover {
@@ -164,6 +159,7 @@ impl Tour<'_> {
         next: &CandidateStanding,
         state: &mut RunState,
         prompt: String,
+        stop: &mut StopSignals,
     ) -> WorkEnd {
         let candidate = &next.candidate;
         if let Err(error) = self.kept.take(&self.tier.name, &candidate.key(), now_ms()) {
@@ -173,7 +169,7 @@ impl Tour<'_> {
         if let Err(error) = rewrite(&self.job.folder.config(), &agent, candidate) {
             return WorkEnd::not_started(format!("cannot write the run's configuration: {error}"));
         }
-        let (start, admitted) = match self.job.start(state).await {
+        let (start, admitted) = match self.job.start(state, stop).await {
             Ok(started) => started,
             Err(end) => return end,
         };

@@ -160,7 +160,7 @@ async fn one_turn(
         Some(before) => Processes::left_behind(before, handle).await,
         None => Vec::new(),
     };
-    WorkEnd { began, background, ..end }
+    WorkEnd { background, began, ..end }
 }
 
 /// Waits until an agent is ready; an error says why it does not become so.

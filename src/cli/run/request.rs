@@ -1,5 +1,6 @@
 //! What the options of `run` ask for besides a prompt: files, a schema, the session of an earlier run.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, ensure};
@@ -10,6 +11,18 @@ use crate::runs::{Attachment, EarlierSession, find_session};
 /// Files of a prompt, and bytes of a schema.
 const MOST_FILES: usize = 100;
 const LONGEST_SCHEMA: u64 = 1 << 20;
+
+/// The prompt; `-` is what standard input has.
+pub(super) fn prompt(given: &str) -> anyhow::Result<String> {
+    let mut prompt = given.to_owned();
+    if given == "-" {
+        prompt.clear();
+        let read = std::io::stdin().read_to_string(&mut prompt);
+        read.context("cannot read the prompt from standard input")?;
+    }
+    ensure!(!prompt.trim().is_empty(), "the prompt is empty");
+    Ok(prompt)
+}
 
 pub(super) fn attachments(files: &[PathBuf]) -> anyhow::Result<Vec<Attachment>> {
     ensure!(files.len() <= MOST_FILES, "a prompt takes {MOST_FILES} files");

@@ -48,7 +48,7 @@ impl Which {
             return self.find(global).map(of_team);
         }
         if let Ok(target) = self.find(global)
-            && agents(&target).await.is_ok_and(|agents| agents.iter().any(|it| it == name))
+            && agents(&target).await.is_ok_and(|agents| agents.iter().any(|it| it.id == name))
         {
             return Ok(of_team(target));
         }
@@ -78,24 +78,8 @@ pub(super) fn run_named(eisen_dir: &Path, name: &str) -> Result<Option<RunFolder
     }
 }
 
-/// The agent of a run that has not ended, once it has started.
+/// The agent of a run that has not ended. Waits for one that begins.
 async fn agent_of_run(eisen_dir: &Path, run: &RunFolder) -> Result<AgentAt, Failure> {
-    let target = team_of_run(eisen_dir, run).await?;
-    let mut agents = agents(&target).await.map_err(failed)?;
-    let (Some(agent), true) = (agents.pop(), agents.is_empty()) else {
-        return Err(Failure::Run(anyhow!(
-            "the run {} is part of the team `{}`: name its agent, with --team",
-            run.id(),
-            target.team()
-        )));
-    };
-    let mut team = Connection::open(&target).await.map_err(failed)?;
-    await_start(&mut team, &agent).await.map_err(failed)?;
-    Ok(AgentAt { target, agent })
-}
-
-/// The team of a run. Waits for one that begins.
-async fn team_of_run(eisen_dir: &Path, run: &RunFolder) -> Result<Target, Failure> {
     loop {
         let state = run.state().with_context(|| format!("cannot read the run {}", run.id()));
         let state = state.map_err(Failure::Run)?;
@@ -105,25 +89,60 @@ async fn team_of_run(eisen_dir: &Path, run: &RunFolder) -> Result<Target, Failur
             return Err(Failure::Run(why));
         }
         match Target::find(&Environment::default(), eisen_dir, Some(&state.team), None) {
-            Err(ClientError::NotRunning { .. }) => tokio::time::sleep(LOOK_AGAIN).await,
-            found => return found.map_err(failed),
+            Ok(target) => match agents(&target).await.as_deref() {
+                Ok([one]) if one.is_ready => {
+                    return Ok(AgentAt { target, agent: one.id.clone() });
+                }
+                Ok([_, _, ..]) => {
+                    return Err(Failure::Run(anyhow!(
+                        "the run {} is part of the team `{}`: name its agent, with --team",
+                        run.id(),
+                        state.team
+                    )));
+                }
+                // An agent that ended ends its run.
+                Ok(_)
+                | Err(ClientError::Closed | ClientError::Broken(_) | ClientError::Connect { .. }) =>
+                    {}
+                Err(error) => return Err(Failure::Run(anyhow!("{error}"))),
+            },
+            Err(ClientError::NotRunning { .. }) => {}
+            Err(error) => return Err(failed(error)),
         }
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
-/// The ids of a team's agents.
-async fn agents(target: &Target) -> Result<Vec<String>, ClientError> {
+/// An agent in the list of its team.
+struct ListedAgent {
+    id: String,
+    is_ready: bool,
+}
+
+/// The agents of a team.
+async fn agents(target: &Target) -> Result<Vec<ListedAgent>, ClientError> {
     let mut team = Connection::open(target).await?;
     let agents = team.call("list_agents", &json!({})).await?;
-    let ids = agents.as_array().into_iter().flatten().map(|agent| agent["agent_id"].as_str());
-    Ok(ids.flatten().map(str::to_owned).collect())
+    let listed = agents.as_array().into_iter().flatten().filter_map(|agent| {
+        let id = agent["agent_id"].as_str()?.to_owned();
+        Some(ListedAgent { id, is_ready: agent["state"] == "ready" })
+    });
+    Ok(listed.collect())
 }
 
 /// Waits while an agent starts or restarts.
 pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientError> {
     let mut waits = false;
     loop {
-        let agents = team.call("list_agents", &json!({})).await?;
+        let asked = team.send("list_agents", &json!({}));
+        // A change that comes before the answer may have come too late for it.
+        let mut has_changed = false;
+        let agents = loop {
+            match team.next().await? {
+                Message::Answer { id, outcome } if id == asked => break outcome?,
+                message => has_changed |= is_change(&message),
+            }
+        };
         let mut agents = agents.as_array().into_iter().flatten();
         let state = agents.find(|it| it["agent_id"] == agent).and_then(|it| it["state"].as_str());
         if !matches!(state, Some("initializing" | "connecting" | "restarting")) {
@@ -132,11 +151,14 @@ pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<()
         if !std::mem::replace(&mut waits, true) {
             note(format_args!("waiting for `{}` to be ready", plain(agent)));
         }
-        while !matches!(
-            team.next().await?,
-            Message::Changed | Message::Turn { .. } | Message::Lagged
-        ) {}
+        while !has_changed {
+            has_changed = is_change(&team.next().await?);
+        }
     }
+}
+
+fn is_change(message: &Message) -> bool {
+    matches!(message, Message::Changed | Message::Turn { .. } | Message::Lagged)
 }
 
 pub(super) fn failed(error: ClientError) -> Failure {

@@ -77,7 +77,8 @@ impl OneShots {
     }
 
     fn about(&self, run: RunFolder) -> Option<Garbage> {
-        let team = Some(run.team());
+        // A run is held itself while it is changed, which is enough: who performs it holds it, too.
+        let team = None;
         let change = |run| Box::new(RunChange { run, among: self.clone() });
         match self.fate(&run) {
             Fate::Stays => None,
@@ -188,12 +189,10 @@ impl RunChange {
 
     /// Does what is right by now.
     pub(super) fn apply(self) -> anyhow::Result<()> {
-        let Self { run, mut among } = self;
+        let Self { run, among } = self;
         let Some(_held) = run.try_hold()? else {
             bail!("another process works on the run {}", run.id());
         };
-        // The caller holds the team, so that it does not run; its lock is no sign of life.
-        among.running.remove(&run.team());
         match among.fate(&run) {
             Fate::Stays => Ok(()),
             Fate::Mended(state, _) => Ok(run.keep(&state)?),

@@ -198,7 +198,11 @@ impl Tour<'_> {
         drop(admitted);
         if let Some(attempt) = state.attempts.last_mut() {
             attempt.ended_at_ms = Some(now_ms());
-            attempt.reason = end.reason.clone().map(clipped);
+            let named = |reason: &String| match end.setback() {
+                Some(setback) => format!("{}: {reason}", setback.what),
+                None => reason.clone(),
+            };
+            attempt.reason = end.reason.as_ref().map(named).map(clipped);
         }
         if end.began {
             let what = end.setback().map_or_else(String::new, |setback| setback.what.to_owned());

@@ -122,7 +122,8 @@ fn wait() {
     let used = || all.iter().map(clock).sum::<Duration>();
     let (since, before) = (Instant::now(), used());
     std::thread::sleep(WAITS);
-    let percent = used().saturating_sub(before).as_secs_f64() / since.elapsed().as_secs_f64() * 100.0;
+    let percent =
+        used().saturating_sub(before).as_secs_f64() / since.elapsed().as_secs_f64() * 100.0;
     println!("{WAITERS} that wait: {percent:.3} % of a core");
     drop(held);
     for process in &mut all {

@@ -1,7 +1,6 @@
 //! Wiring: creates the actors of `up` and `observe`, connects them, and shuts them down. Contains
 //! no policy.
 
-mod admitting;
 mod changes;
 mod conflict_notes;
 mod console;

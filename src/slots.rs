@@ -40,6 +40,8 @@ use self::watch::first_end;
 pub enum Place {
     /// A slot of a profile, by the profile that it goes back to.
     Base(String),
+    /// A turn in the slot that an agent of a team has: its helpers take it one after the other.
+    Below { base: String, team: String, agent: String },
     /// The right to use a session, by its agent's program and the agent's id for it.
     Session(String),
     /// Memory that starts were promised; nobody waits for a ticket of it.
@@ -61,7 +63,7 @@ pub enum SlotError {
     /// The sentence says who holds it.
     #[error("{0}")]
     Busy(String),
-    #[error("the time to wait is up: {0}")]
+    #[error("the time is up: {0}")]
     TimedOut(String),
     #[error("cannot use {}: {error}", .folder.display())]
     Io { folder: PathBuf, error: io::Error },
@@ -106,7 +108,12 @@ impl Slots {
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
         let taking = self.take(place, Holder::waiting(request));
         let mut ticket = until(wait, taking).await.map_or_else(
-            || Err(SlotError::TimedOut(format!("{} is changed by another process", place.label()))),
+            || {
+                Err(SlotError::TimedOut(format!(
+                    "waits for another process to take {}",
+                    place.label()
+                )))
+            },
             |taken| taken.map_err(failed),
         )?;
         let (mut told, mut pause) = (None, SHORTEST_PAUSE);
@@ -133,6 +140,32 @@ impl Slots {
                 Some(false) => pause = (pause * 2).min(LONGEST_PAUSE),
             }
         }
+    }
+
+    /// Where an agent waits for a slot: an agent whose helper it is, near or far, may have one, and can't
+    /// give it back before the helper is done. Then it has its turn in that one.
+    pub fn place_of(&self, base: &str, team: &str, above: &[String]) -> Result<Place, SlotError> {
+        let below = |agent: &String| {
+            let [base, team] = [base, team].map(str::to_owned);
+            Place::Below { base, team, agent: agent.clone() }
+        };
+        for (at, agent) in above.iter().enumerate() {
+            let own = std::iter::once(Place::Base(base.to_owned()));
+            for place in own.chain(above[at + 1..].iter().map(below)) {
+                let tickets = self.tickets(&place).map_err(|error| SlotError::Io {
+                    folder: self.folder.join(place.folder()),
+                    error,
+                })?;
+                let is_its = |it: &Holder| {
+                    let of = (it.team.as_deref(), it.agent.as_deref());
+                    it.acquired_at.is_some() && of == (Some(team), Some(agent.as_str()))
+                };
+                if tickets.iter().any(is_its) {
+                    return Ok(below(agent));
+                }
+            }
+        }
+        Ok(Place::Base(base.to_owned()))
     }
 
     /// Those who hold a place, and those who wait for it, in order.
@@ -175,6 +208,9 @@ impl Place {
         match self {
             Self::Base(name) if is_plain(name) => name.clone(),
             Self::Base(name) => format!(".profile-{}", hash(name)),
+            Self::Below { base, team, agent } => {
+                format!(".below-{}", hash(&format!("{base} {team} {agent}")))
+            }
             Self::Session(id) => format!(".session-{}", hash(id)),
             Self::Memory => ".memory".to_owned(),
             Self::MemoryTurn => ".memory-turn".to_owned(),
@@ -184,6 +220,7 @@ impl Place {
     fn label(&self) -> String {
         match self {
             Self::Base(name) => format!("a slot of `{name}`"),
+            Self::Below { base, agent, .. } => format!("the slot of `{base}` that `{agent}` has"),
             Self::Session(_) => "the session".to_owned(),
             Self::Memory | Self::MemoryTurn => "memory".to_owned(),
         }

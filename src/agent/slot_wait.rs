@@ -19,6 +19,8 @@ pub struct SlotWish {
     /// How many slots there are.
     pub limit: u32,
     pub team: String,
+    /// The agents that it is a helper of, the nearest first.
+    pub above: Vec<String>,
 }
 
 pub(super) struct SlotWait {
@@ -30,19 +32,21 @@ pub(super) struct SlotWait {
 
 impl SlotWait {
     pub(super) fn new(wish: &SlotWish, agent: &AgentId) -> Self {
-        let SlotWish { slots, base, limit, team } = wish.clone();
+        let SlotWish { slots, base, limit, team, above } = wish.clone();
         let request = Request {
             tool_name: "eisen-core up".to_owned(),
             reason: format!("the agent `{agent}` of the team `{team}`"),
             run: None,
-            team: Some(team),
+            team: Some(team.clone()),
             agent: Some(agent.to_string()),
         };
         let (sender, told) = watch::channel(None);
         let taking = async move {
             let on_wait =
                 |standing: &Standing| drop(sender.send_replace(Some(standing.to_string())));
-            slots.acquire(&Place::Base(base), limit, request, Wait::Forever, on_wait).await
+            let place = slots.place_of(&base, &team, &above)?;
+            let limit = if matches!(place, Place::Base(_)) { limit } else { 1 };
+            slots.acquire(&place, limit, request, Wait::Forever, on_wait).await
         };
         Self { taking: taking.boxed(), told, held: None }
     }

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::sync::mpsc;
 
-use super::admitting::TeamSlots;
 use super::environment::{self, TeamEnvironment};
 use super::{places, plugins, routes};
-use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
+use crate::agent::{AgentSettings, Plugin, Policy, Restarts, SlotWish};
 use crate::budget::Budgets;
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
-use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy, UsageCount};
+use crate::config::{
+    self, Config, Enforce, Isolation, Permissions, RestartPolicy, SharedConfig, UsageCount,
+};
 use crate::conflicts::{self, Conflicts};
 use crate::journal::Journal;
 use crate::model::{AgentId, UsageScope};
@@ -24,6 +25,7 @@ use crate::plugin::{Hosting, Library, PluginSource};
 use crate::process::{Command, Limits};
 use crate::routing;
 use crate::runs::TeamRuns;
+use crate::slots::Slots;
 use crate::supervisor::Member;
 use crate::zone::{Bounds, Zone};
 
@@ -48,8 +50,16 @@ pub(super) struct Conditions {
     /// None: not looked for.
     pub(super) conflicts: Option<Conflicts>,
     pub(super) runs: TeamRuns,
-    /// None: its agents wait for no slots.
-    pub(super) slots: Option<TeamSlots>,
+    pub(super) slots: TeamSlots,
+}
+
+/// The slots that agents of a team take.
+#[derive(Debug)]
+pub(super) struct TeamSlots {
+    pub(super) slots: Slots,
+    /// For the team of a run, which has the slot of its agent: the files that its configuration comes
+    /// from. That one has no bases of profiles.
+    pub(super) of_run: Option<SharedConfig>,
 }
 
 impl Conditions {
@@ -153,7 +163,7 @@ impl Conditions {
             limits: limits(agent),
             ends_on_eof: agent.ends_on_eof(),
             stop_grace: config.team.stop_grace,
-            slot: self.slots.as_ref().and_then(|slots| slots.of_agent(agent)),
+            slot: self.slots.of(config, agent),
         };
         let (depends_on, autostart) = (agent.depends_on.clone(), agent.autostart);
         Ok(Member { settings, depends_on, autostart })
@@ -234,6 +244,25 @@ pub(super) fn lineage(config: &Config, agent: &AgentId) -> Vec<String> {
     let above = std::iter::successors(Some(agent.clone()), parent);
     // Their parents form no circle.
     above.take(config.agents.len()).map(|agent| agent.to_string()).collect()
+}
+
+impl TeamSlots {
+    /// The slot that an agent takes; None if its profile has no limit.
+    fn of(&self, config: &Config, agent: &config::Agent) -> Option<SlotWish> {
+        let base = agent.profile.base.as_str();
+        let base = match &self.of_run {
+            Some(_) if agent.parent.is_none() => return None,
+            Some(shared) => shared.base_of(base),
+            None => base,
+        };
+        Some(SlotWish {
+            slots: self.slots.clone(),
+            base: base.to_owned(),
+            limit: *config.shared.slots.get(base)?,
+            team: config.team.name.clone(),
+            above: lineage(config, &agent.id).split_off(1),
+        })
+    }
 }
 
 /// Loads an agent's plugin if it runs in this process, else prepares it for a child process.

@@ -9,9 +9,9 @@ mod repository;
 mod request;
 mod schema;
 mod turn;
-mod waiting;
 
 mod holding;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,14 +28,15 @@ use self::request::RunRequest;
 use self::schema::AnswerSchema;
 use self::turn::FAILED;
 pub(super) use self::turn::{WorkEnd, helper_turn};
-use self::waiting::Admitted;
 use super::console::ConsoleFile;
+use super::members::TeamSlots;
 use super::up::{Output, TeamStart};
 use super::{Failure, StopSignals, environment};
 use crate::config::one_agent::OneAgent;
 use crate::model::now_ms;
 use crate::process;
 use crate::runs::{Attachment, EarlierSession, RunFolder, RunId, RunState, RunStatus, find_run};
+use crate::slots::Slots;
 
 /// Bytes of a prompt.
 const LONGEST_PROMPT: usize = 8 << 20;
@@ -139,8 +140,8 @@ fn first_state(
     id: RunId,
     (eisen_dir, depth): (&Path, u32),
 ) -> Result<RunState, Failure> {
-    let RunOptions { mut agent, tier, no_failover, prompt, timeout, slot_timeout, .. } = options;
-    let RunOptions { attachments, schema, begins_with, .. } = options;
+    let RunOptions { mut agent, tier, no_failover, prompt, timeout, .. } = options;
+    let RunOptions { attachments, schema, begins_with, slot_timeout, .. } = options;
     agent.team = id.team();
     agent.without_session = begins_with.is_some();
     let keep = || {
@@ -223,15 +224,16 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
     let end = match state.tier.clone() {
         Some(tier) => attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await,
-        None => match job.start(&mut state, &mut stop).await {
-            Ok((start, admitted)) => {
-                let prompt = (&request, prompt);
-                let profile = state.profile.as_deref();
-                let end = cooling::alone(start, prompt, deadline, profile).await;
-                drop(admitted);
-                end
-            }
-            Err(end) => end,
+        None => match job.start() {
+            Ok(_) if let Some(signal) = stop.next().now_or_never() => WorkEnd::stopped(signal),
+            Ok(mut start) => match waiting::admitted(&job, &mut state, &mut start).await {
+                Ok(_admitted) => {
+                    let prompt = (&request, prompt);
+                    cooling::alone(start, prompt, deadline, state.profile.as_deref()).await
+                }
+                Err(end) => end,
+            },
+            Err(why) => WorkEnd::not_started(why),
         },
     };
     let (answer, stop_reason) = settle(folder, &mut state, end)?;
@@ -250,10 +252,10 @@ pub(super) fn settle(
         end.reason = Some(format!("the answer can't be kept: {error}"));
     }
     state.status = end.status;
-    state.waits_for = None;
     state.exit_code = Some(end.exit_code);
     state.reason = end.reason.map(clipped);
     state.background = end.background;
+    state.waits_for = None;
     state.session_id = end.session.map(clipped);
     state.ended_at_ms = Some(now_ms());
     state.peak_memory_bytes = end.used.peak_memory_bytes;
@@ -273,27 +275,19 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Waits until a team may start by the configuration as it is now. The run holds what it waited for
-    /// until that is dropped.
-    async fn start(
-        &self,
-        state: &mut RunState,
-        signals: &mut StopSignals,
-    ) -> Result<(TeamStart, Admitted), WorkEnd> {
+    /// Prepares the start of a team by the configuration as it is now.
+    fn start(&self) -> Result<TeamStart, String> {
         let file = self.folder.config();
         let layered = super::loading::load(&file, self.eisen_dir)
-            .map_err(|failure| WorkEnd::not_started(format!("{:#}", failure.error())))?;
-        let of = (&layered.config, self.eisen_dir);
-        let admitted = waiting::start(self.folder, state, of, self.deadline, signals).await?;
-        let stop = StopSignals::listen();
-        let stop = stop.map_err(|error| WorkEnd::not_started(error.to_string()))?;
-        if let Some(signal) = signals.next().now_or_never() {
-            return Err(WorkEnd::stopped(signal));
-        }
+            .map_err(|failure| format!("{:#}", failure.error()))?;
         let (eisen_dir, depth) = (self.eisen_dir.to_owned(), self.depth);
-        let (port, web, slots, output) = (None, None, None, Output::Nowhere);
-        let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop };
-        Ok((start, admitted))
+        let output = Output::Nowhere;
+        let stop = StopSignals::listen().map_err(|error| error.to_string())?;
+        let shared = super::loading::shared_config(&layered.config.team.workspace);
+        let of_run = Some(shared.unwrap_or_else(|_| layered.config.shared.clone()));
+        let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run };
+        let (port, web) = (None, None);
+        Ok(TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop })
     }
 }
 

@@ -12,14 +12,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::admitting::TeamSlots;
 use super::changes::{Changes, TeamCommand, WAITING};
 use super::console::ConsoleFile;
 use super::environment::{self, TeamEnvironment};
 use super::kernel::warn_of_tier;
 use super::listening::Listeners;
 use super::loading::load;
-use super::members::{self, Conditions};
+use super::members::{self, Conditions, TeamSlots};
 use super::purging::tasks_folder;
 use super::team::Supervised;
 use super::web_page::WebPage;
@@ -38,6 +37,7 @@ use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Launcher, Sweeper};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Ledger, RunFile, Server, Tokens};
+use crate::slots::Slots;
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::OrchestratorView;
 
@@ -79,7 +79,7 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let UpOptions { config: file, port, web, console } = options;
     let output = console.map_or(Output::Console, |file| Output::File(ConsoleFile::new(file)));
     let stop = StopSignals::listen().map_err(|error| Failure::Run(error.into()))?;
-    let slots = TeamSlots::of(&layered.config, &eisen_dir);
+    let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run: None };
     let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop };
     // It is large, and there is one.
     let stopped = Box::pin(run_team(start, async |_| std::future::pending::<()>().await)).await;
@@ -107,8 +107,7 @@ pub(super) struct TeamStart {
     pub(super) port: Option<u16>,
     pub(super) web: Option<WebWish>,
     pub(super) output: Output,
-    /// What its agents wait for; None: they have it.
-    pub(super) slots: Option<TeamSlots>,
+    pub(super) slots: TeamSlots,
     pub(super) stop: StopSignals,
 }
 

@@ -77,12 +77,8 @@ pub(super) struct RunArgs {
     /// Seconds from the start to the end of the turn
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
-    /// Seconds to wait at most for a slot, its session and memory [default: as long as it takes]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    slot_timeout: Option<u64>,
-    /// Fail instead of waiting for a slot, its session or memory
-    #[arg(long, conflicts_with = "slot_timeout")]
-    no_wait: bool,
+    #[command(flatten)]
+    waiting: WaitingArgs,
     /// A limit of `[agents.budget]`, such as `tokens=200000` or `cost=1.50` (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = budget)]
     budget: Vec<Table>,
@@ -98,6 +94,24 @@ pub(super) struct RunArgs {
     /// The agent's command and arguments, instead of a profile's
     #[arg(last = true, value_name = "CMD ARGS")]
     command: Vec<String>,
+}
+
+/// How long a run may wait until it starts.
+#[derive(Args, Debug)]
+struct WaitingArgs {
+    /// Seconds to wait at most for a slot, the session and memory [default: as long as it takes]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    slot_timeout: Option<u64>,
+    /// Fail instead of waiting for a slot, the session or memory
+    #[arg(long, conflicts_with = "slot_timeout")]
+    no_wait: bool,
+}
+
+impl WaitingArgs {
+    fn longest(&self) -> Option<Duration> {
+        let seconds = if self.no_wait { Some(0) } else { self.slot_timeout };
+        seconds.map(Duration::from_secs)
+    }
 }
 
 impl RunArgs {
@@ -173,8 +187,6 @@ impl RunArgs {
             known,
         };
         let timeout = self.timeout.map(Duration::from_secs);
-        let slot_timeout = if self.no_wait { Some(0) } else { self.slot_timeout };
-        let slot_timeout = slot_timeout.map(Duration::from_secs);
         let (tier, no_failover) = (self.tier, self.no_failover);
         Ok(Some(RunOptions {
             agent,
@@ -185,7 +197,7 @@ impl RunArgs {
             schema,
             begins_with,
             timeout,
-            slot_timeout,
+            slot_timeout: self.waiting.longest(),
         }))
     }
 
@@ -219,8 +231,7 @@ impl RunArgs {
             file,
             schema,
             timeout,
-            slot_timeout: _,
-            no_wait: _,
+            waiting,
             budget,
             json: _,
             detach,
@@ -233,6 +244,8 @@ impl RunArgs {
             ("--fork", fork.is_some()),
             ("--file", !file.is_empty()),
             ("--schema", schema.is_some()),
+            ("--slot-timeout", waiting.slot_timeout.is_some()),
+            ("--no-wait", waiting.no_wait),
         ];
         if let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) {
             anyhow::bail!("the team of this agent gives its runs no {option}: leave it out");

@@ -15,9 +15,6 @@ use crate::process;
 
 const MB: u64 = 1024 * 1024;
 
-/// What stays free where nothing is configured; a quarter of machines with less than four times that.
-const USUAL_FREE: u64 = 4096 * MB;
-
 /// How often the first in the line looks for memory. The others sleep.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -26,8 +23,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub struct MemoryNeed {
     /// What it may take, in bytes; 0 if nothing is known of it.
     pub expected: u64,
-    /// What is to stay free; None: 4096 MB, or a quarter of a machine with less than 16 GB.
-    pub min_free_mb: Option<u64>,
+    /// What is to stay free.
+    pub min_free_mb: u64,
 }
 
 /// A promise of memory, until this is dropped.
@@ -97,15 +94,14 @@ fn obstacle(machine: Machine, claims: &[Claim], need: MemoryNeed) -> Option<Stri
     let expected = need.expected;
     // What runs has taken a part of what it was promised, and that is not available any more.
     let open: u64 = claims.iter().map(|claim| claim.promised.saturating_sub(claim.used)).sum();
-    let min_free =
-        need.min_free_mb.map_or(USUAL_FREE.min(total / 4), |free| free.saturating_mul(MB));
+    let min_free = need.min_free_mb.saturating_mul(MB);
     let taken = open.saturating_add(expected);
     let mb = |bytes: u64| bytes / MB;
     if available.saturating_sub(taken) < min_free {
         return Some(format!(
             "waits for memory: {} MB of {} MB are free, this may take {} MB, and {} MB are for what runs \
              already: less than `min_free_mb` = {} would be left; it starts when there is more, or with a \
-             smaller `min_free_mb`",
+             smaller `min_free_mb` in [runs] of $EISEN_DIR/config.toml",
             mb(available),
             mb(total),
             mb(expected),
@@ -137,7 +133,7 @@ mod tests {
     #[test]
     fn a_start_leaves_memory_free() {
         let machine = Machine { total: 32 * GB, available: 7 * GB };
-        let need = |gb: u64| MemoryNeed { expected: gb * GB, min_free_mb: None };
+        let need = |gb: u64| MemoryNeed { expected: gb * GB, min_free_mb: 4096 };
         assert_eq!(obstacle(machine, &[], need(3)), None);
         let why = obstacle(machine, &[], need(4)).unwrap_or_default();
         assert!(why.contains("`min_free_mb` = 4096"), "{why}");
@@ -145,23 +141,15 @@ mod tests {
         let fresh = Claim { promised: 2 * GB, used: 0 };
         assert!(obstacle(machine, &[fresh], need(3)).is_some());
         assert_eq!(obstacle(machine, &[Claim { used: 2 * GB, ..fresh }], need(3)), None);
-        let bound = |mb| MemoryNeed { expected: 4 * GB, min_free_mb: Some(mb) };
+        let bound = |mb| MemoryNeed { expected: 4 * GB, min_free_mb: mb };
         assert_eq!(obstacle(machine, &[], bound(1000)), None);
         assert!(obstacle(machine, &[], bound(u64::MAX)).is_some());
     }
 
     #[test]
-    fn a_small_machine_is_usable() {
-        let machine = Machine { total: 8 * GB, available: 3 * GB };
-        assert_eq!(obstacle(machine, &[], MemoryNeed::default()), None);
-        let least = Machine { available: GB, ..machine };
-        assert!(obstacle(least, &[], MemoryNeed::default()).is_some());
-    }
-
-    #[test]
     fn what_runs_takes_at_most_three_quarters_together() {
         let machine = Machine { total: 32 * GB, available: 31 * GB };
-        let need = MemoryNeed { expected: 5 * GB, min_free_mb: Some(0) };
+        let need = MemoryNeed { expected: 5 * GB, min_free_mb: 0 };
         let claim = Claim { promised: 10 * GB, used: 10 * GB };
         assert_eq!(obstacle(machine, &[claim], need), None);
         let why = obstacle(machine, &[claim, claim], need).unwrap_or_default();

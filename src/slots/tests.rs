@@ -142,6 +142,32 @@ async fn slots_are_given_in_the_order_of_arrival() {
 }
 
 #[tokio::test]
+async fn a_helper_has_its_turn_in_the_slot_of_whom_it_helps() {
+    let eisen_dir = tempfile::tempdir().unwrap();
+    let slots = Slots::new(eisen_dir.path());
+    let take = async |agent: &str, above: &[&str]| {
+        let above: Vec<_> = above.iter().map(|agent| (*agent).to_owned()).collect();
+        let place = slots.place_of("codex", "shop", &above).unwrap();
+        let (team, agent) = (Some("shop".to_owned()), Some(agent.to_owned()));
+        let request = Request { team, agent, ..request("r") };
+        slots.acquire(&place, 1, request, Wait::No, |_| ()).await
+    };
+    let lead = take("lead", &[]).await.unwrap();
+    assert!(take("other", &[]).await.is_err());
+    let helper = take("helper", &["lead"]).await.unwrap();
+    // Its helper has its turn in turn, and another one of the lead waits.
+    let below = take("below", &["helper", "lead"]).await.unwrap();
+    let refused = take("second", &["lead"]).await.unwrap_err().to_string();
+    assert!(refused.contains("the slot of `codex` that `lead` has: held by"), "{refused}");
+    drop((helper, below));
+    take("second", &["lead"]).await.unwrap();
+    drop(lead);
+    // Without such a slot it needs one of its own.
+    let _other = take("other", &[]).await.unwrap();
+    assert!(take("helper", &["lead"]).await.is_err());
+}
+
+#[tokio::test]
 async fn a_killed_holder_holds_nothing() {
     let eisen_dir = tempfile::tempdir().unwrap();
     let slots = Slots::new(eisen_dir.path());
@@ -258,7 +284,7 @@ async fn memory_is_promised_once() {
     let slots = Slots::new(eisen_dir.path());
     let available = Machine::now().unwrap().available;
     // Twice this is more than there is, and processes of this machine take less than a fifth meanwhile.
-    let need = MemoryNeed { expected: available / 10 * 6, min_free_mb: Some(0) };
+    let need = MemoryNeed { expected: available / 10 * 6, min_free_mb: 0 };
     let reserve = |wait| slots.reserve(need, request("me"), wait, |_| ());
     // At the same moment: the second has its turn to look when the first has its promise.
     let later = Wait::Until(Instant::now() + Duration::from_millis(100));

@@ -17,6 +17,7 @@ mod replay;
 mod run;
 mod run_prompt;
 mod runs_kept;
+mod slots;
 mod tiers;
 mod top;
 mod troubles;

@@ -13,7 +13,7 @@ use super::handover::{Past, hand_over};
 use super::past_work::{look, take_back};
 use super::repository::Repository;
 use super::turn::{FAILED, NOT_STARTED, Patience, Used, WorkEnd, work};
-use super::{Job, clipped, keep};
+use super::{Job, clipped, keep, waiting};
 use crate::app::{StopSignals, outlet};
 use crate::config::one_agent::for_candidate;
 use crate::config::{AgentTier, OnFailover, SharedConfig, TierCandidate};
@@ -92,7 +92,7 @@ impl Tour<'_> {
             if let Some(signal) = stop.next().now_or_never() {
                 return WorkEnd::stopped(signal);
             }
-            let end = self.attempt(&next, state, prompt, stop).await;
+            let end = self.attempt(&next, state, prompt).await;
             let Some(setback) = end.setback() else { return end };
             self.fell_back(next, &setback, &end, state);
             if state.no_failover {
@@ -159,7 +159,6 @@ impl Tour<'_> {
         next: &CandidateStanding,
         state: &mut RunState,
         prompt: String,
-        stop: &mut StopSignals,
     ) -> WorkEnd {
         let candidate = &next.candidate;
         if let Err(error) = self.kept.take(&self.tier.name, &candidate.key(), now_ms()) {
@@ -169,9 +168,9 @@ impl Tour<'_> {
         if let Err(error) = rewrite(&self.job.folder.config(), &agent, candidate) {
             return WorkEnd::not_started(format!("cannot write the run's configuration: {error}"));
         }
-        let (start, admitted) = match self.job.start(state, stop).await {
-            Ok(started) => started,
-            Err(end) => return end,
+        let mut start = match self.job.start() {
+            Ok(start) => start,
+            Err(why) => return WorkEnd::not_started(why),
         };
         state.profile = Some(candidate.profile.clone());
         state.model.clone_from(&candidate.model);
@@ -186,6 +185,10 @@ impl Tour<'_> {
         if let Err(failure) = keep(self.job.folder, state) {
             return WorkEnd::not_started(format!("{:#}", failure.error()));
         }
+        let _admitted = match waiting::admitted(self.job, state, &mut start).await {
+            Ok(admitted) => admitted,
+            Err(end) => return end,
+        };
         let head = self.repository.head();
         let tell = |setback: &Setback, wait: Duration| {
             let (what, wait) = (setback.what, wait.as_secs_f64().ceil());
@@ -195,7 +198,6 @@ impl Tour<'_> {
         let mut end =
             work(start, (self.job.request, prompt.clone()), self.job.deadline, Some(patience))
                 .await;
-        drop(admitted);
         if let Some(attempt) = state.attempts.last_mut() {
             attempt.ended_at_ms = Some(now_ms());
             let named = |reason: &String| match end.setback() {

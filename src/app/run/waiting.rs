@@ -1,4 +1,4 @@
-//! What a run waits for before it starts: its session, a slot of its profile, and memory.
+//! What a run waits for before it starts: its session, a slot of its agent's profile, and memory.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -7,9 +7,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::turn::{NOT_STARTED, TIMED_OUT, WorkEnd};
-use crate::app::admitting::StartLimits;
-use crate::app::{StopSignals, stderr};
-use crate::config::Config;
+use super::{Job, clipped};
+use crate::app::outlet;
+use crate::app::up::TeamStart;
+use crate::config::{Config, SharedConfig};
 use crate::runs::{RunFolder, RunState, RunStatus, all_runs};
 use crate::slots::{MemoryNeed, Place, Request, Reservation, Slot, SlotError, Slots, Wait};
 
@@ -17,71 +18,79 @@ use crate::slots::{MemoryNeed, Place, Request, Reservation, Slot, SlotError, Slo
 const MOST_LOOKED_AT: usize = 50;
 const MOST_PEAKS: usize = 5;
 
-/// What a run holds until it has ended.
+/// What a run holds until its agent has ended.
 pub(super) struct Admitted {
     _session: Option<Slot>,
     _slot: Option<Slot>,
     _memory: Reservation,
 }
 
-/// Waits until the run may start, by its limits; then it runs. Says on standard error, and in its state,
-/// what it waits for.
-pub(super) async fn start(
-    folder: &RunFolder,
+/// Waits until the agent may start; then the run is running. Says on standard error, and in the run's
+/// state, what it waits for. An error says how the run ended instead.
+pub(super) async fn admitted(
+    job: &Job<'_>,
     state: &mut RunState,
-    of: (&Config, &Path),
-    deadline: Option<Instant>,
-    stop: &mut StopSignals,
+    start: &mut TeamStart,
 ) -> Result<Admitted, WorkEnd> {
     let began = Instant::now();
     let patience = state.slot_timeout_s.map(Duration::from_secs);
     let until = patience.and_then(|patience| began.checked_add(patience));
-    let wait = match deadline.into_iter().chain(until).min() {
+    let wait = match job.deadline.into_iter().chain(until).min() {
         _ if patience == Some(Duration::ZERO) => Wait::No,
         Some(until) => Wait::Until(until),
         None => Wait::Forever,
     };
-    let admitted = {
-        let waiting = admitted(folder, state, of, wait);
-        tokio::select! {
-            signal = stop.next() => return Err(WorkEnd::stopped(signal)),
-            admitted = waiting => admitted,
+    state.status = RunStatus::Waiting;
+    // It is large.
+    let config = &start.layered.config;
+    let bases = start.slots.of_run.as_ref().unwrap_or(&config.shared);
+    let of = (config, bases, job.eisen_dir);
+    let waiting = Box::pin(in_order(job.folder, state, of, wait));
+    let admitted = tokio::select! {
+        signal = start.stop.next() => return Err(WorkEnd::stopped(signal)),
+        admitted = waiting => {
+            admitted.map_err(|error| refused(&error, began.elapsed()))?
         }
     };
-    match admitted {
-        Ok(admitted) => {
-            state.status = RunStatus::Running;
-            state.waits_for = None;
-            let kept = folder.keep(state);
-            let failed = |error| WorkEnd::not_started(format!("its state can't be kept: {error}"));
-            kept.map_err(failed).map(|()| admitted)
-        }
-        Err(error) => Err(refused(&error, began.elapsed())),
-    }
+    state.status = RunStatus::Running;
+    state.waits_for = None;
+    let kept = job.folder.keep(state);
+    let failed = |error| WorkEnd::not_started(format!("its state can't be kept: {error}"));
+    kept.map_err(failed).map(|()| admitted)
 }
 
-/// How a run ends that did not start.
+/// How a run ends that may not start.
 fn refused(error: &SlotError, waited: Duration) -> WorkEnd {
-    let (status, code) = match error {
-        SlotError::TimedOut(_) => (RunStatus::TimedOut, TIMED_OUT),
-        SlotError::Busy(_) | SlotError::Io { .. } => (RunStatus::Failed, NOT_STARTED),
-    };
-    let reason = match error {
-        SlotError::TimedOut(_) => format!("it waited {:.1} s: {error}", waited.as_secs_f64()),
-        SlotError::Busy(why) => format!("{why} (--no-wait)"),
-        SlotError::Io { .. } => error.to_string(),
+    let (status, code, reason) = match error {
+        SlotError::TimedOut(why) => {
+            let waited = waited.as_secs_f64();
+            (
+                RunStatus::TimedOut,
+                TIMED_OUT,
+                format!("its time was up after {waited:.1} s: it {why}"),
+            )
+        }
+        SlotError::Busy(why) => {
+            (RunStatus::Failed, NOT_STARTED, format!("it may not wait: it {why}"))
+        }
+        SlotError::Io { .. } => (RunStatus::Failed, NOT_STARTED, error.to_string()),
     };
     WorkEnd { reason: Some(reason), ..WorkEnd::new(status, code) }
 }
 
-async fn admitted(
+/// Takes one after the other. A session comes first: few want it, so that nobody waits with a slot in its
+/// hands that others could use.
+async fn in_order(
     folder: &RunFolder,
     state: &mut RunState,
-    (config, eisen_dir): (&Config, &Path),
+    (config, bases, eisen_dir): (&Config, &SharedConfig, &Path),
     wait: Wait,
 ) -> Result<Admitted, SlotError> {
-    let (slots, limits) = (Slots::new(eisen_dir), StartLimits::of(config));
-    let agent = &config.agents[0];
+    let (slots, shared, agent) = (Slots::new(eisen_dir), &config.shared, &config.agents[0]);
+    let base = state.profile.as_deref().map_or(&*agent.profile.base, |it| bases.base_of(it));
+    let slot = shared.slots.get(base).map(|limit| (Place::Base(base.to_owned()), *limit));
+    let need =
+        MemoryNeed { expected: expected(eisen_dir, state), min_free_mb: shared.runs.min_free_mb };
     let request = Request {
         tool_name: "eisen-core run".to_owned(),
         reason: state.workspace.display().to_string(),
@@ -89,36 +98,32 @@ async fn admitted(
         team: Some(state.team.clone()),
         agent: Some(agent.id.to_string()),
     };
-    let need = MemoryNeed { expected: expected(eisen_dir, state), min_free_mb: limits.min_free_mb };
-    let session = session(state);
+    let place = session(state);
     let mut is_told = false;
     let mut tell = |why: &str| {
-        let why = why.replace(char::is_control, " ");
+        let why = clipped(why.replace(char::is_control, " "));
         if !std::mem::replace(&mut is_told, true) {
             let line = format!("run {}: {why}\n", state.id);
-            let _ = stderr().clone().write_all(line.as_bytes());
+            let _ = outlet::stderr().clone().write_all(line.as_bytes());
         }
         state.waits_for = Some(why);
         if let Err(error) = folder.keep(state) {
             tracing::warn!(%error, "the state of the run can't be kept");
         }
     };
-    // What few want is taken first: so nobody waits for a session with a slot in its hand.
-    let session = match session {
-        Some(place) => {
-            let told = |standing: &_| tell(&format!("{standing}"));
-            Some(slots.acquire(&place, 1, request.clone(), wait, told).await?)
-        }
+    let mut one_of = async |place: &Place, limit: u32| {
+        let told = |standing: &crate::slots::Standing| tell(&standing.to_string());
+        slots.acquire(place, limit, request.clone(), wait, told).await
+    };
+    let session = match place {
+        Some(place) => Some(one_of(&place, 1).await?),
         None => None,
     };
-    let slot = match limits.of_agent(agent) {
-        Some((base, limit)) => {
-            let (place, told) = (Place::Base(base.to_owned()), |it: &_| tell(&format!("{it}")));
-            Some(slots.acquire(&place, limit, request.clone(), wait, told).await?)
-        }
+    let slot = match slot {
+        Some((place, limit)) => Some(one_of(&place, limit).await?),
         None => None,
     };
-    let memory = slots.reserve(need, request, wait, tell).await?;
+    let memory = slots.reserve(need, request.clone(), wait, tell).await?;
     Ok(Admitted { _session: session, _slot: slot, _memory: memory })
 }
 

@@ -41,7 +41,7 @@ pub(super) fn repository() -> Stage {
 }
 
 /// A command in the repository; `args` ends before the agent's own command.
-fn command(stage: &Stage, args: &[&str]) -> Command {
+pub(super) fn command(stage: &Stage, args: &[&str]) -> Command {
     let mut command = stage.eisen_core(args);
     command.current_dir(stage.path("shop/src"));
     command
@@ -61,7 +61,7 @@ fn detached(stage: &Stage, prompt: &str) -> String {
 }
 
 /// What `runs --json` says of a run.
-fn listed(stage: &Stage, id: &str) -> Value {
+pub(super) fn listed(stage: &Stage, id: &str) -> Value {
     let all = stage.run(&["runs", "--all", "--json"]).stdout;
     let all: Vec<Value> = serde_json::from_str(&all).unwrap();
     all.into_iter().find(|run| run["id"] == id).unwrap()

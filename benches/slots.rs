@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use eisen_core::slots::{Place, Request, Slots, Wait};
+use eisen_core::slots::{SlotPlace, SlotRequest, Slots, Wait};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
@@ -38,8 +38,8 @@ fn main() {
     wait();
 }
 
-fn place(limit: u32) -> Place {
-    Place::Base(format!("bench-{limit}"))
+fn place(limit: u32) -> SlotPlace {
+    SlotPlace::Base(format!("bench-{limit}"))
 }
 
 /// What each process does: takes a slot, notes its number while it holds it, and gives it back.
@@ -51,7 +51,7 @@ fn take_turns(folder: &Path, turns: usize) {
     println!("ready");
     std::io::stdin().read_exact(&mut [0]).unwrap();
     for _ in 0..turns {
-        let request = Request { tool_name: "bench".to_owned(), ..Request::default() };
+        let request = SlotRequest { tool_name: "bench".to_owned(), ..SlotRequest::default() };
         let taking = slots.acquire(&place, limit, request, Wait::Forever, |_| ());
         let slot = runtime.block_on(taking).unwrap();
         let note = |what: &str| {
@@ -110,7 +110,7 @@ fn wait() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let slots = Slots::new(folder.path());
-    let request = Request { tool_name: "bench".to_owned(), ..Request::default() };
+    let request = SlotRequest { tool_name: "bench".to_owned(), ..SlotRequest::default() };
     let place = place(1);
     let held = runtime.block_on(slots.acquire(&place, 1, request, Wait::No, |_| ())).unwrap();
     let mut all: Vec<_> = (0..WAITERS).map(|_| process(folder.path(), 1, 1)).collect();

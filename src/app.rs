@@ -41,6 +41,7 @@ mod tiers_now;
 mod tools_seen;
 mod tracing_out;
 mod trial;
+mod turn;
 mod undoing;
 mod up;
 mod web_page;

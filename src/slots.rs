@@ -27,17 +27,17 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-pub use self::holder::{Holder, Request};
+pub use self::holder::{SlotHolder, SlotRequest};
 pub use self::machine::Machine;
-pub use self::memory::{MemoryNeed, Reservation};
+pub use self::memory::{MemoryHold, MemoryNeed};
 use self::queue::Queue;
-pub use self::standing::Standing;
+pub use self::standing::QueueStanding;
 use self::ticket::Ticket;
 use self::watch::first_end;
 
 /// What tickets are for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum SlotPlace {
     /// A slot of a profile, by the profile that it goes back to.
     Base(String),
     /// A turn in the slot that an agent of a team has: its helpers take it one after the other.
@@ -71,9 +71,9 @@ pub enum SlotError {
 
 /// A place that is held until this is dropped.
 #[derive(Debug)]
-pub struct Slot(Ticket);
+pub struct TakenSlot(Ticket);
 
-impl Slot {
+impl TakenSlot {
     /// Its position in the order of arrival, of all that came to this place.
     pub fn number(&self) -> u64 {
         self.0.number()
@@ -96,17 +96,17 @@ impl Slots {
     /// dropped gives its place in the order up.
     pub async fn acquire(
         &self,
-        place: &Place,
+        place: &SlotPlace,
         limit: u32,
-        request: Request,
+        request: SlotRequest,
         wait: Wait,
-        mut on_wait: impl FnMut(&Standing),
-    ) -> Result<Slot, SlotError> {
+        mut on_wait: impl FnMut(&QueueStanding),
+    ) -> Result<TakenSlot, SlotError> {
         let queue = self.queue(place);
         let failed = |error| SlotError::Io { folder: queue.folder().to_owned(), error };
         let limit = limit.max(1);
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        let taking = self.take(place, Holder::waiting(request));
+        let taking = self.take(place, SlotHolder::waiting(request));
         let mut ticket = until(wait, taking).await.map_or_else(
             || {
                 Err(SlotError::TimedOut(format!(
@@ -121,10 +121,10 @@ impl Slots {
             let before = queue.before(ticket.number(), most).map_err(failed)?;
             if before.len() < most {
                 ticket.acquired().map_err(failed)?;
-                return Ok(Slot(ticket));
+                return Ok(TakenSlot(ticket));
             }
             let standing = queue.standing(ticket.number()).map_err(failed)?;
-            let standing = Standing { place: place.label(), limit, ..standing };
+            let standing = QueueStanding { place: place.label(), limit, ..standing };
             if wait == Wait::No {
                 return Err(SlotError::Busy(standing.to_string()));
             }
@@ -144,19 +144,24 @@ impl Slots {
 
     /// Where an agent waits for a slot: an agent whose helper it is, near or far, may have one, and can't
     /// give it back before the helper is done. Then it has its turn in that one.
-    pub fn place_of(&self, base: &str, team: &str, above: &[String]) -> Result<Place, SlotError> {
+    pub fn place_of(
+        &self,
+        base: &str,
+        team: &str,
+        above: &[String],
+    ) -> Result<SlotPlace, SlotError> {
         let below = |agent: &String| {
             let [base, team] = [base, team].map(str::to_owned);
-            Place::Below { base, team, agent: agent.clone() }
+            SlotPlace::Below { base, team, agent: agent.clone() }
         };
         for (at, agent) in above.iter().enumerate() {
-            let own = std::iter::once(Place::Base(base.to_owned()));
+            let own = std::iter::once(SlotPlace::Base(base.to_owned()));
             for place in own.chain(above[at + 1..].iter().map(below)) {
                 let tickets = self.tickets(&place).map_err(|error| SlotError::Io {
                     folder: self.folder.join(place.folder()),
                     error,
                 })?;
-                let is_its = |it: &Holder| {
+                let is_its = |it: &SlotHolder| {
                     let of = (it.team.as_deref(), it.agent.as_deref());
                     it.acquired_at.is_some() && of == (Some(team), Some(agent.as_str()))
                 };
@@ -165,16 +170,16 @@ impl Slots {
                 }
             }
         }
-        Ok(Place::Base(base.to_owned()))
+        Ok(SlotPlace::Base(base.to_owned()))
     }
 
     /// Those who hold a place, and those who wait for it, in order.
-    pub fn tickets(&self, place: &Place) -> io::Result<Vec<Holder>> {
+    pub fn tickets(&self, place: &SlotPlace) -> io::Result<Vec<SlotHolder>> {
         Ok(self.queue(place).live()?.into_iter().map(|(_, holder)| holder).collect())
     }
 
     /// Takes a ticket on a thread of its own, which a runtime that ends does not wait for.
-    async fn take(&self, place: &Place, holder: Holder) -> io::Result<Ticket> {
+    async fn take(&self, place: &SlotPlace, holder: SlotHolder) -> io::Result<Ticket> {
         let queue = self.queue(place);
         let (sender, taken) = oneshot::channel();
         std::thread::Builder::new().name("slot".to_owned()).spawn(move || {
@@ -184,7 +189,7 @@ impl Slots {
         taken.await.unwrap_or_else(|_| Err(io::Error::other("the thread for it has ended")))
     }
 
-    fn queue(&self, place: &Place) -> Queue {
+    fn queue(&self, place: &SlotPlace) -> Queue {
         Queue::new(self.folder.join(place.folder()))
     }
 }
@@ -202,7 +207,7 @@ async fn until<T>(wait: Wait, future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-impl Place {
+impl SlotPlace {
     /// Its folder's name. Names of profiles don't begin with a dot.
     fn folder(&self) -> String {
         match self {

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use crate::model::AgentId;
-use crate::slots::{Place, Request, Slot, SlotError, Slots, Standing, Wait};
+use crate::slots::{QueueStanding, SlotError, SlotPlace, SlotRequest, Slots, TakenSlot, Wait};
 
 /// The slot that an agent needs.
 #[derive(Clone, Debug)]
@@ -25,15 +25,15 @@ pub struct SlotWish {
 
 pub(super) struct SlotWait {
     /// Ends once.
-    taking: BoxFuture<'static, Result<Slot, SlotError>>,
+    taking: BoxFuture<'static, Result<TakenSlot, SlotError>>,
     told: watch::Receiver<Option<String>>,
-    held: Option<Slot>,
+    held: Option<TakenSlot>,
 }
 
 impl SlotWait {
     pub(super) fn new(wish: &SlotWish, agent: &AgentId) -> Self {
         let SlotWish { slots, base, limit, team, above } = wish.clone();
-        let request = Request {
+        let request = SlotRequest {
             tool_name: "eisen-core up".to_owned(),
             reason: format!("the agent `{agent}` of the team `{team}`"),
             run: None,
@@ -43,9 +43,9 @@ impl SlotWait {
         let (sender, told) = watch::channel(None);
         let taking = async move {
             let on_wait =
-                |standing: &Standing| drop(sender.send_replace(Some(standing.to_string())));
+                |standing: &QueueStanding| drop(sender.send_replace(Some(standing.to_string())));
             let place = slots.place_of(&base, &team, &above)?;
-            let limit = if matches!(place, Place::Base(_)) { limit } else { 1 };
+            let limit = if matches!(place, SlotPlace::Base(_)) { limit } else { 1 };
             slots.acquire(&place, limit, request, Wait::Forever, on_wait).await
         };
         Self { taking: taking.boxed(), told, held: None }

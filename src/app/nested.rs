@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::changes::{self, StartedHelper, TeamCommand};
-use super::run::{WorkEnd, helper_turn, settle};
+use super::turn::{WorkEnd, helper_turn, settle};
 use crate::model::{AgentId, TaskState, now_ms};
 use crate::process;
 use crate::runs::{RunFolder, RunId, RunState, RunStatus, TeamRuns};

@@ -1,17 +1,13 @@
 //! `run`: a team of one agent, for one turn. Owns a run's files and state, from its making to its end.
 
 mod attempts;
-mod background;
 mod cooling;
 mod handover;
+mod holding;
 mod past_work;
 mod repository;
-mod request;
-mod schema;
-mod turn;
-
-mod holding;
 mod waiting;
+mod work;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,12 +20,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 pub use self::attempts::clock;
-use self::request::RunRequest;
-use self::schema::AnswerSchema;
-use self::turn::FAILED;
-pub(super) use self::turn::{WorkEnd, helper_turn};
 use super::console::ConsoleFile;
 use super::members::TeamSlots;
+use super::turn::request::RunRequest;
+use super::turn::schema::AnswerSchema;
+use super::turn::{WorkEnd, keep, settle};
 use super::up::{Output, TeamStart};
 use super::{Failure, StopSignals, environment};
 use crate::config::one_agent::OneAgent;
@@ -40,9 +35,6 @@ use crate::slots::Slots;
 
 /// Bytes of a prompt.
 const LONGEST_PROMPT: usize = 8 << 20;
-
-/// Bytes of a reason, and of the id of a session, in the state of a run: they are the agent's words.
-const LONGEST_WORD: usize = 4096;
 
 /// How often the state of a run is polled until its process has taken over.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -240,31 +232,6 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
 }
 
-/// Keeps the end of a run: its answer, then its final state. Returns the answer and the reason of the stop.
-pub(super) fn settle(
-    folder: &RunFolder,
-    state: &mut RunState,
-    mut end: WorkEnd,
-) -> Result<(String, Option<String>), Failure> {
-    if let Err(error) = folder.keep_answer(&end.answer) {
-        end.status = RunStatus::Failed;
-        end.exit_code = FAILED;
-        end.reason = Some(format!("the answer can't be kept: {error}"));
-    }
-    state.status = end.status;
-    state.exit_code = Some(end.exit_code);
-    state.reason = end.reason.map(clipped);
-    state.background = end.background;
-    state.waits_for = None;
-    state.session_id = end.session.map(clipped);
-    state.ended_at_ms = Some(now_ms());
-    state.peak_memory_bytes = end.used.peak_memory_bytes;
-    state.tokens = end.used.tokens;
-    state.cost = end.used.cost;
-    keep(folder, state)?;
-    Ok((end.answer, end.stop_reason))
-}
-
 /// What all attempts of a run have in common.
 struct Job<'a> {
     folder: &'a RunFolder,
@@ -289,14 +256,4 @@ impl Job<'_> {
         let (port, web) = (None, None);
         Ok(TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop })
     }
-}
-
-/// Cuts what an agent says of itself.
-fn clipped(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(LONGEST_WORD));
-    text
-}
-
-fn keep(folder: &RunFolder, state: &RunState) -> Result<(), Failure> {
-    folder.keep(state).context("cannot keep the state of the run").map_err(Failure::Run)
 }

@@ -39,7 +39,6 @@ Examples:
 Exit codes: 0 it succeeded, 1 the agent failed or gave no answer, 2 wrong usage, 3 max_tokens,
 4 max_turn_requests, 5 refusal, 6 another stop reason, 124 its time was up, 125 the agent could not be
 started, 130 interrupted, 137 killed.")]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct RunArgs {
     /// The prompt; `-` reads it from standard input
     #[arg(value_name = "PROMPT", required_unless_present = "prepared")]

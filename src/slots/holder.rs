@@ -13,7 +13,7 @@ const LONGEST: usize = 400;
 
 /// What a place is wanted for.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Request {
+pub struct SlotRequest {
     /// The program that asks.
     pub tool_name: String,
     pub reason: String,
@@ -26,7 +26,7 @@ pub struct Request {
 
 /// The content of a lock file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Holder {
+pub struct SlotHolder {
     pub pid: u32,
     /// A pid may be used again: this tells which process is meant. None where it is not known.
     pub pid_start_time_ticks: Option<u64>,
@@ -48,10 +48,10 @@ pub struct Holder {
     pub bytes: Option<u64>,
 }
 
-impl Holder {
+impl SlotHolder {
     /// This process, which waits.
-    pub(super) fn waiting(request: Request) -> Self {
-        let Request { tool_name, reason, run, team, agent } = request;
+    pub(super) fn waiting(request: SlotRequest) -> Self {
+        let SlotRequest { tool_name, reason, run, team, agent } = request;
         let pid = std::process::id();
         Self {
             pid,
@@ -85,7 +85,7 @@ impl Holder {
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for SlotHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.run, &self.team, &self.agent) {
             (Some(run), ..) => write!(f, "the run {run}")?,

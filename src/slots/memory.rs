@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::holder::{Holder, Request};
+use super::holder::{SlotHolder, SlotRequest};
 use super::machine::Machine;
 use super::ticket::Ticket;
-use super::{Place, SlotError, Slots, Wait, until};
+use super::{SlotError, SlotPlace, Slots, Wait, until};
 use crate::process;
 
 const MB: u64 = 1024 * 1024;
@@ -29,11 +29,11 @@ pub struct MemoryNeed {
 
 /// A promise of memory, until this is dropped.
 #[derive(Debug)]
-pub struct Reservation(#[expect(dead_code, reason = "held for its drop")] Ticket);
+pub struct MemoryHold(#[expect(dead_code, reason = "held for its drop")] Ticket);
 
 /// One process with all that it was promised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Claim {
+struct MemoryClaim {
     promised: u64,
     used: u64,
 }
@@ -44,15 +44,15 @@ impl Slots {
     pub async fn reserve(
         &self,
         need: MemoryNeed,
-        request: Request,
+        request: SlotRequest,
         wait: Wait,
         mut on_wait: impl FnMut(&str),
-    ) -> Result<Reservation, SlotError> {
-        let folder = self.folder.join(Place::Memory.folder());
+    ) -> Result<MemoryHold, SlotError> {
+        let folder = self.folder.join(SlotPlace::Memory.folder());
         let failed = |error| SlotError::Io { folder: folder.clone(), error };
-        let behind = |standing: &super::Standing| on_wait(&standing.to_string());
+        let behind = |standing: &super::QueueStanding| on_wait(&standing.to_string());
         // One looks at a time: what it finds free is still free when it takes it.
-        let turn = self.acquire(&Place::MemoryTurn, 1, request.clone(), wait, behind).await?;
+        let turn = self.acquire(&SlotPlace::MemoryTurn, 1, request.clone(), wait, behind).await?;
         let mut is_told = false;
         while let Some(why) = self.obstacle(need).map_err(failed)? {
             if wait == Wait::No {
@@ -66,30 +66,31 @@ impl Slots {
                 return Err(SlotError::TimedOut(why));
             }
         }
-        let mut holder = Holder { bytes: Some(need.expected), ..Holder::waiting(request) };
+        let mut holder = SlotHolder { bytes: Some(need.expected), ..SlotHolder::waiting(request) };
         holder.acquired();
-        let ticket = self.take(&Place::Memory, holder).await.map_err(failed)?;
+        let ticket = self.take(&SlotPlace::Memory, holder).await.map_err(failed)?;
         drop(turn);
-        Ok(Reservation(ticket))
+        Ok(MemoryHold(ticket))
     }
 
     /// Why there is not enough memory for a start now.
     fn obstacle(&self, need: MemoryNeed) -> io::Result<Option<String>> {
         let Some(machine) = Machine::now() else { return Ok(None) };
         let mut promised: BTreeMap<u32, u64> = BTreeMap::new();
-        for holder in self.tickets(&Place::Memory)? {
+        for holder in self.tickets(&SlotPlace::Memory)? {
             *promised.entry(holder.pid).or_default() += holder.bytes.unwrap_or(0);
         }
         let pids: Vec<u32> = promised.keys().copied().collect();
         let used = process::memory_below(&pids);
         let claims = promised.into_values().zip(used);
-        let claims: Vec<_> = claims.map(|(promised, used)| Claim { promised, used }).collect();
+        let claims: Vec<_> =
+            claims.map(|(promised, used)| MemoryClaim { promised, used }).collect();
         Ok(obstacle(machine, &claims, need))
     }
 }
 
 /// Why a start has to wait, by the memory of the machine and the claims of those that run.
-fn obstacle(machine: Machine, claims: &[Claim], need: MemoryNeed) -> Option<String> {
+fn obstacle(machine: Machine, claims: &[MemoryClaim], need: MemoryNeed) -> Option<String> {
     let Machine { total, available } = machine;
     let expected = need.expected;
     // What runs has taken a part of what it was promised, and that is not available any more.
@@ -138,9 +139,9 @@ mod tests {
         let why = obstacle(machine, &[], need(4)).unwrap_or_default();
         assert!(why.contains("`min_free_mb` = 4096"), "{why}");
         // What was promised and is not used yet is not free.
-        let fresh = Claim { promised: 2 * GB, used: 0 };
+        let fresh = MemoryClaim { promised: 2 * GB, used: 0 };
         assert!(obstacle(machine, &[fresh], need(3)).is_some());
-        assert_eq!(obstacle(machine, &[Claim { used: 2 * GB, ..fresh }], need(3)), None);
+        assert_eq!(obstacle(machine, &[MemoryClaim { used: 2 * GB, ..fresh }], need(3)), None);
         let bound = |mb| MemoryNeed { expected: 4 * GB, min_free_mb: mb };
         assert_eq!(obstacle(machine, &[], bound(1000)), None);
         assert!(obstacle(machine, &[], bound(u64::MAX)).is_some());
@@ -150,7 +151,7 @@ mod tests {
     fn what_runs_takes_at_most_three_quarters_together() {
         let machine = Machine { total: 32 * GB, available: 31 * GB };
         let need = MemoryNeed { expected: 5 * GB, min_free_mb: 0 };
-        let claim = Claim { promised: 10 * GB, used: 10 * GB };
+        let claim = MemoryClaim { promised: 10 * GB, used: 10 * GB };
         assert_eq!(obstacle(machine, &[claim], need), None);
         let why = obstacle(machine, &[claim, claim], need).unwrap_or_default();
         assert!(why.contains("three quarters"), "{why}");

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-use super::holder::Holder;
-use super::standing::Standing;
+use super::holder::SlotHolder;
+use super::standing::QueueStanding;
 use super::ticket::{LONGEST, Ticket, lock_file, number_of, pipe_of, remove};
 
 /// Files of a place that are looked at.
@@ -24,10 +24,10 @@ pub(super) struct Queue {
 }
 
 /// What a number stands for.
-enum Look {
+enum QueueLook {
     Gone,
     /// None: its file can't be read, and somebody holds its lock.
-    Live(Option<Holder>),
+    Live(Option<SlotHolder>),
 }
 
 impl Queue {
@@ -44,7 +44,7 @@ impl Queue {
     }
 
     /// Takes the next number, and removes what is left of tickets that have ended. Blocks.
-    pub(super) fn take(&self, holder: Holder) -> io::Result<Ticket> {
+    pub(super) fn take(&self, holder: SlotHolder) -> io::Result<Ticket> {
         let turn = self.turn()?;
         let mut last = 0;
         for number in self.numbers()? {
@@ -70,7 +70,7 @@ impl Queue {
             if live.len() == most {
                 break;
             }
-            if let Look::Live(_) = self.look(*before)? {
+            if let QueueLook::Live(_) = self.look(*before)? {
                 live.push(*before);
             }
         }
@@ -78,45 +78,45 @@ impl Queue {
     }
 
     /// Who is before a number.
-    pub(super) fn standing(&self, number: u64) -> io::Result<Standing> {
-        let mut standing = Standing::default();
+    pub(super) fn standing(&self, number: u64) -> io::Result<QueueStanding> {
+        let mut standing = QueueStanding::default();
         for before in self.numbers()?.range(..number) {
             match self.look(*before)? {
-                Look::Live(Some(holder)) if holder.acquired_at.is_some() => {
+                QueueLook::Live(Some(holder)) if holder.acquired_at.is_some() => {
                     standing.holders.push(holder);
                 }
-                Look::Live(_) => standing.waiting_before += 1,
-                Look::Gone => {}
+                QueueLook::Live(_) => standing.waiting_before += 1,
+                QueueLook::Gone => {}
             }
         }
         Ok(standing)
     }
 
     /// All live tickets that can be read, in order.
-    pub(super) fn live(&self) -> io::Result<Vec<(u64, Holder)>> {
+    pub(super) fn live(&self) -> io::Result<Vec<(u64, SlotHolder)>> {
         let mut live = Vec::new();
         for number in self.numbers()? {
-            if let Look::Live(Some(holder)) = self.look(number)? {
+            if let QueueLook::Live(Some(holder)) = self.look(number)? {
                 live.push((number, holder));
             }
         }
         Ok(live)
     }
 
-    fn look(&self, number: u64) -> io::Result<Look> {
+    fn look(&self, number: u64) -> io::Result<QueueLook> {
         let file = lock_file(&self.folder, number);
         if is_free(&file)? {
-            return Ok(Look::Gone);
+            return Ok(QueueLook::Gone);
         }
         let mut text = Vec::new();
         match open(&file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Look::Gone),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(QueueLook::Gone),
             file => file?.take(LONGEST).read_to_end(&mut text)?,
         };
-        Ok(match serde_json::from_slice::<Holder>(&text) {
-            Ok(holder) if !holder.is_alive() => Look::Gone,
-            Ok(holder) => Look::Live(Some(holder)),
-            Err(_) => Look::Live(None),
+        Ok(match serde_json::from_slice::<SlotHolder>(&text) {
+            Ok(holder) if !holder.is_alive() => QueueLook::Gone,
+            Ok(holder) => QueueLook::Live(Some(holder)),
+            Err(_) => QueueLook::Live(None),
         })
     }
 

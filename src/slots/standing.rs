@@ -2,24 +2,24 @@
 
 use std::fmt;
 
-use super::holder::Holder;
+use super::holder::SlotHolder;
 
 /// Holders that a sentence names.
 const NAMED: usize = 3;
 
 /// Who is before one that waits.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct QueueStanding {
     /// What is waited for, in words.
     pub place: String,
     /// How many may hold it.
     pub limit: u32,
-    pub holders: Vec<Holder>,
+    pub holders: Vec<SlotHolder>,
     /// Those who came earlier, and wait too.
     pub waiting_before: usize,
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for QueueStanding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "waits for {}", self.place)?;
         let mut before = ": held by ";

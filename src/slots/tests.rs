@@ -22,17 +22,17 @@ const OF_CHILD: &str = "EISEN_TEST_SLOTS_OF";
 /// Past this a test has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn codex() -> Place {
-    Place::Base("codex".to_owned())
+fn codex() -> SlotPlace {
+    SlotPlace::Base("codex".to_owned())
 }
 
-fn request(run: &str) -> Request {
+fn request(run: &str) -> SlotRequest {
     let tool_name = "eisen-core run".to_owned();
-    Request {
+    SlotRequest {
         tool_name,
         reason: "a test".to_owned(),
         run: Some(run.to_owned()),
-        ..Request::default()
+        ..SlotRequest::default()
     }
 }
 
@@ -84,7 +84,7 @@ async fn another_process() {
     let Some(eisen_dir) = std::env::var_os(OF_CHILD) else { return };
     let say = |what: &str| std::io::stdout().write_all(format!("\n{what}\n").as_bytes()).unwrap();
     let slots = Slots::new(Path::new(&eisen_dir));
-    let waits = |_: &Standing| say("WAITS");
+    let waits = |_: &QueueStanding| say("WAITS");
     let slot = slots.acquire(&codex(), 1, request("other"), Wait::Forever, waits).await.unwrap();
     say("HOLDS");
     std::io::stdin().read_line(&mut String::new()).unwrap();
@@ -92,11 +92,11 @@ async fn another_process() {
 }
 
 /// Starts to wait for a slot; returns once it is in the line, with what it gets at last.
-async fn in_line(slots: &Slots, run: &str, limit: u32) -> tokio::task::JoinHandle<Slot> {
+async fn in_line(slots: &Slots, run: &str, limit: u32) -> tokio::task::JoinHandle<TakenSlot> {
     let (sender, mut waits) = mpsc::unbounded_channel();
     let (slots, request) = (slots.clone(), request(run));
     let task = tokio::spawn(async move {
-        let wait = |standing: &Standing| drop(sender.send(standing.clone()));
+        let wait = |standing: &QueueStanding| drop(sender.send(standing.clone()));
         slots.acquire(&codex(), limit, request, Wait::Forever, wait).await.unwrap()
     });
     waits.recv().await.unwrap();
@@ -107,7 +107,7 @@ async fn soon<T>(future: impl Future<Output = T>) -> T {
     timeout(PATIENCE, future).await.unwrap()
 }
 
-async fn try_once(slots: &Slots, limit: u32) -> Result<Slot, SlotError> {
+async fn try_once(slots: &Slots, limit: u32) -> Result<TakenSlot, SlotError> {
     slots.acquire(&codex(), limit, request("me"), Wait::No, |_| ()).await
 }
 
@@ -124,7 +124,7 @@ async fn slots_are_given_in_the_order_of_arrival() {
     let third = in_line(&slots, "third", 2).await;
     let fourth = in_line(&slots, "fourth", 2).await;
     let fifth = in_line(&slots, "fifth", 2).await;
-    let runs = |all: Vec<Holder>| all.into_iter().filter_map(|it| it.run).collect::<Vec<_>>();
+    let runs = |all: Vec<SlotHolder>| all.into_iter().filter_map(|it| it.run).collect::<Vec<_>>();
     let all = slots.tickets(&codex()).unwrap();
     assert_eq!(runs(all), ["me", "me", "third", "fourth", "fifth"]);
     drop(second);
@@ -149,7 +149,7 @@ async fn a_helper_has_its_turn_in_the_slot_of_whom_it_helps() {
         let above: Vec<_> = above.iter().map(|agent| (*agent).to_owned()).collect();
         let place = slots.place_of("codex", "shop", &above).unwrap();
         let (team, agent) = (Some("shop".to_owned()), Some(agent.to_owned()));
-        let request = Request { team, agent, ..request("r") };
+        let request = SlotRequest { team, agent, ..request("r") };
         slots.acquire(&place, 1, request, Wait::No, |_| ()).await
     };
     let lead = take("lead", &[]).await.unwrap();

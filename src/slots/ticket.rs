@@ -9,7 +9,7 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-use super::holder::Holder;
+use super::holder::SlotHolder;
 
 /// Bytes that are read of a lock file.
 pub(super) const LONGEST: u64 = 8192;
@@ -21,7 +21,7 @@ const NEW: &str = "new";
 pub(super) struct Ticket {
     number: u64,
     path: PathBuf,
-    holder: Holder,
+    holder: SlotHolder,
     // In this order: who is woken by the end of the pipe finds the lock free.
     lock: File,
     _pipe: File,
@@ -29,7 +29,7 @@ pub(super) struct Ticket {
 
 impl Ticket {
     /// Makes the ticket. Only the holder of the queue's lock may.
-    pub(super) fn make(folder: &Path, number: u64, holder: Holder) -> io::Result<Self> {
+    pub(super) fn make(folder: &Path, number: u64, holder: SlotHolder) -> io::Result<Self> {
         let (path, new) = (lock_file(folder, number), folder.join(NEW));
         for left in [&new, &pipe_of(&path)] {
             remove(left)?;

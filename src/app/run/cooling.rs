@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::request::RunRequest;
-use super::turn::{WorkEnd, work};
+use super::work::work;
+use crate::app::turn::WorkEnd;
+use crate::app::turn::request::RunRequest;
 use crate::app::up::TeamStart;
 use crate::config::SharedConfig;
 use crate::model::{TimestampMs, now_ms};

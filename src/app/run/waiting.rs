@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::turn::{NOT_STARTED, TIMED_OUT, WorkEnd};
-use super::{Job, clipped};
+use super::Job;
 use crate::app::outlet;
+use crate::app::turn::{NOT_STARTED, TIMED_OUT, WorkEnd, clipped};
 use crate::app::up::TeamStart;
 use crate::config::{Config, SharedConfig};
 use crate::runs::{RunFolder, RunState, RunStatus, all_runs};
-use crate::slots::{MemoryNeed, Place, Request, Reservation, Slot, SlotError, Slots, Wait};
+use crate::slots::{
+    MemoryHold, MemoryNeed, SlotError, SlotPlace, SlotRequest, Slots, TakenSlot, Wait,
+};
 
 /// Earlier runs that are looked at, and of those the ones whose peaks count.
 const MOST_LOOKED_AT: usize = 50;
@@ -20,9 +22,9 @@ const MOST_PEAKS: usize = 5;
 
 /// What a run holds until its agent has ended.
 pub(super) struct Admitted {
-    _session: Option<Slot>,
-    _slot: Option<Slot>,
-    _memory: Reservation,
+    _session: Option<TakenSlot>,
+    _slot: Option<TakenSlot>,
+    _memory: MemoryHold,
 }
 
 /// Waits until the agent may start; then the run is running. Says on standard error, and in the run's
@@ -88,10 +90,10 @@ async fn in_order(
 ) -> Result<Admitted, SlotError> {
     let (slots, shared, agent) = (Slots::new(eisen_dir), &config.shared, &config.agents[0]);
     let base = state.profile.as_deref().map_or(&*agent.profile.base, |it| bases.base_of(it));
-    let slot = shared.slots.get(base).map(|limit| (Place::Base(base.to_owned()), *limit));
+    let slot = shared.slots.get(base).map(|limit| (SlotPlace::Base(base.to_owned()), *limit));
     let need =
         MemoryNeed { expected: expected(eisen_dir, state), min_free_mb: shared.runs.min_free_mb };
-    let request = Request {
+    let request = SlotRequest {
         tool_name: "eisen-core run".to_owned(),
         reason: state.workspace.display().to_string(),
         run: Some(state.id.clone()),
@@ -111,8 +113,8 @@ async fn in_order(
             tracing::warn!(%error, "the state of the run can't be kept");
         }
     };
-    let mut one_of = async |place: &Place, limit: u32| {
-        let told = |standing: &crate::slots::Standing| tell(&standing.to_string());
+    let mut one_of = async |place: &SlotPlace, limit: u32| {
+        let told = |standing: &crate::slots::QueueStanding| tell(&standing.to_string());
         slots.acquire(place, limit, request.clone(), wait, told).await
     };
     let session = match place {
@@ -128,10 +130,10 @@ async fn in_order(
 }
 
 /// The session that a run goes on with. A fork leaves it as it is.
-fn session(state: &RunState) -> Option<Place> {
+fn session(state: &RunState) -> Option<SlotPlace> {
     let earlier = state.begins_with.as_ref().filter(|earlier| !earlier.is_fork)?;
     let program = state.profile.as_deref().or(state.command.first().map(String::as_str));
-    Some(Place::Session(format!("{} {}", program.unwrap_or_default(), earlier.session_id)))
+    Some(SlotPlace::Session(format!("{} {}", program.unwrap_or_default(), earlier.session_id)))
 }
 
 /// The memory that a run may take: the most that the last runs like it have taken; 0 if there are none.

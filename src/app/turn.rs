@@ -1,27 +1,33 @@
-//! One agent's turn in a team of its own, and how the turn's end becomes the run's.
+//! The one turn of a run: prompts its agent, and turns the end of the turn into that of the run.
+
+mod background;
+pub(super) mod request;
+pub(super) mod schema;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::background::Processes;
-use super::request::RunRequest;
+use self::background::Processes;
+use self::request::RunRequest;
+use super::{Failure, StopSignal, details};
 use crate::agent::{AgentError, AgentHandle};
-use crate::app::team::Supervised;
-use crate::app::up::{TeamStart, run_team};
-use crate::app::{StopSignal, details};
 use crate::client_host::{PromptOutcome, Said};
 use crate::model::{AgentId, AgentState, SessionId, TokenKind, now_ms};
-use crate::runs::RunStatus;
+use crate::runs::{RunFolder, RunState, RunStatus};
 use crate::supervisor::Roster;
 use crate::tiers::Setback;
 use crate::tracker::TrackerHandle;
 
 /// How long an agent may take to end its turn after its time is up.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes of a reason, and of the id of a session, in the state of a run: they are the agent's words.
+const LONGEST_WORD: usize = 4096;
 
 /// Exit codes beside those of `prompt`.
 pub(super) const FAILED: u8 = 1;
@@ -31,15 +37,15 @@ const INTERRUPTED: u8 = 130;
 const KILLED: u8 = 137;
 
 /// The end of the turn.
-pub(in crate::app) struct WorkEnd {
-    pub(in crate::app) status: RunStatus,
+pub(super) struct WorkEnd {
+    pub(super) status: RunStatus,
     pub(super) exit_code: u8,
     pub(super) stop_reason: Option<String>,
-    pub(in crate::app) reason: Option<String>,
+    pub(super) reason: Option<String>,
     /// What its agent left behind.
     pub(super) background: Vec<String>,
     pub(super) session: Option<String>,
-    pub(in crate::app) answer: String,
+    pub(super) answer: String,
     pub(super) used: Used,
     /// Its prompt was sent.
     pub(super) began: bool,
@@ -53,78 +59,8 @@ pub(super) struct Used {
     pub(super) peak_memory_bytes: Option<u64>,
 }
 
-/// Asks once more after a hint to wait.
-pub(super) struct Patience<'a> {
-    /// The longest hint that is waited out.
-    pub(super) longest: Duration,
-    /// Tells how long it waits, and why.
-    pub(super) tell: &'a (dyn Fn(&Setback, Duration) + Sync),
-}
-
-/// Runs the team until its agent's turn has ended.
-pub(super) async fn work(
-    start: TeamStart,
-    (request, prompt): (&RunRequest, String),
-    deadline: Option<Instant>,
-    patience: Option<Patience<'_>>,
-) -> WorkEnd {
-    let agent = start.layered.config.agents[0].id.clone();
-    let work = async |team: Arc<Supervised>| {
-        let mut end = patiently(&team, &agent, (request, prompt), deadline, patience).await;
-        end.used = used(&team.roster, &team.tracker, &agent).await;
-        end
-    };
-    // It is large, and there is one.
-    match Box::pin(run_team(start, work)).await {
-        Ok(Ok(end)) => end,
-        Ok(Err(signal)) => WorkEnd::stopped(signal),
-        Err(error) => WorkEnd::not_started(format!("{error:#}")),
-    }
-}
-
-/// Prompts the agent, and after a hint to wait that is not too long once more.
-async fn patiently(
-    team: &Supervised,
-    agent: &AgentId,
-    (request, prompt): (&RunRequest, String),
-    deadline: Option<Instant>,
-    patience: Option<Patience<'_>>,
-) -> WorkEnd {
-    let Some(handle) = team.roster.get(agent) else {
-        return WorkEnd::not_started("the agent is gone".to_owned());
-    };
-    let first = one_turn(&handle, request, (None, &prompt), deadline).await;
-    let wait = patience.and_then(|patience| {
-        let setback = first.setback()?;
-        let wait = setback.wait(now_ms(), patience.longest).filter(|_| first.began)?;
-        (patience.tell)(&setback, wait);
-        Some((setback, wait))
-    });
-    let Some((setback, wait)) = wait else { return first };
-    let until = Instant::now() + wait;
-    let is_late = deadline.is_some_and(|deadline| deadline <= until);
-    sleep(deadline.filter(|_| is_late).unwrap_or(until).duration_since(Instant::now())).await;
-    if is_late {
-        return WorkEnd {
-            session: first.session,
-            answer: first.answer,
-            ..WorkEnd::late(Said::default())
-        };
-    }
-    if handle.status().state != AgentState::Ready {
-        return first;
-    }
-    let again = format!(
-        "Your last turn broke off: {}. What you did in it stands. Go on with the task from there.\n\n\
-         {prompt}",
-        setback.what
-    );
-    let session = first.session.map(SessionId::new);
-    one_turn(&handle, request, (session, &again), deadline).await
-}
-
 /// Prompts the agent once it is ready.
-async fn one_turn(
+pub(super) async fn one_turn(
     handle: &AgentHandle,
     request: &RunRequest,
     prompt: (Option<SessionId>, &str),
@@ -187,7 +123,7 @@ impl Used {
 }
 
 /// The turn of a helper.
-pub(in crate::app) async fn helper_turn(
+pub(super) async fn helper_turn(
     (roster, tracker): (&Roster, &TrackerHandle),
     agent: &AgentId,
     prompt: &str,
@@ -201,7 +137,7 @@ pub(in crate::app) async fn helper_turn(
     end
 }
 
-async fn used(roster: &Roster, tracker: &TrackerHandle, agent: &AgentId) -> Used {
+pub(super) async fn used(roster: &Roster, tracker: &TrackerHandle, agent: &AgentId) -> Used {
     let details = details::of_supervised(roster.handles(), tracker).await;
     let Some(own) = details.iter().find(|it| it.status.agent == *agent) else {
         return Used::default();
@@ -264,12 +200,12 @@ impl WorkEnd {
         }
     }
 
-    pub(in crate::app) fn not_started(why: String) -> Self {
+    pub(super) fn not_started(why: String) -> Self {
         Self { reason: Some(why), ..Self::new(RunStatus::Failed, NOT_STARTED) }
     }
 
     /// The end of a run that was ended for a reason, unless its turn came to its own end before.
-    pub(in crate::app) fn ended_by(self, reason: String) -> Self {
+    pub(super) fn ended_by(self, reason: String) -> Self {
         let is_cut_off = self.stop_reason.as_deref().is_none_or(|reason| reason == "cancelled");
         if !is_cut_off || self.status == RunStatus::TimedOut {
             return self;
@@ -277,7 +213,7 @@ impl WorkEnd {
         Self { status: RunStatus::Killed, exit_code: KILLED, reason: Some(reason), ..self }
     }
 
-    fn late(said: Said) -> Self {
+    pub(super) fn late(said: Said) -> Self {
         let reason = Some("its time is up".to_owned());
         Self { reason, ..Self::new(RunStatus::TimedOut, TIMED_OUT) }.with(said)
     }
@@ -299,6 +235,41 @@ impl WorkEnd {
         let answer = said.text.get(said.last_message_at..).unwrap_or_default().trim().to_owned();
         Self { session: said.session.map(|session| session.to_string()), answer, ..self }
     }
+}
+
+/// Keeps the end of a run: its answer, then its final state. Returns the answer and the reason of the stop.
+pub(super) fn settle(
+    folder: &RunFolder,
+    state: &mut RunState,
+    mut end: WorkEnd,
+) -> Result<(String, Option<String>), Failure> {
+    if let Err(error) = folder.keep_answer(&end.answer) {
+        end.status = RunStatus::Failed;
+        end.exit_code = FAILED;
+        end.reason = Some(format!("the answer can't be kept: {error}"));
+    }
+    state.status = end.status;
+    state.exit_code = Some(end.exit_code);
+    state.reason = end.reason.map(clipped);
+    state.background = end.background;
+    state.waits_for = None;
+    state.session_id = end.session.map(clipped);
+    state.ended_at_ms = Some(now_ms());
+    state.peak_memory_bytes = end.used.peak_memory_bytes;
+    state.tokens = end.used.tokens;
+    state.cost = end.used.cost;
+    keep(folder, state)?;
+    Ok((end.answer, end.stop_reason))
+}
+
+/// Cuts what an agent says of itself.
+pub(super) fn clipped(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(LONGEST_WORD));
+    text
+}
+
+pub(super) fn keep(folder: &RunFolder, state: &RunState) -> Result<(), Failure> {
+    folder.keep(state).context("cannot keep the state of the run").map_err(Failure::Run)
 }
 
 #[cfg(test)]

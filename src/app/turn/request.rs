@@ -19,7 +19,7 @@ use crate::runs::{Attachment, EarlierSession, RunFolder, RunState, Takes, team_o
 
 /// What the agent is asked.
 #[derive(Default)]
-pub(super) struct RunRequest {
+pub(in crate::app) struct RunRequest {
     attachments: Vec<Attachment>,
     schema: Option<AnswerSchema>,
     /// None: a new session.
@@ -29,7 +29,7 @@ pub(super) struct RunRequest {
 
 impl RunRequest {
     /// Reads it as the run's folder has it.
-    pub(super) fn of(
+    pub(in crate::app) fn of(
         folder: &RunFolder,
         state: &RunState,
         eisen_dir: &Path,
@@ -45,7 +45,7 @@ impl RunRequest {
 
     /// Opens the session, unless one is open, and prompts the agent, which is ready. The outer error says
     /// why it could not be prompted. `before` gets the processes that the agent had before its prompt.
-    pub(super) async fn take(
+    pub(in crate::app) async fn take(
         &self,
         agent: &AgentHandle,
         (session, text): (Option<SessionId>, &str),

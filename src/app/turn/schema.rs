@@ -13,14 +13,14 @@ const MOST_FAULTS: usize = 10;
 const LONGEST_FAULT: usize = 300;
 
 /// The form that an answer has to have.
-pub(super) struct AnswerSchema {
+pub(in crate::app) struct AnswerSchema {
     text: String,
     validator: Validator,
 }
 
 impl AnswerSchema {
     /// References to other documents are not followed.
-    pub(super) fn new(schema: &Value) -> anyhow::Result<Self> {
+    pub(in crate::app) fn new(schema: &Value) -> anyhow::Result<Self> {
         let validator = jsonschema::validator_for(schema);
         let validator = validator.map_err(|error| anyhow!("{error}"));
         let validator = validator.context("the file of --schema is no JSON Schema")?;
@@ -28,7 +28,7 @@ impl AnswerSchema {
     }
 
     /// The prompt with what the answer has to be.
-    pub(super) fn asked_for(&self, prompt: &str) -> String {
+    pub(in crate::app) fn asked_for(&self, prompt: &str) -> String {
         format!(
             "{prompt}\n\nEnd with a message that is one JSON value by this JSON Schema, and nothing else, without a \
              code fence:\n\n{}",
@@ -37,7 +37,7 @@ impl AnswerSchema {
     }
 
     /// Returns the JSON in an answer, or why it does not fit.
-    pub(super) fn check(&self, answer: &str) -> Result<String, String> {
+    pub(in crate::app) fn check(&self, answer: &str) -> Result<String, String> {
         let json = unfenced(answer);
         let value: Value =
             serde_json::from_str(json).map_err(|error| format!("it is no JSON: {error}"))?;
@@ -51,7 +51,7 @@ impl AnswerSchema {
     }
 
     /// The prompt after an answer that does not fit.
-    pub(super) fn repair(why: &str) -> String {
+    pub(in crate::app) fn repair(why: &str) -> String {
         format!(
             "Your last message does not fit the JSON Schema: {why}\n\nAnswer with the corrected JSON value, and \
              nothing else."

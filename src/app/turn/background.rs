@@ -14,17 +14,17 @@ const MOST: usize = 20;
 const LONGEST: usize = 200;
 
 /// The processes of an agent at one time, by pid and start.
-pub(super) struct Processes(BTreeSet<(u32, u64)>);
+pub(in crate::app) struct Processes(BTreeSet<(u32, u64)>);
 
 impl Processes {
-    pub(super) fn of(agent: &AgentHandle) -> Self {
+    pub(in crate::app) fn of(agent: &AgentHandle) -> Self {
         let family = agent.family();
         let pids = family.map(|family| family.processes()).unwrap_or_default();
         Self(pids.into_iter().filter_map(|pid| Some((pid, process::start_of(pid)?))).collect())
     }
 
     /// The command lines of those that have been started since, and stay.
-    pub(super) async fn left_behind(self, agent: &AgentHandle) -> Vec<String> {
+    pub(in crate::app) async fn left_behind(self, agent: &AgentHandle) -> Vec<String> {
         let new = |now: Self| &now.0 - &self.0;
         if new(Self::of(agent)).is_empty() {
             return Vec::new();

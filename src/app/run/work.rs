@@ -1,0 +1,84 @@
+//! One attempt of a run: a team of one agent for a turn, which may be asked once more after a hint to wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::app::team::Supervised;
+use crate::app::turn::request::RunRequest;
+use crate::app::turn::{WorkEnd, one_turn, used};
+use crate::app::up::{TeamStart, run_team};
+use crate::client_host::Said;
+use crate::model::{AgentId, AgentState, SessionId, now_ms};
+use crate::tiers::Setback;
+
+/// Asks once more after a hint to wait.
+pub(super) struct Patience<'a> {
+    /// The longest hint that is waited out.
+    pub(super) longest: Duration,
+    /// Tells how long it waits, and why.
+    pub(super) tell: &'a (dyn Fn(&Setback, Duration) + Sync),
+}
+
+/// Runs the team until its agent's turn has ended.
+pub(super) async fn work(
+    start: TeamStart,
+    (request, prompt): (&RunRequest, String),
+    deadline: Option<Instant>,
+    patience: Option<Patience<'_>>,
+) -> WorkEnd {
+    let agent = start.layered.config.agents[0].id.clone();
+    let work = async |team: Arc<Supervised>| {
+        let mut end = patiently(&team, &agent, (request, prompt), deadline, patience).await;
+        end.used = used(&team.roster, &team.tracker, &agent).await;
+        end
+    };
+    // It is large, and there is one.
+    match Box::pin(run_team(start, work)).await {
+        Ok(Ok(end)) => end,
+        Ok(Err(signal)) => WorkEnd::stopped(signal),
+        Err(error) => WorkEnd::not_started(format!("{error:#}")),
+    }
+}
+
+/// Prompts the agent, and after a hint to wait that is not too long once more.
+async fn patiently(
+    team: &Supervised,
+    agent: &AgentId,
+    (request, prompt): (&RunRequest, String),
+    deadline: Option<Instant>,
+    patience: Option<Patience<'_>>,
+) -> WorkEnd {
+    let Some(handle) = team.roster.get(agent) else {
+        return WorkEnd::not_started("the agent is gone".to_owned());
+    };
+    let first = one_turn(&handle, request, (None, &prompt), deadline).await;
+    let wait = patience.and_then(|patience| {
+        let setback = first.setback()?;
+        let wait = setback.wait(now_ms(), patience.longest).filter(|_| first.began)?;
+        (patience.tell)(&setback, wait);
+        Some((setback, wait))
+    });
+    let Some((setback, wait)) = wait else { return first };
+    let until = Instant::now() + wait;
+    let is_late = deadline.is_some_and(|deadline| deadline <= until);
+    sleep(deadline.filter(|_| is_late).unwrap_or(until).duration_since(Instant::now())).await;
+    if is_late {
+        return WorkEnd {
+            session: first.session,
+            answer: first.answer,
+            ..WorkEnd::late(Said::default())
+        };
+    }
+    if handle.status().state != AgentState::Ready {
+        return first;
+    }
+    let again = format!(
+        "Your last turn broke off: {}. What you did in it stands. Go on with the task from there.\n\n\
+         {prompt}",
+        setback.what
+    );
+    let session = first.session.map(SessionId::new);
+    one_turn(&handle, request, (session, &again), deadline).await
+}

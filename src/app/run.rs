@@ -20,6 +20,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 pub use self::attempts::clock;
+use self::waiting::Admitted;
 use super::console::ConsoleFile;
 use super::members::TeamSlots;
 use super::turn::request::RunRequest;
@@ -216,16 +217,15 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
     let end = match state.tier.clone() {
         Some(tier) => attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await,
-        None => match job.start() {
-            Ok(_) if let Some(signal) = stop.next().now_or_never() => WorkEnd::stopped(signal),
-            Ok(mut start) => match waiting::admitted(&job, &mut state, &mut start).await {
-                Ok(_admitted) => {
-                    let prompt = (&request, prompt);
-                    cooling::alone(start, prompt, deadline, state.profile.as_deref()).await
-                }
-                Err(end) => end,
-            },
-            Err(why) => WorkEnd::not_started(why),
+        None => match job.start(&mut state, &mut stop).await {
+            Ok((start, admitted)) => {
+                let prompt = (&request, prompt);
+                let profile = state.profile.as_deref();
+                let end = cooling::alone(start, prompt, deadline, profile).await;
+                drop(admitted);
+                end
+            }
+            Err(end) => end,
         },
     };
     let (answer, stop_reason) = settle(folder, &mut state, end)?;
@@ -242,18 +242,29 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Prepares the start of a team by the configuration as it is now.
-    fn start(&self) -> Result<TeamStart, String> {
+    /// Waits until a team may start by the configuration as it is now. The run holds what it waited for
+    /// until that is dropped.
+    async fn start(
+        &self,
+        state: &mut RunState,
+        signals: &mut StopSignals,
+    ) -> Result<(TeamStart, Admitted), WorkEnd> {
         let file = self.folder.config();
         let layered = super::loading::load(&file, self.eisen_dir)
-            .map_err(|failure| format!("{:#}", failure.error()))?;
+            .map_err(|failure| WorkEnd::not_started(format!("{:#}", failure.error())))?;
+        let bases = super::loading::shared_config(&layered.config.team.workspace);
+        let bases = bases.unwrap_or_else(|_| layered.config.shared.clone());
+        let of = (&layered.config, &bases, self.eisen_dir);
+        let admitted = waiting::start(self.folder, state, of, self.deadline, signals).await?;
+        let stop = StopSignals::listen();
+        let stop = stop.map_err(|error| WorkEnd::not_started(error.to_string()))?;
+        if let Some(signal) = signals.next().now_or_never() {
+            return Err(WorkEnd::stopped(signal));
+        }
         let (eisen_dir, depth) = (self.eisen_dir.to_owned(), self.depth);
-        let output = Output::Nowhere;
-        let stop = StopSignals::listen().map_err(|error| error.to_string())?;
-        let shared = super::loading::shared_config(&layered.config.team.workspace);
-        let of_run = Some(shared.unwrap_or_else(|_| layered.config.shared.clone()));
-        let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run };
-        let (port, web) = (None, None);
-        Ok(TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop })
+        let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run: Some(bases) };
+        let (port, web, output) = (None, None, Output::Nowhere);
+        let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop };
+        Ok((start, admitted))
     }
 }

@@ -99,7 +99,9 @@ impl SharedConfig {
         let profiles: toml::Table = self.profiles.iter().map(profile).collect();
         let prices: toml::Table = self.own_prices.iter().map(price).collect();
         let slots = self.slots.iter().map(|(base, slots)| (base.clone(), Value::from(*slots)));
-        let (slots, runs) = (slots.collect(), self.runs.table());
+        let is_usual = self.runs == RunBounds::default();
+        let runs = if is_usual { toml::Table::new() } else { self.runs.table() };
+        let slots = slots.collect();
         let all = [("profiles", profiles), ("prices", prices), ("slots", slots), ("runs", runs)];
         let all = all.into_iter().filter(|(_, table)| !table.is_empty());
         all.map(|(key, table)| (key.to_owned(), Value::from(table))).collect()

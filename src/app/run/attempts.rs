@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 
+use super::Job;
 use super::cooling;
 use super::handover::{Past, hand_over};
 use super::past_work::{look, take_back};
 use super::repository::Repository;
 use super::work::{Patience, work};
-use super::{Job, waiting};
 use crate::app::turn::{FAILED, NOT_STARTED, Used, WorkEnd, clipped, keep};
 use crate::app::{StopSignals, outlet};
 use crate::config::one_agent::for_candidate;
@@ -93,7 +93,7 @@ impl Tour<'_> {
             if let Some(signal) = stop.next().now_or_never() {
                 return WorkEnd::stopped(signal);
             }
-            let end = self.attempt(&next, state, prompt).await;
+            let end = self.attempt(&next, state, prompt, stop).await;
             let Some(setback) = end.setback() else { return end };
             self.fell_back(next, &setback, &end, state);
             if state.no_failover {
@@ -160,6 +160,7 @@ impl Tour<'_> {
         next: &CandidateStanding,
         state: &mut RunState,
         prompt: String,
+        stop: &mut StopSignals,
     ) -> WorkEnd {
         let candidate = &next.candidate;
         if let Err(error) = self.kept.take(&self.tier.name, &candidate.key(), now_ms()) {
@@ -169,12 +170,13 @@ impl Tour<'_> {
         if let Err(error) = rewrite(&self.job.folder.config(), &agent, candidate) {
             return WorkEnd::not_started(format!("cannot write the run's configuration: {error}"));
         }
-        let mut start = match self.job.start() {
-            Ok(start) => start,
-            Err(why) => return WorkEnd::not_started(why),
-        };
+        // By these it waits for its slot.
         state.profile = Some(candidate.profile.clone());
         state.model.clone_from(&candidate.model);
+        let (start, admitted) = match self.job.start(state, stop).await {
+            Ok(started) => started,
+            Err(end) => return end,
+        };
         state.command.clone_from(&start.layered.config.agents[0].command);
         state.attempts.push(RunAttempt {
             profile: candidate.profile.clone(),
@@ -186,10 +188,6 @@ impl Tour<'_> {
         if let Err(failure) = keep(self.job.folder, state) {
             return WorkEnd::not_started(format!("{:#}", failure.error()));
         }
-        let _admitted = match waiting::admitted(self.job, state, &mut start).await {
-            Ok(admitted) => admitted,
-            Err(end) => return end,
-        };
         let head = self.repository.head();
         let tell = |setback: &Setback, wait: Duration| {
             let (what, wait) = (setback.what, wait.as_secs_f64().ceil());
@@ -199,6 +197,7 @@ impl Tour<'_> {
         let mut end =
             work(start, (self.job.request, prompt.clone()), self.job.deadline, Some(patience))
                 .await;
+        drop(admitted);
         if let Some(attempt) = state.attempts.last_mut() {
             attempt.ended_at_ms = Some(now_ms());
             let named = |reason: &String| match end.setback() {

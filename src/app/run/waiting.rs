@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Job;
-use crate::app::outlet;
 use crate::app::turn::{NOT_STARTED, TIMED_OUT, WorkEnd, clipped};
-use crate::app::up::TeamStart;
+use crate::app::{StopSignals, outlet};
 use crate::config::{Config, SharedConfig};
 use crate::runs::{RunFolder, RunState, RunStatus, all_runs};
 use crate::slots::{
@@ -29,34 +27,31 @@ pub(super) struct Admitted {
 
 /// Waits until the agent may start; then the run is running. Says on standard error, and in the run's
 /// state, what it waits for. An error says how the run ended instead.
-pub(super) async fn admitted(
-    job: &Job<'_>,
+pub(super) async fn start(
+    folder: &RunFolder,
     state: &mut RunState,
-    start: &mut TeamStart,
+    of: (&Config, &SharedConfig, &Path),
+    deadline: Option<Instant>,
+    stop: &mut StopSignals,
 ) -> Result<Admitted, WorkEnd> {
     let began = Instant::now();
     let patience = state.slot_timeout_s.map(Duration::from_secs);
     let until = patience.and_then(|patience| began.checked_add(patience));
-    let wait = match job.deadline.into_iter().chain(until).min() {
+    let wait = match deadline.into_iter().chain(until).min() {
         _ if patience == Some(Duration::ZERO) => Wait::No,
         Some(until) => Wait::Until(until),
         None => Wait::Forever,
     };
     state.status = RunStatus::Waiting;
     // It is large.
-    let config = &start.layered.config;
-    let bases = start.slots.of_run.as_ref().unwrap_or(&config.shared);
-    let of = (config, bases, job.eisen_dir);
-    let waiting = Box::pin(in_order(job.folder, state, of, wait));
+    let waiting = Box::pin(in_order(folder, state, of, wait));
     let admitted = tokio::select! {
-        signal = start.stop.next() => return Err(WorkEnd::stopped(signal)),
-        admitted = waiting => {
-            admitted.map_err(|error| refused(&error, began.elapsed()))?
-        }
+        signal = stop.next() => return Err(WorkEnd::stopped(signal)),
+        admitted = waiting => admitted.map_err(|error| refused(&error, began.elapsed()))?,
     };
     state.status = RunStatus::Running;
     state.waits_for = None;
-    let kept = job.folder.keep(state);
+    let kept = folder.keep(state);
     let failed = |error| WorkEnd::not_started(format!("its state can't be kept: {error}"));
     kept.map_err(failed).map(|()| admitted)
 }

@@ -23,6 +23,7 @@ fn repository() -> Stage {
     let stage = Stage::new();
     let made = program("git").args(["init", "-q"]).arg(stage.path("shop")).status().unwrap();
     assert!(made.success());
+    stage.with_any_memory();
     stage.file("one.toml", SCRIPT);
     stage
 }

@@ -48,7 +48,8 @@ fn stage(service: &str, config: &str) -> Stage {
         )
     };
     let gone = "[profiles.gone]\ncommand = [\"no-such-agent\"]\n";
-    let text = format!("{}{}{gone}{config}", profile("first"), profile("second"));
+    let any_memory = if config.contains("[runs]") { "" } else { Stage::ANY_MEMORY };
+    let text = format!("{}{}{gone}{config}{any_memory}", profile("first"), profile("second"));
     stage.file("home/config.toml", &text);
     stage
 }
@@ -106,7 +107,8 @@ fn the_next_candidate_goes_on_with_what_was_done() {
 
 #[test]
 fn what_was_written_is_taken_back_if_so_configured() {
-    let stage = stage(LIMITED, &format!("{SMART}[runs]\non_failover = \"undo\"\n"));
+    let stage =
+        stage(LIMITED, &format!("{SMART}[runs]\nmin_free_mb = 0\non_failover = \"undo\"\n"));
     let (ended, told) = by_tier(&stage, &[]);
     assert_eq!(told["text"], "I begin anew.", "{}", ended.stderr);
     assert!(ended.stderr.contains("taken back"), "{}", ended.stderr);

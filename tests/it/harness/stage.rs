@@ -81,6 +81,9 @@ impl AgentTable {
 }
 
 impl Stage {
+    /// In a user's file: runs start however little memory the machine has.
+    pub(crate) const ANY_MEMORY: &str = "[runs]\nmin_free_mb = 0\n";
+
     pub(crate) fn new() -> Self {
         let stage = Self { folder: tempfile::tempdir().unwrap() };
         for (path, text) in [
@@ -93,6 +96,10 @@ impl Stage {
             stage.file(&format!("shop/{path}"), text);
         }
         stage
+    }
+
+    pub(crate) fn with_any_memory(&self) {
+        self.file("home/config.toml", Self::ANY_MEMORY);
     }
 
     pub(crate) fn path(&self, relative: &str) -> PathBuf {

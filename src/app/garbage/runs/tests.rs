@@ -130,9 +130,10 @@ async fn a_run_without_a_state_is_mended_if_it_left_something_to_keep() {
         age_files(run.path());
     }
     let held = nothing.try_hold().unwrap();
-    let [first, ..] = &place.found(&[])[..] else { panic!() };
-    assert!(first.what.contains(nothing.id()) && !first.is_repair());
-    let refused = place.found(&[]).remove(0).remove(place.dir.path()).await.unwrap_err();
+    let is_of = |garbage: &Garbage| garbage.what.contains(nothing.id());
+    let of_nothing = place.found(&[]).into_iter().find(is_of).unwrap();
+    assert!(!of_nothing.is_repair());
+    let refused = of_nothing.remove(place.dir.path()).await.unwrap_err();
     assert!(format!("{refused:#}").contains("another process"), "{refused:#}");
     drop(held);
     assert_eq!(place.clean().await.len(), 3);

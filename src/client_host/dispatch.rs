@@ -78,7 +78,9 @@ where
         permits: Option<Vec<Permit>>,
     ) -> Result<(), Error> {
         if method == "session/request_permission" {
-            let request = rpc::decode(params)?;
+            let request: PermissionRequest = rpc::decode(params)?;
+            // Some agents say nothing else of a tool call before it runs.
+            self.sessions.act(&request.session_id);
             // The gate leaves permits for no other permission request.
             let is_team_tool = permits.is_some();
             self.answer(id, &self.permission(&request, is_team_tool));

@@ -15,6 +15,9 @@ name = "one"
 prompt = "look"
 steps = [{ say = "I look." }, { read = "src/ui/app.ts" }, { say = "It says " }, { say = "{last}" }]
 [[on]]
+prompt = "ask"
+steps = [{ say = "I ask." }, { ask = "edit", path = "src/ui/app.ts" }, { say = "I was allowed." }]
+[[on]]
 prompt = "silent"
 steps = [{ say = "I look." }, { read = "src/ui/app.ts" }, { say = "  \n" }]
 [[on]]
@@ -86,7 +89,8 @@ fn the_last_message_is_the_answer_and_nothing_else_is_printed() {
 fn the_exit_code_says_how_it_ended() {
     let stage = repository();
     for (args, code, status, answer) in [
-        (&["silent"][..], 1, "failed", ""),
+        (&["ask"][..], 0, "succeeded", "I was allowed."),
+        (&["silent"], 1, "failed", ""),
         (&["refuse"], 5, "failed", "No."),
         (&["crash"], 1, "failed", "So far."),
         (&["--timeout", "1", "hang"], 124, "timed_out", "So far."),

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use ulid::Ulid;
 
-pub use self::attachment::{Attachment, AttachmentError, Takes};
+pub use self::attachment::{Attachment, AttachmentError, MOST_FILES, Takes};
 pub use self::earlier::find_session;
 pub use self::folder::{RunFolder, RunHold, all_runs, set_aside};
 pub use self::state::{EarlierSession, RunAttempt, RunState, RunStatus};

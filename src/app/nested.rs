@@ -8,11 +8,13 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::changes::{self, StartedHelper, TeamCommand};
+use super::turn::request::RunRequest;
+use super::turn::schema::AnswerSchema;
 use super::turn::{WorkEnd, helper_turn, settle};
 use crate::model::{AgentId, TaskState, now_ms};
 use crate::process;
 use crate::runs::{RunFolder, RunId, RunState, RunStatus, TeamRuns};
-use crate::serve::{HelperEnd, NewRun, Refused, StartedRun};
+use crate::serve::{HelperEnd, NewRun, Refused, RunAsks, StartedRun};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 
@@ -31,6 +33,7 @@ struct TurnUnderway {
     agent: AgentId,
     folder: RunFolder,
     state: RunState,
+    request: RunRequest,
     prompt: String,
     deadline: Option<Instant>,
 }
@@ -39,23 +42,27 @@ struct TurnUnderway {
 pub(super) async fn start(team: Workplace, new: NewRun) -> Result<StartedRun, Refused> {
     let (id, timeout) = (RunId::generate(), new.timeout);
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let (prompt, profile) = (new.task.clone(), new.profile.clone());
+    let (prompt, profile, asks) = (new.task.clone(), new.profile.clone(), new.asks.clone());
+    if let Some(schema) = &asks.schema {
+        let checked = AnswerSchema::of_agent(schema);
+        checked.map_err(|error| Refused::new(400, format!("{error:#}")))?;
+    }
     let change = |reply| TeamCommand::StartRun(id, Box::new(new), reply);
     let helper: StartedHelper = changes::request(&team.changes, change).await?;
     let (agent, zone) = (helper.agent.clone(), helper.zone.clone());
     let further = helper.further.clone();
     let state = first_state(&team, id, helper, (profile, timeout));
-    let kept = keep(team.clone(), id, state, prompt).await;
-    let (folder, state, prompt) = match kept {
+    let kept = keep(team.clone(), id, state, (prompt, asks)).await;
+    let (folder, state, request, prompt) = match kept {
         Ok(kept) => kept,
         Err(error) => {
-            let why = format!("the run can't be kept: {error}");
+            let why = format!("the run can't be kept: {error:#}");
             end_helper(&team, &agent, &WorkEnd::not_started(why.clone())).await;
             team.runs.forget(id);
             return Err(Refused::new(500, why));
         }
     };
-    let run = TurnUnderway { id, agent: agent.clone(), folder, state, prompt, deadline };
+    let run = TurnUnderway { id, agent: agent.clone(), folder, state, request, prompt, deadline };
     tokio::spawn(perform(team, run));
     Ok(StartedRun { id: id.to_string(), agent, zone, further })
 }
@@ -102,12 +109,22 @@ async fn keep(
     team: Workplace,
     id: RunId,
     state: RunState,
-    prompt: String,
-) -> std::io::Result<(RunFolder, RunState, String)> {
+    (prompt, asks): (String, RunAsks),
+) -> anyhow::Result<(RunFolder, RunState, RunRequest, String)> {
     let write = move || {
         let folder = team.runs.folder(id)?;
-        match folder.keep_prompt(&prompt).and_then(|()| folder.keep(&state)) {
-            Ok(()) => Ok((folder, state, prompt)),
+        let files = || {
+            folder.keep_prompt(&prompt)?;
+            if !asks.files.is_empty() {
+                folder.keep_attachments(&asks.files)?;
+            }
+            asks.schema.as_ref().map_or(Ok(()), |schema| folder.keep_schema(schema))?;
+            let request = RunRequest::of(&folder, &state, team.runs.eisen_dir())?;
+            folder.keep(&state)?;
+            anyhow::Ok(request)
+        };
+        match files() {
+            Ok(request) => Ok((folder, state, request, prompt)),
             Err(error) => {
                 // What stays is no run: it has no state.
                 let _ = folder.remove();
@@ -115,13 +132,14 @@ async fn keep(
             }
         }
     };
-    tokio::task::spawn_blocking(write).await.map_err(std::io::Error::other)?
+    tokio::task::spawn_blocking(write).await?
 }
 
 /// Performs a run to its end. Its final state is kept once its agent is gone, with all that it started.
 async fn perform(team: Workplace, run: TurnUnderway) {
-    let TurnUnderway { id, agent, folder, mut state, prompt, deadline } = run;
-    let mut end = helper_turn((&team.roster, &team.tracker), &agent, &prompt, deadline).await;
+    let TurnUnderway { id, agent, folder, mut state, request, prompt, deadline } = run;
+    let asked = (&request, &*prompt);
+    let mut end = helper_turn((&team.roster, &team.tracker), &agent, asked, deadline).await;
     if let Some(reason) = team.runs.ending(id) {
         end = end.ended_by(reason);
     }

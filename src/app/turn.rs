@@ -126,13 +126,13 @@ impl Used {
 pub(super) async fn helper_turn(
     (roster, tracker): (&Roster, &TrackerHandle),
     agent: &AgentId,
-    prompt: &str,
+    (request, prompt): (&RunRequest, &str),
     deadline: Option<Instant>,
 ) -> WorkEnd {
     let Some(handle) = roster.get(agent) else {
         return WorkEnd::not_started("the agent is gone".to_owned());
     };
-    let mut end = one_turn(&handle, &RunRequest::default(), (None, prompt), deadline).await;
+    let mut end = one_turn(&handle, request, (None, prompt), deadline).await;
     end.used = used(roster, tracker, agent).await;
     end
 }

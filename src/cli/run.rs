@@ -241,14 +241,15 @@ impl RunArgs {
             ("--tier", tier.is_some()),
             ("--session", session.is_some()),
             ("--fork", fork.is_some()),
-            ("--file", !file.is_empty()),
-            ("--schema", schema.is_some()),
             ("--slot-timeout", waiting.slot_timeout.is_some()),
             ("--no-wait", waiting.no_wait),
         ];
         if let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) {
             anyhow::bail!("the team of this agent gives its runs no {option}: leave it out");
         }
+        // Read by this process, which can read no more than its agent.
+        let files = request::attachments(&file)?;
+        let schema = schema.as_deref().map(request::schema).transpose()?;
         Ok(json!({
             "task": prompt,
             "zone": zone,
@@ -258,6 +259,8 @@ impl RunArgs {
             "model": model,
             "budget": budget.into_iter().flatten().collect::<Table>(),
             "timeout_s": timeout,
+            "files": files,
+            "schema": schema,
             "wait": !detach,
         }))
     }

@@ -6,24 +6,33 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+/// Files of a prompt.
+pub const MOST_FILES: usize = 100;
 
 /// Bytes of one file.
 const LONGEST: u64 = 4 << 20;
 
+/// Bytes of its name, and of what else is said of it.
+const LONGEST_NAME: usize = 16 << 10;
+
 /// A file as it was when its run was asked for.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RunFile")]
 pub struct Attachment {
-    /// Its path, as the person wrote it.
+    /// Its path, as it was named.
     name: String,
     uri: String,
     mime_type: String,
     content: Content,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "RunFileContent")]
 enum Content {
     Text(String),
     /// In Base64.
@@ -63,6 +72,25 @@ impl Attachment {
                 Self { name, uri, mime_type, content: Content::Bytes(STANDARD.encode(bytes)) }
             }
         })
+    }
+
+    /// Checks one that another process has read.
+    pub fn check(&self) -> Result<(), AttachmentError> {
+        let Self { name, uri, mime_type, content } = self;
+        if name.len() + uri.len() + mime_type.len() > LONGEST_NAME {
+            return Err(AttachmentError::Name(LONGEST_NAME));
+        }
+        let bytes = match content {
+            Content::Text(text) => text.len(),
+            Content::Bytes(data) => match STANDARD.decode(data) {
+                Ok(bytes) => bytes.len(),
+                Err(_) => return Err(AttachmentError::NoBase64(name.clone())),
+            },
+        };
+        if bytes as u64 > LONGEST {
+            return Err(AttachmentError::TooLong(name.clone()));
+        }
+        Ok(())
     }
 
     /// Its bytes, as they are kept.
@@ -117,6 +145,10 @@ pub enum AttachmentError {
     NoFile(String),
     #[error("the file {0} is longer than {most} MiB: the agent can read it itself if its zone has it", most = LONGEST >> 20)]
     TooLong(String),
+    #[error("the name of a file may have {0} bytes, with its address and type")]
+    Name(usize),
+    #[error("what the file {0} has is no Base64")]
+    NoBase64(String),
     #[error("the agent takes no {1} in a prompt, as {0} is one")]
     NotTaken(String, String),
 }
@@ -152,5 +184,20 @@ mod tests {
         assert!(other.block(Takes::default()).is_err());
         assert!(matches!(made("big", &vec![b'a'; 5 << 20]), Err(AttachmentError::TooLong(_))));
         assert!(matches!(Attachment::read(folder.path()), Err(AttachmentError::NoFile(_))));
+    }
+
+    #[test]
+    fn a_file_that_another_process_has_read_is_checked() {
+        let check = |name: &str, content: Value| {
+            let file = json!({ "name": name, "uri": "file:///a", "mime_type": "text/plain", "content": content });
+            serde_json::from_value::<Attachment>(file).unwrap().check()
+        };
+        assert!(check("a", json!({ "text": "x" })).is_ok());
+        assert!(check("a", json!({ "bytes": "//4A" })).is_ok());
+        assert!(matches!(check("a", json!({ "bytes": "~" })), Err(AttachmentError::NoBase64(_))));
+        let long = "x".repeat((4 << 20) + 1);
+        assert!(matches!(check("a", json!({ "text": long })), Err(AttachmentError::TooLong(_))));
+        let long = "x".repeat(LONGEST_NAME);
+        assert!(matches!(check(&long, json!({ "text": "" })), Err(AttachmentError::Name(_))));
     }
 }

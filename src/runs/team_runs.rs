@@ -1,7 +1,7 @@
 //! The runs that agents of one team start: who started each, and which have ended.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -81,6 +81,10 @@ impl TeamRuns {
 
     pub fn team(&self) -> &str {
         &self.place.team
+    }
+
+    pub fn eisen_dir(&self) -> &Path {
+        &self.place.eisen_dir
     }
 
     /// Levels of runs and teams above a run whose agent is a helper of this depth.

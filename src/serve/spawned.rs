@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::{Prompt, Refused, Team, task_run};
 use crate::client_host::Said;
 use crate::model::{AgentId, TaskId, TaskState};
+use crate::runs::Attachment;
 use crate::tasks::{Begun, Ended, NewTask, TaskError, Tasks};
 
 /// A helper to start.
@@ -38,6 +39,16 @@ pub struct NewRun {
     pub budget: Map<String, Value>,
     /// From now to the turn's end.
     pub timeout: Option<Duration>,
+    pub asks: RunAsks,
+}
+
+/// What a run asks of its agent besides the prompt.
+#[derive(Clone, Default, Debug)]
+pub struct RunAsks {
+    /// Files that go with the prompt.
+    pub files: Vec<Attachment>,
+    /// The JSON Schema that the answer has to fit.
+    pub schema: Option<Value>,
 }
 
 /// A run that was started.

@@ -125,6 +125,7 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
+    use crate::serve::RunAsks;
 
     #[test]
     fn what_is_too_deep_names_the_chain() {
@@ -145,6 +146,7 @@ mod tests {
             model: None,
             budget: Map::new(),
             timeout: Some(Duration::from_secs(1)),
+            asks: RunAsks::default(),
         };
         let own = ["src/**".to_owned()];
         let table = |new: &NewRun| helper(&AgentId::new("ui-h1"), new, &own).to_string();

@@ -18,7 +18,6 @@ use crate::model::SessionId;
 use crate::runs::{Attachment, EarlierSession, RunFolder, RunState, Takes, team_of};
 
 /// What the agent is asked.
-#[derive(Default)]
 pub(in crate::app) struct RunRequest {
     attachments: Vec<Attachment>,
     schema: Option<AnswerSchema>,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -11,6 +11,10 @@ const MOST_FAULTS: usize = 10;
 
 /// Bytes of a fault.
 const LONGEST_FAULT: usize = 300;
+
+/// Of an agent's schema, with its references followed: values in all, and levels.
+const MOST_VALUES: usize = 100_000;
+const MOST_LEVELS: usize = 200;
 
 /// The form that an answer has to have.
 pub(in crate::app) struct AnswerSchema {
@@ -25,6 +29,14 @@ impl AnswerSchema {
         let validator = validator.map_err(|error| anyhow!("{error}"));
         let validator = validator.context("the file of --schema is no JSON Schema")?;
         Ok(Self { text: serde_json::to_string_pretty(schema)?, validator })
+    }
+
+    /// As [`AnswerSchema::new`], of a schema that an agent wrote. Its supervisor goes on for others: no check
+    /// of an answer may take long, or go round in a circle.
+    pub(in crate::app) fn of_agent(schema: &Value) -> anyhow::Result<Self> {
+        let mut values = MOST_VALUES;
+        bounded(schema, schema, MOST_LEVELS, &mut values)?;
+        Self::new(schema)
     }
 
     /// The prompt with what the answer has to be.
@@ -59,6 +71,35 @@ impl AnswerSchema {
     }
 }
 
+/// Whether a schema stays small with its references followed; `levels` and `values` are what it may have.
+fn bounded(value: &Value, whole: &Value, levels: usize, values: &mut usize) -> anyhow::Result<()> {
+    let (Some(levels), Some(left)) = (levels.checked_sub(1), values.checked_sub(1)) else {
+        bail!(
+            "the schema of an agent is too large with its references, or they go round in a circle"
+        );
+    };
+    *values = left;
+    match value {
+        Value::Array(all) => all.iter().try_for_each(|it| bounded(it, whole, levels, values)),
+        Value::Object(all) => all.iter().try_for_each(|(key, it)| match (key.as_str(), it) {
+            ("$ref", Value::String(to)) => {
+                let at = to.strip_prefix('#').and_then(|at| whole.pointer(at));
+                let at = at.with_context(|| {
+                    format!(
+                        "the schema of an agent may only refer to a part of itself, not to `{to}`"
+                    )
+                })?;
+                bounded(at, whole, levels, values)
+            }
+            ("$dynamicRef" | "$recursiveRef" | "$id" | "id", Value::String(_)) => {
+                bail!("the schema of an agent may have no `{key}`")
+            }
+            _ => bounded(it, whole, levels, values),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Takes off the code fence that many models put around JSON all the same.
 fn unfenced(answer: &str) -> &str {
     let answer = answer.trim();
@@ -77,6 +118,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_schema_of_an_agent_is_bounded_with_its_references() {
+        let refused =
+            |schema: Value| AnswerSchema::of_agent(&schema).err().map(|it| it.to_string());
+        let shared = json!({ "properties": { "a": { "$ref": "#/$defs/n" } }, "$defs": { "n": { "type": "integer" } } });
+        assert_eq!(refused(shared), None);
+        assert!(refused(json!({ "$ref": "#" })).unwrap().contains("in a circle"));
+        let mut steps = json!({ "s40": { "type": "integer" } });
+        for at in 0..40 {
+            let next = json!({ "$ref": format!("#/$defs/s{}", at + 1) });
+            steps[format!("s{at}")] = json!({ "allOf": [next, next] });
+        }
+        let doubled = json!({ "$defs": steps, "$ref": "#/$defs/s0" });
+        assert!(refused(doubled).unwrap().contains("too large"));
+        assert!(refused(json!({ "$ref": "other.json" })).unwrap().contains("part of itself"));
+        assert!(refused(json!({ "$dynamicRef": "#a" })).unwrap().contains("may have no"));
+        assert!(refused(json!({ "type": "sheep" })).is_some());
+    }
 
     #[test]
     fn an_answer_is_json_by_the_schema_with_or_without_a_fence() {

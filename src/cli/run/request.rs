@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, ensure};
 
 use crate::app;
-use crate::runs::{Attachment, EarlierSession, find_session};
+use crate::runs::{Attachment, EarlierSession, MOST_FILES, find_session};
 
-/// Files of a prompt, and bytes of a schema.
-const MOST_FILES: usize = 100;
+/// Bytes of a schema.
 const LONGEST_SCHEMA: u64 = 1 << 20;
 
 /// The prompt; `-` is what standard input has.

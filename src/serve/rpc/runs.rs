@@ -15,15 +15,19 @@ use self::row::{RunList, RunRow};
 use super::spawning::{LONGEST_ZONE, MOST_PATTERNS};
 use super::{asking, json, parse, subschema, tasks, wrong};
 use crate::model::{AgentId, Order};
-use crate::runs::{FindError, TeamRuns};
+use crate::runs::{Attachment, FindError, MOST_FILES, TeamRuns};
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
-use crate::serve::{Caller, NewRun, StartedRun, Team, rights};
+use crate::serve::{Caller, NewRun, RunAsks, StartedRun, Team, rights};
 use crate::tasks::{LONGEST_WAIT, WaitKind};
 
 /// Bytes of a prompt, and of a command.
 const LONGEST_PROMPT: usize = 1024 * 1024;
 const LONGEST_COMMAND: usize = 64 * 1024;
+
+/// Bytes of a prompt with its files, and of a schema.
+const LONGEST_WITH_FILES: usize = 8 << 20;
+const LONGEST_SCHEMA: usize = 1 << 20;
 
 /// Runs that one request names.
 const MOST_IDS: usize = 1000;
@@ -62,6 +66,11 @@ pub(in crate::serve) struct StartRun {
     budget: RunBudget,
     /// From now to the end of the turn.
     timeout_s: Option<u64>,
+    /// Files that go with the prompt, as the caller has read them.
+    #[serde(default)]
+    files: Vec<Attachment>,
+    /// A JSON Schema that the answer has to fit.
+    schema: Option<Value>,
     /// Answer once it has ended. If the caller leaves before, the run is ended.
     #[serde(default)]
     wait: bool,
@@ -182,7 +191,8 @@ async fn start_run(
 /// Checks what is asked for. A session to go on with has its place here: one of an agent above the
 /// caller is not the caller's to go on with.
 fn new_run(parent: AgentId, params: StartRun) -> Result<NewRun, RpcError> {
-    let StartRun { task, zone, deny, profile, command, model, budget, timeout_s, wait: _ } = params;
+    let StartRun { task, zone, deny, profile, command, model, budget, timeout_s, .. } = params;
+    let StartRun { files, schema, .. } = params;
     if task.trim().is_empty() || task.len() > LONGEST_PROMPT {
         return Err(wrong(format!(
             "`task` must be text of at most {LONGEST_PROMPT} bytes, not empty"
@@ -207,8 +217,28 @@ fn new_run(parent: AgentId, params: StartRun) -> Result<NewRun, RpcError> {
         Value::Object(budget) => budget,
         _ => Map::new(),
     };
+    let asks = asks(task.len(), files, schema)?;
     let timeout = timeout_s.map(Duration::from_secs);
-    Ok(NewRun { parent, task, zone, denied: deny, profile, command, model, budget, timeout })
+    Ok(NewRun { parent, task, zone, denied: deny, profile, command, model, budget, timeout, asks })
+}
+
+/// Checks what is asked for besides the prompt.
+fn asks(prompt: usize, files: Vec<Attachment>, schema: Option<Value>) -> Result<RunAsks, RpcError> {
+    if files.len() > MOST_FILES {
+        return Err(wrong(format!("`files` may have {MOST_FILES} entries")));
+    }
+    for file in &files {
+        file.check().map_err(|error| wrong(error.to_string()))?;
+    }
+    if files.iter().map(Attachment::bytes).sum::<usize>() + prompt > LONGEST_WITH_FILES {
+        return Err(wrong(format!(
+            "`task` and `files` may have {LONGEST_WITH_FILES} bytes in all"
+        )));
+    }
+    if schema.as_ref().is_some_and(|schema| schema.to_string().len() > LONGEST_SCHEMA) {
+        return Err(wrong(format!("`schema` may have {LONGEST_SCHEMA} bytes")));
+    }
+    Ok(RunAsks { files, schema })
 }
 
 /// Ends a run whose caller leaves before it has ended.
@@ -320,6 +350,14 @@ mod tests {
         let plain = asked(&json!({ "task": "x" })).unwrap();
         assert!(plain.zone.is_empty() && plain.budget.is_empty() && plain.timeout.is_none());
         let patterns = vec!["a"; MOST_PATTERNS];
+        let file = |text: &str| {
+            let content = json!({ "text": text });
+            json!({ "name": "a", "uri": "file:///a", "mime_type": "text/plain", "content": content })
+        };
+        let asked_for =
+            json!({ "task": "x", "files": [file("a")], "schema": { "type": "object" } });
+        let RunAsks { files, schema, .. } = asked(&asked_for).unwrap().asks;
+        assert_eq!((files.len(), schema), (1, Some(json!({ "type": "object" }))));
         for wrong in [
             json!({ "task": " \n" }),
             json!({ "task": "x".repeat(LONGEST_PROMPT + 1) }),
@@ -327,6 +365,10 @@ mod tests {
             json!({ "task": "x", "deny": ["a".repeat(LONGEST_ZONE + 1)] }),
             json!({ "task": "x", "command": ["sh", "a".repeat(LONGEST_COMMAND)] }),
             json!({ "task": "x", "timeout_s": 0 }),
+            json!({ "task": "x", "files": vec![file("a"); MOST_FILES + 1] }),
+            json!({ "task": "x", "files": vec![file(&"a".repeat(3 << 20)); 3] }),
+            json!({ "task": "x", "files": [{ "name": "a", "uri": "", "mime_type": "", "content": { "bytes": "~" } }] }),
+            json!({ "task": "x", "schema": { "title": "a".repeat(LONGEST_SCHEMA) } }),
         ] {
             assert!(
                 asked(&wrong).is_err(),

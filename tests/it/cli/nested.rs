@@ -219,6 +219,52 @@ fn a_run_is_ended_without_its_team_and_with_what_started_it() {
     assert_eq!(team.stop().code, 0);
 }
 
+/// A script whose agent knows what it is told; anything else is a line for a shell.
+fn answering(on: &str) -> String {
+    SCRIPT.replacen("[[on]]", &format!("{on}\n[[on]]"), 1)
+}
+
+#[test]
+fn files_and_a_schema_go_with_an_agents_run() {
+    let stage = repository();
+    let on = r#"
+[[on]]
+regex = '(?s)^Read:.*Remember the cart'
+steps = [{ say = "I do." }]
+[[on]]
+regex = '^Your last message does not fit'
+steps = [{ say = "{\"count\": 2}" }]
+[[on]]
+regex = '^Count'
+steps = [{ say = "{\"count\": \"two\"}" }]
+"#;
+    stage.file("one.toml", &answering(on));
+    stage.file("shop/note.md", "Remember the cart.\n");
+    let schema = r#"{"type":"object","properties":{"count":{"type":"integer","maximum":5}}}"#;
+    stage.file("shop/count.json", schema);
+    stage.file("shop/circle.json", r##"{"$ref":"#"}"##);
+    let told = run_agent(&stage, &["eisen-core run --file note.md Read: 2>&1"]).stdout;
+    assert!(told.starts_with("I do.\n"), "{told}");
+    let told =
+        run_agent(&stage, &["eisen-core run --json --schema count.json 'Count' 2>&1"]).stdout;
+    let inner: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}"));
+    assert_eq!((&inner["status"], &inner["text"]), (&json!("succeeded"), &json!("{\"count\": 2}")));
+
+    let started = runs(&stage).len();
+    // The supervisor's own folder is none of the agent's.
+    let secret = stage.path("home/config.toml").display().to_string();
+    for (args, why) in [
+        ("--file none.md Read:", "cannot read the file none.md"),
+        (&*format!("--file {secret} Read:"), "cannot read the file"),
+        ("--schema circle.json Count", "in a circle"),
+    ] {
+        let told = run_agent(&stage, &[&format!("eisen-core run {args} 2>&1; echo \"exit $?\"")]);
+        assert!(told.stdout.contains(why), "{}", told.stdout);
+        assert!(told.stdout.trim_end().ends_with("exit 2"), "{}", told.stdout);
+    }
+    assert_eq!(runs(&stage).len(), started + 3);
+}
+
 #[test]
 fn killing_a_run_ends_all_below_it_and_its_end_too() {
     let stage = repository();

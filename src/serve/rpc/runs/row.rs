@@ -42,6 +42,8 @@ pub(in crate::serve) struct RunRow {
     exit_code: Option<u8>,
     stop_reason: Option<String>,
     reason: Option<String>,
+    /// The command lines of processes that its agent left behind, and that ended with it.
+    background: Vec<String>,
     peak_memory_bytes: Option<u64>,
     tokens: Option<u64>,
     cost: BTreeMap<String, f64>,
@@ -78,6 +80,7 @@ impl From<FoundRun> for RunRow {
             ended_at_ms: state.ended_at_ms,
             exit_code: state.exit_code,
             stop_reason,
+            background: state.background,
             reason: state.reason,
             peak_memory_bytes: state.peak_memory_bytes,
             tokens: state.tokens,

@@ -275,6 +275,16 @@ impl AgentHandle {
         run.prompt(&self.id, &self.routing, &self.tracker, prompt).await
     }
 
+    /// Returns once the agent has shown no progress for so long in a turn, while it waited for nobody and
+    /// no tool call ran; true if there was none since its prompt. Never without a run.
+    pub async fn silent_for(&self, after: Duration) -> bool {
+        let run = self.run.borrow().clone();
+        match run {
+            Some(run) => stalls::silence(&run.vitals, &run.calls, after).await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Cancels the running turn and, with `queued`, the prompts in the queue.
     pub async fn cancel(
         &self,

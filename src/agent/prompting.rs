@@ -12,7 +12,7 @@ use crate::budget::{Account, Reservation};
 use crate::capture::RunFiles;
 use crate::client_host::{Content, HostError, HostHandle, PromptOutcome, Urgency};
 use crate::model::AgentId;
-use crate::proxy::RelayHandle;
+use crate::proxy::{LiveCalls, RelayHandle, Vitals};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 
@@ -24,6 +24,9 @@ const BRIEF_AGAIN: Duration = Duration::from_secs(5);
 pub(super) struct RunHandle {
     pub(super) host: HostHandle,
     pub(super) relay: RelayHandle,
+    pub(super) vitals: Arc<Vitals>,
+    /// Its running tool calls.
+    pub(super) calls: Arc<LiveCalls>,
     /// Where its prompts get their share of a budget.
     pub(super) account: Account,
     /// Captures what it writes; None without a journal.

@@ -104,6 +104,7 @@ impl Run {
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
         let gate = locking::gate(team, settings, rules, permits.clone());
+        let calls = running.clone();
         let shared = (running, vitals.clone(), files.clone());
         let proxy = proxy(settings, team, gate, shared, plugged.is_some());
         let wires: Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
@@ -150,7 +151,7 @@ impl Run {
         let cpu_ms = move || family.usage().cpu_ms;
         beside.spawn(publish_held(vitals.clone(), held_sender));
         beside.spawn(enforce(settings.account.standing(), relay_handle.clone()));
-        beside.spawn(watch_over(vitals, settings.stall_after, cpu_ms, concern_sender));
+        beside.spawn(watch_over(vitals.clone(), settings.stall_after, cpu_ms, concern_sender));
         let mut standing = settings.account.standing();
         // It may be refused from the start.
         standing.mark_changed();
@@ -163,6 +164,8 @@ impl Run {
             handle: RunHandle {
                 host,
                 relay: relay_handle,
+                vitals,
+                calls,
                 account: settings.account.clone(),
                 files,
                 edition: settings.edition,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::model::STALLED;
-use crate::proxy::Vitals;
+use crate::proxy::{LiveCalls, Vitals};
 
 /// Default time without progress after which an agent counts as stalled.
 pub const STALL_AFTER: Duration = Duration::from_mins(5);
@@ -63,6 +63,39 @@ pub async fn watch_over(
                     pace.look(Instant::now(), vitals.last_activity(), cpu_ms());
                 }
             }
+        }
+    }
+}
+
+/// Returns once an agent has shown no progress for so long in a turn, while it waited for nobody and no tool
+/// call ran; true if there was none since the turn began. CPU time is none: who asks its model's service
+/// again and again uses some.
+pub(super) async fn silence(vitals: &Vitals, calls: &LiveCalls, after: Duration) -> bool {
+    let mut state = vitals.watch();
+    let mut began = None;
+    let mut since = Instant::now();
+    loop {
+        let (now, state_now) = (Instant::now(), state.borrow_and_update().clone());
+        if state_now.turns == 0 {
+            began = None;
+        } else if began.is_none() {
+            (began, since) = (Some(now), now);
+        }
+        since = since.max(vitals.last_activity());
+        // What ends a call or a wait is progress, too.
+        if !state_now.is_at_work() || calls.has_running() {
+            since = now;
+        }
+        let due = since + after;
+        if now >= due {
+            return began.is_some_and(|began| vitals.last_activity() <= began);
+        }
+        // The wait may have ended with nothing said.
+        let was_waiting = state_now.waits > 0;
+        tokio::select! {
+            // The vitals are there as long as the receiver.
+            _ = state.changed() => if was_waiting { since = Instant::now() },
+            () = sleep_until(due) => {}
         }
     }
 }

@@ -5,12 +5,13 @@ pub(super) mod request;
 pub(super) mod schema;
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use self::background::Processes;
 use self::request::RunRequest;
@@ -59,12 +60,19 @@ pub(super) struct Used {
     pub(super) peak_memory_bytes: Option<u64>,
 }
 
-/// Prompts the agent once it is ready.
+/// Why a turn is cut off.
+enum CutOff {
+    Late,
+    Silent { since_prompt: bool, after: Duration },
+}
+
+/// Prompts the agent once it is ready. The turn is cut off at its deadline, and after a silence that is
+/// longer than is allowed.
 pub(super) async fn one_turn(
     handle: &AgentHandle,
     request: &RunRequest,
     prompt: (Option<SessionId>, &str),
-    deadline: Option<Instant>,
+    (deadline, silence): (Option<Instant>, Option<Duration>),
 ) -> WorkEnd {
     let before = OnceLock::new();
     let (sender, said) = watch::channel(Said::default());
@@ -72,16 +80,17 @@ pub(super) async fn one_turn(
         ready(handle).await?;
         request.take(handle, prompt, sender, &before).await
     };
-    let outcome = match deadline {
-        Some(deadline) => {
-            if let Ok(outcome) = timeout_at(deadline, turn).await {
-                outcome
-            } else {
-                let _ = timeout(CANCEL_PATIENCE, handle.cancel(None, true)).await;
-                Ok(Err(AgentError::Stopping))
-            }
+    let (outcome, silent) = tokio::select! {
+        biased;
+        outcome = turn => (outcome, None),
+        why = cut_off(handle, deadline, silence) => {
+            let _ = timeout(CANCEL_PATIENCE, handle.cancel(None, true)).await;
+            let silent = match why {
+                CutOff::Late => None,
+                CutOff::Silent { since_prompt, after } => Some(Setback::silence(since_prompt, after)),
+            };
+            (Ok(Err(AgentError::Stopping)), silent)
         }
-        None => turn.await,
     };
     let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
     let said = said.borrow().clone();
@@ -89,14 +98,40 @@ pub(super) async fn one_turn(
     let end = match outcome {
         Err(why) => WorkEnd::not_started(why),
         Ok(_) if is_late => WorkEnd::late(said),
+        Ok(Err(error)) => WorkEnd::broken(said, silent.unwrap_or_else(|| error.to_string())),
         Ok(Ok(outcome)) => WorkEnd::of(&outcome),
-        Ok(Err(error)) => WorkEnd::broken(said, error.to_string()),
     };
     let background = match before.into_inner() {
         Some(before) => Processes::left_behind(before, handle).await,
         None => Vec::new(),
     };
     WorkEnd { background, began, ..end }
+}
+
+/// Returns when and why the turn is to be cut off.
+async fn cut_off(
+    handle: &AgentHandle,
+    deadline: Option<Instant>,
+    silence: Option<Duration>,
+) -> CutOff {
+    let late = async {
+        match deadline {
+            Some(deadline) => sleep_until(deadline).await,
+            None => pending().await,
+        }
+    };
+    let silent = async {
+        let Some(after) = silence else { return pending().await };
+        if ready(handle).await.is_err() {
+            return pending().await;
+        }
+        let since_prompt = handle.silent_for(after).await;
+        CutOff::Silent { since_prompt, after }
+    };
+    tokio::select! {
+        () = late => CutOff::Late,
+        why = silent => why,
+    }
 }
 
 /// Waits until an agent is ready; an error says why it does not become so.
@@ -132,7 +167,7 @@ pub(super) async fn helper_turn(
     let Some(handle) = roster.get(agent) else {
         return WorkEnd::not_started("the agent is gone".to_owned());
     };
-    let mut end = one_turn(&handle, request, (None, prompt), deadline).await;
+    let mut end = one_turn(&handle, request, (None, prompt), (deadline, None)).await;
     end.used = used(roster, tracker, agent).await;
     end
 }

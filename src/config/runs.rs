@@ -37,6 +37,8 @@ pub struct RunBounds {
     pub min_free_mb: u64,
     /// The longest hint to wait that is waited out before the next candidate is taken.
     pub patience: Duration,
+    /// How long an agent may show no progress before the next candidate is taken; zero: for ever.
+    pub silence: Duration,
     /// How long a candidate that failed is not taken, where its vendor gave no hint.
     pub cooldown: Duration,
     pub on_failover: OnFailover,
@@ -48,6 +50,7 @@ impl Default for RunBounds {
             max_depth: 3,
             min_free_mb: 4096,
             patience: Duration::from_secs(60),
+            silence: Duration::from_secs(90),
             cooldown: Duration::from_secs(900),
             on_failover: OnFailover::Keep,
         }
@@ -62,6 +65,7 @@ impl RunBounds {
             ("max_depth", number(self.max_depth.into())),
             ("min_free_mb", number(self.min_free_mb)),
             ("patience_s", number(self.patience.as_secs())),
+            ("silence_s", number(self.silence.as_secs())),
             ("cooldown_s", number(self.cooldown.as_secs())),
             ("on_failover", self.on_failover.as_str().into()),
         ];
@@ -75,6 +79,7 @@ pub(super) struct WrittenRuns {
     max_depth: Option<u32>,
     min_free_mb: Option<u64>,
     patience: Option<Duration>,
+    silence: Option<Duration>,
     cooldown: Option<Duration>,
     on_failover: Option<OnFailover>,
 }
@@ -84,6 +89,7 @@ pub(super) fn runs(table: &Table<'_>) -> WrittenRuns {
     let max_depth = table.count("max_depth", 0..=MOST_LEVELS, default.max_depth);
     let min_free_mb = table.count("min_free_mb", 0..=1_000_000_000, default.min_free_mb);
     let patience = table.seconds("patience_s", 0..=DAY, default.patience.as_secs());
+    let silence = table.seconds("silence_s", 0..=DAY, default.silence.as_secs());
     let cooldown = table.seconds("cooldown_s", 1..=31 * DAY, default.cooldown.as_secs());
     let on_failover = table.choice("on_failover");
     let is_set = |key| table.place_of(key).is_some();
@@ -91,6 +97,7 @@ pub(super) fn runs(table: &Table<'_>) -> WrittenRuns {
         max_depth: is_set("max_depth").then_some(max_depth),
         min_free_mb: is_set("min_free_mb").then_some(min_free_mb),
         patience: is_set("patience_s").then_some(patience),
+        silence: is_set("silence_s").then_some(silence),
         cooldown: is_set("cooldown_s").then_some(cooldown),
         on_failover: is_set("on_failover").then_some(on_failover),
     }
@@ -103,6 +110,7 @@ impl WrittenRuns {
             max_depth: [self.max_depth, under.max_depth].into_iter().flatten().min(),
             min_free_mb: self.min_free_mb.max(under.min_free_mb),
             patience: self.patience.or(under.patience),
+            silence: self.silence.or(under.silence),
             cooldown: self.cooldown.or(under.cooldown),
             on_failover: self.on_failover.or(under.on_failover),
         }
@@ -114,6 +122,7 @@ impl WrittenRuns {
             max_depth: self.max_depth.unwrap_or(default.max_depth),
             min_free_mb: self.min_free_mb.unwrap_or(default.min_free_mb),
             patience: self.patience.unwrap_or(default.patience),
+            silence: self.silence.unwrap_or(default.silence),
             cooldown: self.cooldown.unwrap_or(default.cooldown),
             on_failover: self.on_failover.unwrap_or(default.on_failover),
         }

@@ -221,6 +221,12 @@ impl LiveCalls {
         TurnContext { session, turn, began, over, stopped }
     }
 
+    /// Whether a tool call or terminal runs.
+    pub fn has_running(&self) -> bool {
+        // A prompt counts as a call for what it names.
+        self.now.lock().calls.keys().any(|(_, call)| !call.starts_with("prompt "))
+    }
+
     /// Whether a running tool call or terminal names the path. May resolve links on the disk.
     pub fn names(&self, place: NamedPath<'_>) -> bool {
         let calls: Vec<_> = self.now.lock().calls.values().cloned().collect();

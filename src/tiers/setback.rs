@@ -16,7 +16,17 @@ const OF_OTHERS: [&str; 6] = [
 ];
 
 /// Those of one model: another one of the same account may be free of them.
-const OF_MODEL: [&str; 2] = ["overloaded", "model unknown"];
+const OF_MODEL: [&str; 3] = ["overloaded", "model unknown", SILENT];
+
+/// Nothing came from it since its prompt: its model's service may be why.
+const SILENT: &str = "silent";
+
+/// It went on for a while, and then no more.
+const STUCK: &str = "stuck";
+
+/// How the reasons of [`Setback::silence`] begin.
+const SINCE_PROMPT: &str = "it showed no progress since its prompt, for ";
+const NO_MORE: &str = "it showed no progress any more, for ";
 
 const NOT_INSTALLED: &str = "not installed";
 
@@ -37,6 +47,12 @@ impl Setback {
         Self { what: NOT_INSTALLED, is_transient: false, again_at: None }
     }
 
+    /// The reason of an agent whose turn was ended after a silence.
+    pub fn silence(since_prompt: bool, after: Duration) -> String {
+        let beginning = if since_prompt { SINCE_PROMPT } else { NO_MORE };
+        format!("{beginning}{} s", after.as_secs())
+    }
+
     /// Reads why a turn failed, or why an agent did not get ready. None: another candidate would
     /// not do better.
     pub fn of(reason: &str, now: TimestampMs) -> Option<Self> {
@@ -46,6 +62,11 @@ impl Setback {
         }
         if reason.starts_with("the agent offers no model ") {
             return Some(Self { what: "model unknown", is_transient: false, again_at: None });
+        }
+        for (beginning, what) in [(SINCE_PROMPT, SILENT), (NO_MORE, STUCK)] {
+            if reason.starts_with(beginning) {
+                return Some(Self { what, is_transient: false, again_at: None });
+            }
         }
         let trouble = Trouble::of(reason)?;
         OF_OTHERS.contains(&trouble.what()).then(|| Self {
@@ -67,7 +88,13 @@ impl Setback {
 
     /// Whether the candidate is to be left alone for a while.
     pub fn cools_down(&self) -> bool {
-        self.what != NOT_INSTALLED
+        // Who is stuck could work before: the task may be why.
+        self.what != NOT_INSTALLED && self.what != STUCK
+    }
+
+    /// Whether it was ended since it showed no progress.
+    pub fn is_silence(what: &str) -> bool {
+        [SILENT, STUCK].contains(&what)
     }
 
     /// How long to wait before the same candidate is tried once more.
@@ -133,6 +160,16 @@ mod tests {
             let again = setback.and_then(|it| it.again_at).map(|at| (at - now) / 1000);
             assert_eq!(again, again_in_s, "{reason}");
         }
+    }
+
+    #[test]
+    fn a_silence_is_a_setback_of_the_model_or_of_the_task() {
+        let of = |since_prompt| {
+            let reason = Setback::silence(since_prompt, Duration::from_secs(90));
+            Setback::of(&reason, 1).map(|it| (it.what, it.cools_down(), it.is_of_model()))
+        };
+        assert_eq!(of(true), Some(("silent", true, true)));
+        assert_eq!(of(false), Some(("stuck", false, false)));
     }
 
     #[test]

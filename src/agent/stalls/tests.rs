@@ -112,6 +112,43 @@ async fn a_failed_turn_is_reported_until_one_goes_well() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_shows_no_progress_in_a_turn_is_silent_unless_a_tool_runs_or_somebody_is_asked() {
+    let bench = bench(0);
+    let calls = Arc::new(LiveCalls::default());
+    let (vitals, running) = (bench.vitals.clone(), calls.clone());
+    let minute = Duration::from_mins(1);
+    let began = Instant::now();
+    let silent = tokio::spawn(async move {
+        let since_prompt = silence(&vitals, &running, minute).await;
+        (since_prompt, began.elapsed().as_secs())
+    });
+    bench.after(1000).await;
+    bench.turn_begins();
+    bench.after(50).await;
+    bench.vitals.record_activity();
+    let call = |kind| calls.update(&Activity { session: SessionId::new("s"), kind });
+    let cwd: Arc<std::path::Path> = Arc::from(std::path::Path::new("/"));
+    call(ActivityKind::Runs { call: "prompt 3".into(), cwd: cwd.clone(), said: vec!["x".into()] });
+    call(ActivityKind::Runs { call: "1".into(), cwd, said: vec!["make".into()] });
+    bench.after(1000).await;
+    call(ActivityKind::Ran { call: "1".into() });
+    bench.vitals.record_activity();
+    bench.after(50).await;
+    let asked = bench.vitals.wait();
+    bench.after(1000).await;
+    drop(asked);
+    assert_eq!(silent.await.unwrap(), (false, 3160));
+
+    // Of a later turn none has come.
+    bench.turn_ends(None);
+    bench.after(10).await;
+    let (vitals, running) = (bench.vitals.clone(), calls.clone());
+    let silent = tokio::spawn(async move { silence(&vitals, &running, minute).await });
+    bench.turn_begins();
+    assert!(silent.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
 async fn zero_is_for_ever() {
     let bench = bench(0);
     bench.turn_begins();

@@ -193,7 +193,8 @@ impl Tour<'_> {
             let (what, wait) = (setback.what, wait.as_secs_f64().ceil());
             self.say(&format!("{candidate} is {what}: is asked again in {wait} s"));
         };
-        let patience = Patience { longest: self.shared.runs.patience, tell: &tell };
+        let silence = self.silence(candidate, state);
+        let patience = Patience { longest: self.shared.runs.patience, silence, tell: &tell };
         let mut end =
             work(start, (self.job.request, prompt.clone()), self.job.deadline, Some(patience))
                 .await;
@@ -222,6 +223,22 @@ impl Tour<'_> {
         }
         self.used.add(std::mem::take(&mut end.used));
         end
+    }
+
+    /// How long a candidate may show no progress; None: for ever, as nobody could take over.
+    fn silence(&self, candidate: &TierCandidate, state: &RunState) -> Option<Duration> {
+        let longest = self.shared.runs.silence;
+        if state.no_failover || longest.is_zero() {
+            return None;
+        }
+        let variable = |name: &str| std::env::var(name).ok();
+        let (all, _) = standings(&self.shared, &self.tier, &self.kept, &variable, now_ms());
+        let could = |other: &CandidateStanding| {
+            other.hindrance.is_none()
+                && other.candidate != *candidate
+                && self.failed.iter().all(|failed| failed.candidate != other.candidate)
+        };
+        all.iter().any(could).then_some(longest)
     }
 
     /// Keeps why a candidate did not come to an end.

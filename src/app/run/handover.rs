@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::tiers::Setback;
+
 /// Bytes of all that was said and changed, for all candidates before.
 const LONGEST_CONVERSATION: usize = 64 << 10;
 const LONGEST_DIFF: usize = 48 << 10;
@@ -107,7 +109,9 @@ pub(super) fn hand_over(task: &str, past: &[Past]) -> String {
 
 fn add(text: &mut String, past: &Past, of: usize) {
     let what = if past.what.is_empty() { "an error" } else { &past.what };
-    let _ = writeln!(text, "## {}: stopped by its model's service ({what})\n", past.candidate);
+    let by =
+        if Setback::is_silence(what) { "for lack of progress" } else { "by its model's service" };
+    let _ = writeln!(text, "## {}: stopped {by} ({what})\n", past.candidate);
     match &past.undone {
         None => text.push_str("What it wrote into files stays.\n\n"),
         Some(undone) if undone.files.is_empty() && undone.stays.is_empty() => {}

@@ -13,10 +13,12 @@ use crate::client_host::Said;
 use crate::model::{AgentId, AgentState, SessionId, now_ms};
 use crate::tiers::Setback;
 
-/// Asks once more after a hint to wait.
+/// How long a candidate is waited for, where another one can take over.
 pub(super) struct Patience<'a> {
     /// The longest hint that is waited out.
     pub(super) longest: Duration,
+    /// How long it may show no progress; None: for ever.
+    pub(super) silence: Option<Duration>,
     /// Tells how long it waits, and why.
     pub(super) tell: &'a (dyn Fn(&Setback, Duration) + Sync),
 }
@@ -53,7 +55,8 @@ async fn patiently(
     let Some(handle) = team.roster.get(agent) else {
         return WorkEnd::not_started("the agent is gone".to_owned());
     };
-    let first = one_turn(&handle, request, (None, &prompt), deadline).await;
+    let bounds = (deadline, patience.as_ref().and_then(|patience| patience.silence));
+    let first = one_turn(&handle, request, (None, &prompt), bounds).await;
     let wait = patience.and_then(|patience| {
         let setback = first.setback()?;
         let wait = setback.wait(now_ms(), patience.longest).filter(|_| first.began)?;
@@ -80,5 +83,5 @@ async fn patiently(
         setback.what
     );
     let session = first.session.map(SessionId::new);
-    one_turn(&handle, request, (session, &again), deadline).await
+    one_turn(&handle, request, (session, &again), bounds).await
 }

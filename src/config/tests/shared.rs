@@ -59,6 +59,7 @@ gemini = 2
 max_depth = 2
 min_free_mb = 100
 cooldown_s = 5
+silence_s = 20
 [prices.m]
 input = 1.0
 output = 2.0
@@ -80,6 +81,7 @@ gemini = 1
 max_depth = 9
 min_free_mb = 5000
 cooldown_s = 7
+silence_s = 0
 on_failover = "undo"
 "#;
     let config = over(user, team).unwrap_or_else(|errors| panic!("{errors}"));
@@ -95,6 +97,7 @@ on_failover = "undo"
         max_depth: 2,
         min_free_mb: 5000,
         cooldown: Duration::from_secs(7),
+        silence: Duration::ZERO,
         on_failover: OnFailover::Undo,
         ..RunBounds::default()
     };

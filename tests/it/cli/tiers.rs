@@ -153,6 +153,54 @@ fn what_is_no_setback_is_the_runs_own_end() {
 }
 
 #[test]
+fn who_stays_silent_is_passed_over_and_left_alone_for_a_while() {
+    let bound = "[runs]\nmin_free_mb = 0\nsilence_s = 1\n";
+    let stage = stage(LIMITED, &format!("{SMART}{bound}"));
+    let silent = "[agent]\nname = \"first\"\n[[on]]\nsteps = [{ wait = \"cancel\" }]\n";
+    stage.file("first.toml", silent);
+    // Where nobody takes over, it has all the time that the run has.
+    let (ended, told) = by_tier(&stage, &["--no-failover", "--timeout", "3"]);
+    assert_eq!((ended.code, &told["profile"]), (124, &"first".into()), "{}", ended.stderr);
+    let (ended, told) = by_tier(&stage, &[]);
+    assert_eq!((ended.code, &told["text"]), (0, &"I was told nothing.".into()), "{}", ended.stderr);
+    let reason = told["attempts"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("silent: it showed no progress since its prompt, for 1 s"), "{reason}");
+    assert!(ended.stderr.contains("first is silent (try again at "), "{}", ended.stderr);
+    let tiers = run(&mut command(&stage, &["tiers", "--json"]));
+    let tiers: Value = serde_json::from_str(&tiers.stdout).unwrap();
+    assert_eq!(tiers[0]["taken"]["profile"], "second");
+    assert_eq!(tiers[0]["candidates"][1]["reason"], "silent");
+}
+
+#[test]
+fn a_long_tool_call_is_no_silence_and_who_is_stuck_after_it_is_asked_again_next_time() {
+    let bound = "[runs]\nmin_free_mb = 0\nsilence_s = 2\n";
+    let stage = stage(LIMITED, &format!("{SMART}{bound}"));
+    // The call takes longer than a silence may.
+    let stuck = r#"
+[agent]
+name = "first"
+[[on]]
+steps = [
+  { update = '{"sessionUpdate":"tool_call","toolCallId":"own","title":"make","kind":"execute","status":"in_progress"}' },
+  { wait_ms = 4000 },
+  { update = '{"sessionUpdate":"tool_call_update","toolCallId":"own","status":"completed"}' },
+  { say = "I begin with the header." },
+  { disk_write = "src/ui/new.ts", content = "what was made" },
+  { wait = "cancel" },
+]
+"#;
+    stage.file("first.toml", stuck);
+    let (ended, told) = by_tier(&stage, &[]);
+    assert_eq!((ended.code, &told["text"]), (0, &"I go on with what was made.".into()), "{told}");
+    let reason = told["attempts"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("stuck: it showed no progress any more, for 2 s"), "{reason}");
+    let tiers = run(&mut command(&stage, &["tiers", "--json"]));
+    let tiers: Value = serde_json::from_str(&tiers.stdout).unwrap();
+    assert_eq!(tiers[0]["taken"]["profile"], "first");
+}
+
+#[test]
 fn a_broken_file_and_an_unknown_tier_are_wrong_usage() {
     let stage = stage(LIMITED, &format!("{SMART}[slot]\n"));
     let wrong = run(&mut command(&stage, &["run", "--tier", "smart", "Rename it"]));

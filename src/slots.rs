@@ -18,6 +18,7 @@ mod standing;
 #[cfg(test)]
 mod tests;
 mod ticket;
+mod unused;
 mod watch;
 
 use std::io;
@@ -207,6 +208,10 @@ async fn until<T>(wait: Wait, future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
+/// How folders are named that are for one session, or for the helpers of one agent.
+const SESSION: &str = ".session-";
+const BELOW: &str = ".below-";
+
 impl SlotPlace {
     /// Its folder's name. Names of profiles don't begin with a dot.
     fn folder(&self) -> String {
@@ -214,9 +219,9 @@ impl SlotPlace {
             Self::Base(name) if is_plain(name) => name.clone(),
             Self::Base(name) => format!(".profile-{}", hash(name)),
             Self::Below { base, team, agent } => {
-                format!(".below-{}", hash(&format!("{base} {team} {agent}")))
+                format!("{BELOW}{}", hash(&format!("{base} {team} {agent}")))
             }
-            Self::Session(id) => format!(".session-{}", hash(id)),
+            Self::Session(id) => format!("{SESSION}{}", hash(id)),
             Self::Memory => ".memory".to_owned(),
             Self::MemoryTurn => ".memory-turn".to_owned(),
         }

@@ -158,6 +158,7 @@ impl StateFolder<'_> {
         found.extend(runs::teams(self.eisen_dir).await);
         found.extend(runs::stale(self.eisen_dir, self.order.fix));
         found.extend(runs::unfinished(self.eisen_dir, self.order.fix).await);
+        found.extend(runs::cooldowns(self.eisen_dir));
         progress("what is nobody's");
         found.push(runs::nobodys(self.eisen_dir).await);
         Ok(found)

@@ -4,6 +4,7 @@
 //! Without a limit of age it removes files of a team whose workspace is gone, remains of killed
 //! runs, and the excess over a journal's own quotas. With a limit, also older files.
 
+mod cooldowns;
 mod files;
 mod locks;
 mod runs;
@@ -24,6 +25,7 @@ use crate::journal::{self, Excess, Store};
 use crate::model::{SessionKey, rfc3339};
 use crate::runs::{RunFolder, all_runs, is_of_run};
 use crate::serve::{self, StaleRun};
+use crate::slots::Slots;
 
 /// Suffixes of the files of one journal, besides those that were set aside.
 const OF_A_JOURNAL: [&str; 9] =
@@ -55,6 +57,10 @@ enum Removal {
     MendRun(Box<RunChange>),
     /// A lock that nobody holds.
     Lock(PathBuf),
+    /// The folders of places that nobody waits for.
+    Places(Vec<PathBuf>),
+    /// Cool-downs that are over.
+    Cooldowns,
 }
 
 /// Finds the things to remove; removes nothing.
@@ -89,6 +95,8 @@ pub async fn garbage(eisen_dir: &Path, max_age_days: Option<u64>) -> anyhow::Res
         }
     }
     found.extend(locks::dead(eisen_dir));
+    found.extend(locks::unused(eisen_dir));
+    found.extend(cooldowns::over(eisen_dir));
     found.extend(set_aside_registries(eisen_dir, max_age_days));
     found.extend(sessions::nobodys(eisen_dir, closed, max_age_days).await?);
     Ok(found)
@@ -142,6 +150,11 @@ impl Garbage {
             Removal::Sessions(keys) => sessions::close(eisen_dir, keys).await,
             Removal::OneShot(change) | Removal::MendRun(change) => change.apply(),
             Removal::Lock(path) => locks::remove(&path),
+            Removal::Places(folders) => {
+                let mut removed = folders.iter().map(|folder| Slots::remove_unused(folder));
+                removed.try_for_each(|removed| removed).map_err(Into::into)
+            }
+            Removal::Cooldowns => cooldowns::forget(eisen_dir),
         };
         drop(held);
         removed.with_context(|| format!("cannot clean up {}", self.what))

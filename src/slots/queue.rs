@@ -103,6 +103,39 @@ impl Queue {
         Ok(live)
     }
 
+    /// Whether nobody has a ticket of it.
+    pub(super) fn is_unused(&self) -> io::Result<bool> {
+        for number in self.numbers()? {
+            if !is_free(&lock_file(&self.folder, number))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes the folder with what is left in it, unless somebody has a ticket of it.
+    pub(super) fn remove_unused(&self) -> io::Result<()> {
+        if !self.folder.is_dir() {
+            return Ok(());
+        }
+        let _turn = self.turn()?;
+        if !self.is_unused()? {
+            return Ok(());
+        }
+        for number in self.numbers()? {
+            let file = lock_file(&self.folder, number);
+            remove(&file)?;
+            remove(&pipe_of(&file))?;
+        }
+        // Who waits for the turn finds that its file is another one, and makes the folder again.
+        remove(&self.folder.join(TURN))?;
+        match fs::remove_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
     fn look(&self, number: u64) -> io::Result<QueueLook> {
         let file = lock_file(&self.folder, number);
         if is_free(&file)? {

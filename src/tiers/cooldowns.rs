@@ -123,6 +123,22 @@ impl Cooldowns {
         Ok(cooldowns)
     }
 
+    /// How many are over, and still kept.
+    pub fn expired(&self, now: TimestampMs) -> io::Result<usize> {
+        let over = |cooldown: &&Cooldown| cooldown.until_ms <= now;
+        Ok(self.kept()?.cooldowns.iter().filter(over).count())
+    }
+
+    /// Forgets those that are over; a file that makes no sense is begun anew.
+    pub fn tidy(&self, now: TimestampMs) -> io::Result<()> {
+        self.change(|state| state.cooldowns.retain(|it| it.until_ms > now))
+    }
+
+    /// The file with all of them.
+    pub fn file(&self) -> PathBuf {
+        self.folder.join("state.json")
+    }
+
     /// The candidate of a tier that was taken last.
     pub fn last_taken(&self, tier: &str) -> io::Result<Option<String>> {
         Ok(self.kept()?.taken.remove(tier).map(|(candidate, _)| candidate))
@@ -200,10 +216,6 @@ impl Cooldowns {
         new.as_file().sync_data()?;
         new.persist(self.file()).map_err(|error| error.error)?;
         Ok(())
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.join("state.json")
     }
 
     fn key(&self) -> io::Result<[u8; 32]> {

@@ -6,8 +6,10 @@ use super::{Finding, command};
 use crate::app::environment::shell_word;
 use crate::app::garbage::unfinished_runs;
 use crate::app::{Garbage, garbage, leftovers};
+use crate::model::now_ms;
 use crate::process;
 use crate::serve::{self, RunInfo};
+use crate::tiers::Cooldowns;
 
 /// Bytes that are nobody's past which it is worth a warning.
 const MUCH: u64 = 1 << 30;
@@ -105,6 +107,13 @@ pub(super) async fn unfinished(eisen_dir: &Path, fix: bool) -> Option<Finding> {
     Some(finding.mended("they are `lost` now, with the answers that they had"))
 }
 
+/// Finds cool-downs that can't be read; without it all can.
+pub(super) fn cooldowns(eisen_dir: &Path) -> Option<Finding> {
+    let error = Cooldowns::new(eisen_dir).read(now_ms()).err()?;
+    let message = format!("the cool-downs of agents can't be read, so none counts: {error}");
+    Some(Finding::warning("cooldowns", message).mended_by(command("gc")))
+}
+
 pub(super) async fn nobodys(eisen_dir: &Path) -> Finding {
     let all = match garbage(eisen_dir, None).await {
         Ok(all) => all,
@@ -195,6 +204,18 @@ mod tests {
         }
         assert_eq!(run.kept().unwrap().status, RunStatus::Lost);
         assert_eq!(unfinished(place.path(), false).await, None);
+    }
+
+    #[test]
+    fn cool_downs_that_cannot_be_read_are_named() {
+        let place = tempfile::tempdir().unwrap();
+        assert_eq!(cooldowns(place.path()), None);
+        let folder = place.path().join("cooldowns");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("state.json"), "{").unwrap();
+        let finding = cooldowns(place.path()).unwrap();
+        assert_eq!((&*finding.check, finding.state), ("cooldowns", Health::Warning));
+        assert!(finding.fix.unwrap().ends_with(" gc"));
     }
 
     #[tokio::test]

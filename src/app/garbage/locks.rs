@@ -1,4 +1,4 @@
-//! Lock files of slots and sessions whose holder is dead.
+//! Lock files of slots and sessions whose holder is dead, and the folders of places that are not used again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -11,9 +11,10 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::Deserialize;
 
-use super::files::{age, names_of};
+use super::files::{age, names_of, size};
 use super::{Garbage, Removal};
 use crate::process;
+use crate::slots::Slots;
 
 /// The folder with the locks, below `$EISEN_DIR`.
 const FOLDER: &str = "slots";
@@ -41,6 +42,18 @@ pub(super) fn dead(eisen_dir: &Path) -> Vec<Garbage> {
     let mut files = Vec::new();
     lock_files(&eisen_dir.join(FOLDER), DEEPEST, &mut files);
     files.into_iter().filter_map(garbage).collect()
+}
+
+/// The folders of sessions and helpers that have no lock any more.
+pub(super) fn unused(eisen_dir: &Path) -> Option<Garbage> {
+    let folders = Slots::new(eisen_dir).unused();
+    (!folders.is_empty()).then(|| Garbage {
+        what: format!("{} folders in {}", folders.len(), eisen_dir.join(FOLDER).display()),
+        reason: "nobody waits for the session, or for the agent".to_owned(),
+        bytes: folders.iter().map(|folder| size(folder)).sum(),
+        team: None,
+        removal: Removal::Places(folders),
+    })
 }
 
 fn garbage(file: PathBuf) -> Option<Garbage> {

@@ -25,7 +25,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(40);
 /// How long a run may take to end after SIGTERM: its agents have their own time to end.
 const KILL_PATIENCE: Duration = Duration::from_secs(30);
 
+/// Those that each run has.
 const COLUMNS: usize = 7;
+
+/// How the sentence begins that says what a run waits for.
+const WAITS: &str = "waits for ";
 
 /// Ended runs that are listed without `--all`.
 const SHOWN: usize = 10;
@@ -79,13 +83,18 @@ impl RunsArgs {
         }
         let titles: [_; COLUMNS] =
             ["ID", "STATUS", ">AGE", ">TOOK", ">TOKENS", "AGENT", "WORKSPACE"];
+        let mut titles = titles.to_vec();
+        if states.iter().any(|state| state.waits_for.is_some()) {
+            titles.push("WAITS FOR");
+        }
         let mut table = Table::new(&titles);
         let rows: Vec<_> = if self.tree {
             tree(&states).iter().map(branch_row).collect()
         } else {
             states.iter().map(row).collect()
         };
-        for row in rows {
+        for mut row in rows {
+            row.resize_with(titles.len(), || Cell::from(""));
             table.row(row);
         }
         print(table.lines(None).join("\n"))
@@ -113,7 +122,8 @@ fn row(state: &RunState) -> Vec<Cell> {
     let took = state.ended_at_ms.map(|ended| since(state.started_at_ms, ended));
     let agent = state.profile.clone().or_else(|| state.command.first().cloned());
     let workspace = state.workspace.display().to_string();
-    vec![
+    let waits_for = state.waits_for.as_deref().map(|it| it.strip_prefix(WAITS).unwrap_or(it));
+    let mut cells = vec![
         Cell::from(state.id.clone()),
         Cell::styled(state.status.as_str(), style(state.status)),
         since(state.started_at_ms, now_ms()).into(),
@@ -121,7 +131,9 @@ fn row(state: &RunState) -> Vec<Cell> {
         state.tokens.map_or_else(|| "-".to_owned(), format::tokens).into(),
         plain(&agent.unwrap_or_default()).into(),
         plain(&workspace).into(),
-    ]
+    ];
+    cells.extend(waits_for.map(|it| Cell::from(plain(it))));
+    cells
 }
 
 fn style(status: RunStatus) -> Style {

@@ -78,6 +78,10 @@ fn a_run_waits_for_the_slot_of_its_profile_and_says_for_whom() {
     let second = detached(&stage, "two", &["look"], waits_for(&first));
     let third = detached(&stage, "one", &["look"], waits_for("1 more waits before it"));
     assert_eq!(stage.run(&["result", &second]).code, 1);
+    let table = stage.run(&["runs"]).stdout;
+    let row = table.lines().find(|line| line.starts_with(&second)).unwrap();
+    assert!(table.contains("WAITS FOR"), "{table}");
+    assert!(row.contains(&format!("a slot of `one`: held by the run {first}")), "{table}");
     assert_eq!(stage.run(&["kill", &second]).code, 0);
     assert_eq!(listed(&stage, &second)["status"], "killed");
     assert_eq!(stage.run(&["wait", &second]).code, 137);

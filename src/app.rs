@@ -197,6 +197,8 @@ struct StopSignals {
     terminate: Signal,
     /// None if SIGHUP is ignored, as under `nohup`.
     hangup: Option<Signal>,
+    /// Signals that somebody else takes.
+    left_out: u8,
 }
 
 impl StopSignals {
@@ -205,11 +207,25 @@ impl StopSignals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose()?,
+            left_out: 0,
         })
     }
 
-    /// Waits for the next signal.
+    /// Listens from the second signal on: somebody else takes the first.
+    fn listen_after_one() -> std::io::Result<Self> {
+        Ok(Self { left_out: 1, ..Self::listen()? })
+    }
+
+    /// Waits for the next signal. Cancel-safe.
     async fn next(&mut self) -> StopSignal {
+        while self.left_out > 0 {
+            self.any().await;
+            self.left_out -= 1;
+        }
+        self.any().await
+    }
+
+    async fn any(&mut self) -> StopSignal {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => drop(hangup.recv().await),

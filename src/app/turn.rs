@@ -71,14 +71,14 @@ enum CutOff {
 pub(super) async fn one_turn(
     handle: &AgentHandle,
     request: &RunRequest,
-    prompt: (Option<SessionId>, &str),
+    (session, text, sender): (Option<SessionId>, &str, watch::Sender<Said>),
     (deadline, silence): (Option<Instant>, Option<Duration>),
 ) -> WorkEnd {
     let before = OnceLock::new();
-    let (sender, said) = watch::channel(Said::default());
+    let said = sender.subscribe();
     let turn = async {
         ready(handle).await?;
-        request.take(handle, prompt, sender, &before).await
+        request.take(handle, (session, text), sender, &before).await
     };
     let (outcome, silent) = tokio::select! {
         biased;
@@ -167,7 +167,8 @@ pub(super) async fn helper_turn(
     let Some(handle) = roster.get(agent) else {
         return WorkEnd::not_started("the agent is gone".to_owned());
     };
-    let mut end = one_turn(&handle, request, (None, prompt), (deadline, None)).await;
+    let prompt = (None, prompt, watch::Sender::default());
+    let mut end = one_turn(&handle, request, prompt, (deadline, None)).await;
     end.used = used(roster, tracker, agent).await;
     end
 }
@@ -266,7 +267,7 @@ impl WorkEnd {
     }
 
     /// Adds what the agent said before its turn was cut off.
-    fn with(self, said: Said) -> Self {
+    pub(super) fn with(self, said: Said) -> Self {
         let answer = said.text.get(said.last_message_at..).unwrap_or_default().trim().to_owned();
         Self { session: said.session.map(|session| session.to_string()), answer, ..self }
     }

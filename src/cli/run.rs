@@ -272,7 +272,8 @@ fn report(end: &RunEnd, is_json: bool) -> Result<(), Failure> {
 
 /// Prints the answer, then what the run came to.
 fn show(end: &RunEnd) -> Result<(), Failure> {
-    if !end.answer.is_empty() {
+    // What an agent had said that was killed is no answer.
+    if !end.answer.is_empty() && end.state.status != RunStatus::Killed {
         let answer = format!("{}\n", end.answer);
         let answer = if is_terminal() { escape_controls(&answer) } else { answer };
         write(answer.as_bytes())?;

@@ -203,7 +203,7 @@ impl WaitArgs {
 
 /// Print the answer of a run that has ended
 ///
-/// Prints nothing for a run that has not ended.
+/// Prints nothing for a run that has not ended, or was killed.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -260,7 +260,7 @@ impl ResultArgs {
             let shown = shown.as_mut().map_err(|error| Failure::Run(anyhow::anyhow!("{error}")))?;
             shown["text"] = answer.into();
             print(shown)?;
-        } else if !answer.is_empty() {
+        } else if !answer.is_empty() && state.status != RunStatus::Killed {
             let text = format!("{answer}\n");
             let text = if is_terminal() { escape_controls(&text) } else { text };
             write(text.as_bytes())?;

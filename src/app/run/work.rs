@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
 
+use crate::app::StopSignals;
 use crate::app::team::Supervised;
 use crate::app::turn::request::RunRequest;
 use crate::app::turn::{WorkEnd, one_turn, used};
@@ -12,6 +14,9 @@ use crate::app::up::{TeamStart, run_team};
 use crate::client_host::Said;
 use crate::model::{AgentId, AgentState, SessionId, now_ms};
 use crate::tiers::Setback;
+
+/// How long it may take to find out what an agent used that is stopped by a signal.
+const USAGE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a candidate is waited for, where another one can take over.
 pub(super) struct Patience<'a> {
@@ -25,15 +30,27 @@ pub(super) struct Patience<'a> {
 
 /// Runs the team until its agent's turn has ended.
 pub(super) async fn work(
-    start: TeamStart,
+    mut start: TeamStart,
     (request, prompt): (&RunRequest, String),
     deadline: Option<Instant>,
     patience: Option<Patience<'_>>,
 ) -> WorkEnd {
     let agent = start.layered.config.agents[0].id.clone();
+    // The first signal ends the turn, while what it used can still be asked. A second one ends the team.
+    let mut signals = match StopSignals::listen_after_one() {
+        Ok(later) => std::mem::replace(&mut start.stop, later),
+        Err(error) => return WorkEnd::not_started(error.to_string()),
+    };
     let work = async |team: Arc<Supervised>| {
-        let mut end = patiently(&team, &agent, (request, prompt), deadline, patience).await;
-        end.used = used(&team.roster, &team.tracker, &agent).await;
+        let (sender, said) = watch::channel(Said::default());
+        let prompt = (request, prompt, sender);
+        let mut end = tokio::select! {
+            biased;
+            signal = signals.next() => WorkEnd::stopped(signal).with(said.borrow().clone()),
+            end = patiently(&team, &agent, prompt, deadline, patience) => end,
+        };
+        let used = timeout(USAGE_PATIENCE, used(&team.roster, &team.tracker, &agent)).await;
+        end.used = used.unwrap_or_default();
         end
     };
     // It is large, and there is one.
@@ -48,7 +65,7 @@ pub(super) async fn work(
 async fn patiently(
     team: &Supervised,
     agent: &AgentId,
-    (request, prompt): (&RunRequest, String),
+    (request, prompt, said): (&RunRequest, String, watch::Sender<Said>),
     deadline: Option<Instant>,
     patience: Option<Patience<'_>>,
 ) -> WorkEnd {
@@ -56,7 +73,7 @@ async fn patiently(
         return WorkEnd::not_started("the agent is gone".to_owned());
     };
     let bounds = (deadline, patience.as_ref().and_then(|patience| patience.silence));
-    let first = one_turn(&handle, request, (None, &prompt), bounds).await;
+    let first = one_turn(&handle, request, (None, &prompt, said.clone()), bounds).await;
     let wait = patience.and_then(|patience| {
         let setback = first.setback()?;
         let wait = setback.wait(now_ms(), patience.longest).filter(|_| first.began)?;
@@ -83,5 +100,5 @@ async fn patiently(
         setback.what
     );
     let session = first.session.map(SessionId::new);
-    one_turn(&handle, request, (session, &again), bounds).await
+    one_turn(&handle, request, (session, &again, said), bounds).await
 }

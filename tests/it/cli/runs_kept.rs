@@ -15,6 +15,9 @@ start = [{ stderr = "it begins" }]
 prompt = "look"
 steps = [{ say = "Done." }]
 [[on]]
+prompt = "spend"
+steps = [{ say = "So far." }, { usage = { used = 5, size = 10, cost = 0.25 } }, { wait = "cancel" }]
+[[on]]
 prompt = "wait"
 steps = [{ say = "So far." }, { wait = "cancel" }]
 "#;
@@ -139,6 +142,23 @@ fn an_agent_comes_before_a_run_whose_id_begins_with_its_name() {
     assert_eq!(stage.run(&["logs", "--raw", "01"]).stdout, "it begins\n");
     let mut editor = stage.attach("0");
     assert_eq!(editor.initialize(&json!({}))["agentInfo"]["name"], "0");
+}
+
+#[test]
+fn what_a_killed_run_said_and_used_is_kept_and_is_no_answer() {
+    let stage = repository();
+    let id = detached(&stage, "spend");
+    let team = format!("run-{id}");
+    eventually("its cost is known", || {
+        stage.run(&["ps", "--team", &team, "--json"]).stdout.contains("0.25")
+    });
+    assert_eq!(stage.run(&["kill", &id]).code, 0);
+    let plain = stage.run(&["result", &id]);
+    assert_eq!((plain.code, &*plain.stdout), (137, ""), "{}", plain.stderr);
+    let told: Value = serde_json::from_str(&stage.run(&["result", "--json", &id]).stdout).unwrap();
+    assert_eq!((&told["status"], &told["text"]), (&"killed".into(), &"So far.".into()), "{told}");
+    assert_eq!(told["cost"], json!({ "USD": 0.25 }));
+    assert!(told["peak_memory_bytes"].is_u64() && told["session_id"].is_string(), "{told}");
 }
 
 #[test]

@@ -104,8 +104,7 @@ impl Run {
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
         let gate = locking::gate(team, settings, rules, permits.clone());
-        let calls = running.clone();
-        let shared = (running, vitals.clone(), files.clone());
+        let shared = (running.clone(), vitals.clone(), files.clone());
         let proxy = proxy(settings, team, gate, shared, plugged.is_some());
         let wires: Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
         let ((from_agent, to_agent), plugin_concern, translation) = translated(wires, plugged);
@@ -142,9 +141,7 @@ impl Run {
         host.set_vitals(vitals.clone());
         host.set_account(settings.account.clone());
         let locks = locking::begin(team, settings, process.pid(), &host, vitals.clone());
-        if let Some(files) = &files {
-            host.set_files(files.clone());
-        }
+        files.iter().for_each(|files| host.set_files(files.clone()));
         let (concern_sender, concern) = watch::channel(None);
         let (held_sender, held_up) = watch::channel(None);
         let mut beside = JoinSet::new();
@@ -165,7 +162,7 @@ impl Run {
                 host,
                 relay: relay_handle,
                 vitals,
-                calls,
+                calls: running,
                 account: settings.account.clone(),
                 files,
                 edition: settings.edition,

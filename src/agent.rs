@@ -33,15 +33,15 @@ use crate::client_host::{
 use crate::conflicts::Conflicts;
 use crate::metrics::Tally;
 use crate::model::{
-    AgentId, AgentState, AgentStatus, How, OnLoop, OnViolation, Order, SessionId, UsageScope,
-    now_ms,
+    AgentId, AgentState, AgentStatus, How, OnLoop, OnViolation, Order, SessionId, TakenCandidate,
+    UsageScope, now_ms,
 };
 use crate::process::{Command, Family, Launcher, Limits};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
 use actor::{Actor, AgentMsg};
-use prompting::RunHandle;
+use prompting::{Handover, RunHandle};
 
 pub use admission::{Admission, Capacity};
 pub use doorkeeper::{KernelAccessConfig, KernelAccessHandler};
@@ -99,6 +99,8 @@ pub struct AgentSettings {
     pub stop_grace: Duration,
     /// The slot that it takes for each run of its process; None: it needs none.
     pub slot: Option<SlotWish>,
+    /// The candidate that its command is of, if it has a tier.
+    pub candidate: Option<TakenCandidate>,
 }
 
 /// The handles that an agent shares with the rest of its team.
@@ -139,6 +141,7 @@ pub struct AgentHandle {
     run: watch::Receiver<Option<RunHandle>>,
     family: watch::Receiver<Option<Family>>,
     held: watch::Receiver<ZoneEnforcement>,
+    handover: Handover,
     routing: RoutingHandle,
     tracker: TrackerHandle,
 }
@@ -184,6 +187,7 @@ impl AgentHandle {
             pid: None,
             reason: None,
             restarts: 0,
+            candidate: settings.candidate.clone(),
             timestamp_ms: now_ms(),
         });
         let (run, run_seen) = watch::channel(None);
@@ -198,6 +202,7 @@ impl AgentHandle {
             run: run_seen,
             family: family_seen,
             held: actor.held(),
+            handover: actor.handover(),
             routing,
             tracker,
         };
@@ -241,6 +246,16 @@ impl AgentHandle {
             // An error means that the actor has ended.
             let _ = answer.await;
         }
+    }
+
+    /// Puts a record in front of the next prompt of the agent's next run.
+    pub fn hand_over(&self, record: String) {
+        self.handover.set(record);
+    }
+
+    /// Has the agent fail: it stops, and is in the error state for this reason.
+    pub async fn fail(&self, why: String) {
+        let _ = self.mailbox.send(AgentMsg::Fail(why)).await;
     }
 
     /// Removes the agent from the team: stops it in order and ends its sessions. Returns when its

@@ -203,6 +203,8 @@ pub struct Agent {
     pub prompt_file: Option<PathBuf>,
     /// The tier that its profile, model and thinking are taken from.
     pub tier: Option<String>,
+    /// What it takes of its tier.
+    pub candidate: Option<TierCandidate>,
     pub model: Option<String>,
     pub thinking: Option<String>,
     pub mode: Option<String>,

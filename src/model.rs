@@ -34,7 +34,7 @@ pub use access::{
     RuleSpec, TokensSaved, Via,
 };
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
-pub use agent::{AgentState, AgentStatus, Order, STALLED};
+pub use agent::{AgentState, AgentStatus, Order, STALLED, TakenCandidate};
 pub use budget::{BudgetLimits, BudgetReport, BudgetState, EarlierUse, OnExceed, Used};
 pub use conflict::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};

@@ -8,10 +8,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::admission::{StartPermit, USUAL_MEMORY};
+use super::admission::{StartPermit, USUAL_MEMORY, news_of, until};
 use super::confining::confine;
 use super::lifecycle::{Effect, Lifecycle, LifecycleEvent};
-use super::prompting::RunHandle;
+use super::prompting::{Handover, RunHandle};
 use super::run::{Fresh, Run, RunEvent, next_of_run};
 use super::writing::files_of;
 use super::{AgentSettings, Plugin, Surroundings, ZoneEnforcement, pending_or};
@@ -31,6 +31,7 @@ pub(super) enum AgentMsg {
         depends_on: Vec<watch::Receiver<AgentStatus>>,
         reply: oneshot::Sender<()>,
     },
+    Fail(String),
     Leave,
 }
 
@@ -63,6 +64,7 @@ pub(super) struct Actor {
     conversation: Conversation,
     /// The continuations of its sessions.
     branches: Arc<Branches>,
+    handover: Handover,
 }
 
 impl Actor {
@@ -93,7 +95,12 @@ impl Actor {
             session: None,
             conversation: Conversation::default(),
             branches: Arc::default(),
+            handover: Handover::default(),
         }
+    }
+
+    pub(super) fn handover(&self) -> Handover {
+        self.handover.clone()
     }
 
     pub(super) fn held(&self) -> watch::Receiver<ZoneEnforcement> {
@@ -123,6 +130,7 @@ impl Actor {
                         let _ = reply.send(());
                         continue;
                     }
+                    Some(AgentMsg::Fail(why)) => LifecycleEvent::Failed(why),
                     Some(AgentMsg::Leave) => LifecycleEvent::Leave,
                     None => return,
                 },
@@ -208,6 +216,10 @@ impl Actor {
         if settings.prompt != self.settings.prompt {
             self.prompted = watch::Sender::new(false);
         }
+        if settings.candidate != self.settings.candidate {
+            // Another agent does not know its session.
+            (self.session, self.conversation) = (None, Conversation::default());
+        }
         self.settings = settings;
         let alike = |(a, b): (&watch::Receiver<_>, &watch::Receiver<_>)| a.same_channel(b);
         let same = depends_on.len() == self.depends_on.len()
@@ -228,6 +240,7 @@ impl Actor {
             pid: self.run.as_ref().map(|run| run.pid),
             reason,
             restarts: self.lifecycle.restarts(),
+            candidate: self.settings.candidate.clone(),
             timestamp_ms: now_ms(),
         };
         match (status.state, &status.reason) {
@@ -324,7 +337,9 @@ impl Actor {
         self.branches.begin_run(self.session.as_ref());
         let permits = Arc::new(Permits::with(self.branches.clone()));
         let parts = (running, vitals, files);
-        let fresh = Fresh { process, stdio, launcher, family, parts, permits, private, plugged };
+        let handover = self.handover.clone();
+        let fresh =
+            Fresh { process, stdio, launcher, family, parts, permits, private, plugged, handover };
         let run = Run::start(fresh, &self.settings, rules, &self.team, self.session.clone());
         self.held.send_replace(self.settings.enforcement());
         self.handle.send_replace(Some(run.handle.clone()));
@@ -377,19 +392,5 @@ impl Actor {
                 event
             }
         })
-    }
-}
-
-async fn news_of(place: &mut Option<StartPermit>) -> Option<String> {
-    match place {
-        Some(place) => place.news().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => tokio::time::sleep_until(instant).await,
-        None => std::future::pending().await,
     }
 }

@@ -255,5 +255,21 @@ impl Reservation {
     }
 }
 
+/// Waits for a time, if there is one.
+pub(super) async fn until(instant: Option<tokio::time::Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for news of a place in the queue, if there is one.
+pub(super) async fn news_of(place: &mut Option<StartPermit>) -> Option<String> {
+    match place {
+        Some(place) => place.news().await,
+        None => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -158,6 +158,8 @@ impl Lifecycle {
                 vec![Effect::Publish(None)]
             }
             (P::Connecting | P::Ready, E::Failed(why)) => self.stop(Then::Error(why)),
+            // It is known better why.
+            (P::Idle(AgentState::Error), E::Failed(why)) => self.rest(AgentState::Error, Some(why)),
             (P::Connecting | P::Ready, E::Stop) => self.stop(Then::Stopped),
             (P::Connecting | P::Ready, E::Restart) => self.stop(Then::StartAgain),
             (P::Connecting | P::Ready, E::Exited { exit, why }) => {

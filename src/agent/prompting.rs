@@ -1,6 +1,6 @@
 //! Prompts and briefings of one run of an agent.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -33,6 +33,28 @@ pub(super) struct RunHandle {
     pub(super) files: Option<RunFiles>,
     /// Edition of the settings that the run was started with.
     pub(super) edition: u64,
+    pub(super) handover: Handover,
+}
+
+/// A record of others before the agent, until a prompt takes it; cheap to clone.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Handover(Arc<Mutex<Option<String>>>);
+
+impl Handover {
+    pub(super) fn set(&self, record: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
+    }
+
+    /// Puts the record in front of a prompt, once.
+    pub(super) fn before(&self, mut blocks: Vec<Value>) -> Vec<Value> {
+        // An agent takes a command for one only where a prompt begins with it.
+        if is_command(&blocks) {
+            return blocks;
+        }
+        let record = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        blocks.splice(0..0, record.map(|record| super::text_blocks(&record)).unwrap_or_default());
+        blocks
+    }
 }
 
 impl RunHandle {
@@ -57,6 +79,7 @@ impl RunHandle {
         if let Some(reason) = self.account.refusal() {
             return Err(HostError::Budget(reason).into());
         }
+        let handover = self.handover.clone();
         let outcome = if by_orchestrator {
             let (mark, marked) = oneshot::channel();
             let (agent, routing) = (agent.clone(), routing.clone());
@@ -64,7 +87,7 @@ impl RunHandle {
             let making = async move {
                 // From here on the prompt's sender waits for this agent.
                 let _ = mark.send(routing.orchestrate(agent.clone()).await);
-                Some(with_notes(&routing, &relay, agent, blocks).await)
+                Some(handover.before(with_notes(&routing, &relay, agent, blocks).await))
             };
             let (content, share) = self.with_share(making, true);
             let outcome = self.host.prompt_streaming(session, content, Urgency::Normal, said).await;
@@ -77,7 +100,9 @@ impl RunHandle {
         } else {
             let (agent, routing) = (agent.clone(), routing.clone());
             let relay = self.relay.clone();
-            let making = async move { Some(with_notes(&routing, &relay, agent, blocks).await) };
+            let making = async move {
+                Some(handover.before(with_notes(&routing, &relay, agent, blocks).await))
+            };
             let (content, share) = self.with_share(making, false);
             share.outcome(self.host.prompt_streaming(session, content, Urgency::Normal, said).await)
         };

@@ -14,7 +14,7 @@ use tracing::Instrument as _;
 use super::confining::Private;
 use super::lifecycle::LifecycleEvent;
 use super::plugged::{DUPLEX, Plugged, Wires, translated};
-use super::prompting::{RunHandle, send_briefings};
+use super::prompting::{Handover, RunHandle, send_briefings};
 use super::stalls::publish_held;
 use super::standing::{enforce, problem};
 use super::{AgentSettings, Surroundings, locking, pending_or, text_blocks, watch_over};
@@ -73,6 +73,7 @@ pub(super) struct Fresh {
     pub(super) private: Option<Private>,
     /// The plugin of an agent that does not speak ACP.
     pub(super) plugged: Option<Plugged>,
+    pub(super) handover: Handover,
 }
 
 enum Ending {
@@ -98,7 +99,8 @@ impl Run {
         team: &Surroundings,
         last: Option<SessionId>,
     ) -> Self {
-        let Fresh { process, stdio, launcher, family, parts, permits, private, plugged } = fresh;
+        let Fresh { process, stdio, launcher, family, parts, permits, private, .. } = fresh;
+        let Fresh { plugged, handover, .. } = fresh;
         let (running, vitals, files) = parts;
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
@@ -166,6 +168,7 @@ impl Run {
                 account: settings.account.clone(),
                 files,
                 edition: settings.edition,
+                handover,
             },
             handshake: Some(handshake),
             ended,
@@ -234,9 +237,9 @@ impl Run {
         }
         if let Some(prompt) = settings.prompt.clone().filter(|_| !*prompted.borrow()) {
             let (run, prompted) = (self.handle.clone(), prompted.clone());
-            let agent = settings.id.clone();
+            let (agent, may_move) = (settings.id.clone(), settings.candidate.is_some());
             self.beside.spawn(async move {
-                let making = std::future::ready(Some(text_blocks(&prompt)));
+                let making = std::future::ready(Some(run.handover.before(text_blocks(&prompt))));
                 let (content, share) = run.with_share(making, false);
                 let outcome = run.host.prompt(Some(session), content, Urgency::Normal).await;
                 match share.outcome(outcome) {
@@ -245,10 +248,12 @@ impl Run {
                     }
                     Err(error) => {
                         tracing::warn!(%agent, %error, "the prompt of the configuration failed");
-                        prompted.send_replace(true);
+                        // The next candidate gets it, too.
+                        prompted.send_replace(!may_move);
                     }
-                    Ok(_) => {
-                        prompted.send_replace(true);
+                    Ok(outcome) => {
+                        let failed = run.relay.reason(outcome.session).await.is_some();
+                        prompted.send_replace(!(failed && may_move));
                     }
                 }
             });

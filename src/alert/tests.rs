@@ -30,6 +30,7 @@ fn status(state: AgentState, reason: Option<&str>) -> AgentStatus {
         pid: None,
         reason: reason.map(str::to_owned),
         restarts: 0,
+        candidate: None,
         timestamp_ms: 0,
     }
 }

@@ -1,5 +1,6 @@
 //! Changes of a running team: reload, added and removed agents. Applies one change after the other.
 
+mod moving;
 mod running;
 mod spawning;
 mod started;
@@ -9,30 +10,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio_util::sync::CancellationToken;
 
 use super::journaling;
 use super::kernel::warn_of_tier;
 use super::limiting;
+use super::loading::Candidates;
 use super::members::{self, Conditions};
 use super::notifying;
 use super::spending;
 use crate::agent::Surroundings;
 use crate::alert::Channel;
-use crate::bus::{Received, Subscriber};
-use crate::config::{
-    Agent, AgentTable, ChangeKind, Config, ConfigChange, LayerError, Layered, Overlay, Plan,
-    Source, Takes,
-};
+use crate::bus::Bus;
+use crate::config::{Agent, AgentTable, Config, LayerError, Layered, Overlay, Plan, Source};
 use crate::journal::Journal;
-use crate::model::{AgentId, AgentStatus, Event, Order};
+use crate::model::{AgentId, AgentStatus, Order, TimestampMs};
 use crate::routing::RoutingHandle;
 use crate::runs::RunId;
-use crate::serve::{self, HelperEnd, NewHelper, NewMember, NewRun, Refused, Reloaded};
+use crate::serve::{HelperEnd, NewHelper, NewMember, NewRun, Refused, Reloaded};
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::TrackerHandle;
 
+use moving::Setbacks;
+pub(super) use moving::{Move, SetBack, SetBackAt, follow_setbacks};
 pub(super) use started::StartedHelper;
+use started::on_wire;
 
 /// Capacity of the queue of changes; past that, senders wait.
 pub(super) const WAITING: usize = 16;
@@ -49,6 +50,12 @@ pub(super) enum TeamCommand {
     RemoveMember(AgentId, Reply<AgentStatus>),
     /// An agent rests, and is not restarted by itself.
     Rests(AgentId),
+    /// The candidate of an agent that has a tier can't work.
+    SetBack(Box<SetBack>, Option<Reply<Move>>),
+    /// An agent that was set back has ended a turn in order.
+    Works(AgentId),
+    /// An agent of which no candidate could work is to try again. The answer says when the next one may.
+    TryAgain(AgentId, Reply<Option<TimestampMs>>),
 }
 
 type Reply<T> = oneshot::Sender<Result<T, Refused>>;
@@ -96,6 +103,9 @@ pub(super) struct Changes {
     editions: BTreeMap<u64, Config>,
     /// What helpers used that have left, until the end of their tasks.
     used: HashMap<AgentId, Vec<serde_json::Value>>,
+    bus: Bus,
+    /// Agents that were set back.
+    setbacks: HashMap<AgentId, Setbacks>,
 }
 
 impl Changes {
@@ -120,6 +130,8 @@ impl Changes {
             overlay: layered.overlay,
             in_file: ids(&layered.alone),
             used: HashMap::new(),
+            bus: surroundings.bus.clone(),
+            setbacks: HashMap::new(),
         }
     }
 
@@ -166,30 +178,14 @@ impl Changes {
                     let _ = reply.send(self.remove_member(agent).await);
                 }
                 TeamCommand::Rests(agent) => self.parent_rests(&agent),
-            }
-        }
-    }
-
-    /// Has the helpers of agents that rest end with them, until `cancel`.
-    pub(super) async fn follow_rests(
-        mut events: Subscriber,
-        roster: Roster,
-        changes: mpsc::Sender<TeamCommand>,
-        cancel: CancellationToken,
-    ) {
-        while let Some(Some(received)) = cancel.run_until_cancelled(events.recv()).await {
-            let resting = match received {
-                Received::Event(_, event) => match &**event {
-                    Event::Agent(status) if status.state.is_at_rest() => vec![status.agent.clone()],
-                    _ => continue,
-                },
-                Received::Missed(_) => {
-                    let resting = roster.statuses().into_iter().filter(|it| it.state.is_at_rest());
-                    resting.map(|status| status.agent).collect()
+                TeamCommand::SetBack(setback, reply) => {
+                    let moved = self.set_back(*setback).await;
+                    let _ = reply.map(|reply| reply.send(moved));
                 }
-            };
-            for agent in resting {
-                let _ = changes.send(TeamCommand::Rests(agent)).await;
+                TeamCommand::Works(agent) => self.works(&agent),
+                TeamCommand::TryAgain(agent, reply) => {
+                    let _ = reply.send(self.try_again(&agent).await);
+                }
             }
         }
     }
@@ -316,10 +312,20 @@ impl Changes {
     }
 
     async fn compile(&self, source: Source, overlay: Overlay) -> Result<Layered, LayerError> {
+        self.compile_with(source, overlay, self.candidates()).await
+    }
+
+    /// Compiles with the candidates that agents of tiers take.
+    async fn compile_with(
+        &self,
+        source: Source,
+        overlay: Overlay,
+        taken: Candidates,
+    ) -> Result<Layered, LayerError> {
         let conditions = Arc::clone(&self.conditions);
         let compile = move || {
             let dir = &conditions.eisen_dir;
-            super::loading::compile(&source, dir, &overlay)
+            super::loading::compile(&source, dir, &overlay, &taken)
         };
         match blocking(compile).await {
             Ok(layered) => layered,
@@ -353,23 +359,6 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
     tokio::task::spawn_blocking(work).await.map_err(|error| fault(&error))
-}
-
-fn on_wire(change: &ConfigChange) -> serve::Change {
-    serve::Change {
-        agent_id: change.agent.as_ref().map(ToString::to_string),
-        key: change.key.to_owned(),
-        change: match change.kind {
-            ChangeKind::Added => serve::Kind::Added,
-            ChangeKind::Removed => serve::Kind::Removed,
-            ChangeKind::Changed => serve::Kind::Changed,
-        },
-        restart: match change.takes {
-            Takes::AtOnce => None,
-            Takes::AtAgentStart => Some(serve::Restart::Agent),
-            Takes::AtTeamStart => Some(serve::Restart::Team),
-        },
-    }
 }
 
 fn refused(error: LayerError) -> Refused {

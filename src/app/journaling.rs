@@ -172,6 +172,11 @@ pub(super) fn removed(journal: Option<&Journal>, agent: &str) {
     offer(journal, &json!({ "by": "remove_agent", "agent_id": agent }));
 }
 
+/// Records that another candidate takes over for an agent, or none.
+pub(super) fn moved(journal: Option<&Journal>, payload: &serde_json::Value) {
+    offer(journal, payload);
+}
+
 /// Records that an agent started a helper.
 pub(super) fn spawned(journal: Option<&Journal>, parent: &AgentId, depth: u32, table: &AgentTable) {
     let Some(journal) = journal else { return };

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Failure, environment};
-use crate::config::{LayerError, Layered, Overlay, SharedConfig, Source, TryOut};
+use crate::config::{
+    Agent, Config, LayerError, Layered, Overlay, Pick, SharedConfig, Source, TierCandidate, TryOut,
+};
 use crate::model::now_ms;
 use crate::tiers::{Cooldowns, standings};
 
@@ -19,13 +21,18 @@ pub fn read(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
     layered(file, eisen_dir, &|| Box::new(|_| Ok(true)))
 }
 
-/// Compiles a text with the agents added and removed over the port, and tests its plugins.
+/// Which candidate of its tier an agent takes, by the agent's id.
+pub(super) type Candidates = BTreeMap<String, TierCandidate>;
+
+/// Compiles a text with the agents added and removed over the port, and tests its plugins. Agents keep
+/// the candidates that are `taken`.
 pub(super) fn compile(
     source: &Source,
     eisen_dir: &Path,
     overlay: &Overlay,
+    taken: &Candidates,
 ) -> Result<Layered, LayerError> {
-    by_tiers(eisen_dir, |taken| {
+    by_tiers(eisen_dir, taken, |taken| {
         let try_out = super::plugins::try_out(eisen_dir);
         Layered::compile(source.clone(), eisen_dir, overlay.clone(), try_out, taken)
     })
@@ -46,30 +53,60 @@ fn layered(
     eisen_dir: &Path,
     try_out: &dyn Fn() -> Box<TryOut>,
 ) -> Result<Layered, Failure> {
-    let loaded = by_tiers(eisen_dir, |taken| Layered::load(file, eisen_dir, try_out(), taken));
+    let load = |taken| Layered::load(file, eisen_dir, try_out(), taken);
+    let loaded = by_tiers(eisen_dir, &Candidates::new(), load);
     loaded.map_err(|error| match error {
         LayerError::File(errors) => super::config_errors(errors),
         error => Failure::Usage(error.into()),
     })
 }
 
-/// Loads a configuration once, and where agents are of tiers once more, with the candidates that would
-/// be taken now.
+/// Loads a configuration once, and where agents are of tiers once more, with the candidates that they
+/// have, or would take now.
 fn by_tiers(
     eisen_dir: &Path,
-    load: impl Fn(BTreeMap<String, usize>) -> Result<Layered, LayerError>,
+    taken: &Candidates,
+    load: impl Fn(Candidates) -> Result<Layered, LayerError>,
 ) -> Result<Layered, LayerError> {
-    let layered = load(BTreeMap::new())?;
-    let (config, kept) = (&layered.config, Cooldowns::new(eisen_dir));
+    let layered = load(Candidates::new())?;
+    let next = candidates(&layered.config, eisen_dir, taken);
+    let is_taken = |agent: &Agent| next.get(agent.id.as_str()) == agent.candidate.as_ref();
+    if layered.config.agents.iter().all(is_taken) { Ok(layered) } else { load(next) }
+}
+
+/// The candidate of each agent that has a tier: the one that it has, or one that can be taken now; the
+/// first if none can. Where they are taken in turns, agents of one tier take different ones.
+fn candidates(config: &Config, eisen_dir: &Path, taken: &Candidates) -> Candidates {
+    let kept = Cooldowns::new(eisen_dir);
     let variable = |name: &str| std::env::var(name).ok();
-    let mut taken = BTreeMap::new();
-    for name in config.agents.iter().filter_map(|agent| agent.tier.as_ref()) {
-        let Some(tier) = config.shared.tier(name) else { continue };
-        // Without what is known of cool-downs, none counts.
-        let (all, _) = standings(&config.shared, tier, &kept, &variable, now_ms());
-        let next = all.iter().find(|it| it.hindrance.is_none()).map(|it| &it.candidate);
-        let at = next.and_then(|next| tier.candidates.iter().position(|it| it == next));
-        taken.extend(at.filter(|at| *at > 0).map(|at| (name.clone(), at)));
+    let mut turns: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut all = Candidates::new();
+    for agent in &config.agents {
+        let tier = agent.tier.as_ref().and_then(|name| config.shared.tier(name));
+        let Some(tier) = tier else { continue };
+        let own = taken.get(agent.id.as_str()).filter(|own| tier.candidates.contains(own));
+        let next = own.cloned().or_else(|| {
+            // Without what is known of cool-downs, none counts.
+            let (all, _) = standings(&config.shared, tier, &kept, &variable, now_ms());
+            let mut free: Vec<_> = all.into_iter().filter(|it| it.hindrance.is_none()).collect();
+            let turn = turns.entry(tier.name.as_str()).or_default();
+            let at = if tier.pick == Pick::Rotate { *turn % free.len().max(1) } else { 0 };
+            *turn += 1;
+            (at < free.len()).then(|| free.swap_remove(at).candidate)
+        });
+        let next = next.or_else(|| tier.candidates.first().cloned());
+        all.extend(next.map(|next| (agent.id.to_string(), next)));
     }
-    if taken.is_empty() { Ok(layered) } else { load(taken) }
+    all
+}
+
+/// Notes which candidates a team that starts has taken.
+pub(super) fn note_taken(config: &Config, eisen_dir: &Path) {
+    let kept = Cooldowns::new(eisen_dir);
+    for agent in &config.agents {
+        let (Some(tier), Some(candidate)) = (&agent.tier, &agent.candidate) else { continue };
+        if let Err(error) = kept.take(tier, &candidate.key(), now_ms()) {
+            tracing::warn!(%error, "cannot note which candidate of a tier is taken");
+        }
+    }
 }

@@ -164,6 +164,7 @@ impl Conditions {
             ends_on_eof: agent.ends_on_eof(),
             stop_grace: config.team.stop_grace,
             slot: self.slots.of(config, agent),
+            candidate: agent.taken_candidate(),
         };
         let (depends_on, autostart) = (agent.depends_on.clone(), agent.autostart);
         Ok(Member { settings, depends_on, autostart })

@@ -2,9 +2,7 @@
 
 mod attempts;
 mod cooling;
-mod handover;
 mod holding;
-mod past_work;
 mod repository;
 mod waiting;
 mod work;
@@ -19,7 +17,6 @@ use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub use self::attempts::clock;
 use self::waiting::Admitted;
 use super::console::ConsoleFile;
 use super::members::TeamSlots;

@@ -6,6 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::changes::{self, TeamCommand};
 use super::details;
 use super::nested::{self, Workplace};
+use super::repeating;
 use super::undoing;
 use super::web_page::WebPage;
 use crate::agent::{self, AgentError, AgentHandle};
@@ -102,7 +103,8 @@ impl Team for Supervised {
         Box::pin(async move {
             let agent = self.agent(&prompt.agent)?;
             let Prompt { session, blocks, by_orchestrator, said, .. } = prompt;
-            let turn = agent.prompt(agent::Prompt { session, blocks, by_orchestrator, said });
+            let prompt = agent::Prompt { session, blocks, by_orchestrator, said };
+            let turn = repeating::prompt(&agent, &self.changes, prompt);
             turn.await.map_err(|error| refused(&error))
         })
     }
@@ -162,9 +164,19 @@ impl Team for Supervised {
     }
 
     fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        Box::pin(
-            async move { self.agent(&agent)?.order(order).await.map_err(|error| refused(&error)) },
-        )
+        Box::pin(async move {
+            let handle = self.agent(&agent)?;
+            let is_out = |status: &AgentStatus| status.state == AgentState::Error;
+            if order != Order::Stop && is_out(&handle.status()) {
+                // An agent that has a tier takes the candidate that can work now.
+                let _ = self.change(|reply| TeamCommand::TryAgain(agent, reply)).await;
+                let status = handle.status();
+                if !is_out(&status) {
+                    return Ok(status);
+                }
+            }
+            handle.order(order).await.map_err(|error| refused(&error))
+        })
     }
 
     fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {

@@ -12,12 +12,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::changes::{Changes, TeamCommand, WAITING};
+use super::changes::{Changes, TeamCommand, WAITING, follow_setbacks};
 use super::console::ConsoleFile;
 use super::environment::{self, TeamEnvironment};
 use super::kernel::warn_of_tier;
 use super::listening::Listeners;
-use super::loading::load;
+use super::loading::{load, note_taken};
 use super::members::{self, Conditions, TeamSlots};
 use super::purging::tasks_folder;
 use super::team::Supervised;
@@ -260,7 +260,14 @@ fn changes_of(
 ) -> (mpsc::Sender<TeamCommand>, mpsc::Receiver<TeamCommand>) {
     let (changes, commands) = mpsc::channel(WAITING);
     let (events, cancel) = (wiring.bus.subscribe(), wiring.cancel.clone());
-    wiring.tasks.spawn(Changes::follow_rests(events, roster, changes.clone(), cancel));
+    wiring.tasks.spawn(Changes::follow_rests(
+        events,
+        roster.clone(),
+        changes.clone(),
+        cancel.clone(),
+    ));
+    let events = wiring.bus.subscribe();
+    wiring.tasks.spawn(follow_setbacks(events, roster, changes.clone(), cancel));
     (changes, commands)
 }
 
@@ -274,6 +281,7 @@ fn wire(
 ) -> (Wiring, serve::Recorder) {
     journaling::note_workspace(&config.team.name, &config.team.workspace, eisen_dir);
     journaling::note_place(config, eisen_dir);
+    note_taken(config, eisen_dir);
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
     tracing_out::start(config, &mut wiring);

@@ -34,6 +34,7 @@ fn agent(text: &str) -> Event {
         pid: None,
         reason: Some(text.to_owned()),
         restarts: 0,
+        candidate: None,
         timestamp_ms: 0,
     })
 }

@@ -82,7 +82,7 @@ pub(super) fn agent(
     tiers: &[AgentTier],
 ) -> RawAgent {
     let id = id(table);
-    let candidate = of_agent(table, tiers);
+    let candidate = of_agent(table, id.as_ref().map(|id| &*id.value), tiers);
     let (command, env, profile) = launch(table, profiles, candidate.as_ref());
     let word = |key| table.word(key).map(|text| text.value);
     let (model, thinking) = match &candidate {
@@ -118,6 +118,7 @@ pub(super) fn agent(
             prompt: prompt(table, session),
             prompt_file: table.word("prompt_file").map(|file| table.reader.path(&file.value)),
             tier: word("tier"),
+            candidate,
             model,
             thinking,
             mode: table.word("mode").map(|text| text.value),

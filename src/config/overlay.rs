@@ -16,7 +16,7 @@ use toml::de::DeTable;
 pub(super) use self::layer::Layer;
 use super::errors::{code, printable};
 use super::source::read_bytes;
-use super::{Config, ConfigErrors, Source, Surroundings, TryOut};
+use super::{Config, ConfigErrors, Source, Surroundings, TierCandidate, TryOut};
 use crate::model::AgentId;
 
 /// Limit of an overlay's file, the same as of the user's file.
@@ -87,12 +87,12 @@ pub struct Layered {
 impl Layered {
     /// Reads a file and its team's overlay, and applies the overlay. Each plugin is tried, and more
     /// than once.
-    /// `taken` says which candidate of a tier is taken.
+    /// `taken` says which candidate an agent takes, by its id.
     pub fn load(
         file: &Path,
         eisen_dir: &Path,
         try_out: Box<TryOut>,
-        taken: BTreeMap<String, usize>,
+        taken: BTreeMap<String, TierCandidate>,
     ) -> Result<Self, LayerError> {
         let source = Source::read(file)?;
         let surroundings = Surroundings { taken, ..Surroundings::of_process(eisen_dir, try_out) };
@@ -117,7 +117,7 @@ impl Layered {
         eisen_dir: &Path,
         overlay: Overlay,
         try_out: Box<TryOut>,
-        taken: BTreeMap<String, usize>,
+        taken: BTreeMap<String, TierCandidate>,
     ) -> Result<Self, LayerError> {
         let surroundings = Surroundings { taken, ..Surroundings::of_process(eisen_dir, try_out) };
         Self::compile_in(source, overlay, &surroundings)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Plugin;
+use super::tiers::TierCandidate;
 
 pub(super) type Lookup = dyn Fn(&str) -> Option<String>;
 
@@ -18,8 +19,8 @@ pub(crate) struct Surroundings {
     pub(super) program: PathBuf,
     pub(super) eisen_dir: PathBuf,
     pub(super) try_out: Box<TryOut>,
-    /// Which candidate of a tier is taken; the first of one that is not there.
-    pub(super) taken: BTreeMap<String, usize>,
+    /// Which candidate an agent takes, by its id; the first of its tier if it is not there.
+    pub(super) taken: BTreeMap<String, TierCandidate>,
 }
 
 impl Surroundings {

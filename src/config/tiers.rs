@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
+use super::Agent;
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::near::nearest;
 use super::profiles::Profiles;
 use super::read::{Table, Text};
 use super::value::{bad_name, is_name};
-use crate::model::named;
+use crate::model::{TakenCandidate, named};
 
 /// Candidates of a tier.
 const MOST_CANDIDATES: usize = 32;
@@ -58,6 +59,14 @@ impl TierCandidate {
     }
 }
 
+impl Agent {
+    /// What it takes of its tier.
+    pub fn taken_candidate(&self) -> Option<TakenCandidate> {
+        let TierCandidate { profile, model, .. } = self.candidate.clone()?;
+        Some(TakenCandidate { tier: self.tier.clone()?, profile, model })
+    }
+}
+
 impl std::fmt::Display for TierCandidate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.profile)?;
@@ -87,7 +96,11 @@ pub(super) fn tiers(root: &Table<'_>, profiles: &Profiles, under: &[AgentTier]) 
 }
 
 /// Reads an agent's `tier`: the candidate that it takes. None without the key, and for a mistake.
-pub(super) fn of_agent(table: &Table<'_>, tiers: &[AgentTier]) -> Option<TierCandidate> {
+pub(super) fn of_agent(
+    table: &Table<'_>,
+    agent: Option<&str>,
+    tiers: &[AgentTier],
+) -> Option<TierCandidate> {
     let name = table.word("tier")?;
     for key in ["command", "profile", "model", "thinking"] {
         if let Some(place) = table.place_of(key) {
@@ -101,8 +114,8 @@ pub(super) fn of_agent(table: &Table<'_>, tiers: &[AgentTier]) -> Option<TierCan
         table.fault(unknown_tier(&name, tiers));
         return None;
     };
-    let taken = table.reader.surroundings.taken.get(&name.value).copied().unwrap_or_default();
-    tier.candidates.get(taken).or(tier.candidates.first()).cloned()
+    let taken = agent.and_then(|agent| table.reader.surroundings.taken.get(agent));
+    taken.filter(|taken| tier.candidates.contains(taken)).or(tier.candidates.first()).cloned()
 }
 
 /// The fault of a name that is no tier's.

@@ -38,7 +38,17 @@ pub struct AgentStatus {
     pub reason: Option<String>,
     /// Restarts since the team came up.
     pub restarts: u32,
+    /// What it runs, if it has a tier.
+    pub candidate: Option<TakenCandidate>,
     pub timestamp_ms: TimestampMs,
+}
+
+/// The candidate of a tier that an agent runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TakenCandidate {
+    pub tier: String,
+    pub profile: String,
+    pub model: Option<String>,
 }
 
 impl AgentStatus {

@@ -82,6 +82,7 @@ impl Scenes {
                     pid: number("pid"),
                     reason: payload["reason"].as_str().map(str::to_owned),
                     restarts: number("restarts").unwrap_or_default(),
+                    candidate: None,
                     timestamp_ms: event.timestamp,
                 })]
             }

@@ -43,7 +43,8 @@ pub(super) async fn run(
             // Another request tries again, where the agent went on.
             Ok(()) = cancel.changed() => {
                 // A prompt that was not sent is withdrawn as its future is dropped.
-                let known = session.clone().or_else(|| saying.borrow().session.clone());
+                // The newest: another candidate of a tier may have taken over.
+                let known = saying.borrow().session.clone().or_else(|| session.clone());
                 let Some(session) = known else { break None };
                 if let Err(error) = team.cancel(agent.clone(), Some(session), false).await {
                     tracing::warn!(task = %id, error = error.message, "cannot cancel a task");

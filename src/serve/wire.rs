@@ -335,6 +335,18 @@ pub(super) struct Agent<'a> {
     /// Since the team came up.
     restarts: u32,
     timestamp_ms: u64,
+    /// What it runs; left out for an agent without a tier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidate: Option<Candidate<'a>>,
+}
+
+/// The candidate of a tier that an agent runs.
+#[derive(Serialize, JsonSchema)]
+struct Candidate<'a> {
+    tier: &'a str,
+    profile: &'a str,
+    /// Null: the agent's own.
+    model: Option<&'a str>,
 }
 
 impl<'a> From<&'a AgentStatus> for Agent<'a> {
@@ -346,6 +358,11 @@ impl<'a> From<&'a AgentStatus> for Agent<'a> {
             reason: status.reason.as_deref(),
             restarts: status.restarts,
             timestamp_ms: status.timestamp_ms,
+            candidate: status.candidate.as_ref().map(|taken| Candidate {
+                tier: &taken.tier,
+                profile: &taken.profile,
+                model: taken.model.as_deref(),
+            }),
         }
     }
 }

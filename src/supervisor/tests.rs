@@ -69,6 +69,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
         settings: AgentSettings {
             plugin: None,
             slot: None,
+            candidate: None,
             id: AgentId::new(id),
             edition: 0,
             command: Command {

@@ -50,6 +50,7 @@ fn stalled(name: &str) -> AgentStatus {
         pid: None,
         reason: Some(format!("{} for long", crate::model::STALLED)),
         restarts: 0,
+        candidate: None,
         timestamp_ms: 0,
     }
 }

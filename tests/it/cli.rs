@@ -18,6 +18,7 @@ mod run;
 mod run_prompt;
 mod runs_kept;
 mod slots;
+mod team_tiers;
 mod tiers;
 mod top;
 mod troubles;

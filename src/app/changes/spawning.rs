@@ -2,12 +2,16 @@
 //! that the orchestrator adds within `may_add`.
 
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
-use super::{Changes, conflict, ids, refused, unknown, wrong};
+use super::{Changes, TeamCommand, conflict, ids, refused, unknown, wrong};
 use crate::app::{details, journaling};
+use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTable, Config, Layered, MayAdd, Overlay, zone_pattern};
-use crate::model::{AgentId, AgentStatus, Order};
+use crate::model::{AgentId, AgentStatus, Event, Order};
 use crate::serve::{HelperEnd, NewHelper, NewMember, Refused};
+use crate::supervisor::Roster;
 use crate::zone;
 
 /// Bytes of an agent's id.
@@ -51,6 +55,30 @@ impl Changes {
         let usage = self.used.remove(&end.agent).unwrap_or_default();
         journaling::completed(self.journal(), end, &usage);
         dropped
+    }
+
+    /// Has the helpers of agents that rest end with them, until `cancel`.
+    pub(in crate::app) async fn follow_rests(
+        mut events: Subscriber,
+        roster: Roster,
+        changes: mpsc::Sender<TeamCommand>,
+        cancel: CancellationToken,
+    ) {
+        while let Some(Some(received)) = cancel.run_until_cancelled(events.recv()).await {
+            let resting = match received {
+                Received::Event(_, event) => match &**event {
+                    Event::Agent(status) if status.state.is_at_rest() => vec![status.agent.clone()],
+                    _ => continue,
+                },
+                Received::Missed(_) => {
+                    let resting = roster.statuses().into_iter().filter(|it| it.state.is_at_rest());
+                    resting.map(|status| status.agent).collect()
+                }
+            };
+            for agent in resting {
+                let _ = changes.send(TeamCommand::Rests(agent)).await;
+            }
+        }
     }
 
     /// Stops the helpers of an agent that is at rest. Those that it started leave with the end of

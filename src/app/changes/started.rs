@@ -1,8 +1,10 @@
-//! What the start of a run comes to.
+//! What changes of a team come to: the start of a run, and what a reload has changed.
 
 use std::path::PathBuf;
 
+use crate::config::{ChangeKind, ConfigChange, Takes};
 use crate::model::AgentId;
+use crate::serve;
 
 /// The helper of a run.
 pub(in crate::app) struct StartedHelper {
@@ -17,4 +19,21 @@ pub(in crate::app) struct StartedHelper {
     /// Patterns that were asked for, and reach out of its parent's zone.
     pub(in crate::app) further: Vec<String>,
     pub(in crate::app) workspace: PathBuf,
+}
+
+pub(super) fn on_wire(change: &ConfigChange) -> serve::Change {
+    serve::Change {
+        agent_id: change.agent.as_ref().map(ToString::to_string),
+        key: change.key.to_owned(),
+        change: match change.kind {
+            ChangeKind::Added => serve::Kind::Added,
+            ChangeKind::Removed => serve::Kind::Removed,
+            ChangeKind::Changed => serve::Kind::Changed,
+        },
+        restart: match change.takes {
+            Takes::AtOnce => None,
+            Takes::AtAgentStart => Some(serve::Restart::Agent),
+            Takes::AtTeamStart => Some(serve::Restart::Team),
+        },
+    }
 }

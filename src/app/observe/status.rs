@@ -23,6 +23,7 @@ impl ObservedStatus {
             pid: Some(pid),
             reason: None,
             restarts: 0,
+            candidate: None,
             timestamp_ms: now_ms(),
         };
         bus.publish(Event::Agent(status.clone()));

@@ -1,7 +1,6 @@
 //! A run by a tier: one candidate after the other, until one's turn ends otherwise than by a setback.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,25 +8,19 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 
 use super::Job;
-use super::cooling;
-use super::handover::{Past, hand_over};
-use super::past_work::{look, take_back};
 use super::repository::Repository;
 use super::work::{Patience, work};
+use crate::app::failover::begin_cooldown;
+use crate::app::failover::handover::{Past, hand_over};
+use crate::app::failover::past_work::{look, take_back};
+use crate::app::failover::told::{Failed, none_left, told};
 use crate::app::turn::{FAILED, NOT_STARTED, Used, WorkEnd, clipped, keep};
 use crate::app::{StopSignals, outlet};
 use crate::config::one_agent::for_candidate;
 use crate::config::{AgentTier, OnFailover, SharedConfig, TierCandidate};
-use crate::model::{TimestampMs, now_ms};
+use crate::model::now_ms;
 use crate::runs::{RunAttempt, RunState, RunStatus};
 use crate::tiers::{CandidateStanding, Cooldowns, Setback, standings};
-
-/// Why a candidate was not taken, or did not come to an end.
-struct Failed {
-    candidate: TierCandidate,
-    what: String,
-    again_at: Option<TimestampMs>,
-}
 
 /// A run by a tier, on its way.
 struct Tour<'a> {
@@ -251,7 +244,7 @@ impl Tour<'_> {
     ) {
         let CandidateStanding { candidate, base, login, .. } = standing;
         let account = (base.as_str(), login, candidate.model.as_deref());
-        let again_at = match cooling::begin(&self.kept, &self.shared, account, setback) {
+        let again_at = match begin_cooldown(&self.kept, &self.shared, account, setback) {
             Ok(until) => until,
             Err(error) => {
                 self.say(&format!("cannot keep the cool-down of {candidate}: {error}"));
@@ -265,15 +258,7 @@ impl Tour<'_> {
     /// No candidate is left.
     fn exhausted(&self, last: Option<WorkEnd>, skipped: &[Failed]) -> WorkEnd {
         let all: Vec<_> = self.failed.iter().chain(skipped).collect();
-        let reasons: Vec<_> = all.iter().map(|failed| told(failed)).collect();
-        let mut reason = format!(
-            "no candidate of the tier `{}` can work now: {}",
-            self.tier.name,
-            reasons.join("; ")
-        );
-        if let Some(at) = all.iter().filter_map(|failed| failed.again_at).min() {
-            let _ = write!(reason, "; try again at {}", clock(at));
-        }
+        let reason = none_left(&self.tier.name, &all);
         let exit_code = if self.past.is_empty() { NOT_STARTED } else { FAILED };
         let ended = WorkEnd::new(RunStatus::Failed, exit_code);
         let last = last.unwrap_or_else(|| WorkEnd::new(RunStatus::Failed, exit_code));
@@ -310,31 +295,4 @@ fn rewrite(file: &Path, agent: &str, candidate: &TierCandidate) -> std::io::Resu
     new.write_all(text.as_bytes())?;
     new.persist(file).map_err(|error| error.error)?;
     Ok(())
-}
-
-fn told(failed: &Failed) -> String {
-    let Failed { candidate, what, again_at } = failed;
-    // `has no credit`, but `is rate limited`.
-    let said = match what.as_str() {
-        "no credit" => "has no credit".to_owned(),
-        "usage limit reached" => "has reached its usage limit".to_owned(),
-        "model unknown" => "does not know its model".to_owned(),
-        what => format!("is {what}"),
-    };
-    match again_at {
-        Some(at) => format!("{candidate} {said} (try again at {})", clock(*at)),
-        None => format!("{candidate} {said}"),
-    }
-}
-
-/// A time of today as on a clock, another one with its day.
-pub fn clock(at: TimestampMs) -> String {
-    let zone = jiff::tz::TimeZone::system();
-    let time = |at: TimestampMs| {
-        let at = jiff::Timestamp::from_millisecond(i64::try_from(at).ok()?).ok()?;
-        Some(at.to_zoned_datetime(zone.clone()))
-    };
-    let (Some(at), Some(now)) = (time(at), time(now_ms())) else { return "some time".to_owned() };
-    let form = if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d %H:%M" };
-    at.strftime(form).to_string()
 }

@@ -193,18 +193,22 @@ fn an_agent_of_a_tier_takes_a_candidate() {
                  { profile = \"gemini\", thinking = \"high\" }]\n";
     let agent = "[[agents]]\nid = \"ui\"\ntier = \"smart\"\n";
     let bench = Bench::new();
-    let take = |at: usize| {
-        let taken = std::collections::BTreeMap::from([("smart".to_owned(), at)]);
+    let take = |profile: &str, thinking: Option<&str>| {
+        let thinking = thinking.map(str::to_owned);
+        let candidate =
+            crate::config::TierCandidate { profile: profile.to_owned(), model: None, thinking };
+        let taken = std::collections::BTreeMap::from([("ui".to_owned(), candidate)]);
         let surroundings = Surroundings { taken, ..surroundings() };
         let text = format!("{agent}{tiers}");
         let config = Config::compile(&bench.path().join("eisen.toml"), text, &surroundings).0;
         config.unwrap_or_else(|errors| panic!("{errors}")).agents.remove(0)
     };
-    let first = take(0);
+    let first = take("unknown", None);
     assert_eq!((&*first.profile.title, first.model.as_deref()), ("Codex", Some("m")));
-    let second = take(1);
+    let second = take("gemini", Some("high"));
     assert_eq!((&*second.profile.title, second.thinking.as_deref()), ("Gemini CLI", Some("high")));
-    assert_eq!(take(9).profile.title, "Codex");
+    // Another level of thinking is another candidate.
+    assert_eq!(take("gemini", None).profile.title, "Codex");
     let wrong = format!("{agent}model = \"m\"\n[[agents]]\nid = \"api\"\ntier = \"smrt\"\n");
     expect![[r#"
         4:9 `tier` and `model` can't both be given | keep one: the candidates of a tier say it

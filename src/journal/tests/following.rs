@@ -264,6 +264,7 @@ async fn an_agent_that_stops_ends_its_sessions() {
         pid: None,
         reason: Some("exited".to_owned()),
         restarts: 1,
+        candidate: None,
         timestamp_ms: 1,
     };
     let sent = vec![

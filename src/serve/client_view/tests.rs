@@ -64,6 +64,7 @@ fn only_doubtful_repeats_are_dropped() {
             pid: None,
             reason: None,
             restarts: 0,
+            candidate: None,
             timestamp_ms: 0,
         })
     };

@@ -110,6 +110,7 @@ pub(in crate::serve) fn agent(name: &str) -> AgentStatus {
         pid: Some(4711),
         reason: None,
         restarts: 0,
+        candidate: None,
         timestamp_ms: NOW,
     }
 }
@@ -162,6 +163,7 @@ pub(in crate::serve) fn failed_agent() -> AgentStatus {
         pid: None,
         reason: Some("exit status 1: no such model".to_owned()),
         restarts: 5,
+        candidate: None,
         timestamp_ms: NOW,
     }
 }

@@ -1,7 +1,7 @@
 //! What a candidate did, from the journal of the run, and its undo.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ const LONGEST_DIFF: usize = 256 << 10;
 const LONGEST_COMMAND: usize = 300;
 
 /// Takes back the files that an agent of a team that has ended wrote.
-pub(super) async fn take_back(
+pub(in crate::app) async fn take_back(
     eisen_dir: &Path,
     team: &str,
     workspace: &Path,
@@ -63,10 +63,18 @@ async fn undo(
     outcome
 }
 
-/// Reads what a candidate did.
-pub(super) async fn look(eisen_dir: &Path, team: &str, past: &Past) -> Done {
-    let (path, agent) = (journal_place(eisen_dir, team), past.agent.clone());
-    let read = tokio::task::spawn_blocking(move || read(&path, &agent)).await;
+/// Reads what a candidate did in a run.
+pub(in crate::app) async fn look(eisen_dir: &Path, team: &str, past: &Past) -> Done {
+    look_at(journal_place(eisen_dir, team), past.agent.clone(), None).await
+}
+
+/// Reads what an agent did, in one of its sessions if that is named.
+pub(in crate::app) async fn look_at(
+    journal: PathBuf,
+    agent: String,
+    session: Option<String>,
+) -> Done {
+    let read = tokio::task::spawn_blocking(move || read(&journal, &agent, session)).await;
     let trouble = match read {
         Ok(Ok(done)) => return done,
         Ok(Err(error)) => error,
@@ -75,17 +83,22 @@ pub(super) async fn look(eisen_dir: &Path, team: &str, past: &Past) -> Done {
     Done { trouble: Some(trouble), ..Done::default() }
 }
 
-fn read(journal: &Path, agent: &str) -> Result<Done, String> {
+fn read(journal: &Path, agent: &str, session: Option<String>) -> Result<Done, String> {
     let unread = |error: OpenError| error.to_string();
     let store = Store::open(journal).map_err(unread)?;
-    let mut done = Done { commands: commands(&store, agent).map_err(unread)?, ..Done::default() };
     let mut sessions = store.sessions().map_err(unread)?;
-    sessions.retain(|session| session.agent_id == agent);
+    sessions.retain(|row| {
+        let is_meant = session.is_none() || row.wire_session_id == session;
+        row.agent_id == agent && is_meant
+    });
+    let own = sessions.last().filter(|_| session.is_some()).map(|row| row.id.clone());
+    let commands = commands(&store, agent, own.clone()).map_err(unread)?;
+    let mut done = Done { commands, ..Done::default() };
     if let Some(session) = sessions.last() {
         let document = store.conversation(&session.head_event_id).map_err(unread)?;
         messages(&document.unwrap_or_default()).clone_into(&mut done.conversation);
     }
-    if let Err(error) = files(&store, agent, &mut done) {
+    if let Err(error) = files(&store, (agent, own), &mut done) {
         done.trouble = Some(error.to_string());
     }
     Ok(done)
@@ -98,8 +111,12 @@ fn messages(document: &str) -> &str {
     messages.rfind("\n---\n").map_or(messages, |end| &messages[..end])
 }
 
-fn files(store: &Store, agent: &str, done: &mut Done) -> Result<(), SelectError> {
-    let asked = Asked { agent: Some(agent.to_owned()), ..Asked::default() };
+fn files(
+    store: &Store,
+    (agent, session): (&str, Option<String>),
+    done: &mut Done,
+) -> Result<(), SelectError> {
+    let asked = Asked { agent: Some(agent.to_owned()), session, ..Asked::default() };
     // It left nothing in the journal.
     let Ok(scope) = asked.scope(store) else { return Ok(()) };
     let changes = changes::select(store, &scope)?;
@@ -120,8 +137,13 @@ fn files(store: &Store, agent: &str, done: &mut Done) -> Result<(), SelectError>
 }
 
 /// The commands that an agent reported, in order, each with its outcome.
-fn commands(store: &Store, agent: &str) -> Result<Vec<String>, OpenError> {
+fn commands(
+    store: &Store,
+    agent: &str,
+    session_id: Option<String>,
+) -> Result<Vec<String>, OpenError> {
     let filter = Filter {
+        session_id,
         agent_id: Some(agent.to_owned()),
         types: vec!["tool.call".to_owned(), "tool.result".to_owned()],
         last: true,

@@ -1,0 +1,40 @@
+//! What runs by tiers and agents of tiers have in common: cool-downs, what the next candidate is told, and
+//! the words for it.
+
+pub(super) mod handover;
+pub(super) mod past_work;
+pub(super) mod told;
+
+use std::time::Duration;
+
+use crate::config::SharedConfig;
+use crate::model::{TimestampMs, now_ms};
+use crate::tiers::{Cooldown, Cooldowns, LoginId, Setback};
+
+/// Begins the cool-down of an account, or of one model of it; returns when it ends.
+pub(super) fn begin_cooldown(
+    kept: &Cooldowns,
+    shared: &SharedConfig,
+    (base, login, model): (&str, LoginId, Option<&str>),
+    setback: &Setback,
+) -> std::io::Result<Option<TimestampMs>> {
+    if !setback.cools_down() {
+        return Ok(None);
+    }
+    let now = now_ms();
+    let until = setback.again_at.unwrap_or_else(|| now + wait_of(shared.runs.cooldown));
+    let mut cooldown = Cooldown::new(base, login, setback.what, until);
+    if setback.is_of_model() {
+        cooldown = cooldown.of_model(model);
+    }
+    if setback.is_of_login() {
+        cooldown = cooldown.of_login();
+    }
+    kept.begin(cooldown, now)?;
+    Ok(Some(until))
+}
+
+/// A duration in milliseconds.
+pub(super) fn wait_of(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

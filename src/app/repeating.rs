@@ -1,0 +1,105 @@
+//! A prompt of the team's own to an agent that has a tier: where a candidate can't work, the prompt goes to
+//! the next one.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::changes::{Move, SetBack, SetBackAt, TeamCommand, request};
+use crate::agent::{AgentError, AgentHandle, Prompt};
+use crate::client_host::{HostError, PromptOutcome};
+use crate::model::{AgentState, now_ms};
+use crate::tiers::Setback;
+
+/// How often a prompt is sent: to 32 candidates, and to each once more after a hint to wait.
+const MOST_ATTEMPTS: usize = 64;
+
+/// Sends a prompt, and again where a candidate could not work.
+pub(super) async fn prompt(
+    agent: &AgentHandle,
+    changes: &mpsc::Sender<TeamCommand>,
+    prompt: Prompt,
+) -> Result<PromptOutcome, AgentError> {
+    let Prompt { mut session, blocks, by_orchestrator, said } = prompt;
+    let mut attempts = 1;
+    loop {
+        let (edition, before) = (agent.edition(), agent.status().candidate);
+        let again = Prompt {
+            session: session.clone(),
+            blocks: blocks.clone(),
+            by_orchestrator,
+            said: said.clone(),
+        };
+        let turn = agent.prompt(again).await;
+        // It was queued when another one took over.
+        let is_unsent = said.borrow().session.is_none() && agent.status().candidate != before;
+        if is_unsent && matches!(turn, Err(AgentError::Host(HostError::Gone(_)))) {
+            session = None;
+            ready(agent).await;
+            continue;
+        }
+        let Some((reason, of)) = failure(&turn).filter(|_| attempts < MOST_ATTEMPTS) else {
+            return turn;
+        };
+        attempts += 1;
+        let status = agent.status();
+        let is_setback = Setback::of(&reason, now_ms()).is_some();
+        let (Some(edition), Some(_), true) = (edition, &status.candidate, is_setback) else {
+            return turn;
+        };
+        let in_session = of.or_else(|| said.borrow().session.as_ref().map(ToString::to_string));
+        let of = SetBackAt::Turn { session: in_session, edition };
+        let setback = SetBack { agent: status.agent.clone(), reason, of };
+        let change = |reply| TeamCommand::SetBack(Box::new(setback), Some(reply));
+        match request(changes, change).await {
+            Ok(Move::Moved) => {
+                // Those of the one before are gone.
+                session = None;
+                ready(agent).await;
+            }
+            Ok(Move::Waits(until)) => {
+                let wait = Duration::from_millis(until.saturating_sub(now_ms()));
+                tokio::time::sleep(wait).await;
+            }
+            Ok(Move::Exhausted(why)) => {
+                let (agent, state) = (status.agent, AgentState::Error);
+                return Err(AgentError::NotReady { agent, state, reason: Some(why) });
+            }
+            Ok(Move::Stays) | Err(_) => return turn,
+        }
+    }
+}
+
+/// Why a turn failed, and the session of it, if it is known.
+fn failure(turn: &Result<PromptOutcome, AgentError>) -> Option<(String, Option<String>)> {
+    match turn {
+        Ok(outcome) => {
+            Some((outcome.reason.as_ref()?.to_string(), Some(outcome.session.to_string())))
+        }
+        // It may say when it may go on, which is no failure.
+        Err(AgentError::Host(HostError::Withdrawn | HostError::Budget(_))) => None,
+        Err(AgentError::Host(error)) => Some((error.to_string(), None)),
+        Err(_) => None,
+    }
+}
+
+/// Waits until the next candidate is ready. If none becomes so, its prompt says why.
+async fn ready(agent: &AgentHandle) {
+    let mut status = agent.watch();
+    let settled = status.wait_for(|it| {
+        let is_exhausted = it.reason.as_deref().is_some_and(super::failover::told::is_none_left);
+        match it.state {
+            AgentState::Ready | AgentState::Stopped => true,
+            // Another error may yet be a set-back, after which the next one takes over.
+            AgentState::Error => {
+                is_exhausted
+                    || !it
+                        .reason
+                        .as_deref()
+                        .is_some_and(|reason| Setback::of(reason, now_ms()).is_some())
+            }
+            _ => false,
+        }
+    });
+    let _ = settled.await;
+}

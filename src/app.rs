@@ -78,6 +78,7 @@ pub use run::{RunEnd, RunOptions, run, run_detached, run_prepared};
 pub use standing::team_above;
 pub use tiers_now::{TierNow, tiers_now};
 pub use tools_seen::tool_lines;
+pub use turn::progress::RunProgress;
 pub use up::{UpOptions, WebWish, up};
 
 /// Why a command failed.

@@ -57,6 +57,9 @@ pub use content::Content;
 pub use error::HostError;
 pub use handshake::AgentInfo;
 
+/// Bytes of what an agent calls its last tool call.
+pub const LONGEST_ACTION: usize = 200;
+
 /// Capacity of the host's mailbox; senders wait when it is full, the agent does not.
 const MAILBOX: usize = 64;
 
@@ -145,6 +148,8 @@ pub struct Said {
     pub text: String,
     /// Where the text after the agent's last tool call or plan begins.
     pub last_message_at: usize,
+    /// The title of its last tool call: one line, at most [`LONGEST_ACTION`] bytes.
+    pub last_action: Option<String>,
 }
 
 /// The number of turns and prompts that a cancel affected.

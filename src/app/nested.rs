@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::changes::{self, StartedHelper, TeamCommand};
+use super::turn::progress::recorded;
 use super::turn::request::RunRequest;
 use super::turn::schema::AnswerSchema;
 use super::turn::{WorkEnd, helper_turn, settle};
@@ -92,6 +93,7 @@ fn first_state(
         no_failover: false,
         attempts: Vec::new(),
         session_id: None,
+        last_action: None,
         begins_with: None,
         started_at_ms: now_ms(),
         ended_at_ms: None,
@@ -119,7 +121,8 @@ async fn keep(
                 folder.keep_attachments(&asks.files)?;
             }
             asks.schema.as_ref().map_or(Ok(()), |schema| folder.keep_schema(schema))?;
-            let request = RunRequest::of(&folder, &state, team.runs.eisen_dir())?;
+            let request =
+                RunRequest::of(&folder, &state, team.runs.eisen_dir(), watch::Sender::default())?;
             folder.keep(&state)?;
             anyhow::Ok(request)
         };
@@ -138,8 +141,9 @@ async fn keep(
 /// Performs a run to its end. Its final state is kept once its agent is gone, with all that it started.
 async fn perform(team: Workplace, run: TurnUnderway) {
     let TurnUnderway { id, agent, folder, mut state, request, prompt, deadline } = run;
-    let asked = (&request, &*prompt);
-    let mut end = helper_turn((&team.roster, &team.tracker), &agent, asked, deadline).await;
+    let (asked, place) = ((&request, &*prompt), (&team.roster, &team.tracker));
+    let turn = helper_turn(place, &agent, asked, deadline);
+    let mut end = recorded(&folder, &mut state, request.progress.subscribe(), turn).await;
     if let Some(reason) = team.runs.ending(id) {
         end = end.ended_by(reason);
     }

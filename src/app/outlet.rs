@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use indicatif::ProgressBar;
 use parking_lot::{Condvar, Mutex};
 
 /// Maximum bytes in the queue; as many again may be in the thread.
@@ -18,6 +19,8 @@ pub struct Outlet(Arc<OutletShared>);
 
 struct OutletShared {
     queue: Mutex<Queue>,
+    /// Drawn below what is written.
+    bar: Mutex<Option<ProgressBar>>,
     changed: Condvar,
 }
 
@@ -39,12 +42,21 @@ pub fn stderr() -> &'static Outlet {
 impl Outlet {
     /// Starts the thread that writes to a stream until the process ends.
     fn to(stream: impl Write + Send + 'static) -> Self {
-        let shared = Arc::new(OutletShared { queue: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(OutletShared {
+            queue: Mutex::default(),
+            bar: Mutex::default(),
+            changed: Condvar::new(),
+        });
         let outlet = Self(Arc::clone(&shared));
         // Without the thread nothing is logged; the program still works.
         let _ =
             std::thread::Builder::new().name("stderr".to_owned()).spawn(move || shared.run(stream));
         outlet
+    }
+
+    /// Writes from now on above a bar that is drawn on the same terminal; None: there is no bar any more.
+    pub fn above(&self, bar: Option<ProgressBar>) {
+        *self.0.bar.lock() = bar;
     }
 
     fn push(&self, record: &[u8]) {
@@ -92,7 +104,12 @@ impl OutletShared {
             let next = queue.take();
             drop(queue);
             // Errors of a closed stream are ignored.
-            let _ = stream.write_all(&next).and_then(|()| stream.flush());
+            let mut write = || drop(stream.write_all(&next).and_then(|()| stream.flush()));
+            let bar = self.bar.lock().clone();
+            match bar {
+                Some(bar) => bar.suspend(write),
+                None => write(),
+            }
         }
     }
 }

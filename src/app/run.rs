@@ -15,11 +15,13 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use futures_util::FutureExt as _;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use self::waiting::Admitted;
 use super::console::ConsoleFile;
 use super::members::TeamSlots;
+use super::turn::progress::{RunProgress, recorded};
 use super::turn::request::RunRequest;
 use super::turn::schema::AnswerSchema;
 use super::turn::{WorkEnd, keep, settle};
@@ -68,13 +70,16 @@ pub struct RunEnd {
     pub took: Duration,
 }
 
-/// Runs one agent for one turn.
-pub async fn run(options: RunOptions) -> Result<RunEnd, Failure> {
+/// Runs one agent for one turn, and tells meanwhile what it does.
+pub async fn run(
+    options: RunOptions,
+    progress: watch::Sender<RunProgress>,
+) -> Result<RunEnd, Failure> {
     let depth = environment::depth_of_run();
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let folder = prepare(options, &eisen_dir, depth)?;
     // It is large, and there is one.
-    Box::pin(perform(&folder, eisen_dir, depth)).await
+    Box::pin(perform(&folder, eisen_dir, depth, progress)).await
 }
 
 /// Starts a run in a process of its own; returns its id.
@@ -94,7 +99,7 @@ pub async fn run_prepared(id: &str) -> Result<RunEnd, Failure> {
     let folder = find_run(&eisen_dir, id).map_err(|error| Failure::Usage(error.into()))?;
     let depth = folder.state().map_err(|error| Failure::Run(error.into()))?.depth;
     // It is large, and there is one.
-    Box::pin(perform(&folder, eisen_dir, depth)).await
+    Box::pin(perform(&folder, eisen_dir, depth, watch::Sender::default())).await
 }
 
 /// Writes all that a run needs, and its first state; what is wrong leaves no run.
@@ -164,6 +169,7 @@ fn first_state(
         no_failover,
         attempts: Vec::new(),
         session_id: None,
+        last_action: None,
         begins_with,
         started_at_ms: now_ms(),
         ended_at_ms: None,
@@ -194,7 +200,12 @@ fn hand_over(folder: &RunFolder) -> anyhow::Result<()> {
 }
 
 /// Performs a run to its end, once.
-async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<RunEnd, Failure> {
+async fn perform(
+    folder: &RunFolder,
+    eisen_dir: PathBuf,
+    depth: u32,
+    progress: watch::Sender<RunProgress>,
+) -> Result<RunEnd, Failure> {
     let began = Instant::now();
     let failed = |error: std::io::Error| Failure::Run(error.into());
     let _held = holding::hold(folder).await?;
@@ -210,15 +221,16 @@ async fn perform(folder: &RunFolder, eisen_dir: PathBuf, depth: u32) -> Result<R
     keep(folder, &state)?;
     let timeout = state.timeout_s.map(Duration::from_secs);
     let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
-    let request = RunRequest::of(folder, &state, &eisen_dir).map_err(Failure::Run)?;
+    let request = RunRequest::of(folder, &state, &eisen_dir, progress).map_err(Failure::Run)?;
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
     let end = match state.tier.clone() {
         Some(tier) => attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await,
         None => match job.start(&mut state, &mut stop).await {
             Ok((start, admitted)) => {
                 let prompt = (&request, prompt);
-                let profile = state.profile.as_deref();
-                let end = cooling::alone(start, prompt, deadline, profile).await;
+                let profile = state.profile.clone();
+                let work = cooling::alone(start, prompt, deadline, profile.as_deref());
+                let end = job.recorded(&mut state, work).await;
                 drop(admitted);
                 end
             }
@@ -239,6 +251,10 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
+    async fn recorded<T>(&self, state: &mut RunState, work: impl Future<Output = T>) -> T {
+        recorded(self.folder, state, self.request.progress.subscribe(), work).await
+    }
+
     /// Waits until a team may start by the configuration as it is now. The run holds what it waited for
     /// until that is dropped.
     async fn start(

@@ -1,6 +1,7 @@
 //! The one turn of a run: prompts its agent, and turns the end of the turn into that of the run.
 
 mod background;
+pub(super) mod progress;
 pub(super) mod request;
 pub(super) mod schema;
 
@@ -14,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::background::Processes;
+use self::progress::follow;
 use self::request::RunRequest;
 use super::{Failure, StopSignal, details};
 use crate::agent::{AgentError, AgentHandle};
@@ -78,7 +80,10 @@ pub(super) async fn one_turn(
     let said = sender.subscribe();
     let turn = async {
         ready(handle).await?;
-        request.take(handle, (session, text), sender, &before).await
+        tokio::select! {
+            outcome = request.take(handle, (session, text), sender, &before) => outcome,
+            never = follow(said.clone(), &request.progress) => match never {},
+        }
     };
     let (outcome, silent) = tokio::select! {
         biased;

@@ -1,6 +1,7 @@
 //! `run`: one agent for one task; its answer on standard output.
 
 mod request;
+mod status;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,8 +9,10 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde_json::json;
+use tokio::sync::watch;
 use toml::Table;
 
+use self::status::StatusLine;
 use super::exit_codes::{NOT_STARTED, exit_code};
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::{format, nested};
@@ -135,7 +138,11 @@ impl RunArgs {
             print(app::run_detached(options)?)?;
             return Ok(0);
         }
-        let end = app::run(options).await?;
+        let progress = watch::Sender::default();
+        let status = StatusLine::start(progress.subscribe());
+        let end = app::run(options, progress).await;
+        drop(status);
+        let end = end?;
         report(&end, is_json)?;
         Ok(exit_code(&end.state))
     }

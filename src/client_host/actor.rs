@@ -89,7 +89,7 @@ where
                     self.sessions.append_text(&session, &text);
                 }
                 Some((session, MessagePart::End)) => self.sessions.end_message(&session),
-                Some((session, MessagePart::Act)) => self.sessions.act(&session),
+                Some((session, MessagePart::Act(title))) => self.sessions.act(&session, title),
                 Some((_, MessagePart::Commands { compress })) => {
                     self.shared.compress.send_replace(compress);
                 }

@@ -80,7 +80,7 @@ where
         if method == "session/request_permission" {
             let request: PermissionRequest = rpc::decode(params)?;
             // Some agents say nothing else of a tool call before it runs.
-            self.sessions.act(&request.session_id);
+            self.sessions.act(&request.session_id, None);
             // The gate leaves permits for no other permission request.
             let is_team_tool = permits.is_some();
             self.answer(id, &self.permission(&request, is_team_tool));

@@ -7,8 +7,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id};
 
 use super::messages::Reply;
-use super::{Answers, Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
-use crate::model::SessionId;
+use super::{
+    Answers, Content, HostError, LONGEST_ACTION, PromptOutcome, Said, SessionLoad, Urgency,
+};
+use crate::model::{SessionId, one_line};
 
 /// Prompts queued in one session; one more is refused.
 const MAX_QUEUED: usize = 1000;
@@ -228,13 +230,17 @@ impl HostSessions {
     }
 
     /// The agent acts: what it said before is not its last message.
-    pub(super) fn act(&mut self, id: &str) {
+    pub(super) fn act(&mut self, id: &str, title: Option<String>) {
         self.end_message(id);
         let session = self.by_id.get_mut(&SessionId::new(id));
         let turn = session.and_then(|session| session.running.as_mut());
         // Before the prompt is sent, it belongs to the previous turn.
         if let Some(turn) = turn.filter(|turn| turn.making.is_none()) {
-            turn.said.send_modify(|said| said.last_message_at = said.text.len());
+            let action = title.map(|title| shown(&title)).filter(|action| !action.is_empty());
+            turn.said.send_modify(|said| {
+                said.last_message_at = said.text.len();
+                said.last_action = action.or(said.last_action.take());
+            });
         }
     }
 
@@ -342,6 +348,12 @@ impl HostSession {
             let _ = prompt.reply.send(Err(error.clone()));
         }
     }
+}
+
+/// The title of a tool call as one line, cut.
+fn shown(title: &str) -> String {
+    let cut = |text: &str| text[..text.floor_char_boundary(LONGEST_ACTION)].to_owned();
+    cut(one_line(&cut(title)).trim())
 }
 
 #[cfg(test)]

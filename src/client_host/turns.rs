@@ -77,8 +77,8 @@ pub(super) enum MessagePart {
     Text(String),
     /// The next text is another message.
     End,
-    /// A tool call or a plan, which also ends a message.
-    Act,
+    /// A tool call, by its title, or a plan; it also ends a message.
+    Act(Option<String>),
     /// The agent's commands: the one by which it compresses its context.
     Commands {
         compress: Option<&'static str>,
@@ -102,6 +102,8 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
         #[serde(borrow)]
         content: Option<&'a RawValue>,
         #[serde(borrow)]
+        title: Option<&'a RawValue>,
+        #[serde(borrow)]
         available_commands: Option<&'a RawValue>,
     }
     #[derive(Deserialize)]
@@ -114,7 +116,10 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
             let Text { text } = serde_json::from_str(update.content?.get()).ok()?;
             MessagePart::Text(text)
         }
-        "tool_call" | "plan" => MessagePart::Act,
+        "tool_call" => MessagePart::Act(
+            update.title.and_then(|title| serde_json::from_str::<String>(title.get()).ok()),
+        ),
+        "plan" => MessagePart::Act(Some("plan".to_owned())),
         "tool_call_update" | "agent_thought_chunk" => MessagePart::End,
         "available_commands_update" => {
             MessagePart::Commands { compress: compressing(update.available_commands?) }

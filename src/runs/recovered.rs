@@ -73,6 +73,7 @@ impl RunFolder {
             no_failover: false,
             attempts: Vec::new(),
             session_id: None,
+            last_action: None,
             begins_with: None,
             started_at_ms: made,
             ended_at_ms: Some(ended_at_ms),

@@ -83,6 +83,9 @@ pub struct RunState {
     pub no_failover: bool,
     /// As its agent names it.
     pub session_id: Option<String>,
+    /// The title of its agent's last tool call: one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_action: Option<String>,
     /// The session that it began with; None if it is a new one.
     pub begins_with: Option<EarlierSession>,
     pub started_at_ms: u64,
@@ -148,6 +151,7 @@ pub(super) mod tests {
             no_failover: false,
             attempts: Vec::new(),
             session_id: None,
+            last_action: None,
             begins_with: None,
             started_at_ms: 1,
             ended_at_ms: None,

@@ -15,6 +15,7 @@ mod prompt;
 mod ps;
 mod replay;
 mod run;
+mod run_progress;
 mod run_prompt;
 mod runs_kept;
 mod slots;

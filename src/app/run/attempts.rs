@@ -188,9 +188,9 @@ impl Tour<'_> {
         };
         let silence = self.silence(candidate, state);
         let patience = Patience { longest: self.shared.runs.patience, silence, tell: &tell };
-        let mut end =
-            work(start, (self.job.request, prompt.clone()), self.job.deadline, Some(patience))
-                .await;
+        let asked = (self.job.request, prompt.clone());
+        let work = work(start, asked, self.job.deadline, Some(patience));
+        let mut end = self.job.recorded(state, work).await;
         drop(admitted);
         if let Some(attempt) = state.attempts.last_mut() {
             attempt.ended_at_ms = Some(now_ms());

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::app::StopSignals;
 use crate::app::team::Supervised;
+use crate::app::turn::progress::count;
 use crate::app::turn::request::RunRequest;
 use crate::app::turn::{WorkEnd, one_turn, used};
 use crate::app::up::{TeamStart, run_team};
@@ -48,6 +49,7 @@ pub(super) async fn work(
             biased;
             signal = signals.next() => WorkEnd::stopped(signal).with(said.borrow().clone()),
             end = patiently(&team, &agent, prompt, deadline, patience) => end,
+            never = count(&team.tracker, &agent, &request.progress) => match never {},
         };
         let used = timeout(USAGE_PATIENCE, used(&team.roster, &team.tracker, &agent)).await;
         end.used = used.unwrap_or_default();

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::background::Processes;
+use super::progress::RunProgress;
 use super::schema::AnswerSchema;
 use crate::agent::{AgentError, AgentHandle, Prompt, text_blocks};
 use crate::app::journaling;
@@ -24,6 +25,8 @@ pub(in crate::app) struct RunRequest {
     /// None: a new session.
     begins_with: Option<EarlierSession>,
     eisen_dir: PathBuf,
+    /// What the agent does is told to it.
+    pub(in crate::app) progress: watch::Sender<RunProgress>,
 }
 
 impl RunRequest {
@@ -32,6 +35,7 @@ impl RunRequest {
         folder: &RunFolder,
         state: &RunState,
         eisen_dir: &Path,
+        progress: watch::Sender<RunProgress>,
     ) -> anyhow::Result<Self> {
         let schema = folder.schema()?;
         Ok(Self {
@@ -39,6 +43,7 @@ impl RunRequest {
             schema: schema.as_ref().map(AnswerSchema::new).transpose()?,
             begins_with: state.begins_with.clone(),
             eisen_dir: eisen_dir.to_owned(),
+            progress,
         })
     }
 

@@ -9,19 +9,24 @@ use serde_json::json;
 use crate::harness::{EISEN_CORE, Port, Puppet, Stage, Team, agent, eventually};
 
 /// A terminal of tmux, of 80 by 24, with a server of its own.
-struct Terminal<'a> {
+pub(super) struct Terminal<'a> {
     stage: &'a Stage,
 }
 
 impl<'a> Terminal<'a> {
     /// Runs `top` there, and says how it was left. None if tmux is not installed.
     fn top(stage: &'a Stage, before: &str) -> Option<Self> {
+        Self::of(stage, &format!("{before} '{EISEN_CORE}' top"))
+    }
+
+    /// Runs a command there, and says how it was left. None if tmux is not installed.
+    pub(super) fn of(stage: &'a Stage, command: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             eprintln!("skipped: tmux is not installed");
             return None;
         }
         let terminal = Self { stage };
-        let line = format!("{before} '{EISEN_CORE}' top; echo \"left $?\"; exec cat");
+        let line = format!("{command}; echo \"left $?\"; exec cat");
         let size = ["-x", "80", "-y", "24"];
         let begun = terminal.tmux(&[&["new-session", "-d"], &size[..], &[&line]].concat());
         assert!(begun.status.success(), "{begun:?}");
@@ -39,7 +44,7 @@ impl<'a> Terminal<'a> {
         assert!(self.tmux(&["send-keys", key]).status.success(), "{key}");
     }
 
-    fn screen(&self) -> String {
+    pub(super) fn screen(&self) -> String {
         String::from_utf8(self.tmux(&["capture-pane", "-p"]).stdout).unwrap()
     }
 
@@ -48,7 +53,7 @@ impl<'a> Terminal<'a> {
         String::from_utf8(self.tmux(&["capture-pane", "-p", "-e"]).stdout).unwrap()
     }
 
-    fn shows(&self, text: &str) {
+    pub(super) fn shows(&self, text: &str) {
         let mut last = String::new();
         let is_there = || {
             last = self.screen();

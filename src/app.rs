@@ -1,6 +1,7 @@
 //! Wiring: creates the actors of `up` and `observe`, connects them, and shuts them down. Contains
 //! no policy.
 
+mod batch;
 mod changes;
 mod conflict_notes;
 mod console;
@@ -54,6 +55,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::bus::Backlog;
 use crate::{config, serve, tracker};
 
+pub use batch::{
+    BatchEnd, BatchJob, BatchNews, BatchOptions, JobEnd, JobOutcome, PlannedJob, batch, plan,
+};
 pub use detached::{Detached, up_detached};
 pub use doctor::{Examination, Finding, Health, doctor};
 pub use down::{Down, Downed, down};
@@ -74,7 +78,7 @@ pub use plugins::{check_plugin, describe_plugin};
 pub use purging::purge_tasks;
 pub use replay::{ReplayOptions, replay};
 pub use routes::{Route, route};
-pub use run::{RunEnd, RunOptions, run, run_detached, run_prepared};
+pub use run::{RunEnd, RunOptions, check_run, clock, run, run_detached, run_prepared};
 pub use standing::team_above;
 pub use tiers_now::{TierNow, tiers_now};
 pub use tools_seen::tool_lines;

@@ -2,6 +2,7 @@
 
 mod agents;
 mod attach;
+mod batch;
 mod blame;
 mod blocked;
 mod branching;
@@ -115,6 +116,7 @@ enum Command {
     Result(runs::ResultArgs),
     Kill(runs::KillArgs),
     Tiers(tiers::TiersArgs),
+    Batch(batch::BatchArgs),
     Check(check::CheckArgs),
     Init(init::Init),
     Doctor(doctor::Doctor),
@@ -212,7 +214,7 @@ pub fn main() -> ExitCode {
     let parsed = Cli::from_arg_matches(&command().get_matches());
     let cli = parsed.unwrap_or_else(|error| error.exit());
     // A run says on standard error what it came to, and nothing else.
-    let is_run = matches!(cli.command, Command::Run(_));
+    let is_run = matches!(cli.command, Command::Run(_) | Command::Batch(_));
     log_to_stderr(if is_run { "off" } else { DEFAULT_FILTER });
     let code = match run(cli) {
         Ok(code) => code,
@@ -258,6 +260,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Wait(wait) => wait.run(),
         Command::Result(result) => result.run(),
         Command::Kill(kill) => kill.run(),
+        Command::Batch(batch) => block_on(batch.run(global.cwd)),
         Command::Tiers(tiers) => tiers.run(global.cwd.as_deref()).map(|()| 0),
         Command::Check(check) => check.run(global.cwd).map(|()| 0),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),

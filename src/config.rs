@@ -7,6 +7,7 @@
 //! ```
 
 mod agents;
+pub mod batch;
 mod budget;
 pub mod check;
 mod command;

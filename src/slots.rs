@@ -45,6 +45,8 @@ pub enum SlotPlace {
     Below { base: String, team: String, agent: String },
     /// The right to use a session, by its agent's program and the agent's id for it.
     Session(String),
+    /// The right to perform a batch, by its file and its workspace.
+    Batch(String),
     /// Memory that starts were promised; nobody waits for a ticket of it.
     Memory,
     /// The turn to look for memory.
@@ -222,6 +224,7 @@ impl SlotPlace {
                 format!("{BELOW}{}", hash(&format!("{base} {team} {agent}")))
             }
             Self::Session(id) => format!("{SESSION}{}", hash(id)),
+            Self::Batch(id) => format!(".batch-{}", hash(id)),
             Self::Memory => ".memory".to_owned(),
             Self::MemoryTurn => ".memory-turn".to_owned(),
         }
@@ -232,6 +235,7 @@ impl SlotPlace {
             Self::Base(name) => format!("a slot of `{name}`"),
             Self::Below { base, agent, .. } => format!("the slot of `{base}` that `{agent}` has"),
             Self::Session(_) => "the session".to_owned(),
+            Self::Batch(_) => "the batch".to_owned(),
             Self::Memory | Self::MemoryTurn => "memory".to_owned(),
         }
     }

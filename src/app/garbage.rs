@@ -4,6 +4,7 @@
 //! Without a limit of age it removes files of a team whose workspace is gone, remains of killed
 //! runs, and the excess over a journal's own quotas. With a limit, also older files.
 
+mod batches;
 mod cooldowns;
 mod files;
 mod locks;
@@ -97,6 +98,7 @@ pub async fn garbage(eisen_dir: &Path, max_age_days: Option<u64>) -> anyhow::Res
     found.extend(locks::dead(eisen_dir));
     found.extend(locks::unused(eisen_dir));
     found.extend(cooldowns::over(eisen_dir));
+    found.extend(batches::forgotten(eisen_dir)?);
     found.extend(set_aside_registries(eisen_dir, max_age_days));
     found.extend(sessions::nobodys(eisen_dir, closed, max_age_days).await?);
     Ok(found)

@@ -82,13 +82,31 @@ pub async fn run(
     Box::pin(perform(&folder, eisen_dir, depth, progress)).await
 }
 
-/// Starts a run in a process of its own; returns its id.
-pub fn run_detached(options: RunOptions) -> Result<String, Failure> {
+/// Starts a run in a process of its own; returns its id. `note` is told it before anything is started.
+pub fn run_detached(
+    options: RunOptions,
+    note: impl FnOnce(&str) -> Result<(), Failure>,
+) -> Result<String, Failure> {
     let depth = environment::depth_of_run();
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let folder = prepare(options, &eisen_dir, depth)?;
+    if let Err(failure) = note(folder.id()) {
+        let _ = folder.remove();
+        return Err(failure);
+    }
     hand_over(&folder).context("cannot start the run").map_err(Failure::Run)?;
     Ok(folder.id().to_owned())
+}
+
+/// Tests what a run asks for; starts nothing.
+pub fn check_run(options: &RunOptions) -> Result<(), Failure> {
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let agent = OneAgent { team: RunId::generate().team(), ..options.agent.clone() };
+    let failed = |error: std::io::Error| Failure::Run(error.into());
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let file = folder.path().join("eisen.toml");
+    std::fs::write(&file, agent.text()).map_err(failed)?;
+    super::loading::read(&file, &eisen_dir).map(drop)
 }
 
 /// Performs a run that another process has prepared.

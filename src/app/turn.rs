@@ -36,8 +36,8 @@ const LONGEST_WORD: usize = 4096;
 pub(super) const FAILED: u8 = 1;
 pub(super) const TIMED_OUT: u8 = 124;
 pub(super) const NOT_STARTED: u8 = 125;
-const INTERRUPTED: u8 = 130;
-const KILLED: u8 = 137;
+pub(super) const INTERRUPTED: u8 = 130;
+pub(super) const KILLED: u8 = 137;
 
 /// The end of the turn.
 pub(super) struct WorkEnd {

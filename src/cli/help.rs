@@ -11,7 +11,7 @@ use super::Cli;
 /// Every command, grouped by task.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Run a team", &["init", "check", "doctor", "why", "notify", "up", "down", "observe"]),
-    ("Run one agent", &["run", "runs", "wait", "result", "kill", "tiers"]),
+    ("Run agents for tasks", &["run", "runs", "wait", "result", "kill", "tiers", "batch"]),
     ("Inspect a running team", &["top", "web", "watch", "ps", "logs", "blocked", "conflicts"]),
     (
         "Control a running team",

@@ -2,6 +2,7 @@
 
 mod request;
 mod status;
+mod task;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +29,7 @@ use crate::runs::{EarlierSession, RunStatus};
 /// team is, gives it the prompt, and ends it after its turn. Standard output gets the agent's last
 /// message, which is what it says after its last tool call, and nothing else; standard error gets one
 /// line with the usage. It needs no configuration.
-#[derive(Args, Debug)]
+#[derive(Args, Default, Debug)]
 #[command(after_help = "\
 Examples:
   eisen-core run \"Which tests cover the cart?\"
@@ -99,7 +100,7 @@ pub(super) struct RunArgs {
 }
 
 /// How long a run may wait until it starts.
-#[derive(Args, Debug)]
+#[derive(Args, Default, Debug)]
 struct WaitingArgs {
     /// Seconds to wait at most for a slot, the session and memory [default: as long as it takes]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -135,7 +136,7 @@ impl RunArgs {
         let (is_json, is_detached) = (self.json, self.detach);
         let Some(options) = self.options(prompt, cwd.as_deref())? else { return Ok(NOT_STARTED) };
         if is_detached {
-            print(app::run_detached(options)?)?;
+            print(app::run_detached(options, |_| Ok(()))?)?;
             return Ok(0);
         }
         let progress = watch::Sender::default();
@@ -148,7 +149,7 @@ impl RunArgs {
     }
 
     /// What is to be run; None: there is no agent.
-    fn options(
+    pub(super) fn options(
         mut self,
         prompt: String,
         cwd: Option<&Path>,
@@ -343,7 +344,7 @@ pub(super) fn folder(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
 }
 
 /// The git repository around a folder.
-fn repository(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(super) fn repository(cwd: Option<&Path>) -> anyhow::Result<PathBuf> {
     let folder = folder(cwd)?;
     let top = folder.ancestors().find(|folder| folder.join(".git").exists());
     top.map(Path::to_owned).ok_or_else(|| {

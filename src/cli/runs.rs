@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 use super::exit_codes::{TIMED_OUT, exit_code};
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
@@ -317,7 +316,7 @@ impl KillArgs {
             while !state(run)?.status.is_final() {
                 if begun.elapsed() > KILL_PATIENCE {
                     // Its agents end with it.
-                    signal(&state(run)?, Signal::SIGKILL);
+                    state(run)?.signal(Signal::SIGKILL);
                     code = 1;
                     break;
                 }
@@ -331,7 +330,7 @@ impl KillArgs {
 /// Begins to end a run: its supervisor, or where that is a team's, by the team.
 fn end(eisen_dir: &Path, state: &RunState) {
     if state.has_own_team() {
-        return signal(state, Signal::SIGTERM);
+        return state.signal(Signal::SIGTERM);
     }
     if state.status.is_final() {
         return;
@@ -343,13 +342,6 @@ fn end(eisen_dir: &Path, state: &RunState) {
     if let Err(failure) = ended {
         // It may have ended meanwhile: its state says so.
         note(format_args!("{}: {}", state.id, escape_controls(&failure.error().to_string())));
-    }
-}
-
-/// Sends a signal to the supervisor of a run that has one of its own, and has not ended.
-fn signal(state: &RunState, signal: Signal) {
-    if state.has_own_team() && !state.status.is_final() && state.is_supervised() {
-        let _ = kill(Pid::from_raw(state.pid.cast_signed()), signal);
     }
 }
 

@@ -27,17 +27,21 @@ pub struct Budget {
     pub on_exceed: OnExceed,
 }
 
-pub(super) fn budget(table: &Table<'_>) -> Budget {
+/// The keys that bound what is used.
+pub(super) fn limits(table: &Table<'_>) -> BudgetLimits {
     let valid = |cost: f64| cost > 0.0 && cost <= MOST_COST;
     let cost = table.number("cost", valid, "more than 0 and at most 10^12", 0.0);
-    let limits = BudgetLimits {
+    BudgetLimits {
         tokens: table.count_if_set("tokens", 1..=MOST),
         cost: Some(cost).filter(|cost| *cost > 0.0),
         turns: table.count_if_set("turns", 1..=MOST),
         minutes: table.count_if_set("minutes", 1..=YEAR / 60),
-    };
+    }
+}
+
+pub(super) fn budget(table: &Table<'_>) -> Budget {
     Budget {
-        limits,
+        limits: limits(table),
         currency: currency(table),
         window: table.count_if_set("window_s", 1..=YEAR).map(Duration::from_secs),
         warn_at: table.number(

@@ -2,6 +2,7 @@
 // Tables of texts read better so, and `expect!` writes its own literals.
 #![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_raw_string_hashes)]
 
+mod batch;
 mod diff;
 mod good;
 mod helpers;

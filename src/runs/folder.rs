@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde::Deserialize;
 use serde_json::Value;
 use ulid::Ulid;
@@ -197,6 +199,13 @@ impl RunState {
     /// Whether its supervisor lives. A zombie does not.
     pub fn is_supervised(&self) -> bool {
         process::start_of(self.pid).is_some_and(|start| Some(start) == self.pid_start_time_ticks)
+    }
+
+    /// Sends a signal to its supervisor, if it has one of its own and has not ended.
+    pub fn signal(&self, signal: Signal) {
+        if self.has_own_team() && !self.status.is_final() && self.is_supervised() {
+            let _ = kill(Pid::from_raw(self.pid.cast_signed()), signal);
+        }
     }
 }
 

@@ -1,0 +1,71 @@
+//! What became of a batch and of its jobs, and the exit code for it.
+
+use crate::app::StopSignal;
+use crate::app::turn::{FAILED, INTERRUPTED, KILLED, TIMED_OUT};
+use crate::runs::{RunState, RunStatus};
+
+/// What became of a job.
+#[derive(Debug)]
+pub struct JobEnd {
+    pub id: String,
+    pub outcome: JobOutcome,
+    /// An earlier batch did it.
+    pub earlier: bool,
+}
+
+#[derive(Debug)]
+pub enum JobOutcome {
+    Ran(Box<RunState>),
+    /// Its run could not be started.
+    NotStarted(String),
+    /// It was not its turn; the sentence says why.
+    Skipped(String),
+}
+
+/// What a batch came to.
+#[derive(Debug)]
+pub struct BatchEnd {
+    /// In the order of the jobs.
+    pub jobs: Vec<JobEnd>,
+    pub(super) stopped: Option<StopSignal>,
+}
+
+impl JobEnd {
+    pub fn has_succeeded(&self) -> bool {
+        self.status() == RunStatus::Succeeded.as_str()
+    }
+
+    pub fn status(&self) -> &'static str {
+        match &self.outcome {
+            JobOutcome::Ran(state) => state.status.as_str(),
+            JobOutcome::NotStarted(_) => RunStatus::Failed.as_str(),
+            JobOutcome::Skipped(_) => "skipped",
+        }
+    }
+
+    /// Why it did not succeed.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.outcome {
+            JobOutcome::Ran(state) => state.reason.as_deref(),
+            JobOutcome::NotStarted(why) | JobOutcome::Skipped(why) => Some(why),
+        }
+    }
+}
+
+impl BatchEnd {
+    pub fn exit_code(&self) -> u8 {
+        match self.stopped {
+            Some(StopSignal::Interrupt) => return INTERRUPTED,
+            Some(StopSignal::End) => return KILLED,
+            None => {}
+        }
+        let skipped = |job: &&JobEnd| matches!(job.outcome, JobOutcome::Skipped(_));
+        let failed = self.jobs.iter().filter(|job| !job.has_succeeded() && !skipped(job));
+        let late = RunStatus::TimedOut.as_str();
+        match failed.map(|job| job.status() == late).reduce(|all, one| all && one) {
+            None => 0,
+            Some(true) => TIMED_OUT,
+            Some(false) => FAILED,
+        }
+    }
+}

@@ -78,7 +78,7 @@ pub use plugins::{check_plugin, describe_plugin};
 pub use purging::purge_tasks;
 pub use replay::{ReplayOptions, replay};
 pub use routes::{Route, route};
-pub use run::{RunEnd, RunOptions, check_run, clock, run, run_detached, run_prepared};
+pub use run::{RunEnd, RunOptions, check_run, run, run_detached, run_prepared};
 pub use standing::team_above;
 pub use tiers_now::{TierNow, tiers_now};
 pub use tools_seen::tool_lines;

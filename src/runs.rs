@@ -15,10 +15,10 @@ use std::path::Path;
 use ulid::Ulid;
 
 pub use self::attachment::{Attachment, AttachmentError, MOST_FILES, Takes};
-pub use self::earlier::find_session;
+pub use self::earlier::{SessionError, find_session, session_among};
 pub use self::folder::{RunFolder, RunHold, all_runs, set_aside};
 pub use self::state::{EarlierSession, RunAttempt, RunState, RunStatus};
-pub use self::team_runs::{EndedTeam, FoundRun, FoundRuns, TeamRuns};
+pub use self::team_runs::{EndedTeam, FoundRun, FoundRuns, RunZone, TeamRuns};
 
 /// The name of a run: a ULID, so that names sort by the time of their making.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -68,7 +68,7 @@ pub use schema::schema;
 pub use server::{BindError, Server, answers, bind};
 pub use shared::Limits;
 pub use sources::Sources;
-pub use spawned::{HelperEnd, NewHelper, NewMember, NewRun, RunAsks, StartedRun};
+pub use spawned::{HelperEnd, NewHelper, NewMember, NewRun, RunAsks, StartedRun, WantedSession};
 pub use strangers::{Arrival, Strangers};
 pub use token::{Caller, TokenError, Tokens};
 pub use tools_http::TOOLS_PATH;

@@ -36,6 +36,12 @@ pub use self::standing::QueueStanding;
 use self::ticket::Ticket;
 use self::watch::first_end;
 
+/// The place of a session of an agent with this profile, else with this command.
+pub fn place_of_session(profile: Option<&str>, command: &[String], session_id: &str) -> SlotPlace {
+    let program = profile.or(command.first().map(String::as_str));
+    SlotPlace::Session(format!("{} {session_id}", program.unwrap_or_default()))
+}
+
 /// What tickets are for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SlotPlace {

@@ -18,7 +18,7 @@ use super::prompting::{Handover, RunHandle, send_briefings};
 use super::stalls::publish_held;
 use super::standing::{enforce, problem};
 use super::{AgentSettings, Surroundings, locking, pending_or, text_blocks, watch_over};
-use crate::budget::BudgetStanding;
+use crate::budget::{Account, BudgetStanding};
 use crate::capture::RunFiles;
 use crate::client_host::{HostError, HostHandle, Urgency};
 use crate::conflicts::RunOfAgent;
@@ -140,16 +140,14 @@ impl Run {
         });
         // The host's log lines name the agent.
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
-        host.set_vitals(vitals.clone());
-        host.set_account(settings.account.clone());
+        equip(&host, settings.account.clone(), vitals.clone(), files.clone());
         let locks = locking::begin(team, settings, process.pid(), &host, vitals.clone());
-        files.iter().for_each(|files| host.set_files(files.clone()));
         let (concern_sender, concern) = watch::channel(None);
         let (held_sender, held_up) = watch::channel(None);
         let mut beside = JoinSet::new();
-        let cpu_ms = move || family.usage().cpu_ms;
         beside.spawn(publish_held(vitals.clone(), held_sender));
         beside.spawn(enforce(settings.account.standing(), relay_handle.clone()));
+        let cpu_ms = move || family.usage().cpu_ms;
         beside.spawn(watch_over(vitals.clone(), settings.stall_after, cpu_ms, concern_sender));
         let mut standing = settings.account.standing();
         // It may be refused from the start.
@@ -287,6 +285,15 @@ impl Run {
             Some(why) if !offended => LifecycleEvent::BrokeOff(why),
             _ => LifecycleEvent::Exited { exit, why },
         }
+    }
+}
+
+/// Gives the host of a run what it shares with the proxy.
+fn equip(host: &HostHandle, account: Account, vitals: Arc<Vitals>, files: Option<RunFiles>) {
+    host.set_vitals(vitals);
+    host.set_account(account);
+    if let Some(files) = files {
+        host.set_files(files);
     }
 }
 

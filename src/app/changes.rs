@@ -25,7 +25,7 @@ use crate::config::{Agent, AgentTable, Config, LayerError, Layered, Overlay, Pla
 use crate::journal::Journal;
 use crate::model::{AgentId, AgentStatus, Order, TimestampMs};
 use crate::routing::RoutingHandle;
-use crate::runs::RunId;
+use crate::runs::{RunId, RunState};
 use crate::serve::{HelperEnd, NewHelper, NewMember, NewRun, Refused, Reloaded};
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::TrackerHandle;
@@ -44,7 +44,8 @@ pub(super) enum TeamCommand {
     Add(AgentTable, Reply<AgentStatus>),
     Remove(AgentId, Reply<AgentStatus>),
     StartHelper(NewHelper, Reply<AgentStatus>),
-    StartRun(RunId, Box<NewRun>, Reply<StartedHelper>),
+    /// With the run whose session it begins with.
+    StartRun(RunId, Box<NewRun>, Option<Box<RunState>>, Reply<StartedHelper>),
     EndHelper(Box<HelperEnd>, Reply<()>),
     AddMember(NewMember, Reply<AgentStatus>),
     RemoveMember(AgentId, Reply<AgentStatus>),
@@ -165,8 +166,9 @@ impl Changes {
                 TeamCommand::StartHelper(helper, reply) => {
                     let _ = reply.send(self.start_helper(helper).await);
                 }
-                TeamCommand::StartRun(id, run, reply) => {
-                    let _ = reply.send(self.start_run(id, &run).await);
+                TeamCommand::StartRun(id, run, earlier, reply) => {
+                    let started = self.start_run(id, *run, earlier.as_deref()).await;
+                    let _ = reply.send(started);
                 }
                 TeamCommand::EndHelper(end, reply) => {
                     let _ = reply.send(self.end_helper(&end).await);

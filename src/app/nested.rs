@@ -1,6 +1,8 @@
 //! Runs that agents of a team start. Each is a helper for one turn, ends as a run of its own does, and
 //! is kept by the supervisor: no confined agent can write what is kept.
 
+mod earlier;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use crate::model::{AgentId, TaskState, now_ms};
 use crate::process;
 use crate::runs::{RunFolder, RunId, RunState, RunStatus, TeamRuns};
 use crate::serve::{HelperEnd, NewRun, Refused, RunAsks, StartedRun};
+use crate::slots::TakenSlot;
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 
@@ -37,22 +40,35 @@ struct TurnUnderway {
     request: RunRequest,
     prompt: String,
     deadline: Option<Instant>,
+    /// The right to the session that it goes on with, until its agent has ended.
+    session: Option<TakenSlot>,
 }
 
 /// Starts a run below an agent of the team.
-pub(super) async fn start(team: Workplace, new: NewRun) -> Result<StartedRun, Refused> {
+pub(super) async fn start(team: Workplace, mut new: NewRun) -> Result<StartedRun, Refused> {
     let (id, timeout) = (RunId::generate(), new.timeout);
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let (prompt, profile, asks) = (new.task.clone(), new.profile.clone(), new.asks.clone());
+    let (prompt, mut asks) = (new.task.clone(), std::mem::take(&mut new.asks));
     if let Some(schema) = &asks.schema {
         let checked = AnswerSchema::of_agent(schema);
         checked.map_err(|error| Refused::new(400, format!("{error:#}")))?;
     }
-    let change = |reply| TeamCommand::StartRun(id, Box::new(new), reply);
+    let earlier = match asks.begins_with.take() {
+        Some(wanted) => Some(earlier::find(&team, &mut new, wanted).await?),
+        None => None,
+    };
+    let session = match &earlier {
+        Some(earlier) => earlier::hold(&team, id, earlier).await?,
+        None => None,
+    };
+    let begins_with = earlier.as_ref().map(|earlier| earlier.session.clone());
+    let profile = new.profile.clone();
+    let above = earlier.map(|earlier| Box::new(earlier.run));
+    let change = |reply| TeamCommand::StartRun(id, Box::new(new), above, reply);
     let helper: StartedHelper = changes::request(&team.changes, change).await?;
     let (agent, zone) = (helper.agent.clone(), helper.zone.clone());
     let further = helper.further.clone();
-    let state = first_state(&team, id, helper, (profile, timeout));
+    let state = RunState { begins_with, ..first_state(&team, id, helper, (profile, timeout)) };
     let kept = keep(team.clone(), id, state, (prompt, asks)).await;
     let (folder, state, request, prompt) = match kept {
         Ok(kept) => kept,
@@ -63,7 +79,16 @@ pub(super) async fn start(team: Workplace, new: NewRun) -> Result<StartedRun, Re
             return Err(Refused::new(500, why));
         }
     };
-    let run = TurnUnderway { id, agent: agent.clone(), folder, state, request, prompt, deadline };
+    let run = TurnUnderway {
+        id,
+        agent: agent.clone(),
+        folder,
+        state,
+        request,
+        prompt,
+        deadline,
+        session,
+    };
     tokio::spawn(perform(team, run));
     Ok(StartedRun { id: id.to_string(), agent, zone, further })
 }
@@ -140,7 +165,7 @@ async fn keep(
 
 /// Performs a run to its end. Its final state is kept once its agent is gone, with all that it started.
 async fn perform(team: Workplace, run: TurnUnderway) {
-    let TurnUnderway { id, agent, folder, mut state, request, prompt, deadline } = run;
+    let TurnUnderway { id, agent, folder, mut state, request, prompt, deadline, session } = run;
     let (asked, place) = ((&request, &*prompt), (&team.roster, &team.tracker));
     let turn = helper_turn(place, &agent, asked, deadline);
     let mut end = recorded(&folder, &mut state, request.progress.subscribe(), turn).await;
@@ -148,6 +173,7 @@ async fn perform(team: Workplace, run: TurnUnderway) {
         end = end.ended_by(reason);
     }
     end_helper(&team, &agent, &end).await;
+    drop(session);
     let kept = tokio::task::spawn_blocking(move || settle(&folder, &mut state, end));
     let stop_reason = match kept.await {
         Ok(Ok((_, stop_reason))) => stop_reason,

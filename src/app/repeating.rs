@@ -92,11 +92,8 @@ async fn ready(agent: &AgentHandle) {
             AgentState::Ready | AgentState::Stopped => true,
             // Another error may yet be a set-back, after which the next one takes over.
             AgentState::Error => {
-                is_exhausted
-                    || !it
-                        .reason
-                        .as_deref()
-                        .is_some_and(|reason| Setback::of(reason, now_ms()).is_some())
+                let setback = it.reason.as_deref().and_then(|reason| Setback::of(reason, now_ms()));
+                is_exhausted || setback.is_none()
             }
             _ => false,
         }

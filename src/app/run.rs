@@ -247,7 +247,7 @@ async fn perform(
             Ok((start, admitted)) => {
                 let prompt = (&request, prompt);
                 let profile = state.profile.clone();
-                let work = cooling::alone(start, prompt, deadline, profile.as_deref());
+                let work = Box::pin(cooling::alone(start, prompt, deadline, profile.as_deref()));
                 let end = job.recorded(&mut state, work).await;
                 drop(admitted);
                 end

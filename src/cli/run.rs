@@ -247,8 +247,6 @@ impl RunArgs {
         } = self;
         let options = [
             ("--tier", tier.is_some()),
-            ("--session", session.is_some()),
-            ("--fork", fork.is_some()),
             ("--slot-timeout", waiting.slot_timeout.is_some()),
             ("--no-wait", waiting.no_wait),
         ];
@@ -269,6 +267,8 @@ impl RunArgs {
             "timeout_s": timeout,
             "files": files,
             "schema": schema,
+            "session": session,
+            "fork": fork,
             "wait": !detach,
         }))
     }

@@ -32,7 +32,16 @@ pub fn find_session(
 ) -> Result<(RunState, String), SessionError> {
     let runs = all_runs(eisen_dir)?;
     // What has no state is no run.
-    let mut states: Vec<RunState> = runs.iter().filter_map(|run| run.state().ok()).collect();
+    let states = runs.iter().filter_map(|run| run.state().ok()).collect();
+    session_among(states, wanted, workspace)
+}
+
+/// As [`find_session`], of these runs; the oldest comes first.
+pub fn session_among(
+    mut states: Vec<RunState>,
+    wanted: &str,
+    workspace: &Path,
+) -> Result<(RunState, String), SessionError> {
     states.retain(|state| state.session_id.is_some());
     if wanted == "last" {
         states.retain(|state| state.workspace == workspace);

@@ -47,6 +47,12 @@ pub struct EarlierSession {
     pub session_id: String,
     /// A fork of it is the run's session; it stays as it is.
     pub is_fork: bool,
+    /// The team whose journal has its conversation; None: that of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+    /// Its agent in that journal; None: the only one with such a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// All that is kept of a run besides its answer.

@@ -47,6 +47,27 @@ struct Begun {
     ending: Option<String>,
     has_ended: bool,
     stop_reason: Option<String>,
+    zone: Option<RunZone>,
+}
+
+/// What an agent of a run can have read in its session.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct RunZone {
+    /// Patterns.
+    pub reads: Vec<String>,
+    pub denied: Vec<String>,
+}
+
+impl RunZone {
+    /// What one can have read who goes on with the session of another.
+    #[must_use]
+    pub fn and(mut self, earlier: &Self) -> Self {
+        let new = earlier.reads.iter().filter(|pattern| !self.reads.contains(pattern));
+        let new: Vec<_> = new.cloned().collect();
+        self.reads.extend(new);
+        self.denied.retain(|pattern| earlier.denied.contains(pattern));
+        self
+    }
 }
 
 /// A run as its folder has it.
@@ -111,8 +132,22 @@ impl TeamRuns {
             ending: None,
             has_ended: false,
             stop_reason: None,
+            zone: None,
         });
         Ok(())
+    }
+
+    /// Notes what the agent of a run can read.
+    pub fn note_zone(&self, id: RunId, zone: RunZone) {
+        let id = id.to_string();
+        if let Some(run) = self.started.lock().runs.iter_mut().find(|run| run.id == id) {
+            run.zone = Some(zone);
+        }
+    }
+
+    /// What the agent of a run could read; None: that is not known.
+    pub fn zone_of(&self, id: &str) -> Option<RunZone> {
+        self.started.lock().runs.iter().find(|run| run.id == id)?.zone.clone()
     }
 
     /// Forgets a run that could not be started.

@@ -49,6 +49,16 @@ pub struct RunAsks {
     pub files: Vec<Attachment>,
     /// The JSON Schema that the answer has to fit.
     pub schema: Option<Value>,
+    /// None: a new session.
+    pub begins_with: Option<WantedSession>,
+}
+
+/// The session of an earlier run, as it is asked for.
+#[derive(Clone, Debug)]
+pub struct WantedSession {
+    /// Its id, that of a run, a beginning of either, or `last`.
+    pub name: String,
+    pub is_fork: bool,
 }
 
 /// A run that was started.

@@ -8,7 +8,7 @@ use super::{Changes, conflict, unknown, wrong};
 use crate::app::{journaling, members};
 use crate::config::{Agent, zone_pattern};
 use crate::model::AgentId;
-use crate::runs::RunId;
+use crate::runs::{RunId, RunState, RunZone};
 use crate::serve::{NewRun, Refused};
 use crate::zone;
 
@@ -16,7 +16,8 @@ impl Changes {
     pub(super) async fn start_run(
         &mut self,
         id: RunId,
-        new: &NewRun,
+        mut new: NewRun,
+        earlier: Option<&RunState>,
     ) -> Result<StartedHelper, Refused> {
         let Some(of) = self.current.agent(&new.parent) else { return Err(unknown(&new.parent)) };
         let above = members::lineage(&self.current, &new.parent);
@@ -27,8 +28,19 @@ impl Changes {
         }
         self.may_spawn()?;
         let (zone, further) = self.cut_zone(of, &new.zone)?;
+        let could_read = earlier.map(|earlier| self.within_zone(of, earlier)).transpose()?;
+        if let Some(earlier) = earlier
+            && new.profile.is_none()
+            && earlier.command != of.command
+        {
+            new.command.clone_from(&earlier.command);
+        }
         let agent = AgentId::new(self.free_id(&new.parent));
-        let table = table_of(helper(&agent, new, &zone));
+        let mut table = table_of(helper(&agent, &new, &zone));
+        if earlier.is_some() {
+            // It opens no other one.
+            table.insert("session".to_owned(), false.into());
+        }
         let mut overlay = self.overlay.clone();
         overlay.add_helper(table.clone());
         // Before it starts: its environment names the run.
@@ -40,6 +52,11 @@ impl Changes {
         }
         journaling::spawned(self.journal(), &new.parent, depth, &table);
         let started = self.current.agent(&agent);
+        if let Some(started) = started {
+            let zone = zone_of(started);
+            let zone = could_read.iter().fold(zone, RunZone::and);
+            self.conditions.runs.note_zone(id, zone);
+        }
         Ok(StartedHelper {
             command: started.map(|agent| agent.command.clone()).unwrap_or_default(),
             model: started.and_then(|agent| agent.model.clone()),
@@ -50,6 +67,28 @@ impl Changes {
             zone,
             further,
         })
+    }
+
+    /// What an earlier run could read, if all of it is within an agent's zone: its session has contents of it.
+    fn within_zone(&self, of: &Agent, earlier: &RunState) -> Result<RunZone, Refused> {
+        let refused = |what: &str| {
+            Refused::new(
+                403,
+                format!(
+                    "the run {} {what}: its session is not for runs of `{}`",
+                    earlier.id, of.id
+                ),
+            )
+        };
+        let Some(zone) = self.conditions.runs.zone_of(&earlier.id) else {
+            return Err(refused("had a zone that is not known any more"));
+        };
+        match reaches_out(&zone_of(of), &zone) {
+            Some(pattern) => {
+                Err(refused(&format!("could read more than that agent may (`{pattern}`)")))
+            }
+            None => Ok(zone),
+        }
     }
 
     /// What of the patterns is within an agent's zone, and which of them reach further.
@@ -76,6 +115,22 @@ impl Changes {
         }
         Ok((kept, further))
     }
+}
+
+fn zone_of(agent: &Agent) -> RunZone {
+    let spec = &agent.zone.spec;
+    let reads = [&spec.allowed[..], &spec.shared, &spec.readable].concat();
+    RunZone { reads, denied: spec.denied.clone() }
+}
+
+/// A pattern by which `other` could read more; None if there is none.
+fn reaches_out(own: &RunZone, other: &RunZone) -> Option<String> {
+    let new: Vec<_> = other.reads.iter().filter(|it| !own.reads.contains(it)).cloned().collect();
+    let further = match zone::uncovered(&own.reads, &new) {
+        Ok(further) => further.map(str::to_owned),
+        Err(error) => Some(error.to_string()),
+    };
+    further.or_else(|| own.denied.iter().find(|it| !other.denied.contains(it)).cloned())
 }
 
 /// The table of the helper that works on a run.
@@ -132,6 +187,24 @@ mod tests {
         let chain = ["01M8A", "01M89", "cart-team/worker"].map(str::to_owned);
         let told = "too deep: 01M8A (you) ← 01M89 ← cart-team/worker; `[team] max_depth` is 2";
         assert_eq!(too_deep(&chain, 2), told);
+    }
+
+    #[test]
+    fn a_session_is_not_for_one_that_may_read_less() {
+        let zone = |reads: &[&str], denied: &[&str]| RunZone {
+            reads: reads.iter().map(|it| (*it).to_owned()).collect(),
+            denied: denied.iter().map(|it| (*it).to_owned()).collect(),
+        };
+        let own = zone(&["src/**", "docs/*.md"], &["**/.env"]);
+        let further = |other: &RunZone| reaches_out(&own, other);
+        assert_eq!(further(&own), None);
+        assert_eq!(further(&zone(&["src/ui/**"], &["**/.env", "src/x"])), None);
+        assert_eq!(further(&zone(&["src/**", "lib/**"], &["**/.env"])).as_deref(), Some("lib/**"));
+        assert_eq!(further(&zone(&["src/**"], &[])).as_deref(), Some("**/.env"));
+        // Whoever goes on with a session has what was read in it before.
+        let narrow =
+            zone(&["src/ui/**"], &["**/.env", "src/x"]).and(&zone(&["lib/**"], &["src/x"]));
+        assert_eq!(narrow, zone(&["src/ui/**", "lib/**"], &["src/x"]));
     }
 
     #[test]

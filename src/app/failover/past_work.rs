@@ -74,7 +74,8 @@ pub(in crate::app) async fn look_at(
     agent: String,
     session: Option<String>,
 ) -> Done {
-    let read = tokio::task::spawn_blocking(move || read(&journal, &agent, session)).await;
+    let read =
+        tokio::task::spawn_blocking(move || read(&journal, &agent, session.as_deref())).await;
     let trouble = match read {
         Ok(Ok(done)) => return done,
         Ok(Err(error)) => error,
@@ -83,12 +84,12 @@ pub(in crate::app) async fn look_at(
     Done { trouble: Some(trouble), ..Done::default() }
 }
 
-fn read(journal: &Path, agent: &str, session: Option<String>) -> Result<Done, String> {
+fn read(journal: &Path, agent: &str, session: Option<&str>) -> Result<Done, String> {
     let unread = |error: OpenError| error.to_string();
     let store = Store::open(journal).map_err(unread)?;
     let mut sessions = store.sessions().map_err(unread)?;
     sessions.retain(|row| {
-        let is_meant = session.is_none() || row.wire_session_id == session;
+        let is_meant = session.is_none() || row.wire_session_id.as_deref() == session;
         row.agent_id == agent && is_meant
     });
     let own = sessions.last().filter(|_| session.is_some()).map(|row| row.id.clone());

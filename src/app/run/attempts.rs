@@ -189,7 +189,7 @@ impl Tour<'_> {
         let silence = self.silence(candidate, state);
         let patience = Patience { longest: self.shared.runs.patience, silence, tell: &tell };
         let asked = (self.job.request, prompt.clone());
-        let work = work(start, asked, self.job.deadline, Some(patience));
+        let work = Box::pin(work(start, asked, self.job.deadline, Some(patience)));
         let mut end = self.job.recorded(state, work).await;
         drop(admitted);
         if let Some(attempt) = state.attempts.last_mut() {

@@ -12,6 +12,7 @@ use crate::config::{Config, SharedConfig};
 use crate::runs::{RunFolder, RunState, RunStatus, all_runs};
 use crate::slots::{
     MemoryHold, MemoryNeed, SlotError, SlotPlace, SlotRequest, Slots, TakenSlot, Wait,
+    place_of_session,
 };
 
 /// Earlier runs that are looked at, and of those the ones whose peaks count.
@@ -127,8 +128,7 @@ async fn in_order(
 /// The session that a run goes on with. A fork leaves it as it is.
 fn session(state: &RunState) -> Option<SlotPlace> {
     let earlier = state.begins_with.as_ref().filter(|earlier| !earlier.is_fork)?;
-    let program = state.profile.as_deref().or(state.command.first().map(String::as_str));
-    Some(SlotPlace::Session(format!("{} {}", program.unwrap_or_default(), earlier.session_id)))
+    Some(place_of_session(state.profile.as_deref(), &state.command, &earlier.session_id))
 }
 
 /// The memory that a run may take: the most that the last runs like it have taken; 0 if there are none.

@@ -40,7 +40,7 @@ pub(in crate::app) async fn recorded<T>(
             // Nobody tells any more: the work is about to end.
             let is_news = |now: &RunProgress| now.last_action != known;
             if progress.wait_for(is_news).await.is_err() {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
             sleep_until(not_before).await;
         };

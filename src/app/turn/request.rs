@@ -144,9 +144,10 @@ async fn begin(
 
 /// The conversation of an earlier run, from its journal.
 fn document(earlier: &EarlierSession, eisen_dir: &Path) -> anyhow::Result<Option<Document>> {
-    let journal = journaling::journal_place(eisen_dir, &team_of(&earlier.run));
+    let team = earlier.team.clone().unwrap_or_else(|| team_of(&earlier.run));
+    let journal = journaling::journal_place(eisen_dir, &team);
     let store = Store::open(&journal).context("its journal can't be read")?;
-    let session = store.session_named(&earlier.session_id, None)?;
+    let session = store.session_named(&earlier.session_id, earlier.agent.as_deref())?;
     let text = store.conversation(&session.head_event_id)?;
     let uri = format!("eisen://session/{}?at={}", session.id, session.head_event_id);
     Ok(text.map(|text| Document { uri, text }))

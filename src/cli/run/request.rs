@@ -65,6 +65,7 @@ pub(super) fn earlier(
     }
     let profile = run.profile.filter(|_| !has_command || profile.is_some());
     let command = if profile.is_none() && !has_command { run.command } else { Vec::new() };
-    let session = EarlierSession { run: run.id, session_id, is_fork: false };
+    let (team, agent) = (Some(run.team), None);
+    let session = EarlierSession { run: run.id, session_id, is_fork: false, team, agent };
     Ok(Earlier { session, profile, command, model: run.model })
 }

@@ -79,6 +79,13 @@ fn mistakes_are_told_with_their_place() {
     "#]],
     );
     check(
+        "tasks = 3\n[[tasks",
+        &expect![[r#"
+        1:9 `tasks` must be an array of tables, not an integer | write `[[tasks]]`, and its keys below, once for each
+        2:8 unclosed array table, expected `]]`
+    "#]],
+    );
+    check(
         r#"
 max_runing = 2
 max_running = 0
@@ -125,6 +132,10 @@ budget = { sheep = 1 }
             27:12 unknown key `sheep` in `[tasks.budget]` | the keys here are `cost`, `tokens`, `turns`, `minutes`
         "#]],
     );
+}
+
+#[test]
+fn a_circle_of_tasks_is_named() {
     check(
         r#"
 [[tasks]]
@@ -150,13 +161,6 @@ after = ["self"]
         &expect![[r#"
             9:10 these tasks wait for each other: `b` → `c` → `b` | take one of them out of an `after`
         "#]],
-    );
-    check(
-        "tasks = 3\n[[tasks",
-        &expect![[r#"
-        1:9 `tasks` must be an array of tables, not an integer | write `[[tasks]]`, and its keys below, once for each
-        2:8 unclosed array table, expected `]]`
-    "#]],
     );
 }
 

@@ -1,5 +1,6 @@
 //! Owns the methods of runs: an agent starts runs below it, waits for them and ends them.
 
+mod asks;
 mod row;
 
 use std::sync::Arc;
@@ -15,19 +16,15 @@ use self::row::{RunList, RunRow};
 use super::spawning::{LONGEST_ZONE, MOST_PATTERNS};
 use super::{asking, json, parse, subschema, tasks, wrong};
 use crate::model::{AgentId, Order};
-use crate::runs::{Attachment, FindError, MOST_FILES, TeamRuns};
+use crate::runs::{Attachment, FindError, TeamRuns};
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
-use crate::serve::{Caller, NewRun, RunAsks, StartedRun, Team, rights};
+use crate::serve::{Caller, NewRun, StartedRun, Team, rights};
 use crate::tasks::{LONGEST_WAIT, WaitKind};
 
 /// Bytes of a prompt, and of a command.
 const LONGEST_PROMPT: usize = 1024 * 1024;
 const LONGEST_COMMAND: usize = 64 * 1024;
-
-/// Bytes of a prompt with its files, and of a schema.
-const LONGEST_WITH_FILES: usize = 8 << 20;
-const LONGEST_SCHEMA: usize = 1 << 20;
 
 /// Runs that one request names.
 const MOST_IDS: usize = 1000;
@@ -71,6 +68,11 @@ pub(in crate::serve) struct StartRun {
     files: Vec<Attachment>,
     /// A JSON Schema that the answer has to fit.
     schema: Option<Value>,
+    /// Go on with the session of a run below the caller that has ended: its id, that of the run, a
+    /// beginning of either, or `last`.
+    session: Option<String>,
+    /// Begin with a copy of such a session.
+    fork: Option<String>,
     /// Answer once it has ended. If the caller leaves before, the run is ended.
     #[serde(default)]
     wait: bool,
@@ -188,11 +190,10 @@ async fn start_run(
     json(&RunStarted { id, agent_id: agent.to_string(), zone, reaches_out: further, run })
 }
 
-/// Checks what is asked for. A session to go on with has its place here: one of an agent above the
-/// caller is not the caller's to go on with.
+/// Checks what is asked for.
 fn new_run(parent: AgentId, params: StartRun) -> Result<NewRun, RpcError> {
     let StartRun { task, zone, deny, profile, command, model, budget, timeout_s, .. } = params;
-    let StartRun { files, schema, .. } = params;
+    let StartRun { files, schema, session, fork, .. } = params;
     if task.trim().is_empty() || task.len() > LONGEST_PROMPT {
         return Err(wrong(format!(
             "`task` must be text of at most {LONGEST_PROMPT} bytes, not empty"
@@ -217,28 +218,9 @@ fn new_run(parent: AgentId, params: StartRun) -> Result<NewRun, RpcError> {
         Value::Object(budget) => budget,
         _ => Map::new(),
     };
-    let asks = asks(task.len(), files, schema)?;
+    let asks = asks::checked(task.len(), files, schema, (session, fork)).map_err(wrong)?;
     let timeout = timeout_s.map(Duration::from_secs);
     Ok(NewRun { parent, task, zone, denied: deny, profile, command, model, budget, timeout, asks })
-}
-
-/// Checks what is asked for besides the prompt.
-fn asks(prompt: usize, files: Vec<Attachment>, schema: Option<Value>) -> Result<RunAsks, RpcError> {
-    if files.len() > MOST_FILES {
-        return Err(wrong(format!("`files` may have {MOST_FILES} entries")));
-    }
-    for file in &files {
-        file.check().map_err(|error| wrong(error.to_string()))?;
-    }
-    if files.iter().map(Attachment::bytes).sum::<usize>() + prompt > LONGEST_WITH_FILES {
-        return Err(wrong(format!(
-            "`task` and `files` may have {LONGEST_WITH_FILES} bytes in all"
-        )));
-    }
-    if schema.as_ref().is_some_and(|schema| schema.to_string().len() > LONGEST_SCHEMA) {
-        return Err(wrong(format!("`schema` may have {LONGEST_SCHEMA} bytes")));
-    }
-    Ok(RunAsks { files, schema })
 }
 
 /// Ends a run whose caller leaves before it has ended.
@@ -339,7 +321,10 @@ mod tests {
 
     use serde_json::json;
 
+    use super::asks::{LONGEST_SCHEMA, LONGEST_SESSION};
     use super::*;
+    use crate::runs::MOST_FILES;
+    use crate::serve::RunAsks;
 
     fn asked(params: &Value) -> Result<NewRun, RpcError> {
         new_run(AgentId::new("ui"), StartRun::deserialize(params).unwrap())
@@ -368,6 +353,9 @@ mod tests {
             json!({ "task": "x", "files": vec![file("a"); MOST_FILES + 1] }),
             json!({ "task": "x", "files": vec![file(&"a".repeat(3 << 20)); 3] }),
             json!({ "task": "x", "files": [{ "name": "a", "uri": "", "mime_type": "", "content": { "bytes": "~" } }] }),
+            json!({ "task": "x", "session": "a", "fork": "a" }),
+            json!({ "task": "x", "fork": "" }),
+            json!({ "task": "x", "session": "a".repeat(LONGEST_SESSION + 1) }),
             json!({ "task": "x", "schema": { "title": "a".repeat(LONGEST_SCHEMA) } }),
         ] {
             assert!(

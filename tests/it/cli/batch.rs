@@ -239,8 +239,8 @@ fn ctrl_c_ends_the_runs_and_shows_the_table() {
     let table = stdout.rest();
     let (code, stderr) = batch.end();
     assert_eq!(code, Some(130), "{stderr}");
-    let state = |at: usize| table[at].split_whitespace().nth(2).unwrap();
-    assert_eq!([state(1), state(2), state(3)], ["succeeded", "killed", "skipped"], "{table:?}");
+    let ended = |at: usize| table[at].split_whitespace().nth(2).unwrap();
+    assert_eq!([ended(1), ended(2), ended(3)], ["succeeded", "killed", "skipped"], "{table:?}");
     assert_eq!(count(&stage, "killed"), 1);
     stage.file("shop/go", "");
     assert_eq!(told(&stage, &[]).0, 0);

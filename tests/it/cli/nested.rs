@@ -266,6 +266,60 @@ steps = [{ say = "{\"count\": \"two\"}" }]
 }
 
 #[test]
+fn an_agent_goes_on_with_sessions_of_runs_below_it_and_no_others() {
+    let stage = repository();
+    let says = |name: &str| {
+        format!(
+            "[agent]\nname = \"{name}\"\nload = []\nfork = true\n[[on]]\nsteps = [{{ say = \"{{prompt}}\" }}]\n"
+        )
+    };
+    stage.file("shop/two.toml", &says("two"));
+    // It gives its session the name that the session of the agent above has.
+    stage.file("shop/forged.toml", &says("one"));
+    // A run of a person has such a session, too.
+    let mut own =
+        stage.eisen_core(&["run", "secret", "--", EISEN_CORE, "scripted-agent", "two.toml"]);
+    assert_eq!(run(own.current_dir(stage.path("shop"))).code, 0);
+    let ask = r#"
+try() { eisen-core run "$@" 2>&1; echo "exit $?"; }
+for session in last two-s1 one-s1 "$EISEN_RUN"; do try --session $session x; try --fork $session x; done > none
+eisen-core run --json a -- eisen-core scripted-agent two.toml > a
+eisen-core run --json --session last b > b
+eisen-core run --json --fork two-s1 c > c
+try --session one-s1 x > above
+try --session "$EISEN_RUN" x >> above
+try --session two-s1 --profile codex x > other
+eisen-core run y -- eisen-core scripted-agent forged.toml > y 2>&1
+try --session last x > forged
+"#;
+    stage.file("shop/ask.sh", &ask.replace("eisen-core", EISEN_CORE));
+    let told = run_agent(&stage, &["sh ask.sh; echo done"]);
+    assert_eq!(told.stdout, "done\n", "{}", told.stderr);
+    let read = |name: &str| stage.read(&format!("shop/{name}"));
+    let json = |name: &str| -> Value {
+        serde_json::from_str(&read(name)).unwrap_or_else(|_| panic!("{name}: {}", read(name)))
+    };
+    let (a, b, c) = (json("a"), json("b"), json("c"));
+    assert_eq!((&a["session_id"], &a["status"]), (&json!("two-s1"), &json!("succeeded")));
+    assert_eq!((&b["session_id"], &b["text"]), (&json!("two-s1"), &json!("b")));
+    assert_eq!((&c["status"], &c["text"]), (&json!("succeeded"), &json!("c")));
+    assert_ne!(c["session_id"], "two-s1");
+    let refused = "are not for its runs";
+    for (name, why, count) in [
+        ("none", refused, 8),
+        ("above", refused, 2),
+        ("other", "no other agent has it", 1),
+        ("forged", "has the session `one-s1` now", 1),
+    ] {
+        let told = read(name);
+        assert_eq!(told.matches(why).count(), count, "{name}: {told}");
+        assert_eq!(told.matches("exit 2").count(), count, "{name}: {told}");
+    }
+    // The person's, the agent's, and those that were not refused.
+    assert_eq!(runs(&stage).len(), 6);
+}
+
+#[test]
 fn killing_a_run_ends_all_below_it_and_its_end_too() {
     let stage = repository();
     let below = "id=$(eisen-core run --detach hang 2>/dev/null); eisen-core run hang; echo $id";

@@ -1,6 +1,8 @@
 //! Agents of a team that have a tier: the next candidate takes over, in the same zone, and is told what was
 //! done.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::harness::{EISEN_CORE, Port, Stage, eventually};
@@ -43,14 +45,14 @@ fn stage(seconds: &str, tier: &str, agents: &[&str]) -> Stage {
     );
     for name in ["first", "second"] {
         let script = stage.path(&format!("{name}.toml")).display().to_string();
-        keys += &format!(
+        write!(
+            keys,
             "[profiles.{name}]\ncommand = [\"{EISEN_CORE}\", \"scripted-agent\", \"{script}\"]\n"
-        );
+        )
+        .unwrap();
     }
     for id in agents {
-        keys += &format!(
-            "[[agents]]\nid = \"{id}\"\ntier = \"smart\"\n[agents.zone]\nallowed = [\"src/ui/**\"]\n"
-        );
+        write!(keys, "[[agents]]\nid = \"{id}\"\ntier = \"smart\"\n[agents.zone]\nallowed = [\"src/ui/**\"]\n").unwrap();
     }
     stage.configure(&keys, Vec::new());
     stage

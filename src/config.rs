@@ -1,5 +1,4 @@
-//! `eisen.toml`: raw TOML → every error at once → a compiled [`Config`]; launch profiles; the lint
-//! behind `check`. Independent of its callers.
+//! `eisen.toml`: raw TOML → every error at once → a compiled [`Config`]; profiles; the lint behind `check`.
 //!
 //! ```text
 //! source ─▶ syntax (what parses) ─▶ read (typed, with places) ─▶ team · profiles · zones · agents ─▶ references ─▶ Config
@@ -9,6 +8,7 @@
 mod agents;
 pub mod batch;
 mod budget;
+mod candidate;
 pub mod check;
 mod command;
 mod confined;
@@ -83,8 +83,7 @@ use self::read::{ConfigReader, KnownKeys, Table, Text};
 pub use self::runs::{OnFailover, RunBounds};
 pub use self::shared::SharedConfig;
 pub use self::starter::{PartError, Proposed, Starter};
-pub(crate) use self::surroundings::Surroundings;
-pub use self::surroundings::TryOut;
+pub(crate) use self::surroundings::{Surroundings, TryOut};
 pub use self::team::{LISTEN, Port, Tracker};
 pub use self::telemetry::{SecretText, Telemetry};
 pub use self::tiers::{AgentTier, Pick, TierCandidate};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Plugin;
-use super::tiers::TierCandidate;
+use super::candidate::TierCandidate;
 
 pub(super) type Lookup = dyn Fn(&str) -> Option<String>;
 
 /// Tries a plugin: whether it can enforce a zone, or why it cannot be used.
-pub type TryOut = dyn Fn(&Plugin) -> Result<bool, String>;
+pub(crate) type TryOut = dyn Fn(&Plugin) -> Result<bool, String>;
 
 /// The environment that a file's meaning depends on.
 pub(crate) struct Surroundings {

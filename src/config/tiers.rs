@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 use super::Agent;
+pub use super::candidate::TierCandidate;
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::near::nearest;
@@ -28,16 +29,6 @@ pub struct AgentTier {
     pub pick: Pick,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TierCandidate {
-    /// The name of its profile.
-    pub profile: String,
-    /// By the agent's own name.
-    pub model: Option<String>,
-    /// The level of thinking, by the agent's own name.
-    pub thinking: Option<String>,
-}
-
 named! {
     /// Which candidate is tried first.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,32 +42,11 @@ named! {
     }
 }
 
-impl TierCandidate {
-    /// Tells it from the others of its tier.
-    pub fn key(&self) -> String {
-        let parts = [Some(&self.profile), self.model.as_ref(), self.thinking.as_ref()];
-        parts.map(|part| part.map_or("", String::as_str)).join("\n")
-    }
-}
-
 impl Agent {
     /// What it takes of its tier.
     pub fn taken_candidate(&self) -> Option<TakenCandidate> {
         let TierCandidate { profile, model, .. } = self.candidate.clone()?;
         Some(TakenCandidate { tier: self.tier.clone()?, profile, model })
-    }
-}
-
-impl std::fmt::Display for TierCandidate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.profile)?;
-        if let Some(model) = &self.model {
-            write!(f, "/{model}")?;
-        }
-        match &self.thinking {
-            Some(level) => write!(f, " ({level})"),
-            None => Ok(()),
-        }
     }
 }
 

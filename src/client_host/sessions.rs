@@ -190,10 +190,11 @@ impl HostSessions {
         })
     }
 
-    /// Records that the prompt of the running turn was sent.
+    /// Records that the prompt of the running turn was sent. Nothing is said yet in this turn, whatever was in
+    /// another one for the same caller.
     pub(super) fn sent(&mut self, id: &SessionId) {
         if let Some(turn) = self.by_id.get(id).and_then(|session| session.running.as_ref()) {
-            turn.said.send_modify(|said| said.session = Some(id.clone()));
+            turn.said.send_replace(Said { session: Some(id.clone()), ..Said::default() });
         }
     }
 

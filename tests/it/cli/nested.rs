@@ -252,10 +252,9 @@ steps = [{ say = "{\"count\": \"two\"}" }]
 
     let started = runs(&stage).len();
     // The supervisor's own folder is none of the agent's.
-    let secret = stage.path("home/config.toml").display().to_string();
     for (args, why) in [
         ("--file none.md Read:", "cannot read the file none.md"),
-        (&*format!("--file {secret} Read:"), "cannot read the file"),
+        ("--file \"$EISEN_DIR\"/config.toml Read:", "cannot read the file"),
         ("--schema circle.json Count", "in a circle"),
     ] {
         let told = run_agent(&stage, &[&format!("eisen-core run {args} 2>&1; echo \"exit $?\"")]);

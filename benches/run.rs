@@ -191,9 +191,9 @@ impl RunStage {
         };
         loop {
             let runs = std::fs::read_dir(self.at("eisen/runs")).into_iter().flatten().flatten();
-            let states =
+            let found =
                 runs.filter_map(|run| std::fs::read_to_string(run.path().join("state.toml")).ok());
-            if states.filter(|text| is_there(text)).count() >= count {
+            if found.filter(|text| is_there(text)).count() >= count {
                 return;
             }
             std::thread::sleep(Duration::from_millis(50));

@@ -8,7 +8,7 @@ pub(super) mod told;
 use std::time::Duration;
 
 use crate::config::SharedConfig;
-use crate::model::{TimestampMs, now_ms};
+use crate::model::{AgentState, AgentStatus, TimestampMs, now_ms};
 use crate::tiers::{Cooldown, Cooldowns, LoginId, Setback};
 
 /// Begins the cool-down of an account, or of one model of it; returns when it ends.
@@ -32,6 +32,15 @@ pub(super) fn begin_cooldown(
     }
     kept.begin(cooldown, now)?;
     Ok(Some(until))
+}
+
+/// Whether an agent could not start, and its next candidate is about to take over.
+pub(super) fn moves_on(status: &AgentStatus) -> bool {
+    let reason = status.reason.as_deref().filter(|reason| !told::is_none_left(reason));
+    let is_set_back = |reason: &str| Setback::of(reason, now_ms()).is_some();
+    status.state == AgentState::Error
+        && status.candidate.is_some()
+        && reason.is_some_and(is_set_back)
 }
 
 /// A duration in milliseconds.

@@ -62,13 +62,13 @@ pub(super) async fn start(team: Workplace, mut new: NewRun) -> Result<StartedRun
         None => None,
     };
     let begins_with = earlier.as_ref().map(|earlier| earlier.session.clone());
-    let profile = new.profile.clone();
+    let tier = (new.tier.clone(), new.no_failover);
     let above = earlier.map(|earlier| Box::new(earlier.run));
     let change = |reply| TeamCommand::StartRun(id, Box::new(new), above, reply);
     let helper: StartedHelper = changes::request(&team.changes, change).await?;
     let (agent, zone) = (helper.agent.clone(), helper.zone.clone());
     let further = helper.further.clone();
-    let state = RunState { begins_with, ..first_state(&team, id, helper, (profile, timeout)) };
+    let state = RunState { begins_with, ..first_state(&team, id, helper, (tier, timeout)) };
     let kept = keep(team.clone(), id, state, (prompt, asks)).await;
     let (folder, state, request, prompt) = match kept {
         Ok(kept) => kept,
@@ -97,7 +97,7 @@ fn first_state(
     team: &Workplace,
     id: RunId,
     helper: StartedHelper,
-    (profile, timeout): (Option<String>, Option<Duration>),
+    ((tier, no_failover), timeout): ((Option<String>, bool), Option<Duration>),
 ) -> RunState {
     RunState {
         id: id.to_string(),
@@ -112,10 +112,10 @@ fn first_state(
         slot_timeout_s: None,
         waits_for: None,
         command: helper.command,
-        profile,
+        profile: helper.profile,
         model: helper.model,
-        tier: None,
-        no_failover: false,
+        tier,
+        no_failover,
         attempts: Vec::new(),
         session_id: None,
         last_action: None,
@@ -146,8 +146,10 @@ async fn keep(
                 folder.keep_attachments(&asks.files)?;
             }
             asks.schema.as_ref().map_or(Ok(()), |schema| folder.keep_schema(schema))?;
-            let request =
+            let mut request =
                 RunRequest::of(&folder, &state, team.runs.eisen_dir(), watch::Sender::default())?;
+            // Without failover the agent has no tier.
+            request.moves = state.tier.is_some().then(|| team.changes.clone());
             folder.keep(&state)?;
             anyhow::Ok(request)
         };
@@ -171,6 +173,9 @@ async fn perform(team: Workplace, run: TurnUnderway) {
     let mut end = recorded(&folder, &mut state, request.progress.subscribe(), turn).await;
     if let Some(reason) = team.runs.ending(id) {
         end = end.ended_by(reason);
+    }
+    if let Some(last) = team.roster.get(&agent).and_then(|agent| agent.status().candidate) {
+        (state.profile, state.model) = (Some(last.profile), last.model);
     }
     end_helper(&team, &agent, &end).await;
     drop(session);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::changes::{Move, SetBack, SetBackAt, TeamCommand, request};
+use super::failover::moves_on;
 use crate::agent::{AgentError, AgentHandle, Prompt};
 use crate::client_host::{HostError, PromptOutcome};
 use crate::model::{AgentState, now_ms};
@@ -86,17 +87,10 @@ fn failure(turn: &Result<PromptOutcome, AgentError>) -> Option<(String, Option<S
 /// Waits until the next candidate is ready. If none becomes so, its prompt says why.
 async fn ready(agent: &AgentHandle) {
     let mut status = agent.watch();
-    let settled = status.wait_for(|it| {
-        let is_exhausted = it.reason.as_deref().is_some_and(super::failover::told::is_none_left);
-        match it.state {
-            AgentState::Ready | AgentState::Stopped => true,
-            // Another error may yet be a set-back, after which the next one takes over.
-            AgentState::Error => {
-                let setback = it.reason.as_deref().and_then(|reason| Setback::of(reason, now_ms()));
-                is_exhausted || setback.is_none()
-            }
-            _ => false,
-        }
+    let settled = status.wait_for(|it| match it.state {
+        AgentState::Ready | AgentState::Stopped => true,
+        AgentState::Error => !moves_on(it),
+        _ => false,
     });
     let _ = settled.await;
 }

@@ -19,6 +19,7 @@ use self::progress::follow;
 use self::request::RunRequest;
 use super::{Failure, StopSignal, details};
 use crate::agent::{AgentError, AgentHandle};
+use crate::app::failover::moves_on;
 use crate::client_host::{PromptOutcome, Said};
 use crate::model::{AgentId, AgentState, SessionId, TokenKind, now_ms};
 use crate::runs::{RunFolder, RunState, RunStatus};
@@ -142,8 +143,9 @@ async fn cut_off(
 /// Waits until an agent is ready; an error says why it does not become so.
 async fn ready(agent: &AgentHandle) -> Result<(), String> {
     let mut status = agent.watch();
-    let settled =
-        status.wait_for(|status| status.state == AgentState::Ready || status.state.is_at_rest());
+    let settled = status.wait_for(|status| {
+        status.state == AgentState::Ready || (status.state.is_at_rest() && !moves_on(status))
+    });
     match settled.await.map(|status| status.clone()) {
         Ok(status) if status.state == AgentState::Ready => Ok(()),
         Ok(status) => Err(status.reason.unwrap_or_else(|| "the agent ended".to_owned())),

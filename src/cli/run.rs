@@ -229,7 +229,7 @@ impl RunArgs {
             prompt: _,
             profile,
             tier,
-            no_failover: _,
+            no_failover,
             zone,
             deny,
             model,
@@ -245,11 +245,8 @@ impl RunArgs {
             prepared: _,
             command,
         } = self;
-        let options = [
-            ("--tier", tier.is_some()),
-            ("--slot-timeout", waiting.slot_timeout.is_some()),
-            ("--no-wait", waiting.no_wait),
-        ];
+        let options =
+            [("--slot-timeout", waiting.slot_timeout.is_some()), ("--no-wait", waiting.no_wait)];
         if let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) {
             anyhow::bail!("the team of this agent gives its runs no {option}: leave it out");
         }
@@ -263,6 +260,8 @@ impl RunArgs {
             "profile": profile,
             "command": command,
             "model": model,
+            "tier": tier,
+            "no_failover": no_failover,
             "budget": budget.into_iter().flatten().collect::<Table>(),
             "timeout_s": timeout,
             "files": files,

@@ -35,6 +35,11 @@ pub struct NewRun {
     pub profile: Option<String>,
     pub command: Vec<String>,
     pub model: Option<String>,
+    pub thinking: Option<String>,
+    /// The tier that its agent is taken from, instead of these three.
+    pub tier: Option<String>,
+    /// It keeps the candidate that it begins with.
+    pub no_failover: bool,
     /// Keys of `[agents.budget]`.
     pub budget: Map<String, Value>,
     /// From now to the turn's end.

@@ -167,7 +167,11 @@ impl Changes {
     }
 
     /// The candidate that can be taken now, and those that can't.
-    fn next(&self, id: &AgentId, tier: &AgentTier) -> (Option<TierCandidate>, Vec<Failed>) {
+    pub(super) fn next(
+        &self,
+        id: &AgentId,
+        tier: &AgentTier,
+    ) -> (Option<TierCandidate>, Vec<Failed>) {
         let kept = Cooldowns::new(&self.conditions.eisen_dir);
         let variable = |name: &str| std::env::var(name).ok();
         let (all, error) = standings(&self.current.shared, tier, &kept, &variable, now_ms());

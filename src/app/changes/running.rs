@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::spawning::table_of;
 use super::started::StartedHelper;
 use super::{Changes, conflict, unknown, wrong};
+use crate::app::failover::told::none_left;
 use crate::app::{journaling, members};
 use crate::config::{Agent, zone_pattern};
 use crate::model::AgentId;
@@ -36,6 +37,7 @@ impl Changes {
             new.command.clone_from(&earlier.command);
         }
         let agent = AgentId::new(self.free_id(&new.parent));
+        self.choose(&agent, &mut new)?;
         let mut table = table_of(helper(&agent, &new, &zone));
         if earlier.is_some() {
             // It opens no other one.
@@ -59,6 +61,7 @@ impl Changes {
         }
         Ok(StartedHelper {
             command: started.map(|agent| agent.command.clone()).unwrap_or_default(),
+            profile: new.profile.or_else(|| Some(started?.candidate.as_ref()?.profile.clone())),
             model: started.and_then(|agent| agent.model.clone()),
             parent: runs.name(&above),
             workspace: self.current.team.workspace.clone(),
@@ -67,6 +70,26 @@ impl Changes {
             zone,
             further,
         })
+    }
+
+    /// Looks for a candidate of the tier that a run names. One without failover keeps it.
+    fn choose(&self, agent: &AgentId, new: &mut NewRun) -> Result<(), Refused> {
+        let Some(name) = &new.tier else { return Ok(()) };
+        let shared = &self.current.shared;
+        let Some(tier) = shared.tier(name) else {
+            let known: Vec<_> = shared.tiers.iter().map(|tier| &*tier.name).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(wrong(&format!("there is no tier `{name}`; there are: {known}")));
+        };
+        let (next, skipped) = self.next(agent, tier);
+        let Some(next) = next else {
+            return Err(conflict(none_left(name, &skipped.iter().collect::<Vec<_>>())));
+        };
+        if new.no_failover {
+            new.profile = Some(next.profile);
+            (new.model, new.thinking) = (next.model, next.thinking);
+        }
+        Ok(())
     }
 
     /// What an earlier run could read, if all of it is within an agent's zone: its session has contents of it.
@@ -145,8 +168,15 @@ fn helper(agent: &AgentId, new: &NewRun, zone: &[String]) -> Value {
         let zone: Vec<_> = zone.iter().map(|pattern| plain(pattern)).collect();
         table["zone"] = json!({ "allowed": zone, "denied": denied });
     }
+    // Without failover its candidate has been chosen.
+    if let Some(tier) = new.tier.as_ref().filter(|_| !new.no_failover) {
+        table["tier"] = plain(tier).into();
+    }
     if let Some(profile) = &new.profile {
         table["profile"] = plain(profile).into();
+    }
+    if let Some(thinking) = &new.thinking {
+        table["thinking"] = plain(thinking).into();
     }
     if let Some(model) = &new.model {
         table["model"] = plain(model).into();
@@ -217,6 +247,9 @@ mod tests {
             profile: None,
             command: Vec::new(),
             model: None,
+            thinking: None,
+            tier: None,
+            no_failover: false,
             budget: Map::new(),
             timeout: Some(Duration::from_secs(1)),
             asks: RunAsks::default(),

@@ -13,6 +13,7 @@ pub(in crate::app) struct StartedHelper {
     /// The run whose agent started it, or `TEAM/AGENT`.
     pub(in crate::app) parent: Option<String>,
     pub(in crate::app) command: Vec<String>,
+    pub(in crate::app) profile: Option<String>,
     pub(in crate::app) model: Option<String>,
     /// The patterns of its zone.
     pub(in crate::app) zone: Vec<String>,

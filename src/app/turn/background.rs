@@ -14,18 +14,27 @@ const MOST: usize = 20;
 const LONGEST: usize = 200;
 
 /// The processes of an agent at one time, by pid and start.
-pub(in crate::app) struct Processes(BTreeSet<(u32, u64)>);
+pub(in crate::app) struct Processes {
+    all: BTreeSet<(u32, u64)>,
+    /// The process that they are of.
+    run: Option<u64>,
+}
 
 impl Processes {
     pub(in crate::app) fn of(agent: &AgentHandle) -> Self {
         let family = agent.family();
         let pids = family.map(|family| family.processes()).unwrap_or_default();
-        Self(pids.into_iter().filter_map(|pid| Some((pid, process::start_of(pid)?))).collect())
+        let all = pids.into_iter().filter_map(|pid| Some((pid, process::start_of(pid)?)));
+        Self { all: all.collect(), run: agent.edition() }
     }
 
-    /// The command lines of those that have been started since, and stay.
+    /// The command lines of those that have been started since, and stay. None are known where another candidate
+    /// has taken over.
     pub(in crate::app) async fn left_behind(self, agent: &AgentHandle) -> Vec<String> {
-        let new = |now: Self| &now.0 - &self.0;
+        if agent.edition() != self.run {
+            return Vec::new();
+        }
+        let new = |now: Self| &now.all - &self.all;
         if new(Self::of(agent)).is_empty() {
             return Vec::new();
         }

@@ -6,13 +6,14 @@ use std::sync::OnceLock;
 
 use anyhow::Context as _;
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::background::Processes;
 use super::progress::RunProgress;
 use super::schema::AnswerSchema;
 use crate::agent::{AgentError, AgentHandle, Prompt, text_blocks};
-use crate::app::journaling;
+use crate::app::changes::TeamCommand;
+use crate::app::{journaling, repeating};
 use crate::client_host::{Document, Forking, PromptOutcome, Said};
 use crate::journal::Store;
 use crate::model::SessionId;
@@ -27,6 +28,8 @@ pub(in crate::app) struct RunRequest {
     eisen_dir: PathBuf,
     /// What the agent does is told to it.
     pub(in crate::app) progress: watch::Sender<RunProgress>,
+    /// Where the next candidate of the agent's tier is asked for; None: it has no tier.
+    pub(in crate::app) moves: Option<mpsc::Sender<TeamCommand>>,
 }
 
 impl RunRequest {
@@ -44,6 +47,7 @@ impl RunRequest {
             begins_with: state.begins_with.clone(),
             eisen_dir: eisen_dir.to_owned(),
             progress,
+            moves: None,
         })
     }
 
@@ -62,7 +66,7 @@ impl RunRequest {
         };
         let blocks = self.blocks(agent, text).await?;
         let _ = before.set(Processes::of(agent));
-        let first = prompt(agent, session, blocks, said.clone()).await;
+        let first = self.prompt(agent, session, blocks, said.clone()).await;
         let Some(schema) = &self.schema else { return Ok(first) };
         let Ok(outcome) = first else { return Ok(first) };
         if outcome.stop_reason != "end_turn" || outcome.reason.is_some() {
@@ -72,7 +76,7 @@ impl RunRequest {
             Ok(json) => return Ok(Ok(outcome.with_answer(json))),
             Err(why) => {
                 let blocks = text_blocks(&AnswerSchema::repair(&why));
-                prompt(agent, Some(outcome.session), blocks, said).await
+                self.prompt(agent, Some(outcome.session), blocks, said).await
             }
         };
         Ok(outcome.map(|outcome| match schema.check(outcome.last_message()) {
@@ -94,22 +98,28 @@ impl RunRequest {
             let info = agent.announced().await.map(|(info, _)| info);
             let takes =
                 info.map(|info| Takes { resources: info.embedded_context, images: info.images });
-            let takes = takes.unwrap_or_default();
+            // The next candidate may not take what this one does.
+            let takes = takes.filter(|_| self.moves.is_none()).unwrap_or_default();
             for attachment in &self.attachments {
                 blocks.push(attachment.block(takes).map_err(|error| error.to_string())?);
             }
         }
         Ok(blocks)
     }
-}
 
-async fn prompt(
-    agent: &AgentHandle,
-    session: Option<SessionId>,
-    blocks: Vec<Value>,
-    said: watch::Sender<Said>,
-) -> Result<PromptOutcome, AgentError> {
-    agent.prompt(Prompt { session, blocks, by_orchestrator: false, said }).await
+    async fn prompt(
+        &self,
+        agent: &AgentHandle,
+        session: Option<SessionId>,
+        blocks: Vec<Value>,
+        said: watch::Sender<Said>,
+    ) -> Result<PromptOutcome, AgentError> {
+        let prompt = Prompt { session, blocks, by_orchestrator: false, said };
+        match &self.moves {
+            Some(changes) => repeating::prompt(agent, changes, prompt).await,
+            None => agent.prompt(prompt).await,
+        }
+    }
 }
 
 /// Goes on with an earlier session, or forks it.

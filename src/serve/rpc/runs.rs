@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use self::asks::RunBudget;
 use self::row::{RunList, RunRow};
 use super::spawning::{LONGEST_ZONE, MOST_PATTERNS};
 use super::{asking, json, parse, subschema, tasks, wrong};
@@ -58,6 +59,12 @@ pub(in crate::serve) struct StartRun {
     command: Vec<String>,
     #[serde(default, deserialize_with = "super::name")]
     model: Option<String>,
+    /// The tier that its agent is taken from, instead of `profile`, `command` and `model`.
+    #[serde(default, deserialize_with = "super::name")]
+    tier: Option<String>,
+    /// With `tier`: only the first candidate that can be taken.
+    #[serde(default)]
+    no_failover: bool,
     /// Limits, within those of the caller.
     #[serde(default)]
     budget: RunBudget,
@@ -76,20 +83,6 @@ pub(in crate::serve) struct StartRun {
     /// Answer once it has ended. If the caller leaves before, the run is ended.
     #[serde(default)]
     wait: bool,
-}
-
-/// Totals, as in `[agents.budget]`.
-#[derive(Default, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(in crate::serve) struct RunBudget {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    turns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    minutes: Option<f64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -193,7 +186,7 @@ async fn start_run(
 /// Checks what is asked for.
 fn new_run(parent: AgentId, params: StartRun) -> Result<NewRun, RpcError> {
     let StartRun { task, zone, deny, profile, command, model, budget, timeout_s, .. } = params;
-    let StartRun { files, schema, session, fork, .. } = params;
+    let StartRun { files, schema, session, fork, tier, no_failover, .. } = params;
     if task.trim().is_empty() || task.len() > LONGEST_PROMPT {
         return Err(wrong(format!(
             "`task` must be text of at most {LONGEST_PROMPT} bytes, not empty"
@@ -211,6 +204,9 @@ fn new_run(parent: AgentId, params: StartRun) -> Result<NewRun, RpcError> {
     if words.sum::<usize>() > LONGEST_COMMAND {
         return Err(wrong(format!("`command` may have {LONGEST_COMMAND} bytes")));
     }
+    let others = [&profile, &model, &session, &fork].into_iter().any(Option::is_some);
+    let others = others || !command.is_empty();
+    asks::check_tier(tier.as_deref(), no_failover, others).map_err(wrong)?;
     if timeout_s == Some(0) {
         return Err(wrong("`timeout_s` must be at least 1"));
     }
@@ -220,7 +216,21 @@ fn new_run(parent: AgentId, params: StartRun) -> Result<NewRun, RpcError> {
     };
     let asks = asks::checked(task.len(), files, schema, (session, fork)).map_err(wrong)?;
     let timeout = timeout_s.map(Duration::from_secs);
-    Ok(NewRun { parent, task, zone, denied: deny, profile, command, model, budget, timeout, asks })
+    Ok(NewRun {
+        parent,
+        task,
+        zone,
+        denied: deny,
+        profile,
+        command,
+        model,
+        thinking: None,
+        tier,
+        no_failover,
+        budget,
+        timeout,
+        asks,
+    })
 }
 
 /// Ends a run whose caller leaves before it has ended.
@@ -355,6 +365,9 @@ mod tests {
             json!({ "task": "x", "files": [{ "name": "a", "uri": "", "mime_type": "", "content": { "bytes": "~" } }] }),
             json!({ "task": "x", "session": "a", "fork": "a" }),
             json!({ "task": "x", "fork": "" }),
+            json!({ "task": "x", "tier": "smart", "model": "m" }),
+            json!({ "task": "x", "tier": "smart", "session": "last" }),
+            json!({ "task": "x", "no_failover": true }),
             json!({ "task": "x", "session": "a".repeat(LONGEST_SESSION + 1) }),
             json!({ "task": "x", "schema": { "title": "a".repeat(LONGEST_SCHEMA) } }),
         ] {

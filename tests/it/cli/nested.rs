@@ -265,6 +265,58 @@ steps = [{ say = "{\"count\": \"two\"}" }]
 }
 
 #[test]
+fn an_agents_run_goes_on_with_the_next_candidate_of_its_tier() {
+    let stage = repository();
+    let first = r#"
+[agent]
+name = "first"
+[[on]]
+steps = [{ say = "I begin." }, { fail = "429 Too Many Requests, retry after 300 s" }]
+"#;
+    let second = r#"
+[agent]
+name = "second"
+[[on]]
+prompt = "*I begin.*"
+steps = [{ read = "src/api/secret.ts", on_ok = [{ say = "I left." }], on_error = [{ say = "I go on." }] }]
+[[on]]
+steps = [{ say = "I am new." }]
+"#;
+    let mut keys = format!(
+        "{}[[tiers]]\nname = \"smart\"\ncandidates = [{{ profile = \"first\" }}, {{ profile = \"second\" }}]\n",
+        Stage::ANY_MEMORY
+    );
+    for (name, script) in [("first", first), ("second", second)] {
+        stage.file(&format!("{name}.toml"), script);
+        let script = stage.path(&format!("{name}.toml")).display().to_string();
+        keys = format!(
+            "{keys}[profiles.{name}]\ncommand = [\"{EISEN_CORE}\", \"scripted-agent\", \"{script}\"]\n"
+        );
+    }
+    stage.file("home/config.toml", &keys);
+    stage.file("shop/src/api/secret.ts", "secret");
+    let ask = |options: &str| {
+        let line = format!("eisen-core run {options} --zone 'src/ui/**' x 2>&1; true");
+        run_agent(&stage, &[&line]).stdout
+    };
+    let json = |told: String| -> Value {
+        serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}"))
+    };
+    let moved = json(ask("--json --tier smart"));
+    let found = (&moved["status"], &moved["text"], &moved["tier"], &moved["profile"]);
+    let want = ["succeeded", "I go on.", "smart", "second"].map(Value::from);
+    assert_eq!(found, (&want[0], &want[1], &want[2], &want[3]), "{moved}");
+    // The first one is not asked again for a while.
+    let next = json(ask("--json --tier smart --no-failover"));
+    assert_eq!((&next["text"], &next["profile"]), (&"I am new.".into(), &"second".into()));
+    let wrong = ask("--tier best");
+    assert!(wrong.contains("there is no tier `best`; there are: smart"), "{wrong}");
+    stage.file("home/config.toml", &keys.replace(", { profile = \"second\" }", ""));
+    let none = ask("--tier smart");
+    assert!(none.contains("can work now: first is rate limited (try again at"), "{none}");
+}
+
+#[test]
 fn an_agent_goes_on_with_sessions_of_runs_below_it_and_no_others() {
     let stage = repository();
     let says = |name: &str| {

@@ -1,5 +1,7 @@
 //! What a run is asked for besides its prompt: its bounds.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::runs::{Attachment, MOST_FILES};
@@ -11,6 +13,35 @@ pub(super) const LONGEST_SCHEMA: usize = 1 << 20;
 
 /// Bytes of the name of a session.
 pub(super) const LONGEST_SESSION: usize = 4096;
+
+/// Totals, as in `[agents.budget]`.
+#[derive(Default, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::serve) struct RunBudget {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minutes: Option<f64>,
+}
+
+/// Checks how the agent is named; with `others` it is named by more than its tier.
+pub(super) fn check_tier(
+    tier: Option<&str>,
+    no_failover: bool,
+    others: bool,
+) -> Result<(), &'static str> {
+    match tier {
+        Some(_) if others => {
+            Err("beside `tier` there can be no profile, command, model, session or fork")
+        }
+        None if no_failover => Err("`no_failover` is for a run with a `tier`"),
+        _ => Ok(()),
+    }
+}
 
 /// Checks it; `prompt` is how long the prompt is.
 pub(super) fn checked(

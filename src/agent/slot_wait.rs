@@ -26,7 +26,7 @@ pub struct SlotWish {
 pub(super) struct SlotWait {
     /// Ends once.
     taking: BoxFuture<'static, Result<TakenSlot, SlotError>>,
-    told: watch::Receiver<Option<String>>,
+    waits_for: watch::Receiver<Option<String>>,
     held: Option<TakenSlot>,
 }
 
@@ -40,7 +40,7 @@ impl SlotWait {
             team: Some(team.clone()),
             agent: Some(agent.to_string()),
         };
-        let (sender, told) = watch::channel(None);
+        let (sender, waits_for) = watch::channel(None);
         let taking = async move {
             let on_wait =
                 |standing: &QueueStanding| drop(sender.send_replace(Some(standing.to_string())));
@@ -48,12 +48,12 @@ impl SlotWait {
             let limit = if matches!(place, SlotPlace::Base(_)) { limit } else { 1 };
             slots.acquire(&place, limit, request, Wait::Forever, on_wait).await
         };
-        Self { taking: taking.boxed(), told, held: None }
+        Self { taking: taking.boxed(), waits_for, held: None }
     }
 
     /// Waits until it has the slot (None), or what it waits for has changed. Cancel-safe.
     pub(super) async fn news(&mut self) -> Option<String> {
-        let Self { taking, told, held } = self;
+        let Self { taking, waits_for, held } = self;
         if held.is_some() {
             return None;
         }
@@ -74,7 +74,7 @@ impl SlotWait {
                     }
                 }
             }
-            Ok(()) = told.changed() => told.borrow_and_update().clone(),
+            Ok(()) = waits_for.changed() => waits_for.borrow_and_update().clone(),
             else => std::future::pending().await,
         }
     }

@@ -45,7 +45,7 @@ pub struct BatchJob {
     pub options: RunOptions,
 }
 
-/// What is told of a batch while it runs.
+/// What is reported of a batch while it runs.
 #[derive(Debug)]
 pub enum BatchNews<'a> {
     Note(String),
@@ -68,7 +68,7 @@ pub struct PlannedJob {
 /// Performs a batch to its end, or until a signal ends it.
 pub async fn batch(
     options: BatchOptions,
-    tell: &mut (dyn FnMut(BatchNews<'_>) + Send),
+    report: &mut (dyn FnMut(BatchNews<'_>) + Send),
 ) -> Result<BatchEnd, Failure> {
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     environment::prepare(&eisen_dir).map_err(Failure::Usage)?;
@@ -78,22 +78,22 @@ pub async fn batch(
     let mut work = BatchWork::new(options, eisen_dir)?;
     let mut stopped = None;
     while work.has_more() && stopped.is_none() {
-        work.advance(tell).await?;
+        work.advance(report).await?;
         if work.running.is_empty() {
             continue;
         }
         if is_watched {
-            tell(BatchNews::Running(work.actions()));
+            report(BatchNews::Running(work.actions()));
         }
         tokio::select! {
             signal = signals.next() => stopped = Some(signal),
-            () = wait() => work.collect(tell)?,
+            () = wait() => work.collect(report)?,
         }
     }
     if stopped.is_some() {
         let running: Vec<_> = work.running.iter().map(|(_, run)| run.clone()).collect();
         end_all(&running, &mut signals).await;
-        work.collect(tell)?;
+        work.collect(report)?;
     }
     Ok(BatchEnd { jobs: work.ends("the batch was stopped"), stopped })
 }
@@ -210,7 +210,7 @@ impl BatchWork {
     /// Begins what can begin now.
     async fn advance(
         &mut self,
-        tell: &mut (dyn FnMut(BatchNews<'_>) + Send),
+        report: &mut (dyn FnMut(BatchNews<'_>) + Send),
     ) -> Result<(), Failure> {
         for at in 0..self.jobs.len() {
             let is_free = self.ends[at].is_none() && self.running.iter().all(|it| it.0 != at);
@@ -220,7 +220,7 @@ impl BatchWork {
             let before = self.after[at].iter().filter_map(|before| self.ends[*before].as_ref());
             if let Some(failed) = before.clone().find(|end| !end.has_succeeded()) {
                 let why = format!("`{}` is {}", failed.id, failed.status());
-                self.end(at, JobOutcome::Skipped(why), false, tell);
+                self.end(at, JobOutcome::Skipped(why), false, report);
                 continue;
             }
             let inputs = before.filter_map(|end| match &end.outcome {
@@ -228,14 +228,14 @@ impl BatchWork {
                 _ => None,
             });
             let content = fingerprint(&self.jobs[at].content, &inputs.collect::<Vec<_>>());
-            if self.take_over(at, &content, tell)? {
+            if self.take_over(at, &content, report)? {
                 continue;
             }
             if self.fail_fast && self.ends.iter().flatten().any(|end| !end.has_succeeded()) {
                 let why = "another task did not succeed (--fail-fast)".to_owned();
-                self.end(at, JobOutcome::Skipped(why), false, tell);
+                self.end(at, JobOutcome::Skipped(why), false, report);
             } else if self.running.len() < self.max_running {
-                self.start(at, content, tell).await?;
+                self.start(at, content, report).await?;
             }
         }
         Ok(())
@@ -246,21 +246,21 @@ impl BatchWork {
         &mut self,
         at: usize,
         content: &str,
-        tell: &mut (dyn FnMut(BatchNews<'_>) + Send),
+        report: &mut (dyn FnMut(BatchNews<'_>) + Send),
     ) -> Result<bool, Failure> {
         let id = self.jobs[at].id.clone();
         match self.kept.past(&self.eisen_dir, &id, content, true)? {
             Past::Nothing => Ok(false),
             Past::Again(why) => {
                 if !self.restart {
-                    tell(BatchNews::Note(format!("{id}: runs again: {why}")));
+                    report(BatchNews::Note(format!("{id}: runs again: {why}")));
                 }
-                // It is told once.
+                // It is reported once.
                 self.kept.forget(&id);
                 Ok(false)
             }
             Past::Runs(run) => {
-                tell(BatchNews::Note(format!(
+                report(BatchNews::Note(format!(
                     "{id}: waits for the run {}, which goes on",
                     run.id()
                 )));
@@ -269,7 +269,7 @@ impl BatchWork {
             }
             Past::Ended(state) => {
                 self.kept.ended(&id)?;
-                self.end(at, JobOutcome::Ran(state), true, tell);
+                self.end(at, JobOutcome::Ran(state), true, report);
                 Ok(true)
             }
         }
@@ -279,7 +279,7 @@ impl BatchWork {
         &mut self,
         at: usize,
         content: String,
-        tell: &mut (dyn FnMut(BatchNews<'_>) + Send),
+        report: &mut (dyn FnMut(BatchNews<'_>) + Send),
     ) -> Result<(), Failure> {
         let Some(mut options) = self.jobs[at].options.take() else { return Ok(()) };
         let earlier = self.after[at].iter().filter_map(|before| self.ends[*before].as_ref());
@@ -304,24 +304,24 @@ impl BatchWork {
             }
             Err(failure) => {
                 let why = format!("{:#}", failure.error());
-                self.end(at, JobOutcome::NotStarted(why), false, tell);
+                self.end(at, JobOutcome::NotStarted(why), false, report);
             }
         }
         Ok(())
     }
 
     /// Notes which runs have ended.
-    fn collect(&mut self, tell: &mut (dyn FnMut(BatchNews<'_>) + Send)) -> Result<(), Failure> {
+    fn collect(&mut self, report: &mut (dyn FnMut(BatchNews<'_>) + Send)) -> Result<(), Failure> {
         for (at, run) in std::mem::take(&mut self.running) {
             match look(&run) {
                 Ok(Some(state)) => {
                     self.kept.ended(&self.jobs[at].id)?;
-                    self.end(at, JobOutcome::Ran(Box::new(state)), false, tell);
+                    self.end(at, JobOutcome::Ran(Box::new(state)), false, report);
                 }
                 Ok(None) => self.running.push((at, run)),
                 Err(error) => {
                     let why = format!("its run {} can't be read: {error}", run.id());
-                    self.end(at, JobOutcome::NotStarted(why), false, tell);
+                    self.end(at, JobOutcome::NotStarted(why), false, report);
                 }
             }
         }
@@ -333,10 +333,10 @@ impl BatchWork {
         at: usize,
         outcome: JobOutcome,
         earlier: bool,
-        tell: &mut (dyn FnMut(BatchNews<'_>) + Send),
+        report: &mut (dyn FnMut(BatchNews<'_>) + Send),
     ) {
         let end = JobEnd { id: self.jobs[at].id.clone(), outcome, earlier };
-        tell(BatchNews::Ended(&end));
+        report(BatchNews::Ended(&end));
         self.ends[at] = Some(end);
     }
 

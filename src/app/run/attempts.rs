@@ -36,8 +36,8 @@ struct Tour<'a> {
     /// What those did that were prompted.
     past: Vec<Past>,
     used: Used,
-    /// Candidates of which was told why they are passed over.
-    told: HashSet<String>,
+    /// Candidates of which it was said why they are passed over.
+    said: HashSet<String>,
     /// How often an id was used.
     ids: HashMap<String, usize>,
 }
@@ -67,7 +67,7 @@ pub(super) async fn by_tier(
         failed: Vec::new(),
         past: Vec::new(),
         used: Used::default(),
-        told: HashSet::new(),
+        said: HashSet::new(),
         ids: HashMap::new(),
     };
     let mut end = tour.go(state, stop).await;
@@ -120,9 +120,9 @@ impl Tour<'_> {
         (None, skipped)
     }
 
-    /// Tells who is passed over for whom. What is known already is not told again.
+    /// Says who is passed over for whom, and each reason once.
     fn say_next(&mut self, next: &CandidateStanding, skipped: &[Failed]) {
-        let known = &mut self.told;
+        let known = &mut self.said;
         let mut is_news = |failed: &&Failed| known.insert(failed.candidate.key());
         let passed = self.failed.last().into_iter().chain(skipped);
         let passed: Vec<_> = passed.filter(|it| is_news(it)).map(told).collect();

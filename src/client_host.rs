@@ -142,6 +142,8 @@ impl PromptOutcome {
 /// no more memory than the text.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Said {
+    /// How often the prompt was sent. All else is of the last time.
+    pub attempt: u32,
     /// Set when the prompt is sent; None while it is queued.
     pub session: Option<SessionId>,
     /// The agent's message chunks so far: a prefix of [`PromptOutcome::text`].

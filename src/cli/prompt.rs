@@ -183,6 +183,9 @@ impl SentPrompt {
             }
             Message::Progress { id, session, text } if id == self.request => {
                 self.began(&session);
+                if text.is_empty() {
+                    self.begin_anew();
+                }
                 self.print(&text);
             }
             Message::Blocked(access) => {
@@ -201,6 +204,17 @@ impl SentPrompt {
     fn began(&mut self, session: &str) {
         for access in self.blocks.began(session) {
             self.show_blocked(&access);
+        }
+    }
+
+    /// The prompt was sent, maybe again: what was printed is not of the answer.
+    fn begin_anew(&mut self) {
+        if let Some(printer) = &self.printer
+            && self.printed > 0
+        {
+            printer.write("\n");
+            self.printed = 0;
+            note("the agent could not go on: the prompt was sent again (`tier`)");
         }
     }
 

@@ -194,7 +194,10 @@ impl HostSessions {
     /// another one for the same caller.
     pub(super) fn sent(&mut self, id: &SessionId) {
         if let Some(turn) = self.by_id.get(id).and_then(|session| session.running.as_ref()) {
-            turn.said.send_replace(Said { session: Some(id.clone()), ..Said::default() });
+            turn.said.send_modify(|said| {
+                let (attempt, session) = (said.attempt + 1, Some(id.clone()));
+                *said = Said { attempt, session, ..Said::default() };
+            });
         }
     }
 

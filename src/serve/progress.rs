@@ -56,21 +56,26 @@ impl Progress {
         outcome
     }
 
-    /// Sends the text from byte `shown` on; None: not even the turn's beginning was sent.
-    async fn send(&self, said: &watch::Receiver<Said>, shown: &mut Option<usize>) {
+    /// Sends the text that `shown`, an attempt and a byte of its text, lacks; None: not even the turn's
+    /// beginning was sent.
+    async fn send(&self, said: &watch::Receiver<Said>, shown: &mut Option<(u32, usize)>) {
         loop {
-            let (line, end) = {
+            let (line, now) = {
                 let said = said.borrow();
                 let Some(session) = &said.session else { return };
                 let (from, end) = match *shown {
-                    None => (0, 0),
-                    Some(from) if from == said.text.len() => return,
-                    Some(from) => (from, said.text.floor_char_boundary(from + PIECE)),
+                    Some((attempt, from)) if attempt == said.attempt => {
+                        if from == said.text.len() {
+                            return;
+                        }
+                        (from, said.text.floor_char_boundary(from + PIECE))
+                    }
+                    _ => (0, 0),
                 };
-                (wire::progress(&self.id, session, &said.text[from..end]), end)
+                (wire::progress(&self.id, session, &said.text[from..end]), (said.attempt, end))
             };
             self.command(ViewerCommand::Answer(line)).await;
-            *shown = Some(end);
+            *shown = Some(now);
         }
     }
 }

@@ -98,6 +98,32 @@ fn the_next_candidate_of_a_member_goes_on_in_its_zone() {
 }
 
 #[test]
+fn the_answer_of_the_next_candidate_is_streamed_from_its_beginning() {
+    let stage = stage("300", BOTH, &["ui"]);
+    // As many bytes as the first one said, and fewer, were said before.
+    for answer in ["I am the second one now.", "Short."] {
+        stage.file(
+            "second.toml",
+            &format!("[agent]\nname = \"second\"\n[[on]]\nsteps = [{{ say = \"{answer}\" }}]\n"),
+        );
+        let team = stage.up();
+        drop(team.steer_when_ready(&["ui"]));
+        let mut prompt = stage.eisen_core(&["prompt", "ui", "Rename it"]);
+        prompt.current_dir(stage.path(""));
+        let ended = crate::harness::run(&mut prompt);
+        assert_eq!(
+            ended.stdout,
+            format!("I begin with the header.\n{answer}\n"),
+            "{}",
+            ended.stderr
+        );
+        assert!(ended.stderr.contains("the prompt was sent again"), "{}", ended.stderr);
+        team.stop();
+        std::fs::remove_dir_all(stage.path("home/cooldowns")).unwrap();
+    }
+}
+
+#[test]
 fn a_member_without_another_candidate_says_why_and_tries_again() {
     let only = "candidates = [{ profile = \"first\" }, { profile = \"gone\" }]\n";
     let stage = stage("2", &format!("{only}[runs]\npatience_s = 0\n"), &["ui"]);

@@ -1,7 +1,8 @@
 //! Probes kernel enforcement: starts a small confined command that tests its confinement from
 //! inside.
 
-use std::path::Path;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,13 @@ use crate::zone::{Bounds, Confine, GitAccess, Grant, Reach, Rule, Zone, ZoneSpec
 /// How long the command may run. It hangs if nothing answers at the doorbell.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Probes the kernel's enforcement. Uses a temporary folder in `within`.
+/// Begins to probe the kernel's enforcement, beside what else a team starts. Uses a temporary folder
+/// in `within`.
+pub(super) fn begin(launcher: Launcher, within: PathBuf) -> impl Future<Output = Kernel> {
+    let probe = tokio::spawn(async move { of_kernel(&launcher, &within).await });
+    async { probe.await.unwrap_or_else(|error| failed(&error)) }
+}
+
 pub(super) async fn of_kernel(launcher: &Launcher, within: &Path) -> Kernel {
     let support = Support::of_this_kernel();
     let holds = if support.lacking().is_empty() { run(launcher, within).await } else { Ok(()) };
@@ -26,8 +33,12 @@ pub(super) async fn of_kernel(launcher: &Launcher, within: &Path) -> Kernel {
             holds: support.lacking().is_empty(),
             missing: support.missing().into_iter().map(str::to_owned).collect(),
         },
-        Err(why) => Kernel { holds: false, missing: vec![format!("a successful test: {why:#}")] },
+        Err(why) => failed(&format_args!("{why:#}")),
     }
+}
+
+fn failed(why: &dyn Display) -> Kernel {
+    Kernel { holds: false, missing: vec![format!("a successful test: {why}")] }
 }
 
 async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {

@@ -131,7 +131,7 @@ pub(super) async fn run_team<T>(
     let (scratch, workspace) = scratch::workspace(&config.team, &ledger)?;
     let private = scratch::private(&ledger)?;
     crate::process::become_subreaper().context("cannot become the subreaper of the agents")?;
-    let kernel = trial::of_kernel(&launcher, private.path()).await;
+    let kernel = trial::begin(launcher.clone(), private.path().to_owned());
 
     let bus = Bus::encoding(backlog(config.port), serve::encode);
     let (answer_sender, console) = show(output, address, &config, &bus);
@@ -147,7 +147,7 @@ pub(super) async fn run_team<T>(
         eisen_dir,
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
         private: private.path().to_owned(),
-        kernel,
+        kernel: kernel.await,
         answers: answer_sender,
         journal: wiring.journal.clone(),
         budgets: budgets.clone(),

@@ -230,9 +230,12 @@ fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
             // Lets free pages be given back in steps; possible only in a new file.
             connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
-        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
+        if id != APPLICATION_ID {
+            // In the log by now: it need not wait for the disk.
+            connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        }
         connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         connection.pragma_update(None, "trusted_schema", false)?;

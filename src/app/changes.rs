@@ -8,6 +8,7 @@ mod started;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -57,6 +58,8 @@ pub(super) enum TeamCommand {
     Works(AgentId),
     /// An agent of which no candidate could work is to try again. The answer says when the next one may.
     TryAgain(AgentId, Reply<Option<TimestampMs>>),
+    /// How long an agent may show no progress; None: as long as it likes.
+    Patience(AgentId, Reply<Option<Duration>>),
 }
 
 type Reply<T> = oneshot::Sender<Result<T, Refused>>;
@@ -187,6 +190,9 @@ impl Changes {
                 TeamCommand::Works(agent) => self.works(&agent),
                 TeamCommand::TryAgain(agent, reply) => {
                     let _ = reply.send(self.try_again(&agent).await);
+                }
+                TeamCommand::Patience(agent, reply) => {
+                    let _ = reply.send(Ok(self.patience(&agent)));
                 }
             }
         }

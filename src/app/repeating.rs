@@ -1,19 +1,24 @@
-//! A prompt of the team's own to an agent that has a tier: where a candidate can't work, the prompt goes to
-//! the next one.
+//! A prompt of the team's own to an agent that has a tier: where a candidate can't work, or is silent for too
+//! long, the prompt goes to the next one.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::changes::{Move, SetBack, SetBackAt, TeamCommand, request};
 use super::failover::moves_on;
 use crate::agent::{AgentError, AgentHandle, Prompt};
 use crate::client_host::{HostError, PromptOutcome};
-use crate::model::{AgentState, now_ms};
+use crate::model::{AgentState, AgentStatus, now_ms};
 use crate::tiers::Setback;
 
 /// How often a prompt is sent: to 32 candidates, and to each once more after a hint to wait.
 const MOST_ATTEMPTS: usize = 64;
+
+/// How long an agent may take to end its turn after its time is up.
+pub(super) const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sends a prompt, and again where a candidate could not work.
 pub(super) async fn prompt(
@@ -31,7 +36,7 @@ pub(super) async fn prompt(
             by_orchestrator,
             said: said.clone(),
         };
-        let turn = agent.prompt(again).await;
+        let (turn, silence) = unless_silent(agent, changes, again).await;
         // It was queued when another one took over.
         let is_unsent = said.borrow().session.is_none() && agent.status().candidate != before;
         if is_unsent && matches!(turn, Err(AgentError::Host(HostError::Gone(_)))) {
@@ -39,7 +44,8 @@ pub(super) async fn prompt(
             ready(agent).await;
             continue;
         }
-        let Some((reason, of)) = failure(&turn).filter(|_| attempts < MOST_ATTEMPTS) else {
+        let Some((reason, of)) = failure(&turn, silence).filter(|_| attempts < MOST_ATTEMPTS)
+        else {
             return turn;
         };
         attempts += 1;
@@ -71,8 +77,46 @@ pub(super) async fn prompt(
     }
 }
 
+/// Sends a prompt. Cancels its turn where the agent is silent for so long that another one is to take over;
+/// this is returned, too.
+async fn unless_silent(
+    agent: &AgentHandle,
+    changes: &mpsc::Sender<TeamCommand>,
+    prompt: Prompt,
+) -> (Result<PromptOutcome, AgentError>, Option<String>) {
+    let AgentStatus { agent: id, candidate, .. } = agent.status();
+    let longest = match candidate {
+        Some(_) => request(changes, |reply| TeamCommand::Patience(id, reply)).await,
+        None => Ok(None),
+    };
+    let Ok(Some(longest)) = longest else { return (agent.prompt(prompt).await, None) };
+    let said = prompt.said.subscribe();
+    let mut turn = pin!(agent.prompt(prompt));
+    let since_prompt = tokio::select! {
+        biased;
+        turn = &mut turn => return (turn, None),
+        since_prompt = agent.silent_for(longest) => since_prompt,
+    };
+    let session = said.borrow().session.clone();
+    let end = async {
+        let _ = agent.cancel(session, false).await;
+        turn.await
+    };
+    let ended = timeout(CANCEL_PATIENCE, end).await.unwrap_or(Err(AgentError::Stopping));
+    // It may have ended by itself meanwhile.
+    let is_cut = ended.as_ref().map_or(true, |outcome| outcome.stop_reason == "cancelled");
+    (ended, is_cut.then(|| Setback::silence(since_prompt, longest)))
+}
+
 /// Why a turn failed, and the session of it, if it is known.
-fn failure(turn: &Result<PromptOutcome, AgentError>) -> Option<(String, Option<String>)> {
+fn failure(
+    turn: &Result<PromptOutcome, AgentError>,
+    silence: Option<String>,
+) -> Option<(String, Option<String>)> {
+    if let Some(silence) = silence {
+        let session = turn.as_ref().ok().map(|outcome| outcome.session.to_string());
+        return Some((silence, session));
+    }
     match turn {
         Ok(outcome) => {
             Some((outcome.reason.as_ref()?.to_string(), Some(outcome.session.to_string())))

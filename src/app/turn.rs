@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use self::background::Processes;
 use self::progress::follow;
 use self::request::RunRequest;
+use super::repeating::CANCEL_PATIENCE;
 use super::{Failure, StopSignal, details};
 use crate::agent::{AgentError, AgentHandle};
 use crate::app::failover::moves_on;
@@ -26,9 +27,6 @@ use crate::runs::{RunFolder, RunState, RunStatus};
 use crate::supervisor::Roster;
 use crate::tiers::Setback;
 use crate::tracker::TrackerHandle;
-
-/// How long an agent may take to end its turn after its time is up.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Bytes of a reason, and of the id of a session, in the state of a run: they are the agent's words.
 const LONGEST_WORD: usize = 4096;

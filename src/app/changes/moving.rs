@@ -144,6 +144,14 @@ impl Changes {
         self.move_to(id, &tier.name, next, None).await.map(|()| None)
     }
 
+    /// How long an agent may show no progress before another candidate takes over; None if none can.
+    pub(super) fn patience(&self, id: &AgentId) -> Option<Duration> {
+        let longest = self.current.shared.runs.silence;
+        let (tier, own) = self.tier_of(id)?;
+        let (free, _) = self.candidates_now(id, &tier);
+        free.iter().any(|candidate| *candidate != own && !longest.is_zero()).then_some(longest)
+    }
+
     fn tier_of(&self, id: &AgentId) -> Option<(AgentTier, TierCandidate)> {
         let agent = self.current.agent(id)?;
         let tier = self.current.shared.tier(agent.tier.as_ref()?)?;
@@ -172,6 +180,12 @@ impl Changes {
         id: &AgentId,
         tier: &AgentTier,
     ) -> (Option<TierCandidate>, Vec<Failed>) {
+        let (free, skipped) = self.candidates_now(id, tier);
+        (free.into_iter().next(), skipped)
+    }
+
+    /// The candidates that can be taken now, in order, and those before the first of them that can't.
+    fn candidates_now(&self, id: &AgentId, tier: &AgentTier) -> (Vec<TierCandidate>, Vec<Failed>) {
         let kept = Cooldowns::new(&self.conditions.eisen_dir);
         let variable = |name: &str| std::env::var(name).ok();
         let (all, error) = standings(&self.current.shared, tier, &kept, &variable, now_ms());
@@ -179,18 +193,19 @@ impl Changes {
             tracing::warn!(%error, "cannot read the cool-downs, so none counts");
         }
         let tried = self.setbacks.get(id).map_or(&[][..], |known| &known.failed);
-        let mut skipped = Vec::new();
+        let (mut free, mut skipped) = (Vec::new(), Vec::new());
         for standing in all {
             let candidate = standing.candidate;
             match standing.hindrance {
                 _ if tried.iter().any(|failed| failed.candidate == candidate) => {}
-                None => return (Some(candidate), skipped),
+                None => free.push(candidate),
+                Some(_) if !free.is_empty() => {}
                 Some(it) => {
                     skipped.push(Failed { candidate, what: it.what, again_at: it.until });
                 }
             }
         }
-        (None, skipped)
+        (free, skipped)
     }
 
     /// What an agent did in the session whose turn failed.

@@ -124,6 +124,24 @@ fn the_answer_of_the_next_candidate_is_streamed_from_its_beginning() {
 }
 
 #[test]
+fn a_member_that_is_silent_makes_room_and_the_last_one_has_all_time() {
+    let bound = "[runs]\nsilence_s = 1\n";
+    let stage = stage("300", &format!("{BOTH}{bound}"), &["ui"]);
+    let silent = "[[on]]\nsteps = [{ wait = \"cancel\" }]\n";
+    stage.file("first.toml", &format!("[agent]\nname = \"first\"\n{silent}"));
+    let slow = "[[on]]\nsteps = [{ wait_ms = 2500 }, { say = \"At last.\" }]\n";
+    stage.file("second.toml", &format!("[agent]\nname = \"second\"\n{slow}"));
+    let team = stage.up();
+    let mut port = team.steer_when_ready(&["ui"]);
+    assert_eq!(port.prompt("ui", "Rename it"), "At last.");
+    assert_eq!(profile_of(&mut port, "ui"), "second");
+    let known = tiers(&stage);
+    assert_eq!(known[0]["candidates"][0]["reason"], "silent", "{known}");
+    drop(port);
+    team.stop();
+}
+
+#[test]
 fn a_member_without_another_candidate_says_why_and_tries_again() {
     let only = "candidates = [{ profile = \"first\" }, { profile = \"gone\" }]\n";
     let stage = stage("2", &format!("{only}[runs]\npatience_s = 0\n"), &["ui"]);

@@ -38,6 +38,7 @@ mod run;
 mod scratch;
 mod spending;
 mod standing;
+mod streaming;
 mod task_notes;
 mod team;
 mod tiers_now;

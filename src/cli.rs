@@ -42,6 +42,7 @@ mod run;
 mod runs;
 mod snapshot;
 mod stdio;
+mod streams;
 mod table;
 mod team;
 mod tiers;
@@ -144,6 +145,7 @@ enum Command {
     Prompt(prompt::PromptArgs),
     Compress(compress::CompressArgs),
     Budget(budget::BudgetArgs),
+    Streams(streams::StreamsArgs),
     Cancel(agents::Cancel),
     Resolve(resolve::Resolve),
     /// Start agents
@@ -288,6 +290,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Purge(purge) => purge.run(&global).map(|()| 0),
         Command::Gc(gc) => block_on(gc.run(&global)).map(|()| 0),
         Command::Budget(budget) => block_on(budget.run(&global)).map(|()| 0),
+        Command::Streams(streams) => block_on(streams.run(&global)).map(|()| 0),
         Command::Prompt(prompt) => block_on(prompt.run(&global)),
         Command::Compress(compress) => block_on(compress.run(&global)),
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),

@@ -42,6 +42,7 @@ mod runs;
 mod shared;
 mod source;
 mod starter;
+mod streams;
 mod surroundings;
 mod syntax;
 mod team;
@@ -83,16 +84,18 @@ use self::read::{ConfigReader, KnownKeys, Table, Text};
 pub use self::runs::{OnFailover, RunBounds};
 pub use self::shared::SharedConfig;
 pub use self::starter::{PartError, Proposed, Starter};
+pub use self::streams::{MOST_STREAMS, stream_of};
 pub(crate) use self::surroundings::{Surroundings, TryOut};
 pub use self::team::{LISTEN, Port, Tracker};
-pub use self::telemetry::{SecretText, Telemetry};
+pub use self::telemetry::Telemetry;
 pub use self::tiers::{AgentTier, Pick, TierCandidate};
 pub use self::value::is_name;
 pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
-use crate::model::{AgentId, OnLoop, OnViolation, RuleSpec, named};
+pub use self::zones::Zones;
+use crate::model::{AgentId, OnLoop, OnViolation, RuleSpec, StreamSpec, named};
+use crate::zone::ZoneSpec;
 pub use crate::zone::{Confine, compile_glob};
-use crate::zone::{GitAccess, ZoneSpec};
 
 /// The content of one `eisen.toml`, with all defaults filled in and all paths absolute.
 #[derive(Clone, Debug)]
@@ -120,6 +123,7 @@ pub struct Config {
     pub shared: SharedConfig,
     /// None: no spans are made.
     pub telemetry: Option<Telemetry>,
+    pub streams: Vec<StreamSpec>,
 }
 
 #[derive(Clone, Debug)]
@@ -162,20 +166,6 @@ named! {
         Deny = "deny",
         Hold = "hold",
     }
-}
-
-/// Settings for every agent; each agent's [`ZoneSpec`] includes them.
-#[derive(Clone, Debug)]
-pub struct Zones {
-    /// Folders that builds create, relative to the workspace: shared, and created before agents
-    /// start.
-    pub build: Vec<String>,
-    pub shared: Vec<String>,
-    pub denied: Vec<String>,
-    pub readable: Vec<String>,
-    /// Every agent may read the files that common tools need.
-    pub base: bool,
-    pub git: GitAccess,
 }
 
 #[derive(Clone, Debug)]
@@ -341,6 +331,7 @@ impl Config {
         let routing = routing::routing(root, &team.workspace);
         let budget = root.section("budget", "budget", budget::budget);
         let telemetry = telemetry::telemetry(root);
+        let streams = streams::streams(root, journal.enabled);
         let (shared, profiles) = others.user.under(root, &team.workspace);
         let zones = root.section("zones", "zones", |zones| {
             zones::zones(zones, &team.workspace, &surroundings.eisen_dir)
@@ -386,6 +377,7 @@ impl Config {
             budget,
             shared,
             telemetry,
+            streams,
         }
     }
 }

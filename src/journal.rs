@@ -13,6 +13,7 @@
 mod contents;
 mod conversation;
 mod database;
+mod delivery;
 mod earlier;
 mod event;
 mod feed;
@@ -56,6 +57,7 @@ use crate::model::{FileContents, Topic};
 
 pub use conversation::Point;
 pub use database::{APPLICATION_ID, ChangeError, OpenError, files_set_aside, is_written};
+pub use delivery::{Numbered, Stretch};
 pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
 pub use gone::{excess, past, prune};
 pub use migrations::VERSION;
@@ -126,6 +128,7 @@ pub struct Journal {
     progress: Arc<FeedProgress>,
     trouble: watch::Receiver<Option<Trouble>>,
     notice: watch::Receiver<Option<String>>,
+    written: watch::Receiver<()>,
 }
 
 /// Starts a journal that follows the bus. The future ends once the bus is closed and all its events
@@ -158,11 +161,12 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
     let (settle, settles) = mpsc::channel(QUEUE);
     let (change, trouble) = watch::channel(None);
     let (announce, notice) = watch::channel(None);
+    let (wrote, written) = watch::channel(());
     let (queued, lost) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (settings, progress) = (Arc::new(settings), Arc::<FeedProgress>::default());
     let (end, ended) = oneshot::channel();
     let counts = (Arc::clone(&queued), Arc::clone(&progress));
-    let writer = Writer::new(Arc::clone(&settings), change, announce, counts);
+    let writer = Writer::new(Arc::clone(&settings), (change, announce, wrote), counts);
     let started = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
         writer.run(queue);
         let _ = end.send(());
@@ -170,7 +174,8 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
     if let Err(error) = started {
         tracing::warn!(%error, "cannot start the journal's thread: nothing is recorded");
     }
-    let journal = Journal { settings, work, settle, queued, lost, progress, trouble, notice };
+    let journal =
+        Journal { settings, work, settle, queued, lost, progress, trouble, notice, written };
     (journal, settles, ended)
 }
 
@@ -292,6 +297,11 @@ impl Journal {
     /// The notice of a coming deletion, or the reason that a file stays too large.
     pub fn notice(&self) -> Option<String> {
         self.notice.borrow().clone()
+    }
+
+    /// Changes when events were committed by this process; ends when the last ones are.
+    pub fn written(&self) -> watch::Receiver<()> {
+        self.written.clone()
     }
 
     fn count_in(&self, events: &[NewEvent]) {

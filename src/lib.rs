@@ -87,6 +87,8 @@ pub mod alert;
 
 pub mod telemetry;
 
+pub mod streams;
+
 pub mod scripted;
 
 pub mod view;

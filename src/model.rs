@@ -23,8 +23,10 @@ mod price;
 mod quiet;
 mod record;
 mod repeats;
+mod secret;
 mod shown;
 mod spending;
+mod stream;
 mod task;
 mod time;
 mod web_scope;
@@ -57,9 +59,13 @@ pub use price::Price;
 pub use quiet::QuietSpan;
 pub use record::{Decided, Fork, How, Record};
 pub use repeats::Repeats;
+pub use secret::SecretText;
 pub use shown::{deceives, one_line, quoted};
 pub use spending::{
     Charge, Figure, FigureSum, PerKind, Spending, Spent, TokenKind, Tokens, UsageScope,
+};
+pub use stream::{
+    FileTarget, StreamKind, StreamReport, StreamScope, StreamSpec, StreamState, StreamTarget,
 };
 pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState};
 pub use time::{TimestampMs, now_ms, rfc3339};

@@ -8,7 +8,8 @@ use tokio::sync::watch;
 
 use crate::client_host::{Cancelled, Continuation, Forking, PromptOutcome, Said};
 use crate::model::{
-    AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, SessionKey, WebScope,
+    AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, SessionKey,
+    StreamReport, WebScope,
 };
 use crate::undo;
 
@@ -201,6 +202,25 @@ pub trait Team: Send + Sync + 'static {
 
     /// Waits until a starting agent takes prompts; an error is why it does not.
     fn ready(&self, _agent: AgentId) -> BoxFuture<'_, Result<(), Refused>> {
+        refuse(self)
+    }
+
+    /// The streams, those of the configuration first.
+    fn streams(&self) -> Vec<StreamReport> {
+        Vec::new()
+    }
+
+    /// Adds a stream by a `[[streams]]` table of the configuration, and keeps it over a restart of the
+    /// team. A name alone is that of a stream of the configuration that was detached.
+    fn attach_stream(
+        &self,
+        _config: serde_json::Map<String, serde_json::Value>,
+    ) -> BoxFuture<'_, Result<StreamReport, Refused>> {
+        refuse(self)
+    }
+
+    /// Ends a stream, also over a restart of the team; returns how it stood.
+    fn detach_stream(&self, _name: String) -> BoxFuture<'_, Result<StreamReport, Refused>> {
         refuse(self)
     }
 

@@ -159,6 +159,7 @@ impl Console {
             | Event::Task(_)
             | Event::Graph(_)
             | Event::GraphDelta(_)
+            | Event::Stream(_)
             | Event::Record { .. } => Ok(()),
         }
     }

@@ -7,6 +7,7 @@ use super::changes::{self, TeamCommand};
 use super::details;
 use super::nested::{self, Workplace};
 use super::repeating;
+use super::streaming::TeamStreams;
 use super::undoing;
 use super::web_page::WebPage;
 use crate::agent::{self, AgentError, AgentHandle};
@@ -14,7 +15,8 @@ use crate::budget::Budgets;
 use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
 use crate::config::AgentTable;
 use crate::model::{
-    AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, WebScope,
+    AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId,
+    StreamReport, WebScope,
 };
 use crate::process::Family;
 use crate::runs::TeamRuns;
@@ -36,6 +38,7 @@ pub(super) struct Supervised {
     pub(super) budgets: Budgets,
     pub(super) runs: TeamRuns,
     pub(super) web: WebPage,
+    pub(super) streams: TeamStreams,
 }
 
 impl Supervised {
@@ -80,6 +83,18 @@ impl Team for Supervised {
 
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
         Box::pin(details::of_supervised(self.roster.handles(), &self.tracker))
+    }
+
+    fn streams(&self) -> Vec<StreamReport> {
+        self.streams.reports()
+    }
+
+    fn attach_stream(&self, config: AgentTable) -> BoxFuture<'_, Result<StreamReport, Refused>> {
+        Box::pin(self.streams.attach(config))
+    }
+
+    fn detach_stream(&self, name: String) -> BoxFuture<'_, Result<StreamReport, Refused>> {
+        Box::pin(async move { self.streams.detach(&name).await })
     }
 
     fn budgets(&self) -> Vec<BudgetReport> {

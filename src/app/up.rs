@@ -26,7 +26,7 @@ use super::wiring::Wiring;
 use super::{
     Failure, StopSignal, StopSignals, announce_port, backlog, console, drained, hints, journaling,
     leftovers, limiting, limits, measuring, notifying, person_queue, recorder, scratch, spending,
-    tools_seen, tracing_out, trial, undoing,
+    streaming, tools_seen, tracing_out, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
@@ -141,6 +141,7 @@ pub(super) async fn run_team<T>(
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
 
     let budgets = spending::start(&config, &mut wiring).await;
+    let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
     let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);
     let conditions = Conditions {
         environment: TeamEnvironment::new(&config.team.name, places, depth, &tokens, wiring.trace),
@@ -172,7 +173,8 @@ pub(super) async fn run_team<T>(
     let web = web_page(web, &config, &conditions, &cancel);
     let (lead, roster, page) =
         (config.orchestrator.agent.clone(), supervisor.roster(), web.clone());
-    let team = Arc::new(Supervised { roster, tracker, changes, undoer, budgets, runs, web: page });
+    let team = Supervised { roster, tracker, changes, undoer, budgets, runs, web: page, streams };
+    let team = Arc::new(team);
     let server = Server::new(
         listeners.port,
         wiring.bus.clone(),

@@ -17,6 +17,7 @@ use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::runs::TeamRuns;
 use crate::serve::{Handles, Recorder, ToolUses};
 use crate::session::RegistryHandle;
+use crate::streams::{self, Streams};
 use crate::supervisor::Roster;
 use crate::tasks::{Tasks, Waits};
 use crate::telemetry::Traceparent;
@@ -39,6 +40,8 @@ pub(super) struct Wiring {
     pub(super) waits: Waits,
     /// The trace context for agents; None without telemetry.
     pub(super) trace: Option<Traceparent>,
+    /// None without a journal, or before they are started.
+    streams: Option<Streams>,
     /// None: agents start no runs.
     runs: Option<TeamRuns>,
     graph: Option<GraphHandle>,
@@ -79,6 +82,7 @@ impl Wiring {
             conflicts: None,
             waits: Waits::default(),
             trace: None,
+            streams: None,
             runs: None,
             graph: None,
             tool_uses: ToolUses::default(),
@@ -180,6 +184,14 @@ impl Wiring {
         self.tasks.spawn(noting);
     }
 
+    /// Delivers what the journal has from now on, if there is one.
+    pub(super) fn deliver(&mut self, team: &str, folder: PathBuf) -> Option<Streams> {
+        let (journal, bus) = (self.journal.clone()?, self.bus.clone());
+        let (team, cancel) = (team.to_owned(), self.cancel.clone());
+        let settings = streams::Settings { team, folder, journal, bus, cancel };
+        Some(self.streams.insert(Streams::new(settings)).clone())
+    }
+
     /// Keeps the runs that agents start, from now on; `depth` counts the teams above this one.
     pub(super) fn keep_runs(&mut self, eisen_dir: &Path, team: &str, depth: u32) -> TeamRuns {
         self.runs.insert(TeamRuns::new(eisen_dir.to_owned(), team, depth)).clone()
@@ -213,7 +225,7 @@ impl Wiring {
 
     /// Ends every task, and then `last`. Past `limit` a client that does not read loses its last
     /// lines.
-    pub(super) async fn end(self, last: impl Future<Output = ()>, limit: Duration) {
+    pub(super) async fn end(mut self, last: impl Future<Output = ()>, limit: Duration) {
         if let Some(runs) = &self.runs {
             // Their agents have ended.
             let _ = tokio::time::timeout(limit, runs.settled()).await;
@@ -223,6 +235,9 @@ impl Wiring {
         }
         if let Some(journal) = &self.journal {
             journal.note_run(None);
+        }
+        if let Some(streams) = self.streams {
+            self.tasks.spawn(streams.ended());
         }
         self.cancel.cancel();
         drop((self.bus, self.tracker, self.registry, self.graph, self.journal, self.capture));

@@ -17,7 +17,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Control a running team",
         &[
             "prompt", "compress", "cancel", "resolve", "budget", "attach", "mcp", "start", "stop",
-            "restart", "reload",
+            "restart", "reload", "streams",
         ],
     ),
     (

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::output::{self, is_terminal, plain, print, style, write};
 use super::table::{Cell, Table};
 use super::team::{Which, failed};
-use super::{Global, budget, format};
+use super::{Global, budget, format, streams};
 use crate::app::Failure;
 use crate::serve::client::Message;
 
@@ -30,7 +30,8 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 /// (`eisen-core cost` has more). MEMORY and CPU include all processes of the agent and its
 /// terminals. PEAK is the highest memory usage of the current run, or of the last one. TOOLS counts
 /// the agent's calls of tools of the team, or shows how far its client got: `connected` or
-/// `listed`. Below the table stand the budgets.
+/// `listed`. Below the table stand the budgets
+/// and streams.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -62,6 +63,11 @@ impl Ps {
             // A team of an earlier version has neither budgets nor a journal.
             let budgets = team.call("list_budgets", &json!({})).await.unwrap_or_default();
             for line in budget_lines(&budgets) {
+                print(line)?;
+            }
+            // Nor streams.
+            let streams = team.call("list_streams", &json!({})).await.unwrap_or_default();
+            for line in streams::lines(&streams) {
                 print(line)?;
             }
             let journal = team.call("get_journal", &json!({})).await.unwrap_or_default();

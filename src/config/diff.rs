@@ -1,7 +1,7 @@
 //! Compares a changed configuration with a running team: which keys take effect at once, and which
 //! need a restart. Pure.
 
-use super::{Agent, Config, Conflicts, Orchestrator, Team};
+use super::{Agent, Config, Conflicts, Orchestrator, Team, streams};
 use crate::model::AgentId;
 
 /// How a running team changes to another configuration.
@@ -118,8 +118,9 @@ fn taken_in(current: &Config, new: &Config) -> Config {
     let lead = orchestrator.agent.as_ref().filter(|lead| new.agent(lead).is_none());
     agents.extend(lead.and_then(|lead| current.agent(lead)).cloned());
     for agent in &mut agents {
-        // The journal that is written stays closed.
+        // What is written stays closed.
         agent.zone.spec.journals.extend(current.journal.path.clone());
+        agent.zone.spec.journals.extend(streams::files(&current.streams));
     }
     Config {
         team: Team {
@@ -149,6 +150,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         budget: new.budget.clone(),
         shared: current.shared.clone(),
         telemetry: current.telemetry.clone(),
+        streams: current.streams.clone(),
     }
 }
 
@@ -248,6 +250,7 @@ const TEAM: &Keys<Config> = &[
     ("zones.base", Takes::AtOnce, differs!(zones.base)),
     ("zones.git", Takes::AtOnce, differs!(zones.git)),
     ("notify", Takes::AtOnce, differs!(notify)),
+    ("streams", Takes::AtTeamStart, differs!(streams)),
     // The presence of the table.
     ("web", Takes::AtTeamStart, |a, b| a.web.is_some() != b.web.is_some()),
     ("web.listen", Takes::AtTeamStart, web_differs!(listen)),

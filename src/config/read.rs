@@ -309,7 +309,9 @@ impl<'a> Table<'a> {
 fn place(table: &str) -> String {
     match table {
         "" => "at the top level".to_owned(),
-        "agents" | "notify" | "routing" | "tasks" | "tiers" => format!("in `[[{table}]]`"),
+        "agents" | "notify" | "routing" | "streams" | "tasks" | "tiers" => {
+            format!("in `[[{table}]]`")
+        }
         "tiers.candidates" => "in a candidate of `[[tiers]]`".to_owned(),
         _ => format!("in `[{table}]`"),
     }

@@ -1,13 +1,13 @@
 //! `[telemetry]`: where spans of what the agents do are sent, and what they say.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use toml::de::DeValue;
 
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::read::{Table, Text};
+use crate::model::SecretText;
 
 /// The path that is added to the address.
 const PATH: &str = "/v1/traces";
@@ -25,22 +25,6 @@ pub struct Telemetry {
     pub headers: BTreeMap<String, SecretText>,
 }
 
-/// A text that is not shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SecretText(String);
-
-impl SecretText {
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
 /// Reads `[telemetry]`, if it is there.
 pub(super) fn telemetry(root: &Table<'_>) -> Option<Telemetry> {
     let is_there = root.place_of("telemetry").is_some();
@@ -55,7 +39,7 @@ pub(super) fn telemetry(root: &Table<'_>) -> Option<Telemetry> {
     })
 }
 
-fn base_address(table: &Table<'_>, address: &Text) -> Option<String> {
+pub(super) fn base_address(table: &Table<'_>, address: &Text) -> Option<String> {
     let text = address.value.trim_end_matches('/');
     let wrong = |message: String, help: &str| {
         table.fault(Fault::new(address.span.clone(), message).help(help));
@@ -86,7 +70,7 @@ fn base_address(table: &Table<'_>, address: &Text) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn headers(table: &Table<'_>) -> BTreeMap<String, SecretText> {
+pub(super) fn headers(table: &Table<'_>) -> BTreeMap<String, SecretText> {
     let Some(item) = table.get("headers") else { return BTreeMap::new() };
     let DeValue::Table(entries) = item.get_ref() else {
         let help = "write `headers = { name = \"value\" }`";
@@ -114,7 +98,7 @@ fn headers(table: &Table<'_>) -> BTreeMap<String, SecretText> {
             table.fault(Fault::new(text.span, message).help(help));
             return None;
         }
-        Some((key.to_ascii_lowercase(), SecretText(text.value)))
+        Some((key.to_ascii_lowercase(), SecretText::new(text.value)))
     };
     entries.iter().filter_map(header).collect()
 }

@@ -6,13 +6,27 @@ use super::errors::quoted;
 use super::fault::Fault;
 use super::patterns::{checked, pattern, patterns};
 use super::read::Table;
-use super::{AgentZone, Config, Enforce, Zones, profiles};
+use super::{AgentZone, Config, Enforce, profiles, streams};
 use crate::model::named;
-use crate::zone::ZoneSpec;
+use crate::zone::{GitAccess, ZoneSpec};
+
+/// Settings for every agent; each agent's [`ZoneSpec`] includes them.
+#[derive(Clone, Debug)]
+pub struct Zones {
+    /// Folders that builds create, relative to the workspace: shared, and created before agents
+    /// start.
+    pub build: Vec<String>,
+    pub shared: Vec<String>,
+    pub denied: Vec<String>,
+    pub readable: Vec<String>,
+    /// Every agent may read the files that common tools need.
+    pub base: bool,
+    pub git: GitAccess,
+}
 
 impl Config {
     /// Denies all agents write access to the file itself and to the files that it names, and all
-    /// access to the journal.
+    /// access to the journal and to the files of streams.
     pub(super) fn sealed(mut self, file: Option<&PathBuf>) -> Self {
         let prompts = self.agents.iter().filter_map(|agent| agent.prompt_file.as_ref());
         let protocols = self.agents.iter().filter_map(|agent| agent.plugin.as_ref());
@@ -22,6 +36,7 @@ impl Config {
         for agent in &mut self.agents {
             agent.zone.spec.sealed.clone_from(&sealed);
             agent.zone.spec.journals.extend(self.journal.path.clone());
+            agent.zone.spec.journals.extend(streams::files(&self.streams));
         }
         self
     }

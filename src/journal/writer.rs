@@ -84,6 +84,7 @@ pub(super) enum Work {
 pub(super) struct Writer {
     settings: Arc<Settings>,
     change: watch::Sender<Option<Trouble>>,
+    wrote: watch::Sender<()>,
     queued: Arc<AtomicUsize>,
     progress: Arc<FeedProgress>,
     database: Option<Database>,
@@ -103,14 +104,18 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         settings: Arc<Settings>,
-        change: watch::Sender<Option<Trouble>>,
-        notice: watch::Sender<Option<String>>,
+        (change, notice, wrote): (
+            watch::Sender<Option<Trouble>>,
+            watch::Sender<Option<String>>,
+            watch::Sender<()>,
+        ),
         (queued, progress): (Arc<AtomicUsize>, Arc<FeedProgress>),
     ) -> Self {
         Self {
             upkeep: Upkeep::new(settings.quotas.unwrap_or_default(), notice),
             settings,
             change,
+            wrote,
             queued,
             progress,
             database: None,
@@ -268,6 +273,7 @@ impl Writer {
         match written {
             Ok(committed) => {
                 self.progress.gap_is_written(self.lost);
+                self.wrote.send_replace(());
                 self.kept.clear();
                 (self.kept_bytes, self.lost, self.tried) = (0, 0, None);
                 if self.change.borrow().is_some() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::named::named;
 use super::{
     AgentReport, AgentStatus, BlockedAccess, BudgetReport, Conflict, FileNode, GraphDelta,
-    GraphSnapshot, LoopReport, Overlap, Record, SessionKey, SessionMode, Spent, TaskReport,
-    TimestampMs, Usage,
+    GraphSnapshot, LoopReport, Overlap, Record, SessionKey, SessionMode, Spent, StreamReport,
+    TaskReport, TimestampMs, Usage,
 };
 
 /// An event on the bus.
@@ -38,6 +38,8 @@ pub enum Event {
     /// A task with its new state.
     Task(TaskReport),
     Report(AgentReport),
+    /// A stream stands differently.
+    Stream(StreamReport),
     /// An event of a session for the journal; it has no line on the wire.
     Record {
         key: SessionKey,

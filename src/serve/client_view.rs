@@ -151,6 +151,7 @@ impl ClientView {
             | Event::Overlap(_)
             | Event::Task(_)
             | Event::Report(_)
+            | Event::Stream(_)
             | Event::SessionUpdate { .. } => Delivery::Send,
         }
     }

@@ -28,7 +28,8 @@ impl Filter {
             | Event::Graph(_)
             | Event::GraphDelta(_)
             | Event::Task(_)
-            | Event::Report(_) => true,
+            | Event::Report(_)
+            | Event::Stream(_) => true,
             Event::Record { .. } => false,
         }
     }

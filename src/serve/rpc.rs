@@ -18,6 +18,7 @@ mod runs;
 mod showing;
 mod spawning;
 mod status;
+mod streams;
 pub(in crate::serve) mod tasks;
 mod tools;
 mod undoing;
@@ -126,6 +127,7 @@ pub(super) async fn call(
         Method::WhoCalls => map::who_calls(shared, parse(params)?).await,
         Method::Tool(method) => tools::call(shared, caller, method, params).await,
         Method::Run(method) => runs::call(shared, caller, method, params).await,
+        Method::Stream(method) => streams::call(shared, method, params).await,
         Method::ListConflicts => conflicts::list_conflicts(shared, parse(params)?).await,
         Method::ShowConflict => showing::show_conflict(shared, parse(params)?).await,
         Method::ResolveConflict => conflicts::resolve_conflict(shared, parse(params)?).await,
@@ -177,6 +179,7 @@ pub(super) fn schemas(
         Method::Registry(method) => registry::schemas(method, requests, answers),
         Method::Tool(method) => tools::schemas(method, requests, answers),
         Method::Run(method) => runs::schemas(method, requests, answers),
+        Method::Stream(method) => streams::schemas(method, requests, answers),
         Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<details::Agent<'_>>>),
         Method::TeamStatus => of(subschema::<Empty>, subschema::<status::TeamStatus<'_>>),
         Method::AgentStatus => {

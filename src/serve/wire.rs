@@ -8,6 +8,7 @@ mod map;
 mod node;
 mod replayed;
 mod spent;
+mod stream;
 mod task;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ use node::Node;
 pub(super) use replayed::{add_mark, replayed};
 pub use spent::spent;
 pub(super) use spent::{Cost, Spent, usage};
+pub(super) use stream::StreamStatus;
 use task::TaskLine;
 
 /// Encodes an event; empty if an agent's update is not JSON.
@@ -62,6 +64,7 @@ pub fn encode(event: &Event) -> Bytes {
             text: &report.text,
             timestamp_ms: report.timestamp_ms,
         }),
+        Event::Stream(report) => stream::stream(report),
         // Records are for the journal, and have no line.
         Event::Record { .. } => Bytes::new(),
     }
@@ -248,6 +251,7 @@ enum Message<'a> {
         text: &'a str,
         timestamp_ms: u64,
     },
+    Stream(StreamStatus<'a>),
     /// The client read too slowly: the state follows anew, as after a join.
     Lagged {
         /// Number of events that it missed.

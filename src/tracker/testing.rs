@@ -184,6 +184,7 @@ pub(super) fn event_text(event: &Event) -> String {
         | Event::Conflict(_)
         | Event::Task(_)
         | Event::Report(_)
+        | Event::Stream(_)
         | Event::Record { .. } => {
             unreachable!("the tracker knows none")
         }

@@ -15,7 +15,7 @@ fn full_path() -> &'static Path {
 
 /// Every key that the reader asks for, with its table.
 pub(super) fn known() -> BTreeSet<String> {
-    let text = "agents = [{}]\nplugins = [{}]\nnotify = [{}]\nrouting = [{}]\ntiers = [{ candidates = [{}] }]\nprofiles.x = {}\nprices.x = {}";
+    let text = "agents = [{}]\nplugins = [{}]\nnotify = [{}]\nstreams = [{}]\nrouting = [{}]\ntiers = [{ candidates = [{}] }]\nprofiles.x = {}\nprices.x = {}";
     let (_, known) = Config::compile(full_path(), text.to_owned(), &surroundings());
     let tables: Vec<&str> = known.keys().copied().collect();
     known

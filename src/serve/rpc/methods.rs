@@ -1,7 +1,7 @@
 //! Owns the table of the methods: what each is called, who may call it on the port, and which scope
 //! opens it on the web.
 
-use super::{registry, runs, tools};
+use super::{registry, runs, streams, tools};
 use crate::model::Order;
 use crate::serve::rights::ByWeb::{self, Control, Decide, Never, Read};
 use crate::serve::rights::Right::{self, Anyone, Lead, Person, Reader, Register};
@@ -17,7 +17,7 @@ pub(super) const REPLAY: &str = "replay_session";
 /// A method is `Read` if it changes nothing, and shows what happened in the team. `show_blocked` is not:
 /// it reads a file that an agent may not read, and chooses by its attempt. With a `read` token, which
 /// stands in the configuration of a Prometheus, an agent could then read any file.
-pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 64] = [
+pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 67] = [
     ("list_sessions", Method::Registry(registry::Method::List), Anyone, Read),
     ("create_session", Method::Registry(registry::Method::Create), Register, Control),
     ("close_session", Method::Registry(registry::Method::Close), Register, Control),
@@ -84,6 +84,9 @@ pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 64] = [
     ("reload", Method::Reload, Person, Control),
     ("undo", Method::Undo, Person, Control),
     ("redo", Method::Redo, Person, Control),
+    ("list_streams", Method::Stream(streams::Method::List), Anyone, Read),
+    ("attach_stream", Method::Stream(streams::Method::Attach), Person, Control),
+    ("detach_stream", Method::Stream(streams::Method::Detach), Person, Control),
     ("web_link", Method::WebLink, Person, Never),
     ("web_token", Method::WebToken, Person, Never),
     ("web_revoke", Method::WebRevoke, Person, Never),
@@ -121,6 +124,7 @@ pub(in crate::serve) enum Method {
     WhoCalls,
     Tool(tools::Method),
     Run(runs::Method),
+    Stream(streams::Method),
     ListConflicts,
     ShowConflict,
     ResolveConflict,

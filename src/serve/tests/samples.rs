@@ -4,6 +4,7 @@ mod blocked;
 mod budget;
 mod conflict;
 mod spent;
+mod stream;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use serde_json::json;
 
 use self::spent::spent;
 pub(in crate::serve) use self::spent::usage;
+pub(in crate::serve) use self::stream::stream;
 use crate::model::{
     AgentId, AgentReport, AgentState, AgentStatus, BlockedStatus, Delta, Event, FileNode,
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Origin,
@@ -300,6 +302,7 @@ pub(in crate::serve) fn lines() -> Vec<String> {
             text: "The cart shows its total.".into(),
             timestamp_ms: NOW,
         }),
+        Event::Stream(stream()),
         Event::Overlap(Overlap {
             kind: OverlapKind::Edit,
             between: [key("api", "s-api"), key("ui", "s-ui")],
@@ -341,6 +344,7 @@ fn each_line_is_exactly_that() {
         {"type":"task","id":"t-5f3a90c1","by":"lead","agent_id":"ui","session_id":"s-ui","state":"needs_approval","timestamp_ms":1760000000000}
         {"type":"task","id":"t-5f3a90c1","by":"lead","agent_id":"ui","session_id":"s-ui","state":"lost","reason":"the agent ended: exit status 1","timestamp_ms":1760000000000}
         {"type":"report","agent_id":"ui","text":"The cart shows its total.","timestamp_ms":1760000000000}
+        {"type":"stream","name":"audit","kind":"file","state":"degraded","reason":"cannot write /logs/audit.ndjson: No space left on device (os error 28)","failures":5,"delivered":120,"lost":0,"dead":0,"position":131,"timestamp_ms":1760000000000}
         {"type":"overlap","kind":"edit","agents":[{"agent_id":"api","session_id":"s-api"},{"agent_id":"ui","session_id":"s-ui"}],"symbol":"README.md","path":"README.md","callers":[],"timestamp_ms":1760000000000}
         {"type":"lagged","missed":4096}"#]].assert_eq(&lines().join("\n"));
 }

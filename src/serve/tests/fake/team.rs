@@ -10,7 +10,7 @@ use super::Fake;
 use crate::client_host::{Cancelled, Continuation, PromptOutcome};
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedId, BudgetLimits, BudgetReport, Event, How, Order,
-    SessionId, WebScope,
+    SessionId, StreamReport, StreamState, WebScope,
 };
 use crate::serve::{
     AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Team, WebLink, WebToken,
@@ -64,6 +64,32 @@ impl Team for Fake {
         let raised = samples::raised_budget();
         self.budgets.lock().unwrap().push(raised.clone());
         Ok(raised)
+    }
+
+    fn streams(&self) -> Vec<StreamReport> {
+        vec![samples::stream()]
+    }
+
+    fn attach_stream(
+        &self,
+        config: serde_json::Map<String, serde_json::Value>,
+    ) -> BoxFuture<'_, Result<StreamReport, Refused>> {
+        let name = config.get("name").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let new = StreamReport {
+            name: name.into(),
+            state: StreamState::Ok,
+            reason: None,
+            failures: 0,
+            delivered: 0,
+            position: None,
+            ..samples::stream()
+        };
+        Box::pin(async { Ok(new) })
+    }
+
+    fn detach_stream(&self, name: String) -> BoxFuture<'_, Result<StreamReport, Refused>> {
+        let message = format!("there is no stream `{name}`; there are: audit");
+        Box::pin(async { Err(Refused::new(404, message)) })
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {

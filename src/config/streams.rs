@@ -1,0 +1,204 @@
+//! `[[streams]]`: where events of the journal are delivered, and which.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use super::errors::{code, quoted};
+use super::fault::Fault;
+use super::read::{ConfigReader, Table, Text, unknown_value};
+use super::value::bad_name;
+use super::{AgentTable, ConfigErrors, Surroundings, is_name};
+use crate::model::{FileTarget, StreamKind, StreamScope, StreamSpec, StreamTarget};
+
+/// Streams of one configuration.
+pub const MOST_STREAMS: usize = 32;
+
+/// Entries of one list of a scope.
+const MOST_NAMES: usize = 256;
+
+/// The keys that not every kind has, with the kinds that have them.
+const OWN: [(&str, &[StreamKind]); 3] =
+    [("path", &[StreamKind::File]), ("max_mb", &[StreamKind::File]), ("keep", &[StreamKind::File])];
+
+/// Reads all tables.
+pub(super) fn streams(root: &Table<'_>, has_journal: bool) -> Vec<StreamSpec> {
+    let mut names = BTreeSet::new();
+    let mut paths = BTreeSet::new();
+    let mut count = 0;
+    let read = root.sections("streams", |table| {
+        count += 1;
+        if count == MOST_STREAMS + 1 {
+            let message = format!("there are more than {MOST_STREAMS} streams");
+            table.fault(Fault::new(table.span.clone(), message));
+        }
+        let name = name(table);
+        if let Some(name) = name.as_ref().filter(|name| !names.insert(name.value.clone())) {
+            let message = format!("there are two streams {}", quoted(&name.value));
+            table.fault(Fault::new(name.span.clone(), message).help("give one another name"));
+        }
+        let stream = one(table, name);
+        if let Some(StreamTarget::File(file)) = stream.as_ref().map(|stream| &stream.target)
+            && !paths.insert(file.path.clone())
+        {
+            let place = table.place_of("path").unwrap_or_else(|| table.span.clone());
+            let fault = Fault::new(place, "another stream writes this file");
+            table.fault(fault.help("name another one"));
+        }
+        stream
+    });
+    if let Some(place) = root.place_of("streams").filter(|_| !has_journal && count > 0) {
+        let fault = Fault::new(place, "streams deliver what the journal has, and it is off");
+        root.fault(fault.help("leave out `enabled = false` in `[journal]`"));
+    }
+    read.into_iter().flatten().collect()
+}
+
+fn name(table: &Table<'_>) -> Option<Text> {
+    if table.place_of("name").is_none() {
+        table.lacks("this stream has no `name`", "write `name = \"audit\"`");
+    }
+    let name = table.text("name")?;
+    if is_name(&name.value) {
+        return Some(name);
+    }
+    table.fault(bad_name("a stream's name", &name));
+    None
+}
+
+fn one(table: &Table<'_>, name: Option<Text>) -> Option<StreamSpec> {
+    let kind = kind(table);
+    let (scope, canary) = (scope(table), table.flag("canary", false));
+    let from_start = from_start(table);
+    let file = file(table, kind == Some(StreamKind::File));
+    let target = match kind? {
+        StreamKind::File => StreamTarget::File(file?),
+    };
+    Some(StreamSpec { name: name?.value, target, scope, from_start, canary })
+}
+
+fn kind(table: &Table<'_>) -> Option<StreamKind> {
+    let names = StreamKind::ALL.map(StreamKind::as_str);
+    let given = table.text("kind");
+    if table.place_of("kind").is_none() {
+        let all = names.map(quoted).join(" or ");
+        table.lacks("this stream has no `kind`", format!("write `kind = ` with {all}"));
+    }
+    let given = given?;
+    let kind = StreamKind::ALL.into_iter().find(|kind| kind.as_str() == given.value);
+    let Some(kind) = kind else {
+        table.fault(unknown_value("kind", &given, &names));
+        return None;
+    };
+    for (key, kinds) in OWN.iter().filter(|(_, kinds)| !kinds.contains(&kind)) {
+        if let Some(place) = table.place_of(key) {
+            let message = format!("{} is not for `kind = {}`", code(key), quoted(kind.as_str()));
+            let help = format!("leave it out, or write `kind = {}`", quoted(kinds[0].as_str()));
+            table.fault(Fault::new(place, message).help(help));
+        }
+    }
+    Some(kind)
+}
+
+fn from_start(table: &Table<'_>) -> bool {
+    let Some(from) = table.text("from") else { return false };
+    if !["now", "start"].contains(&from.value.as_str()) {
+        table.fault(unknown_value("from", &from, &["now", "start"]));
+    }
+    from.value == "start"
+}
+
+fn scope(table: &Table<'_>) -> StreamScope {
+    if let Some(item) = table.get("scope")
+        && let DeValue::String(text) = item.get_ref()
+    {
+        if text != "all" {
+            let message = format!("`scope` can't be {}", quoted(text));
+            let help = "write \"all\", or a table such as `{ agents = [\"ui\"] }`";
+            table.fault(Fault::new(item.span(), message).help(help));
+        }
+        return StreamScope::default();
+    }
+    table.section("scope", "streams.scope", |scope| {
+        let list = |key: &'static str| {
+            let names = scope.texts(key).unwrap_or_default();
+            if let Some(place) = scope.place_of(key).filter(|_| names.is_empty()) {
+                let message = format!("{} is empty: nothing would be delivered", code(key));
+                scope.fault(Fault::new(place, message).help("leave it out for all"));
+            }
+            if let Some(more) = names.get(MOST_NAMES) {
+                let message = format!("there are more than {MOST_NAMES} {}", code(key));
+                scope.fault(Fault::new(more.span.clone(), message));
+            }
+            names.into_iter().map(|name| name.value).collect()
+        };
+        StreamScope { agents: list("agents"), sessions: list("sessions"), types: list("types") }
+    })
+}
+
+fn file(table: &Table<'_>, is_it: bool) -> Option<FileTarget> {
+    let max_mb = table.count("max_mb", 1..=1_000_000, 64);
+    let keep = table.count("keep", 0..=1_000, 5);
+    if is_it && table.place_of("path").is_none() {
+        table.lacks("a stream into a file needs `path`", "write `path = \"logs/events.ndjson\"`");
+    }
+    let text = table.word("path")?;
+    let path = table.reader.path(&text.value);
+    if path.is_dir() {
+        let message = format!("{} is a folder", quoted(&text.value));
+        let help =
+            format!("name a file in it: {}", quoted(&format!("{}/events.ndjson", text.value)));
+        table.fault(Fault::new(text.span, message).help(help));
+    }
+    Some(FileTarget { path, max_bytes: max_mb << 20, keep })
+}
+
+/// The files that a configuration's streams write.
+pub(super) fn files(streams: &[StreamSpec]) -> impl Iterator<Item = PathBuf> {
+    streams.iter().map(|stream| match &stream.target {
+        StreamTarget::File(file) => file.path.clone(),
+    })
+}
+
+/// Compiles one stream that was not written in a file; `folder` is where its files are, and the only
+/// place where they may be.
+pub fn stream_of(
+    table: &AgentTable,
+    folder: &Path,
+    eisen_dir: &Path,
+) -> Result<StreamSpec, String> {
+    let path = table.get("path").and_then(|path| path.as_str());
+    if let Some(path) = path.filter(|path| !is_name(path)) {
+        return Err(format!(
+            "`path` must be a name of a file in {}, not {}: no agent can open what is there",
+            folder.display(),
+            quoted(path)
+        ));
+    }
+    let written = toml::Table::try_from(table)
+        .map(|stream| toml::Table::from_iter([("streams".to_owned(), vec![stream].into())]))
+        .map_err(|error| error.to_string())
+        .and_then(|streams| toml::to_string(&streams).map_err(|error| error.to_string()));
+    let text = written.map_err(|error| format!("the stream can't be written as TOML: {error}"))?;
+    let document = DeTable::parse(&text).map_err(|error| error.message().to_owned())?;
+    let surroundings = Surroundings::of_process(eisen_dir, Box::new(|_| Ok(true)));
+    let reader = ConfigReader::new(&text, &[], folder, &surroundings);
+    let mut read = reader.read(document.get_ref(), |root| streams(root, true));
+    let (faults, _) = reader.finish();
+    if !faults.is_empty() {
+        let errors = ConfigErrors::new(Path::new("stream"), text.clone(), faults);
+        let sentence = |error: super::ConfigError| {
+            let help = error.help.map(|help| format!(" ({help})")).unwrap_or_default();
+            format!("{}{help}", error.message)
+        };
+        return Err(errors.list().into_iter().map(sentence).collect::<Vec<_>>().join("; "));
+    }
+    let stream = read.pop().ok_or_else(|| "there is no stream".to_owned())?;
+    // A variable in it may have been anything.
+    let outside = files(std::slice::from_ref(&stream)).find(|path| path.parent() != Some(folder));
+    match outside {
+        Some(path) => Err(format!("{} is not in {}", path.display(), folder.display())),
+        None => Ok(stream),
+    }
+}

@@ -1,0 +1,109 @@
+//! Streams: where events of the journal are delivered, which of them, and how that goes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::named::named;
+use super::time::TimestampMs;
+
+/// A stream as it is configured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamSpec {
+    pub name: String,
+    pub target: StreamTarget,
+    pub scope: StreamScope,
+    /// A new stream begins with the journal's first event.
+    pub from_start: bool,
+    /// Says each minute that it delivers.
+    pub canary: bool,
+}
+
+/// Where a stream delivers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StreamTarget {
+    File(FileTarget),
+}
+
+/// Files of lines, the older ones under numbered names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileTarget {
+    /// Absolute.
+    pub path: PathBuf,
+    pub max_bytes: u64,
+    /// Older files that stay.
+    pub keep: u32,
+}
+
+/// Which events a stream has; an empty list has all.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct StreamScope {
+    pub agents: Vec<String>,
+    /// Ids of the journal or of the wire, or `AGENT/SESSION`.
+    pub sessions: Vec<String>,
+    /// Whole types of events, or the part before the dot.
+    pub types: Vec<String>,
+}
+
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum StreamKind {
+        File = "file",
+    }
+}
+
+named! {
+    /// How a stream's deliveries go.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum StreamState {
+        Ok = "ok",
+        Degraded = "degraded",
+        Unavailable = "unavailable",
+        /// It is in the configuration, and was detached.
+        Detached = "detached",
+    }
+}
+
+/// How a stream stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamReport {
+    pub name: Arc<str>,
+    pub kind: StreamKind,
+    pub state: StreamState,
+    /// Why the last delivery failed; None: it succeeded.
+    pub reason: Option<Arc<str>>,
+    /// Failures in a row.
+    pub failures: u32,
+    /// Events since the team began: delivered, removed before they were, and refused for good.
+    pub delivered: u64,
+    pub lost: u64,
+    pub dead: u64,
+    /// The number in the journal up to which it delivered; None: not known yet.
+    pub position: Option<u64>,
+    pub timestamp_ms: TimestampMs,
+}
+
+impl StreamTarget {
+    pub fn kind(&self) -> StreamKind {
+        match self {
+            Self::File(_) => StreamKind::File,
+        }
+    }
+}
+
+impl StreamSpec {
+    /// Its report before anything was delivered.
+    pub fn report(&self, state: StreamState, timestamp_ms: TimestampMs) -> StreamReport {
+        StreamReport {
+            name: self.name.as_str().into(),
+            kind: self.target.kind(),
+            state,
+            reason: None,
+            failures: 0,
+            delivered: 0,
+            lost: 0,
+            dead: 0,
+            position: None,
+            timestamp_ms,
+        }
+    }
+}

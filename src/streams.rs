@@ -1,0 +1,143 @@
+//! Streams: deliver what the journal has to files and other receivers, at least once and in its order.
+//! Nothing waits for them.
+//!
+//! ```text
+//! journal ─▶ reading (from the cursor, what the scope has) ─▶ batch ─▶ sink ─▶ cursor
+//!                                            a failure: the same batch again, after a pause
+//! ```
+
+mod attempt;
+mod batch;
+mod cursor;
+mod file;
+mod health;
+mod sink;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio_util::sync::CancellationToken;
+
+use self::attempt::Delivery;
+use self::batch::{Reading, ScopeFilter};
+use self::sink::Sink;
+use self::worker::{BusOutlet, Worker};
+use crate::bus::Bus;
+use crate::journal::Journal;
+use crate::model::{StreamReport, StreamSpec, StreamState, now_ms};
+
+/// What all streams of a team share.
+#[derive(Debug)]
+pub struct Settings {
+    pub team: String,
+    /// Where cursors are.
+    pub folder: PathBuf,
+    pub journal: Journal,
+    pub bus: Bus,
+    /// Ends the use of the bus.
+    pub cancel: CancellationToken,
+}
+
+/// The streams of a team that runs; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    team: Arc<str>,
+    folder: PathBuf,
+    journal: Journal,
+    outlet: BusOutlet,
+    running: Arc<Mutex<IndexMap<String, Running>>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    report: Arc<Mutex<StreamReport>>,
+    stop: CancellationToken,
+    ended: Option<JoinHandle<()>>,
+}
+
+impl Streams {
+    /// No streams yet.
+    pub fn new(settings: Settings) -> Self {
+        let Settings { team, folder, journal, bus, cancel } = settings;
+        let outlet: BusOutlet = Arc::new(Mutex::new(Some(bus)));
+        let ending = Arc::clone(&outlet);
+        tokio::spawn(async move {
+            cancel.cancelled().await;
+            ending.lock().take();
+        });
+        Self { team: team.into(), folder, journal, outlet, running: Arc::default() }
+    }
+
+    /// Starts a stream; one of this name must not run. A new one has what is committed from now on.
+    pub async fn start(&self, spec: &StreamSpec) {
+        let name = spec.name.as_str();
+        let reading = Reading {
+            team: Arc::clone(&self.team),
+            stream: name.into(),
+            journal: self.journal.settings().path.as_path().into(),
+        };
+        let (parts, scope) =
+            ((reading, Sink::new(&spec.target)), ScopeFilter::new(spec.scope.clone()));
+        let mut delivery = Delivery::new(parts, scope, (&self.folder, name), spec.from_start);
+        // A journal that can't be opened yet begins with all that it will have.
+        let _ = self.journal.opened().await;
+        let folder = self.folder.clone();
+        let located = spawn_blocking(move || {
+            if let Err(error) = make(&folder) {
+                tracing::warn!("cannot make the folder {}: {error}", folder.display());
+            }
+            // An error shows again when it delivers.
+            let _ = delivery.locate();
+            delivery
+        });
+        let Ok(delivery) = located.await else { return };
+        let report = Arc::new(Mutex::new(spec.report(StreamState::Ok, now_ms())));
+        let stop = CancellationToken::new();
+        let worker =
+            Worker::new(delivery, Arc::clone(&report), Arc::clone(&self.outlet), spec.canary);
+        let ended = tokio::spawn(worker.run(self.journal.written(), stop.clone()));
+        let running = Running { report, stop, ended: Some(ended) };
+        self.running.lock().insert(name.to_owned(), running);
+    }
+
+    /// Ends a stream, and forgets how far it was if it is not to go on there. False: it does not run.
+    pub async fn end(&self, name: &str, forget: bool) -> bool {
+        let Some(running) = self.running.lock().shift_remove(name) else { return false };
+        running.stop.cancel();
+        if let Some(ended) = running.ended {
+            let _ = ended.await;
+        }
+        if forget {
+            let place = attempt::place(&self.folder, name);
+            let _ = spawn_blocking(move || fs::remove_file(place)).await;
+        }
+        true
+    }
+
+    /// How each stream stands.
+    pub fn reports(&self) -> Vec<StreamReport> {
+        self.running.lock().values().map(|running| running.report.lock().clone()).collect()
+    }
+
+    /// Waits until all have ended: soon after the journal has.
+    pub async fn ended(self) {
+        let ended: Vec<_> =
+            self.running.lock().values_mut().filter_map(|running| running.ended.take()).collect();
+        for ended in ended {
+            let _ = ended.await;
+        }
+    }
+}
+
+fn make(folder: &std::path::Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}

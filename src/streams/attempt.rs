@@ -1,0 +1,222 @@
+//! One try to deliver what comes next: reads it, delivers it, and remembers that. What could not be
+//! delivered is kept for the next try, as it was. Blocks its thread.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::batch::{Batch, Reading, ScopeFilter, StreamLine};
+use super::cursor::Cursor;
+use super::file::RotatingFile;
+use super::health::Failure;
+use super::sink::Sink;
+use crate::journal::{OpenError, Store};
+use crate::model::now_ms;
+
+/// How often a receiver refuses a batch before its lines go one by one, and a line before it is given up.
+const REFUSALS: u32 = 5;
+
+/// Events that are passed over before the cursor is written again.
+const UNSAVED: u64 = 1_000;
+
+/// Bytes of a file with what was given up.
+const DEAD_BYTES: u64 = 64 << 20;
+
+/// A stream's own parts.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    reading: Reading,
+    sink: Sink,
+    scope: ScopeFilter,
+    place: PathBuf,
+    dead: RotatingFile,
+    from_start: bool,
+    /// None: not looked for yet.
+    at: Option<Cursor>,
+    /// The number in the cursor's file.
+    saved: u64,
+    /// Could not be delivered yet.
+    pending: Option<Batch>,
+    refusals: u32,
+    /// The lines of `pending` go one by one.
+    is_single: bool,
+}
+
+/// What came of a try.
+#[derive(Default, Debug)]
+pub(super) struct Attempted {
+    /// Events.
+    pub(super) delivered: u64,
+    pub(super) lost: u64,
+    pub(super) dead: u64,
+    pub(super) position: Option<u64>,
+    /// There is more to deliver.
+    pub(super) more: bool,
+    pub(super) failure: Option<Failure>,
+}
+
+#[derive(Serialize)]
+struct DeadLine<'a> {
+    stream: &'a str,
+    reason: &'a str,
+    timestamp: u64,
+    event: &'a RawValue,
+}
+
+impl Delivery {
+    pub(super) fn new(
+        (reading, sink): (Reading, Sink),
+        scope: ScopeFilter,
+        (folder, name): (&std::path::Path, &str),
+        from_start: bool,
+    ) -> Self {
+        let place = place(folder, name);
+        let dead = RotatingFile::new(folder.join(format!("{name}.dead.ndjson")), DEAD_BYTES, 1);
+        let (at, pending) = (None, None);
+        let (saved, refusals, is_single) = (0, 0, false);
+        Self {
+            reading,
+            sink,
+            scope,
+            place,
+            dead,
+            from_start,
+            at,
+            saved,
+            pending,
+            refusals,
+            is_single,
+        }
+    }
+
+    /// Looks for the cursor: where the stream begins, if it is new.
+    pub(super) fn locate(&mut self) -> Result<(), OpenError> {
+        if self.at.is_some() {
+            return Ok(());
+        }
+        let known = Cursor::read(&self.place).unwrap_or_else(|error| {
+            let file = self.place.display();
+            tracing::warn!("the stream begins anew, as {file} can't be read: {error}");
+            self.from_start = true;
+            None
+        });
+        let store = Store::open(&self.reading.journal)?;
+        let at = match known {
+            Some(known) => known,
+            None if self.from_start => Cursor::start(&store)?,
+            None => Cursor::end(&store)?,
+        };
+        self.save(&at);
+        self.at = Some(at);
+        Ok(())
+    }
+
+    /// Delivers what comes next in the journal, and a canary line if that is wanted.
+    pub(super) fn next(&mut self, canary: bool) -> Attempted {
+        let mut attempted = Attempted::default();
+        let batch = match self.read(canary) {
+            Ok(Some(batch)) => batch,
+            Ok(None) => return attempted,
+            Err(error) => {
+                attempted.failure = Some(Failure::new(error));
+                return attempted;
+            }
+        };
+        let (after, lost, more) = (batch.after.clone(), batch.lost, batch.more);
+        let has_lines = !batch.lines.is_empty();
+        if let Err(failure) = self.deliver(batch, &mut attempted) {
+            attempted.failure = Some(failure);
+        } else {
+            if has_lines || after.number.abs_diff(self.saved) >= UNSAVED {
+                self.save(&after);
+            }
+            (attempted.lost, attempted.more) = (lost, more);
+            self.at = Some(after);
+        }
+        attempted.position = self.at.as_ref().map(|at| at.number);
+        attempted
+    }
+
+    /// Remembers how far it is, at the end.
+    pub(super) fn rest(&mut self) {
+        if let Some(at) = self.at.clone().filter(|at| at.number != self.saved) {
+            self.save(&at);
+        }
+    }
+
+    /// What was not delivered yet, or what comes next; None without a journal.
+    fn read(&mut self, canary: bool) -> Result<Option<Batch>, OpenError> {
+        if let Some(pending) = self.pending.take() {
+            return Ok(Some(pending));
+        }
+        match self.locate() {
+            // It begins with the first event.
+            Err(OpenError::Missing(_)) => return Ok(None),
+            located => located?,
+        }
+        let Some(at) = &self.at else { return Ok(None) };
+        let mut batch = self.reading.next(at, &mut self.scope, self.sink.most())?;
+        if canary {
+            batch.lines.push(self.reading.canary(batch.after.number));
+        }
+        Ok(Some(batch))
+    }
+
+    /// Delivers a batch, or keeps what is left of it.
+    fn deliver(&mut self, mut batch: Batch, attempted: &mut Attempted) -> Result<(), Failure> {
+        while !batch.lines.is_empty() {
+            let count = if self.is_single { 1 } else { batch.lines.len() };
+            let delivered = self.sink.deliver(&batch.lines[..count]);
+            let Err(failure) = delivered else {
+                self.refusals = 0;
+                let lines = batch.lines.drain(..count);
+                attempted.delivered += lines.filter(|line| line.is_event).count() as u64;
+                continue;
+            };
+            self.refusals += u32::from(failure.is_refusal);
+            if self.refusals < REFUSALS {
+                self.pending = Some(batch);
+                return Err(failure);
+            }
+            self.refusals = 0;
+            if count > 1 {
+                self.is_single = true;
+                continue;
+            }
+            if let Err(failure) = self.give_up(&batch.lines[0], &failure.why) {
+                self.pending = Some(batch);
+                return Err(failure);
+            }
+            attempted.dead += 1;
+            batch.lines.remove(0);
+        }
+        self.is_single = false;
+        Ok(())
+    }
+
+    fn give_up(&mut self, line: &StreamLine, reason: &str) -> Result<(), Failure> {
+        let event = RawValue::from_string(line.json.clone()).map_err(Failure::new)?;
+        let stream = &*self.reading.stream;
+        let dead = DeadLine { stream, reason, timestamp: now_ms(), event: &event };
+        let dead = serde_json::to_string(&dead).map_err(Failure::new)?;
+        tracing::warn!(stream, event = line.id, "the stream's receiver refuses an event: {reason}");
+        self.dead.append([&*dead].into_iter()).map_err(Failure::new)
+    }
+
+    /// Writes the cursor. If it can't be written, more is delivered twice after a restart.
+    fn save(&mut self, at: &Cursor) {
+        match at.write(&self.place) {
+            Ok(()) => self.saved = at.number,
+            Err(error) => {
+                let file = self.place.display();
+                tracing::warn!("cannot note in {file} how far the stream is: {error}");
+            }
+        }
+    }
+}
+
+/// The file of a stream's cursor.
+pub(super) fn place(folder: &std::path::Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.cursor"))
+}

@@ -1,0 +1,37 @@
+//! Where lines go. Blocks its thread.
+
+use super::batch::{PAGE, StreamLine};
+use super::file::RotatingFile;
+use super::health::Failure;
+use crate::model::StreamTarget;
+
+#[derive(Debug)]
+pub(super) enum Sink {
+    File(RotatingFile),
+}
+
+impl Sink {
+    pub(super) fn new(target: &StreamTarget) -> Self {
+        match target {
+            StreamTarget::File(file) => {
+                Self::File(RotatingFile::new(file.path.clone(), file.max_bytes, file.keep))
+            }
+        }
+    }
+
+    /// Events that are delivered at once.
+    pub(super) fn most(&self) -> usize {
+        match self {
+            Self::File(_) => PAGE,
+        }
+    }
+
+    /// Delivers lines in their order; after a failure some of them may have been.
+    pub(super) fn deliver(&mut self, lines: &[StreamLine]) -> Result<(), Failure> {
+        match self {
+            Self::File(file) => {
+                file.append(lines.iter().map(|line| &*line.json)).map_err(Failure::new)
+            }
+        }
+    }
+}

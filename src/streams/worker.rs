@@ -1,0 +1,177 @@
+//! Follows the journal for one stream: a task that tries one delivery after the other, on threads that
+//! may block, and pauses after failures. Nothing waits for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::attempt::{Attempted, Delivery};
+use super::health::{Failure, Health};
+use crate::bus::Bus;
+use crate::model::{Event, StreamReport, StreamState, now_ms};
+
+/// How often the journal is looked at without news: other programs may write it.
+const POLL: Duration = Duration::from_secs(5);
+
+/// How often a canary line is sent.
+const CANARY: Duration = Duration::from_mins(1);
+
+/// How long the last deliveries may take at the end of a team, and one that is under way when the stream
+/// is detached.
+const LAST: Duration = Duration::from_millis(1_500);
+
+/// The bus, until it is to end.
+pub(super) type BusOutlet = Arc<Mutex<Option<Bus>>>;
+
+pub(super) struct Worker {
+    delivery: Option<Delivery>,
+    under_way: Option<JoinHandle<(Delivery, Attempted)>>,
+    health: Health,
+    report: Arc<Mutex<StreamReport>>,
+    outlet: BusOutlet,
+    /// When the next try begins.
+    due: Instant,
+    /// Something was written since the last try began.
+    is_fresh: bool,
+    /// When the next canary line is due; None: they are not wanted.
+    canary: Option<Instant>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        delivery: Delivery,
+        report: Arc<Mutex<StreamReport>>,
+        outlet: BusOutlet,
+        canary: bool,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            delivery: Some(delivery),
+            under_way: None,
+            health: Health::default(),
+            report,
+            outlet,
+            due: now,
+            is_fresh: false,
+            canary: canary.then_some(now),
+        }
+    }
+
+    /// Delivers until the journal has ended, or `stop`.
+    pub(super) async fn run(mut self, mut written: watch::Receiver<()>, stop: CancellationToken) {
+        let mut last = None;
+        loop {
+            if self.under_way.is_none() && self.due <= Instant::now() {
+                self.begin();
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = sleep_until(last.unwrap_or(self.due)), if last.is_some() => break,
+                changed = written.changed(), if last.is_none() => {
+                    self.is_fresh = true;
+                    if changed.is_err() {
+                        last = Some(Instant::now() + LAST);
+                        self.due = Instant::now();
+                    } else if self.health.failures == 0 {
+                        self.due = Instant::now();
+                    }
+                }
+                attempted = ended(&mut self.under_way) => {
+                    self.under_way = None;
+                    let has_more = self.attempted(attempted);
+                    if last.is_some() && !has_more || self.delivery.is_none() {
+                        break;
+                    }
+                }
+                () = sleep_until(self.due), if self.under_way.is_none() => {}
+            }
+        }
+        if let Some(under_way) = self.under_way.take().filter(|_| last.is_none()) {
+            let left = timeout(LAST, under_way).await;
+            self.delivery = left.ok().and_then(Result::ok).map(|(delivery, _)| delivery);
+        }
+        if let Some(mut delivery) = self.delivery.take() {
+            let _ = spawn_blocking(move || delivery.rest()).await;
+        }
+    }
+
+    fn begin(&mut self) {
+        let Some(mut delivery) = self.delivery.take() else { return };
+        self.is_fresh = false;
+        let now = Instant::now();
+        let canary = self.canary.is_some_and(|due| due <= now);
+        if canary {
+            self.canary = Some(now + CANARY);
+        }
+        self.under_way = Some(spawn_blocking(move || {
+            let attempted = delivery.next(canary);
+            (delivery, attempted)
+        }));
+    }
+
+    /// Returns whether the next try begins at once.
+    fn attempted(&mut self, attempted: Result<(Delivery, Attempted), String>) -> bool {
+        let attempted = match attempted {
+            Ok((delivery, attempted)) => {
+                self.delivery = Some(delivery);
+                attempted
+            }
+            // It ends here: a bug.
+            Err(why) => Attempted { failure: Some(Failure::new(why)), ..Attempted::default() },
+        };
+        let now = Instant::now();
+        let goes_on = attempted.failure.is_none() && (attempted.more || self.is_fresh);
+        self.due = match &attempted.failure {
+            Some(failure) => now + self.health.failed(failure),
+            None => {
+                self.health.succeeded();
+                let idle = self.canary.map_or(now + POLL, |canary| canary.min(now + POLL));
+                if goes_on { now } else { idle }
+            }
+        };
+        self.tell(&attempted);
+        goes_on
+    }
+
+    /// Brings the report up to date, and says if the stream stands differently.
+    fn tell(&self, attempted: &Attempted) {
+        let state = self.health.state();
+        let mut report = self.report.lock();
+        let before = std::mem::replace(&mut report.state, state);
+        report.failures = self.health.failures;
+        report.reason = attempted.failure.as_ref().map(|failure| failure.why.as_str().into());
+        report.delivered += attempted.delivered;
+        report.lost += attempted.lost;
+        report.dead += attempted.dead;
+        report.position = attempted.position.or(report.position);
+        if state == before {
+            return;
+        }
+        report.timestamp_ms = now_ms();
+        let report = report.clone();
+        let (stream, why) = (&*report.name, report.reason.as_deref().unwrap_or_default());
+        match state {
+            StreamState::Ok => tracing::info!(stream, "the stream delivers again"),
+            _ => tracing::warn!(stream, why, "the stream is {}", state.as_str()),
+        }
+        if let Some(bus) = &*self.outlet.lock() {
+            bus.publish(Event::Stream(report));
+        }
+    }
+}
+
+/// Waits for a try that is under way.
+async fn ended(
+    under_way: &mut Option<JoinHandle<(Delivery, Attempted)>>,
+) -> Result<(Delivery, Attempted), String> {
+    match under_way {
+        Some(under_way) => under_way.await.map_err(|error| error.to_string()),
+        None => std::future::pending().await,
+    }
+}

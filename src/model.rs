@@ -66,6 +66,7 @@ pub use spending::{
 };
 pub use stream::{
     FileTarget, StreamKind, StreamReport, StreamScope, StreamSpec, StreamState, StreamTarget,
+    WebhookTarget,
 };
 pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState};
 pub use time::{TimestampMs, now_ms, rfc3339};

@@ -14,6 +14,7 @@ mod health;
 mod sink;
 #[cfg(test)]
 mod tests;
+mod webhook;
 mod worker;
 
 use std::fs::{self, DirBuilder};
@@ -85,8 +86,10 @@ impl Streams {
             stream: name.into(),
             journal: self.journal.settings().path.as_path().into(),
         };
-        let (parts, scope) =
-            ((reading, Sink::new(&spec.target)), ScopeFilter::new(spec.scope.clone()));
+        let (parts, scope) = (
+            (reading, Sink::new(&spec.target, &self.team, name)),
+            ScopeFilter::new(spec.scope.clone()),
+        );
         let mut delivery = Delivery::new(parts, scope, (&self.folder, name), spec.from_start);
         // A journal that can't be opened yet begins with all that it will have.
         let _ = self.journal.opened().await;

@@ -162,7 +162,7 @@ fn quiet(table: &Table<'_>) -> Vec<QuietSpan> {
     parsed
 }
 
-fn web_address(table: &Table<'_>, url: &Text) -> Option<String> {
+pub(super) fn web_address(table: &Table<'_>, url: &Text) -> Option<String> {
     let lower = url.value.to_ascii_lowercase();
     let rest = lower.strip_prefix("http://").or_else(|| lower.strip_prefix("https://"));
     let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());

@@ -2,25 +2,40 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::{code, quoted};
 use super::fault::Fault;
+use super::notify::web_address;
 use super::read::{ConfigReader, Table, Text, unknown_value};
+use super::telemetry::headers;
 use super::value::bad_name;
 use super::{AgentTable, ConfigErrors, Surroundings, is_name};
-use crate::model::{FileTarget, StreamKind, StreamScope, StreamSpec, StreamTarget};
+use crate::model::{
+    FileTarget, SecretText, StreamKind, StreamScope, StreamSpec, StreamTarget, WebhookTarget,
+};
 
 /// Streams of one configuration.
 pub const MOST_STREAMS: usize = 32;
 
+/// Bytes of a key that signs requests.
+const SHORTEST_KEY: usize = 24;
+const LONGEST_KEY: usize = 64;
+
 /// Entries of one list of a scope.
 const MOST_NAMES: usize = 256;
 
-/// The keys that not every kind has, with the kinds that have them.
-const OWN: [(&str, &[StreamKind]); 3] =
-    [("path", &[StreamKind::File]), ("max_mb", &[StreamKind::File]), ("keep", &[StreamKind::File])];
+/// The keys of a kind that not every kind has.
+fn keys(kind: StreamKind) -> &'static [&'static str] {
+    match kind {
+        StreamKind::File => &["path", "max_mb", "keep"],
+        StreamKind::Webhook => &["url", "secret", "headers", "batch", "timeout_s"],
+    }
+}
 
 /// Reads all tables.
 pub(super) fn streams(root: &Table<'_>, has_journal: bool) -> Vec<StreamSpec> {
@@ -72,8 +87,10 @@ fn one(table: &Table<'_>, name: Option<Text>) -> Option<StreamSpec> {
     let (scope, canary) = (scope(table), table.flag("canary", false));
     let from_start = from_start(table);
     let file = file(table, kind == Some(StreamKind::File));
+    let webhook = webhook(table, kind == Some(StreamKind::Webhook));
     let target = match kind? {
         StreamKind::File => StreamTarget::File(file?),
+        StreamKind::Webhook => StreamTarget::Webhook(webhook?),
     };
     Some(StreamSpec { name: name?.value, target, scope, from_start, canary })
 }
@@ -91,10 +108,12 @@ fn kind(table: &Table<'_>) -> Option<StreamKind> {
         table.fault(unknown_value("kind", &given, &names));
         return None;
     };
-    for (key, kinds) in OWN.iter().filter(|(_, kinds)| !kinds.contains(&kind)) {
-        if let Some(place) = table.place_of(key) {
+    let mut foreign = BTreeSet::new();
+    for other in StreamKind::ALL {
+        for key in keys(other).iter().filter(|key| !keys(kind).contains(key)) {
+            let Some(place) = table.place_of(key).filter(|_| foreign.insert(key)) else { continue };
             let message = format!("{} is not for `kind = {}`", code(key), quoted(kind.as_str()));
-            let help = format!("leave it out, or write `kind = {}`", quoted(kinds[0].as_str()));
+            let help = format!("leave it out, or write `kind = {}`", quoted(other.as_str()));
             table.fault(Fault::new(place, message).help(help));
         }
     }
@@ -154,10 +173,39 @@ fn file(table: &Table<'_>, is_it: bool) -> Option<FileTarget> {
     Some(FileTarget { path, max_bytes: max_mb << 20, keep })
 }
 
+fn webhook(table: &Table<'_>, is_it: bool) -> Option<WebhookTarget> {
+    let batch = table.count("batch", 1..=1_000, 100);
+    let timeout = Duration::from_secs(table.count("timeout_s", 1..=300, 10));
+    let (headers, key) = (headers(table), key(table));
+    if is_it && table.place_of("url").is_none() {
+        table.lacks("a webhook needs `url`", "write `url = \"https://…\"`");
+    }
+    let url = SecretText::new(web_address(table, &table.word("url")?)?);
+    Some(WebhookTarget { url, key, headers, batch, timeout })
+}
+
+/// The key of signatures, in base64, as Standard Webhooks writes it.
+fn key(table: &Table<'_>) -> Option<SecretText> {
+    let text = table.word("secret")?;
+    let key = text.value.strip_prefix("whsec_").unwrap_or_default();
+    let is_long = |key: Vec<u8>| (SHORTEST_KEY..=LONGEST_KEY).contains(&key.len());
+    if BASE64_STANDARD.decode(key).is_ok_and(is_long) {
+        return Some(SecretText::new(key.to_owned()));
+    }
+    // The text itself is not shown.
+    let fault = Fault::new(
+        text.span,
+        format!("`secret` must be `whsec_` and base64 of {SHORTEST_KEY} to {LONGEST_KEY} bytes"),
+    );
+    table.fault(fault.help("make one: `echo whsec_$(openssl rand -base64 32)`"));
+    None
+}
+
 /// The files that a configuration's streams write.
 pub(super) fn files(streams: &[StreamSpec]) -> impl Iterator<Item = PathBuf> {
-    streams.iter().map(|stream| match &stream.target {
-        StreamTarget::File(file) => file.path.clone(),
+    streams.iter().filter_map(|stream| match &stream.target {
+        StreamTarget::File(file) => Some(file.path.clone()),
+        StreamTarget::Webhook(_) => None,
     })
 }
 

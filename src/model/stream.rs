@@ -1,9 +1,12 @@
 //! Streams: where events of the journal are delivered, which of them, and how that goes.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::named::named;
+use super::secret::SecretText;
 use super::time::TimestampMs;
 
 /// A stream as it is configured.
@@ -22,6 +25,7 @@ pub struct StreamSpec {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StreamTarget {
     File(FileTarget),
+    Webhook(WebhookTarget),
 }
 
 /// Files of lines, the older ones under numbered names.
@@ -32,6 +36,19 @@ pub struct FileTarget {
     pub max_bytes: u64,
     /// Older files that stay.
     pub keep: u32,
+}
+
+/// A web address that batches are posted to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WebhookTarget {
+    /// It may have a key in it.
+    pub url: SecretText,
+    /// Signs requests, in base64; None: they are not signed.
+    pub key: Option<SecretText>,
+    pub headers: BTreeMap<String, SecretText>,
+    /// Events of one request.
+    pub batch: usize,
+    pub timeout: Duration,
 }
 
 /// Which events a stream has; an empty list has all.
@@ -48,6 +65,7 @@ named! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum StreamKind {
         File = "file",
+        Webhook = "webhook",
     }
 }
 
@@ -86,6 +104,7 @@ impl StreamTarget {
     pub fn kind(&self) -> StreamKind {
         match self {
             Self::File(_) => StreamKind::File,
+            Self::Webhook(_) => StreamKind::Webhook,
         }
     }
 }

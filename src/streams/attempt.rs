@@ -51,6 +51,8 @@ pub(super) struct Attempted {
     pub(super) lost: u64,
     pub(super) dead: u64,
     pub(super) position: Option<u64>,
+    /// Something was delivered, or given up.
+    pub(super) has_progress: bool,
     /// There is more to deliver.
     pub(super) more: bool,
     pub(super) failure: Option<Failure>,
@@ -169,7 +171,7 @@ impl Delivery {
             let count = if self.is_single { 1 } else { batch.lines.len() };
             let delivered = self.sink.deliver(&batch.lines[..count]);
             let Err(failure) = delivered else {
-                self.refusals = 0;
+                (self.refusals, attempted.has_progress) = (0, true);
                 let lines = batch.lines.drain(..count);
                 attempted.delivered += lines.filter(|line| line.is_event).count() as u64;
                 continue;
@@ -189,6 +191,7 @@ impl Delivery {
                 return Err(failure);
             }
             attempted.dead += 1;
+            attempted.has_progress = true;
             batch.lines.remove(0);
         }
         self.is_single = false;

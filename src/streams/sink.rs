@@ -3,18 +3,23 @@
 use super::batch::{PAGE, StreamLine};
 use super::file::RotatingFile;
 use super::health::Failure;
+use super::webhook::Webhook;
 use crate::model::StreamTarget;
 
 #[derive(Debug)]
 pub(super) enum Sink {
     File(RotatingFile),
+    Webhook(Webhook),
 }
 
 impl Sink {
-    pub(super) fn new(target: &StreamTarget) -> Self {
+    pub(super) fn new(target: &StreamTarget, team: &str, stream: &str) -> Self {
         match target {
             StreamTarget::File(file) => {
                 Self::File(RotatingFile::new(file.path.clone(), file.max_bytes, file.keep))
+            }
+            StreamTarget::Webhook(target) => {
+                Self::Webhook(Webhook::new(target.clone(), team, stream))
             }
         }
     }
@@ -23,6 +28,7 @@ impl Sink {
     pub(super) fn most(&self) -> usize {
         match self {
             Self::File(_) => PAGE,
+            Self::Webhook(webhook) => webhook.most(),
         }
     }
 
@@ -32,6 +38,7 @@ impl Sink {
             Self::File(file) => {
                 file.append(lines.iter().map(|line| &*line.json)).map_err(Failure::new)
             }
+            Self::Webhook(webhook) => webhook.deliver(lines),
         }
     }
 }

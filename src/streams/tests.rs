@@ -14,6 +14,8 @@ use crate::journal::{self, EventType, Keep, NewEvent, Place, Store};
 use crate::model::{AgentId, Event, FileTarget, SessionId, SessionKey, StreamScope, StreamTarget};
 use crate::tests::eventually;
 
+mod webhooks;
+
 struct Bench {
     folder: TempDir,
     journal: Journal,

@@ -127,6 +127,9 @@ impl Worker {
         };
         let now = Instant::now();
         let goes_on = attempted.failure.is_none() && (attempted.more || self.is_fresh);
+        if attempted.has_progress {
+            self.health.succeeded();
+        }
         self.due = match &attempted.failure {
             Some(failure) => now + self.health.failed(failure),
             None => {

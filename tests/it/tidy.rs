@@ -86,7 +86,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("supervisor", &["model", "agent"]),
     ("alert", &["model", "bus", "post", "process"]),
     ("telemetry", &["model", "bus", "post"]),
-    ("streams", &["model", "bus", "journal"]),
+    ("streams", &["model", "post", "bus", "journal"]),
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line"]),
     ("runs", &["process"]),

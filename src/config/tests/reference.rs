@@ -53,7 +53,17 @@ fn full_toml_has_every_key() {
 
 #[test]
 fn full_toml_is_valid_also_with_every_key_set() {
-    let alternatives = ["#profile =", "#tier =", "#parent =", "#prompt_file =", "#url ="];
+    let alternatives = [
+        "#profile =",
+        "#tier =",
+        "#parent =",
+        "#prompt_file =",
+        "#url =",
+        "#secret =",
+        "#headers =",
+        "#batch =",
+        "#timeout_s =",
+    ];
     let mut is_candidate = false;
     let all = |line: &str| match line.strip_prefix('#') {
         Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => {

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::client_host::{Cancelled, Continuation, Forking, PromptOutcome, Said};
 use crate::model::{
     AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, SessionKey,
-    StreamReport, WebScope,
+    StreamReplay, StreamReport, WebScope,
 };
 use crate::undo;
 
@@ -221,6 +221,15 @@ pub trait Team: Send + Sync + 'static {
 
     /// Ends a stream, also over a restart of the team; returns how it stood.
     fn detach_stream(&self, _name: String) -> BoxFuture<'_, Result<StreamReport, Refused>> {
+        refuse(self)
+    }
+
+    /// Delivers a session to a stream once more; answers once that is done.
+    fn replay_to_stream(
+        &self,
+        _session: String,
+        _stream: String,
+    ) -> BoxFuture<'_, Result<StreamReplay, Refused>> {
         refuse(self)
     }
 

@@ -25,16 +25,17 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-use self::attempt::Delivery;
+use self::attempt::{Delivery, History};
 use self::batch::{Reading, ScopeFilter};
 use self::sink::Sink;
-use self::worker::{BusOutlet, Worker};
+use self::worker::{BusOutlet, Replay, Worker};
 use crate::bus::Bus;
-use crate::journal::Journal;
-use crate::model::{StreamReport, StreamSpec, StreamState, now_ms};
+use crate::journal::{Journal, NameError, Store};
+use crate::model::{StreamReplay, StreamReport, StreamSpec, StreamState, now_ms};
 
 /// What all streams of a team share.
 #[derive(Debug)]
@@ -46,6 +47,22 @@ pub struct Settings {
     pub bus: Bus,
     /// Ends the use of the bus.
     pub cancel: CancellationToken,
+}
+
+/// Replays that wait for a stream to take them.
+const MOST_REPLAYS: usize = 4;
+
+/// Why a session is not delivered once more.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    #[error("there is no stream `{0}` that runs")]
+    NoStream(String),
+    #[error(transparent)]
+    Session(#[from] NameError),
+    #[error("too many replays wait for this stream")]
+    Many,
+    #[error("the stream ended before the session was delivered")]
+    Ended,
 }
 
 /// The streams of a team that runs; cheap to clone.
@@ -61,6 +78,7 @@ pub struct Streams {
 #[derive(Debug)]
 struct Running {
     report: Arc<Mutex<StreamReport>>,
+    replays: mpsc::Sender<Replay>,
     stop: CancellationToken,
     ended: Option<JoinHandle<()>>,
 }
@@ -107,8 +125,9 @@ impl Streams {
         let stop = CancellationToken::new();
         let worker =
             Worker::new(delivery, Arc::clone(&report), Arc::clone(&self.outlet), spec.canary);
-        let ended = tokio::spawn(worker.run(self.journal.written(), stop.clone()));
-        let running = Running { report, stop, ended: Some(ended) };
+        let (replays, wanted) = mpsc::channel(MOST_REPLAYS);
+        let ended = tokio::spawn(worker.run(self.journal.written(), wanted, stop.clone()));
+        let running = Running { report, replays, stop, ended: Some(ended) };
         self.running.lock().insert(name.to_owned(), running);
     }
 
@@ -124,6 +143,30 @@ impl Streams {
             let _ = spawn_blocking(move || fs::remove_file(place)).await;
         }
         true
+    }
+
+    /// Delivers a session to one stream once more, whatever the stream's scope is; returns once that is
+    /// done. Dropping the future ends it.
+    pub async fn replay(&self, stream: &str, session: &str) -> Result<StreamReplay, ReplayError> {
+        let replays = self.running.lock().get(stream).map(|running| running.replays.clone());
+        let replays = replays.ok_or_else(|| ReplayError::NoStream(stream.to_owned()))?;
+        let (path, name) = (self.journal.settings().path.clone(), session.to_owned());
+        let found = spawn_blocking(move || -> Result<_, NameError> {
+            let store = Store::open(&path)?;
+            let session = store.session_named(&name, None)?;
+            Ok((session.id, store.end()?.unwrap_or_default().0))
+        });
+        let (session, until) = found.await.map_err(|_| ReplayError::Ended)??;
+        let replay_id: Arc<str> = uuid::Uuid::now_v7().hyphenated().to_string().into();
+        let (done, is_done) = oneshot::channel();
+        let history = History::new(replay_id, session, until);
+        replays.try_send((history, done)).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => ReplayError::Many,
+            mpsc::error::TrySendError::Closed(_) => ReplayError::Ended,
+        })?;
+        let history = is_done.await.map_err(|_| ReplayError::Ended)?;
+        let History { replay_id, session, events, dead, .. } = history;
+        Ok(StreamReplay { replay_id, session, events, dead })
     }
 
     /// How each stream stands.

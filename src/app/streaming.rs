@@ -13,9 +13,10 @@ use tokio::sync::Mutex;
 use super::journaling::team_folder;
 use super::wiring::Wiring;
 use crate::config::{AgentTable, Config, MOST_STREAMS, stream_of};
-use crate::model::{StreamReport, StreamSpec, StreamState, now_ms};
+use crate::journal::NameError;
+use crate::model::{StreamReplay, StreamReport, StreamSpec, StreamState, now_ms};
 use crate::serve::Refused;
-use crate::streams::Streams;
+use crate::streams::{ReplayError, Streams};
 
 /// The folder of cursors in a team's folder, and that of files in it.
 const FOLDER: &str = "streams";
@@ -145,6 +146,23 @@ impl TeamStreams {
             streams.end(name, !is_of_file).await;
         }
         Ok(StreamReport { state: StreamState::Detached, timestamp_ms: now_ms(), ..report })
+    }
+
+    pub(super) async fn replay(
+        &self,
+        session: &str,
+        stream: &str,
+    ) -> Result<StreamReplay, Refused> {
+        let Some(streams) = &self.streams else { return Err(self.unknown(stream)) };
+        streams.replay(stream, session).await.map_err(|error| {
+            let code = match &error {
+                ReplayError::NoStream(_) | ReplayError::Session(NameError::NoSession { .. }) => 404,
+                ReplayError::Session(NameError::Open(_)) => 500,
+                ReplayError::Session(_) => 400,
+                ReplayError::Many | ReplayError::Ended => 409,
+            };
+            Refused::new(code, error.to_string())
+        })
     }
 
     fn of_file(&self, name: &str) -> Option<&StreamSpec> {

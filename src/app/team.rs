@@ -16,7 +16,7 @@ use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
 use crate::config::AgentTable;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId,
-    StreamReport, WebScope,
+    StreamReplay, StreamReport, WebScope,
 };
 use crate::process::Family;
 use crate::runs::TeamRuns;
@@ -95,6 +95,14 @@ impl Team for Supervised {
 
     fn detach_stream(&self, name: String) -> BoxFuture<'_, Result<StreamReport, Refused>> {
         Box::pin(async move { self.streams.detach(&name).await })
+    }
+
+    fn replay_to_stream(
+        &self,
+        session: String,
+        stream: String,
+    ) -> BoxFuture<'_, Result<StreamReplay, Refused>> {
+        Box::pin(async move { self.streams.replay(&session, &stream).await })
     }
 
     fn budgets(&self) -> Vec<BudgetReport> {

@@ -1,11 +1,14 @@
-//! `replay`: serves a port that shows an earlier run.
+//! `replay`: serves a port that shows an earlier run, or sends a session to a stream of a running team.
 
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
+use serde_json::json;
 
 use super::Global;
+use super::output::{plain, print};
+use super::team::{Which, failed};
 use crate::app::{self, Failure, ReplayOptions};
 use crate::replay::Speed;
 
@@ -15,6 +18,9 @@ use crate::replay::Speed;
 /// blocked accesses, and with the token what agents said and did. It begins a second after the
 /// first client has joined.
 /// Pauses of more than 5 s are cut to that. At the end the last map stays, until Ctrl-C.
+///
+/// With --to, a session of a running team is delivered to one of its streams once more; each event says
+/// that by its `origin`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -22,12 +28,15 @@ Examples:
   eisen-core replay shop.ndjson --speed 10         an export, ten times as fast
   eisen-core replay shop --session ui/ui-s1 --speed max --port 0
 
+  eisen-core replay ui/ui-s1 --to audit            a session, to a stream of the running team
+
 Follow it with `eisen-core watch --port N`.
 
-Exit codes: 0 stopped by a signal, 1 no such journal or session, or the port is taken, 2 wrong usage.")]
+Exit codes: 0 stopped by a signal, or delivered, 1 no such journal, session or stream, or the
+port is taken, 2 wrong usage.")]
 pub(super) struct Replay {
-    /// A team, running or gone; a journal, or an export of one
-    #[arg(value_name = "FILE|TEAM")]
+    /// A team, running or gone; a journal, or an export of one. With --to a session, as for --session
+    #[arg(value_name = "FILE|TEAM|SESSION")]
     what: PathBuf,
     /// Only this session: its id in the journal, the beginning of one, or AGENT/SESSION of the wire
     #[arg(long, value_name = "S")]
@@ -35,13 +44,31 @@ pub(super) struct Replay {
     /// So many times as fast as it was, from 0.01 to 1000; `max`: without pauses
     #[arg(long, value_name = "N|max", default_value = "1")]
     speed: Speed,
+    /// Deliver the session to this stream
+    #[arg(long, value_name = "STREAM", conflicts_with_all = ["session", "speed"])]
+    to: Option<String>,
+    #[command(flatten)]
+    which: Which,
 }
 
 impl Replay {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        if let Some(stream) = &self.to {
+            return self.deliver(global, stream).await;
+        }
         let file = self.file(global)?;
         let Self { session, speed, .. } = self;
         app::replay(ReplayOptions { file, session, speed, port: global.port }).await
+    }
+
+    async fn deliver(&self, global: &Global, stream: &str) -> Result<(), Failure> {
+        let mut team = self.which.connect(global).await?;
+        let params = json!({ "session_id": self.what.to_string_lossy(), "stream": stream });
+        let done = team.call("replay_to_stream", &params).await.map_err(failed)?;
+        let text = |field: &str| plain(done[field].as_str().unwrap_or_default());
+        let (events, dead) = (&done["events"], done["dead"].as_u64().unwrap_or_default());
+        let dead = if dead > 0 { format!(", {dead} refused") } else { String::new() };
+        print(format_args!("{events} events delivered{dead}: replay_id {}", text("replay_id")))
     }
 
     /// A file of that name comes before a team.

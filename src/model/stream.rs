@@ -100,6 +100,18 @@ pub struct StreamReport {
     pub timestamp_ms: TimestampMs,
 }
 
+/// A session that was delivered to a stream once more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamReplay {
+    pub replay_id: Arc<str>,
+    /// Its id in the journal.
+    pub session: String,
+    /// Events that were delivered.
+    pub events: u64,
+    /// Events that the receiver refused for good.
+    pub dead: u64,
+}
+
 impl StreamTarget {
     pub fn kind(&self) -> StreamKind {
         match self {

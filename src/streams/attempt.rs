@@ -1,7 +1,8 @@
 //! One try to deliver what comes next: reads it, delivers it, and remembers that. What could not be
-//! delivered is kept for the next try, as it was. Blocks its thread.
+//! delivered is kept for the next try, as it was. Also tries to deliver history. Blocks its thread.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -36,11 +37,39 @@ pub(super) struct Delivery {
     at: Option<Cursor>,
     /// The number in the cursor's file.
     saved: u64,
-    /// Could not be delivered yet.
+    unsent: Unsent,
+}
+
+/// What could not be delivered yet.
+#[derive(Default, Debug)]
+struct Unsent {
     pending: Option<Batch>,
     refusals: u32,
     /// The lines of `pending` go one by one.
     is_single: bool,
+}
+
+/// A session that is delivered again.
+#[derive(Debug)]
+pub(super) struct History {
+    pub(super) replay_id: Arc<str>,
+    /// Its id in the journal.
+    pub(super) session: String,
+    /// The number in the journal up to which it is delivered, and up to which it is to be.
+    at: u64,
+    until: u64,
+    unsent: Unsent,
+    /// Events that were delivered.
+    pub(super) events: u64,
+    /// Events that the receiver refused for good.
+    pub(super) dead: u64,
+}
+
+impl History {
+    pub(super) fn new(replay_id: Arc<str>, session: String, until: u64) -> Self {
+        let (at, unsent, events, dead) = (0, Unsent::default(), 0, 0);
+        Self { replay_id, session, at, until, unsent, events, dead }
+    }
 }
 
 /// What came of a try.
@@ -70,26 +99,13 @@ impl Delivery {
     pub(super) fn new(
         (reading, sink): (Reading, Sink),
         scope: ScopeFilter,
-        (folder, name): (&std::path::Path, &str),
+        (folder, name): (&Path, &str),
         from_start: bool,
     ) -> Self {
         let place = place(folder, name);
         let dead = RotatingFile::new(folder.join(format!("{name}.dead.ndjson")), DEAD_BYTES, 1);
-        let (at, pending) = (None, None);
-        let (saved, refusals, is_single) = (0, 0, false);
-        Self {
-            reading,
-            sink,
-            scope,
-            place,
-            dead,
-            from_start,
-            at,
-            saved,
-            pending,
-            refusals,
-            is_single,
-        }
+        let (at, saved, unsent) = (None, 0, Unsent::default());
+        Self { reading, sink, scope, place, dead, from_start, at, saved, unsent }
     }
 
     /// Looks for the cursor: where the stream begins, if it is new.
@@ -127,9 +143,10 @@ impl Delivery {
         };
         let (after, lost, more) = (batch.after.clone(), batch.lost, batch.more);
         let has_lines = !batch.lines.is_empty();
-        if let Err(failure) = self.deliver(batch, &mut attempted) {
-            attempted.failure = Some(failure);
-        } else {
+        let mut unsent = std::mem::take(&mut self.unsent);
+        attempted.failure = self.deliver(&mut unsent, batch, &mut attempted).err();
+        self.unsent = unsent;
+        if attempted.failure.is_none() {
             if has_lines || after.number.abs_diff(self.saved) >= UNSAVED {
                 self.save(&after);
             }
@@ -137,6 +154,33 @@ impl Delivery {
             self.at = Some(after);
         }
         attempted.position = self.at.as_ref().map(|at| at.number);
+        attempted
+    }
+
+    /// Delivers what comes next of a session; without more there, it is over.
+    pub(super) fn history(&mut self, history: &mut History) -> Attempted {
+        let mut attempted = Attempted::default();
+        let batch = match history.unsent.pending.take() {
+            Some(batch) => batch,
+            None => {
+                let History { replay_id, session, at, until, .. } = &*history;
+                let range = (*at, *until);
+                match self.reading.again(replay_id, session, range, self.sink.most()) {
+                    Ok(batch) => batch,
+                    Err(error) => {
+                        attempted.failure = Some(Failure::new(error));
+                        return attempted;
+                    }
+                }
+            }
+        };
+        let (number, more) = (batch.after.number, batch.more);
+        attempted.failure = self.deliver(&mut history.unsent, batch, &mut attempted).err();
+        history.events += std::mem::take(&mut attempted.delivered);
+        history.dead += std::mem::take(&mut attempted.dead);
+        if attempted.failure.is_none() {
+            (history.at, attempted.more) = (number, more);
+        }
         attempted
     }
 
@@ -149,7 +193,7 @@ impl Delivery {
 
     /// What was not delivered yet, or what comes next; None without a journal.
     fn read(&mut self, canary: bool) -> Result<Option<Batch>, OpenError> {
-        if let Some(pending) = self.pending.take() {
+        if let Some(pending) = self.unsent.pending.take() {
             return Ok(Some(pending));
         }
         match self.locate() {
@@ -166,35 +210,39 @@ impl Delivery {
     }
 
     /// Delivers a batch, or keeps what is left of it.
-    fn deliver(&mut self, mut batch: Batch, attempted: &mut Attempted) -> Result<(), Failure> {
+    fn deliver(
+        &mut self,
+        unsent: &mut Unsent,
+        mut batch: Batch,
+        attempted: &mut Attempted,
+    ) -> Result<(), Failure> {
         while !batch.lines.is_empty() {
-            let count = if self.is_single { 1 } else { batch.lines.len() };
-            let delivered = self.sink.deliver(&batch.lines[..count]);
-            let Err(failure) = delivered else {
-                (self.refusals, attempted.has_progress) = (0, true);
+            let count = if unsent.is_single { 1 } else { batch.lines.len() };
+            let Err(failure) = self.sink.deliver(&batch.lines[..count]) else {
+                (unsent.refusals, attempted.has_progress) = (0, true);
                 let lines = batch.lines.drain(..count);
                 attempted.delivered += lines.filter(|line| line.is_event).count() as u64;
                 continue;
             };
-            self.refusals += u32::from(failure.is_refusal);
-            if self.refusals < REFUSALS {
-                self.pending = Some(batch);
+            unsent.refusals += u32::from(failure.is_refusal);
+            if unsent.refusals < REFUSALS {
+                unsent.pending = Some(batch);
                 return Err(failure);
             }
-            self.refusals = 0;
+            unsent.refusals = 0;
             if count > 1 {
-                self.is_single = true;
+                unsent.is_single = true;
                 continue;
             }
             if let Err(failure) = self.give_up(&batch.lines[0], &failure.why) {
-                self.pending = Some(batch);
+                unsent.pending = Some(batch);
                 return Err(failure);
             }
             attempted.dead += 1;
             attempted.has_progress = true;
             batch.lines.remove(0);
         }
-        self.is_single = false;
+        unsent.is_single = false;
         Ok(())
     }
 
@@ -220,6 +268,6 @@ impl Delivery {
 }
 
 /// The file of a stream's cursor.
-pub(super) fn place(folder: &std::path::Path, name: &str) -> PathBuf {
+pub(super) fn place(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.cursor"))
 }

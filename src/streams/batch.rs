@@ -63,6 +63,14 @@ struct EventLine<'a> {
     timestamp: u64,
     turn: Option<u64>,
     payload: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<ReplayOrigin<'a>>,
+}
+
+/// Where an event comes from that is not new.
+#[derive(Clone, Copy, Serialize)]
+struct ReplayOrigin<'a> {
+    replay_id: &'a str,
 }
 
 #[derive(Serialize)]
@@ -110,9 +118,29 @@ impl Reading {
             }
             next = number + 1;
             if scope.has(&store, &event)? {
-                batch.lines.push(self.line(number, &event));
+                batch.lines.push(self.line(number, &event, None));
             }
             (batch.after.number, batch.after.id) = (number, event.id);
+        }
+        Ok(batch)
+    }
+
+    /// Events of a session with numbers in a range, once more.
+    pub(super) fn again(
+        &self,
+        replay_id: &str,
+        session: &str,
+        (after, until): (u64, u64),
+        limit: usize,
+    ) -> Result<Batch, OpenError> {
+        let store = Store::open(&self.journal)?;
+        let (until, session) = (Some(until), Some(session));
+        let (events, more) =
+            store.stretch(Stretch { after, until, session, limit, bytes: PAGE_BYTES })?;
+        let mut batch = Batch { more, ..Batch::default() };
+        for Numbered { number, event } in events {
+            batch.lines.push(self.line(number, &event, Some(ReplayOrigin { replay_id })));
+            batch.after.number = number;
         }
         Ok(batch)
     }
@@ -165,7 +193,7 @@ impl Reading {
         StreamLine::new(format!("canary-{timestamp}"), &line)
     }
 
-    fn line(&self, number: u64, event: &Event) -> StreamLine {
+    fn line(&self, number: u64, event: &Event, origin: Option<ReplayOrigin<'_>>) -> StreamLine {
         let line = EventLine {
             team: &self.team,
             number,
@@ -179,8 +207,13 @@ impl Reading {
             timestamp: event.timestamp,
             turn: event.turn,
             payload: &event.payload,
+            origin,
         };
-        StreamLine { is_event: true, ..StreamLine::new(event.id.clone(), &line) }
+        let id = match origin {
+            Some(ReplayOrigin { replay_id }) => format!("{replay_id}/{}", event.id),
+            None => event.id.clone(),
+        };
+        StreamLine { is_event: true, ..StreamLine::new(id, &line) }
     }
 }
 

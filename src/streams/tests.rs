@@ -233,3 +233,29 @@ async fn a_canary_line_says_how_far_it_is() {
         (json!("canary"), json!("audit"), json!(3))
     );
 }
+
+#[tokio::test]
+async fn a_session_is_delivered_again_with_its_origin_and_changes_nothing_else() {
+    let bench = Bench::new().await;
+    bench.append("ui/s", EventType::MESSAGE_USER, 0..300).await;
+    bench.append("api/s", EventType::MESSAGE_USER, 300..302).await;
+    let types = vec!["turn".to_owned()];
+    let scope = StreamScope { types, ..StreamScope::default() };
+    bench.streams.start(&StreamSpec { scope, ..bench.file() }).await;
+    bench.append("ui/s", EventType::TURN_END, 302..303).await;
+    let done = bench.streams.replay("audit", "ui/s").await.unwrap();
+    assert_eq!((done.events, done.dead), (301, 0));
+    let lines = bench.lines(302).await;
+    let (again, live): (Vec<_>, Vec<_>) =
+        lines.into_iter().partition(|line| line["origin"]["replay_id"] == *done.replay_id);
+    assert_eq!(texts(&again), (0..300).chain([302]).collect::<Vec<_>>());
+    assert_eq!((texts(&live), &live[0]["origin"]), (vec![302], &Value::Null));
+    assert_eq!(bench.report().delivered, 1);
+    for (stream, session, why) in [
+        ("other", "ui/s", "there is no stream `other`"),
+        ("audit", "nobody", "there is no session `nobody`"),
+    ] {
+        let error = bench.streams.replay(stream, session).await.unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}

@@ -1,16 +1,17 @@
 //! Follows the journal for one stream: a task that tries one delivery after the other, on threads that
 //! may block, and pauses after failures. Nothing waits for it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Attempted, Delivery};
+use super::attempt::{Attempted, Delivery, History};
 use super::health::{Failure, Health};
 use crate::bus::Bus;
 use crate::model::{Event, StreamReport, StreamState, now_ms};
@@ -28,9 +29,19 @@ const LAST: Duration = Duration::from_millis(1_500);
 /// The bus, until it is to end.
 pub(super) type BusOutlet = Arc<Mutex<Option<Bus>>>;
 
+/// A session that is to be delivered again, with who waits for that.
+pub(super) type Replay = (History, oneshot::Sender<History>);
+
+/// What comes back from a try.
+type Tried = (Delivery, Option<Replay>, Attempted);
+
 pub(super) struct Worker {
     delivery: Option<Delivery>,
-    under_way: Option<JoinHandle<(Delivery, Attempted)>>,
+    under_way: Option<JoinHandle<Tried>>,
+    /// Sessions that are to be delivered again, with who waits for each.
+    histories: VecDeque<Replay>,
+    /// The next try is one of a session.
+    is_historys_turn: bool,
     health: Health,
     report: Arc<Mutex<StreamReport>>,
     outlet: BusOutlet,
@@ -53,6 +64,8 @@ impl Worker {
         Self {
             delivery: Some(delivery),
             under_way: None,
+            histories: VecDeque::new(),
+            is_historys_turn: false,
             health: Health::default(),
             report,
             outlet,
@@ -63,7 +76,12 @@ impl Worker {
     }
 
     /// Delivers until the journal has ended, or `stop`.
-    pub(super) async fn run(mut self, mut written: watch::Receiver<()>, stop: CancellationToken) {
+    pub(super) async fn run(
+        mut self,
+        mut written: watch::Receiver<()>,
+        mut replays: mpsc::Receiver<Replay>,
+        stop: CancellationToken,
+    ) {
         let mut last = None;
         loop {
             if self.under_way.is_none() && self.due <= Instant::now() {
@@ -89,12 +107,18 @@ impl Worker {
                         break;
                     }
                 }
+                Some(replay) = replays.recv() => {
+                    self.histories.push_back(replay);
+                    if self.health.failures == 0 {
+                        self.due = Instant::now();
+                    }
+                }
                 () = sleep_until(self.due), if self.under_way.is_none() => {}
             }
         }
         if let Some(under_way) = self.under_way.take().filter(|_| last.is_none()) {
             let left = timeout(LAST, under_way).await;
-            self.delivery = left.ok().and_then(Result::ok).map(|(delivery, _)| delivery);
+            self.delivery = left.ok().and_then(Result::ok).map(|(delivery, ..)| delivery);
         }
         if let Some(mut delivery) = self.delivery.take() {
             let _ = spawn_blocking(move || delivery.rest()).await;
@@ -103,6 +127,18 @@ impl Worker {
 
     fn begin(&mut self) {
         let Some(mut delivery) = self.delivery.take() else { return };
+        // Who does not wait any more, wants it no more.
+        self.histories.retain(|(_, asker)| !asker.is_closed());
+        self.is_historys_turn = !self.is_historys_turn && !self.histories.is_empty();
+        if self.is_historys_turn
+            && let Some((mut history, asker)) = self.histories.pop_front()
+        {
+            self.under_way = Some(spawn_blocking(move || {
+                let attempted = delivery.history(&mut history);
+                (delivery, Some((history, asker)), attempted)
+            }));
+            return;
+        }
         self.is_fresh = false;
         let now = Instant::now();
         let canary = self.canary.is_some_and(|due| due <= now);
@@ -111,22 +147,31 @@ impl Worker {
         }
         self.under_way = Some(spawn_blocking(move || {
             let attempted = delivery.next(canary);
-            (delivery, attempted)
+            (delivery, None, attempted)
         }));
     }
 
     /// Returns whether the next try begins at once.
-    fn attempted(&mut self, attempted: Result<(Delivery, Attempted), String>) -> bool {
-        let attempted = match attempted {
-            Ok((delivery, attempted)) => {
+    fn attempted(&mut self, tried: Result<Tried, String>) -> bool {
+        let attempted = match tried {
+            Ok((delivery, replay, attempted)) => {
                 self.delivery = Some(delivery);
+                match replay {
+                    Some(replay) if attempted.failure.is_some() || attempted.more => {
+                        self.histories.push_front(replay);
+                    }
+                    // Who asked may be gone.
+                    Some((history, asker)) => drop(asker.send(history)),
+                    None => {}
+                }
                 attempted
             }
             // It ends here: a bug.
             Err(why) => Attempted { failure: Some(Failure::new(why)), ..Attempted::default() },
         };
         let now = Instant::now();
-        let goes_on = attempted.failure.is_none() && (attempted.more || self.is_fresh);
+        let goes_on = attempted.failure.is_none()
+            && (attempted.more || self.is_fresh || !self.histories.is_empty());
         if attempted.has_progress {
             self.health.succeeded();
         }
@@ -170,9 +215,7 @@ impl Worker {
 }
 
 /// Waits for a try that is under way.
-async fn ended(
-    under_way: &mut Option<JoinHandle<(Delivery, Attempted)>>,
-) -> Result<(Delivery, Attempted), String> {
+async fn ended(under_way: &mut Option<JoinHandle<Tried>>) -> Result<Tried, String> {
     match under_way {
         Some(under_way) => under_way.await.map_err(|error| error.to_string()),
         None => std::future::pending().await,

@@ -17,7 +17,7 @@ pub(super) const REPLAY: &str = "replay_session";
 /// A method is `Read` if it changes nothing, and shows what happened in the team. `show_blocked` is not:
 /// it reads a file that an agent may not read, and chooses by its attempt. With a `read` token, which
 /// stands in the configuration of a Prometheus, an agent could then read any file.
-pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 67] = [
+pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 68] = [
     ("list_sessions", Method::Registry(registry::Method::List), Anyone, Read),
     ("create_session", Method::Registry(registry::Method::Create), Register, Control),
     ("close_session", Method::Registry(registry::Method::Close), Register, Control),
@@ -87,6 +87,7 @@ pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 67] = [
     ("list_streams", Method::Stream(streams::Method::List), Anyone, Read),
     ("attach_stream", Method::Stream(streams::Method::Attach), Person, Control),
     ("detach_stream", Method::Stream(streams::Method::Detach), Person, Control),
+    ("replay_to_stream", Method::Stream(streams::Method::Replay), Person, Control),
     ("web_link", Method::WebLink, Person, Never),
     ("web_token", Method::WebToken, Person, Never),
     ("web_revoke", Method::WebRevoke, Person, Never),

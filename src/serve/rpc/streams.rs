@@ -1,7 +1,7 @@
 //! Owns the methods of streams.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,6 +15,7 @@ pub(in crate::serve) enum Method {
     List,
     Attach,
     Detach,
+    Replay,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -28,6 +29,28 @@ struct AttachStream {
 #[schemars(rename = "DetachStreamParams")]
 struct DetachStream {
     name: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReplayToStreamParams")]
+struct ReplayToStream {
+    /// As for `list_events`.
+    session_id: String,
+    /// The stream's name.
+    stream: String,
+}
+
+/// A session that was delivered to a stream once more.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ReplayedToStream<'a> {
+    /// As in `origin` of each event.
+    replay_id: &'a str,
+    /// The session of the journal.
+    journal_session_id: &'a str,
+    /// Events that were delivered.
+    events: u64,
+    /// Events that the receiver refused for good.
+    dead: u64,
 }
 
 pub(super) async fn call(
@@ -49,6 +72,18 @@ pub(super) async fn call(
             let DetachStream { name } = parse(params)?;
             shared.team.detach_stream(name).await?
         }
+        Method::Replay => {
+            let ReplayToStream { session_id, stream } = parse(params)?;
+            // What has happened until now is a part of it.
+            let _ = shared.sources.recorded().await;
+            let done = shared.team.replay_to_stream(session_id, stream).await?;
+            return json(&ReplayedToStream {
+                replay_id: &done.replay_id,
+                journal_session_id: &done.session,
+                events: done.events,
+                dead: done.dead,
+            });
+        }
     };
     json(&StreamStatus::from(&stream))
 }
@@ -65,6 +100,9 @@ pub(super) fn schemas(
         }
         Method::Detach => {
             (subschema::<DetachStream>(requests), subschema::<StreamStatus<'_>>(answers))
+        }
+        Method::Replay => {
+            (subschema::<ReplayToStream>(requests), subschema::<ReplayedToStream<'_>>(answers))
         }
     }
 }

@@ -10,7 +10,7 @@ use super::Fake;
 use crate::client_host::{Cancelled, Continuation, PromptOutcome};
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedId, BudgetLimits, BudgetReport, Event, How, Order,
-    SessionId, StreamReport, StreamState, WebScope,
+    SessionId, StreamReplay, StreamReport, StreamState, WebScope,
 };
 use crate::serve::{
     AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Team, WebLink, WebToken,
@@ -90,6 +90,16 @@ impl Team for Fake {
     fn detach_stream(&self, name: String) -> BoxFuture<'_, Result<StreamReport, Refused>> {
         let message = format!("there is no stream `{name}`; there are: audit");
         Box::pin(async { Err(Refused::new(404, message)) })
+    }
+
+    fn replay_to_stream(
+        &self,
+        _: String,
+        _: String,
+    ) -> BoxFuture<'_, Result<StreamReplay, Refused>> {
+        let replay_id = "019a0c1e-0000-7000-8000-000000000001".into();
+        let session = "0199c0e8-0000-7000-8000-00000000000a".to_owned();
+        Box::pin(async { Ok(StreamReplay { replay_id, session, events: 4, dead: 0 }) })
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {

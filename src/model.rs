@@ -65,8 +65,8 @@ pub use spending::{
     Charge, Figure, FigureSum, PerKind, Spending, Spent, TokenKind, Tokens, UsageScope,
 };
 pub use stream::{
-    FileTarget, StreamKind, StreamReplay, StreamReport, StreamScope, StreamSpec, StreamState,
-    StreamTarget, WebhookTarget,
+    FileTarget, NatsTarget, OtlpTarget, StreamKind, StreamReplay, StreamReport, StreamScope,
+    StreamSpec, StreamState, StreamTarget, WebhookTarget,
 };
 pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState};
 pub use time::{TimestampMs, now_ms, rfc3339};

@@ -11,6 +11,8 @@ mod batch;
 mod cursor;
 mod file;
 mod health;
+mod nats;
+mod otlp;
 mod sink;
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,7 @@ pub(super) struct Supervised {
     pub(super) undoer: Option<Undoer>,
     pub(super) budgets: Budgets,
     pub(super) runs: TeamRuns,
-    pub(super) web: WebPage,
+    pub(super) page: WebPage,
     pub(super) streams: TeamStreams,
 }
 
@@ -62,15 +62,15 @@ impl Supervised {
 
 impl Team for Supervised {
     fn web_link(&self, scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
-        Box::pin(self.web.link(scope))
+        Box::pin(self.page.link(scope))
     }
 
     fn web_token(&self, scope: WebScope) -> BoxFuture<'_, Result<WebToken, Refused>> {
-        Box::pin(self.web.token(scope))
+        Box::pin(self.page.token(scope))
     }
 
     fn web_revoke(&self, id: Option<String>) -> BoxFuture<'_, Result<usize, Refused>> {
-        Box::pin(async move { self.web.revoke(id.as_deref()).await })
+        Box::pin(async move { self.page.revoke(id.as_deref()).await })
     }
 
     fn agents(&self) -> Vec<AgentStatus> {

@@ -23,7 +23,7 @@ struct Running {
 }
 
 /// Undo in a team; None if it keeps no journal.
-pub(super) fn undoer(wiring: &Wiring, roster: Roster, workspace: &Path) -> Option<Undoer> {
+pub(super) async fn undoer(wiring: &Wiring, roster: Roster, workspace: &Path) -> Option<Undoer> {
     let journal = wiring.journal.clone()?;
     let running = Running {
         roster,
@@ -32,12 +32,13 @@ pub(super) fn undoer(wiring: &Wiring, roster: Roster, workspace: &Path) -> Optio
         bus: wiring.bus.clone(),
         capture: wiring.capture.clone(),
     };
-    Some(Undoer::new(journal, workspace, Arc::new(running)))
+    let undoer = Undoer::new(journal, workspace, Arc::new(running));
+    recover(&undoer).await;
+    Some(undoer)
 }
 
 /// Completes or takes back an undo that a killed run left half-way.
-pub(super) async fn recover(undoer: Option<&Undoer>) {
-    let Some(undoer) = undoer else { return };
+async fn recover(undoer: &Undoer) {
     match undoer.recover().await {
         Ok(None) => {}
         Ok(Some(Recovered::Finished)) => tracing::info!("an undo that was killed is finished"),

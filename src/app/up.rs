@@ -164,8 +164,7 @@ pub(super) async fn run_team<T>(
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let folder = tasks_folder(&conditions.eisen_dir, &config.team.name);
     wiring.keep_tasks(folder, &routing, supervisor.roster());
-    let undoer = undoing::undoer(&wiring, supervisor.roster(), &workspace);
-    undoing::recover(undoer.as_ref()).await;
+    let undoer = undoing::undoer(&wiring, supervisor.roster(), &workspace).await;
     let notices = cancel.child_token();
     let channels =
         notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
@@ -173,8 +172,8 @@ pub(super) async fn run_team<T>(
     let web = web_page(web, &config, &conditions, &cancel);
     let (lead, roster, page) =
         (config.orchestrator.agent.clone(), supervisor.roster(), web.clone());
-    let team = Supervised { roster, tracker, changes, undoer, budgets, runs, web: page, streams };
-    let team = Arc::new(team);
+    let team =
+        Arc::new(Supervised { roster, tracker, changes, undoer, budgets, runs, page, streams });
     let server = Server::new(
         listeners.port,
         wiring.bus.clone(),

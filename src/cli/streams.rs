@@ -120,7 +120,7 @@ impl Attach {
                 text += &line;
             } else {
                 let value = toml::Value::from(value);
-                text += &format!("{name} = {value}\n");
+                text += &[name, " = ", &value.to_string(), "\n"].concat();
             }
         }
         let wrong = |error: &dyn std::fmt::Display| Failure::Usage(anyhow!("{error}"));

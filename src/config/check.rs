@@ -22,6 +22,7 @@ pub use self::remembered::remembered;
 use self::survey::Survey;
 use super::launch::find_program;
 use super::{Agent, Config, Enforce, Layered, Notify, NotifyBy};
+use crate::model::StreamSpec;
 
 /// The running kernel's support for the kernel tier.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -112,6 +113,8 @@ pub fn check(
     let mut text = report::render(config, limits_held, &survey, &holding, &warnings);
     let notices: Vec<String> = config.notify.iter().map(Notify::describe).collect();
     report::add_list(&mut text, "notices to people", &notices);
+    let streams: Vec<_> = config.streams.iter().map(StreamSpec::describe).collect();
+    report::add_list(&mut text, "streams of the journal", &streams);
     let rules = config.routing.iter().zip(1..);
     let rules: Vec<_> = rules.map(|(rule, n)| format!("{n}. {}", rule.describe())).collect();
     report::add_list(

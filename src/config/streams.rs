@@ -1,6 +1,6 @@
 //! `[[streams]]`: where events of the journal are delivered, and which.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use super::telemetry::headers;
 use super::value::bad_name;
 use super::{AgentTable, ConfigErrors, Surroundings, is_name};
 use crate::model::{
-    FileTarget, SecretText, StreamKind, StreamScope, StreamSpec, StreamTarget, WebhookTarget,
+    FileTarget, NatsTarget, OtlpTarget, SecretText, StreamKind, StreamScope, StreamSpec,
+    StreamTarget, WebhookTarget,
 };
 
 /// Streams of one configuration.
@@ -34,6 +35,8 @@ fn keys(kind: StreamKind) -> &'static [&'static str] {
     match kind {
         StreamKind::File => &["path", "max_mb", "keep"],
         StreamKind::Webhook => &["url", "secret", "headers", "batch", "timeout_s"],
+        StreamKind::Nats => &["url", "subject", "jetstream", "token", "credentials"],
+        StreamKind::Otlp => &["url", "headers"],
     }
 }
 
@@ -87,10 +90,13 @@ fn one(table: &Table<'_>, name: Option<Text>) -> Option<StreamSpec> {
     let (scope, canary) = (scope(table), table.flag("canary", false));
     let from_start = from_start(table);
     let file = file(table, kind == Some(StreamKind::File));
-    let webhook = webhook(table, kind == Some(StreamKind::Webhook));
+    let (headers, url) = (headers(table), url(table, kind));
+    let (webhook, nats) = (webhook(table, url.as_ref(), &headers), nats(table, url.as_ref()));
     let target = match kind? {
         StreamKind::File => StreamTarget::File(file?),
         StreamKind::Webhook => StreamTarget::Webhook(webhook?),
+        StreamKind::Nats => StreamTarget::Nats(nats?),
+        StreamKind::Otlp => StreamTarget::Otlp(OtlpTarget { url: url?, headers }),
     };
     Some(StreamSpec { name: name?.value, target, scope, from_start, canary })
 }
@@ -173,15 +179,68 @@ fn file(table: &Table<'_>, is_it: bool) -> Option<FileTarget> {
     Some(FileTarget { path, max_bytes: max_mb << 20, keep })
 }
 
-fn webhook(table: &Table<'_>, is_it: bool) -> Option<WebhookTarget> {
+/// The address of what is no file.
+fn url(table: &Table<'_>, kind: Option<StreamKind>) -> Option<SecretText> {
+    let place = table.place_of("url");
+    let help = match kind? {
+        StreamKind::File => return None,
+        StreamKind::Webhook => "write `url = \"https://…\"`",
+        StreamKind::Nats => "write `url = \"nats://127.0.0.1:4222\"`",
+        StreamKind::Otlp => "write `url = \"http://127.0.0.1:4318\"`, the address of a collector",
+    };
+    if place.is_none() {
+        let kind = quoted(kind?.as_str());
+        table.lacks(format!("a stream with `kind = {kind}` needs `url`"), help);
+    }
+    let text = table.word("url")?;
+    if kind != Some(StreamKind::Nats) {
+        return web_address(table, &text).map(SecretText::new);
+    }
+    let rest = ["nats://", "tls://"].iter().find_map(|scheme| text.value.strip_prefix(scheme));
+    if rest.is_some_and(|rest| !rest.is_empty())
+        && text.value.bytes().all(|it| it.is_ascii_graphic())
+    {
+        return Some(SecretText::new(text.value));
+    }
+    // It may have a password in it.
+    let fault = Fault::new(text.span, "this is not an address of NATS");
+    table.fault(fault.help(help));
+    None
+}
+
+fn webhook(
+    table: &Table<'_>,
+    url: Option<&SecretText>,
+    headers: &BTreeMap<String, SecretText>,
+) -> Option<WebhookTarget> {
     let batch = table.count("batch", 1..=1_000, 100);
     let timeout = Duration::from_secs(table.count("timeout_s", 1..=300, 10));
-    let (headers, key) = (headers(table), key(table));
-    if is_it && table.place_of("url").is_none() {
-        table.lacks("a webhook needs `url`", "write `url = \"https://…\"`");
-    }
-    let url = SecretText::new(web_address(table, &table.word("url")?)?);
-    Some(WebhookTarget { url, key, headers, batch, timeout })
+    let key = key(table);
+    Some(WebhookTarget { url: url?.clone(), key, headers: headers.clone(), batch, timeout })
+}
+
+fn nats(table: &Table<'_>, url: Option<&SecretText>) -> Option<NatsTarget> {
+    let token_of = |key, is_good: fn(&str) -> bool, help: &str| {
+        let text = table.word(key)?;
+        if !is_good(&text.value) {
+            let message = format!("{} can't be {}", code(key), quoted(&text.value));
+            table.fault(Fault::new(text.span.clone(), message).help(help.to_owned()));
+        }
+        Some(text.value)
+    };
+    let is_subject = |subject: &str| subject.split('.').all(is_token);
+    let help =
+        "write words of letters, digits, `-` and `_` with dots between, such as \"eisen.shop\"";
+    let subject = token_of("subject", is_subject, help);
+    let stream = token_of("jetstream", is_token, "write letters, digits, `-` and `_`");
+    let token = table.word("token").map(|text| SecretText::new(text.value));
+    let credentials = table.word("credentials").map(|text| table.reader.path(&text.value));
+    Some(NatsTarget { url: url?.clone(), subject, stream, token, credentials })
+}
+
+fn is_token(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    !text.is_empty() && text.len() <= 128 && text.bytes().all(is_plain)
 }
 
 /// The key of signatures, in base64, as Standard Webhooks writes it.
@@ -205,7 +264,7 @@ fn key(table: &Table<'_>) -> Option<SecretText> {
 pub(super) fn files(streams: &[StreamSpec]) -> impl Iterator<Item = PathBuf> {
     streams.iter().filter_map(|stream| match &stream.target {
         StreamTarget::File(file) => Some(file.path.clone()),
-        StreamTarget::Webhook(_) => None,
+        StreamTarget::Webhook(_) | StreamTarget::Nats(_) | StreamTarget::Otlp(_) => None,
     })
 }
 

@@ -12,6 +12,7 @@ mod notices;
 mod overlay;
 mod reference;
 mod shared;
+mod streams;
 mod telemetry;
 mod why;
 

@@ -36,7 +36,8 @@ impl Store {
             "SELECT {COLUMNS}, number FROM events WHERE number > ?1 AND number <= ?2 \
              AND {of_session} ORDER BY number LIMIT ?3"
         );
-        let until = stretch.until.map_or(i64::MAX, |until| i64::try_from(until).unwrap_or(i64::MAX));
+        let until =
+            stretch.until.map_or(i64::MAX, |until| i64::try_from(until).unwrap_or(i64::MAX));
         let after = i64::try_from(stretch.after).unwrap_or(i64::MAX);
         let (mut events, mut bytes, mut more) = (Vec::new(), 0, false);
         let mut read = || -> rusqlite::Result<()> {

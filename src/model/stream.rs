@@ -26,6 +26,8 @@ pub struct StreamSpec {
 pub enum StreamTarget {
     File(FileTarget),
     Webhook(WebhookTarget),
+    Nats(NatsTarget),
+    Otlp(OtlpTarget),
 }
 
 /// Files of lines, the older ones under numbered names.
@@ -51,6 +53,28 @@ pub struct WebhookTarget {
     pub timeout: Duration,
 }
 
+/// Subjects of NATS, whose messages `JetStream` keeps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NatsTarget {
+    /// It may have a password in it.
+    pub url: SecretText,
+    /// What subjects begin with; None: by the team.
+    pub subject: Option<String>,
+    /// The stream of `JetStream` that is made if it is not there; None: one takes the subjects.
+    pub stream: Option<String>,
+    pub token: Option<SecretText>,
+    /// A file of credentials.
+    pub credentials: Option<PathBuf>,
+}
+
+/// A collector of OpenTelemetry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OtlpTarget {
+    /// Its base address.
+    pub url: SecretText,
+    pub headers: BTreeMap<String, SecretText>,
+}
+
 /// Which events a stream has; an empty list has all.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct StreamScope {
@@ -66,6 +90,8 @@ named! {
     pub enum StreamKind {
         File = "file",
         Webhook = "webhook",
+        Nats = "nats",
+        Otlp = "otlp",
     }
 }
 
@@ -117,11 +143,30 @@ impl StreamTarget {
         match self {
             Self::File(_) => StreamKind::File,
             Self::Webhook(_) => StreamKind::Webhook,
+            Self::Nats(_) => StreamKind::Nats,
+            Self::Otlp(_) => StreamKind::Otlp,
         }
     }
 }
 
 impl StreamSpec {
+    /// Describes it in one line, without what may be secret.
+    pub fn describe(&self) -> String {
+        let place = match &self.target {
+            StreamTarget::File(file) => format!(" {}", file.path.display()),
+            StreamTarget::Webhook(_) | StreamTarget::Nats(_) | StreamTarget::Otlp(_) => {
+                String::new()
+            }
+        };
+        let StreamScope { agents, sessions, types } = &self.scope;
+        let lists = [("agents", agents), ("sessions", sessions), ("types", types)];
+        let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        let scope: Vec<_> =
+            lists.map(|(name, list)| format!("{name} {}", list.join(", "))).collect();
+        let scope = if scope.is_empty() { "all".to_owned() } else { scope.join("; ") };
+        format!("{}: {}{place}: {scope}", self.name, self.target.kind().as_str())
+    }
+
     /// Its report before anything was delivered.
     pub fn report(&self, state: StreamState, timestamp_ms: TimestampMs) -> StreamReport {
         StreamReport {

@@ -38,6 +38,8 @@ pub(super) struct Delivery {
     /// The number in the cursor's file.
     saved: u64,
     unsent: Unsent,
+    /// The receiver took something since an event was given up that it may not have refused for itself.
+    is_proven: bool,
 }
 
 /// What could not be delivered yet.
@@ -104,8 +106,8 @@ impl Delivery {
     ) -> Self {
         let place = place(folder, name);
         let dead = RotatingFile::new(folder.join(format!("{name}.dead.ndjson")), DEAD_BYTES, 1);
-        let (at, saved, unsent) = (None, 0, Unsent::default());
-        Self { reading, sink, scope, place, dead, from_start, at, saved, unsent }
+        let (at, saved, unsent, is_proven) = (None, 0, Unsent::default(), false);
+        Self { reading, sink, scope, place, dead, from_start, at, saved, unsent, is_proven }
     }
 
     /// Looks for the cursor: where the stream begins, if it is new.
@@ -160,18 +162,16 @@ impl Delivery {
     /// Delivers what comes next of a session; without more there, it is over.
     pub(super) fn history(&mut self, history: &mut History) -> Attempted {
         let mut attempted = Attempted::default();
-        let batch = match history.unsent.pending.take() {
-            Some(batch) => batch,
-            None => {
-                let History { replay_id, session, at, until, .. } = &*history;
-                let range = (*at, *until);
-                match self.reading.again(replay_id, session, range, self.sink.most()) {
-                    Ok(batch) => batch,
-                    Err(error) => {
-                        attempted.failure = Some(Failure::new(error));
-                        return attempted;
-                    }
-                }
+        let pending = history.unsent.pending.take().map(Ok);
+        let batch = pending.unwrap_or_else(|| {
+            let History { replay_id, session, at, until, .. } = &*history;
+            self.reading.again(replay_id, session, (*at, *until), self.sink.most())
+        });
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(error) => {
+                attempted.failure = Some(Failure::new(error));
+                return attempted;
             }
         };
         let (number, more) = (batch.after.number, batch.more);
@@ -220,12 +220,14 @@ impl Delivery {
             let count = if unsent.is_single { 1 } else { batch.lines.len() };
             let Err(failure) = self.sink.deliver(&batch.lines[..count]) else {
                 (unsent.refusals, attempted.has_progress) = (0, true);
+                self.is_proven = true;
                 let lines = batch.lines.drain(..count);
                 attempted.delivered += lines.filter(|line| line.is_event).count() as u64;
                 continue;
             };
-            unsent.refusals += u32::from(failure.is_refusal);
-            if unsent.refusals < REFUSALS {
+            unsent.refusals = unsent.refusals.saturating_add(failure.is_refusal.into());
+            let is_broken = count == 1 && failure.is_doubtful && !self.is_proven;
+            if unsent.refusals < REFUSALS || is_broken {
                 unsent.pending = Some(batch);
                 return Err(failure);
             }
@@ -238,6 +240,7 @@ impl Delivery {
                 unsent.pending = Some(batch);
                 return Err(failure);
             }
+            self.is_proven &= !failure.is_doubtful;
             attempted.dead += 1;
             attempted.has_progress = true;
             batch.lines.remove(0);

@@ -1,15 +1,16 @@
 //! What is delivered at once: lines of JSON, in the order of the journal. Reads it from there, and says
 //! what is missing in between.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::cursor::{Cursor, identity};
-use crate::journal::{Event, Numbered, OpenError, Stretch, Store};
+use crate::journal::{Event, Numbered, OpenError, Store, Stretch};
 use crate::model::{StreamScope, now_ms};
 
 /// Events that are read at once, and bytes of their payloads.
@@ -38,6 +39,27 @@ pub(super) struct Batch {
     pub(super) after: Cursor,
     /// There are more.
     pub(super) more: bool,
+}
+
+/// What a line says, read from it again.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct LineFields<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+    pub(super) number: Option<u64>,
+    pub(super) session_id: Option<String>,
+    pub(super) agent_id: Option<String>,
+    pub(super) timestamp: u64,
+    pub(super) turn: Option<u64>,
+    #[serde(borrow)]
+    pub(super) payload: Option<&'a RawValue>,
+    pub(super) origin: Option<FieldsOrigin>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct FieldsOrigin {
+    pub(super) replay_id: String,
 }
 
 /// What a stream reads.
@@ -218,6 +240,10 @@ impl Reading {
 }
 
 impl StreamLine {
+    pub(super) fn fields(&self) -> LineFields<'_> {
+        serde_json::from_str(&self.json).unwrap_or_default()
+    }
+
     fn new(id: String, line: &impl Serialize) -> Self {
         // Fails only for a map with keys that are not text.
         let json = serde_json::to_string(line).unwrap_or_else(|_| "{}".to_owned());

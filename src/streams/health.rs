@@ -22,13 +22,16 @@ pub(super) struct Failure {
     pub(super) why: String,
     /// The receiver is there, and refuses what it got: another batch may pass.
     pub(super) is_refusal: bool,
+    /// It may as well be broken, and refuse all.
+    pub(super) is_doubtful: bool,
     /// How long the receiver wants to be left alone.
     pub(super) retry_after: Option<Duration>,
 }
 
 impl Failure {
+    #[expect(clippy::needless_pass_by_value, reason = "as `map_err` calls it")]
     pub(super) fn new(why: impl ToString) -> Self {
-        Self { why: why.to_string(), is_refusal: false, retry_after: None }
+        Self { why: why.to_string(), is_refusal: false, is_doubtful: false, retry_after: None }
     }
 }
 

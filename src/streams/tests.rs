@@ -14,6 +14,8 @@ use crate::journal::{self, EventType, Keep, NewEvent, Place, Store};
 use crate::model::{AgentId, Event, FileTarget, SessionId, SessionKey, StreamScope, StreamTarget};
 use crate::tests::eventually;
 
+mod collector;
+mod nats;
 mod webhooks;
 
 struct Bench {
@@ -82,7 +84,8 @@ impl Bench {
 
 fn read(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn texts(lines: &[Value]) -> Vec<u64> {

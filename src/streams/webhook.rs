@@ -1,5 +1,7 @@
 //! Posts batches of lines to a web address, signed as Standard Webhooks has it. Blocks its thread.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -59,7 +61,9 @@ fn body(team: &str, stream: &str, lines: &[StreamLine], now: u64) -> String {
     let bytes: usize = lines.iter().map(|line| line.json.len() + 1).sum();
     let mut body = String::with_capacity(bytes + 256);
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    body += &format!(
+    // Writing to a string can't fail.
+    let _ = write!(
+        body,
         "{{\"type\":\"eisen.events\",\"timestamp\":{},\"data\":{{\"team\":{},\"stream\":{},\"events\":[",
         quoted(&rfc3339(now / 1_000)),
         quoted(team),
@@ -86,7 +90,8 @@ pub(super) fn signature(key: &str, id: &str, seconds: &str, body: &str) -> Resul
 
 pub(super) fn failure(failed: PostFailed) -> Failure {
     let is_refusal = failed.status.is_some_and(|status| REFUSALS.contains(&status));
-    Failure { why: failed.why, is_refusal, retry_after: failed.retry_after }
+    let is_doubtful = failed.status == Some(500);
+    Failure { why: failed.why, is_refusal, is_doubtful, retry_after: failed.retry_after }
 }
 
 #[cfg(test)]

@@ -172,16 +172,17 @@ impl Worker {
         let now = Instant::now();
         let goes_on = attempted.failure.is_none()
             && (attempted.more || self.is_fresh || !self.histories.is_empty());
-        if attempted.has_progress {
+        // A try without anything to deliver says nothing of a receiver that fails at a session.
+        let is_idle = attempted.failure.is_none() && self.histories.is_empty();
+        if attempted.has_progress || is_idle {
             self.health.succeeded();
         }
-        self.due = match &attempted.failure {
-            Some(failure) => now + self.health.failed(failure),
-            None => {
-                self.health.succeeded();
-                let idle = self.canary.map_or(now + POLL, |canary| canary.min(now + POLL));
-                if goes_on { now } else { idle }
-            }
+        self.due = if let Some(failure) = &attempted.failure {
+            now + self.health.failed(failure)
+        } else if goes_on {
+            now
+        } else {
+            self.canary.map_or(now + POLL, |canary| canary.min(now + POLL))
         };
         self.tell(&attempted);
         goes_on
@@ -204,9 +205,10 @@ impl Worker {
         report.timestamp_ms = now_ms();
         let report = report.clone();
         let (stream, why) = (&*report.name, report.reason.as_deref().unwrap_or_default());
-        match state {
-            StreamState::Ok => tracing::info!(stream, "the stream delivers again"),
-            _ => tracing::warn!(stream, why, "the stream is {}", state.as_str()),
+        if state == StreamState::Ok {
+            tracing::info!(stream, "the stream delivers again");
+        } else {
+            tracing::warn!(stream, why, "the stream is {}", state.as_str());
         }
         if let Some(bus) = &*self.outlet.lock() {
             bus.publish(Event::Stream(report));

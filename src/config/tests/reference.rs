@@ -62,6 +62,10 @@ fn full_toml_is_valid_also_with_every_key_set() {
         "#secret =",
         "#headers =",
         "#batch =",
+        "#subject =",
+        "#jetstream =",
+        "#token =",
+        "#credentials =",
         "#timeout_s =",
     ];
     let mut is_candidate = false;

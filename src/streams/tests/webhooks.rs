@@ -9,13 +9,14 @@ use super::*;
 use crate::model::{SecretText, WebhookTarget};
 
 /// A request: its headers in lower case, and its body.
-struct Request {
-    head: Vec<String>,
+pub(super) struct Request {
+    pub(super) head: Vec<String>,
+    pub(super) bytes: Vec<u8>,
     body: String,
 }
 
 impl Request {
-    fn header(&self, name: &str) -> &str {
+    pub(super) fn header(&self, name: &str) -> &str {
         let head = self.head.iter().find_map(|line| line.strip_prefix(&format!("{name}: ")));
         head.unwrap_or_default()
     }
@@ -31,7 +32,7 @@ impl Request {
 }
 
 /// A server that answers each request as it is told for its number; requests come out.
-fn serve(
+pub(super) fn serve(
     answer: impl Fn(usize, &Request) -> String + Send + 'static,
 ) -> (String, mpsc::Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -47,11 +48,12 @@ fn serve(
                 head.push(line.trim_end().to_owned());
                 line.clear();
             }
-            let mut request = Request { head, body: String::new() };
+            let mut request = Request { head, bytes: Vec::new(), body: String::new() };
             let length = request.header("content-length").parse().unwrap();
             let mut body = vec![0; length];
             stream.read_exact(&mut body).unwrap();
-            request.body = String::from_utf8(body).unwrap();
+            request.body = String::from_utf8_lossy(&body).into_owned();
+            request.bytes = body;
             let text = answer(number, &request);
             if text.is_empty() {
                 hung.push(stream.into_inner());
@@ -66,7 +68,7 @@ fn serve(
     (url, received)
 }
 
-fn status(status: &str) -> String {
+pub(super) fn status(status: &str) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n")
 }
 
@@ -82,7 +84,7 @@ fn hook(bench: &Bench, url: &str) -> StreamSpec {
 }
 
 /// The next request, without blocking the runtime.
-async fn next(requests: &mpsc::Receiver<Request>) -> Request {
+pub(super) async fn next(requests: &mpsc::Receiver<Request>) -> Request {
     let mut request = None;
     eventually("a request", async || {
         request = request.take().or_else(|| requests.try_recv().ok());
@@ -124,9 +126,9 @@ async fn a_batch_is_signed_and_comes_again_as_the_same_until_it_is_taken() {
 async fn an_event_that_is_refused_again_and_again_does_not_stop_the_others() {
     let bench = Bench::new().await;
     bench.append("ui/s", EventType::MESSAGE_USER, 0..5).await;
-    let (url, requests) = serve(|_, request| match request.texts().contains(&2) {
-        true => status("422 Unprocessable Content"),
-        false => status("200 OK"),
+    let (url, requests) = serve(|_, request| {
+        let refuses = request.texts().contains(&2);
+        status(if refuses { "422 Unprocessable Content" } else { "200 OK" })
     });
     bench.streams.start(&hook(&bench, &url)).await;
     let mut seen = Vec::new();
@@ -142,6 +144,26 @@ async fn an_event_that_is_refused_again_and_again_does_not_stop_the_others() {
     let dead = read(&bench.path("streams/audit.dead.ndjson"));
     assert_eq!(dead[0]["event"]["payload"]["t"], 2, "{dead:?}");
     assert_eq!(dead[0]["reason"], "http status: 422");
+}
+
+#[tokio::test]
+async fn one_that_is_broken_gets_all_once_it_is_mended() {
+    let bench = Bench::new().await;
+    bench.append("ui/s", EventType::MESSAGE_USER, 0..5).await;
+    // It takes the first event, and then breaks for a while.
+    let (url, requests) = serve(|number, request| match (number, &*request.texts()) {
+        (16.., _) | (_, [0]) => status("200 OK"),
+        _ => status("500 Broken"),
+    });
+    bench.streams.start(&hook(&bench, &url)).await;
+    let mut seen = Vec::new();
+    while seen.last() != Some(&vec![4]) {
+        seen.push(next(&requests).await.texts());
+    }
+    seen.dedup();
+    assert_eq!(seen, [vec![0, 1, 2, 3], vec![0], vec![1], vec![2], vec![3], vec![4]]);
+    eventually("it is counted", async || bench.report().delivered == 4).await;
+    assert_eq!(bench.report().dead, 1);
 }
 
 #[tokio::test]

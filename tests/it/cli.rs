@@ -20,6 +20,7 @@ mod run_progress;
 mod run_prompt;
 mod runs_kept;
 mod slots;
+mod streams;
 mod team_tiers;
 mod tiers;
 mod top;

@@ -132,10 +132,10 @@ fn it_is_read_only() {
 }
 
 /// A small disk of its own, mounted on the folder `disk`; None where that needs more rights.
-struct Disk(PathBuf);
+pub(super) struct Disk(PathBuf);
 
 impl Disk {
-    fn mount(stage: &Stage, options: &str) -> Option<Self> {
+    pub(super) fn mount(stage: &Stage, options: &str) -> Option<Self> {
         let folder = stage.path("disk");
         fs::create_dir_all(&folder).unwrap();
         let disk = Self(folder);
@@ -149,7 +149,7 @@ impl Disk {
         Some(disk)
     }
 
-    fn remount(&self, options: &str) {
+    pub(super) fn remount(&self, options: &str) {
         let mut mount = std::process::Command::new("mount");
         mount.args(["-o", &format!("remount,{options}")]).arg(&self.0);
         assert_eq!(run(&mut mount).code, 0);

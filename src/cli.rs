@@ -45,6 +45,7 @@ mod stdio;
 mod streams;
 mod table;
 mod team;
+mod templates;
 mod tiers;
 mod top;
 mod transcript;
@@ -117,6 +118,7 @@ enum Command {
     Result(runs::ResultArgs),
     Kill(runs::KillArgs),
     Tiers(tiers::TiersArgs),
+    Templates(templates::TemplatesArgs),
     Batch(batch::BatchArgs),
     Check(check::CheckArgs),
     Init(init::Init),
@@ -264,6 +266,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Kill(kill) => kill.run(),
         Command::Batch(batch) => block_on(batch.run(global.cwd)),
         Command::Tiers(tiers) => tiers.run(global.cwd.as_deref()).map(|()| 0),
+        Command::Templates(templates) => templates.run(global.cwd).map(|()| 0),
         Command::Check(check) => check.run(global.cwd).map(|()| 0),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
         Command::Doctor(doctor) => doctor.run(global.cwd),

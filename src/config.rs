@@ -47,6 +47,7 @@ mod surroundings;
 mod syntax;
 mod team;
 mod telemetry;
+mod templates;
 #[cfg(test)]
 mod tests;
 mod tiers;
@@ -62,7 +63,7 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
-pub use self::agents::{Restart, RestartPolicy};
+pub use self::agents::{Permissions, Restart, RestartPolicy};
 pub use self::budget::Budget;
 pub use self::confined::Confined;
 pub use self::conflicts::Conflicts;
@@ -87,12 +88,13 @@ pub use self::starter::{PartError, Proposed, Starter};
 pub use self::streams::{MOST_STREAMS, stream_of};
 pub(crate) use self::surroundings::{Surroundings, TryOut};
 pub use self::team::{LISTEN, Port, Tracker};
-pub use self::telemetry::Telemetry;
+pub use self::telemetry::{SecretText, Telemetry};
+pub use self::templates::Template;
 pub use self::tiers::{AgentTier, Pick, TierCandidate};
 pub use self::value::is_name;
 pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
-pub use self::zones::Zones;
+pub use self::zones::{Enforce, Zones};
 use crate::model::{AgentId, OnLoop, OnViolation, RuleSpec, StreamSpec, named};
 use crate::zone::ZoneSpec;
 pub use crate::zone::{Confine, compile_glob};
@@ -239,24 +241,6 @@ pub struct AgentZone {
     pub observe_files: bool,
 }
 
-named! {
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum Permissions {
-        Allow = "allow",
-        Deny = "deny",
-        Orchestrator = "orchestrator",
-    }
-}
-
-named! {
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum Enforce {
-        Auto = "auto",
-        Kernel = "kernel",
-        Protocol = "protocol",
-    }
-}
-
 impl Config {
     /// Reads, checks and compiles a file without trying its plugins. `eisen_dir` is denied to every
     /// agent.
@@ -292,16 +276,20 @@ impl Config {
                 return (Err(ConfigErrors::new(file, text, vec![fault])), KnownKeys::default());
             }
         };
-        let repaired = syntax::repair(&text);
+        let mut repaired = syntax::repair(&text);
         // The remaining errors are duplicate keys, which are already reported.
-        let (document, _) = DeTable::parse_recoverable(&repaired.text);
+        let (mut document, _) = DeTable::parse_recoverable(&repaired.text);
         let user = match SharedConfig::of_user(surroundings) {
             Ok(user) => user,
             Err(errors) => return (Err(errors), KnownKeys::default()),
         };
         // Appended to the file, so that each offset belongs to one of the two.
         let behind = layer.behind(&text);
-        let (added, _) = DeTable::parse_recoverable(&behind);
+        let (mut added, _) = DeTable::parse_recoverable(&behind);
+        let untaken = templates::take(document.get_mut(), added.get_mut());
+        repaired.faults.extend(untaken.faults);
+        repaired.gaps.extend(untaken.gaps);
+        repaired.gaps.sort_by_key(|gap| gap.start);
         layer.append_to(&mut text);
         let reader = ConfigReader::new(&text, &repaired.gaps, &dir, surroundings);
         let tables = Tables { user, added: added.get_ref(), removed: layer.removed() };
@@ -332,6 +320,7 @@ impl Config {
         let budget = root.section("budget", "budget", budget::budget);
         let telemetry = telemetry::telemetry(root);
         let streams = streams::streams(root, journal.enabled);
+        templates::templates(root);
         let (shared, profiles) = others.user.under(root, &team.workspace);
         let zones = root.section("zones", "zones", |zones| {
             zones::zones(zones, &team.workspace, &surroundings.eisen_dir)

@@ -10,7 +10,10 @@ use super::Cli;
 
 /// Every command, grouped by task.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Run a team", &["init", "check", "doctor", "why", "notify", "up", "down", "observe"]),
+    (
+        "Run a team",
+        &["init", "check", "templates", "doctor", "why", "notify", "up", "down", "observe"],
+    ),
     ("Run agents for tasks", &["run", "runs", "wait", "result", "kill", "tiers", "batch"]),
     ("Inspect a running team", &["top", "web", "watch", "ps", "logs", "blocked", "conflicts"]),
     (

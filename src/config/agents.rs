@@ -46,6 +46,15 @@ named! {
     }
 }
 
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Permissions {
+        Allow = "allow",
+        Deny = "deny",
+        Orchestrator = "orchestrator",
+    }
+}
+
 /// Keys that a helper has from its parent where its own table leaves them out.
 const INHERITED: [&str; 8] = [
     "permissions",
@@ -82,6 +91,8 @@ pub(super) fn agent(
     tiers: &[AgentTier],
 ) -> RawAgent {
     let id = id(table);
+    // It is merged in already.
+    table.verbatim("template");
     let candidate = of_agent(table, id.as_ref().map(|id| &*id.value), tiers);
     let (command, env, profile) = launch(table, profiles, candidate.as_ref());
     let word = |key| table.word(key).map(|text| text.value);

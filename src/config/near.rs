@@ -35,6 +35,7 @@ pub(super) fn suggested_key(table: &str, key: &str) -> Option<&'static str> {
             "an agent's zone is `[agents.zone]`, below its `[[agents]]`; what holds for all is `[zones]`"
         }
         ("", "profile") => "profiles are `[profiles.NAME]`",
+        ("", "template") => "templates are `[templates.NAME]`",
         ("", "tier") => "tiers are `[[tiers]]`, one each, with two brackets",
         ("", "slot") => "slots are `[slots]`, such as `codex = 3` below it",
         ("", "run") => "bounds of runs are `[runs]`",

@@ -4,7 +4,7 @@
 //! only list: every other key is unknown.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -109,6 +109,8 @@ impl<'a> ConfigReader<'a> {
     pub(super) fn finish(&self) -> (Vec<Fault>, KnownKeys) {
         let mut log = self.log.take();
         log.unknown.sort_by_key(|(_, _, span)| span.start);
+        // What stands in a template is read once for each table that takes it.
+        log.unknown.dedup();
         for (index, (table, key, span)) in log.unknown.iter().enumerate() {
             let message = format!("unknown key {} {}", code(key), place(table));
             let fault = Fault::new(span.clone(), message);
@@ -116,6 +118,8 @@ impl<'a> ConfigReader<'a> {
             let shown = index < MAX_SHOWN;
             log.faults.push(if shown { fault.help(advice(&log.known, table, key)) } else { fault });
         }
+        let mut seen = HashSet::new();
+        log.faults.retain(|fault| seen.insert((fault.span.clone(), fault.message.clone())));
         (log.faults, log.known)
     }
 

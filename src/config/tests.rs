@@ -14,6 +14,7 @@ mod reference;
 mod shared;
 mod streams;
 mod telemetry;
+mod templates;
 mod why;
 
 use std::collections::BTreeMap;

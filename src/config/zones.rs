@@ -6,7 +6,7 @@ use super::errors::quoted;
 use super::fault::Fault;
 use super::patterns::{checked, pattern, patterns};
 use super::read::Table;
-use super::{AgentZone, Config, Enforce, profiles, streams};
+use super::{AgentZone, Config, profiles, streams};
 use crate::model::named;
 use crate::zone::{GitAccess, ZoneSpec};
 
@@ -22,6 +22,15 @@ pub struct Zones {
     /// Every agent may read the files that common tools need.
     pub base: bool,
     pub git: GitAccess,
+}
+
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Enforce {
+        Auto = "auto",
+        Kernel = "kernel",
+        Protocol = "protocol",
+    }
 }
 
 impl Config {

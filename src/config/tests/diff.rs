@@ -208,8 +208,8 @@ fn every_key_is_compared() {
     let mut compared: BTreeSet<String> = diff::keys().collect();
     // Compared as a whole.
     assert!(["notify", "routing", "prices", "streams"].iter().all(|whole| compared.remove(*whole)));
-    // Read as what they come to: a command, an environment, a prompt.
-    let others = ["agents.id", "agents.prompt_file"].map(str::to_owned);
+    // Read as what they come to: a command, an environment, a prompt, the keys of a template.
+    let others = ["agents.id", "agents.prompt_file", "agents.template"].map(str::to_owned);
     let known: BTreeSet<String> = reference::known()
         .into_iter()
         .filter(|key| {

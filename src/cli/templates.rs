@@ -1,0 +1,85 @@
+//! `templates`: the tables that agents can take by `template`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::in_folder;
+use super::output::{escape_controls, plain, print};
+use super::table::{Cell, Table};
+use crate::app::{self, Failure};
+use crate::config::Template;
+
+/// Show the templates that tables of a configuration can take
+///
+/// A table takes one by `template = "NAME"`, and its own keys win. Without -c the file is the
+/// `eisen.toml` of the current folder, if there is one.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core templates
+  eisen-core templates reviewer          print it as TOML, with all that it takes of others
+  eisen-core templates --json | jq -r '.[] | select(.built_in) | .name'
+
+Exit codes: 0 done, 2 wrong usage or configuration.")]
+pub(super) struct TemplatesArgs {
+    /// Only this one, as TOML
+    name: Option<String>,
+    /// The configuration whose templates are shown, too
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print them as a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+impl TemplatesArgs {
+    pub(super) fn run(self, cwd: Option<PathBuf>) -> Result<(), Failure> {
+        let usual = in_folder(cwd.clone(), Path::new("eisen.toml"));
+        let file = match &self.config {
+            Some(file) => Some(in_folder(cwd, file)),
+            None => usual.symlink_metadata().is_ok().then_some(usual),
+        };
+        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let mut all = Template::all(file.as_deref(), &eisen_dir).map_err(app::config_errors)?;
+        if let Some(name) = &self.name {
+            let known: Vec<_> = all.iter().map(|it| it.name.clone()).collect();
+            all.retain(|it| it.name == *name);
+            if all.is_empty() {
+                let why = format!("there is no template `{name}`; there are {}", known.join(", "));
+                return Err(Failure::Usage(anyhow::anyhow!(why)));
+            }
+        }
+        if self.json {
+            return print(Value::from(all.iter().map(shown).collect::<Vec<_>>()));
+        }
+        if self.name.is_some() {
+            return all.iter().try_for_each(|it| print(escape_controls(&text(it)?)));
+        }
+        let mut table = Table::new(&["TEMPLATE", "FROM", "ABOUT"]);
+        for it in &all {
+            let from = if it.is_built_in { "built in" } else { "the file" };
+            table.row(vec![
+                Cell::from(plain(&it.name)),
+                from.to_owned().into(),
+                it.about.clone().into(),
+            ]);
+        }
+        print(table.lines(None).join("\n"))
+    }
+}
+
+fn text(template: &Template) -> Result<String, Failure> {
+    let text = toml::to_string(&template.table).map_err(|error| Failure::Run(error.into()))?;
+    Ok(text.trim_end().to_owned())
+}
+
+fn shown(template: &Template) -> Value {
+    json!({
+        "name": template.name,
+        "built_in": template.is_built_in,
+        "about": template.about,
+        "table": template.table,
+    })
+}

@@ -35,6 +35,7 @@ mod repeating;
 mod replay;
 mod routes;
 mod run;
+mod scoped_tokens;
 mod scratch;
 mod spending;
 mod standing;

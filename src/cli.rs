@@ -47,6 +47,7 @@ mod table;
 mod team;
 mod templates;
 mod tiers;
+mod token;
 mod top;
 mod transcript;
 mod transfer;
@@ -170,6 +171,7 @@ enum Command {
     Attach(attach::Attach),
     Mcp(mcp::Mcp),
     Web(web::WebArgs),
+    Token(token::TokenArgs),
     Snapshot(snapshot::SnapshotArgs),
     Plugin(plugin::PluginArgs),
     /// Play a script as an ACP agent: for demos, rehearsals and tests
@@ -274,6 +276,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
         Command::Top(top) => block_on(top.run(&global)).map(|()| 0),
         Command::Web(web) => block_on(web.run(&global)).map(|()| 0),
+        Command::Token(token) => block_on(token.run(&global)).map(|()| 0),
         Command::Watch(watch) => block_on(watch.run(&global)).map(|()| 0),
         Command::Logs(logs) => logs.run(&global).map(|()| 0),
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),

@@ -65,6 +65,8 @@ pub mod tasks;
 
 pub mod conflicts;
 
+pub mod tokens;
+
 pub mod mcp;
 
 pub mod tiers;

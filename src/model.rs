@@ -46,7 +46,7 @@ pub use file_change::{
 pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
 };
-pub use id::{AgentId, BlockedId, ConflictId, SessionId, SessionKey, TaskId};
+pub use id::{AgentId, BlockedId, ConflictId, SessionId, SessionKey, TaskId, is_name};
 pub use lines::Lines;
 pub use loops::{Loop, LoopKind, LoopReport, OnLoop, SessionStep};
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};

@@ -20,6 +20,7 @@ use super::listening::Listeners;
 use super::loading::{load, note_taken};
 use super::members::{self, Conditions, TeamSlots};
 use super::purging::tasks_folder;
+use super::scoped_tokens::with_tokens;
 use super::team::Supervised;
 use super::web_page::WebPage;
 use super::wiring::Wiring;
@@ -174,10 +175,11 @@ pub(super) async fn run_team<T>(
         (config.orchestrator.agent.clone(), supervisor.roster(), web.clone());
     let team =
         Arc::new(Supervised { roster, tracker, changes, undoer, budgets, runs, page, streams });
+    let sources = wiring.sources(&routing, Some((recorder, &config.team.name)), lead);
     let server = Server::new(
         listeners.port,
         wiring.bus.clone(),
-        Arc::new(wiring.sources(&routing, Some((recorder, &config.team.name)), lead)),
+        Arc::new(with_tokens(sources, &conditions.eisen_dir)),
         Arc::<Supervised>::clone(&team),
         tokens,
         limits(config.port),

@@ -218,6 +218,7 @@ impl Wiring {
             tasks: self.tasks_given.clone(),
             conflicts: self.conflicts.clone(),
             runs: self.runs.clone(),
+            scoped_tokens: None,
             tool_uses: self.tool_uses.clone(),
             waits: self.waits.clone(),
         }

@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-pub(super) use self::since::Since;
+pub(super) use self::since::{Since, span_ms};
 use self::tree::Tree;
 use super::Global;
 use super::journal::WhichJournal;

@@ -181,12 +181,7 @@ impl Table<'_> {
     }
 }
 
-/// Whether a name has the form `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
-pub fn is_name(name: &str) -> bool {
-    let head = name.starts_with(|char: char| char.is_ascii_alphanumeric());
-    let tail = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    head && name.len() <= 64 && name.bytes().all(tail)
-}
+pub use crate::model::is_name;
 
 /// Converts any text to a name; None if no character can be kept.
 pub(super) fn to_name(text: &str) -> Option<String> {

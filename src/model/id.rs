@@ -50,6 +50,13 @@ id! {
     TaskId
 }
 
+/// Whether a name has the form `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`, as those of agents and owners have.
+pub fn is_name(name: &str) -> bool {
+    let head = name.starts_with(|char: char| char.is_ascii_alphanumeric());
+    let tail = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    head && name.len() <= 64 && name.bytes().all(tail)
+}
+
 /// The unique key of a session in a team.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SessionKey {

@@ -11,7 +11,8 @@ use tokio::net::tcp::OwnedReadHalf;
 
 use super::places::Rank;
 use super::rights::{permit_params, permit_scope};
-use super::token::{Caller, Tokens};
+use super::shared::Shared;
+use super::token::Caller;
 use super::wire::RpcError;
 use super::{Refused, rpc};
 use crate::model::WebScope;
@@ -52,9 +53,12 @@ pub(super) enum Entrance {
 
 impl Entrance {
     /// Finds whose token a client shows.
-    pub(super) fn show(&mut self, token: &str, tokens: &Tokens) -> Result<Caller, RpcError> {
+    pub(super) fn show(&mut self, token: &str, shared: &Shared) -> Result<Caller, RpcError> {
         match self {
-            Self::Port => tokens.caller(token).ok_or_else(wrong_token),
+            Self::Port => {
+                let scoped = || shared.scoped.as_ref()?.holder(token).map(Caller::Holder);
+                shared.tokens.caller(token).or_else(scoped).ok_or_else(wrong_token)
+            }
             Self::Web { scope_of, shown } => {
                 *shown = Some(scope_of(token)?);
                 Ok(Caller::Person)

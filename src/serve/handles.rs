@@ -23,6 +23,7 @@ use crate::routing::{
 use crate::runs::TeamRuns;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRequest};
 use crate::tasks::{Tasks, Waits};
+use crate::tokens::ScopedTokens;
 use crate::tracker::{SessionReport, Settings, Snapshots, TrackerHandle};
 use crate::watch::{GraphHandle, GraphState};
 
@@ -53,6 +54,8 @@ pub struct Handles {
     pub conflicts: Option<Conflicts>,
     /// None: agents start no runs.
     pub runs: Option<TeamRuns>,
+    /// None: there are none with a scope.
+    pub scoped_tokens: Option<ScopedTokens>,
     pub tool_uses: ToolUses,
     pub waits: Waits,
     /// Whether the registry's active session is the default target, if live.
@@ -128,6 +131,10 @@ impl Sources for Handles {
             let zones = self.routing.zones().await.into_iter();
             zones.map(|(agent, zone)| (agent, zone.own_patterns().to_vec())).collect()
         })
+    }
+
+    fn scoped_tokens(&self) -> Option<ScopedTokens> {
+        self.scoped_tokens.clone()
     }
 
     fn take_questions(&self) -> Option<mpsc::Receiver<OwnerQuestion>> {

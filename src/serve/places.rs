@@ -17,7 +17,7 @@ pub(super) enum Rank {
     Stranger,
     /// No token yet.
     Nameless,
-    /// An agent's token, or one of the web that controls nothing.
+    /// An agent's token, one with a scope, or one of the web that controls nothing.
     Agent,
     /// The control token.
     Person,
@@ -27,7 +27,7 @@ impl From<&Caller> for Rank {
     fn from(caller: &Caller) -> Self {
         match caller {
             Caller::Person => Self::Person,
-            Caller::Lead(_) | Caller::Member(_) => Self::Agent,
+            Caller::Lead(_) | Caller::Member(_) | Caller::Holder(_) => Self::Agent,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Owns the incoming half of a connection: reads lines, authenticates the client and runs its
 //! requests. All output goes to the viewer.
 
+mod knowing;
 mod takeover;
 
 use std::future::pending;
@@ -13,7 +14,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, DuplexStream, WriteHalf};
 use tokio::net::TcpStream;
@@ -31,7 +31,7 @@ use super::request::{self, Malformed, Request};
 use super::shared::Shared;
 use super::viewer::Viewer;
 use super::wire::{self, RpcError};
-use super::{BoxFuture, Caller, attached, peer, rights, rpc, token};
+use super::{BoxFuture, Caller, attached, peer, rights, rpc};
 use crate::line::{Line, LineReader};
 use crate::model::{SessionId, Topic};
 
@@ -171,6 +171,9 @@ impl<R: ClientInput> Reader<R> {
                                    slot: a client that shows the control token keeps its slot";
                     return self.refuse(None, 500, message).await;
                 }
+                () = knowing::ended(self.caller.as_ref()) => {
+                    return self.refuse(None, 401, rpc::TOKEN_ENDED).await;
+                }
                 () = sleep_until(auth_deadline), if self.is_locked() => {
                     return self.refuse(None, 401, "no token was shown in time").await;
                 }
@@ -243,7 +246,7 @@ impl<R: ClientInput> Reader<R> {
     async fn on_request(&mut self, request: Request) -> ControlFlow<()> {
         match request {
             Request::Auth { token } => {
-                let caller = self.entrance.show(&token, &self.shared.tokens);
+                let caller = self.entrance.show(&token, &self.shared);
                 return self.authenticate(caller).await;
             }
             Request::Prove { .. } | Request::Tools { .. } if self.entrance.is_web() => {
@@ -270,6 +273,11 @@ impl<R: ClientInput> Reader<R> {
             {
                 self.refuse(None, 401, "this port needs `auth` first").await;
             }
+            Request::Snapshot { .. } | Request::Filter(_) | Request::Subscribe { .. }
+                if !rights::may_see(self.caller.as_ref()) =>
+            {
+                self.refuse(None, 403, "the stream takes the right `read` of this token").await;
+            }
             Request::Snapshot { session } => {
                 self.send(ViewerCommand::Snapshots(session.map(SessionId::new))).await;
             }
@@ -292,36 +300,6 @@ impl<R: ClientInput> Reader<R> {
             Request::Rpc { id, method, params } => self.start(id, method, params),
         }
         ControlFlow::Continue(())
-    }
-
-    async fn challenge(&mut self) {
-        self.challenge = token::challenge().ok();
-        let answer = rpc::raw(&json!({ "challenge": self.challenge }));
-        self.send(ViewerCommand::Answer(wire::answer(None, answer.as_deref()))).await;
-    }
-
-    async fn authenticate(&mut self, caller: Result<Caller, RpcError>) -> ControlFlow<()> {
-        let caller = match caller {
-            Ok(caller) => caller,
-            Err(error) => return self.refuse_token(error).await,
-        };
-        self.place.set_rank(self.entrance.rank(&caller));
-        self.caller = Some(caller.clone());
-        let mut result = json!({ "authenticated": true });
-        if let Entrance::Web { shown: Some(scope), .. } = self.entrance {
-            result["scope"] = json!(scope.as_str());
-            result["team"] = json!(self.shared.sources.team());
-        }
-        let result = rpc::raw(&result);
-        self.send(ViewerCommand::Answer(wire::answer(None, result.as_deref()))).await;
-        self.send(ViewerCommand::Known(caller)).await;
-        ControlFlow::Continue(())
-    }
-
-    async fn refuse_token(&mut self, error: RpcError) -> ControlFlow<()> {
-        self.send(ViewerCommand::Answer(wire::answer(None, Err(&error)))).await;
-        self.wrong_tokens += 1;
-        end_if(self.wrong_tokens == WRONG_TOKENS)
     }
 
     /// An unknown topic, perhaps of another version, does not affect the others.
@@ -358,6 +336,7 @@ impl<R: ClientInput> Reader<R> {
                     outcome.unwrap_or_else(|_| Err(RpcError::new(500, "the request failed; see the log")))
                 }
                 () = cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
+                () = knowing::ended(caller.as_ref()) => Err(RpcError::new(401, rpc::TOKEN_ENDED)),
             };
             wire::answer(Some(&id), outcome.as_deref())
         }));

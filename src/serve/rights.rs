@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 
 use super::Caller;
 use super::wire::RpcError;
-use crate::model::{AgentId, BlockedAccess, TaskReport, Topic, WebScope};
+use crate::model::{AgentId, BlockedAccess, Event, TaskReport, Topic, WebScope};
 use crate::routing::Decider;
+use crate::tokens::TokenRight;
 
 /// The right that a method requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +58,8 @@ pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Res
     match (right, caller) {
         (Right::Anyone | Right::Register, _)
         | (Right::Reader, Some(_))
-        | (_, Some(Caller::Person))
+        // What a token with a scope opens is judged by `rpc::openings`.
+        | (_, Some(Caller::Person | Caller::Holder(_)))
         | (Right::Lead, Some(Caller::Lead(_))) => Ok(()),
         (Right::Reader | Right::Lead | Right::Person, None) => {
             Err(RpcError::new(401, format!("`{method}` needs `auth` first")))
@@ -173,6 +175,50 @@ pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
     match caller {
         Caller::Person | Caller::Lead(_) => true,
         Caller::Member(own) => own == agent,
+        Caller::Holder(holder) => holder.may(TokenRight::Read) && holder.covers(agent),
+    }
+}
+
+/// Whether a client may see anything of an agent: a token for some agents shows only these.
+pub(super) fn covers(caller: Option<&Caller>, agent: &AgentId) -> bool {
+    match caller {
+        Some(Caller::Holder(holder)) => holder.covers(agent),
+        _ => true,
+    }
+}
+
+/// Whether a client may see the stream: a token with a scope may not open it.
+pub(super) fn may_see(caller: Option<&Caller>) -> bool {
+    match caller {
+        Some(Caller::Holder(holder)) => holder.may(TokenRight::Read),
+        _ => true,
+    }
+}
+
+/// Whether a client may see an event, as [`covers`] has it. What is about several agents, or about the
+/// workspace, is not for a token for some agents.
+pub(super) fn covers_event(caller: Option<&Caller>, event: &Event) -> bool {
+    let Some(Caller::Holder(holder)) = caller else { return true };
+    if !holder.is_limited() {
+        return true;
+    }
+    match event {
+        Event::Snapshot(snapshot) => holder.covers(&snapshot.key.agent),
+        Event::Delta(delta) => holder.covers(&delta.key.agent),
+        Event::Usage(report) => holder.covers(&report.key.agent),
+        Event::Turn(turn) => holder.covers(&turn.key.agent),
+        Event::Loop(report) => holder.covers(&report.key.agent),
+        Event::SessionUpdate { key, .. } => holder.covers(&key.agent),
+        Event::Blocked(access) => holder.covers(&access.key.agent),
+        Event::Agent(status) => holder.covers(&status.agent),
+        Event::Budget(report) => report.agent.as_ref().is_some_and(|agent| holder.covers(agent)),
+        Event::Task(task) => holder.covers(&task.agent),
+        Event::Report(report) => holder.covers(&report.agent),
+        Event::Conflict(_)
+        | Event::Overlap(_)
+        | Event::Graph(_)
+        | Event::GraphDelta(_)
+        | Event::Record { .. } => false,
     }
 }
 

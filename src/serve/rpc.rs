@@ -11,10 +11,12 @@ mod layout;
 mod map;
 mod methods;
 mod object;
+mod openings;
 mod read;
 mod registry;
 mod replaying;
 mod runs;
+mod scoped;
 mod showing;
 mod spawning;
 mod status;
@@ -40,6 +42,9 @@ use super::wire::{self, RpcError};
 use super::{Caller, Refused, Reloaded};
 use methods::REPLAY;
 pub(super) use methods::{ATTACH, METHODS, Method};
+pub(super) use openings::{ENDED as TOKEN_ENDED, record_use};
+#[cfg(test)]
+pub(super) use openings::{Limit, opening};
 
 /// Methods that may take long, though an agent may call them.
 const WAITS: [&str; 8] = [
@@ -73,6 +78,9 @@ pub(super) async fn call(
 ) -> Result<Box<RawValue>, RpcError> {
     let (name, method, right) = find(method)?;
     permit(name, right, caller)?;
+    if let Some(Caller::Holder(holder)) = caller {
+        openings::admit(shared, holder, name, method, params).await?;
+    }
     let result = match method {
         Method::Registry(method) => return registry::call(shared, caller, method, params).await,
         Method::ListAgents => {
@@ -143,8 +151,17 @@ pub(super) async fn call(
         Method::WebLink => web::web_link(shared, parse(params)?).await,
         Method::WebToken => web::web_token(shared, parse(params)?).await,
         Method::WebRevoke => web::web_revoke(shared, parse(params)?).await,
+        Method::TokenCreate => scoped::token_create(shared, parse(params)?).await,
+        Method::TokenList => {
+            let Empty {} = parse(params)?;
+            scoped::token_list(shared)
+        }
+        Method::TokenRevoke => scoped::token_revoke(shared, parse(params)?).await,
     }?;
-    raw(&result)
+    match caller {
+        Some(Caller::Holder(holder)) => raw(&openings::held(holder, method, result)?),
+        _ => raw(&result),
+    }
 }
 
 fn find(method: &str) -> Result<(&'static str, Method, Right), RpcError> {
@@ -162,6 +179,9 @@ pub(super) async fn attach(
     params: Option<&RawValue>,
 ) -> Result<DuplexStream, RpcError> {
     permit(ATTACH, Right::Person, caller)?;
+    if let Some(Caller::Holder(holder)) = caller {
+        openings::admit(shared, holder, ATTACH, Method::Attach, params).await?;
+    }
     control::attach(shared, parse(params)?).await
 }
 
@@ -236,6 +256,11 @@ pub(super) fn schemas(
         Method::WebLink => of(subschema::<web::WebLinkParams>, subschema::<web::NewWebLink>),
         Method::WebToken => of(subschema::<web::WebTokenParams>, subschema::<web::NewWebToken>),
         Method::WebRevoke => of(subschema::<web::WebRevokeParams>, subschema::<web::WebRevoked>),
+        Method::TokenCreate => of(subschema::<scoped::TokenCreate>, subschema::<scoped::MadeToken>),
+        Method::TokenList => of(subschema::<Empty>, subschema::<Vec<scoped::ShownToken>>),
+        Method::TokenRevoke => {
+            of(subschema::<scoped::TokenRevoke>, subschema::<scoped::ShownToken>)
+        }
         Method::Order(_) | Method::RemoveAgent => {
             of(subschema::<control::Agent>, subschema::<wire::Agent<'_>>)
         }

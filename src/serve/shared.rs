@@ -15,6 +15,7 @@ use crate::bus::Bus;
 use crate::mcp::ToolUses;
 use crate::runs::TeamRuns;
 use crate::tasks::{Tasks, Waits};
+use crate::tokens::ScopedTokens;
 use crate::view::Layout;
 
 /// Reads of the journal at once, of all clients; others wait.
@@ -29,6 +30,8 @@ pub(super) struct Shared {
     pub(super) sources: Arc<dyn Sources>,
     pub(super) team: Arc<dyn Team>,
     pub(super) tokens: Tokens,
+    /// None: there are none with a scope.
+    pub(super) scoped: Option<ScopedTokens>,
     pub(super) limits: Limits,
     /// Other machines can connect, so all requests need a token.
     pub(super) guarded: bool,
@@ -69,11 +72,13 @@ impl Shared {
     ) -> Self {
         let (tasks, tool_uses) = (sources.tasks(), sources.tool_uses());
         let (waits, runs) = (sources.waits(), sources.runs());
+        let scoped = sources.scoped_tokens();
         Self {
             bus,
             sources,
             team,
             tokens,
+            scoped,
             limits,
             guarded,
             reads: Arc::new(Semaphore::new(READS)),

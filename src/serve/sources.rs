@@ -19,6 +19,7 @@ use crate::runs::TeamRuns;
 use crate::serve::BoxFuture;
 use crate::session::{Answer, RegistryError, RegistryRequest};
 use crate::tasks::{Tasks, Waits};
+use crate::tokens::ScopedTokens;
 use crate::tracker::{SessionReport, Settings, Snapshots};
 use crate::watch::GraphState;
 
@@ -183,6 +184,11 @@ pub trait Sources: Send + Sync + 'static {
 
     /// The runs that agents start; None: they start none.
     fn runs(&self) -> Option<TeamRuns> {
+        None
+    }
+
+    /// The tokens with a scope; None: there are none.
+    fn scoped_tokens(&self) -> Option<ScopedTokens> {
         None
     }
 

@@ -29,6 +29,7 @@ mod recorded;
 mod rpc;
 pub(super) mod samples;
 mod schema;
+mod scoped;
 mod stream;
 
 /// Only tests have no configuration to take them from: these are the limits of one that sets none.

@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 use subtle::ConstantTimeEq as _;
 
 use crate::model::AgentId;
+use crate::tokens::Holder;
 
 const BYTES: usize = 32;
 
@@ -28,13 +29,15 @@ pub enum Caller {
     Lead(AgentId),
     /// Another agent of the team.
     Member(AgentId),
+    /// The holder of a token with a scope.
+    Holder(Holder),
 }
 
 impl Caller {
     /// The agent whose token it is.
     pub fn agent(&self) -> Option<&AgentId> {
         match self {
-            Self::Person => None,
+            Self::Person | Self::Holder(_) => None,
             Self::Lead(agent) | Self::Member(agent) => Some(agent),
         }
     }

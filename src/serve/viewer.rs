@@ -1,7 +1,8 @@
 //! Owns the outgoing half of a connection: its only writer, which decides the order of events and
 //! answers.
 
-use std::borrow::Cow;
+mod reading;
+
 use std::io;
 use std::sync::Arc;
 
@@ -18,15 +19,15 @@ use super::wire::{self, GRAPH_IS_OFF, RpcError};
 use super::{Caller, rights};
 use crate::bus::{Received, Rendered, Subscriber};
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedStatus, Conflict, ConflictStatus, Event, SessionId,
+    AgentStatus, BlockedAccess, BlockedStatus, Conflict, ConflictStatus, Event, SessionId,
     SessionKey, SessionMode, Snapshot, Topic, UsageReport,
 };
-use crate::session::{Answer, Listed, RegistryRequest};
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
 
 /// Bytes of an agent that are forwarded at once.
 const CHUNK: usize = 64 * 1024;
+
 pub(super) struct Viewer<W> {
     shared: Arc<Shared>,
     /// Whether the client must show a token before it joins.
@@ -143,8 +144,12 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             }
             ViewerCommand::Known(caller) => {
                 self.caller = Some(caller);
-                if self.events.is_none() {
+                let may_see = rights::may_see(self.caller.as_ref());
+                if self.events.is_none() && may_see {
                     self.join().await?;
+                } else if self.guarded && !may_see {
+                    // An earlier token opened it.
+                    self.events = None;
                 }
             }
             ViewerCommand::Probe => {
@@ -204,7 +209,11 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         for status in shared.team.agents() {
             self.show_agent(&status);
         }
+        let is_whole = self.sees_the_team();
         for report in shared.team.budgets() {
+            if !rights::covers_event(self.caller.as_ref(), &Event::Budget(report.clone())) {
+                continue;
+            }
             let subject = EventSubject::Budget(report.agent.clone());
             self.send_state(subject, wire::budget(&report));
         }
@@ -220,7 +229,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         }
         let conflicts = shared.sources.conflicts();
         let waiting = conflicts.map(|it| it.list(Some(ConflictStatus::Pending)));
-        for conflict in waiting.unwrap_or_default() {
+        for conflict in waiting.unwrap_or_default().into_iter().filter(|_| is_whole) {
             self.show_conflict(&conflict);
         }
         self.view.doubt(shared.bus.position());
@@ -243,12 +252,14 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     /// client's first line and the answer to its request is always a snapshot.
     async fn show_sessions(&mut self) -> io::Result<Vec<SessionKey>> {
         let Snapshots { as_of, mut sessions } = self.shared.sources.snapshots().await;
+        let covers = |key: &SessionKey| rights::covers(self.caller.as_ref(), &key.agent);
         sessions.retain(|snapshot| self.filter.covers(&snapshot.key, snapshot.mode));
+        sessions.retain(|snapshot| covers(&snapshot.key));
         if sessions.is_empty() {
             let empty = match &self.filter {
-                Filter::All => unknown(SessionId::new(""), SessionMode::SingleAgent),
+                Filter::All => reading::unknown(SessionId::new(""), SessionMode::SingleAgent),
                 Filter::Session(session) => self.not_live(session.clone()).await,
-                Filter::Mode(mode) => unknown(SessionId::new(""), *mode),
+                Filter::Mode(mode) => reading::unknown(SessionId::new(""), *mode),
             };
             self.outgoing.push(wire::snapshot(&empty));
         }
@@ -264,7 +275,10 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     /// Sends the sessions with that id, whatever the filter.
     async fn show_session(&mut self, session: SessionId) -> io::Result<()> {
         let Snapshots { as_of, mut sessions } = self.shared.sources.snapshots().await;
-        sessions.retain(|snapshot| snapshot.key.session == session);
+        sessions.retain(|snapshot| {
+            let covers = rights::covers(self.caller.as_ref(), &snapshot.key.agent);
+            covers && snapshot.key.session == session
+        });
         if sessions.is_empty() {
             let empty = self.not_live(session).await;
             self.outgoing.push(wire::snapshot(&empty));
@@ -275,22 +289,11 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         Ok(())
     }
 
-    /// Makes the snapshot of a session without a map, with agent and mode from the registry.
-    async fn not_live(&self, session: SessionId) -> Snapshot {
-        let all = self.shared.sources.registry(RegistryRequest::List { agent: None }).await;
-        let Ok(Answer::List(mut all)) = all else {
-            return unknown(session, SessionMode::SingleAgent);
-        };
-        all.retain(|listed| listed.key.session == session);
-        let Some(Listed { key, mode, .. }) = all.into_iter().next() else {
-            return unknown(session, SessionMode::SingleAgent);
-        };
-        let mode = SessionMode::ALL.into_iter().find(|known| known.as_str() == mode);
-        Snapshot { key, ..unknown(session, mode.unwrap_or(SessionMode::SingleAgent)) }
-    }
-
     /// Sends the code graph. An incomplete one is published on the bus later.
     async fn show_graph(&mut self) -> io::Result<()> {
+        if !self.sees_the_team() {
+            return Ok(());
+        }
         match self.shared.sources.graph(false).await {
             GraphState::There { as_of, graph } => {
                 self.view.show_graph(graph.seq, as_of);
@@ -318,19 +321,31 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         let is_wanted = self.events.as_ref().is_some_and(|events| events.wants(Topic::Task));
         let Some(tasks) = shared.tasks.as_ref().filter(|_| is_wanted) else { return };
         for task in tasks.list(None, &[]).map(|found| found.tasks).unwrap_or_default() {
+            if !rights::covers(self.caller.as_ref(), &task.agent) {
+                continue;
+            }
             self.outgoing.push(wire::task(&rights::shown_task(self.caller.as_ref(), &task)));
         }
     }
 
     fn show_agent(&mut self, status: &AgentStatus) {
+        if !rights::covers(self.caller.as_ref(), &status.agent) {
+            return;
+        }
         self.send_state(EventSubject::Agent(status.agent.clone()), wire::agent(status));
     }
 
     fn show_usage(&mut self, report: &UsageReport) {
+        if !rights::covers(self.caller.as_ref(), &report.key.agent) {
+            return;
+        }
         self.send_state(EventSubject::Usage(report.key.clone()), wire::usage(report));
     }
 
     fn show_blocked(&mut self, access: &BlockedAccess) {
+        if !rights::covers(self.caller.as_ref(), &access.key.agent) {
+            return;
+        }
         let line = self.without_reason(access).unwrap_or_else(|| wire::blocked(access));
         self.send_state(EventSubject::Blocked(access.id.clone()), line);
     }
@@ -340,36 +355,9 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         self.send_state(EventSubject::Conflict(conflict.id.clone()), line);
     }
 
-    /// The reduced line of an event whose full line has words that this client may not read.
-    fn reduced(&self, event: &Event) -> Option<Bytes> {
-        match event {
-            Event::Blocked(access) => self.without_reason(access),
-            Event::Task(task) => {
-                let shown = rights::shown_task(self.caller.as_ref(), task);
-                matches!(shown, Cow::Owned(_)).then(|| wire::task(&shown))
-            }
-            _ => None,
-        }
-    }
-
-    fn without_reason(&self, access: &BlockedAccess) -> Option<Bytes> {
-        let shown = rights::shown(self.caller.as_ref(), access);
-        matches!(shown, Cow::Owned(_)).then(|| wire::blocked(&shown))
-    }
-
     fn send_state(&mut self, subject: EventSubject, line: Bytes) {
         self.view.record(subject, line.clone());
         self.outgoing.push(line);
-    }
-
-    fn passes(&self, event: &Event) -> bool {
-        let is_open = match event {
-            Event::SessionUpdate { key, .. } => {
-                self.caller.as_ref().is_some_and(|caller| rights::opens(caller, &key.agent))
-            }
-            _ => true,
-        };
-        is_open && self.filter.passes(event)
     }
 
     fn try_next(&mut self) -> Option<Received> {
@@ -385,15 +373,4 @@ async fn next(events: &mut Option<Subscriber>) -> Received {
         return received;
     }
     std::future::pending().await
-}
-
-/// Makes the empty snapshot of an unknown session.
-fn unknown(session: SessionId, mode: SessionMode) -> Snapshot {
-    Snapshot {
-        key: SessionKey::new(AgentId::new(""), session),
-        mode,
-        seq: 0,
-        nodes: Vec::new(),
-        omitted: 0,
-    }
 }

@@ -23,6 +23,7 @@ mod slots;
 mod streams;
 mod team_tiers;
 mod tiers;
+mod tokens;
 mod top;
 mod troubles;
 mod undo;

@@ -90,6 +90,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line"]),
     ("runs", &["process"]),
+    ("tokens", &["model"]),
     ("view", &["model"]),
     (
         "serve",
@@ -112,6 +113,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "client_host",
             "replay",
             "runs",
+            "tokens",
             "view",
         ],
     ),
@@ -152,6 +154,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "runs",
             "tiers",
             "slots",
+            "tokens",
             "serve",
             "web",
         ],

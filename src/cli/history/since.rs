@@ -15,7 +15,7 @@ impl FromStr for Since {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(span) = span(text) {
+        if let Some(span) = span_ms(text) {
             return Ok(Self::Time(now_ms().saturating_sub(span)));
         }
         if let Some(time) = utc(text) {
@@ -34,7 +34,7 @@ impl FromStr for Since {
 }
 
 /// `90s`, `10m`, `2h`, `3d`, in milliseconds.
-fn span(text: &str) -> Option<u64> {
+pub(in crate::cli) fn span_ms(text: &str) -> Option<u64> {
     let last = text.chars().last()?;
     let unit = match last {
         's' => 1_000,
@@ -93,9 +93,9 @@ mod tests {
         for text in ["2026-13-01", "2026-11", "x", "2026-11-24T25:00", "", "2026-11-24T", "0-0-0"] {
             assert_eq!(utc(text), None, "{text}");
         }
-        assert_eq!(span("2h"), Some(7_200_000));
-        assert_eq!(span("h"), None);
-        assert_eq!(span("99999999999999999999d"), None);
+        assert_eq!(span_ms("2h"), Some(7_200_000));
+        assert_eq!(span_ms("h"), None);
+        assert_eq!(span_ms("99999999999999999999d"), None);
         let id = "0192f3a1-0000-7000-8000-000000000000";
         assert_eq!(id.parse(), Ok(Since::Event(id.to_owned())));
         assert!("yesterday".parse::<Since>().is_err());

@@ -17,7 +17,7 @@ pub(super) const REPLAY: &str = "replay_session";
 /// A method is `Read` if it changes nothing, and shows what happened in the team. `show_blocked` is not:
 /// it reads a file that an agent may not read, and chooses by its attempt. With a `read` token, which
 /// stands in the configuration of a Prometheus, an agent could then read any file.
-pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 68] = [
+pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 71] = [
     ("list_sessions", Method::Registry(registry::Method::List), Anyone, Read),
     ("create_session", Method::Registry(registry::Method::Create), Register, Control),
     ("close_session", Method::Registry(registry::Method::Close), Register, Control),
@@ -91,6 +91,9 @@ pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 68] = [
     ("web_link", Method::WebLink, Person, Never),
     ("web_token", Method::WebToken, Person, Never),
     ("web_revoke", Method::WebRevoke, Person, Never),
+    ("token_create", Method::TokenCreate, Person, Never),
+    ("token_list", Method::TokenList, Person, Never),
+    ("token_revoke", Method::TokenRevoke, Person, Never),
 ];
 
 /// What a method does.
@@ -138,4 +141,7 @@ pub(in crate::serve) enum Method {
     WebLink,
     WebToken,
     WebRevoke,
+    TokenCreate,
+    TokenList,
+    TokenRevoke,
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -22,6 +22,7 @@ use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
 use crate::serve::{BoxFuture, Refused, Sources};
 use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tasks::Tasks;
+use crate::tokens::ScopedTokens;
 use crate::tracker::{Settings, Snapshots};
 use crate::watch::GraphState;
 
@@ -38,9 +39,13 @@ pub(in crate::serve) struct Fake {
     pub(in crate::serve) asked: Mutex<Vec<String>>,
     /// Something happens right before and right after snapshots are taken.
     pub(in crate::serve) racing: AtomicBool,
+    /// Whether requests get the journal to write to; what is read of it is there in any case.
+    pub(in crate::serve) keeps_journal: AtomicBool,
     tasks: Tasks,
     /// With its folder.
     journal: OnceCell<(TempDir, Journal)>,
+    /// With their folder.
+    scoped: OnceLock<(TempDir, ScopedTokens)>,
     /// Lets prompts of the agent `slow` end.
     pub(in crate::serve) release: Notify,
     /// Hears of each prompt of the agent `slow` that begins or is dropped.
@@ -66,7 +71,9 @@ impl Fake {
             registry: Mutex::default(),
             asked: Mutex::default(),
             racing: AtomicBool::new(false),
+            keeps_journal: AtomicBool::new(false),
             journal: OnceCell::new(),
+            scoped: OnceLock::new(),
             release: Notify::new(),
             slow,
             heard: Mutex::new(heard),
@@ -153,7 +160,17 @@ impl Sources for Fake {
     }
 
     fn journal(&self) -> Option<Journal> {
-        None
+        let is_kept = self.keeps_journal.load(Ordering::SeqCst);
+        self.journal.get().filter(|_| is_kept).map(|(_, journal)| journal.clone())
+    }
+
+    fn scoped_tokens(&self) -> Option<ScopedTokens> {
+        let (_, tokens) = self.scoped.get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let tokens = ScopedTokens::open(folder.path().to_owned()).unwrap();
+            (folder, tokens)
+        });
+        Some(tokens.clone())
     }
 
     fn tasks(&self) -> Option<Tasks> {

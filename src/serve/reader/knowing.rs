@@ -1,0 +1,60 @@
+//! How a connection gets to know its client: challenges, tokens, and their end.
+
+use std::future::pending;
+use std::ops::ControlFlow;
+
+use serde_json::json;
+
+use super::{Reader, WRONG_TOKENS, end_if};
+use crate::serve::command::ViewerCommand;
+use crate::serve::entrance::{ClientInput, Entrance};
+use crate::serve::wire::{self, RpcError};
+use crate::serve::{Caller, rpc, token};
+
+impl<R: ClientInput> Reader<R> {
+    pub(super) async fn challenge(&mut self) {
+        self.challenge = token::challenge().ok();
+        let answer = rpc::raw(&json!({ "challenge": self.challenge }));
+        self.send(ViewerCommand::Answer(wire::answer(None, answer.as_deref()))).await;
+    }
+
+    pub(super) async fn authenticate(
+        &mut self,
+        caller: Result<Caller, RpcError>,
+    ) -> ControlFlow<()> {
+        let caller = match caller {
+            Ok(caller) => caller,
+            Err(error) => return self.refuse_token(error).await,
+        };
+        self.place.set_rank(self.entrance.rank(&caller));
+        self.caller = Some(caller.clone());
+        let mut result = json!({ "authenticated": true });
+        if let Entrance::Web { shown: Some(scope), .. } = self.entrance {
+            result["scope"] = json!(scope.as_str());
+            result["team"] = json!(self.shared.sources.team());
+        }
+        if let Caller::Holder(holder) = &caller {
+            rpc::record_use(&self.shared, holder, "auth", None, None).await;
+            result["owner"] = json!(holder.owner);
+            result["may"] = json!(holder.rights());
+        }
+        let result = rpc::raw(&result);
+        self.send(ViewerCommand::Answer(wire::answer(None, result.as_deref()))).await;
+        self.send(ViewerCommand::Known(caller)).await;
+        ControlFlow::Continue(())
+    }
+
+    pub(super) async fn refuse_token(&mut self, error: RpcError) -> ControlFlow<()> {
+        self.send(ViewerCommand::Answer(wire::answer(None, Err(&error)))).await;
+        self.wrong_tokens += 1;
+        end_if(self.wrong_tokens == WRONG_TOKENS)
+    }
+}
+
+/// Waits until the token that a client showed is no longer good; others are for as long as the team runs.
+pub(super) async fn ended(caller: Option<&Caller>) {
+    match caller {
+        Some(Caller::Holder(holder)) => holder.ended().await,
+        _ => pending().await,
+    }
+}

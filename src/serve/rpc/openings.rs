@@ -1,0 +1,266 @@
+//! Owns what a token with a scope opens: the right that each method takes of it, and what holds a token
+//! for some agents to these.
+
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tracing::warn;
+
+use super::methods::Method;
+use super::{registry, runs, tools};
+use crate::journal::{EventType, NewEvent, Place};
+use crate::model::AgentId;
+use crate::serve::shared::Shared;
+use crate::serve::wire::RpcError;
+use crate::tokens::{Holder, TokenRight};
+
+/// Characters of a name that stand in the journal.
+const LONGEST_NAME: usize = 200;
+
+/// What a method takes of a token with a scope.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::serve) struct Opening {
+    /// None: no such token opens it.
+    pub(in crate::serve) right: Option<TokenRight>,
+    pub(in crate::serve) limit: Limit,
+}
+
+/// What holds a token for some agents to these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::serve) enum Limit {
+    /// The agent that this parameter names; it must be given.
+    Named(&'static str),
+    /// The agent of the access that `id` names.
+    Access,
+    /// What is answered: a list, of which only the entries of these agents are left.
+    Answer,
+    /// Nothing: it is about the whole team, and not for such a token.
+    Team,
+}
+
+const AGENT: Limit = Limit::Named("agent_id");
+
+/// Returns what a method takes; a method without it does not compile.
+pub(in crate::serve) fn opening(method: Method) -> Opening {
+    use TokenRight::{Control, Decide, Prompt, Read};
+    let (right, limit) = match method {
+        Method::Registry(registry::Method::List | registry::Method::Get)
+        | Method::AgentStatus
+        | Method::ListEvents
+        | Method::GetDiff => (Read, AGENT),
+        Method::ListAgents | Method::ListBlocked | Method::ListBudgets => (Read, Limit::Answer),
+        Method::TeamStatus
+        | Method::GetGraph
+        | Method::GetLayout
+        | Method::GetJournal
+        | Method::GetEvent
+        | Method::SearchEvents
+        | Method::Blame
+        | Method::ReplaySession
+        | Method::HotFiles
+        | Method::Overlaps
+        | Method::WhoCalls
+        | Method::ListConflicts
+        | Method::Run(runs::Method::Wait)
+        | Method::Tool(
+            tools::Method::CheckTasks
+            | tools::Method::WaitForTasks
+            | tools::Method::TaskResult
+            | tools::Method::Whose,
+        ) => (Read, Limit::Team),
+        Method::Prompt | Method::Cancel | Method::NewSession => (Prompt, AGENT),
+        Method::Tool(tools::Method::DelegateTask) => (Prompt, Limit::Named("agent")),
+        Method::ForkSession | Method::Tool(tools::Method::CancelTask) => (Prompt, Limit::Team),
+        Method::ShowBlocked | Method::ResolveBlocked => (Decide, Limit::Access),
+        Method::ShowConflict | Method::ResolveConflict => (Decide, Limit::Team),
+        Method::Registry(
+            registry::Method::Create
+            | registry::Method::Close
+            | registry::Method::Activate
+            | registry::Method::SetProviders
+            | registry::Method::AddContext,
+        )
+        | Method::RaiseBudget
+        | Method::Order(_)
+        | Method::RemoveAgent
+        | Method::Undo
+        | Method::Redo => (Control, AGENT),
+        Method::RewindSession
+        | Method::AddAgent
+        | Method::Reload
+        | Method::Run(runs::Method::Start | runs::Method::End)
+        | Method::Tool(
+            tools::Method::RequestAccess
+            | tools::Method::AskOwner
+            | tools::Method::Report
+            | tools::Method::Claim
+            | tools::Method::Release
+            | tools::Method::StartHelper
+            | tools::Method::AddMember
+            | tools::Method::RemoveMember,
+        ) => (Control, Limit::Team),
+        Method::Attach
+        | Method::WebLink
+        | Method::WebToken
+        | Method::WebRevoke
+        | Method::TokenCreate
+        | Method::TokenList
+        | Method::TokenRevoke => return Opening { right: None, limit: Limit::Team },
+    };
+    Opening { right: Some(right), limit }
+}
+
+/// Lets a call of a holder pass, or says why not; both stand in the journal before anything is done.
+pub(super) async fn admit(
+    shared: &Shared,
+    holder: &Holder,
+    name: &'static str,
+    method: Method,
+    params: Option<&RawValue>,
+) -> Result<(), RpcError> {
+    let outcome = permitted(shared, holder, name, method, params).await;
+    let agent = Named::of(params).agent();
+    record_use(shared, holder, name, agent, outcome.as_ref().err().map(|error| error.code)).await;
+    outcome
+}
+
+/// Records a use of a token.
+pub(in crate::serve) async fn record_use(
+    shared: &Shared,
+    holder: &Holder,
+    method: &str,
+    agent: Option<String>,
+    refused: Option<u16>,
+) {
+    let mut payload = json!({ "token_id": holder.id, "owner": holder.owner, "method": method });
+    let shown = |name: String| name[..name.floor_char_boundary(LONGEST_NAME)].to_owned();
+    if let Some(agent) = agent {
+        payload["agent_id"] = shown(agent).into();
+    }
+    if let Some(code) = refused {
+        payload["refused"] = code.into();
+    }
+    record(shared, EventType::TOKEN_USE, &payload).await;
+}
+
+/// Adds an event of the whole team to the journal, if one is kept.
+pub(super) async fn record(shared: &Shared, kind: EventType, payload: &Value) {
+    let Some(journal) = shared.sources.journal() else { return };
+    if let Err(error) = journal.append(NewEvent::new(Place::Team, kind, payload)).await {
+        warn!(%error, "a use of a token is not in the journal");
+    }
+}
+
+async fn permitted(
+    shared: &Shared,
+    holder: &Holder,
+    name: &str,
+    method: Method,
+    params: Option<&RawValue>,
+) -> Result<(), RpcError> {
+    if !holder.is_good() {
+        return Err(RpcError::new(401, ENDED));
+    }
+    let Opening { right: Some(right), limit } = opening(method) else {
+        let message = format!("`{name}` takes the control token of a person");
+        return Err(RpcError::new(403, message));
+    };
+    takes(holder, name, right)?;
+    let named = Named::of(params);
+    if named.is("even_denied") {
+        takes(holder, "even_denied", TokenRight::Control)?;
+    }
+    if named.is("ack") {
+        takes(holder, "ack", TokenRight::Prompt)?;
+    }
+    if !holder.is_limited() {
+        return Ok(());
+    }
+    let agent = match limit {
+        Limit::Answer => return Ok(()),
+        Limit::Named(field) => named.text(field).map(AgentId::new).ok_or_else(|| {
+            let agents = holder.agents();
+            let message = format!("this token is for {agents}: name one of them in `{field}`");
+            RpcError::new(403, message)
+        })?,
+        Limit::Access => {
+            let id = named.text("id").unwrap_or_default();
+            let all = shared.sources.blocked(None).await;
+            match all.into_iter().find(|access| access.id.as_str() == id) {
+                Some(access) => access.key.agent,
+                None => return Err(RpcError::new(404, "there is no such blocked access")),
+            }
+        }
+        Limit::Team => {
+            let agents = holder.agents();
+            let message =
+                format!("`{name}` is about the whole team, and this token is for {agents}");
+            return Err(RpcError::new(403, message));
+        }
+    };
+    if holder.covers(&agent) {
+        return Ok(());
+    }
+    let message = format!("this token is for {}, not for `{agent}`", holder.agents());
+    Err(RpcError::new(403, message))
+}
+
+/// What a connection is told whose token is no longer good.
+pub(in crate::serve) const ENDED: &str = "the token was revoked, or has expired";
+
+/// Checks that a token has a right.
+pub(in crate::serve) fn takes(
+    holder: &Holder,
+    what: &str,
+    right: TokenRight,
+) -> Result<(), RpcError> {
+    if holder.may(right) {
+        return Ok(());
+    }
+    let has = holder.rights().join(", ");
+    let right = right.as_str();
+    let message = format!("`{what}` takes the right `{right}`, and this token has {has}");
+    Err(RpcError::new(403, message))
+}
+
+/// Leaves of an answer what a holder may see.
+pub(super) fn held(holder: &Holder, method: Method, answer: Value) -> Result<Value, RpcError> {
+    if !holder.is_limited() || opening(method).limit != Limit::Answer {
+        return Ok(answer);
+    }
+    let Value::Array(mut entries) = answer else {
+        return Err(RpcError::new(
+            500,
+            "the answer is no list, so it can't be held to some agents",
+        ));
+    };
+    entries.retain(|entry| {
+        let agent = entry.get("agent_id").and_then(Value::as_str);
+        agent.is_some_and(|agent| holder.covers(&AgentId::new(agent)))
+    });
+    Ok(entries.into())
+}
+
+/// The parameters of a call, as far as they say what it is about. What can't be read names nothing.
+#[derive(Default, Deserialize)]
+struct Named(Map<String, Value>);
+
+impl Named {
+    fn of(params: Option<&RawValue>) -> Self {
+        params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default()
+    }
+
+    fn text(&self, field: &str) -> Option<&str> {
+        self.0.get(field)?.as_str()
+    }
+
+    /// Whether a flag is set, or is none.
+    fn is(&self, field: &str) -> bool {
+        self.0.get(field).is_some_and(|value| !matches!(value, Value::Bool(false) | Value::Null))
+    }
+
+    fn agent(&self) -> Option<String> {
+        self.text("agent_id").or_else(|| self.text("agent")).map(str::to_owned)
+    }
+}

@@ -1,0 +1,163 @@
+//! Owns the methods that make, list and revoke tokens with a scope.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{json, openings, wrong};
+use crate::journal::EventType;
+use crate::model::{AgentId, is_name, now_ms};
+use crate::serve::shared::Shared;
+use crate::serve::wire::RpcError;
+use crate::tokens::{NewToken, ScopedTokens, TokenRecord, TokenRight, TokensError};
+
+/// Agents of one token.
+const MOST_AGENTS: usize = 100;
+
+/// What a token opens.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum AskedRight {
+    /// See what the team did and does.
+    Read,
+    /// Give agents work, and cancel it.
+    Prompt,
+    /// Decide what waits for a person.
+    Decide,
+    /// Steer the team.
+    Control,
+}
+
+impl From<AskedRight> for TokenRight {
+    fn from(asked: AskedRight) -> Self {
+        match asked {
+            AskedRight::Read => Self::Read,
+            AskedRight::Prompt => Self::Prompt,
+            AskedRight::Decide => Self::Decide,
+            AskedRight::Control => Self::Control,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "TokenCreateParams")]
+pub(in crate::serve) struct TokenCreate {
+    /// Who acts by it.
+    owner: String,
+    may: Vec<AskedRight>,
+    /// The agents that it is for; all if left out.
+    #[serde(default)]
+    agents: Option<Vec<String>>,
+    /// Seconds until it expires; never if left out.
+    #[schemars(range(min = 1))]
+    expires_s: Option<u64>,
+}
+
+/// What is known of a token.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct ShownToken {
+    /// Names the token, and opens nothing.
+    id: String,
+    owner: String,
+    may: Vec<&'static str>,
+    /// Null: all.
+    agents: Option<Vec<String>>,
+    created_ms: u64,
+    /// Null: never.
+    expires_ms: Option<u64>,
+    expired: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "NewScopedToken")]
+pub(in crate::serve) struct MadeToken {
+    /// It is shown this once.
+    token: String,
+    #[serde(flatten)]
+    shown: ShownToken,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "TokenRevokeParams")]
+pub(in crate::serve) struct TokenRevoke {
+    id: String,
+}
+
+impl From<&TokenRecord> for ShownToken {
+    fn from(record: &TokenRecord) -> Self {
+        let agents = record.agents.as_ref();
+        Self {
+            id: record.id().to_owned(),
+            owner: record.owner.clone(),
+            may: record.may.iter().map(|right| right.as_str()).collect(),
+            agents: agents.map(|agents| agents.iter().map(AgentId::to_string).collect()),
+            created_ms: record.created_ms,
+            expires_ms: record.expires_ms,
+            expired: record.has_expired(now_ms()),
+        }
+    }
+}
+
+impl From<TokensError> for RpcError {
+    fn from(error: TokensError) -> Self {
+        let code = match error {
+            TokensError::Full => 409,
+            TokensError::Unknown(_) => 404,
+            TokensError::Random(_) | TokensError::File { .. } => 500,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+pub(super) async fn token_create(shared: &Shared, params: TokenCreate) -> Result<Value, RpcError> {
+    let TokenCreate { owner, may, agents, expires_s } = params;
+    if !is_name(&owner) {
+        return Err(wrong("`owner` is a name: up to 64 letters, digits, `.`, `_`, `-`"));
+    }
+    if may.is_empty() {
+        return Err(wrong("`may` is empty: it has `read`, `prompt`, `decide` or `control`"));
+    }
+    if expires_s == Some(0) {
+        return Err(wrong("`expires_s` is at least 1"));
+    }
+    let agents = agents.map(|agents| agents.into_iter().collect::<BTreeSet<_>>());
+    if let Some(agents) = &agents {
+        if agents.is_empty() || agents.len() > MOST_AGENTS {
+            return Err(wrong(format!("`agents` has 1 to {MOST_AGENTS} agents, or is left out")));
+        }
+        if let Some(odd) = agents.iter().find(|agent| !is_name(agent)) {
+            let odd = &odd[..odd.floor_char_boundary(100)];
+            return Err(wrong(format!("`agents` has ids of agents, and `{odd}` is none")));
+        }
+    }
+    let new = NewToken {
+        owner,
+        may: may.into_iter().map(TokenRight::from).collect(),
+        agents: agents.map(|agents| agents.into_iter().map(AgentId::new).collect()),
+        lasts: expires_s.map(Duration::from_secs),
+    };
+    let (token, record) = tokens(shared)?.create(new)?;
+    let shown = ShownToken::from(&record);
+    openings::record(shared, EventType::TOKEN_CREATE, &json(&shown)?).await;
+    json(&MadeToken { token, shown })
+}
+
+pub(super) fn token_list(shared: &Shared) -> Result<Value, RpcError> {
+    let all: Vec<ShownToken> = tokens(shared)?.list().iter().map(ShownToken::from).collect();
+    json(&all)
+}
+
+pub(super) async fn token_revoke(shared: &Shared, params: TokenRevoke) -> Result<Value, RpcError> {
+    let record = tokens(shared)?.revoke(&params.id)?;
+    let payload = json!({ "token_id": record.id(), "owner": record.owner });
+    openings::record(shared, EventType::TOKEN_REVOKE, &payload).await;
+    json(&ShownToken::from(&record))
+}
+
+fn tokens(shared: &Shared) -> Result<&ScopedTokens, RpcError> {
+    let none = || RpcError::new(409, "there are no tokens with a scope here");
+    shared.scoped.as_ref().ok_or_else(none)
+}

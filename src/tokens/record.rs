@@ -1,0 +1,212 @@
+//! What is kept of a token, and what its holder may.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq as _;
+use tokio_util::sync::CancellationToken;
+
+use crate::model::{AgentId, TimestampMs, named, now_ms};
+
+/// Hexadecimal digits of a token's id.
+const ID_DIGITS: usize = 8;
+
+named! {
+    /// What a token opens. None of them contains another.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum TokenRight {
+        /// See what the team did and does.
+        Read = "read",
+        /// Give agents work, and cancel it.
+        Prompt = "prompt",
+        /// Decide what waits for a person.
+        Decide = "decide",
+        /// Steer the team: all that is left of what a person may, but for tokens.
+        Control = "control",
+    }
+}
+
+/// A token to make.
+#[derive(Clone, Debug)]
+pub struct NewToken {
+    /// Who acts by it.
+    pub owner: String,
+    pub may: BTreeSet<TokenRight>,
+    /// None: all agents.
+    pub agents: Option<BTreeSet<AgentId>>,
+    /// None: it never expires.
+    pub lasts: Option<Duration>,
+}
+
+/// What is kept of a token: its hash, and what it opens.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRecord {
+    hash: String,
+    pub owner: String,
+    #[serde(with = "rights")]
+    pub may: BTreeSet<TokenRight>,
+    /// None: all agents.
+    #[serde(default, with = "agents", skip_serializing_if = "Option::is_none")]
+    pub agents: Option<BTreeSet<AgentId>>,
+    pub created_ms: TimestampMs,
+    /// None: it never expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<TimestampMs>,
+}
+
+impl TokenRecord {
+    pub(super) fn new(token: &str, new: NewToken, now: TimestampMs) -> Self {
+        let NewToken { owner, may, agents, lasts } = new;
+        let lasts = lasts.map(|lasts| u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX));
+        let expires_ms = lasts.map(|lasts| now.saturating_add(lasts));
+        Self { hash: hash(token), owner, may, agents, created_ms: now, expires_ms }
+    }
+
+    /// Names the token, and opens nothing.
+    pub fn id(&self) -> &str {
+        self.hash.get(..ID_DIGITS).unwrap_or(&self.hash)
+    }
+
+    pub fn has_expired(&self, now: TimestampMs) -> bool {
+        self.expires_ms.is_some_and(|expires| expires <= now)
+    }
+
+    pub(super) fn is_of(&self, presented: &str) -> bool {
+        hash(presented).as_bytes().ct_eq(self.hash.as_bytes()).into()
+    }
+
+    /// Whether its hash is one: no other is compared.
+    pub(super) fn is_whole(&self) -> bool {
+        blake3::Hash::from_hex(&self.hash).is_ok()
+    }
+}
+
+fn hash(token: &str) -> String {
+    let hash = blake3::derive_key("eisen-core 2026-11 token with a scope", token.as_bytes());
+    blake3::Hash::from_bytes(hash).to_hex().to_string()
+}
+
+/// Who showed a token, and what that opens.
+#[derive(Clone, Debug)]
+pub struct Holder {
+    /// The token's id.
+    pub id: String,
+    pub owner: String,
+    may: BTreeSet<TokenRight>,
+    agents: Option<BTreeSet<AgentId>>,
+    expires_ms: Option<TimestampMs>,
+    revoked: CancellationToken,
+}
+
+impl PartialEq for Holder {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Holder {}
+
+impl Holder {
+    pub(super) fn new(record: &TokenRecord, revoked: CancellationToken) -> Self {
+        Self {
+            id: record.id().to_owned(),
+            owner: record.owner.clone(),
+            may: record.may.clone(),
+            agents: record.agents.clone(),
+            expires_ms: record.expires_ms,
+            revoked,
+        }
+    }
+
+    pub fn may(&self, right: TokenRight) -> bool {
+        self.may.contains(&right)
+    }
+
+    /// The rights by name.
+    pub fn rights(&self) -> Vec<&'static str> {
+        self.may.iter().map(|right| right.as_str()).collect()
+    }
+
+    /// Whether the token is for some agents only.
+    pub fn is_limited(&self) -> bool {
+        self.agents.is_some()
+    }
+
+    /// Whether the token is for an agent.
+    pub fn covers(&self, agent: &AgentId) -> bool {
+        self.agents.as_ref().is_none_or(|agents| agents.contains(agent))
+    }
+
+    /// The agents that it is for, as they are named in errors.
+    pub fn agents(&self) -> String {
+        let names = self.agents.iter().flatten().map(AgentId::as_str);
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether the token is still good.
+    pub fn is_good(&self) -> bool {
+        !self.revoked.is_cancelled() && self.expires_ms.is_none_or(|expires| expires > now_ms())
+    }
+
+    /// Waits until the token is revoked, or expires.
+    pub async fn ended(&self) {
+        /// The clock of the wall may be set meanwhile.
+        const LOOK: Duration = Duration::from_secs(60);
+        while self.is_good() {
+            let left = self.expires_ms.map(|expires| expires.saturating_sub(now_ms()));
+            let wait = left.map_or(LOOK, |left| Duration::from_millis(left.max(1)).min(LOOK));
+            let _ = tokio::time::timeout(wait, self.revoked.cancelled()).await;
+        }
+    }
+}
+
+mod rights {
+    use std::collections::BTreeSet;
+
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::TokenRight;
+
+    pub(super) fn serialize<S: Serializer>(
+        rights: &BTreeSet<TokenRight>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(rights.iter().map(|right| right.as_str()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeSet<TokenRight>, D::Error> {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        let known = |name: &String| {
+            let found = TokenRight::ALL.into_iter().find(|right| right.as_str() == *name);
+            found.ok_or_else(|| D::Error::custom(format!("there is no right `{name}`")))
+        };
+        names.iter().map(known).collect()
+    }
+}
+
+mod agents {
+    use std::collections::BTreeSet;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::AgentId;
+
+    pub(super) fn serialize<S: Serializer>(
+        agents: &Option<BTreeSet<AgentId>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(agents.iter().flatten().map(AgentId::as_str))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<BTreeSet<AgentId>>, D::Error> {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        Ok(Some(names.into_iter().map(AgentId::new).collect()))
+    }
+}

@@ -1,0 +1,54 @@
+//! `token`: tokens with a scope, as their holders use them.
+
+use serde_json::{Value, json};
+
+use super::assert_ended;
+use crate::harness::{Ended, Stage, agent, run};
+
+/// What a command comes to with a token.
+fn with(stage: &Stage, token: &str, port: u16, args: &[&str]) -> Ended {
+    let mut command = stage.eisen_core(args);
+    command.env("EISEN_TOKEN", token).env("EISEN_PORT", port.to_string());
+    run(&mut command)
+}
+
+#[test]
+fn a_holder_does_what_the_token_says_until_it_is_revoked() {
+    let stage = Stage::new();
+    let agents = vec![agent("ui").zone("src/ui/**"), agent("api")];
+    let team = stage.team("", agents);
+    let mut person = team.steer_when_ready(&["ui", "api"]);
+    let args = ["--owner", "ada", "--may", "read,prompt", "--agents", "ui", "--expires", "1h"];
+    let made = stage.run(&[&["token", "create"], &args[..]].concat());
+    assert_eq!(made.code, 0, "{made:?}");
+    let token = made.stdout.trim().to_owned();
+    let number = u16::try_from(team.run_file["port"].as_u64().unwrap()).unwrap();
+    let prompted = with(&stage, &token, number, &["prompt", "ui", "run echo hello"]);
+    assert_eq!(prompted.code, 0, "{prompted:?}");
+    let other = with(&stage, &token, number, &["prompt", "api", "run echo hello"]);
+    assert!(other.code != 0 && other.stderr.contains("this token is for ui"), "{other:?}");
+    let stopped = with(&stage, &token, number, &["stop", "ui"]);
+    assert!(stopped.stderr.contains("takes the right `control`"), "{stopped:?}");
+
+    let list: Value =
+        serde_json::from_str(&stage.run(&["token", "list", "--json"]).stdout).unwrap();
+    let id = list[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!((&list[0]["owner"], &list[0]["agents"]), (&json!("ada"), &json!(["ui"])));
+    let kept = stage.read("home/teams/shop/tokens.json");
+    assert!(kept.contains(&id) && !kept.contains(&token["eisen_".len()..]), "{kept}");
+    // An agent in a zone does not get at the file, nor at the token.
+    let file = stage.path("home/teams/shop/tokens.json").display().to_string();
+    let found = person.prompt("ui", &format!("run cat {file}"));
+    assert!(!found.contains(&id), "{found}");
+
+    let uses = stage.run(&["history", "--type", "token", "--json"]).stdout;
+    let used = |what: &str| assert!(uses.contains(what), "{what} in {uses}");
+    ["token.create", "token.use", "\"ada\"", "\"prompt\"", "\"stop_agent\""].map(used);
+    assert!(!uses.contains(&token));
+
+    let revoked = stage.run(&["token", "revoke", &id]);
+    assert_ended(&revoked, 0, "revoked a token of ada\n", "");
+    let late = with(&stage, &token, number, &["prompt", "ui", "run echo hello"]);
+    assert!(late.code != 0 && late.stderr.contains("wrong token"), "{late:?}");
+    team.stop();
+}

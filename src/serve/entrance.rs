@@ -47,8 +47,18 @@ pub type ScopeOfToken = Arc<dyn Fn(&str) -> Result<WebScope, Refused> + Send + S
 pub(super) enum Entrance {
     /// By the port's listener: it shows the port's tokens.
     Port,
-    /// By the web server: it shows a token of the web, which opens what its scope has.
-    Web { scope_of: ScopeOfToken, shown: Option<WebScope> },
+    /// By the web server: it shows a token of the web, which opens what its scope has, or one of the
+    /// team's with a scope.
+    Web { scope_of: ScopeOfToken, shown: Option<ShownOnWeb> },
+}
+
+/// What a client of the web has shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ShownOnWeb {
+    /// A token of the web.
+    Scope(WebScope),
+    /// A token of the team's, which [`rpc`] holds to its rights.
+    Holder,
 }
 
 impl Entrance {
@@ -60,7 +70,11 @@ impl Entrance {
                 shared.tokens.caller(token).or_else(scoped).ok_or_else(wrong_token)
             }
             Self::Web { scope_of, shown } => {
-                *shown = Some(scope_of(token)?);
+                if let Some(holder) = shared.scoped.as_ref().and_then(|it| it.holder(token)) {
+                    *shown = Some(ShownOnWeb::Holder);
+                    return Ok(Caller::Holder(holder));
+                }
+                *shown = Some(ShownOnWeb::Scope(scope_of(token)?));
                 Ok(Caller::Person)
             }
         }
@@ -70,7 +84,11 @@ impl Entrance {
     /// those that do.
     pub(super) fn rank(&self, caller: &Caller) -> Rank {
         match self {
-            Self::Web { shown: Some(scope), .. } if *scope < WebScope::Control => Rank::Agent,
+            Self::Web { shown: Some(ShownOnWeb::Scope(scope)), .. }
+                if *scope < WebScope::Control =>
+            {
+                Rank::Agent
+            }
             Self::Web { .. } | Self::Port => Rank::from(caller),
         }
     }
@@ -78,8 +96,8 @@ impl Entrance {
     /// Why a method can't be called by this way, if it can't.
     pub(super) fn refusal(&self, method: &str, params: Option<&RawValue>) -> Option<RpcError> {
         match self {
-            Self::Port => None,
-            Self::Web { shown: Some(scope), .. } => {
+            Self::Port | Self::Web { shown: Some(ShownOnWeb::Holder), .. } => None,
+            Self::Web { shown: Some(ShownOnWeb::Scope(scope)), .. } => {
                 permit_scope(method, rpc::by_web(method), *scope)
                     .and_then(|()| permit_params(*scope, params))
                     .err()
@@ -106,7 +124,7 @@ mod tests {
     fn a_client_of_the_web_that_controls_nothing_gives_way() {
         let rank = |shown| {
             let scope_of: ScopeOfToken = Arc::new(|_| Ok(WebScope::Control));
-            Entrance::Web { scope_of, shown: Some(shown) }.rank(&Caller::Person)
+            Entrance::Web { scope_of, shown: Some(ShownOnWeb::Scope(shown)) }.rank(&Caller::Person)
         };
         assert_eq!(rank(WebScope::Read), Rank::Agent);
         assert_eq!(rank(WebScope::Decide), Rank::Agent);

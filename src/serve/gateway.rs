@@ -8,8 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::entrance::{Entrance, ScopeOfToken};
 use super::places::ConnectionSlots;
-use super::reader;
 use super::shared::Shared;
+use super::{reader, rpc};
+use crate::tokens::Holder;
 
 /// Bytes buffered to and from a client, each way.
 const DUPLEX: usize = 64 * 1024;
@@ -39,6 +40,16 @@ impl Gateway {
             cancel,
         ));
         Some(near)
+    }
+
+    /// Returns the holder of one of the team's tokens with a scope.
+    pub fn holder(&self, token: &str) -> Option<Holder> {
+        self.shared.scoped.as_ref()?.holder(token)
+    }
+
+    /// Records that a holder used a route of the web server.
+    pub async fn record_use(&self, holder: &Holder, route: &str) {
+        rpc::record_use(&self.shared, holder, route, None, None).await;
     }
 
     /// The longest line that a client may send.

@@ -145,6 +145,11 @@ impl Holder {
         names.collect::<Vec<_>>().join(", ")
     }
 
+    /// Cancelled when the token is revoked, not when it expires.
+    pub fn revoked(&self) -> &CancellationToken {
+        &self.revoked
+    }
+
     /// Whether the token is still good.
     pub fn is_good(&self) -> bool {
         !self.revoked.is_cancelled() && self.expires_ms.is_none_or(|expires| expires > now_ms())

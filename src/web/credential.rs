@@ -6,6 +6,7 @@ use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::model::WebScope;
+use crate::tokens::{Holder, TokenRight};
 
 /// Bytes of a secret.
 const BYTES: usize = 32;
@@ -87,11 +88,22 @@ pub(super) struct Credential {
     pub(super) scope: WebScope,
     /// Ends the connections that were opened with it.
     pub(super) revoked: CancellationToken,
+    /// Of one of the team's tokens with a scope.
+    pub(super) holder: Option<Holder>,
 }
 
 impl Credential {
     pub(super) fn new(secret: SecretHash, shown: ShownBy, scope: WebScope) -> Self {
-        Self { secret, shown, scope, revoked: CancellationToken::new() }
+        Self { secret, shown, scope, revoked: CancellationToken::new(), holder: None }
+    }
+
+    /// Stands for one of the team's tokens with a scope, for one request.
+    pub(super) fn of_holder(token: &str, holder: Holder) -> Self {
+        let steers = holder.may(TokenRight::Control);
+        let scope = if steers { WebScope::Control } else { WebScope::Read };
+        let revoked = holder.revoked().clone();
+        let secret = SecretHash::of(token);
+        Self { secret, shown: ShownBy::Bearer, scope, revoked, holder: Some(holder) }
     }
 
     /// What a token opens that comes beside the credential: all of its scope, or nothing.

@@ -70,6 +70,8 @@ pub(super) enum HttpRefusal {
     Attempts,
     /// There are too many connections, of its credential or in all.
     Connections,
+    /// The token with a scope lacks a right, or is for some agents only.
+    Right,
 }
 
 impl IntoResponse for HttpRefusal {
@@ -94,6 +96,9 @@ impl IntoResponse for HttpRefusal {
                 "this takes a credential: open the link that `eisen-core web` prints, or send a token \
                  of `eisen-core web token` as `Authorization: Bearer TOKEN`",
             ),
+            Self::Right => {
+                (StatusCode::FORBIDDEN, "this takes a token with the right `read`, for all agents")
+            }
             Self::Attempts => (StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS),
             Self::Connections => (
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -163,7 +168,10 @@ impl FromRequestParts<Arc<Served>> for Known {
         parts: &mut Parts,
         served: &Arc<Served>,
     ) -> Result<Self, HttpRefusal> {
-        let credential = find(&served.credentials, &parts.headers)?;
+        let credential = find(served, &parts.headers)?;
+        if let Some(holder) = &credential.holder {
+            served.gateway.record_use(holder, parts.uri.path()).await;
+        }
         let connection = parts.extensions.get::<WebConnection>();
         if connection.is_some_and(|connection| !connection.take_place(&credential)) {
             return Err(HttpRefusal::Connections);
@@ -200,11 +208,15 @@ pub(super) fn may_change(site: &WebSite, headers: &HeaderMap) -> Result<(), Http
 }
 
 /// Finds the credential of a request.
-fn find(credentials: &Credentials, headers: &HeaderMap) -> Result<Credential, HttpRefusal> {
+fn find(served: &Served, headers: &HeaderMap) -> Result<Credential, HttpRefusal> {
+    let credentials = &served.credentials;
     // A proxy may have a use of its own for other schemes.
     let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()?.split_once(' '));
     if let Some((_, token)) = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) {
-        return credentials.by_bearer(token.trim()).ok_or_else(|| failed(credentials, true));
+        let token = token.trim();
+        let of_team = || Some(Credential::of_holder(token, served.gateway.holder(token)?));
+        let found = credentials.by_bearer(token).or_else(of_team);
+        return found.ok_or_else(|| failed(credentials, true));
     }
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));

@@ -20,6 +20,7 @@ use super::served::Served;
 use super::{assets, socket};
 use crate::metrics::Rendered;
 use crate::serve;
+use crate::tokens::{Holder, TokenRight};
 
 /// The path of a link that is good once.
 pub const ENTER: &str = "/enter";
@@ -128,9 +129,13 @@ async fn schema(Known(_): Known) -> Json<serde_json::Value> {
 /// The figures of the team, in the format that is asked for.
 async fn metrics(
     State(served): State<Arc<Served>>,
-    Known(_): Known,
+    Known(credential): Known,
     headers: HeaderMap,
 ) -> Response {
+    let reads = |holder: &Holder| holder.may(TokenRight::Read) && !holder.is_limited();
+    if !credential.holder.as_ref().is_none_or(reads) {
+        return HttpRefusal::Right.into_response();
+    }
     let accepted = headers.get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
     let Rendered { content_type, body } = served.metrics.render(accepted).await;
     ([(CONTENT_TYPE, content_type)], body).into_response()

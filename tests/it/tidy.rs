@@ -117,7 +117,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "view",
         ],
     ),
-    ("web", &["model", "line", "metrics", "serve"]),
+    ("web", &["model", "line", "metrics", "tokens", "serve"]),
     (
         "app",
         &[

@@ -3,6 +3,7 @@
 mod attacks;
 mod browser;
 mod client;
+mod holders;
 mod page;
 mod served;
 mod squatter;

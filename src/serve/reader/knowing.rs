@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Reader, WRONG_TOKENS, end_if};
 use crate::serve::command::ViewerCommand;
-use crate::serve::entrance::{ClientInput, Entrance};
+use crate::serve::entrance::{ClientInput, Entrance, ShownOnWeb};
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{Caller, rpc, token};
 
@@ -29,8 +29,10 @@ impl<R: ClientInput> Reader<R> {
         self.place.set_rank(self.entrance.rank(&caller));
         self.caller = Some(caller.clone());
         let mut result = json!({ "authenticated": true });
-        if let Entrance::Web { shown: Some(scope), .. } = self.entrance {
+        if let Entrance::Web { shown: Some(ShownOnWeb::Scope(scope)), .. } = self.entrance {
             result["scope"] = json!(scope.as_str());
+        }
+        if self.entrance.is_web() {
             result["team"] = json!(self.shared.sources.team());
         }
         if let Caller::Holder(holder) = &caller {

@@ -88,7 +88,7 @@ pub use self::starter::{PartError, Proposed, Starter};
 pub use self::streams::{MOST_STREAMS, stream_of};
 pub(crate) use self::surroundings::{Surroundings, TryOut};
 pub use self::team::{LISTEN, Port, Tracker};
-pub use self::telemetry::{SecretText, Telemetry};
+pub use self::telemetry::Telemetry;
 pub use self::templates::Template;
 pub use self::tiers::{AgentTier, Pick, TierCandidate};
 pub use self::value::is_name;

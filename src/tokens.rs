@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use self::file::TokenFile;
-pub use self::record::{Holder, NewToken, TokenRecord, TokenRight};
+pub use self::record::{NewToken, TokenHolder, TokenRecord, TokenRight};
 use crate::model::now_ms;
 
 /// What each token begins with. An agent's token and the control token never do.
@@ -25,17 +25,17 @@ const MOST: usize = 256;
 
 /// The tokens of one team. Clones share them.
 #[derive(Clone, Debug)]
-pub struct ScopedTokens(Arc<Inner>);
+pub struct ScopedTokens(Arc<TeamTokens>);
 
 #[derive(Debug)]
-struct Inner {
+struct TeamTokens {
     file: TokenFile,
-    known: Mutex<Vec<Known>>,
+    known: Mutex<Vec<LiveToken>>,
 }
 
 /// A token that is good until it is revoked, or expires.
 #[derive(Clone, Debug)]
-struct Known {
+struct LiveToken {
     record: TokenRecord,
     /// Ends what was opened with it.
     ended: CancellationToken,
@@ -58,8 +58,8 @@ impl ScopedTokens {
     pub fn open(folder: PathBuf) -> Result<Self, TokensError> {
         let file = TokenFile::new(folder);
         let records = file.read().map_err(|cause| failed(&file, cause))?;
-        let known = Mutex::new(records.into_iter().map(Known::new).collect());
-        Ok(Self(Arc::new(Inner { file, known })))
+        let known = Mutex::new(records.into_iter().map(LiveToken::new).collect());
+        Ok(Self(Arc::new(TeamTokens { file, known })))
     }
 
     /// Makes a token; returns it with what is kept of it.
@@ -101,7 +101,7 @@ impl ScopedTokens {
     }
 
     /// Returns the holder of a token. Each of them is compared in constant time.
-    pub fn holder(&self, presented: &str) -> Option<Holder> {
+    pub fn holder(&self, presented: &str) -> Option<TokenHolder> {
         if !presented.starts_with(PREFIX) {
             return None;
         }
@@ -114,7 +114,7 @@ impl ScopedTokens {
             }
         }
         let found = found.filter(|known| !known.record.has_expired(now))?;
-        Some(Holder::new(&found.record, found.ended.clone()))
+        Some(TokenHolder::new(&found.record, found.ended.clone()))
     }
 
     /// Changes the file, and then what is known; tokens that are gone end.
@@ -139,7 +139,7 @@ impl ScopedTokens {
         }
         for record in records {
             let at = old.iter().position(|known| known.record.id() == record.id());
-            known.push(at.map_or_else(|| Known::new(record), |at| old.swap_remove(at)));
+            known.push(at.map_or_else(|| LiveToken::new(record), |at| old.swap_remove(at)));
         }
         for gone in old {
             gone.ended.cancel();
@@ -148,7 +148,7 @@ impl ScopedTokens {
     }
 }
 
-impl Known {
+impl LiveToken {
     fn new(record: TokenRecord) -> Self {
         Self { record, ended: CancellationToken::new() }
     }

@@ -115,10 +115,10 @@ fn own<'a>(document: &DeTable<'a>) -> BTreeMap<String, DeTable<'a>> {
 }
 
 /// The name of a template, and its place.
-type Named = (String, Range<usize>);
+type TemplateName = (String, Range<usize>);
 
 /// Returns the template that a table names.
-fn named(table: &DeTable<'_>) -> Option<Named> {
+fn named(table: &DeTable<'_>) -> Option<TemplateName> {
     let item = table.get(TEMPLATE)?;
     Some((item.get_ref().as_str()?.to_owned(), item.span()))
 }
@@ -161,7 +161,7 @@ impl<'o, 'a> Resolver<'o, 'a> {
 
     /// Returns the template of a name in a table; `of` is the template whose table that is. One with
     /// the name of a built-in one can take that.
-    fn find(&mut self, named: &Named, of: Option<&str>) -> Option<Rc<DeTable<'a>>> {
+    fn find(&mut self, named: &TemplateName, of: Option<&str>) -> Option<Rc<DeTable<'a>>> {
         let (name, place) = named;
         let found = if of != Some(name) && self.own.contains_key(name) {
             match self.refusal(name) {

@@ -10,7 +10,7 @@ use super::entrance::{Entrance, ScopeOfToken};
 use super::places::ConnectionSlots;
 use super::shared::Shared;
 use super::{reader, rpc};
-use crate::tokens::Holder;
+use crate::tokens::TokenHolder;
 
 /// Bytes buffered to and from a client, each way.
 const DUPLEX: usize = 64 * 1024;
@@ -43,12 +43,12 @@ impl Gateway {
     }
 
     /// Returns the holder of one of the team's tokens with a scope.
-    pub fn holder(&self, token: &str) -> Option<Holder> {
+    pub fn holder(&self, token: &str) -> Option<TokenHolder> {
         self.shared.scoped.as_ref()?.holder(token)
     }
 
     /// Records that a holder used a route of the web server.
-    pub async fn record_use(&self, holder: &Holder, route: &str) {
+    pub async fn record_use(&self, holder: &TokenHolder, route: &str) {
         rpc::record_use(&self.shared, holder, route, None, None).await;
     }
 

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use subtle::ConstantTimeEq as _;
 
 use crate::model::AgentId;
-use crate::tokens::Holder;
+use crate::tokens::TokenHolder;
 
 const BYTES: usize = 32;
 
@@ -30,7 +30,7 @@ pub enum Caller {
     /// Another agent of the team.
     Member(AgentId),
     /// The holder of a token with a scope.
-    Holder(Holder),
+    Holder(TokenHolder),
 }
 
 impl Caller {

@@ -20,7 +20,7 @@ pub(super) struct TokenFile(PathBuf);
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
+struct KeptTokens {
     tokens: Vec<TokenRecord>,
 }
 
@@ -51,7 +51,7 @@ impl TokenFile {
             Ok(file) if file.len() > LONGEST => return Err(io::ErrorKind::FileTooLarge.into()),
             Ok(_) => std::fs::read(&self.0)?,
         };
-        let Content { tokens } = serde_json::from_slice(&bytes)?;
+        let KeptTokens { tokens } = serde_json::from_slice(&bytes)?;
         if !tokens.iter().all(TokenRecord::is_whole) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "one of the hashes is none"));
         }
@@ -60,7 +60,7 @@ impl TokenFile {
 
     /// Replaces the file. Whoever calls it has the lock.
     pub(super) fn write(&self, tokens: &[TokenRecord]) -> io::Result<()> {
-        let content = serde_json::to_vec_pretty(&Content { tokens: tokens.to_vec() })?;
+        let content = serde_json::to_vec_pretty(&KeptTokens { tokens: tokens.to_vec() })?;
         let folder = self.folder();
         let mut new = tempfile::Builder::new()
             .prefix(".")

@@ -90,7 +90,7 @@ fn hash(token: &str) -> String {
 
 /// Who showed a token, and what that opens.
 #[derive(Clone, Debug)]
-pub struct Holder {
+pub struct TokenHolder {
     /// The token's id.
     pub id: String,
     pub owner: String,
@@ -100,15 +100,15 @@ pub struct Holder {
     revoked: CancellationToken,
 }
 
-impl PartialEq for Holder {
+impl PartialEq for TokenHolder {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id
     }
 }
 
-impl Eq for Holder {}
+impl Eq for TokenHolder {}
 
-impl Holder {
+impl TokenHolder {
     pub(super) fn new(record: &TokenRecord, revoked: CancellationToken) -> Self {
         Self {
             id: record.id().to_owned(),

@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::model::WebScope;
-use crate::tokens::{Holder, TokenRight};
+use crate::tokens::{TokenHolder, TokenRight};
 
 /// Bytes of a secret.
 const BYTES: usize = 32;
@@ -89,7 +89,7 @@ pub(super) struct Credential {
     /// Ends the connections that were opened with it.
     pub(super) revoked: CancellationToken,
     /// Of one of the team's tokens with a scope.
-    pub(super) holder: Option<Holder>,
+    pub(super) holder: Option<TokenHolder>,
 }
 
 impl Credential {
@@ -98,7 +98,7 @@ impl Credential {
     }
 
     /// Stands for one of the team's tokens with a scope, for one request.
-    pub(super) fn of_holder(token: &str, holder: Holder) -> Self {
+    pub(super) fn of_holder(token: &str, holder: TokenHolder) -> Self {
         let steers = holder.may(TokenRight::Control);
         let scope = if steers { WebScope::Control } else { WebScope::Read };
         let revoked = holder.revoked().clone();

@@ -20,7 +20,7 @@ use super::served::Served;
 use super::{assets, socket};
 use crate::metrics::Rendered;
 use crate::serve;
-use crate::tokens::{Holder, TokenRight};
+use crate::tokens::{TokenHolder, TokenRight};
 
 /// The path of a link that is good once.
 pub const ENTER: &str = "/enter";
@@ -132,7 +132,7 @@ async fn metrics(
     Known(credential): Known,
     headers: HeaderMap,
 ) -> Response {
-    let reads = |holder: &Holder| holder.may(TokenRight::Read) && !holder.is_limited();
+    let reads = |holder: &TokenHolder| holder.may(TokenRight::Read) && !holder.is_limited();
     if !credential.holder.as_ref().is_none_or(reads) {
         return HttpRefusal::Right.into_response();
     }

@@ -13,7 +13,7 @@ use crate::journal::{EventType, NewEvent, Place};
 use crate::model::AgentId;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
-use crate::tokens::{Holder, TokenRight};
+use crate::tokens::{TokenHolder, TokenRight};
 
 /// Characters of a name that stand in the journal.
 const LONGEST_NAME: usize = 200;
@@ -114,13 +114,13 @@ pub(in crate::serve) fn opening(method: Method) -> Opening {
 /// Lets a call of a holder pass, or says why not; both stand in the journal before anything is done.
 pub(super) async fn admit(
     shared: &Shared,
-    holder: &Holder,
+    holder: &TokenHolder,
     name: &'static str,
     method: Method,
     params: Option<&RawValue>,
 ) -> Result<(), RpcError> {
     let outcome = permitted(shared, holder, name, method, params).await;
-    let agent = Named::of(params).agent();
+    let agent = CallParams::of(params).agent();
     record_use(shared, holder, name, agent, outcome.as_ref().err().map(|error| error.code)).await;
     outcome
 }
@@ -128,7 +128,7 @@ pub(super) async fn admit(
 /// Records a use of a token.
 pub(in crate::serve) async fn record_use(
     shared: &Shared,
-    holder: &Holder,
+    holder: &TokenHolder,
     method: &str,
     agent: Option<String>,
     refused: Option<u16>,
@@ -154,7 +154,7 @@ pub(super) async fn record(shared: &Shared, kind: EventType, payload: &Value) {
 
 async fn permitted(
     shared: &Shared,
-    holder: &Holder,
+    holder: &TokenHolder,
     name: &str,
     method: Method,
     params: Option<&RawValue>,
@@ -167,7 +167,7 @@ async fn permitted(
         return Err(RpcError::new(403, message));
     };
     takes(holder, name, right)?;
-    let named = Named::of(params);
+    let named = CallParams::of(params);
     if named.is("even_denied") {
         takes(holder, "even_denied", TokenRight::Control)?;
     }
@@ -211,7 +211,7 @@ pub(in crate::serve) const ENDED: &str = "the token was revoked, or has expired"
 
 /// Checks that a token has a right.
 pub(in crate::serve) fn takes(
-    holder: &Holder,
+    holder: &TokenHolder,
     what: &str,
     right: TokenRight,
 ) -> Result<(), RpcError> {
@@ -225,7 +225,7 @@ pub(in crate::serve) fn takes(
 }
 
 /// Leaves of an answer what a holder may see.
-pub(super) fn held(holder: &Holder, method: Method, answer: Value) -> Result<Value, RpcError> {
+pub(super) fn held(holder: &TokenHolder, method: Method, answer: Value) -> Result<Value, RpcError> {
     if !holder.is_limited() || opening(method).limit != Limit::Answer {
         return Ok(answer);
     }
@@ -244,9 +244,9 @@ pub(super) fn held(holder: &Holder, method: Method, answer: Value) -> Result<Val
 
 /// The parameters of a call, as far as they say what it is about. What can't be read names nothing.
 #[derive(Default, Deserialize)]
-struct Named(Map<String, Value>);
+struct CallParams(Map<String, Value>);
 
-impl Named {
+impl CallParams {
     fn of(params: Option<&RawValue>) -> Self {
         params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default()
     }

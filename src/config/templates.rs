@@ -67,6 +67,10 @@ pub(super) fn take<'a>(document: &mut DeTable<'a>, added: &mut DeTable<'a>) -> U
             for item in array.iter_mut() {
                 let DeValue::Table(table) = item.get_mut() else { continue };
                 let Some(name) = named(table) else { continue };
+                if taker != "agents" {
+                    // Who reads the others need not know of it.
+                    table.remove(TEMPLATE);
+                }
                 let Some(template) = resolver.find(&name, None) else { continue };
                 lay(table, &template);
             }

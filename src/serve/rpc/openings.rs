@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tracing::warn;
 
 use super::methods::Method;
-use super::{registry, runs, tools};
+use super::{registry, runs, streams, tools};
 use crate::journal::{EventType, NewEvent, Place};
 use crate::model::AgentId;
 use crate::serve::shared::Shared;
@@ -63,6 +63,7 @@ pub(in crate::serve) fn opening(method: Method) -> Opening {
         | Method::WhoCalls
         | Method::ListConflicts
         | Method::Run(runs::Method::Wait)
+        | Method::Stream(streams::Method::List)
         | Method::Tool(
             tools::Method::CheckTasks
             | tools::Method::WaitForTasks
@@ -90,6 +91,9 @@ pub(in crate::serve) fn opening(method: Method) -> Opening {
         | Method::AddAgent
         | Method::Reload
         | Method::Run(runs::Method::Start | runs::Method::End)
+        | Method::Stream(
+            streams::Method::Attach | streams::Method::Detach | streams::Method::Replay,
+        )
         | Method::Tool(
             tools::Method::RequestAccess
             | tools::Method::AskOwner

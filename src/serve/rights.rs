@@ -218,7 +218,8 @@ pub(super) fn covers_event(caller: Option<&Caller>, event: &Event) -> bool {
         | Event::Overlap(_)
         | Event::Graph(_)
         | Event::GraphDelta(_)
-        | Event::Record { .. } => false,
+        | Event::Record { .. }
+        | Event::Stream(_) => false,
     }
 }
 

@@ -188,8 +188,7 @@ pub(super) async fn run_team<T>(
     warn_of_tier(&conditions.kernel, config.agents.iter());
     let roster = (supervisor.roster(), &conditions.budgets);
     let measure = measuring::starter(&wiring, &surroundings, roster, &server);
-    web.connect(server.gateway(), measure);
-    web.announce(is_web).await?;
+    web.connect(server.gateway(), measure).announce(is_web).await?;
 
     let mut changes = Changes::new(supervisor, &surroundings, channels, conditions, file, layered);
     // Before the port serves clients: no client sees a starting agent as `stopped`.

@@ -69,8 +69,9 @@ impl WebPage {
     }
 
     /// Sets the port to which the page's lines go, and what `/metrics` shows.
-    pub(super) fn connect(&self, gateway: Gateway, measure: MetricsStarter) {
+    pub(super) fn connect(&self, gateway: Gateway, measure: MetricsStarter) -> &Self {
         *self.served() = Some((gateway, measure));
+        self
     }
 
     /// Lets go of the team, which ends: the port has this page, too.

@@ -7,7 +7,7 @@ mod record;
 mod tests;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -55,7 +55,7 @@ pub enum TokensError {
 
 impl ScopedTokens {
     /// Opens the tokens of a team, which `folder` keeps for it.
-    pub fn open(folder: PathBuf) -> Result<Self, TokensError> {
+    pub fn open(folder: &Path) -> Result<Self, TokensError> {
         let file = TokenFile::new(folder);
         let records = file.read().map_err(|cause| failed(&file, cause))?;
         let known = Mutex::new(records.into_iter().map(LiveToken::new).collect());

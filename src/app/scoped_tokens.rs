@@ -11,7 +11,7 @@ use crate::tokens::ScopedTokens;
 /// Adds a team's tokens to its sources. A file that can't be read opens nothing, and is said.
 pub(super) fn with_tokens(handles: Handles, eisen_dir: &Path) -> Handles {
     let Some(team) = &handles.team else { return handles };
-    match ScopedTokens::open(team_folder(eisen_dir, team)) {
+    match ScopedTokens::open(&team_folder(eisen_dir, team)) {
         Ok(tokens) => Handles { scoped_tokens: Some(tokens), ..handles },
         Err(error) => {
             warn!(%error, "no token with a scope is good");

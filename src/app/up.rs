@@ -139,7 +139,7 @@ pub(super) async fn run_team<T>(
 
     let (view, orchestrator) = orchestrator(&config);
     let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
-    let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
+    let (cancel, notices) = (wiring.cancel.clone(), wiring.cancel.child_token());
 
     let budgets = spending::start(&config, &mut wiring).await;
     let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
@@ -166,13 +166,12 @@ pub(super) async fn run_team<T>(
     let folder = tasks_folder(&conditions.eisen_dir, &config.team.name);
     wiring.keep_tasks(folder, &routing, supervisor.roster());
     let undoer = undoing::undoer(&wiring, supervisor.roster(), &workspace).await;
-    let notices = cancel.child_token();
     let channels =
         notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
     let (changes, commands) = changes_of(&mut wiring, supervisor.roster());
     let web = web_page(web, &config, &conditions, &cancel);
-    let (lead, roster, page) =
-        (config.orchestrator.agent.clone(), supervisor.roster(), web.clone());
+    let (lead, roster) = (config.orchestrator.agent.clone(), supervisor.roster());
+    let (tracker, page) = (wiring.tracker.clone(), web.clone());
     let team =
         Arc::new(Supervised { roster, tracker, changes, undoer, budgets, runs, page, streams });
     let sources = wiring.sources(&routing, Some((recorder, &config.team.name)), lead);

@@ -81,6 +81,16 @@ pub(super) async fn call(
     if let Some(Caller::Holder(holder)) = caller {
         openings::admit(shared, holder, name, method, params).await?;
     }
+    answer(shared, caller, method, params, progress).await
+}
+
+async fn answer(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    method: Method,
+    params: Option<&RawValue>,
+    progress: &Progress,
+) -> Result<Box<RawValue>, RpcError> {
     let result = match method {
         Method::Registry(method) => return registry::call(shared, caller, method, params).await,
         Method::ListAgents => {
@@ -158,6 +168,11 @@ pub(super) async fn call(
         }
         Method::TokenRevoke => scoped::token_revoke(shared, parse(params)?).await,
     }?;
+    held(caller, method, result)
+}
+
+/// What a caller may have of a result.
+fn held(caller: Option<&Caller>, method: Method, result: Value) -> Result<Box<RawValue>, RpcError> {
     match caller {
         Some(Caller::Holder(holder)) => raw(&openings::held(holder, method, result)?),
         _ => raw(&result),

@@ -25,7 +25,7 @@ struct KeptTokens {
 }
 
 impl TokenFile {
-    pub(super) fn new(folder: PathBuf) -> Self {
+    pub(super) fn new(folder: &Path) -> Self {
         Self(folder.join(NAME))
     }
 

@@ -201,6 +201,7 @@ mod agents {
 
     use super::AgentId;
 
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
     pub(super) fn serialize<S: Serializer>(
         agents: &Option<BTreeSet<AgentId>>,
         serializer: S,

@@ -21,14 +21,14 @@ fn new(owner: &str) -> NewToken {
 #[test]
 fn a_token_is_kept_as_a_hash_that_only_its_owner_can_read() {
     let folder = tempfile::tempdir().unwrap();
-    let tokens = ScopedTokens::open(folder.path().join("shop")).unwrap();
+    let tokens = ScopedTokens::open(&folder.path().join("shop")).unwrap();
     let (token, record) = tokens.create(new("ada")).unwrap();
     let file = folder.path().join("shop/tokens.json");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(!text.contains(&token) && !text.contains(&token["eisen_".len()..]), "{text}");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     // Another run of the team knows it, too.
-    let again = ScopedTokens::open(folder.path().join("shop")).unwrap();
+    let again = ScopedTokens::open(&folder.path().join("shop")).unwrap();
     assert_eq!(again.list(), [record]);
     let holder = again.holder(&token).unwrap();
     assert!(holder.may(TokenRight::Read) && !holder.may(TokenRight::Decide));
@@ -41,7 +41,7 @@ fn a_token_is_kept_as_a_hash_that_only_its_owner_can_read() {
 #[tokio::test]
 async fn a_revoked_token_ends_at_once_and_also_what_was_opened_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let tokens = ScopedTokens::open(folder.path().to_owned()).unwrap();
+    let tokens = ScopedTokens::open(folder.path()).unwrap();
     let (token, record) = tokens.create(new("ada")).unwrap();
     let (other, _) = tokens.create(new("bob")).unwrap();
     let (holder, stays) = (tokens.holder(&token).unwrap(), tokens.holder(&other).unwrap());
@@ -49,13 +49,13 @@ async fn a_revoked_token_ends_at_once_and_also_what_was_opened_with_it() {
     holder.ended().await;
     assert!(!holder.is_good() && stays.is_good() && tokens.holder(&token).is_none());
     assert!(matches!(tokens.revoke(record.id()), Err(TokensError::Unknown(_))));
-    assert_eq!(ScopedTokens::open(folder.path().to_owned()).unwrap().list().len(), 1);
+    assert_eq!(ScopedTokens::open(folder.path()).unwrap().list().len(), 1);
 }
 
 #[tokio::test]
 async fn a_token_expires_by_itself() {
     let folder = tempfile::tempdir().unwrap();
-    let tokens = ScopedTokens::open(folder.path().to_owned()).unwrap();
+    let tokens = ScopedTokens::open(folder.path()).unwrap();
     let lasts = Some(Duration::from_millis(50));
     let (token, _) = tokens.create(NewToken { lasts, ..new("ada") }).unwrap();
     if let Some(holder) = tokens.holder(&token) {
@@ -68,7 +68,7 @@ async fn a_token_expires_by_itself() {
 #[test]
 fn two_processes_change_one_file() {
     let folder = tempfile::tempdir().unwrap();
-    let open = || ScopedTokens::open(folder.path().to_owned()).unwrap();
+    let open = || ScopedTokens::open(folder.path()).unwrap();
     let (one, other) = (open(), open());
     let (token, record) = one.create(new("ada")).unwrap();
     let holder = one.holder(&token).unwrap();
@@ -98,7 +98,7 @@ fn a_file_that_can_t_be_read_opens_nothing() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("tokens.json"), &text).unwrap();
-        let opened = ScopedTokens::open(folder.path().to_owned());
+        let opened = ScopedTokens::open(folder.path());
         assert_eq!(opened.is_ok(), is_good, "{text}");
     }
 }
@@ -106,7 +106,7 @@ fn a_file_that_can_t_be_read_opens_nothing() {
 #[test]
 fn there_is_a_limit_and_what_has_expired_makes_room() {
     let folder = tempfile::tempdir().unwrap();
-    let tokens = ScopedTokens::open(folder.path().to_owned()).unwrap();
+    let tokens = ScopedTokens::open(folder.path()).unwrap();
     let hash = |at: usize| blake3::hash(&at.to_le_bytes()).to_hex().to_string();
     let kept = |at: usize| {
         let expires = if at == 0 { r#","expires_ms":2"# } else { "" };

@@ -167,7 +167,7 @@ impl Sources for Fake {
     fn scoped_tokens(&self) -> Option<ScopedTokens> {
         let (_, tokens) = self.scoped.get_or_init(|| {
             let folder = tempfile::tempdir().unwrap();
-            let tokens = ScopedTokens::open(folder.path().to_owned()).unwrap();
+            let tokens = ScopedTokens::open(folder.path()).unwrap();
             (folder, tokens)
         });
         Some(tokens.clone())

@@ -42,8 +42,9 @@ fn a_holder_does_what_the_token_says_until_it_is_revoked() {
     assert!(!found.contains(&id), "{found}");
 
     let uses = stage.run(&["history", "--type", "token", "--json"]).stdout;
-    let used = |what: &str| assert!(uses.contains(what), "{what} in {uses}");
-    ["token.create", "token.use", "\"ada\"", "\"prompt\"", "\"stop_agent\""].map(used);
+    for what in ["token.create", "token.use", "\"ada\"", "\"prompt\"", "\"stop_agent\""] {
+        assert!(uses.contains(what), "{what} in {uses}");
+    }
     assert!(!uses.contains(&token));
 
     let revoked = stage.run(&["token", "revoke", &id]);

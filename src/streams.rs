@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use self::attempt::{Delivery, History};
 use self::batch::{Reading, ScopeFilter};
 use self::sink::Sink;
-use self::worker::{BusOutlet, Replay, Worker};
+use self::worker::{BusOutlet, MOST_REPLAYS, Replay, Worker};
 use crate::bus::Bus;
 use crate::journal::{Journal, NameError, Store};
 use crate::model::{StreamReplay, StreamReport, StreamSpec, StreamState, now_ms};
@@ -50,9 +50,6 @@ pub struct Settings {
     /// Ends the use of the bus.
     pub cancel: CancellationToken,
 }
-
-/// Replays that wait for a stream to take them.
-const MOST_REPLAYS: usize = 4;
 
 /// Why a session is not delivered once more.
 #[derive(Debug, thiserror::Error)]

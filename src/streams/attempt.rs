@@ -121,7 +121,10 @@ impl Delivery {
             self.from_start = true;
             None
         });
-        let store = Store::open(&self.reading.journal)?;
+        let store = Store::open(&self.reading.journal).inspect_err(|error| {
+            // What is in it once it is there was not delivered.
+            self.from_start |= matches!(error, OpenError::Missing(_));
+        })?;
         let at = match known {
             Some(known) => known,
             None if self.from_start => Cursor::start(&store)?,

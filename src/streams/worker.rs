@@ -16,6 +16,9 @@ use super::health::{Failure, Health};
 use crate::bus::Bus;
 use crate::model::{Event, StreamReport, StreamState, now_ms};
 
+/// Replays that wait for a stream to take them, and as many that it has taken.
+pub(super) const MOST_REPLAYS: usize = 4;
+
 /// How often the journal is looked at without news: other programs may write it.
 const POLL: Duration = Duration::from_secs(5);
 
@@ -107,7 +110,7 @@ impl Worker {
                         break;
                     }
                 }
-                Some(replay) = replays.recv() => {
+                Some(replay) = replays.recv(), if self.histories.len() < MOST_REPLAYS => {
                     self.histories.push_back(replay);
                     if self.health.failures == 0 {
                         self.due = Instant::now();

@@ -73,8 +73,8 @@ impl TokenRecord {
         self.expires_ms.is_some_and(|expires| expires <= now)
     }
 
-    pub(super) fn is_of(&self, presented: &str) -> bool {
-        hash(presented).as_bytes().ct_eq(self.hash.as_bytes()).into()
+    pub(super) fn is_of(&self, hash: &str) -> bool {
+        hash.as_bytes().ct_eq(self.hash.as_bytes()).into()
     }
 
     /// Whether its hash is one: no other is compared.
@@ -83,7 +83,7 @@ impl TokenRecord {
     }
 }
 
-fn hash(token: &str) -> String {
+pub(super) fn hash(token: &str) -> String {
     let hash = blake3::derive_key("eisen-core 2026-11 token with a scope", token.as_bytes());
     blake3::Hash::from_bytes(hash).to_hex().to_string()
 }

@@ -112,6 +112,10 @@ impl Credential {
             ShownBy::Cookie { token } => token,
             ShownBy::Bearer => &self.secret,
         };
+        // The port itself knows the team's tokens, and holds them to their rights.
+        if self.holder.is_some() {
+            return None;
+        }
         (!self.revoked.is_cancelled() && wanted.is_of(token)).then_some(self.scope)
     }
 }

@@ -123,8 +123,12 @@ pub(super) async fn admit(
     method: Method,
     params: Option<&RawValue>,
 ) -> Result<(), RpcError> {
-    let outcome = permitted(shared, holder, name, method, params).await;
-    let agent = CallParams::of(params).agent();
+    let params = CallParams::of(params);
+    let agent = params.as_ref().ok().and_then(CallParams::agent);
+    let outcome = match &params {
+        Ok(params) => permitted(shared, holder, name, method, params).await,
+        Err(error) => Err(error.clone()),
+    };
     record_use(shared, holder, name, agent, outcome.as_ref().err().map(|error| error.code)).await;
     outcome
 }
@@ -161,7 +165,7 @@ async fn permitted(
     holder: &TokenHolder,
     name: &str,
     method: Method,
-    params: Option<&RawValue>,
+    named: &CallParams,
 ) -> Result<(), RpcError> {
     if !holder.is_good() {
         return Err(RpcError::new(401, ENDED));
@@ -171,7 +175,6 @@ async fn permitted(
         return Err(RpcError::new(403, message));
     };
     takes(holder, name, right)?;
-    let named = CallParams::of(params);
     if named.is("even_denied") {
         takes(holder, "even_denied", TokenRight::Control)?;
     }
@@ -246,13 +249,16 @@ pub(super) fn held(holder: &TokenHolder, method: Method, answer: Value) -> Resul
     Ok(entries.into())
 }
 
-/// The parameters of a call, as far as they say what it is about. What can't be read names nothing.
+/// The parameters of a call, as far as they say what it is about. What can't be read is refused:
+/// a method that reads it otherwise could do more.
 #[derive(Default, Deserialize)]
 struct CallParams(Map<String, Value>);
 
 impl CallParams {
-    fn of(params: Option<&RawValue>) -> Self {
-        params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default()
+    fn of(params: Option<&RawValue>) -> Result<Self, RpcError> {
+        let Some(params) = params else { return Ok(Self::default()) };
+        let read = serde_json::from_str(params.get());
+        read.map_err(|error| RpcError::new(400, format!("cannot read `params`: {error}")))
     }
 
     fn text(&self, field: &str) -> Option<&str> {

@@ -86,6 +86,11 @@ async fn a_token_opens_its_rights_and_no_other() {
             assert_eq!(code(&mut client, method, params.clone()).await, 403, "{may} {method}");
         }
         let insist = json!({ "id": "b1", "decision": "allow", "even_denied": true });
+        // What one reader can't read, another one could.
+        let hidden = json!({ "id": "b1", "decision": "allow", "even_denied": true,
+            "x": { "$serde_json::private::RawValue": "?" } });
+        let hidden = code(&mut client, "resolve_blocked", hidden).await;
+        assert!([400, 403].iter().any(|refused| hidden == *refused), "{hidden}");
         assert_eq!(code(&mut client, "resolve_blocked", insist).await, 403, "{may}");
     }
 }

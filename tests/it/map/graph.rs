@@ -66,6 +66,10 @@ impl Graph {
 
     fn assert_is_the_servers(&mut self) {
         let graph = self.port.call("get_graph", &json!({})).unwrap();
+        // Deltas may come between what was awaited and the answer.
+        let seq = graph["seq"].as_u64().unwrap();
+        self.until(|known| known.seq >= seq);
+        assert_eq!(self.seq, seq, "an older graph than the deltas before it");
         self.calls.sort_by_key(ToString::to_string);
         let mut calls = graph["calls"].as_array().unwrap().clone();
         calls.sort_by_key(ToString::to_string);

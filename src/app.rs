@@ -184,11 +184,13 @@ fn announce_port(port: u16) {
 /// How long killed processes may take to end.
 const DRAIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Waits until all started processes have ended.
-async fn drained(launcher: &crate::process::Launcher) {
-    if tokio::time::timeout(DRAIN_TIMEOUT, launcher.drained()).await.is_err() {
+/// Waits until all started processes have ended; returns whether they have.
+async fn drained(launcher: &crate::process::Launcher) -> bool {
+    let drained = tokio::time::timeout(DRAIN_TIMEOUT, launcher.drained()).await.is_ok();
+    if !drained {
         tracing::error!("killed processes have not ended yet");
     }
+    drained
 }
 
 /// The signal that stops a team.

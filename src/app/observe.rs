@@ -188,12 +188,12 @@ async fn run(
     flushed(relayed, signalled, &mut signals).await;
     // Ends the plugin's process.
     drop(plugin_task);
-    drained(&launcher).await;
+    sweeper.end(drained(&launcher).await);
     let code = exit_code(exit).max(u8::from(failed.is_some()));
     status.ended(exit, failed);
     tracker.settled().await;
     wiring.end(std::future::ready(()), FLUSH_TIMEOUT).await;
-    drop((run_file, sweeper));
+    drop(run_file);
     Ok(code)
 }
 

@@ -196,10 +196,10 @@ pub(super) async fn run_team<T>(
     let done = until_stopped(changes, commands, &mut stop, work(team)).await;
     notices.cancel();
     web.end();
-    drained(&surroundings.launcher).await;
+    sweeper.end(drained(&surroundings.launcher).await);
     drop(surroundings);
     wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
-    drop((run_file, scratch, private, sweeper));
+    drop((run_file, scratch, private));
     Ok(done)
 }
 

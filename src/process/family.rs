@@ -41,10 +41,10 @@ impl Family {
         self.0.state.lock().usage
     }
 
-    /// The processes of all its wardens now. Reads every process of the machine, and blocks.
+    /// The processes of all its wardens now. Blocks.
     pub fn processes(&self) -> Vec<u32> {
         let wardens: Vec<_> = self.0.state.lock().wardens.keys().copied().collect();
-        let table = ProcessTable::take();
+        let table = ProcessTable::take_own();
         let below = wardens.into_iter().flat_map(|warden| table.descendants(warden));
         below.map(|process| process.pid.cast_unsigned()).collect()
     }
@@ -112,9 +112,9 @@ pub fn memory_below(pids: &[u32]) -> Vec<u64> {
     pids.iter().map(below).collect()
 }
 
-/// Measures these families now. Reads every process of the machine, and blocks.
+/// Measures these families now. Blocks.
 pub fn look_at(families: &[Family]) {
-    let processes = ProcessTable::take();
+    let processes = ProcessTable::take_own();
     for family in families {
         family.0.poll(&processes);
     }

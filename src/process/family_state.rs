@@ -42,6 +42,10 @@ pub(super) enum PollRate {
 }
 
 impl FamilyInner {
+    pub(super) fn has_processes(&self) -> bool {
+        !self.state.lock().wardens.is_empty()
+    }
+
     /// Measures the family, and kills it if it exceeds a limit.
     pub(super) fn poll(&self, processes: &ProcessTable) -> PollRate {
         let mut state = self.state.lock();

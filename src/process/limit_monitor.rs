@@ -1,5 +1,5 @@
-//! Polls the resource usage of all families, from a thread of its own: reading every process of the
-//! machine takes some milliseconds, and limits must hold however busy the runtime is.
+//! Polls the resource usage of all families, from a thread of its own: reading their processes blocks, and
+//! limits must hold however busy the runtime is.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -34,7 +34,8 @@ pub(super) fn enter(family: &Arc<FamilyInner>) {
 
 fn run() {
     while let Some(families) = families() {
-        let processes = ProcessTable::take();
+        let is_any = families.iter().any(|family| family.has_processes());
+        let processes = if is_any { ProcessTable::take_own() } else { ProcessTable::default() };
         let rate = families.iter().map(|family| family.poll(&processes)).min();
         drop(families);
         std::thread::sleep(interval(rate.unwrap_or(PollRate::Calm)));

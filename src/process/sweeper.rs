@@ -2,7 +2,7 @@
 //! supervisor is gone, it kills the processes that still carry the run's mark, such as those of a
 //! warden that was killed or stopped at the same moment.
 
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
 
@@ -15,12 +15,12 @@ use super::{Launcher, mark, orphans, sys};
 /// The second argument of a sweeper, after `warden`.
 const SWEEP: &str = "sweep";
 
-/// The running sweeper; drop it at the end of the program.
+/// The running sweeper. It acts when this is dropped, or the program dies.
 #[derive(Debug)]
 pub struct Sweeper {
     _process: Child,
-    /// The sweeper acts when this pipe closes.
-    _alive: io::PipeWriter,
+    /// The sweeper acts when this pipe closes, unless a byte came first.
+    alive: io::PipeWriter,
 }
 
 impl Sweeper {
@@ -35,7 +35,15 @@ impl Sweeper {
             let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
             Ok((child, pid.ok_or(io::ErrorKind::NotFound)?))
         })?;
-        Ok(Self { _process: process, _alive: alive })
+        Ok(Self { _process: process, alive })
+    }
+
+    /// Ends the sweeper, which acts first unless every process of the run has ended.
+    pub fn end(mut self, all_ended: bool) {
+        if all_ended {
+            // Fails if it was killed.
+            let _ = self.alive.write(&[0]);
+        }
     }
 }
 
@@ -57,8 +65,9 @@ pub(super) fn run_if_asked() -> io::Result<bool> {
     for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
         sys::set_handler(signal, SigHandler::SigIgn)?;
     }
-    // Nothing is ever written: the read returns when the supervisor has ended.
-    let _ = io::stdin().read(&mut [0])?;
-    mark::end_run(&run, None);
+    // The read returns when the supervisor has ended, or dismisses this process.
+    if io::stdin().read(&mut [0])? == 0 {
+        mark::end_run(&run, None);
+    }
     Ok(true)
 }

@@ -7,6 +7,7 @@ pub(super) struct ProcessEntry {
     pub(super) started: u64,
 }
 
+#[derive(Default)]
 pub(super) struct ProcessTable;
 
 #[derive(Clone, Copy, Default)]
@@ -18,6 +19,10 @@ pub(super) struct Sum {
 
 impl ProcessTable {
     pub(super) fn take() -> Self {
+        Self
+    }
+
+    pub(super) fn take_own() -> Self {
         Self
     }
 

@@ -1,7 +1,8 @@
 //! Probes kernel enforcement: starts a small confined command that tests its confinement from
-//! inside.
+//! inside. Remembers a success, which holds until the machine boots or the program changes.
 
 use std::fmt::Display;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,28 +13,70 @@ use tokio::sync::oneshot;
 use crate::config::check::Kernel;
 use crate::confine::{Attempt, Confinement, Doorkeeper, Support};
 use crate::model::Action;
-use crate::process::{Launcher, canary};
+use crate::process::{self, Launcher, canary};
 use crate::zone::{Bounds, Confine, GitAccess, Grant, Reach, Rule, Zone, ZoneSpec};
 
 /// How long the command may run. It hangs if nothing answers at the doorbell.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Begins to probe the kernel's enforcement, beside what else a team starts. Uses a temporary folder
-/// in `within`.
-pub(super) fn begin(launcher: Launcher, within: PathBuf) -> impl Future<Output = Kernel> {
-    let probe = tokio::spawn(async move { of_kernel(&launcher, &within).await });
+/// In `$EISEN_DIR`: the conditions of the last probe that succeeded.
+const PROBED: &str = "probed";
+
+/// Begins to probe the kernel's enforcement, beside what else a team starts, unless that succeeded
+/// before under the same conditions. Uses a temporary folder in `within`.
+///
+/// A wrong memory opens nothing: each agent's start tests its wall, and fails without a doorbell.
+pub(super) fn begin(
+    launcher: Launcher,
+    within: PathBuf,
+    eisen_dir: &Path,
+) -> impl Future<Output = Kernel> + use<> {
+    let file = eisen_dir.join(PROBED);
+    let probe = tokio::spawn(async move {
+        let now = conditions();
+        let known = std::fs::read_to_string(&file).ok();
+        if now.is_some() && known == now {
+            return supported(Support::of_this_kernel());
+        }
+        let kernel = of_kernel(&launcher, &within).await;
+        if let Some(now) = now.filter(|_| kernel.holds)
+            && let Err(error) = std::fs::write(&file, now)
+        {
+            tracing::debug!(%error, "cannot remember that the kernel enforces zones");
+        }
+        kernel
+    });
     async { probe.await.unwrap_or_else(|error| failed(&error)) }
+}
+
+/// What the outcome of a probe depends on: the boot, the container, and this program's file. None:
+/// unknown.
+fn conditions() -> Option<String> {
+    let program = std::fs::metadata("/proc/self/exe").ok()?;
+    let (file, changed) = ((program.dev(), program.ino()), (program.mtime(), program.mtime_nsec()));
+    let [mounts, users] =
+        ["mnt", "user"].map(|name| std::fs::read_link(Path::new("/proc/self/ns").join(name)));
+    let boot = process::boot()?;
+    Some(format!(
+        "{boot} {} {} {file:?} {changed:?}\n",
+        mounts.ok()?.display(),
+        users.ok()?.display()
+    ))
 }
 
 pub(super) async fn of_kernel(launcher: &Launcher, within: &Path) -> Kernel {
     let support = Support::of_this_kernel();
     let holds = if support.lacking().is_empty() { run(launcher, within).await } else { Ok(()) };
     match holds {
-        Ok(()) => Kernel {
-            holds: support.lacking().is_empty(),
-            missing: support.missing().into_iter().map(str::to_owned).collect(),
-        },
+        Ok(()) => supported(support),
         Err(why) => failed(&format_args!("{why:#}")),
+    }
+}
+
+fn supported(support: Support) -> Kernel {
+    Kernel {
+        holds: support.lacking().is_empty(),
+        missing: support.missing().into_iter().map(str::to_owned).collect(),
     }
 }
 
@@ -104,4 +147,28 @@ impl Doorkeeper for DenyAll {
     fn passed(&self, _: Arc<str>, _: Action) {}
 
     fn blocked(&self, _: Attempt, _: oneshot::Sender<bool>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_success_under_the_same_conditions_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let holds = async |known: &str| {
+            std::fs::write(folder.path().join(PROBED), known).unwrap();
+            // It is no warden: each probe fails.
+            let launcher = Launcher::new("/bin/false");
+            begin(launcher, folder.path().to_owned(), folder.path()).await.holds
+        };
+        let now = conditions().unwrap();
+        assert_eq!(holds(&now).await, Support::of_this_kernel().lacking().is_empty());
+        assert!(!holds(&now.replacen('-', "+", 1)).await, "another boot");
+        assert!(!holds("").await);
+        // What failed is not remembered, nor is what was known forgotten for it.
+        assert_eq!(std::fs::read_to_string(folder.path().join(PROBED)).unwrap(), "");
+    }
 }

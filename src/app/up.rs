@@ -132,7 +132,7 @@ pub(super) async fn run_team<T>(
     let (scratch, workspace) = scratch::workspace(&config.team, &ledger)?;
     let private = scratch::private(&ledger)?;
     crate::process::become_subreaper().context("cannot become the subreaper of the agents")?;
-    let kernel = trial::begin(launcher.clone(), private.path().to_owned());
+    let kernel = trial::begin(launcher.clone(), private.path().to_owned(), &eisen_dir);
 
     let bus = Bus::encoding(backlog(config.port), serve::encode);
     let (answer_sender, console) = show(output, address, &config, &bus);

@@ -58,6 +58,7 @@ use crate::model::{FileContents, Topic};
 pub use conversation::Point;
 pub use database::{APPLICATION_ID, ChangeError, OpenError, files_set_aside, is_written};
 pub use delivery::{Numbered, Stretch};
+pub use earlier::first_run;
 pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
 pub use gone::{excess, past, prune};
 pub use migrations::VERSION;
@@ -129,6 +130,7 @@ pub struct Journal {
     trouble: watch::Receiver<Option<Trouble>>,
     notice: watch::Receiver<Option<String>>,
     written: watch::Receiver<()>,
+    is_new: bool,
 }
 
 /// Starts a journal that follows the bus. The future ends once the bus is closed and all its events
@@ -163,6 +165,7 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
     let (announce, notice) = watch::channel(None);
     let (wrote, written) = watch::channel(());
     let (queued, lost) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let is_new = !settings.path.exists();
     let (settings, progress) = (Arc::new(settings), Arc::<FeedProgress>::default());
     let (end, ended) = oneshot::channel();
     let counts = (Arc::clone(&queued), Arc::clone(&progress));
@@ -174,14 +177,29 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
     if let Err(error) = started {
         tracing::warn!(%error, "cannot start the journal's thread: nothing is recorded");
     }
-    let journal =
-        Journal { settings, work, settle, queued, lost, progress, trouble, notice, written };
+    let journal = Journal {
+        settings,
+        work,
+        settle,
+        queued,
+        lost,
+        progress,
+        trouble,
+        notice,
+        written,
+        is_new,
+    };
     (journal, settles, ended)
 }
 
 impl Journal {
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Whether its file was missing when it was started: it has nothing of earlier runs.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Waits until the file is open, and the remains of a killed run are in it.

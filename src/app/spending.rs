@@ -6,15 +6,21 @@ use std::time::Duration;
 use super::wiring::Wiring;
 use crate::budget::{AgentSettings, Budgets, PriceList, Settings};
 use crate::config::{self, Config};
-use crate::journal::{Journal, OpenError, Store};
+use crate::journal::{Journal, OpenError, Store, first_run};
 use crate::model::now_ms;
 
 /// Starts the budgets of a team, with what a run that was killed has used of them.
 pub(super) async fn start(config: &Config, wiring: &mut Wiring) -> Budgets {
     let budgets = Budgets::new(PriceList::new(config.shared.prices.clone()), wiring.bus.clone());
     configure(&budgets, config);
-    if let Some(journal) = &wiring.journal {
-        resume(&budgets, journal, longest_window(config)).await;
+    match &wiring.journal {
+        None => {}
+        // While its file is being made, the team goes on.
+        Some(journal) if journal.is_new() => {
+            journal.note_run(Some(first_run()));
+            budgets.resumed();
+        }
+        Some(journal) => resume(&budgets, journal, longest_window(config)).await,
     }
     wiring.tasks.spawn(budgets.clone().run(wiring.cancel.clone()));
     budgets

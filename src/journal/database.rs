@@ -74,8 +74,7 @@ pub(super) struct Database {
 impl Database {
     /// Opens or creates the file at `path`; sets a corrupt one aside and begins a new one.
     pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder {
+        if let Some(folder) = folder(path) {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
             made.map_err(|error| Trouble::of_io(path, &error))?;
         }
@@ -203,7 +202,24 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     let version = settle(&connection, path)?;
     keep_log_at_end(&connection, false).map_err(of_sqlite)?;
     migrate(&mut connection, version).map_err(of_sqlite)?;
+    if version == 0 {
+        sync(path).map_err(|error| Trouble::of_io(path, &error))?;
+        connection.pragma_update(None, "synchronous", "NORMAL").map_err(of_sqlite)?;
+    }
     Ok(connection)
+}
+
+/// The folder of a path; None: the working directory.
+fn folder(path: &Path) -> Option<&Path> {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty())
+}
+
+/// Brings a file that was made now, its log and their names to the disk.
+fn sync(path: &Path) -> io::Result<()> {
+    for made in [path, &with_suffix(path, "-wal")] {
+        File::open(made)?.sync_all()?;
+    }
+    folder(path).map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 /// Checks that the file is a sound journal, and sets how it is written; returns its version.
@@ -230,10 +246,14 @@ fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
             // Lets free pages be given back in steps; possible only in a new file.
             connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
+        // A file that is made now has nothing to lose: it goes to the disk once, when it is complete.
+        connection.pragma_update(
+            None,
+            "synchronous",
+            if version == 0 { "OFF" } else { "NORMAL" },
+        )?;
         connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
         if id != APPLICATION_ID {
-            // In the log by now: it need not wait for the disk.
             connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         }
         connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;

@@ -28,6 +28,11 @@ const TYPES: [EventType; 7] = [
 /// go with its end.
 type OpenTurns = HashMap<(String, u64), TimestampMs>;
 
+/// The event behind which those of the first run are.
+pub fn first_run() -> String {
+    least(0)
+}
+
 impl Store {
     /// The event behind which those of a run are that did not end.
     pub fn killed_run(&self) -> Result<Option<String>, OpenError> {
@@ -36,7 +41,7 @@ impl Store {
 
     /// The event behind which those of a new run will be.
     pub fn new_run(&self) -> Result<String, OpenError> {
-        Ok(self.last_event()?.unwrap_or_else(|| least(0)))
+        Ok(self.last_event()?.unwrap_or_else(first_run))
     }
 
     /// Calls `take` for all that was used behind the event `run`, or since then, oldest first.

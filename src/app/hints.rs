@@ -14,7 +14,11 @@ pub fn hints(config: &Config, eisen_dir: &Path) -> Vec<String> {
     hints
 }
 
+/// Logs them. A run, which logs errors only, has no time for them.
 pub(super) fn warn(config: &Config, eisen_dir: &Path) {
+    if !tracing::enabled!(tracing::Level::WARN) {
+        return;
+    }
     for hint in hints(config, eisen_dir) {
         tracing::warn!("{hint}");
     }

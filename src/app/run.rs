@@ -27,6 +27,7 @@ use super::turn::schema::AnswerSchema;
 use super::turn::{WorkEnd, keep, settle};
 use super::up::{Output, TeamStart};
 use super::{Failure, StopSignals, environment};
+use crate::config::Layered;
 use crate::config::one_agent::OneAgent;
 use crate::model::now_ms;
 use crate::process;
@@ -77,9 +78,9 @@ pub async fn run(
 ) -> Result<RunEnd, Failure> {
     let depth = environment::depth_of_run();
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
-    let folder = prepare(options, &eisen_dir, depth)?;
+    let (folder, layered) = prepare(options, &eisen_dir, depth)?;
     // It is large, and there is one.
-    Box::pin(perform(&folder, eisen_dir, depth, progress)).await
+    Box::pin(perform((&folder, Some(layered)), eisen_dir, depth, progress)).await
 }
 
 /// Starts a run in a process of its own; returns its id. `note` is told it before anything is started.
@@ -89,7 +90,7 @@ pub fn run_detached(
 ) -> Result<String, Failure> {
     let depth = environment::depth_of_run();
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
-    let folder = prepare(options, &eisen_dir, depth)?;
+    let (folder, _) = prepare(options, &eisen_dir, depth)?;
     if let Err(failure) = note(folder.id()) {
         let _ = folder.remove();
         return Err(failure);
@@ -117,11 +118,16 @@ pub async fn run_prepared(id: &str) -> Result<RunEnd, Failure> {
     let folder = find_run(&eisen_dir, id).map_err(|error| Failure::Usage(error.into()))?;
     let depth = folder.state().map_err(|error| Failure::Run(error.into()))?.depth;
     // It is large, and there is one.
-    Box::pin(perform(&folder, eisen_dir, depth, watch::Sender::default())).await
+    Box::pin(perform((&folder, None), eisen_dir, depth, watch::Sender::default())).await
 }
 
-/// Writes all that a run needs, and its first state; what is wrong leaves no run.
-fn prepare(options: RunOptions, eisen_dir: &Path, depth: u32) -> Result<RunFolder, Failure> {
+/// Writes all that a run needs, and its first state; what is wrong leaves no run. Also returns its
+/// configuration.
+fn prepare(
+    options: RunOptions,
+    eisen_dir: &Path,
+    depth: u32,
+) -> Result<(RunFolder, Layered), Failure> {
     environment::prepare(eisen_dir).map_err(Failure::Usage)?;
     let attached: usize = options.attachments.iter().map(Attachment::bytes).sum();
     if options.prompt.len().saturating_add(attached) > LONGEST_PROMPT {
@@ -138,7 +144,7 @@ fn prepare(options: RunOptions, eisen_dir: &Path, depth: u32) -> Result<RunFolde
     // While it has no state, its being held says that somebody makes it.
     let _held = folder.try_hold();
     match first_state(options, &folder, id, (eisen_dir, depth)) {
-        Ok(state) => keep(&folder, &state).map(|()| folder),
+        Ok((state, layered)) => keep(&folder, &state).map(|()| (folder, layered)),
         Err(failure) => {
             // What stays is no run: it has no state.
             let _ = folder.remove();
@@ -152,7 +158,7 @@ fn first_state(
     folder: &RunFolder,
     id: RunId,
     (eisen_dir, depth): (&Path, u32),
-) -> Result<RunState, Failure> {
+) -> Result<(RunState, Layered), Failure> {
     let RunOptions { mut agent, tier, no_failover, prompt, timeout, .. } = options;
     let RunOptions { attachments, schema, begins_with, slot_timeout, .. } = options;
     agent.team = id.team();
@@ -167,7 +173,7 @@ fn first_state(
     };
     keep().context("cannot write the files of the run").map_err(Failure::Run)?;
     let layered = super::loading::load(&folder.config(), eisen_dir)?;
-    Ok(RunState {
+    let state = RunState {
         id: id.to_string(),
         status: RunStatus::Waiting,
         pid: std::process::id(),
@@ -197,7 +203,8 @@ fn first_state(
         peak_memory_bytes: None,
         tokens: None,
         cost: BTreeMap::new(),
-    })
+    };
+    Ok((state, layered))
 }
 
 /// Starts the process that performs a prepared run, and waits until the run's state names it.
@@ -217,9 +224,9 @@ fn hand_over(folder: &RunFolder) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Performs a run to its end, once.
+/// Performs a run to its end, once. `layered`: its configuration, if it was read just now.
 async fn perform(
-    folder: &RunFolder,
+    (folder, layered): (&RunFolder, Option<Layered>),
     eisen_dir: PathBuf,
     depth: u32,
     progress: watch::Sender<RunProgress>,
@@ -234,16 +241,18 @@ async fn perform(
     }
     // Before the state names this process: a signal from then on ends the run, and is kept as its end.
     let mut stop = StopSignals::listen().map_err(failed)?;
-    state.pid = std::process::id();
-    state.pid_start_time_ticks = process::start_of(state.pid);
-    keep(folder, &state)?;
+    let (own, before) = (std::process::id(), state.pid);
+    if own != before {
+        (state.pid, state.pid_start_time_ticks) = (own, process::start_of(own));
+        keep(folder, &state)?;
+    }
     let timeout = state.timeout_s.map(Duration::from_secs);
     let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
     let request = RunRequest::of(folder, &state, &eisen_dir, progress).map_err(Failure::Run)?;
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
     let end = match state.tier.clone() {
         Some(tier) => attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await,
-        None => match job.start(&mut state, &mut stop).await {
+        None => match job.start(&mut state, layered, &mut stop).await {
             Ok((start, admitted)) => {
                 let prompt = (&request, prompt);
                 let profile = state.profile.clone();
@@ -273,16 +282,18 @@ impl Job<'_> {
         recorded(self.folder, state, self.request.progress.subscribe(), work).await
     }
 
-    /// Waits until a team may start by the configuration as it is now. The run holds what it waited for
-    /// until that is dropped.
+    /// Waits until a team may start by its configuration, by default as the file is now. The run holds
+    /// what it waited for until that is dropped.
     async fn start(
         &self,
         state: &mut RunState,
+        layered: Option<Layered>,
         signals: &mut StopSignals,
     ) -> Result<(TeamStart, Admitted), WorkEnd> {
         let file = self.folder.config();
-        let layered = super::loading::load(&file, self.eisen_dir)
-            .map_err(|failure| WorkEnd::not_started(format!("{:#}", failure.error())))?;
+        let layered = layered.map_or_else(|| super::loading::load(&file, self.eisen_dir), Ok);
+        let layered =
+            layered.map_err(|failure| WorkEnd::not_started(format!("{:#}", failure.error())))?;
         let bases = super::loading::shared_config(&layered.config.team.workspace);
         let bases = bases.unwrap_or_else(|_| layered.config.shared.clone());
         let of = (&layered.config, &bases, self.eisen_dir);

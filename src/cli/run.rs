@@ -169,8 +169,9 @@ impl RunArgs {
         };
         let named = self.profile.clone().or_else(|| Some(first?.profile.clone()));
         let profile = named.or_else(|| {
-            let installed = installed_profile(&std::env::var("PATH").unwrap_or_default());
-            installed.filter(|_| self.command.is_empty()).map(str::to_owned)
+            let path =
+                self.command.is_empty().then(|| std::env::var("PATH").unwrap_or_default())?;
+            installed_profile(&path).map(str::to_owned)
         });
         if profile.is_none() && self.command.is_empty() {
             note(

@@ -115,14 +115,15 @@ impl RunFolder {
         self.replace("answer", text)
     }
 
+    /// Keeps its prompt, before its first state.
     pub fn keep_prompt(&self, text: &str) -> io::Result<()> {
-        self.replace("prompt", text)
+        fs::write(self.path.join("prompt"), text)
     }
 
-    /// Keeps the files that go with the prompt.
+    /// Keeps the files that go with the prompt, before its first state.
     pub fn keep_attachments(&self, all: &[Attachment]) -> io::Result<()> {
         let text = serde_json::to_string(all).map_err(io::Error::other)?;
-        self.replace("attachments.json", &text)
+        fs::write(self.path.join("attachments.json"), text)
     }
 
     pub fn attachments(&self) -> io::Result<Vec<Attachment>> {
@@ -132,9 +133,9 @@ impl RunFolder {
         }
     }
 
-    /// Keeps the JSON Schema that its answer has to fit.
+    /// Keeps the JSON Schema that its answer has to fit, before its first state.
     pub fn keep_schema(&self, schema: &Value) -> io::Result<()> {
-        self.replace("schema.json", &schema.to_string())
+        fs::write(self.path.join("schema.json"), schema.to_string())
     }
 
     pub fn schema(&self) -> io::Result<Option<Value>> {

@@ -166,7 +166,7 @@ impl Tour<'_> {
         // By these it waits for its slot.
         state.profile = Some(candidate.profile.clone());
         state.model.clone_from(&candidate.model);
-        let (start, admitted) = match self.job.start(state, stop).await {
+        let (start, admitted) = match self.job.start(state, None, stop).await {
             Ok(started) => started,
             Err(end) => return end,
         };

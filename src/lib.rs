@@ -69,6 +69,8 @@ pub mod tokens;
 
 pub mod mcp;
 
+pub mod gateway;
+
 pub mod tiers;
 
 pub mod runs;

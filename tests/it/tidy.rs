@@ -89,6 +89,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("streams", &["model", "post", "bus", "journal"]),
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line"]),
+    ("gateway", &["model", "line"]),
     ("runs", &["process"]),
     ("tokens", &["model"]),
     ("view", &["model"]),

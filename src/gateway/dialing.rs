@@ -1,0 +1,84 @@
+//! Attaches to an agent, and introduces the client to it, beside the gateway's task.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
+use tokio::time::timeout;
+
+use super::GatewayTeam;
+use super::message::{self, AcpMessage};
+use super::session::Offers;
+use crate::line::{LineReader, MAX_LINE};
+
+/// The id of the introduction; the gateway's other requests come later, and have higher ones.
+const INTRODUCTION: u64 = 0;
+
+/// How long an agent may take until it is attached, and again until it has opened a session.
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(300);
+
+/// An attachment that is introduced.
+pub(super) struct Dialed {
+    pub(super) agent: String,
+    pub(super) lines: LineReader<ReadHalf<DuplexStream>>,
+    pub(super) writer: WriteHalf<DuplexStream>,
+    /// The agent's answer to `initialize`.
+    pub(super) introduction: Box<RawValue>,
+    pub(super) offers: Offers,
+    /// What was said in the session before, where that was asked for.
+    pub(super) history: Option<String>,
+}
+
+/// Attaches to an agent as the client with these params of `initialize`.
+pub(super) async fn dial(
+    team: &dyn GatewayTeam,
+    agent: &str,
+    params: &RawValue,
+    history_of: Option<(String, String)>,
+) -> Result<Dialed, String> {
+    let attached = timeout(MAX_WAIT, attach(team, agent, params, history_of)).await;
+    let late = |_| Err(format!("`{agent}` was not ready within {} s", MAX_WAIT.as_secs()));
+    attached.unwrap_or_else(late)
+}
+
+async fn attach(
+    team: &dyn GatewayTeam,
+    agent: &str,
+    params: &RawValue,
+    history_of: Option<(String, String)>,
+) -> Result<Dialed, String> {
+    let history = match history_of {
+        Some((agent, target)) => Some(team.history(agent, target).await?),
+        None => None,
+    };
+    let (reader, mut writer) = split(team.attach(agent.to_owned()).await?);
+    let gone = |error: &dyn std::fmt::Display| format!("`{agent}` is gone: {error}");
+    let request = message::request(INTRODUCTION, "initialize", params.get());
+    let mut lines = LineReader::new(reader, MAX_LINE);
+    writer.write_all(&request).await.map_err(|error| gone(&error))?;
+    loop {
+        let line = lines.next_whole().await.map_err(|error| gone(&error))?;
+        let line = line.ok_or_else(|| gone(&"it ended before its introduction"))?;
+        let Ok(AcpMessage::Response { id, outcome }) = message::parse(&line) else { continue };
+        if message::number(id) != Some(INTRODUCTION) {
+            continue;
+        }
+        let introduction = match outcome {
+            Ok(result) => result.unwrap_or(RawValue::NULL).to_owned(),
+            Err(error) => {
+                let why = message::complaint(error);
+                return Err(format!("`{agent}` refused `initialize`: {why}"));
+            }
+        };
+        let said: Value = serde_json::from_str(introduction.get()).unwrap_or_default();
+        let offered = &said["agentCapabilities"];
+        let offers = Offers {
+            load: offered["loadSession"] == true,
+            resume: offered["sessionCapabilities"]["resume"].is_object(),
+            close: offered["sessionCapabilities"]["close"].is_object(),
+        };
+        let agent = agent.to_owned();
+        return Ok(Dialed { agent, lines, writer, introduction, offers, history });
+    }
+}

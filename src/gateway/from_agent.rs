@@ -1,0 +1,287 @@
+//! Lines of agents: answers, and what they say and ask in sessions.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use memchr::memmem;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::commands;
+use super::hub::Hub;
+use super::message::{self, About, AcpMessage, Edited};
+use super::opening::MAX_ID;
+use super::session::{AgentQuestion, LinkOf, OnAnswer, OpenRequest, SessionState};
+use super::setup::{SetupChange, SetupChoice};
+use crate::model::code;
+
+/// Requests of agents that wait for clients; one more is refused.
+const MAX_QUESTIONS: usize = 1024;
+
+/// Those of one attachment: an agent that asks without end leaves room for the others.
+const MAX_OF_LINK: usize = 128;
+
+/// Bytes of one that is kept for clients that come later.
+const MAX_KEPT: usize = 64 * 1024;
+
+impl Hub {
+    pub(super) fn on_agent_line(&mut self, link: u64, line: &Bytes) {
+        match message::parse(line) {
+            Ok(AcpMessage::Notification { method, params }) => {
+                self.on_said(link, &method, params, line);
+            }
+            Ok(AcpMessage::Request { id, method, params }) => {
+                if let Err((code, why)) = self.on_question(link, (id, &method, params), line) {
+                    self.send_to_link(link, message::failure(id, code, &why));
+                }
+            }
+            Ok(AcpMessage::Response { id, outcome }) => {
+                let asked = message::number(id)
+                    .filter(|it| self.asked.get(it).is_some_and(|asked| asked.link == link));
+                if let Some(asked) = asked.and_then(|number| self.asked.remove(&number)) {
+                    self.on_answer(asked, (id, outcome), line);
+                }
+            }
+            Err(error) => tracing::debug!(why = error.message, "no message of an agent"),
+        }
+    }
+
+    /// The gateway's session of an attachment, and the clients that hear what is said in it; an error is
+    /// why there is none.
+    fn audience(&self, link: u64, about: &About<'_>) -> Result<(String, Vec<u64>), String> {
+        let no = || "There is no such session".to_owned();
+        let state = self.links.get(&link).ok_or_else(no)?;
+        let LinkOf::Session(name) = &state.of else { return Err(no()) };
+        if state.target.is_none() || about.session().as_deref() != state.target.as_deref() {
+            return Err(no());
+        }
+        let session = self.sessions.get(name).ok_or_else(no)?;
+        let clients = match &session.state {
+            SessionState::Loading(load) => vec![load.client],
+            // What an agent repeats of earlier turns is known.
+            SessionState::Moving(on) if on.link == Some(link) => Vec::new(),
+            SessionState::Open | SessionState::Moving(_) => session.clients.clone(),
+        };
+        Ok((name.clone(), clients))
+    }
+
+    fn on_said(&mut self, link: u64, method: &str, params: Option<&RawValue>, line: &Bytes) {
+        let Ok(about) = About::read(params) else { return };
+        if method == "$/cancel_request" {
+            let Some(named) = about.request_id else { return };
+            let question =
+                self.questions.iter().find(|(_, it)| it.link == link && it.id.get() == named.get());
+            if let Some((number, question)) = question {
+                let (number, clients) = (*number, question.clients.clone());
+                let line = Edited::new(line).replace(named, number.to_string()).line();
+                self.tell(&clients, &line);
+            }
+            return;
+        }
+        let Some(part) = about.session_id else {
+            let clients = match self.links.get(&link).map(|link| &link.of) {
+                Some(LinkOf::Client(client) | LinkOf::Opening(client)) => vec![*client],
+                Some(LinkOf::Session(name)) => {
+                    self.sessions.get(name).map(|it| it.clients.clone()).unwrap_or_default()
+                }
+                None => Vec::new(),
+            };
+            return self.tell(&clients, &Edited::new(line).line());
+        };
+        let change = self.learn(link, &about, params, line);
+        let Ok((name, clients)) = self.audience(link, &about) else { return };
+        if change == Some(SetupChange::Commands) {
+            return self.announce(&name, &clients);
+        }
+        let line = Edited::new(line).replace(part, message::quoted(&name)).line();
+        self.tell(&clients, &line);
+    }
+
+    /// Keeps what an agent says of its session's setup, also while a transfer is under way.
+    fn learn(
+        &mut self,
+        link: u64,
+        about: &About<'_>,
+        params: Option<&RawValue>,
+        line: &[u8],
+    ) -> Option<SetupChange> {
+        memmem::find(line, b"_update\"")?;
+        let state = self.links.get_mut(&link)?;
+        let is_its = match &state.target {
+            Some(target) => about.session().as_deref() == Some(target),
+            None => matches!(state.of, LinkOf::Session(_)),
+        };
+        if is_its { state.setup.updated(params) } else { None }
+    }
+
+    pub(super) fn tell(&mut self, clients: &[u64], line: &Bytes) {
+        for client in clients {
+            self.send_to_client(*client, line.clone());
+        }
+    }
+
+    /// Tells clients the commands of a session: the gateway's, and those of its agent.
+    pub(super) fn announce(&mut self, name: &str, clients: &[u64]) {
+        let Some(session) = self.sessions.get(name) else { return };
+        let link = session.link.and_then(|link| self.links.get(&link));
+        let commands = commands::all(link.map(|link| &link.setup.commands));
+        let update =
+            json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
+        self.tell(clients, &message::update(name, &update));
+    }
+
+    /// Passes a request of an agent to clients: a decision to all, anything else to one that serves it.
+    fn on_question(
+        &mut self,
+        link: u64,
+        (id, method, params): (&RawValue, &str, Option<&RawValue>),
+        line: &Bytes,
+    ) -> Result<(), (i32, String)> {
+        let about = About::read(params).map_err(|why| (code::INVALID_PARAMS, why))?;
+        let of_link = self.questions.values().filter(|question| question.link == link).count();
+        if self.questions.len() >= MAX_QUESTIONS || of_link >= MAX_OF_LINK {
+            let why = "The clients of the gateway have too much to answer".to_owned();
+            return Err((code::INTERNAL_ERROR, why));
+        }
+        let mut edited = Edited::new(line);
+        let mut clients = match (about.session_id, about.request_id) {
+            (Some(part), _) => {
+                let found = self.audience(link, &about);
+                let (name, clients) = found.map_err(|why| (code::INVALID_PARAMS, why))?;
+                edited = edited.replace(part, message::quoted(&name));
+                clients
+            }
+            (None, Some(named)) => {
+                let asked = message::number(named).and_then(|number| self.asked.get(&number));
+                let asked = asked.filter(|asked| asked.link == link);
+                match asked.and_then(|asked| asked.client.clone()) {
+                    Some((client, id)) => {
+                        edited = edited.replace(named, id.get().to_owned());
+                        vec![client]
+                    }
+                    None => Vec::new(),
+                }
+            }
+            (None, None) => match self.links.get(&link).map(|link| &link.of) {
+                Some(LinkOf::Client(client)) => vec![*client],
+                _ => Vec::new(),
+            },
+        };
+        clients
+            .retain(|client| self.clients.get(client).is_some_and(|it| it.offers.serves(method)));
+        let is_for_all = matches!(method, "session/request_permission" | "elicitation/create");
+        if !is_for_all {
+            clients.truncate(1);
+        }
+        if clients.is_empty() {
+            let why = format!("No client of this session serves `{method}`");
+            return Err((code::METHOD_NOT_FOUND, why));
+        }
+        let number = self.next_id();
+        let line = edited.replace(id, number.to_string()).line();
+        let is_kept = is_for_all && about.session_id.is_some() && line.len() <= MAX_KEPT;
+        let for_all = is_kept.then(|| (method.to_owned(), line.clone()));
+        let question = AgentQuestion { link, for_all, id: id.to_owned(), clients: clients.clone() };
+        self.questions.insert(number, question);
+        self.tell(&clients, &line);
+        Ok(())
+    }
+
+    fn on_answer(
+        &mut self,
+        asked: OpenRequest,
+        (part, outcome): (&RawValue, Result<Option<&RawValue>, &RawValue>),
+        line: &Bytes,
+    ) {
+        let OpenRequest { client, link, effect, .. } = asked;
+        let mut edited = Edited::new(line);
+        let mut opened = None;
+        match effect {
+            OnAnswer::Nothing => {}
+            OnAnswer::Prompt(name) => {
+                if let Some(session) = self.sessions.get_mut(&name) {
+                    session.turns = session.turns.saturating_sub(1);
+                }
+            }
+            OnAnswer::Sets { session, choice } => {
+                if let (Ok(result), Some((client, _))) = (outcome, &client) {
+                    self.has_set((&session, *client), link, &choice, result);
+                }
+            }
+            OnAnswer::Closes { session, forgets } => {
+                if outcome.is_ok() {
+                    self.end_session(&session, forgets);
+                }
+            }
+            OnAnswer::Opens(params) => {
+                let named = outcome.ok().and_then(|result| About::read(result).ok());
+                let target = named.as_ref().and_then(About::session).map(Cow::into_owned);
+                let target = target.filter(|target| target.len() <= MAX_ID);
+                let client = client.as_ref().map(|(client, _)| *client);
+                match (target, named.and_then(|named| named.session_id), client) {
+                    (Some(target), Some(part), Some(client)) if self.is_there(client) => {
+                        let name = self.add_session(client, link, target, params);
+                        edited = edited.replace(part, message::quoted(&name));
+                        self.has_opened(link, outcome);
+                        opened = Some((name, client));
+                    }
+                    _ => self.close_link(link),
+                }
+            }
+            OnAnswer::Loads { session, ticket } => {
+                self.has_opened(link, outcome);
+                self.loaded(&session, ticket, outcome.is_ok());
+                opened = client.as_ref().map(|(client, _)| (session, *client));
+            }
+            OnAnswer::Moves { session, ticket, target, history } => {
+                self.has_opened(link, outcome);
+                return self.moved((&session, ticket), link, target, history, outcome);
+            }
+        }
+        if let Some((client, id)) = client {
+            let line = edited.replace(part, id.get().to_owned()).line();
+            self.answer(client, line);
+        }
+        if let Some((name, client)) = opened {
+            if self.sessions.get(&name).is_some_and(|it| it.clients.contains(&client)) {
+                self.catch_up(&name, client);
+            }
+            self.release(&name);
+        }
+    }
+
+    /// Keeps the setup that an agent answers with when it opens a session.
+    fn has_opened(&mut self, link: u64, outcome: Result<Option<&RawValue>, &RawValue>) {
+        if let (Some(link), Ok(result)) = (self.links.get_mut(&link), outcome) {
+            link.setup.opened(result);
+        }
+    }
+
+    /// A client has set something: the protocol tells that client alone, the gateway the others.
+    fn has_set(
+        &mut self,
+        (name, client): (&str, u64),
+        link: u64,
+        choice: &SetupChoice,
+        result: Option<&RawValue>,
+    ) {
+        let Some(state) = self.links.get_mut(&link) else { return };
+        state.setup.chose(choice);
+        state.setup.opened(result.filter(|_| matches!(choice, SetupChoice::Option)));
+        let update = match choice {
+            SetupChoice::Mode(mode) => {
+                json!({ "sessionUpdate": "current_mode_update", "currentModeId": mode })
+            }
+            SetupChoice::Option => {
+                let options = state.setup.options.clone();
+                json!({ "sessionUpdate": "config_option_update", "configOptions": options })
+            }
+            // The protocol has no notification of it.
+            SetupChoice::Model(_) => return,
+        };
+        let Some(session) = self.sessions.get(name) else { return };
+        let others: Vec<u64> =
+            session.clients.iter().copied().filter(|other| *other != client).collect();
+        self.tell(&others, &message::update(name, &update));
+    }
+}

@@ -1,0 +1,201 @@
+//! What the gateway keeps of clients, attachments and sessions. Plain state.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::setup::{AgentSetup, SetupChoice};
+
+/// One client.
+pub(super) struct GatewayClient {
+    /// The params of its `initialize`, once that is answered.
+    pub(super) introduction: Option<Box<RawValue>>,
+    /// Its `initialize` is being answered.
+    pub(super) introducing: bool,
+    /// Its attachment for what names no session.
+    pub(super) control: Option<u64>,
+    pub(super) offers: ClientOffers,
+    /// Requests of it that wait for an answer.
+    pub(super) open: usize,
+    /// It sends nothing any more, and waits for its answers.
+    pub(super) leaving: bool,
+    /// Ends the reading of its lines.
+    pub(super) cut: CancellationToken,
+}
+
+/// The methods of agents that a client answers.
+#[derive(Default, Debug)]
+pub(super) struct ClientOffers {
+    /// How the names of those begin that it does not answer.
+    lacks: Vec<&'static str>,
+}
+
+impl ClientOffers {
+    /// Reads them from the params of `initialize`.
+    pub(super) fn of(params: &RawValue) -> Self {
+        let params: Value = serde_json::from_str(params.get()).unwrap_or_default();
+        let offered = &params["clientCapabilities"];
+        let all = [
+            ("fs/read_text_file", offered["fs"]["readTextFile"] == true),
+            ("fs/write_text_file", offered["fs"]["writeTextFile"] == true),
+            ("terminal/", offered["terminal"] == true),
+            ("elicitation/", offered["elicitation"].is_object()),
+        ];
+        let lacks = all.into_iter().filter(|(_, is_offered)| !is_offered).map(|(name, _)| name);
+        Self { lacks: lacks.collect() }
+    }
+
+    /// Whether it answers a method of agents.
+    pub(super) fn serves(&self, method: &str) -> bool {
+        !self.lacks.iter().any(|lacking| method.starts_with(lacking))
+    }
+}
+
+/// An attachment to an agent.
+pub(super) struct AgentLink {
+    pub(super) agent: String,
+    pub(super) of: LinkOf,
+    /// The agent's id of the session, once it is known.
+    pub(super) target: Option<String>,
+    /// What the agent offers in `initialize`.
+    pub(super) offers: Offers,
+    /// What the agent said of the session's modes, models, options and commands.
+    pub(super) setup: AgentSetup,
+    pub(super) cut: CancellationToken,
+}
+
+/// What an attachment is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum LinkOf {
+    /// What a client asks outside of sessions.
+    Client(u64),
+    /// A session of the gateway.
+    Session(String),
+    /// A session that a client opens, and that has no id yet.
+    Opening(u64),
+}
+
+/// What an agent can do with a session.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Offers {
+    pub(super) load: bool,
+    pub(super) resume: bool,
+    pub(super) close: bool,
+}
+
+/// A session of the gateway.
+pub(super) struct GatewaySession {
+    /// Where it is.
+    pub(super) agent: String,
+    /// The agent's id of it.
+    pub(super) target: String,
+    /// None: nobody has it open, or its agent ended.
+    pub(super) link: Option<u64>,
+    /// Those who have it open; the first serves files and terminals if it can.
+    pub(super) clients: Vec<u64>,
+    /// The params with which it was opened: folder and MCP servers.
+    pub(super) params: Box<RawValue>,
+    /// Agents where it was before, with their ids of it.
+    pub(super) earlier: Vec<(String, String)>,
+    pub(super) state: SessionState,
+    /// Lines of clients that came while it was not open.
+    pub(super) held: VecDeque<(u64, Bytes)>,
+    /// Turns that run.
+    pub(super) turns: usize,
+    /// What was said at another agent, for the next prompt.
+    pub(super) history: Option<String>,
+    /// The beginning of its first prompt.
+    pub(super) title: Option<String>,
+}
+
+/// Whether a session takes lines.
+#[derive(Debug)]
+pub(super) enum SessionState {
+    Open,
+    Loading(Load),
+    Moving(Move),
+}
+
+/// A client loads a session; what the agent says meanwhile is for that client alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) ticket: u64,
+    pub(super) client: u64,
+    /// Nobody has it open: the load opens an attachment.
+    pub(super) opens: bool,
+    /// The client had it open before.
+    pub(super) is_member: bool,
+}
+
+/// A transfer that is under way.
+#[derive(Debug)]
+pub(super) struct Move {
+    pub(super) ticket: u64,
+    pub(super) client: u64,
+    /// The id of the client's prompt.
+    pub(super) id: Box<RawValue>,
+    pub(super) link: Option<u64>,
+}
+
+impl GatewaySession {
+    /// An agent's id of the session, if it was there.
+    pub(super) fn target_at(&self, agent: &str) -> Option<&str> {
+        if self.agent == agent {
+            return Some(&self.target);
+        }
+        self.earlier.iter().find(|(other, _)| other == agent).map(|(_, target)| target.as_str())
+    }
+}
+
+/// A request to an agent that waits for its answer.
+pub(super) struct OpenRequest {
+    /// Who asked, with its id; None: the gateway.
+    pub(super) client: Option<(u64, Box<RawValue>)>,
+    pub(super) link: u64,
+    pub(super) effect: OnAnswer,
+    pub(super) since: Instant,
+}
+
+/// What the answer to a request means.
+pub(super) enum OnAnswer {
+    Nothing,
+    /// It opens a session with these params.
+    Opens(Box<RawValue>),
+    /// It loads a session of the gateway.
+    Loads {
+        session: String,
+        ticket: u64,
+    },
+    Prompt(String),
+    /// It sets a mode, a model or an option.
+    Sets {
+        session: String,
+        choice: SetupChoice,
+    },
+    /// It ends a session; `forgets`: it can't be loaded any more.
+    Closes {
+        session: String,
+        forgets: bool,
+    },
+    /// It is a step of a transfer.
+    Moves {
+        session: String,
+        ticket: u64,
+        target: Option<String>,
+        history: Option<String>,
+    },
+}
+
+/// A request of an agent to clients.
+pub(super) struct AgentQuestion {
+    pub(super) link: u64,
+    /// Clients that come later are asked, too: its method, and the line with the gateway's id.
+    pub(super) for_all: Option<(String, Bytes)>,
+    /// The agent's id.
+    pub(super) id: Box<RawValue>,
+    pub(super) clients: Vec<u64>,
+}

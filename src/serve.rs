@@ -45,6 +45,7 @@ mod sources;
 mod spawned;
 mod strangers;
 mod task_run;
+mod team_agent;
 mod token;
 mod tools;
 mod tools_http;

@@ -40,6 +40,7 @@ use super::rights::{ByWeb, Right, permit};
 use super::shared::Shared;
 use super::wire::{self, RpcError};
 use super::{Caller, Refused, Reloaded};
+pub(super) use branching::conversation;
 use methods::REPLAY;
 pub(super) use methods::{ATTACH, METHODS, Method};
 pub(super) use openings::{ENDED as TOKEN_ENDED, record_use};
@@ -187,12 +188,12 @@ fn find(method: &str) -> Result<(&'static str, Method, Right), RpcError> {
     })
 }
 
-/// Calls [`ATTACH`].
+/// Calls [`ATTACH`]; None: for the team as a whole.
 pub(super) async fn attach(
     shared: &Shared,
     caller: Option<&Caller>,
     params: Option<&RawValue>,
-) -> Result<DuplexStream, RpcError> {
+) -> Result<Option<DuplexStream>, RpcError> {
     permit(ATTACH, Right::Person, caller)?;
     if let Some(Caller::Holder(holder)) = caller {
         openings::admit(shared, holder, ATTACH, Method::Attach, params).await?;
@@ -247,7 +248,7 @@ pub(super) fn schemas(
         Method::RewindSession => {
             of(subschema::<branching::RewindSession>, subschema::<branching::Rewound>)
         }
-        Method::Attach => of(subschema::<control::Agent>, subschema::<Empty>),
+        Method::Attach => of(subschema::<control::Attach>, subschema::<Empty>),
         Method::ShowBlocked => {
             of(subschema::<showing::ShowBlocked>, subschema::<showing::ShownBlocked>)
         }

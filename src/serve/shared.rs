@@ -1,6 +1,6 @@
 //! Owns the state that all connections of the port share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -12,6 +12,7 @@ use super::ongoing::Ongoing;
 use super::traffic::Traffic;
 use super::{Sources, Team, Tokens};
 use crate::bus::Bus;
+use crate::gateway::GatewayHandle;
 use crate::mcp::ToolUses;
 use crate::runs::TeamRuns;
 use crate::tasks::{Tasks, Waits};
@@ -57,6 +58,8 @@ pub(super) struct Shared {
     pub(super) traffic: Arc<Traffic>,
     /// Where files are on the map; empty until somebody asks.
     pub(super) layout: Arc<Mutex<Layout>>,
+    /// The gateway, once somebody asks for it.
+    pub(super) gateway: OnceLock<GatewayHandle>,
     /// Asks connections to probe their clients, because slots are short.
     pub(super) crowded: watch::Sender<()>,
 }
@@ -92,6 +95,7 @@ impl Shared {
             kept_answers: KeptAnswers::default(),
             traffic: Arc::default(),
             layout: Arc::default(),
+            gateway: OnceLock::new(),
             crowded: watch::Sender::new(()),
         }
     }

@@ -99,6 +99,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "model",
             "line",
             "mcp",
+            "gateway",
             "tasks",
             "session",
             "bus",

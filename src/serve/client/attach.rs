@@ -30,6 +30,17 @@ pub async fn attach(
     forward(connection, input, output, || ClientError::AgentGone(agent.to_owned())).await
 }
 
+/// Attaches to the team as one agent, and forwards bytes likewise.
+pub async fn attach_team(
+    target: &Target,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+) -> Result<(), ClientError> {
+    let mut connection = Connection::open(target).await?;
+    connection.call("attach", &json!({})).await?;
+    forward(connection, input, output, || ClientError::Closed).await
+}
+
 /// Connects an MCP client to the tools of a team, and forwards bytes until either leaves.
 pub async fn tools(
     target: &Target,

@@ -11,7 +11,7 @@ use crate::serve::command::ViewerCommand;
 use crate::serve::entrance::{ClientInput, wrong_token};
 use crate::serve::places::Rank;
 use crate::serve::wire::{self, RpcError};
-use crate::serve::{Caller, rpc, tools};
+use crate::serve::{Caller, rpc, team_agent, tools};
 
 impl<R: ClientInput> Reader<R> {
     /// Serves the tools on the connection from here on.
@@ -44,7 +44,11 @@ impl<R: ClientInput> Reader<R> {
             attached = rpc::attach(&self.shared, self.caller.as_ref(), params) => attached,
             () = self.cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
         };
-        match attached {
+        let opened = attached.and_then(|stream| match stream {
+            Some(stream) => Ok(stream),
+            None => team_agent::open(&self.shared),
+        });
+        match opened {
             Ok(stream) => {
                 let (from_agent, to_agent) = split(stream);
                 self.attached = Some(to_agent);

@@ -169,6 +169,21 @@ pub(super) async fn rewind_session(
     })
 }
 
+/// What was said in a session of an agent.
+pub(in crate::serve) async fn conversation(
+    shared: &Shared,
+    agent: &str,
+    session: &str,
+) -> Result<String, RpcError> {
+    let name = format!("{agent}/{session}");
+    let said = read(shared, move |store| {
+        let session = store.session_named(&name, None)?;
+        let point = store.point(&session, None)?;
+        Ok(store.conversation(&point.event)?)
+    });
+    Ok(said.await?.unwrap_or_default())
+}
+
 fn document(session: &Session, point: &Point, text: Option<String>) -> Option<Document> {
     let uri = format!("eisen://session/{}?at={}", session.id, point.event);
     Some(Document { uri, text: text? })

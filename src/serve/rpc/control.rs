@@ -31,6 +31,13 @@ pub(in crate::serve) struct Agent {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AttachParams")]
+pub(in crate::serve) struct Attach {
+    /// The team as one agent if left out.
+    agent_id: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "CancelParams")]
 pub(in crate::serve) struct Cancel {
     agent_id: String,
@@ -191,8 +198,13 @@ pub(super) async fn new_session(shared: &Shared, params: Agent) -> Result<Value,
     json(&NewSession { session_id: session.to_string() })
 }
 
-pub(super) async fn attach(shared: &Shared, params: Agent) -> Result<DuplexStream, RpcError> {
-    Ok(shared.team.attach(AgentId::new(params.agent_id)).await?)
+/// None: the client attaches to the team as a whole.
+pub(super) async fn attach(
+    shared: &Shared,
+    params: Attach,
+) -> Result<Option<DuplexStream>, RpcError> {
+    let Some(agent) = params.agent_id else { return Ok(None) };
+    Ok(Some(shared.team.attach(AgentId::new(agent)).await?))
 }
 
 pub(super) async fn resolve_blocked(

@@ -55,8 +55,7 @@ async fn a_refusal_leaves_the_connection_as_it_was() {
     let refused = client.ask("attach", json!({ "agent_id": "ui" })).await;
     assert_eq!(refused["error"]["code"], 401);
     client.show(port.tokens.owner()).await;
-    for (params, code) in
-        [(json!({ "agent_id": "nobody" }), 404), (json!({}), 400), (json!({ "agent_id": 7 }), 400)]
+    for (params, code) in [(json!({ "agent_id": "nobody" }), 404), (json!({ "agent_id": 7 }), 400)]
     {
         let refused = client.ask("attach", params).await;
         assert_eq!(refused["error"]["code"], code, "{refused}");

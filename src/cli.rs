@@ -1,5 +1,6 @@
 //! The command line: flags, help, exit codes. Contains no policy; `app` does the work.
 
+mod acp;
 mod agents;
 mod attach;
 mod batch;
@@ -168,6 +169,7 @@ enum Command {
     /// docs/wire.md describes the same protocol in prose.
     #[command(after_help = help::SCHEMA)]
     Schema,
+    Acp(acp::Acp),
     Attach(attach::Attach),
     Mcp(mcp::Mcp),
     Web(web::WebArgs),
@@ -301,6 +303,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Compress(compress) => block_on(compress.run(&global)),
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
         Command::Resolve(resolve) => block_on(resolve.run(&global)),
+        Command::Acp(acp) => pass_on(acp.run(global)).map(|()| 0),
         Command::Attach(attach) => pass_on(attach.run(&global)).map(|()| 0),
         Command::Mcp(mcp) => pass_on(mcp.run(&global)).map(|()| 0),
         Command::Start(order) => block_on(order.run(&global, "start_agent")),

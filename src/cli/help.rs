@@ -19,8 +19,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Control a running team",
         &[
-            "prompt", "compress", "cancel", "resolve", "budget", "attach", "mcp", "token", "start",
-            "stop", "restart", "reload", "streams",
+            "prompt", "compress", "cancel", "resolve", "budget", "acp", "attach", "mcp", "token",
+            "start", "stop", "restart", "reload", "streams",
         ],
     ),
     (

@@ -1,5 +1,6 @@
 //! The commands that talk to a running team, as a user would run them.
 
+mod acp;
 mod batch;
 mod blocked;
 mod branching;

@@ -1,0 +1,86 @@
+//! `acp`: the team as one ACP agent, on standard input and output.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+
+use super::output::{escape_controls, note};
+use super::team::{Which, failed};
+use super::{Global, in_folder, stdio};
+use crate::app::{self, Failure, UpOptions};
+use crate::config::Config;
+use crate::serve;
+use crate::serve::client::{ClientError, Target, attach};
+
+/// Be the team as one ACP agent, on standard input and output
+///
+/// Configure this command as an agent of an editor or a platform. A session begins at the
+/// orchestrator agent, or at the first agent of the configuration; `/select AGENT` transfers it to
+/// another one. `/agents`, `/team`, `/blocked`, `/allow` and `/deny` show and steer the team.
+/// docs/gateway.md describes it. With --config the command starts the team if it does not run; the
+/// team goes on when the client leaves, and `eisen-core down` stops it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core acp                       the only running team
+  eisen-core acp --team shop
+  eisen-core acp -c shop/eisen.toml    starts the team if it does not run
+
+As an agent of Zed, in its settings.json:
+  \"agent_servers\": { \"shop\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"acp\", \"-c\", \"/work/shop/eisen.toml\"] } }
+
+Exit codes: 0 the client disconnected, 1 the team has ended, was not found, or did not start, 2 wrong
+usage or configuration.")]
+pub(super) struct Acp {
+    /// Start the team of this configuration if it does not run
+    #[arg(short, long, value_name = "FILE", conflicts_with = "team")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Acp {
+    pub(super) async fn run(self, global: Global) -> Result<(), Failure> {
+        let target = match self.config {
+            Some(file) => started(in_folder(global.cwd, &file), global.port).await?,
+            None => self.which.find(&global)?,
+        };
+        attach::attach_team(&target, stdio::input(), stdio::output()).await.map_err(failed)
+    }
+}
+
+/// Finds the team of a configuration; starts it if it does not run.
+async fn started(config: PathBuf, port: Option<u16>) -> Result<Target, Failure> {
+    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+    let wanted = app::read(&config, &eisen_dir)?.config;
+    if let Some(running) = running(&eisen_dir, &wanted)? {
+        return Ok(running);
+    }
+    match app::up_detached(UpOptions { config, port, web: None, console: None }).await {
+        Ok(started) => {
+            if !started.warnings.is_empty() {
+                note(escape_controls(&started.warnings));
+            }
+            Ok(started.info.into())
+        }
+        // Somebody else may have started it meanwhile.
+        Err(failure) => running(&eisen_dir, &wanted)?.ok_or(failure),
+    }
+}
+
+/// Finds the team with the name of a configuration; an error if that one has another workspace.
+fn running(eisen_dir: &Path, wanted: &Config) -> Result<Option<Target>, Failure> {
+    let name = &wanted.team.name;
+    let all = serve::live_teams(eisen_dir).map_err(|error| failed(ClientError::RunFiles(error)))?;
+    let Some(info) = all.into_iter().find(|info| info.team == *name) else { return Ok(None) };
+    let (own, other) = (&wanted.team.workspace, info.remains.workspace.as_ref());
+    if let Some(other) = other.filter(|other| *other != own) {
+        let (own, other) = (own.display(), other.display());
+        return Err(Failure::Run(anyhow!(
+            "the team `{name}` that runs is another one: it works in {other}, and this configuration is \
+             for {own}. Give one of them another name in `[team]`"
+        )));
+    }
+    Ok(Some(info.into()))
+}

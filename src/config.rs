@@ -19,6 +19,7 @@ mod errors;
 mod expand;
 mod fault;
 mod file;
+mod gateway;
 mod helpers;
 pub mod installed;
 mod journal;
@@ -71,6 +72,7 @@ pub use self::diff::{ChangeKind, ConfigChange, Plan, Takes};
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::fault::Fault;
 pub use self::file::Source;
+pub use self::gateway::Gateway;
 pub use self::journal::{Journal, JournalContent, journal_path};
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
@@ -126,6 +128,7 @@ pub struct Config {
     /// None: no spans are made.
     pub telemetry: Option<Telemetry>,
     pub streams: Vec<StreamSpec>,
+    pub gateway: Gateway,
 }
 
 #[derive(Clone, Debug)]
@@ -320,6 +323,7 @@ impl Config {
         let budget = root.section("budget", "budget", budget::budget);
         let telemetry = telemetry::telemetry(root);
         let streams = streams::streams(root, journal.enabled);
+        let gateway = root.section("gateway", "gateway", gateway::gateway);
         templates::templates(root);
         let (shared, profiles) = others.user.under(root, &team.workspace);
         let zones = root.section("zones", "zones", |zones| {
@@ -348,6 +352,7 @@ impl Config {
             team.max_depth,
         );
         let orchestrator = Orchestrator { may_add, ..orchestrator };
+        let gateway = gateway.resolved(root.reader, &agents, others.removed);
         let zones = zones.written;
         Self {
             team,
@@ -367,6 +372,7 @@ impl Config {
             shared,
             telemetry,
             streams,
+            gateway,
         }
     }
 }

@@ -150,7 +150,7 @@ async fn run(
         listener,
         bus,
         // Its sessions belong to the editor, which keeps them itself.
-        Arc::new(wiring.sources(&routing, None, None)),
+        Arc::new(wiring.sources(&routing, None)),
         observed(&status, tier, &tracker, family),
         tokens,
         limits,

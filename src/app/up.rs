@@ -170,11 +170,11 @@ pub(super) async fn run_team<T>(
         notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
     let (changes, commands) = changes_of(&mut wiring, supervisor.roster());
     let web = web_page(web, &config, &conditions, &cancel);
-    let (lead, roster) = (config.orchestrator.agent.clone(), supervisor.roster());
+    let roster = supervisor.roster();
     let (tracker, page) = (wiring.tracker.clone(), web.clone());
     let team =
         Arc::new(Supervised { roster, tracker, changes, undoer, budgets, runs, page, streams });
-    let sources = wiring.sources(&routing, Some((recorder, &config.team.name)), lead);
+    let sources = wiring.sources(&routing, Some((recorder, &config)));
     let server = Server::new(
         listeners.port,
         wiring.bus.clone(),

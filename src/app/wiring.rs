@@ -12,7 +12,7 @@ use crate::capture::{self, Capture};
 use crate::config;
 use crate::conflicts::{self, Conflicts};
 use crate::journal::{self, Journal};
-use crate::model::{AgentId, BlockedStatus};
+use crate::model::BlockedStatus;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::runs::TeamRuns;
 use crate::serve::{Handles, Recorder, ToolUses};
@@ -201,9 +201,10 @@ impl Wiring {
     pub(super) fn sources(
         &self,
         routing: &RoutingHandle,
-        recorder: Option<(Recorder, &str)>,
-        lead: Option<AgentId>,
+        team: Option<(Recorder, &config::Config)>,
     ) -> Handles {
+        let (recorder, config) = team.unzip();
+        let lead = config.and_then(|config| config.orchestrator.agent.clone());
         Handles {
             tracker: self.tracker.clone(),
             routing: routing.clone(),
@@ -211,10 +212,11 @@ impl Wiring {
             graph: self.graph.clone(),
             journal: self.journal.clone().map(|journal| (journal, self.bus.clone())),
             capture: self.capture.clone(),
-            team: recorder.as_ref().map(|(_, team)| (*team).to_owned()),
-            recorder: recorder.map(|(recorder, _)| recorder),
+            team: config.map(|config| config.team.name.clone()),
+            recorder,
             follows_active: lead.is_none(),
             lead,
+            default_agent: config.and_then(|config| config.gateway.default.clone()),
             tasks: self.tasks_given.clone(),
             conflicts: self.conflicts.clone(),
             runs: self.runs.clone(),

@@ -151,6 +151,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         shared: current.shared.clone(),
         telemetry: current.telemetry.clone(),
         streams: current.streams.clone(),
+        gateway: current.gateway.clone(),
     }
 }
 
@@ -251,6 +252,7 @@ const TEAM: &Keys<Config> = &[
     ("zones.git", Takes::AtOnce, differs!(zones.git)),
     ("notify", Takes::AtOnce, differs!(notify)),
     ("streams", Takes::AtTeamStart, differs!(streams)),
+    ("gateway.default", Takes::AtTeamStart, differs!(gateway.default)),
     // The presence of the table.
     ("web", Takes::AtTeamStart, |a, b| a.web.is_some() != b.web.is_some()),
     ("web.listen", Takes::AtTeamStart, web_differs!(listen)),

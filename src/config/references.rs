@@ -112,7 +112,7 @@ fn ids<'a>(reader: &ConfigReader<'_>, raw: &'a [RawAgent]) -> HashMap<&'a str, u
     ids
 }
 
-fn unknown(name: &Text, known: &[&str]) -> Fault {
+pub(super) fn unknown(name: &Text, known: &[&str]) -> Fault {
     let fault = Fault::new(name.span.clone(), format!("there is no agent {}", quoted(&name.value)));
     match nearest(&name.value, known) {
         Some(near) => fault.help(format!("did you mean {}?", quoted(near))),

@@ -4,6 +4,7 @@
 
 mod batch;
 mod diff;
+mod gateway;
 mod good;
 mod helpers;
 mod hostile;

@@ -48,6 +48,8 @@ pub struct Handles {
     pub team: Option<String>,
     /// The orchestrator agent.
     pub lead: Option<AgentId>,
+    /// The agent at which sessions of the gateway begin; None: the orchestrator agent, or the first one.
+    pub default_agent: Option<AgentId>,
     /// None: agents take no tasks.
     pub tasks: Option<Tasks>,
     /// None: conflicts are not looked for.
@@ -147,6 +149,10 @@ impl Sources for Handles {
         answer: Result<(OwnerAnswer, String), String>,
     ) -> BoxFuture<'_, ()> {
         Box::pin(self.routing.owner_answered(id, answer))
+    }
+
+    fn default_agent(&self) -> Option<AgentId> {
+        self.default_agent.clone()
     }
 
     fn lead(&self) -> Option<AgentId> {

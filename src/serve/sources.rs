@@ -82,6 +82,11 @@ pub trait Sources: Send + Sync + 'static {
         None
     }
 
+    /// The agent at which sessions of the gateway begin, if one is configured.
+    fn default_agent(&self) -> Option<AgentId> {
+        None
+    }
+
     /// The tasks that agents are given; None: they take none.
     fn tasks(&self) -> Option<Tasks> {
         None

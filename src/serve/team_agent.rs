@@ -43,8 +43,12 @@ impl GatewayTeam for PortTeam {
 
     fn default_agent(&self) -> Option<String> {
         let shared = self.shared().ok()?;
-        let lead = shared.tokens.lead().map(ToString::to_string);
-        lead.or_else(|| Some(shared.team.agents().first()?.agent.to_string()))
+        let agents = shared.team.agents();
+        let configured = [shared.sources.default_agent(), shared.sources.lead()];
+        // One of them may have left the team.
+        let is_there = |id: &AgentId| agents.iter().any(|status| status.agent == *id);
+        let found = configured.into_iter().flatten().find(is_there);
+        found.or_else(|| Some(agents.first()?.agent.clone())).map(|id| id.to_string())
     }
 
     fn attach(&self, agent: String) -> BoxFuture<'_, Result<DuplexStream, String>> {

@@ -53,11 +53,6 @@ impl Tokens {
         Ok(Self { owner: challenge()?, secret: random()?, lead })
     }
 
-    /// The orchestrator agent, if there is one.
-    pub fn lead(&self) -> Option<&AgentId> {
-        self.lead.as_ref()
-    }
-
     /// The control token.
     pub fn owner(&self) -> &str {
         &self.owner

@@ -134,6 +134,23 @@ fn a_file_starts_the_team_and_a_session_outlasts_its_client() {
 }
 
 #[test]
+fn a_session_begins_at_the_agent_that_the_file_names() {
+    let stage = Stage::new();
+    let keys = "[orchestrator]\nagent = \"api\"\n[gateway]\ndefault = \"ui\"";
+    let agents = vec![agent("api").zone("src/api/**"), agent("ui").zone("src/ui/**")];
+    let team = stage.team(keys, agents);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let mut client = gateway(&stage, &["acp"]);
+    client.initialize(&json!({}));
+    let session = open(&mut client, &stage);
+    assert_eq!(prompt(&mut client, &session, "read src/ui/app.ts"), "got ui\n");
+    // One that has left the team begins none.
+    port.call("remove_agent", &json!({"agent_id": "ui"})).unwrap();
+    let session = open(&mut client, &stage);
+    assert_eq!(prompt(&mut client, &session, "read src/api/cart.rs"), "got api\n");
+}
+
+#[test]
 fn of_two_clients_the_first_that_decides_decides_for_both() {
     let stage = Stage::new();
     configure(&stage);

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::entrance::{Entrance, ScopeOfToken};
 use super::places::ConnectionSlots;
 use super::shared::Shared;
-use super::{reader, rpc};
+use super::{reader, rpc, team_agent};
 use crate::tokens::TokenHolder;
 
 /// Bytes buffered to and from a client, each way.
@@ -40,6 +40,12 @@ impl Gateway {
             cancel,
         ));
         Some(near)
+    }
+
+    /// Opens a connection to the team as one ACP agent, with the authority of a person; None: too many
+    /// clients arrive at once.
+    pub fn open_agent(&self) -> Option<DuplexStream> {
+        team_agent::open(&self.shared).ok()
     }
 
     /// Returns the holder of one of the team's tokens with a scope.

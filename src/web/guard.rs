@@ -72,6 +72,8 @@ pub(super) enum HttpRefusal {
     Connections,
     /// The token with a scope lacks a right, or is for some agents only.
     Right,
+    /// It is not a token of a program that may do all that a person may.
+    Control,
 }
 
 impl IntoResponse for HttpRefusal {
@@ -99,6 +101,10 @@ impl IntoResponse for HttpRefusal {
             Self::Right => {
                 (StatusCode::FORBIDDEN, "this takes a token with the right `read`, for all agents")
             }
+            Self::Control => (
+                StatusCode::FORBIDDEN,
+                "this takes a token of `eisen-core web token --scope control`, as `Authorization: Bearer TOKEN`",
+            ),
             Self::Attempts => (StatusCode::TOO_MANY_REQUESTS, TOO_MANY_ATTEMPTS),
             Self::Connections => (
                 StatusCode::SERVICE_UNAVAILABLE,

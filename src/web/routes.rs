@@ -18,7 +18,9 @@ use super::credentials::Entered;
 use super::guard::{self, Changing, HttpRefusal, Known};
 use super::served::Served;
 use super::{assets, socket};
+use crate::line::MAX_LINE;
 use crate::metrics::Rendered;
+use crate::model::WebScope;
 use crate::serve;
 use crate::tokens::{TokenHolder, TokenRight};
 
@@ -31,6 +33,7 @@ pub(super) fn router(served: &Arc<Served>) -> Router {
         .route(ENTER, get(enter))
         .route("/leave", post(leave))
         .route("/ws", get(web_socket))
+        .route("/acp", get(agent_socket))
         .route("/schema.json", get(schema))
         .route("/metrics", get(metrics))
         .fallback(get(page))
@@ -120,6 +123,26 @@ async fn web_socket(
     let longest = served.gateway.max_line_bytes();
     let upgrade = upgrade.max_message_size(longest).max_frame_size(longest);
     upgrade.on_upgrade(move |socket| socket::serve(socket, port, credential.revoked, connection))
+}
+
+/// The team as one ACP agent. A client has the authority of a person: it takes a token with the scope
+/// `control`. A browser sends its cookie by itself, so that one is not enough.
+async fn agent_socket(
+    State(served): State<Arc<Served>>,
+    Known(credential): Known,
+    Extension(connection): Extension<WebConnection>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let is_program = credential.shown == ShownBy::Bearer && credential.holder.is_none();
+    if !is_program || credential.scope != WebScope::Control {
+        return HttpRefusal::Control.into_response();
+    }
+    let Some(agent) = served.gateway.open_agent() else {
+        let why = "too many clients of the gateway arrive at once";
+        return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
+    };
+    let upgrade = upgrade.max_message_size(MAX_LINE).max_frame_size(MAX_LINE);
+    upgrade.on_upgrade(move |socket| socket::serve(socket, agent, credential.revoked, connection))
 }
 
 async fn schema(Known(_): Known) -> Json<serde_json::Value> {

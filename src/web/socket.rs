@@ -1,4 +1,4 @@
-//! `/ws`: the lines of the port, both ways, one in a frame.
+//! `/ws` and `/acp`: the lines of the port, or of the gateway, both ways, one in a frame.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! The web server: who may use it, and who may not.
 
+mod acp;
 mod attacks;
 mod browser;
 mod client;
@@ -32,6 +33,7 @@ fn a_link_opens_the_page_once_and_nothing_else_opens_it() {
         "GET /index.html",
         "GET /enter.js",
         "GET /ws",
+        "GET /acp",
         "GET /schema.json",
         "GET /nothing",
         "POST /leave",

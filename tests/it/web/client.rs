@@ -86,7 +86,15 @@ impl Site {
 
     /// Opens the WebSocket with these fields; an error is the status of the refusal.
     pub(super) fn socket(&self, lines: &[(&'static str, &str)]) -> Result<Socket, u16> {
-        let mut request = format!("ws://{}/ws", self.host).into_client_request().unwrap();
+        self.socket_at("/ws", lines)
+    }
+
+    pub(super) fn socket_at(
+        &self,
+        path: &str,
+        lines: &[(&'static str, &str)],
+    ) -> Result<Socket, u16> {
+        let mut request = format!("ws://{}{path}", self.host).into_client_request().unwrap();
         for (name, value) in lines {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }

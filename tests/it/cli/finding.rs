@@ -81,7 +81,9 @@ fn completions_and_man_pages_need_no_team() {
     let wrong = stage.run(&["man", "dance"]);
     assert_eq!(wrong.code, 2);
     assert!(
-        wrong.stderr.contains("available: attach, batch, blame, blocked, budget, cancel, check"),
+        wrong
+            .stderr
+            .contains("available: acp, attach, batch, blame, blocked, budget, cancel, check"),
         "{wrong:?}"
     );
     assert_eq!(stage.run(&["man", "--out", "pages"]).code, 0);

@@ -135,13 +135,11 @@ impl ScopedTokens {
         // Another process may have changed it.
         let mut records = inner.file.read().map_err(io)?;
         change(&mut records)?;
-        let written = inner.file.write(&records);
+        inner.file.replace(&records).map_err(io)?;
+        let synced = inner.file.sync();
         drop(locked);
+        // The file has changed, also where that may not outlast a crash.
         let mut old = std::mem::take(&mut *known);
-        if let Err(cause) = written {
-            *known = old;
-            return Err(failed(&inner.file, cause));
-        }
         for record in records {
             let at = old.iter().position(|known| known.record.id() == record.id());
             known.push(at.map_or_else(|| LiveToken::new(record), |at| old.swap_remove(at)));
@@ -149,7 +147,7 @@ impl ScopedTokens {
         for gone in old {
             gone.ended.cancel();
         }
-        Ok(())
+        synced.map_err(io)
     }
 }
 

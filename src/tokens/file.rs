@@ -58,8 +58,8 @@ impl TokenFile {
         Ok(tokens)
     }
 
-    /// Replaces the file. Whoever calls it has the lock.
-    pub(super) fn write(&self, tokens: &[TokenRecord]) -> io::Result<()> {
+    /// Replaces the file; [`Self::sync`] follows. Whoever calls it has the lock.
+    pub(super) fn replace(&self, tokens: &[TokenRecord]) -> io::Result<()> {
         let content = serde_json::to_vec_pretty(&KeptTokens { tokens: tokens.to_vec() })?;
         let folder = self.folder();
         let mut new = tempfile::Builder::new()
@@ -69,8 +69,12 @@ impl TokenFile {
         new.write_all(&content)?;
         new.as_file().sync_all()?;
         new.persist(&self.0).map_err(|error| error.error)?;
-        // Also sync the folder, so that a revoked token does not come back with a crash.
-        File::open(folder)?.sync_all()
+        Ok(())
+    }
+
+    /// Syncs the folder, so that a revoked token does not come back with a crash.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        File::open(self.folder())?.sync_all()
     }
 
     fn folder(&self) -> &Path {

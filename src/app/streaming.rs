@@ -14,7 +14,7 @@ use super::journaling::team_folder;
 use super::wiring::Wiring;
 use crate::config::{AgentTable, Config, MOST_STREAMS, stream_of};
 use crate::journal::NameError;
-use crate::model::{StreamReplay, StreamReport, StreamSpec, StreamState, now_ms};
+use crate::model::{StreamReplay, StreamReport, StreamSpec, StreamState, StreamTarget, now_ms};
 use crate::serve::Refused;
 use crate::streams::{ReplayError, Streams};
 
@@ -120,6 +120,11 @@ impl TeamStreams {
             return Err(Refused::new(409, format!("there are {MOST_STREAMS} streams already")));
         } else {
             let stream = self.compile(&table).map_err(|why| Refused::new(400, why))?;
+            let mut others = next.attached.iter().filter_map(|it| self.compile(it).ok());
+            if let Some(other) = others.find(|other| writes_one_file(other, &stream)) {
+                let message = format!("the stream `{}` writes this file", other.name);
+                return Err(Refused::new(409, message));
+            }
             next.attached.push(table);
             stream
         };
@@ -185,6 +190,13 @@ impl TeamStreams {
             Refused::new(500, format!("cannot write {}: {error}", file.display()))
         };
         kept.write(&self.folder).map_err(failed)
+    }
+}
+
+fn writes_one_file(a: &StreamSpec, b: &StreamSpec) -> bool {
+    match (&a.target, &b.target) {
+        (StreamTarget::File(a), StreamTarget::File(b)) => a.collides(b),
+        _ => false,
     }
 }
 

@@ -170,9 +170,8 @@ pub(super) fn web_address(table: &Table<'_>, url: &Text) -> Option<String> {
     if host.is_some_and(|host| !host.is_empty()) && url.value.bytes().all(is_plain) {
         return Some(url.value.clone());
     }
-    let message = format!("{} is not a web address", quoted(&url.value));
-    table.fault(
-        Fault::new(url.span.clone(), message).help("write one such as \"https://example.org/x\""),
-    );
+    // Its value may come from a variable, and have a key in it.
+    let fault = Fault::new(url.span.clone(), "this is not a web address");
+    table.fault(fault.help("write one such as \"https://example.org/x\""));
     None
 }

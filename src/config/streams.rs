@@ -43,7 +43,7 @@ fn keys(kind: StreamKind) -> &'static [&'static str] {
 /// Reads all tables.
 pub(super) fn streams(root: &Table<'_>, has_journal: bool) -> Vec<StreamSpec> {
     let mut names = BTreeSet::new();
-    let mut paths = BTreeSet::new();
+    let mut files: Vec<FileTarget> = Vec::new();
     let mut count = 0;
     let read = root.sections("streams", |table| {
         count += 1;
@@ -57,12 +57,13 @@ pub(super) fn streams(root: &Table<'_>, has_journal: bool) -> Vec<StreamSpec> {
             table.fault(Fault::new(name.span.clone(), message).help("give one another name"));
         }
         let stream = one(table, name);
-        if let Some(StreamTarget::File(file)) = stream.as_ref().map(|stream| &stream.target)
-            && !paths.insert(file.path.clone())
-        {
-            let place = table.place_of("path").unwrap_or_else(|| table.span.clone());
-            let fault = Fault::new(place, "another stream writes this file");
-            table.fault(fault.help("name another one"));
+        if let Some(StreamTarget::File(file)) = stream.as_ref().map(|stream| &stream.target) {
+            if files.iter().any(|other| other.collides(file)) {
+                let place = table.place_of("path").unwrap_or_else(|| table.span.clone());
+                let fault = Fault::new(place, "another stream writes this file");
+                table.fault(fault.help("name another one"));
+            }
+            files.push(file.clone());
         }
         stream
     });

@@ -1,7 +1,8 @@
 //! Streams: where events of the journal are delivered, which of them, and how that goes.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,19 @@ pub struct FileTarget {
     pub max_bytes: u64,
     /// Older files that stay.
     pub keep: u32,
+}
+
+impl FileTarget {
+    /// Whether both would write one file: the stream's own, or one that it put aside (`PATH.1`, …).
+    pub fn collides(&self, other: &Self) -> bool {
+        let is_put_aside = |path: &Path, of: &Path| {
+            let rest = path.as_os_str().as_bytes().strip_prefix(of.as_os_str().as_bytes());
+            let number = rest.and_then(|rest| rest.strip_prefix(b"."));
+            number.is_some_and(|it| !it.is_empty() && it.iter().all(u8::is_ascii_digit))
+        };
+        let (own, other) = (&self.path, &other.path);
+        own == other || is_put_aside(own, other) || is_put_aside(other, own)
+    }
 }
 
 /// A web address that batches are posted to.

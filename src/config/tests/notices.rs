@@ -22,7 +22,7 @@ url = "ntfy.sh/topic"
         6:25 "25:00-07:00" is not a span of a day | write hours and minutes, such as "22:00-07:00"
         6:40 "night" is not a span of a day | write hours and minutes, such as "22:00-07:00"
         9:7 `url` is not for `kind = "desktop"` | leave it out, or write `kind = "webhook"`
-        12:7 "ntfy.sh/topic" is not a web address | write one such as "https://example.org/x"
+        12:7 this is not a web address | write one such as "https://example.org/x"
     "#]]
     .assert_eq(&errors(text));
 }

@@ -83,6 +83,11 @@ fn streams_come_and_go_while_the_team_runs_and_that_is_kept() {
         (&["attach", "out", "kind=file", "path=/tmp/x"], 1, "`path` must be a name of a file in"),
         (&["attach", "out", "kind=fil", "path=x"], 1, "did you mean \"file\"?"),
         (&["attach", "out", "kind=file", "path=x", "kep=3"], 1, "did you mean `keep`?"),
+        (
+            &["attach", "out", "kind=file", "path=turns.ndjson.1"],
+            1,
+            "stream `turns` writes this file",
+        ),
         (&["attach", "other"], 1, "there is no stream `other`; there are: audit, turns"),
         (&["attach", "out", "kind"], 2, "is not KEY=VALUE"),
         (&["detach", "other"], 1, "there is no stream `other`"),

@@ -11,7 +11,7 @@ use tokio::io::{AsyncWrite as _, DuplexStream, WriteHalf};
 
 use super::Peer;
 
-/// Bytes that may wait for one reader; past that it is cut off.
+/// Bytes that may wait for one reader before one more line; past that it is cut off.
 const MAX_WAITING: usize = 64 << 20;
 
 /// Every stream that is written to.
@@ -87,7 +87,7 @@ impl Outlets {
                     broken = Some(*peer);
                     false
                 }
-                Poll::Pending if outlet.bytes > MAX_WAITING => {
+                Poll::Pending if outlet.before_last() > MAX_WAITING => {
                     broken = Some(*peer);
                     true
                 }
@@ -99,6 +99,11 @@ impl Outlets {
 }
 
 impl PeerOutlet {
+    /// Bytes that wait before the last line, whose own length does not count: a reader had no time for it.
+    fn before_last(&self) -> usize {
+        self.bytes - self.waiting.back().map_or(0, Bytes::len)
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while let Some(line) = self.waiting.front_mut() {
             let written = ready!(Pin::new(&mut self.stream).poll_write(cx, line))?;
@@ -113,5 +118,36 @@ impl PeerOutlet {
         } else {
             Poll::Ready(Ok(()))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::future::poll_fn;
+
+    use futures_util::FutureExt as _;
+    use tokio::io::{AsyncReadExt as _, duplex, split};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reader_may_take_two_long_lines_at_once_and_is_cut_off_past_the_limit() {
+        let (near, mut far) = duplex(64 * 1024);
+        let (peer, line) = (Peer::Client(1), Bytes::from(vec![b'x'; 33 << 20]));
+        let mut outlets = Outlets::default();
+        outlets.add(peer, split(near).1);
+        outlets.push(peer, line.clone());
+        outlets.push(peer, line.clone());
+        assert_eq!(poll_fn(|cx| outlets.poll(cx)).now_or_never(), None);
+        let mut all = vec![0; 2 * line.len()];
+        tokio::select! {
+            peer = poll_fn(|cx| outlets.poll(cx)) => unreachable!("{peer:?} is cut off"),
+            read = far.read_exact(&mut all) => assert_eq!(read.unwrap(), all.len()),
+        }
+        for _ in 0..3 {
+            outlets.push(peer, line.clone());
+        }
+        assert_eq!(poll_fn(|cx| outlets.poll(cx)).now_or_never(), Some(peer));
     }
 }

@@ -24,9 +24,11 @@ mod tests;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 use hub::Hub;
 
@@ -54,22 +56,39 @@ pub trait GatewayTeam: Send + Sync + 'static {
 }
 
 /// The way to a gateway.
-#[derive(Clone, Debug)]
-pub struct GatewayHandle(mpsc::Sender<DuplexStream>);
+pub struct GatewayHandle {
+    team: Arc<dyn GatewayTeam>,
+    arrivals: Mutex<mpsc::Sender<DuplexStream>>,
+}
 
 impl GatewayHandle {
-    /// Starts the gateway of a team, which ends with the last handle.
+    /// Starts the gateway of a team, which ends with the handle.
     pub fn start(team: Arc<dyn GatewayTeam>) -> Self {
-        let (arrivals, waiting) = mpsc::channel(ARRIVALS);
-        tokio::spawn(Hub::new(team, waiting).run());
-        Self(arrivals)
+        let arrivals = Mutex::new(begin(team.clone()));
+        Self { team, arrivals }
     }
 
     /// Takes in a client, which speaks ACP over the returned stream; None: too many arrive at once.
     pub fn open(&self) -> Option<DuplexStream> {
         let (near, far) = tokio::io::duplex(DUPLEX);
-        self.0.try_send(far).ok().map(|()| near)
+        let mut arrivals = self.arrivals.lock();
+        let sent = match arrivals.try_send(far) {
+            Err(TrySendError::Closed(far)) => {
+                tracing::error!("the gateway has failed, and starts anew without its sessions");
+                *arrivals = begin(self.team.clone());
+                arrivals.try_send(far)
+            }
+            sent => sent,
+        };
+        sent.ok().map(|()| near)
     }
+}
+
+/// Starts the task of a gateway, which ends with the returned way to it.
+fn begin(team: Arc<dyn GatewayTeam>) -> mpsc::Sender<DuplexStream> {
+    let (arrivals, waiting) = mpsc::channel(ARRIVALS);
+    tokio::spawn(Hub::new(team, waiting).run());
+    arrivals
 }
 
 /// The other end of a stream of the gateway.

@@ -144,8 +144,7 @@ async fn answer(team: &dyn GatewayTeam, name: &str, rest: &str) -> Result<String
     }
 }
 
-async fn decide(team: &dyn GatewayTeam, mut params: Value) -> Result<String, String> {
-    params["at_terminal"] = true.into();
+async fn decide(team: &dyn GatewayTeam, params: Value) -> Result<String, String> {
     let access = team.call("resolve_blocked", params).await?;
     let of = |key: &str| access[key].as_str().unwrap_or_default().to_owned();
     Ok(format!(

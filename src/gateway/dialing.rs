@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::GatewayTeam;
 use super::message::{self, AcpMessage};
@@ -30,14 +31,19 @@ pub(super) struct Dialed {
     pub(super) history: Option<String>,
 }
 
-/// Attaches to an agent as the client with these params of `initialize`.
+/// Attaches to an agent as the client with these params of `initialize`, unless nobody waits for it any
+/// more.
 pub(super) async fn dial(
     team: &dyn GatewayTeam,
     agent: &str,
     params: &RawValue,
     history_of: Option<(String, String)>,
+    left: &CancellationToken,
 ) -> Result<Dialed, String> {
-    let attached = timeout(MAX_WAIT, attach(team, agent, params, history_of)).await;
+    let attached = timeout(MAX_WAIT, attach(team, agent, params, history_of));
+    let Some(attached) = left.run_until_cancelled(attached).await else {
+        return Err("You have left".to_owned());
+    };
     let late = |_| Err(format!("`{agent}` was not ready within {} s", MAX_WAIT.as_secs()));
     attached.unwrap_or_else(late)
 }

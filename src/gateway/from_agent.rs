@@ -1,6 +1,7 @@
 //! Lines of agents: answers, and what they say and ask in sessions.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -57,10 +58,14 @@ impl Hub {
         }
         let session = self.sessions.get(name).ok_or_else(no)?;
         let clients = match &session.state {
-            SessionState::Loading(load) => vec![load.client],
             // What an agent repeats of earlier turns is known.
             SessionState::Moving(on) if on.link == Some(link) => Vec::new(),
-            SessionState::Open | SessionState::Moving(_) => session.clients.clone(),
+            // The session has left this attachment.
+            _ if session.link != Some(link) => return Err(no()),
+            SessionState::Loading(load) => vec![load.client],
+            SessionState::Open | SessionState::Moving(_) | SessionState::Closing => {
+                session.clients.clone()
+            }
         };
         Ok((name.clone(), clients))
     }
@@ -79,14 +84,7 @@ impl Hub {
             return;
         }
         let Some(part) = about.session_id else {
-            let clients = match self.links.get(&link).map(|link| &link.of) {
-                Some(LinkOf::Client(client) | LinkOf::Opening(client)) => vec![*client],
-                Some(LinkOf::Session(name)) => {
-                    self.sessions.get(name).map(|it| it.clients.clone()).unwrap_or_default()
-                }
-                None => Vec::new(),
-            };
-            return self.tell(&clients, &Edited::new(line).line());
+            return self.tell(&self.hearers(link), &Edited::new(line).line());
         };
         let change = self.learn(link, &about, params, line);
         let Ok((name, clients)) = self.audience(link, &about) else { return };
@@ -95,6 +93,28 @@ impl Hub {
         }
         let line = Edited::new(line).replace(part, message::quoted(&name)).line();
         self.tell(&clients, &line);
+    }
+
+    /// The clients that hear what is said on an attachment outside of sessions. An agent says it on each of
+    /// its attachments, and a client hears it on the first.
+    fn hearers(&self, link: u64) -> Vec<u64> {
+        let Some(state) = self.links.get(&link) else { return Vec::new() };
+        let is_on = |number: u64, of: &LinkOf, client: u64| match of {
+            LinkOf::Client(by) | LinkOf::Opening(by) => *by == client,
+            LinkOf::Session(name) => self
+                .sessions
+                .get(name)
+                .is_some_and(|it| it.link == Some(number) && it.clients.contains(&client)),
+        };
+        let first_of = |client: u64| {
+            let its = self.links.iter().filter(|(number, other)| {
+                other.agent == state.agent && is_on(**number, &other.of, client)
+            });
+            its.map(|(number, _)| *number).min()
+        };
+        let clients = self.clients.keys().copied();
+        let its = clients.filter(|client| is_on(link, &state.of, *client));
+        its.filter(|client| first_of(*client) == Some(link)).collect()
     }
 
     /// Keeps what an agent says of its session's setup, also while a transfer is under way.
@@ -195,12 +215,16 @@ impl Hub {
     ) {
         let OpenRequest { client, link, effect, .. } = asked;
         let mut edited = Edited::new(line);
-        let mut opened = None;
+        let (mut opened, mut held) = (None, VecDeque::new());
         match effect {
             OnAnswer::Nothing => {}
-            OnAnswer::Prompt(name) => {
-                if let Some(session) = self.sessions.get_mut(&name) {
+            OnAnswer::Prompt { session, with_history } => {
+                let session = self.sessions.get_mut(&session);
+                if let Some(session) = session.filter(|session| session.link == Some(link)) {
                     session.turns = session.turns.saturating_sub(1);
+                    if with_history && outcome.is_ok() {
+                        session.history = None;
+                    }
                 }
             }
             OnAnswer::Sets { session, choice } => {
@@ -209,9 +233,7 @@ impl Hub {
                 }
             }
             OnAnswer::Closes { session, forgets } => {
-                if outcome.is_ok() {
-                    self.end_session(&session, forgets);
-                }
+                held = self.end_session(&session, forgets, outcome.is_ok());
             }
             OnAnswer::Opens(params) => {
                 let named = outcome.ok().and_then(|result| About::read(result).ok());
@@ -248,6 +270,7 @@ impl Hub {
             }
             self.release(&name);
         }
+        self.take_up(held);
     }
 
     /// Keeps the setup that an agent answers with when it opens a session.
@@ -265,6 +288,11 @@ impl Hub {
         choice: &SetupChoice,
         result: Option<&RawValue>,
     ) {
+        let Some(session) = self.sessions.get(name) else { return };
+        // Behind a transfer it is of no meaning.
+        if session.link != Some(link) {
+            return;
+        }
         let Some(state) = self.links.get_mut(&link) else { return };
         state.setup.chose(choice);
         state.setup.opened(result.filter(|_| matches!(choice, SetupChoice::Option)));
@@ -279,7 +307,6 @@ impl Hub {
             // The protocol has no notification of it.
             SetupChoice::Model(_) => return,
         };
-        let Some(session) = self.sessions.get(name) else { return };
         let others: Vec<u64> =
             session.clients.iter().copied().filter(|other| *other != client).collect();
         self.tell(&others, &message::update(name, &update));

@@ -97,7 +97,9 @@ impl Hub {
                 Err(invalid_params("`sessionId` must be a string".to_owned()))
             }
             (_, None) => {
-                let control = state.control.ok_or_else(|| gone("The agent has ended"))?;
+                let Some(control) = state.control else {
+                    return self.open_control(client, id, line);
+                };
                 self.ask(client, id, control, Edited::new(line), OnAnswer::Nothing)
             }
         }
@@ -110,14 +112,17 @@ impl Hub {
             let why = format!("You have no session `{name}` open: load it first");
             return Err(invalid_params(why));
         };
-        if !matches!(session.state, SessionState::Open) {
-            return self.hold(client, name, line);
-        }
         let (id, method, params) = match message::parse(line) {
             Ok(AcpMessage::Request { id, method, params }) => (Some(id), method, params),
             Ok(AcpMessage::Notification { method, params }) => (None, method, params),
             _ => return Ok(()),
         };
+        match session.state {
+            SessionState::Open => {}
+            // An agent that closes may wait for a turn that is to be cancelled.
+            SessionState::Closing if id.is_none() => {}
+            _ => return self.hold(client, name, line),
+        }
         let about = About::read(params).map_err(invalid_params)?;
         if let Some(id) = id.filter(|_| method == "session/prompt")
             && self.command(client, id, name, params)
@@ -139,58 +144,62 @@ impl Hub {
         // Before anything is noted of the request.
         self.takes_more(link)?;
         let sets = |choice| OnAnswer::Sets { session: name.to_owned(), choice };
+        let session = name.to_owned();
         let effect = match &*method {
             "session/prompt" => {
-                edited = self.prompted(client, name, params, edited);
-                OnAnswer::Prompt(name.to_owned())
+                let with_history;
+                (edited, with_history) = self.prompted(client, name, params, edited);
+                OnAnswer::Prompt { session, with_history }
             }
             "session/set_mode" => sets(SetupChoice::Mode(member(params, "modeId"))),
             "session/set_model" => sets(SetupChoice::Model(member(params, "modelId"))),
             "session/set_config_option" => sets(SetupChoice::Option),
-            "session/close" => OnAnswer::Closes { session: name.to_owned(), forgets: false },
-            "session/delete" => OnAnswer::Closes { session: name.to_owned(), forgets: true },
+            "session/close" => OnAnswer::Closes { session, forgets: false },
+            "session/delete" => OnAnswer::Closes { session, forgets: true },
             _ => OnAnswer::Nothing,
         };
+        if let (OnAnswer::Closes { .. }, Some(session)) = (&effect, self.sessions.get_mut(name)) {
+            session.state = SessionState::Closing;
+        }
         self.ask(client, id, link, edited, effect)
     }
 
     /// A prompt that goes to the agent: the other clients see it, and what was said at an earlier agent
-    /// goes along.
+    /// goes along, until a turn with it has ended well. Returns whether it does.
     fn prompted<'a>(
         &mut self,
         client: u64,
         name: &str,
         params: Option<&'a RawValue>,
         edited: Edited<'a>,
-    ) -> Edited<'a> {
+    ) -> (Edited<'a>, bool) {
         self.show_prompt(client, name, params);
-        let Some(session) = self.sessions.get_mut(name) else { return edited };
+        let Some(session) = self.sessions.get_mut(name) else { return (edited, false) };
         session.turns += 1;
-        if session.history.is_none() {
-            return edited;
+        // A turn that runs may have it.
+        let history = session.history.as_ref().filter(|_| session.turns == 1);
+        if session.title.is_some() && history.is_none() {
+            return (edited, false);
         }
-        let Some((whole, blocks)) = blocks(params) else { return edited };
-        let Some(history) = session.history.take() else { return edited };
+        let Some((whole, blocks)) = blocks(params) else { return (edited, false) };
+        if session.title.is_none() {
+            session.title = blocks.first().and_then(|block| title_of(block));
+        }
+        let Some(history) = history else { return (edited, false) };
         let block = json!({ "type": "text", "text": history });
         let comma = if blocks.is_empty() { "" } else { "," };
-        edited.insert_into(whole, format!("{block}{comma}"))
+        (edited.insert_into(whole, format!("{block}{comma}")), true)
     }
 
     /// Shows a prompt to the other clients of a session.
     pub(super) fn show_prompt(&mut self, client: u64, name: &str, params: Option<&RawValue>) {
-        let Some(session) = self.sessions.get_mut(name) else { return };
+        let Some(session) = self.sessions.get(name) else { return };
         let others: Vec<u64> =
             session.clients.iter().copied().filter(|other| *other != client).collect();
-        if others.is_empty() && session.title.is_some() {
-            return;
-        }
-        let Some((_, blocks)) = blocks(params) else { return };
-        if session.title.is_none() {
-            session.title = blocks.first().and_then(|block| title_of(block));
-        }
         if others.is_empty() {
             return;
         }
+        let Some((_, blocks)) = blocks(params) else { return };
         for block in blocks {
             self.tell(&others, &message::user_message(name, block));
         }
@@ -232,7 +241,7 @@ impl Hub {
         let about = About::read(params).map_err(invalid_params)?;
         if method == "$/cancel_request" {
             let named = about.request_id.ok_or_else(|| invalid_params("no `requestId`".into()))?;
-            if self.cancel_move_by_id(client, named) {
+            if self.cancel_move_by_id(client, named) || self.cancel_held(client, named) {
                 return Ok(());
             }
             let of_client = |asked: &OpenRequest| {

@@ -67,10 +67,33 @@ pub(super) enum HubDone {
 
 /// What an attachment is made for.
 pub(super) enum Purpose {
-    Introduce { client: u64, id: Box<RawValue>, params: Box<RawValue> },
-    New { client: u64, id: Box<RawValue>, params: Box<RawValue> },
-    Load { client: u64, id: Box<RawValue>, line: Bytes, session: String, ticket: u64 },
-    Move { session: String, ticket: u64 },
+    Introduce {
+        client: u64,
+        id: Box<RawValue>,
+        params: Box<RawValue>,
+    },
+    New {
+        client: u64,
+        id: Box<RawValue>,
+        params: Box<RawValue>,
+    },
+    Load {
+        client: u64,
+        id: Box<RawValue>,
+        line: Bytes,
+        session: String,
+        ticket: u64,
+    },
+    /// For a request that names no session.
+    Control {
+        client: u64,
+        id: Box<RawValue>,
+        line: Bytes,
+    },
+    Move {
+        session: String,
+        ticket: u64,
+    },
 }
 
 impl Hub {
@@ -122,6 +145,14 @@ impl Hub {
 
     fn admit(&mut self, stream: DuplexStream) {
         if self.clients.len() >= MAX_CLIENTS {
+            // One that left may wait for answers that never come.
+            let left = self.clients.iter().find(|(_, client)| client.leaving).map(|(id, _)| *id);
+            if let Some(left) = left {
+                self.clients.remove(&left);
+                self.outlets.remove(Peer::Client(left));
+            }
+        }
+        if self.clients.len() >= MAX_CLIENTS {
             tracing::warn!("a client of the gateway is refused: there are {MAX_CLIENTS}");
             return;
         }
@@ -137,6 +168,7 @@ impl Hub {
             open: 0,
             leaving: false,
             cut,
+            left: CancellationToken::new(),
         };
         self.clients.insert(client, state);
     }

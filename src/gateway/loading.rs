@@ -1,13 +1,15 @@
 //! Loads sessions again, lets further clients into them, and keeps lines that come while a session is not
 //! open.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use super::dialing::Dialed;
 use super::from_client::{ClientRefusal, gone, invalid_params};
 use super::hub::{Hub, Purpose};
-use super::message::{self, About, AcpMessage, Edited};
+use super::message::{self, About, AcpMessage, CANCELLED, Edited};
 use super::session::{AgentQuestion, LinkOf, Load, Offers, OnAnswer, SessionState};
 use crate::model::code;
 
@@ -149,7 +151,7 @@ impl Hub {
             session.clients.retain(|other| *other != load.client);
         }
         let is_left = load.opens || session.clients.is_empty();
-        let left = if is_left { session.link.take() } else { None };
+        let left = if is_left { session.take_link() } else { None };
         if let Some(link) = left {
             self.close_link(link);
         }
@@ -201,8 +203,34 @@ impl Hub {
     /// Takes the lines that waited for a session.
     pub(super) fn release(&mut self, name: &str) {
         let held = self.sessions.get_mut(name).map(|it| std::mem::take(&mut it.held));
-        for (client, line) in held.into_iter().flatten() {
+        self.take_up(held.unwrap_or_default());
+    }
+
+    pub(super) fn take_up(&mut self, held: VecDeque<(u64, Bytes)>) {
+        for (client, line) in held {
             self.on_client_line(client, &line);
         }
+    }
+
+    /// Answers a request that waits for a session as cancelled; false if none with this id waits.
+    pub(super) fn cancel_held(&mut self, client: u64, named: &RawValue) -> bool {
+        let is_it = |(by, line): &(u64, Bytes)| {
+            *by == client
+                && matches!(message::parse(line), Ok(AcpMessage::Request { id, .. }) if id.get() == named.get())
+        };
+        let line = self.sessions.values_mut().find_map(|session| {
+            let at = session.held.iter().position(is_it)?;
+            session.held.remove(at)
+        });
+        let Some((_, line)) = line else { return false };
+        if let Ok(AcpMessage::Request { id, method, .. }) = message::parse(&line) {
+            let answer = if method == "session/prompt" {
+                message::result(id, CANCELLED)
+            } else {
+                message::failure(id, code::REQUEST_CANCELLED, "Request cancelled")
+            };
+            self.send_to_client(client, answer);
+        }
+        true
     }
 }

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 
 use crate::model::code;
 
+/// The result of a prompt whose turn is cancelled.
+pub(super) const CANCELLED: &str = r#"{"stopReason":"cancelled"}"#;
+
 /// A line, by its kind.
 #[derive(Debug)]
 pub(super) enum AcpMessage<'a> {
@@ -202,6 +205,16 @@ pub(super) fn failure(id: &RawValue, code: i32, message: &str) -> Bytes {
         "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{message}}}}}\n"
     )
     .into()
+}
+
+/// Whether an error of an agent says that it does not know what was named.
+pub(super) fn is_not_found(error: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Coded {
+        code: i32,
+    }
+    let coded = serde_json::from_str(error.get());
+    coded.is_ok_and(|Coded { code }| code == code::RESOURCE_NOT_FOUND)
 }
 
 /// What an error of an agent says.

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::dialing::{Dialed, dial};
@@ -63,6 +65,47 @@ impl Hub {
         Ok(())
     }
 
+    /// Attaches a client again for what names no session: its attachment has ended.
+    pub(super) fn open_control(
+        &mut self,
+        client: u64,
+        id: &RawValue,
+        line: &Bytes,
+    ) -> Result<(), ClientRefusal> {
+        self.has_room()?;
+        let agent = self.default_agent()?;
+        let introduction = self.introduction(client)?;
+        let purpose = Purpose::Control { client, id: id.to_owned(), line: line.clone() };
+        self.dial_for(client, agent, introduction, purpose);
+        Ok(())
+    }
+
+    pub(super) fn dialed_control(
+        &mut self,
+        (client, id): (u64, &RawValue),
+        line: &Bytes,
+        outcome: Result<Dialed, String>,
+    ) {
+        let dialed = match outcome {
+            Ok(dialed) => dialed,
+            Err(why) => return self.failed(client, id, &why),
+        };
+        let has_one = self.clients.get(&client).is_some_and(|state| state.control.is_some());
+        // Another request may have been faster.
+        if !has_one && self.is_there(client) {
+            let link = self.link(dialed, LinkOf::Client(client));
+            if let Some(state) = self.clients.get_mut(&client) {
+                state.control = Some(link);
+            }
+        }
+        if !self.is_there(client) {
+            return self.failed(client, id, "You have left");
+        }
+        // The request was counted until here, and is counted again.
+        self.count(client, -1);
+        self.on_client_line(client, line);
+    }
+
     fn default_agent(&self) -> Result<String, ClientRefusal> {
         self.team.default_agent().ok_or_else(|| gone("The team has no agents"))
     }
@@ -92,8 +135,13 @@ impl Hub {
     ) {
         self.count(client, 1);
         let team = self.team.clone();
+        let left = match (&purpose, self.clients.get(&client)) {
+            // That is answered also to a client that sends nothing more.
+            (Purpose::Introduce { .. }, _) | (_, None) => CancellationToken::new(),
+            (_, Some(state)) => state.left.clone(),
+        };
         self.work.push(Box::pin(async move {
-            let outcome = dial(&*team, &agent, &params, None).await;
+            let outcome = dial(&*team, &agent, &params, None, &left).await;
             HubDone::Dialed { purpose, outcome }
         }));
     }

@@ -6,18 +6,16 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::dialing::{Dialed, dial};
 use super::hub::{Hub, HubDone, Purpose};
-use super::message::{self, About, AcpMessage};
+use super::message::{self, About, AcpMessage, CANCELLED};
 use super::opening::MAX_ID;
 use super::session::{LinkOf, Move, OnAnswer, OpenRequest, SessionState};
 
 /// Agents whose ids of a session are remembered.
 const MAX_EARLIER: usize = 16;
-
-/// The result of a prompt whose turn is cancelled.
-const CANCELLED: &str = r#"{"stopReason":"cancelled"}"#;
 
 impl Hub {
     /// Begins a transfer; an error is why not.
@@ -39,11 +37,14 @@ impl Hub {
             return Err(format!("The session is at `{agent}` already."));
         }
         let id = id.to_owned();
-        session.state = SessionState::Moving(Move { ticket, client, id, link: None });
+        let left = CancellationToken::new();
+        let attaching = left.clone().drop_guard();
+        let on = Move { ticket, client, id, link: None, _attaching: attaching };
+        session.state = SessionState::Moving(on);
         let before = with_history.then(|| (session.agent.clone(), session.target.clone()));
         let (team, agent, name) = (self.team.clone(), agent.to_owned(), name.to_owned());
         self.work.push(Box::pin(async move {
-            let outcome = dial(&*team, &agent, &introduction, before).await;
+            let outcome = dial(&*team, &agent, &introduction, before, &left).await;
             HubDone::Dialed { purpose: Purpose::Move { session: name, ticket }, outcome }
         }));
         self.count(client, 1);
@@ -120,12 +121,15 @@ impl Hub {
         let result = match outcome {
             Ok(result) => result,
             // What it does not know any more, it may open anew.
-            Err(_) if target.is_some() => return self.open_at_target(name, ticket, link, history),
+            Err(error) if target.is_some() && message::is_not_found(error) => {
+                return self.open_at_target(name, ticket, link, history);
+            }
             Err(error) => {
                 let why = message::complaint(error);
                 return self.move_failed(name, ticket, &why);
             }
         };
+        let is_new = target.is_none();
         let opened = || About::read(result).ok()?.session().map(Cow::into_owned);
         let target = target.or_else(opened).filter(|target| target.len() <= MAX_ID);
         let Some(target) = target else {
@@ -138,6 +142,7 @@ impl Hub {
             return self.move_failed(name, ticket, "it has ended");
         };
         let Some(session) = self.sessions.get_mut(name) else { return };
+        let is_anew = is_new && session.target_at(&agent).is_some();
         let from = std::mem::replace(&mut session.agent, agent.clone());
         let old = std::mem::replace(&mut session.target, target);
         session.earlier.retain(|(other, _)| *other != from && *other != agent);
@@ -147,7 +152,8 @@ impl Hub {
         if session.earlier.len() > MAX_EARLIER {
             session.earlier.remove(0);
         }
-        session.history = history;
+        // Nothing was said where it is empty.
+        session.history = history.filter(|history| !history.trim().is_empty());
         let left = session.link.replace(link);
         let SessionState::Moving(on) = std::mem::replace(&mut session.state, SessionState::Open)
         else {
@@ -157,7 +163,9 @@ impl Hub {
             self.close_link(left);
         }
         self.tell_anew(name);
-        self.say(name, &format!("This session is at `{agent}` now."));
+        let anew = " It is a new one there: the agent does not go on with the earlier one.";
+        let anew = if is_anew { anew } else { "" };
+        self.say(name, &format!("This session is at `{agent}` now.{anew}"));
         self.answer(on.client, message::result(&on.id, r#"{"stopReason":"end_turn"}"#));
         self.release(name);
     }

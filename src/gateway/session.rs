@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::setup::{AgentSetup, SetupChoice};
 
@@ -25,6 +25,8 @@ pub(super) struct GatewayClient {
     pub(super) leaving: bool,
     /// Ends the reading of its lines.
     pub(super) cut: CancellationToken,
+    /// Ends what is attached for it, once it sends nothing any more.
+    pub(super) left: CancellationToken,
 }
 
 /// The methods of agents that a client answers.
@@ -118,6 +120,8 @@ pub(super) enum SessionState {
     Open,
     Loading(Load),
     Moving(Move),
+    /// Its agent was asked to close or delete it, and has not answered.
+    Closing,
 }
 
 /// A client loads a session; what the agent says meanwhile is for that client alone.
@@ -139,9 +143,17 @@ pub(super) struct Move {
     /// The id of the client's prompt.
     pub(super) id: Box<RawValue>,
     pub(super) link: Option<u64>,
+    /// Ends the attaching with the transfer.
+    pub(super) _attaching: DropGuard,
 }
 
 impl GatewaySession {
+    /// Takes its attachment: what is said on that is not for this session any more.
+    pub(super) fn take_link(&mut self) -> Option<u64> {
+        self.turns = 0;
+        self.link.take()
+    }
+
     /// An agent's id of the session, if it was there.
     pub(super) fn target_at(&self, agent: &str) -> Option<&str> {
         if self.agent == agent {
@@ -170,7 +182,11 @@ pub(super) enum OnAnswer {
         session: String,
         ticket: u64,
     },
-    Prompt(String),
+    Prompt {
+        session: String,
+        /// What was said at another agent goes along.
+        with_history: bool,
+    },
     /// It sets a mode, a model or an option.
     Sets {
         session: String,

@@ -1,5 +1,8 @@
 //! What becomes of sessions and requests when a client or an agent leaves, or when nothing comes.
 
+use std::collections::VecDeque;
+
+use bytes::Bytes;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -7,7 +10,7 @@ use super::Peer;
 use super::dialing::MAX_WAIT;
 use super::hub::{Hub, HubDone, Purpose};
 use super::message;
-use super::session::{LinkOf, OnAnswer, OpenRequest, SessionState};
+use super::session::{GatewaySession, LinkOf, OnAnswer, OpenRequest, SessionState};
 use crate::model::code;
 
 impl Hub {
@@ -26,6 +29,9 @@ impl Hub {
                     Ok(dialed) => self.dialed_new((client, id), params, dialed),
                     Err(why) => self.failed(client, &id, &why),
                 },
+                Purpose::Control { client, id, line } => {
+                    self.dialed_control((client, &id), &line, outcome);
+                }
                 Purpose::Load { client, id, line, session, ticket } => {
                     self.dialed_load((client, &id), &line, (&session, ticket), outcome);
                 }
@@ -41,9 +47,12 @@ impl Hub {
         session.clients.contains(&client) && (session.clients.len() > 1 || !is_agents)
     }
 
-    /// Whether nobody has a session open.
+    /// Whether nobody has a session open, or waits for it.
     pub(super) fn is_closed(&self, name: &str) -> bool {
-        self.sessions.get(name).is_some_and(|it| it.link.is_none() && it.clients.is_empty())
+        let is_unused = |it: &GatewaySession| {
+            it.link.is_none() && it.clients.is_empty() && matches!(it.state, SessionState::Open)
+        };
+        self.sessions.get(name).is_some_and(is_unused)
     }
 
     pub(super) fn forget(&mut self, name: &str) {
@@ -59,7 +68,7 @@ impl Hub {
             SessionState::Moving(on) if on.client == client => Some(on.client),
             _ => None,
         };
-        let link = if session.clients.is_empty() { session.link.take() } else { None };
+        let link = if session.clients.is_empty() { session.take_link() } else { None };
         if let Some(client) = moving {
             self.give_up_move(client, name);
         }
@@ -68,17 +77,27 @@ impl Hub {
         }
     }
 
-    /// A session was closed at its agent.
-    pub(super) fn end_session(&mut self, name: &str, forgets: bool) {
-        if let Some(session) = self.sessions.get_mut(name) {
-            session.clients.clear();
-            if let Some(link) = session.link.take() {
-                self.close_link(link);
-            }
+    /// A session was closed at its agent, or stays open; returns the lines that waited for that.
+    pub(super) fn end_session(
+        &mut self,
+        name: &str,
+        forgets: bool,
+        is_done: bool,
+    ) -> VecDeque<(u64, Bytes)> {
+        let Some(session) = self.sessions.get_mut(name) else { return VecDeque::new() };
+        session.state = SessionState::Open;
+        let held = std::mem::take(&mut session.held);
+        if !is_done {
+            return held;
+        }
+        session.clients.clear();
+        if let Some(link) = session.take_link() {
+            self.close_link(link);
         }
         if forgets {
             self.forget(name);
         }
+        held
     }
 
     /// Ends an attachment once its requests are answered.
@@ -89,6 +108,7 @@ impl Hub {
     pub(super) fn client_left(&mut self, client: u64) {
         let Some(state) = self.clients.get_mut(&client) else { return };
         state.leaving = true;
+        state.left.cancel();
         if let Some(link) = state.control.take() {
             self.close_link(link);
         }
@@ -139,8 +159,7 @@ impl Hub {
                 if let Some(session) = self.sessions.get_mut(&name)
                     && session.link == Some(link)
                 {
-                    session.link = None;
-                    session.turns = 0;
+                    session.take_link();
                 }
             }
             LinkOf::Opening(_) => {}
@@ -151,12 +170,15 @@ impl Hub {
         }
     }
 
-    /// Ends requests that open a session and that an agent does not answer: others may wait for them.
+    /// Ends requests that open or close a session and that an agent does not answer: others may wait for them.
     pub(super) fn end_late(&mut self) {
         let is_late = |asked: &OpenRequest| {
             let opens = matches!(
                 asked.effect,
-                OnAnswer::Opens(_) | OnAnswer::Loads { .. } | OnAnswer::Moves { .. }
+                OnAnswer::Opens(_)
+                    | OnAnswer::Loads { .. }
+                    | OnAnswer::Moves { .. }
+                    | OnAnswer::Closes { .. }
             );
             opens && asked.since.elapsed() >= MAX_WAIT
         };
@@ -180,15 +202,15 @@ impl Hub {
                 self.loaded(&session, ticket, false);
                 self.release(&session);
             }
-            OnAnswer::Prompt(session) => {
-                if let Some(session) = self.sessions.get_mut(&session) {
-                    session.turns = session.turns.saturating_sub(1);
-                }
+            OnAnswer::Closes { session, forgets } => {
+                let held = self.end_session(&session, forgets, false);
+                self.take_up(held);
             }
-            OnAnswer::Nothing
+            // Its attachment has ended, and the turns with that.
+            OnAnswer::Prompt { .. }
+            | OnAnswer::Nothing
             | OnAnswer::Opens(_)
-            | OnAnswer::Sets { .. }
-            | OnAnswer::Closes { .. } => {}
+            | OnAnswer::Sets { .. } => {}
         }
         if let Some((client, id)) = asked.client {
             self.failed(client, &id, why);
@@ -201,7 +223,7 @@ impl Hub {
     }
 
     /// Answers a request that was counted.
-    pub(super) fn answer(&mut self, client: u64, line: bytes::Bytes) {
+    pub(super) fn answer(&mut self, client: u64, line: Bytes) {
         self.send_to_client(client, line);
         self.count(client, -1);
     }

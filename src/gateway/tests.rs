@@ -4,16 +4,22 @@
 
 mod fake;
 mod leaving;
+mod moving;
 mod several;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
+use tokio::time::timeout;
 
 use super::GatewayHandle;
 use crate::line::LineReader;
 use fake::FakeTeam;
+
+/// How long a client waits for a line; longer than the gateway waits for agents.
+const MAX_SILENCE: Duration = Duration::from_secs(1000);
 
 struct TestClient {
     lines: LineReader<ReadHalf<DuplexStream>>,
@@ -42,8 +48,8 @@ impl TestClient {
     }
 
     async fn next(&mut self) -> Value {
-        let line = self.lines.next_whole().await.unwrap().expect("the gateway is there");
-        serde_json::from_slice(&line).unwrap()
+        let line = timeout(MAX_SILENCE, self.lines.next_whole()).await.expect("a line comes");
+        serde_json::from_slice(&line.unwrap().expect("the gateway is there")).unwrap()
     }
 
     /// The answer, and what came before it.
@@ -61,6 +67,12 @@ impl TestClient {
     async fn ask(&mut self, method: &str, params: Value) -> (Value, Vec<Value>) {
         let id = self.begin(method, params).await;
         self.answer(id).await
+    }
+
+    async fn cancel_request(&mut self, id: u64) {
+        let params = json!({ "requestId": id });
+        self.send(json!({ "jsonrpc": "2.0", "method": "$/cancel_request", "params": params }))
+            .await;
     }
 
     async fn open(&mut self) -> String {
@@ -158,8 +170,7 @@ async fn a_transfer_can_be_cancelled() {
     assert_eq!(client.prompt(&session, "more").await.1, ["lead heard more"]);
 
     let id = client.begin("session/prompt", prompt(&session, "/select slow")).await;
-    let params = json!({ "requestId": id });
-    client.send(json!({ "jsonrpc": "2.0", "method": "$/cancel_request", "params": params })).await;
+    client.cancel_request(id).await;
     assert_eq!(client.answer(id).await.0["result"]["stopReason"], "cancelled");
 }
 
@@ -189,8 +200,7 @@ async fn commands_call_the_methods_of_the_port() {
     let said = client.prompt(&session, "/deny b1 not now").await.1;
     assert_eq!(said, ["b1: read `a.ts` of `ui` is denied."]);
     let asked = team.calls.lock().unwrap().pop().unwrap();
-    let params =
-        json!({ "id": "b1", "decision": "deny", "message": "not now", "at_terminal": true });
+    let params = json!({ "id": "b1", "decision": "deny", "message": "not now" });
     assert_eq!(asked, ("resolve_blocked", params));
     assert_eq!(client.prompt(&session, "/allow").await.1, ["Usage: /allow ID [once | session]"]);
     assert_eq!(client.prompt(&session, "/select").await.1, ["Usage: /select AGENT [--history]"]);

@@ -1,5 +1,6 @@
 //! A team of agents that repeat what they hear.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
@@ -12,18 +13,37 @@ use crate::line::LineReader;
 
 pub(super) struct FakeTeam {
     pub(super) calls: Mutex<Vec<(&'static str, Value)>>,
-    /// Attachments that the gateway has ended.
+    /// Attachments that the gateway has ended, and those to `slow` that it gave up.
     pub(super) ended: Arc<Semaphore>,
+    /// Attachments that `gated` still takes.
+    pub(super) gate: Semaphore,
+    /// The next look at the team's name panics.
+    pub(super) breaks: AtomicBool,
 }
 
 impl Default for FakeTeam {
     fn default() -> Self {
-        Self { calls: Mutex::default(), ended: Arc::new(Semaphore::new(0)) }
+        Self {
+            calls: Mutex::default(),
+            ended: Arc::new(Semaphore::new(0)),
+            gate: Semaphore::new(1),
+            breaks: AtomicBool::new(false),
+        }
+    }
+}
+
+/// Counts when it is dropped.
+struct Ending(Arc<Semaphore>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.add_permits(1);
     }
 }
 
 impl GatewayTeam for FakeTeam {
     fn name(&self) -> String {
+        assert!(!self.breaks.swap(false, Ordering::Relaxed), "as the test wants it");
         "shop".to_owned()
     }
 
@@ -33,23 +53,25 @@ impl GatewayTeam for FakeTeam {
 
     fn attach(&self, agent: String) -> BoxFuture<'_, Result<DuplexStream, String>> {
         Box::pin(async move {
+            let ending = Ending(self.ended.clone());
             match &*agent {
                 "nobody" => return Err("there is no agent `nobody`".to_owned()),
                 "slow" => std::future::pending().await,
+                "gated" => self.gate.acquire().await.unwrap().forget(),
                 _ => {}
             }
             let (near, far) = duplex(64 * 1024);
-            let ended = self.ended.clone();
             tokio::spawn(async move {
                 play(agent, far).await;
-                ended.add_permits(1);
+                drop(ending);
             });
             Ok(near)
         })
     }
 
     fn history(&self, agent: String, session: String) -> BoxFuture<'_, Result<String, String>> {
-        Box::pin(async move { Ok(format!("what {agent}/{session} said")) })
+        let said = format!("what {agent}/{session} said");
+        Box::pin(async move { Ok(if agent == "silent" { String::new() } else { said }) })
     }
 
     fn call(&self, method: &'static str, params: Value) -> BoxFuture<'_, Result<Value, String>> {
@@ -71,18 +93,20 @@ impl GatewayTeam for FakeTeam {
 async fn play(agent: String, stream: DuplexStream) {
     let (reader, mut writer) = split(stream);
     let mut lines = LineReader::new(reader, 1 << 20);
-    let mut waiting = None;
+    let (mut waiting, mut late) = (None, None);
     while let Ok(Some(line)) = lines.next_whole().await {
         let line: Value = serde_json::from_slice(&line).unwrap();
+        if let Some((code, why)) = refusal(&agent, &line) {
+            refuse(&mut writer, &line["id"], code, why).await;
+            continue;
+        }
         let result = match line["method"].as_str() {
             Some("initialize") => {
                 json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } })
             }
-            Some("session/new") if agent == "broken" => {
-                let error = json!({ "code": -32603, "message": "no such model" });
-                let answer = json!({ "jsonrpc": "2.0", "id": line["id"], "error": error });
-                send(&mut writer, &answer).await;
-                continue;
+            Some("authenticate") if line["params"]["methodId"] == "die" => return,
+            Some("authenticate") if line["params"]["methodId"] == "hang" => {
+                std::future::pending().await
             }
             Some("session/new") => {
                 let modes =
@@ -90,23 +114,18 @@ async fn play(agent: String, stream: DuplexStream) {
                 json!({ "sessionId": "same", "modes": modes })
             }
             Some("session/load") if agent == "mute" => continue,
-            Some("session/load") if agent == "forgetful" => {
-                let error = json!({ "code": -32002, "message": "no such session" });
-                let answer = json!({ "jsonrpc": "2.0", "id": line["id"], "error": error });
-                send(&mut writer, &answer).await;
+            Some("session/set_mode") if agent == "late" => {
+                late = Some(line["id"].clone());
                 continue;
             }
-            Some("session/set_mode") => json!({}),
+            Some("authenticate" | "session/delete" | "session/set_mode") => json!({}),
             Some("session/set_config_option") => json!({ "configOptions": [{ "id": "effort" }] }),
             Some("session/load") => {
                 say(&mut writer, "replayed").await;
                 json!({})
             }
             Some("session/prompt") => {
-                assert_eq!(line["params"]["sessionId"], "same");
-                let blocks = line["params"]["prompt"].as_array().unwrap().iter();
-                let text: Vec<_> = blocks.filter_map(|block| block["text"].as_str()).collect();
-                match &*text.join("|") {
+                match &*text_of(&line) {
                     "die" => return,
                     "ask" => {
                         waiting = Some(line["id"].clone());
@@ -115,6 +134,12 @@ async fn play(agent: String, stream: DuplexStream) {
                         let ask = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
                         send(&mut writer, &ask).await;
                         continue;
+                    }
+                    "complete" => {
+                        let params = json!({ "elicitationId": agent });
+                        let method = "elicitation/complete";
+                        let line = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+                        send(&mut writer, &line).await;
                     }
                     text => say(&mut writer, &format!("{agent} heard {text}")).await,
                 }
@@ -125,21 +150,50 @@ async fn play(agent: String, stream: DuplexStream) {
                 let option = line["result"]["outcome"]["optionId"].as_str().unwrap();
                 say(&mut writer, &format!("decided {option}")).await;
                 let id = waiting.take().expect("one decision");
-                let result = json!({ "stopReason": "end_turn" });
-                let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
-                send(&mut writer, &answer).await;
+                answer(&mut writer, &id, json!({ "stopReason": "end_turn" })).await;
                 continue;
             }
             Some(_) if line["id"].is_null() => continue,
             Some(_) => {
-                let error = json!({ "code": -32601, "message": "Method not found" });
-                let answer = json!({ "jsonrpc": "2.0", "id": line["id"], "error": error });
-                send(&mut writer, &answer).await;
+                refuse(&mut writer, &line["id"], -32601, "Method not found").await;
                 continue;
             }
         };
-        send(&mut writer, &json!({ "jsonrpc": "2.0", "id": line["id"], "result": result })).await;
+        answer(&mut writer, &line["id"], result).await;
     }
+    if let Some(id) = late.take() {
+        answer(&mut writer, &id, json!({})).await;
+    }
+    // Nobody is to hear that.
+    say(&mut writer, &format!("{agent} is late")).await;
+}
+
+/// The error with which an agent answers a line.
+fn refusal(agent: &str, line: &Value) -> Option<(i32, &'static str)> {
+    match (agent, line["method"].as_str()?) {
+        ("broken", "session/new") => Some((-32603, "no such model")),
+        ("forgetful", "session/load") => Some((-32002, "no such session")),
+        ("busy", "session/load") => Some((-32602, "in use by the team")),
+        ("ui", "session/delete") => Some((-32601, "Method not found")),
+        (_, "session/prompt") if text_of(line).ends_with("fail") => Some((-32603, "overloaded")),
+        _ => None,
+    }
+}
+
+/// The texts of a prompt.
+fn text_of(line: &Value) -> String {
+    assert_eq!(line["params"]["sessionId"], "same");
+    let blocks = line["params"]["prompt"].as_array().unwrap().iter();
+    blocks.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("|")
+}
+
+async fn answer(writer: &mut WriteHalf<DuplexStream>, id: &Value, result: Value) {
+    send(writer, &json!({ "jsonrpc": "2.0", "id": id, "result": result })).await;
+}
+
+async fn refuse(writer: &mut WriteHalf<DuplexStream>, id: &Value, code: i32, why: &str) {
+    let error = json!({ "code": code, "message": why });
+    send(writer, &json!({ "jsonrpc": "2.0", "id": id, "error": error })).await;
 }
 
 async fn say(writer: &mut WriteHalf<DuplexStream>, text: &str) {

@@ -110,6 +110,7 @@ async fn sessions_are_listed_by_folder_and_page() {
     let (gateway, _) = gateway();
     let mut client = TestClient::new(&gateway).await;
     let first = client.open().await;
+    client.prompt(&first, "/agents").await;
     client.prompt(&first, "Mend the cart\nplease").await;
     let close = json!({ "sessionId": first });
     client.ask("session/close", close).await;
@@ -128,4 +129,74 @@ async fn sessions_are_listed_by_folder_and_page() {
     assert_eq!(answer["result"], json!({ "sessions": [shown] }));
     let (answer, _) = client.ask("session/list", json!({ "cwd": "/w" })).await;
     assert_eq!(answer["result"], json!({ "sessions": [shown] }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_a_client_loads_is_not_forgotten() {
+    let (gateway, team) = gateway();
+    let mut client = TestClient::new(&gateway).await;
+    let session = client.open().await;
+    client.prompt(&session, "/select gated").await;
+    let close = json!({ "sessionId": session });
+    assert_eq!(client.ask("session/close", close).await.0["result"], json!({}));
+
+    let load = json!({ "sessionId": session, "cwd": "/w", "mcpServers": [] });
+    let loads = client.begin("session/load", load.clone()).await;
+    client.ask("session/list", json!({})).await;
+    let mut other = TestClient::new(&gateway).await;
+    let waits = other.begin("session/load", load).await;
+    other.ask("session/list", json!({})).await;
+    let mut third = TestClient::new(&gateway).await;
+    let (answer, _) = third.ask("session/delete", json!({ "sessionId": session })).await;
+    assert_eq!(answer["error"]["code"], -32602);
+    team.gate.add_permits(1);
+    for (client, id) in [(&mut client, loads), (&mut other, waits)] {
+        let (answer, _) = client.answer(id).await;
+        assert!(answer["error"].is_null(), "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_attached_again_to_a_default_agent_that_was_restarted() {
+    let (gateway, _) = gateway();
+    let mut client = TestClient::new(&gateway).await;
+    let authenticate = |how: &str| json!({ "methodId": how });
+    let (answer, _) = client.ask("authenticate", authenticate("die")).await;
+    assert_eq!(answer["error"]["message"], "`lead` has ended");
+    for _ in 0..2 {
+        let (answer, _) = client.ask("authenticate", authenticate("key")).await;
+        assert_eq!(answer["result"], json!({}));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_left_gives_way() {
+    let (gateway, _) = gateway();
+    let mut stays = TestClient::new(&gateway).await;
+    for _ in 1..64 {
+        let mut client = TestClient::new(&gateway).await;
+        client.begin("authenticate", json!({ "methodId": "hang" })).await;
+    }
+    // Behind the others' ends.
+    stays.ask("session/list", json!({})).await;
+    for _ in 1..64 {
+        let mut client = TestClient::new(&gateway).await;
+        client.ask("session/list", json!({})).await;
+        client.begin("authenticate", json!({ "methodId": "hang" })).await;
+    }
+    stays.ask("session/list", json!({})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_failed_starts_anew() {
+    let (gateway, team) = gateway();
+    let stream = gateway.open().unwrap();
+    team.breaks.store(true, std::sync::atomic::Ordering::Relaxed);
+    let (reader, mut writer) = split(stream);
+    let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{}}\n";
+    writer.write_all(line).await.unwrap();
+    assert_eq!(LineReader::new(reader, 1 << 20).next_whole().await.unwrap(), None);
+    let mut client = TestClient::new(&gateway).await;
+    let session = client.open().await;
+    assert_eq!(client.prompt(&session, "hello").await.1, ["lead heard hello"]);
 }

@@ -17,9 +17,10 @@ use crate::serve::client::{ClientError, Target, attach};
 ///
 /// Configure this command as an agent of an editor or a platform. A session begins at the agent that
 /// `[gateway] default` names, else at the orchestrator agent or the first agent of the
-/// configuration; `/select AGENT` transfers it to another one. `/agents`, `/team`, `/blocked`, `/allow` and `/deny` show and steer the team.
-/// docs/gateway.md describes it. With --config the command starts the team if it does not run; the
-/// team goes on when the client leaves, and `eisen-core down` stops it.
+/// configuration; `/select AGENT` transfers it to another one. `/agents`, `/team`, `/blocked`, `/allow`
+/// and `/deny` show and steer the team. docs/gateway.md describes it. With --config the command
+/// starts the team if it does not run; the team goes on when the client leaves, and `eisen-core down`
+/// stops it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

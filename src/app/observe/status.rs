@@ -79,8 +79,9 @@ impl ObservedStatus {
         }
     }
 
-    /// `failed` is a failure of the plugin, for which the agent was stopped.
-    pub(super) fn ended(&self, exit: Exit, failed: Option<String>) {
+    /// `failed` is a failure of the plugin, for which the agent was stopped. The last event: the bus ends
+    /// once nothing else holds it.
+    pub(super) fn ended(self, exit: Exit, failed: Option<String>) {
         let is_good = exit.success() && failed.is_none();
         self.0.send_modify(|status| {
             status.state = if is_good { AgentState::Stopped } else { AgentState::Error };

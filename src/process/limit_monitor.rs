@@ -34,8 +34,15 @@ pub(super) fn enter(family: &Arc<FamilyInner>) {
 
 fn run() {
     while let Some(families) = families() {
-        let is_any = families.iter().any(|family| family.has_processes());
-        let processes = if is_any { ProcessTable::take_own() } else { ProcessTable::default() };
+        let mut busy = families.iter().filter(|family| family.has_processes()).peekable();
+        let processes = if busy.peek().is_none() {
+            ProcessTable::default()
+        } else if busy.any(|family| family.limits.is_any()) {
+            // A limit holds for every process.
+            ProcessTable::take()
+        } else {
+            ProcessTable::take_own()
+        };
         let rate = families.iter().map(|family| family.poll(&processes)).min();
         drop(families);
         std::thread::sleep(interval(rate.unwrap_or(PollRate::Calm)));

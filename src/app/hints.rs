@@ -14,7 +14,7 @@ pub fn hints(config: &Config, eisen_dir: &Path) -> Vec<String> {
     hints
 }
 
-/// Logs them. A run, which logs errors only, has no time for them.
+/// Logs them, unless warnings are not logged, as in a run.
 pub(super) fn warn(config: &Config, eisen_dir: &Path) {
     if !tracing::enabled!(tracing::Level::WARN) {
         return;

@@ -241,9 +241,9 @@ async fn perform(
     }
     // Before the state names this process: a signal from then on ends the run, and is kept as its end.
     let mut stop = StopSignals::listen().map_err(failed)?;
-    let (own, before) = (std::process::id(), state.pid);
-    if own != before {
-        (state.pid, state.pid_start_time_ticks) = (own, process::start_of(own));
+    let own = (std::process::id(), process::start_of(std::process::id()));
+    if own != (state.pid, state.pid_start_time_ticks) {
+        (state.pid, state.pid_start_time_ticks) = own;
         keep(folder, &state)?;
     }
     let timeout = state.timeout_s.map(Duration::from_secs);

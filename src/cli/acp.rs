@@ -29,7 +29,7 @@ Examples:
   eisen-core acp -c shop/eisen.toml    starts the team if it does not run
 
 As an agent of Zed, in its settings.json:
-  \"agent_servers\": { \"shop\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"acp\", \"-c\", \"/work/shop/eisen.toml\"] } }
+  \"agent_servers\": { \"shop\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"acp\", \"-c\", \"/path/to/eisen.toml\"] } }
 
 Exit codes: 0 the client disconnected, 1 the team has ended, was not found, or did not start, 2 wrong
 usage or configuration.")]

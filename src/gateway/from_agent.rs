@@ -1,4 +1,4 @@
-//! Lines of agents: answers, and what they say and ask in sessions.
+//! Lines of agents: answers, and what they send and ask in sessions.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -47,7 +47,7 @@ impl Hub {
         }
     }
 
-    /// The gateway's session of an attachment, and the clients that hear what is said in it; an error is
+    /// The gateway's session of an attachment, and the clients that get what the agent sends in it; an error is
     /// why there is none.
     fn audience(&self, link: u64, about: &About<'_>) -> Result<(String, Vec<u64>), String> {
         let no = || "There is no such session".to_owned();
@@ -79,12 +79,12 @@ impl Hub {
             if let Some((number, question)) = question {
                 let (number, clients) = (*number, question.clients.clone());
                 let line = Edited::new(line).replace(named, number.to_string()).line();
-                self.tell(&clients, &line);
+                self.send_to(&clients, &line);
             }
             return;
         }
         let Some(part) = about.session_id else {
-            return self.tell(&self.hearers(link), &Edited::new(line).line());
+            return self.send_to(&self.recipients(link), &Edited::new(line).line());
         };
         let change = self.learn(link, &about, params, line);
         let Ok((name, clients)) = self.audience(link, &about) else { return };
@@ -92,12 +92,12 @@ impl Hub {
             return self.announce(&name, &clients);
         }
         let line = Edited::new(line).replace(part, message::quoted(&name)).line();
-        self.tell(&clients, &line);
+        self.send_to(&clients, &line);
     }
 
-    /// The clients that hear what is said on an attachment outside of sessions. An agent says it on each of
-    /// its attachments, and a client hears it on the first.
-    fn hearers(&self, link: u64) -> Vec<u64> {
+    /// The clients that get what an agent sends outside of sessions. It sends that on each of
+    /// its attachments, and a client gets it on the first.
+    fn recipients(&self, link: u64) -> Vec<u64> {
         let Some(state) = self.links.get(&link) else { return Vec::new() };
         let is_on = |number: u64, of: &LinkOf, client: u64| match of {
             LinkOf::Client(by) | LinkOf::Opening(by) => *by == client,
@@ -117,7 +117,7 @@ impl Hub {
         its.filter(|client| first_of(*client) == Some(link)).collect()
     }
 
-    /// Keeps what an agent says of its session's setup, also while a transfer is under way.
+    /// Keeps what an agent reports of its session's setup, also while a transfer is under way.
     fn learn(
         &mut self,
         link: u64,
@@ -134,20 +134,20 @@ impl Hub {
         if is_its { state.setup.updated(params) } else { None }
     }
 
-    pub(super) fn tell(&mut self, clients: &[u64], line: &Bytes) {
+    pub(super) fn send_to(&mut self, clients: &[u64], line: &Bytes) {
         for client in clients {
             self.send_to_client(*client, line.clone());
         }
     }
 
-    /// Tells clients the commands of a session: the gateway's, and those of its agent.
+    /// Sends clients the commands of a session: the gateway's, and those of its agent.
     pub(super) fn announce(&mut self, name: &str, clients: &[u64]) {
         let Some(session) = self.sessions.get(name) else { return };
         let link = session.link.and_then(|link| self.links.get(&link));
         let commands = commands::all(link.map(|link| &link.setup.commands));
         let update =
             json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands });
-        self.tell(clients, &message::update(name, &update));
+        self.send_to(clients, &message::update(name, &update));
     }
 
     /// Passes a request of an agent to clients: a decision to all, anything else to one that serves it.
@@ -203,7 +203,7 @@ impl Hub {
         let for_all = is_kept.then(|| (method.to_owned(), line.clone()));
         let question = AgentQuestion { link, for_all, id: id.to_owned(), clients: clients.clone() };
         self.questions.insert(number, question);
-        self.tell(&clients, &line);
+        self.send_to(&clients, &line);
         Ok(())
     }
 
@@ -280,7 +280,7 @@ impl Hub {
         }
     }
 
-    /// A client has set something: the protocol tells that client alone, the gateway the others.
+    /// A client has set something: the protocol answers that client alone, the gateway informs the others.
     fn has_set(
         &mut self,
         (name, client): (&str, u64),
@@ -309,6 +309,6 @@ impl Hub {
         };
         let others: Vec<u64> =
             session.clients.iter().copied().filter(|other| *other != client).collect();
-        self.tell(&others, &message::update(name, &update));
+        self.send_to(&others, &message::update(name, &update));
     }
 }

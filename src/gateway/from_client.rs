@@ -201,7 +201,7 @@ impl Hub {
         }
         let Some((_, blocks)) = blocks(params) else { return };
         for block in blocks {
-            self.tell(&others, &message::user_message(name, block));
+            self.send_to(&others, &message::user_message(name, block));
         }
     }
 

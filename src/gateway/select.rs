@@ -185,14 +185,14 @@ impl Hub {
             let update = json!({
                 "sessionUpdate": "current_mode_update", "currentModeId": mode, "_meta": meta,
             });
-            self.tell(&clients, &message::update(name, &update));
+            self.send_to(&clients, &message::update(name, &update));
         }
         let mut update =
             json!({ "sessionUpdate": "config_option_update", "configOptions": options });
         if !models.is_null() {
             update["_meta"] = json!({ "eisen-core": { "models": models } });
         }
-        self.tell(&clients, &message::update(name, &update));
+        self.send_to(&clients, &message::update(name, &update));
         self.announce(name, &clients);
     }
 

@@ -144,7 +144,10 @@ impl Hub {
         for number in withdrawn {
             if let Some(question) = self.questions.remove(&number) {
                 let params = json!({ "requestId": number });
-                self.tell(&question.clients, &message::notification("$/cancel_request", &params));
+                self.send_to(
+                    &question.clients,
+                    &message::notification("$/cancel_request", &params),
+                );
             }
         }
         match state.of {
@@ -247,6 +250,6 @@ impl Hub {
         let clients = self.sessions.get(name).map(|it| it.clients.clone()).unwrap_or_default();
         let content = json!({ "type": "text", "text": text });
         let said = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
-        self.tell(&clients, &message::update(name, &said));
+        self.send_to(&clients, &message::update(name, &said));
     }
 }

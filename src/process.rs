@@ -38,6 +38,7 @@ mod error;
 mod family;
 mod family_state;
 mod folder;
+mod idle_warden;
 mod launcher;
 mod limit_monitor;
 mod limits;

@@ -187,9 +187,13 @@ impl Slots {
         Ok(self.queue(place).live()?.into_iter().map(|(_, holder)| holder).collect())
     }
 
-    /// Takes a ticket on a thread of its own, which a runtime that ends does not wait for.
+    /// Takes a ticket. If that has to wait, it does so on a thread of its own, which a runtime that ends
+    /// does not wait for.
     async fn take(&self, place: &SlotPlace, holder: SlotHolder) -> io::Result<Ticket> {
         let queue = self.queue(place);
+        if let Some(ticket) = queue.try_take(&holder)? {
+            return Ok(ticket);
+        }
         let (sender, taken) = oneshot::channel();
         std::thread::Builder::new().name("slot".to_owned()).spawn(move || {
             // Without a receiver the ticket is dropped, and with it given back.

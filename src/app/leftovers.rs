@@ -1,10 +1,10 @@
 //! Cleans up after killed runs: their remaining processes and temporary folders.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::process;
-use crate::serve::{self, Ledger, Remains, StaleRun};
+use crate::serve::{self, Remains, StaleRun};
 
 /// The prefix of our temporary folders; no other folder is ever removed.
 pub(super) const PREFIX: &str = "eisen-";
@@ -17,15 +17,14 @@ pub(super) fn clean(eisen_dir: &Path) {
     }
 }
 
-/// Records the remains to clean up if this run is killed.
-pub(super) fn announce(ledger: &Ledger, group: Option<PathBuf>) -> anyhow::Result<()> {
-    ledger.note(|remains| {
-        remains.started = process::start_of(std::process::id()).unwrap_or_default();
-        remains.boot = process::boot().unwrap_or_default();
-        process::marker().clone_into(&mut remains.mark);
-        remains.group = group;
-    })?;
-    Ok(())
+/// The remains to clean up if this run is killed, as far as they are known before it starts anything.
+pub(super) fn remains() -> Remains {
+    Remains {
+        started: process::start_of(std::process::id()).unwrap_or_default(),
+        boot: process::boot().unwrap_or_default(),
+        mark: process::marker().to_owned(),
+        ..Remains::default()
+    }
 }
 
 /// Ends the processes of a killed run, and removes its temporary folders and its run file.

@@ -2,7 +2,7 @@
 
 use crate::agent::Capacity;
 use crate::config::Config;
-use crate::process::{Groups, Launcher, LimitEnforcement, marker};
+use crate::process::{Groups, Launcher, LimitEnforcement, Sweeper, marker};
 
 use super::members;
 
@@ -17,9 +17,17 @@ pub fn limit_enforcement() -> &'static str {
     }
 }
 
+/// The launcher of a team's agents, with the warden of the first one, and the sweeper.
+pub(super) fn launcher(config: &Config) -> std::io::Result<(Launcher, Sweeper)> {
+    let launcher = limited(config)?;
+    launcher.prepare()?;
+    let sweeper = Sweeper::start(&launcher)?;
+    Ok((launcher, sweeper))
+}
+
 /// A launcher for this program; if an agent has limits and a cgroup is available, the kernel
 /// enforces them. May wait for systemd.
-pub(super) fn launcher(config: &Config) -> std::io::Result<Launcher> {
+fn limited(config: &Config) -> std::io::Result<Launcher> {
     let launcher = Launcher::this_program()?;
     if !config.agents.iter().any(|agent| members::limits(agent).is_any()) {
         return Ok(launcher);

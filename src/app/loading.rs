@@ -38,6 +38,22 @@ pub(super) fn compile(
     })
 }
 
+/// Logs the agents added and removed over the port, and drops those that the file has taken over.
+pub(super) fn log_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result<()> {
+    let kept = Overlay::path(eisen_dir, &layered.config.team.name);
+    let file = kept.display();
+    for sentence in &layered.said {
+        tracing::warn!(%file, "{sentence}");
+    }
+    for sentence in layered.overlay.notes() {
+        tracing::warn!(%file, "{sentence}");
+    }
+    if !layered.said.is_empty() {
+        layered.overlay.write(&kept)?;
+    }
+    Ok(())
+}
+
 /// Reads what the user's teams and runs share, with the `eisen.toml` of a folder laid over it; without
 /// one, with that of the git repository around the folder.
 pub fn shared_config(folder: &Path) -> Result<SharedConfig, Failure> {

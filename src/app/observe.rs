@@ -116,7 +116,7 @@ async fn run(
     let address = listener.local_addr()?;
     let name = format!("observe-{}", std::process::id());
     let tokens = Tokens::generate(None)?;
-    let run_file = run_file(eisen_dir, &name, address, &tokens)?;
+    let _run_file = run_file(eisen_dir, &name, address, &tokens)?;
     announce_port(address.port());
     crate::process::become_subreaper()
         .context("cannot become the subreaper of the agent's processes")?;
@@ -188,12 +188,12 @@ async fn run(
     flushed(relayed, signalled, &mut signals).await;
     // Ends the plugin's process.
     drop(plugin_task);
-    sweeper.end(drained(&launcher).await);
+    let all_ended = drained(&launcher).await;
     let code = exit_code(exit).max(u8::from(failed.is_some()));
     status.ended(exit, failed);
     tracker.settled().await;
     wiring.end(std::future::ready(()), FLUSH_TIMEOUT).await;
-    drop(run_file);
+    sweeper.end(all_ended);
     Ok(code)
 }
 
@@ -257,9 +257,8 @@ fn run_file(
     tokens: &Tokens,
 ) -> anyhow::Result<RunFile> {
     leftovers::clean(eisen_dir);
-    let run_file = RunFile::create(eisen_dir, name, address, tokens.owner())?;
-    leftovers::announce(&run_file.ledger(), None)?;
-    Ok(run_file)
+    let as_team = (name, address, tokens.owner());
+    Ok(RunFile::with_remains(eisen_dir, as_team, leftovers::remains())?)
 }
 
 fn observed(

@@ -16,8 +16,13 @@ use crate::serve::Ledger;
 /// Copies a workspace to a temporary folder, which is removed on drop. Copies files, folders and
 /// symbolic links, without ignored files.
 fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir> {
+    let create = || {
+        let path = new_path()?;
+        ledger.add_folder(&path)?;
+        create(&path)
+    };
     let scratch =
-        create(ledger).context("cannot create a temporary folder for the copy of the workspace")?;
+        create().context("cannot create a temporary folder for the copy of the workspace")?;
     let ignored = Ignored::new(workspace, Further { above: true, of_user: true });
     let mut walk = ignore::WalkBuilder::new(workspace);
     walk.standard_filters(false).filter_entry(move |entry| !ignored.has(entry));
@@ -43,24 +48,28 @@ pub(super) fn workspace(
     Ok((scratch, workspace))
 }
 
-/// Creates the parent of the agents' private temporary folders, which is removed on drop.
-pub(super) fn private(ledger: &Ledger) -> anyhow::Result<TempDir> {
-    create(ledger).context("cannot create a folder for the temporary files of agents")
+/// Creates the parent of the agents' private temporary folders, which is removed on drop. `path` is
+/// recorded already.
+pub(super) fn private(path: &Path) -> anyhow::Result<TempDir> {
+    create(path).context("cannot create a folder for the temporary files of agents")
 }
 
-/// Creates a temporary folder for its owner alone, and records it first: the run may be killed at
-/// any moment.
-fn create(ledger: &Ledger) -> anyhow::Result<TempDir> {
+/// The path of a new temporary folder. It is recorded before it is made: the run may be killed at any
+/// moment.
+pub(super) fn new_path() -> std::io::Result<PathBuf> {
     let name = format!("{}{:016x}", leftovers::PREFIX, fastrand::u64(..));
-    let folder = std::path::absolute(std::env::temp_dir())?;
-    ledger.add_folder(&folder.join(&name))?;
+    Ok(std::path::absolute(std::env::temp_dir())?.join(name))
+}
+
+/// Creates a temporary folder for its owner alone.
+fn create(path: &Path) -> std::io::Result<TempDir> {
+    let (parent, name) = (path.parent(), path.file_name());
     let owners = Permissions::from_mode(0o700);
-    let folder = tempfile::Builder::new()
-        .prefix(&name)
+    tempfile::Builder::new()
+        .prefix(name.unwrap_or_default())
         .rand_bytes(0)
         .permissions(owners)
-        .tempdir_in(folder)?;
-    Ok(folder)
+        .tempdir_in(parent.unwrap_or(path))
 }
 
 fn copy_entry(from: &Path, to: &Path, kind: Option<std::fs::FileType>) -> std::io::Result<()> {

@@ -17,7 +17,7 @@ use super::console::ConsoleFile;
 use super::environment::{self, TeamEnvironment};
 use super::kernel::warn_of_tier;
 use super::listening::Listeners;
-use super::loading::{load, note_taken};
+use super::loading::{load, log_overlay, note_taken};
 use super::members::{self, Conditions, TeamSlots};
 use super::purging::tasks_folder;
 use super::scoped_tokens::with_tokens;
@@ -32,12 +32,12 @@ use super::{
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
 use crate::client_host::TurnAnswer;
-use crate::config::{Config, Layered, Overlay};
+use crate::config::{Config, Layered, Team};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
-use crate::process::{Launcher, Sweeper};
+use crate::process::Launcher;
 use crate::routing::{self, Orchestrator, RoutingHandle};
-use crate::serve::{self, Ledger, RunFile, Server, Tokens};
+use crate::serve::{self, Ledger, Remains, RunFile, Server, Tokens};
 use crate::slots::Slots;
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::OrchestratorView;
@@ -124,13 +124,12 @@ pub(super) async fn run_team<T>(
     let places @ (address, _) = listeners.addresses()?;
     let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
     leftovers::clean(&eisen_dir);
-    let run_file = RunFile::create(&eisen_dir, &config.team.name, address, tokens.owner())?;
-    let launcher = limiting::launcher(&config)?;
-    let sweeper = Sweeper::start(&launcher)?;
+    let (run_file, private) = run_file(&config, &eisen_dir, (address, tokens.owner()))?;
+    let (launcher, sweeper) = limiting::launcher(&config)?;
     let ledger = announce(&layered, &eisen_dir, (&run_file, address), &launcher, &output)?;
 
     let (scratch, workspace) = scratch::workspace(&config.team, &ledger)?;
-    let private = scratch::private(&ledger)?;
+    let private = scratch::private(&private)?;
     crate::process::become_subreaper().context("cannot become the subreaper of the agents")?;
     let kernel = trial::begin(launcher.clone(), private.path().to_owned(), &eisen_dir);
 
@@ -196,9 +195,10 @@ pub(super) async fn run_team<T>(
     let done = until_stopped(changes, commands, &mut stop, work(team)).await;
     notices.cancel();
     web.end();
-    sweeper.end(drained(&surroundings.launcher).await);
+    let all_ended = drained(&surroundings.launcher).await;
     drop(surroundings);
     wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
+    sweeper.end(all_ended);
     drop((run_file, scratch, private));
     Ok(done)
 }
@@ -318,7 +318,24 @@ fn show(
     (answer_sender, tokio::task::spawn_blocking(move || console::show(events, inputs)))
 }
 
-/// Records the run's workspace and leftovers in the ledger, prints the port, and logs hints about the
+/// Announces the team, with all that is to be cleaned up if it is killed. Also returns the path of the
+/// folder for the agents' temporary files, which is not made yet.
+fn run_file(
+    config: &Config,
+    eisen_dir: &Path,
+    (address, token): (SocketAddr, &str),
+) -> anyhow::Result<(RunFile, PathBuf)> {
+    let Team { name, workspace, scratch, .. } = &config.team;
+    let private = scratch::new_path()?;
+    let remains = Remains {
+        folders: vec![private.clone()],
+        workspace: (!scratch).then(|| workspace.clone()),
+        ..leftovers::remains()
+    };
+    Ok((RunFile::with_remains(eisen_dir, (name, address, token), remains)?, private))
+}
+
+/// Records the cgroup of the agents in the ledger, prints the port, and logs hints about the
 /// configuration.
 fn announce(
     layered: &Layered,
@@ -327,14 +344,11 @@ fn announce(
     launcher: &Launcher,
     output: &Output,
 ) -> anyhow::Result<Ledger> {
-    let config = &layered.config;
     let ledger = run_file.ledger();
-    leftovers::announce(&ledger, launcher.group())?;
-    hints::warn(config, eisen_dir);
-    if !config.team.scratch {
-        let workspace = config.team.workspace.clone();
-        ledger.note(|remains| remains.workspace = Some(workspace))?;
+    if let Some(group) = launcher.group() {
+        ledger.note(|remains| remains.group = Some(group))?;
     }
+    hints::warn(&layered.config, eisen_dir);
     if !matches!(output, Output::Nowhere) {
         announce_port(address.port());
     }
@@ -379,20 +393,4 @@ fn orchestrator(config: &Config) -> (OrchestratorView, Orchestrator) {
     let session = SessionId::new(format!("team-{}", config.team.name));
     let key = SessionKey::new(AgentId::new("orchestrator"), session);
     (OrchestratorView::External(key.clone()), Orchestrator::External(key))
-}
-
-/// Logs the agents added and removed over the port, and drops those that the file has taken over.
-fn log_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result<()> {
-    let kept = Overlay::path(eisen_dir, &layered.config.team.name);
-    let file = kept.display();
-    for sentence in &layered.said {
-        tracing::warn!(%file, "{sentence}");
-    }
-    for sentence in layered.overlay.notes() {
-        tracing::warn!(%file, "{sentence}");
-    }
-    if !layered.said.is_empty() {
-        layered.overlay.write(&kept)?;
-    }
-    Ok(())
 }

@@ -5,15 +5,14 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Stdio as StdStdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
+use parking_lot::Mutex;
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, pipe};
@@ -26,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use super::cgroup::Groups;
 use super::error::StartRefusal;
 use super::family::{Family, Member};
+use super::idle_warden::IdleWarden;
 use super::limits::Limits;
 use super::wire::{LENGTH, REPORT, Report};
 use super::{Command, Exit, Process, SpawnError, Stdio, descriptors, mark, orphans, sys, wire};
@@ -51,6 +51,8 @@ pub struct Launcher {
     program: PathBuf,
     /// Follow wardens, and stop processes.
     tasks: TaskTracker,
+    /// A warden for the next command; see [`Launcher::prepare`].
+    idle: Arc<Mutex<Option<IdleWarden>>>,
     /// The cgroups that enforce limits of families.
     groups: Option<Arc<Groups>>,
     /// The family of started processes.
@@ -66,6 +68,7 @@ impl Launcher {
         Self {
             program: program.into(),
             tasks: TaskTracker::new(),
+            idle: Arc::default(),
             groups: None,
             family: None,
             confinement: None,
@@ -112,6 +115,14 @@ impl Launcher {
         Self { family: Some(family.clone()), ..self.clone() }
     }
 
+    /// Starts the warden of the next command now, so that the command need not wait for it.
+    pub fn prepare(&self) -> io::Result<()> {
+        let warden = self.start_warden()?;
+        let earlier = self.idle.lock().replace(warden);
+        drop(earlier);
+        Ok(())
+    }
+
     /// The program that wardens run.
     pub fn program(&self) -> &Path {
         &self.program
@@ -126,7 +137,8 @@ impl Launcher {
     /// One whose commands inherit only these variables of our environment.
     #[must_use]
     pub fn inheriting(&self, names: &'static [&'static str]) -> Self {
-        Self { inherits: Some(names), ..self.clone() }
+        // What waits has inherited all of them.
+        Self { inherits: Some(names), idle: Arc::default(), ..self.clone() }
     }
 
     /// Starts `command` in a process group of its own.
@@ -176,6 +188,10 @@ impl Launcher {
     /// Waits until all started processes and their descendants have ended, and their remaining work
     /// is done. Doesn't stop processes that still have an owner.
     pub async fn drained(&self) {
+        let idle = self.idle.lock().take();
+        if let Some(idle) = idle {
+            idle.end().await;
+        }
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -189,16 +205,26 @@ impl Launcher {
         let failed = |error| SpawnError::warden(command, error);
         let confinement = self.confinement.clone();
         let spec = wire::encode(command, confinement.as_deref().map(Confinement::canary))?;
-        let (ours, theirs) = StdUnixStream::pair().map_err(failed)?;
         let ruleset = confinement.as_deref().map(Confinement::ruleset);
         let sent: Vec<_> = ends.iter().map(OwnedFd::as_fd).chain(ruleset).collect();
-        // The socket is empty, so this cannot block.
-        sys::send_with(&ours, &spec[..LENGTH], &sent).map_err(failed)?;
+        let order = |warden: &IdleWarden| warden.order(&spec[..LENGTH], &sent);
+        let idle = self.idle.lock().take();
+        let warden = match idle {
+            Some(idle) if order(&idle).is_ok() => idle,
+            idle => {
+                // It was killed.
+                let _ = idle.map(|idle| self.tasks.spawn(idle.end()));
+                let started = self.start_warden().map_err(failed)?;
+                order(&started).map_err(failed)?;
+                started
+            }
+        };
         drop(sent);
         drop(ends);
-        ours.set_nonblocking(true).map_err(failed)?;
-        let ours = UnixStream::from_std(ours).map_err(failed)?;
-        let (warden, pid, running) = self.start_warden(theirs).map_err(failed)?;
+        let IdleWarden { process: warden, pid, control } = warden;
+        let running = orphans::running();
+        control.set_nonblocking(true).map_err(failed)?;
+        let ours = UnixStream::from_std(control).map_err(failed)?;
         let member = self.family.as_ref().map(|family| family.enter(pid));
 
         let (reports, mut control) = ours.into_split();
@@ -224,9 +250,8 @@ impl Launcher {
         }
     }
 
-    fn start_warden(&self, control: StdUnixStream) -> io::Result<(Child, i32, usize)> {
+    fn start_warden(&self) -> io::Result<IdleWarden> {
         let mut command = TokioCommand::new(&self.program);
-        // Standard output belongs to the editor of `observe`; standard error shows panics.
         command.arg0("eisen-core").arg("warden");
         command.args(descriptors::of_children().map(|limit| limit.to_string()));
         if let Some(names) = self.inherits {
@@ -234,14 +259,7 @@ impl Launcher {
             command.env_clear().envs(names.iter().filter_map(set));
         }
         command.env(mark::VARIABLE, mark::marker());
-        command.stdin(OwnedFd::from(control)).stdout(StdStdio::null()).stderr(StdStdio::inherit());
-        let ((child, pid), running) = orphans::enter(|| {
-            let child = command.spawn()?;
-            let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
-            let pid = pid.ok_or(io::ErrorKind::NotFound)?;
-            Ok(((child, pid), pid))
-        })?;
-        Ok((child, pid, running))
+        IdleWarden::start(command)
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tokio::process::Child;
 
 use super::{sys, tree};
 
@@ -26,12 +27,18 @@ pub fn become_subreaper() -> io::Result<()> {
 }
 
 /// Starts a warden by `spawn` and registers it under one lock, so that it is never taken for an
-/// orphan. Also returns the number of running wardens.
-pub(super) fn enter<T>(spawn: impl FnOnce() -> io::Result<(T, i32)>) -> io::Result<(T, usize)> {
+/// orphan. Also returns its pid.
+pub(super) fn enter(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, i32)> {
     let mut wardens = WARDENS.lock();
-    let (child, pid) = spawn()?;
+    let child = spawn()?;
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).ok_or(io::ErrorKind::NotFound)?;
     wardens.insert(pid);
-    Ok((child, wardens.len()))
+    Ok((child, pid))
+}
+
+/// The number of running wardens.
+pub(super) fn running() -> usize {
+    WARDENS.lock().len()
 }
 
 /// Removes a warden that was reaped.

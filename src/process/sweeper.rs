@@ -30,11 +30,7 @@ impl Sweeper {
         let mut command = Command::new(launcher.program());
         command.arg0("eisen-core").args(["warden", SWEEP, mark::marker()]);
         command.stdin(OwnedFd::from(gone)).stdout(Stdio::null()).stderr(Stdio::inherit());
-        let (process, _) = orphans::enter(|| {
-            let child = command.spawn()?;
-            let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
-            Ok((child, pid.ok_or(io::ErrorKind::NotFound)?))
-        })?;
+        let (process, _) = orphans::enter(|| command.spawn())?;
         Ok(Self { _process: process, alive })
     }
 

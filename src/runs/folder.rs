@@ -104,15 +104,16 @@ impl RunFolder {
         self.path.join("console")
     }
 
-    /// Replaces its state.
+    /// Replaces its state. Only a final one is on the disk then: a run that has not ended does not
+    /// survive a loss of power either.
     pub fn keep(&self, state: &RunState) -> io::Result<()> {
         let text = toml::to_string(state).map_err(io::Error::other)?;
-        self.replace("state.toml", &text)
+        self.replace("state.toml", &text, state.status.is_final())
     }
 
     /// Replaces its answer. The state that says that there is one follows.
     pub fn keep_answer(&self, text: &str) -> io::Result<()> {
-        self.replace("answer", text)
+        self.replace("answer", text, true)
     }
 
     /// Keeps its prompt, before its first state.
@@ -187,10 +188,12 @@ impl RunFolder {
     }
 
     /// Replaces a file at once: whoever reads sees the old or the new one.
-    fn replace(&self, name: &str, text: &str) -> io::Result<()> {
+    fn replace(&self, name: &str, text: &str, lasts: bool) -> io::Result<()> {
         let mut new = tempfile::NamedTempFile::new_in(&self.path)?;
         new.write_all(text.as_bytes())?;
-        new.as_file().sync_data()?;
+        if lasts {
+            new.as_file().sync_data()?;
+        }
         new.persist(self.path.join(name)).map_err(|error| error.error)?;
         Ok(())
     }

@@ -4,10 +4,10 @@
 mod remains;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Seek as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,6 +71,15 @@ impl RunFile {
         address: SocketAddr,
         token: &str,
     ) -> Result<Self, RunFileError> {
+        Self::with_remains(eisen_dir, (name, address, token), Remains::default())
+    }
+
+    /// As [`RunFile::create`], with the remains that are known by now.
+    pub fn with_remains(
+        eisen_dir: &Path,
+        (name, address, token): (&str, SocketAddr, &str),
+        remains: Remains,
+    ) -> Result<Self, RunFileError> {
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
             return Err(RunFileError::Name(name.to_owned()));
         }
@@ -91,16 +100,15 @@ impl RunFile {
                 break;
             }
         }
-        let Some(mut lock) = lock else {
+        let Some(lock) = lock else {
             let pid = fs::read_to_string(&lock_file).ok().and_then(|pid| pid.trim().parse().ok());
             return Err(RunFileError::Running { team: name.to_owned(), pid });
         };
         let pid = std::process::id();
-        note_pid(&mut lock, pid).map_err(at(&lock_file))?;
+        note_pid(&lock, pid).map_err(at(&lock_file))?;
 
         let file = dir.join(format!("{name}.json"));
         let (team, token) = (name.to_owned(), token.to_owned());
-        let remains = Remains::default();
         let info =
             RunInfo { team, pid, port: address.port(), address, token, challenge: true, remains };
         let ledger = Ledger::new(file.clone(), info);
@@ -220,10 +228,11 @@ fn try_lock(path: &Path) -> io::Result<Option<Flock<File>>> {
 }
 
 /// Writes the pid for processes that find the lock taken.
-fn note_pid(lock: &mut File, pid: u32) -> io::Result<()> {
-    lock.set_len(0)?;
-    lock.rewind()?;
-    writeln!(lock, "{pid}")
+fn note_pid(lock: &File, pid: u32) -> io::Result<()> {
+    let line = format!("{pid}\n");
+    lock.write_all_at(line.as_bytes(), 0)?;
+    // Not cut before it is written: some filesystems then write the file out when it is closed.
+    lock.set_len(line.len() as u64)
 }
 
 /// Replaces the file atomically, readable by its owner only. The holder of the lock is the only

@@ -45,7 +45,16 @@ impl Queue {
 
     /// Takes the next number, and removes what is left of tickets that have ended. Blocks.
     pub(super) fn take(&self, holder: SlotHolder) -> io::Result<Ticket> {
-        let turn = self.turn()?;
+        self.take_in(&self.turn()?, holder)
+    }
+
+    /// As [`Queue::take`], without waiting for another process that takes one; then None.
+    pub(super) fn try_take(&self, holder: &SlotHolder) -> io::Result<Option<Ticket>> {
+        let turn = self.try_turn()?;
+        turn.map(|turn| self.take_in(&turn, holder.clone())).transpose()
+    }
+
+    fn take_in(&self, mut turn: &File, holder: SlotHolder) -> io::Result<Ticket> {
         let mut last = 0;
         for number in self.numbers()? {
             last = number;
@@ -57,7 +66,7 @@ impl Queue {
         }
         // A number is not used again, also after its ticket has ended.
         let mut noted = String::new();
-        (&turn).take(LONGEST).read_to_string(&mut noted).or_else(unless_it_is_no_text)?;
+        (&mut turn).take(LONGEST).read_to_string(&mut noted).or_else(unless_it_is_no_text)?;
         let number = noted.trim().parse().unwrap_or(0).max(last) + 1;
         turn.write_all_at(format!("{number:020}\n").as_bytes(), 0)?;
         Ticket::make(&self.folder, number, holder)
@@ -169,6 +178,27 @@ impl Queue {
 
     /// Waits for the lock that protects the taking of a number. It is held for microseconds.
     fn turn(&self) -> io::Result<File> {
+        let locked = self.turn_by(|file| {
+            loop {
+                match file.lock() {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    locked => return locked.map(|()| true),
+                }
+            }
+        })?;
+        locked.ok_or_else(|| ErrorKind::WouldBlock.into())
+    }
+
+    /// Takes that lock if it is free.
+    fn try_turn(&self) -> io::Result<Option<File>> {
+        self.turn_by(|file| match file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        })
+    }
+
+    fn turn_by(&self, lock: impl Fn(&File) -> io::Result<bool>) -> io::Result<Option<File>> {
         loop {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
             let path = self.folder.join(TURN);
@@ -178,17 +208,15 @@ impl Queue {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 file => file?,
             };
-            while let Err(error) = file.lock() {
-                if error.kind() != ErrorKind::Interrupted {
-                    return Err(error);
-                }
+            if !lock(&file)? {
+                return Ok(None);
             }
             // The folder may have been removed meanwhile, and then the lock is void.
             let locked = file.metadata()?;
             if fs::metadata(&path)
                 .is_ok_and(|it| (it.dev(), it.ino()) == (locked.dev(), locked.ino()))
             {
-                return Ok(file);
+                return Ok(Some(file));
             }
         }
     }

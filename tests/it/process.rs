@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod confined;
+#[cfg(target_os = "linux")]
+mod prepared;
 mod survivors;
 
 use std::collections::BTreeMap;

@@ -250,21 +250,25 @@ async fn perform(
     let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
     let request = RunRequest::of(folder, &state, &eisen_dir, progress).map_err(Failure::Run)?;
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
-    let end = match state.tier.clone() {
-        Some(tier) => attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await,
+    let (end, closing, _admitted) = match state.tier.clone() {
+        Some(tier) => {
+            let end = attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await;
+            (end, None, None)
+        }
         None => match job.start(&mut state, layered, &mut stop).await {
             Ok((start, admitted)) => {
                 let prompt = (&request, prompt);
                 let profile = state.profile.clone();
                 let work = Box::pin(cooling::alone(start, prompt, deadline, profile.as_deref()));
-                let end = job.recorded(&mut state, work).await;
-                drop(admitted);
-                end
+                let (end, closing) = job.recorded(&mut state, work).await;
+                (end, closing, Some(admitted))
             }
-            Err(end) => end,
+            Err(end) => (end, None, None),
         },
     };
-    let (answer, stop_reason) = settle(folder, &mut state, end)?;
+    let settled = settle(folder, &mut state, end);
+    work::closed(closing).await;
+    let (answer, stop_reason) = settled?;
     Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +24,7 @@ use super::purging::tasks_folder;
 use super::scoped_tokens::with_tokens;
 use super::team::Supervised;
 use super::web_page::WebPage;
-use super::wiring::Wiring;
+use super::wiring::{Closing, Wiring};
 use super::{
     Failure, StopSignal, StopSignals, announce_port, backlog, console, drained, hints, journaling,
     leftovers, limiting, limits, measuring, notifying, person_queue, recorder, scratch, spending,
@@ -83,8 +84,10 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run: None };
     let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop };
     // It is large, and there is one.
-    let stopped = Box::pin(run_team(start, async |_| std::future::pending::<()>().await)).await;
-    stopped.map(drop).map_err(Failure::Run)
+    let run = Box::pin(run_team(start, async |_| std::future::pending::<()>().await)).await;
+    let (_, closing) = run.map_err(Failure::Run)?;
+    closing.await;
+    Ok(())
 }
 
 /// Where the events of a team are shown.
@@ -116,7 +119,7 @@ pub(super) struct TeamStart {
 pub(super) async fn run_team<T>(
     start: TeamStart,
     work: impl AsyncFnOnce(Arc<Supervised>) -> T,
-) -> anyhow::Result<Result<T, StopSignal>> {
+) -> anyhow::Result<(Result<T, StopSignal>, Closing)> {
     let TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, mut stop } = start;
     let config = layered.config.clone();
     let is_web = web.is_some() || config.web.is_some();
@@ -197,10 +200,9 @@ pub(super) async fn run_team<T>(
     web.end();
     let all_ended = drained(&surroundings.launcher).await;
     drop(surroundings);
-    wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
-    sweeper.end(all_ended);
-    drop((run_file, scratch, private));
-    Ok(done)
+    let closing = wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT);
+    let closing = closing.map(move |()| sweeper.end(all_ended));
+    Ok((done, closing.map(move |()| drop((run_file, scratch, private))).boxed()))
 }
 
 /// What all agents share.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +24,10 @@ use crate::tasks::{Tasks, Waits};
 use crate::telemetry::Traceparent;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::watch::GraphHandle;
+
+/// What remains to do when the agents of a team have ended, and their work is known: the journal is closed,
+/// and clients get their last lines.
+pub(super) type Closing = BoxFuture<'static, ()>;
 
 pub(super) struct Wiring {
     pub(super) cancel: CancellationToken,

@@ -1,6 +1,8 @@
 //! The processes above this one, as the kernel sees them: whether a command of an `eisen-core` started
 //! it. No variable and no file tells that, since an agent can change those.
 
+use std::sync::OnceLock;
+
 use super::tree;
 
 /// Levels of processes that are looked at: more than a system has.
@@ -14,14 +16,19 @@ const TRIES: usize = 5;
 ///
 /// A process in a PID namespace of its own with a `/proc` of its own sees nothing above it. None that
 /// the kernel confines gets there.
+///
+/// It stays as it was first seen: a process is not moved into a command.
 pub fn commands_above() -> Option<usize> {
-    for _ in 0..TRIES {
-        if let Some(wardens) = look() {
-            return Some(wardens);
+    static ABOVE: OnceLock<Option<usize>> = OnceLock::new();
+    *ABOVE.get_or_init(|| {
+        for _ in 0..TRIES {
+            if let Some(wardens) = look() {
+                return Some(wardens);
+            }
         }
-    }
-    // What is hidden belongs to another user; a warden is of ours.
-    climb(super::mark::is_warden, tree::parent_of, own()?).0.into()
+        // What is hidden belongs to another user; a warden is of ours.
+        climb(super::mark::is_warden, tree::parent_of, own()?).0.into()
+    })
 }
 
 /// The same, if nothing changed meanwhile.

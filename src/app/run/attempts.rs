@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 
 use super::Job;
 use super::repository::Repository;
-use super::work::{Patience, work};
+use super::work::{Patience, closed, work};
 use crate::app::failover::begin_cooldown;
 use crate::app::failover::handover::{Past, hand_over};
 use crate::app::failover::past_work::{look, take_back};
@@ -190,7 +190,8 @@ impl Tour<'_> {
         let patience = Patience { longest: self.shared.runs.patience, silence, tell: &tell };
         let asked = (self.job.request, prompt.clone());
         let work = Box::pin(work(start, asked, self.job.deadline, Some(patience)));
-        let mut end = self.job.recorded(state, work).await;
+        let (mut end, closing) = self.job.recorded(state, work).await;
+        closed(closing).await;
         drop(admitted);
         if let Some(attempt) = state.attempts.last_mut() {
             attempt.ended_at_ms = Some(now_ms());

@@ -1,5 +1,6 @@
 //! The cool-down of an agent that could not work, for later runs that may take another one.
 
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::work::work;
@@ -10,15 +11,16 @@ use crate::app::up::TeamStart;
 use crate::tiers::Cooldowns;
 
 /// Performs a run of an agent that was named. What sets it back is known to runs by tiers.
+/// Its team closes meanwhile.
 pub(super) async fn alone(
     start: TeamStart,
     prompt: (&RunRequest, String),
     deadline: Option<Instant>,
     profile: Option<&str>,
-) -> WorkEnd {
+) -> (WorkEnd, Option<JoinHandle<()>>) {
     let (shared, kept) = (start.layered.config.shared.clone(), Cooldowns::new(&start.eisen_dir));
     let model = start.layered.config.agents[0].model.clone();
-    let end = work(start, prompt, deadline, None).await;
+    let (end, closing) = work(start, prompt, deadline, None).await;
     if let (Some(profile), Some(setback)) = (profile, end.setback())
         && let Some(found) = shared.on_machine(profile, &|name| std::env::var(name).ok())
         && let Ok(login) = kept.login(&found)
@@ -27,5 +29,5 @@ pub(super) async fn alone(
         // It says what it came to; the cool-down is for others.
         let _ = begin_cooldown(&kept, &shared, (base, login, model.as_deref()), &setback);
     }
-    end
+    (end, closing)
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::app::StopSignals;
@@ -29,18 +30,18 @@ pub(super) struct Patience<'a> {
     pub(super) tell: &'a (dyn Fn(&Setback, Duration) + Sync),
 }
 
-/// Runs the team until its agent's turn has ended.
+/// Runs the team until its agent's turn has ended. The team closes meanwhile.
 pub(super) async fn work(
     mut start: TeamStart,
     (request, prompt): (&RunRequest, String),
     deadline: Option<Instant>,
     patience: Option<Patience<'_>>,
-) -> WorkEnd {
+) -> (WorkEnd, Option<JoinHandle<()>>) {
     let agent = start.layered.config.agents[0].id.clone();
     // The first signal ends the turn, while what it used can still be asked. A second one ends the team.
     let mut signals = match StopSignals::listen_after_one() {
         Ok(later) => std::mem::replace(&mut start.stop, later),
-        Err(error) => return WorkEnd::not_started(error.to_string()),
+        Err(error) => return (WorkEnd::not_started(error.to_string()), None),
     };
     let work = async |team: Arc<Supervised>| {
         let (sender, said) = watch::channel(Said::default());
@@ -57,9 +58,15 @@ pub(super) async fn work(
     };
     // It is large, and there is one.
     match Box::pin(run_team(start, work)).await {
-        Ok(Ok(end)) => end,
-        Ok(Err(signal)) => WorkEnd::stopped(signal),
-        Err(error) => WorkEnd::not_started(format!("{error:#}")),
+        Ok((done, closing)) => (done.unwrap_or_else(WorkEnd::stopped), Some(tokio::spawn(closing))),
+        Err(error) => (WorkEnd::not_started(format!("{error:#}")), None),
+    }
+}
+
+/// Waits until a team has closed.
+pub(super) async fn closed(closing: Option<JoinHandle<()>>) {
+    if let Some(closing) = closing {
+        let _ = closing.await;
     }
 }
 

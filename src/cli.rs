@@ -12,6 +12,7 @@ mod check;
 mod columns;
 mod compress;
 mod conflicts;
+mod connect;
 mod cost;
 mod diff;
 mod doctor;
@@ -172,6 +173,7 @@ enum Command {
     Acp(acp::Acp),
     Attach(attach::Attach),
     Mcp(mcp::Mcp),
+    Connect(connect::Connect),
     Web(web::WebArgs),
     Token(token::TokenArgs),
     Snapshot(snapshot::SnapshotArgs),
@@ -306,6 +308,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Acp(acp) => pass_on(acp.run(global)).map(|()| 0),
         Command::Attach(attach) => pass_on(attach.run(&global)).map(|()| 0),
         Command::Mcp(mcp) => pass_on(mcp.run(&global)).map(|()| 0),
+        Command::Connect(connect) => pass_on(connect.run()).map(|()| 0),
         Command::Start(order) => block_on(order.run(&global, "start_agent")),
         Command::Stop(order) => block_on(order.run(&global, "stop_agent")),
         Command::Restart(order) => block_on(order.run(&global, "restart_agent")),

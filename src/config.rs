@@ -38,6 +38,7 @@ mod prices;
 mod profiles;
 mod read;
 mod references;
+mod remote;
 mod routing;
 mod runs;
 mod shared;
@@ -84,6 +85,7 @@ pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::prices::prices_date;
 pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
+pub use self::remote::RemoteAgent;
 pub use self::runs::{OnFailover, RunBounds};
 pub use self::shared::SharedConfig;
 pub use self::starter::{PartError, Proposed, Starter};
@@ -183,6 +185,8 @@ pub struct Agent {
     pub depth: u32,
     /// Program and arguments; never empty. [`Agent::launch`] returns the command that is started.
     pub command: Vec<String>,
+    /// Where it runs; None: here.
+    pub remote: Option<RemoteAgent>,
     /// The profile that the agent names, or else the profile of its program.
     pub profile: Profile,
     /// Translates its protocol; None for an agent that speaks ACP.

@@ -71,6 +71,8 @@ pub mod mcp;
 
 pub mod gateway;
 
+pub mod remote;
+
 pub mod tiers;
 
 pub mod runs;

@@ -29,6 +29,8 @@ pub struct Restarts {
     pub within: Duration,
     /// First and longest wait; it doubles with each recent restart.
     pub backoff: [Duration; 2],
+    /// The reason names its health by the failures in a row, as for one that is restarted for ever.
+    pub with_health: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,12 +102,18 @@ pub(super) struct Lifecycle {
     /// The restarts that still count.
     recent: VecDeque<Instant>,
     restarts: u32,
+    /// Ends of the process in a row without being ready.
+    failures: u32,
 }
+
+/// Failures in a row after which an agent is degraded, and after which it is unavailable.
+const DEGRADED: u32 = 5;
+const UNAVAILABLE: u32 = 10;
 
 impl Lifecycle {
     pub(super) fn new(settings: Restarts) -> Self {
         let phase = Phase::Idle(AgentState::Stopped);
-        Self { phase, settings, recent: VecDeque::new(), restarts: 0 }
+        Self { phase, settings, recent: VecDeque::new(), restarts: 0, failures: 0 }
     }
 
     /// Replaces the restart settings; a wait under way keeps its length.
@@ -155,6 +163,7 @@ impl Lifecycle {
             }
             (P::Connecting, E::Opened) => {
                 self.phase = P::Ready;
+                self.failures = 0;
                 vec![Effect::Publish(None)]
             }
             (P::Connecting | P::Ready, E::Failed(why)) => self.stop(Then::Error(why)),
@@ -218,11 +227,25 @@ impl Lifecycle {
             let why = format!("{why}; restarted {max} times within {within} s already");
             return self.rest(AgentState::Error, Some(why));
         }
+        self.failures = self.failures.saturating_add(1);
+        let why = self.with_health(why);
         let wait = self.backoff(jitter);
         self.recent.push_back(now);
         self.restarts += 1;
         self.phase = Phase::Backoff;
         vec![Effect::Publish(Some(why)), Effect::Backoff(wait)]
+    }
+
+    fn with_health(&self, why: String) -> String {
+        let health = match self.failures {
+            UNAVAILABLE.. => "unavailable",
+            DEGRADED.. => "degraded",
+            _ => return why,
+        };
+        if self.settings.with_health {
+            return format!("{health}, {} failures in a row: {why}", self.failures);
+        }
+        why
     }
 
     /// Doubles with each recent restart. Jitter takes off up to half, so that agents that died

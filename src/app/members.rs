@@ -23,6 +23,7 @@ use crate::journal::Journal;
 use crate::model::{AgentId, UsageScope};
 use crate::plugin::{Hosting, Library, PluginSource};
 use crate::process::{Command, Limits};
+use crate::remote;
 use crate::routing;
 use crate::runs::TeamRuns;
 use crate::slots::Slots;
@@ -115,7 +116,7 @@ impl Conditions {
                 program: command[0].clone().into(),
                 args: command[1..].iter().map(Into::into).collect(),
                 cwd: agent.cwd.clone(),
-                env: environment.clone(),
+                env: for_itself(agent, environment.clone()),
             },
             log: log(&self.eisen_dir, &config.team.name, &agent.id),
             zone,
@@ -158,7 +159,7 @@ impl Conditions {
             on_violation: agent.on_violation,
             on_loop: agent.on_loop.unwrap_or(config.team.on_loop),
             is_orchestrator,
-            restarts: restarts(agent.restart),
+            restarts: restarts(agent),
             stall_after: agent.stall_after,
             limits: limits(agent),
             ends_on_eof: agent.ends_on_eof(),
@@ -336,7 +337,23 @@ fn usage_scope(agent: &config::Agent) -> UsageScope {
     }
 }
 
-fn restarts(restart: config::Restart) -> Restarts {
+/// The environment of an agent's own process. What it starts does not get the headers of one that runs
+/// elsewhere.
+fn for_itself(
+    agent: &config::Agent,
+    mut env: BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    if let Some(remote) = &agent.remote {
+        let headers = remote.headers.iter().map(|(name, value)| (name.as_str(), value.reveal()));
+        let headers: serde_json::Map<_, _> =
+            headers.map(|(name, value)| (name.to_owned(), value.into())).collect();
+        env.insert(remote::HEADERS.to_owned(), serde_json::Value::Object(headers).to_string());
+    }
+    env
+}
+
+fn restarts(agent: &config::Agent) -> Restarts {
+    let restart = &agent.restart;
     Restarts {
         policy: match restart.policy {
             RestartPolicy::Never => Policy::Never,
@@ -346,6 +363,7 @@ fn restarts(restart: config::Restart) -> Restarts {
         max: restart.max_restarts,
         within: restart.within,
         backoff: restart.backoff,
+        with_health: agent.remote.is_some(),
     }
 }
 

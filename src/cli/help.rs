@@ -30,7 +30,19 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "export", "import", "pin", "purge", "gc",
         ],
     ),
-    ("Other", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),
+    (
+        "Other",
+        &[
+            "connect",
+            "snapshot",
+            "plugin",
+            "scripted-agent",
+            "schema",
+            "completions",
+            "man",
+            "help",
+        ],
+    ),
 ];
 
 const EXAMPLES: &str = "\

@@ -14,6 +14,7 @@ use super::fault::Fault;
 use super::launch::find_program;
 use super::profiles::{Profile, Profiles, of_command};
 use super::read::{Table, Text};
+use super::remote::{RemoteAgent, by_protocol, remote};
 use super::source::{plain, read_bytes};
 use super::tiers::{AgentTier, TierCandidate, of_agent};
 use super::value::{bad_name, is_name};
@@ -26,6 +27,14 @@ const RESERVED: &str = "orchestrator";
 
 const DAY: u64 = 24 * 60 * 60;
 const MAX_PROMPT: u64 = 1024 * 1024;
+
+/// An agent elsewhere is tried again for ever, at last once a minute.
+const RECONNECT: Restart = Restart {
+    policy: RestartPolicy::Always,
+    max_restarts: u32::MAX,
+    within: Duration::from_secs(600),
+    backoff: [Duration::from_millis(200), Duration::from_secs(60)],
+};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Restart {
@@ -94,7 +103,8 @@ pub(super) fn agent(
     // It is merged in already.
     table.verbatim("template");
     let candidate = of_agent(table, id.as_ref().map(|id| &*id.value), tiers);
-    let (command, env, profile) = launch(table, profiles, candidate.as_ref());
+    let remote = remote(table);
+    let (command, env, profile) = launch(table, profiles, candidate.as_ref(), remote.as_ref());
     let word = |key| table.word(key).map(|text| text.value);
     let (model, thinking) = match &candidate {
         Some(candidate) => (candidate.model.clone(), candidate.thinking.clone()),
@@ -121,6 +131,7 @@ pub(super) fn agent(
             parent: None,
             depth: 0,
             command,
+            remote: remote.clone(),
             plugin,
             cwd: cwd(table, &zones.workspace),
             env,
@@ -135,7 +146,11 @@ pub(super) fn agent(
             mode: table.word("mode").map(|text| text.value),
             auth_method: table.word("auth_method").map(|text| text.value),
             mcp_servers: mcp::servers(table),
-            tools: table.place_of("tools").map(|_| tools),
+            // They are reached on this machine only.
+            tools: match table.place_of("tools") {
+                Some(_) => Some(tools),
+                None => remote.as_ref().map(|_| false),
+            },
             permissions: table.choice("permissions"),
             unattended,
             on_violation: table.choice("on_violation"),
@@ -144,10 +159,16 @@ pub(super) fn agent(
             depends_on: Vec::new(),
             initialize_timeout: table.seconds("initialize_timeout_s", 1..=DAY, 60),
             stall_after: table.seconds("stall_after_s", 0..=DAY, 300),
-            zone: agent_zone(table, zones, &profile.rule_files),
+            zone: match &remote {
+                Some(_) => by_protocol(table, agent_zone(table, zones, &profile.rule_files)),
+                None => agent_zone(table, zones, &profile.rule_files),
+            },
             confined,
             profile,
-            restart: table.section("restart", "agents.restart", restart),
+            restart: match table.section("restart", "agents.restart", restart) {
+                _ if remote.is_some() && table.place_of("restart").is_none() => RECONNECT,
+                written => written,
+            },
             memory_mb,
             processes,
             budget: table.section("budget", "agents.budget", budget),
@@ -181,10 +202,15 @@ fn launch(
     table: &Table<'_>,
     profiles: &Profiles,
     candidate: Option<&TierCandidate>,
+    remote: Option<&RemoteAgent>,
 ) -> (Vec<String>, BTreeMap<String, String>, Profile) {
     let own = command(table);
     let profile = table.word("profile");
     let mut env = environment(table, "env");
+    if let Some(remote) = remote {
+        let program = table.reader.surroundings.program.to_string_lossy().into_owned();
+        return (vec![program, "connect".to_owned(), remote.url.clone()], env, Profile::default());
+    }
     let set = (table.place_of("command"), table.place_of("profile"));
     match set {
         (Some(_), Some(place)) => {
@@ -195,9 +221,11 @@ fn launch(
         // A helper runs what its parent runs.
         (None, None) if table.place_of("parent").is_some() => {}
         (None, None) if table.place_of("tier").is_some() => {}
+        // It is wrong, which is said already.
+        (None, None) if table.place_of("url").is_some() => {}
         (None, None) => table.lacks(
             "this agent has neither `command` nor `profile`",
-            "write `command = [\"PROGRAM\", \"ARG\"]`, or `profile = \"NAME\"`",
+            "write `command = [\"PROGRAM\", \"ARG\"]`, or `profile = \"NAME\"`; one that runs elsewhere has a `url`",
         ),
         _ => {}
     }

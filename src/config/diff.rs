@@ -293,7 +293,15 @@ const TERMINALS: &str = "zone.terminals";
 const AGENT: &Keys<Agent> = &[
     ("parent", Takes::AtAgentStart, differs!(parent)),
     ("protocol", Takes::AtAgentStart, differs!(plugin)),
-    ("command", Takes::AtAgentStart, differs!(command)),
+    ("command", Takes::AtAgentStart, |a, b| {
+        a.remote.is_none() && b.remote.is_none() && a.command != b.command
+    }),
+    ("url", Takes::AtAgentStart, |a, b| {
+        a.remote.as_ref().map(|it| &it.url) != b.remote.as_ref().map(|it| &it.url)
+    }),
+    ("headers", Takes::AtAgentStart, |a, b| {
+        a.remote.as_ref().map(|it| &it.headers) != b.remote.as_ref().map(|it| &it.headers)
+    }),
     // Only a difference that command and environment do not show.
     ("profile", Takes::AtAgentStart, |a, b| {
         a.command == b.command && a.env == b.env && a.profile != b.profile

@@ -4,7 +4,7 @@ use super::agents::RawAgent;
 use super::errors::quoted;
 use super::fault::Fault;
 use super::read::ConfigReader;
-use super::{Agent, AgentZone};
+use super::{Agent, AgentZone, Enforce};
 use crate::zone::{self, ZoneSpec};
 
 /// Completes helpers by their parents, whose places `parents` has.
@@ -31,6 +31,12 @@ pub(super) fn inherit(
             reader.fault(fault);
         }
         within(&mut helper.agent.zone, &parent.zone);
+        helper.agent.zone.enforce = match (&helper.agent.remote, &parent.remote) {
+            (Some(_), _) => Enforce::Protocol,
+            // What holds the parent's zone elsewhere says nothing of what holds this one's here.
+            (None, Some(_)) => Enforce::Auto,
+            (None, None) => parent.zone.enforce,
+        };
         helper.agent.parent = Some(parent.id);
     }
 }
@@ -60,6 +66,7 @@ fn complete(helper: &mut RawAgent, parent: &Agent) {
     let is_unset = |key| unset.contains(&key);
     if agent.command.is_empty() {
         agent.command.clone_from(&parent.command);
+        agent.remote.clone_from(&parent.remote);
         agent.profile.clone_from(&parent.profile);
         agent.confined = parent.confined.clone();
         agent.plugin = agent.plugin.take().or_else(|| parent.plugin.clone());
@@ -127,14 +134,13 @@ fn reaches_out(helper: &RawAgent, parent: &Agent) -> Option<Fault> {
     })
 }
 
-/// Takes over what the parent's zone denies, and how it is enforced.
+/// Takes over what the parent's zone denies, and how far it goes.
 fn within(own: &mut AgentZone, parent: &AgentZone) {
     let denied = parent.denied.iter().filter(|pattern| !own.denied.contains(pattern));
     let denied: Vec<_> = denied.cloned().collect();
     own.spec.denied.extend_from_slice(&denied);
     own.denied.extend(denied);
     own.spec.terminals = parent.spec.terminals;
-    own.enforce = parent.enforce;
     own.confine = parent.confine;
     own.sockets.clone_from(&parent.sockets);
     own.observe_files = parent.observe_files;

@@ -12,6 +12,7 @@ mod mistakes;
 mod notices;
 mod overlay;
 mod reference;
+mod remote;
 mod shared;
 mod streams;
 mod telemetry;

@@ -112,6 +112,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 max: 0,
                 within: Duration::from_secs(60),
                 backoff: [Duration::from_millis(1); 2],
+                with_health: false,
             },
             stall_after: Duration::ZERO,
             limits: crate::process::Limits::default(),

@@ -15,6 +15,7 @@ mod logs;
 mod nested;
 mod prompt;
 mod ps;
+mod remote;
 mod replay;
 mod run;
 mod run_progress;

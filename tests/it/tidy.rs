@@ -90,6 +90,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line"]),
     ("gateway", &["model", "line"]),
+    ("remote", &["line"]),
     ("runs", &["process"]),
     ("tokens", &["model"]),
     ("view", &["model"]),
@@ -157,6 +158,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "tiers",
             "slots",
             "tokens",
+            "remote",
             "serve",
             "web",
         ],
@@ -165,7 +167,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "model", "app", "changes", "config", "graph", "journal", "undo", "plugin", "replay",
-            "runs", "serve", "scripted", "view",
+            "remote", "runs", "serve", "scripted", "view",
         ],
     ),
 ];

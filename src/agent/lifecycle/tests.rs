@@ -14,6 +14,7 @@ fn check(policy: Policy, events: Vec<LifecycleEvent>, expected: &Expect) {
         max: 2,
         within: Duration::from_secs(60),
         backoff: [Duration::from_millis(200), Duration::from_millis(300)],
+        with_health: false,
     });
     let now = Instant::now();
     let mut table = String::new();
@@ -172,6 +173,7 @@ async fn restarts_long_ago_do_not_count() {
         max: 1,
         within: Duration::from_secs(60),
         backoff: [Duration::from_millis(200), Duration::from_secs(10)],
+        with_health: false,
     });
     let mut now = Instant::now();
     for _ in 0..5 {
@@ -182,6 +184,42 @@ async fn restarts_long_ago_do_not_count() {
         now += Duration::from_secs(61);
     }
     assert_eq!(lifecycle.restarts(), 5);
+}
+
+#[tokio::test]
+async fn the_reason_names_the_health_of_one_that_is_tried_for_ever() {
+    let mut lifecycle = Lifecycle::new(Restarts {
+        policy: Policy::Always,
+        max: u32::MAX,
+        within: Duration::from_secs(600),
+        backoff: [Duration::from_millis(200), Duration::from_secs(60)],
+        with_health: true,
+    });
+    let now = Instant::now();
+    let mut reasons = Vec::new();
+    let mut fail = |lifecycle: &mut Lifecycle, opens: bool| {
+        lifecycle.on(LifecycleEvent::Start, now, 0.0);
+        lifecycle.on(LifecycleEvent::Cleared, now, 0.0);
+        if opens {
+            lifecycle.on(LifecycleEvent::Opened, now, 0.0);
+        }
+        let effects = lifecycle.on(exited(1), now, 0.0);
+        let [Effect::Publish(Some(why)), Effect::Backoff(_)] = &effects[..] else {
+            panic!("{effects:?}")
+        };
+        reasons.push(why.trim_end_matches(": exited with status 1").to_owned());
+    };
+    for _ in 0..10 {
+        fail(&mut lifecycle, false);
+    }
+    // It was ready once more.
+    fail(&mut lifecycle, true);
+    let plain = "exited with status 1";
+    assert_eq!(reasons[..4], [plain; 4]);
+    assert_eq!(reasons[4], "degraded, 5 failures in a row");
+    assert_eq!(reasons[8], "degraded, 9 failures in a row");
+    assert_eq!(reasons[9], "unavailable, 10 failures in a row");
+    assert_eq!(reasons[10], plain);
 }
 
 #[tokio::test]

@@ -69,7 +69,7 @@ name = "claude-stream-json"
         33:21 the pattern "~/y" starts with `~`, which only a shell knows | write "${HOME}/y"
         33:28 the pattern "/run/[a" can't be read: unclosed character class; missing ']' | the special characters are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\` before one makes it literal
         34:1 unknown key `allow` in `[agents.zone]` | did you mean `allowed`?
-        36:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+        36:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`; one that runs elsewhere has a `url`
         37:6 there is another agent with the id "ui" | give each its own
         40:1 this plugin has no `path` | write where its library is
     "#]].assert_eq(&errors(text));
@@ -89,7 +89,7 @@ fn a_plugin_that_can_t_be_used_is_a_mistake_like_any() {
         6:8 the plugin "bad" can't be used: it is bad: {"ask":1}\u{1b}[2J | its library is /lib/bad.so
         11:10 `config` must be a table, not an integer | write `config = { KEY = VALUE }`
         15:12 `protocol` can't be "godo" | did you mean "good"? It can be "acp", "good", "bad", "worse". Name a plugin of `[[plugins]]`, or put its library into /home/user/.eisen/plugins
-        16:1 unknown key `wrong` in `[[agents]]` | the keys here are `protocol`, `id`, `template`, `tier`, `command`, `profile`, `env`, `model`, `thinking`, `unattended`, `session`, `tools`, `on_block`, `on_loop`, `limits`, `parent`, `zone`, `permissions`, `on_violation`, `initialize_timeout_s`, `stall_after_s`, `mcp_servers`, `depends_on`, `cwd`, `autostart`, `prompt`, `prompt_file`, `mode`, `auth_method`, `restart`, `budget`
+        16:1 unknown key `wrong` in `[[agents]]` | the keys here are `protocol`, `id`, `template`, `tier`, `url`, `headers`, `command`, `profile`, `env`, `model`, `thinking`, `unattended`, `session`, `tools`, `on_block`, `on_loop`, `limits`, `parent`, `zone`, `permissions`, `on_violation`, `initialize_timeout_s`, `stall_after_s`, `mcp_servers`, `depends_on`, `cwd`, `autostart`, `prompt`, `prompt_file`, `mode`, `auth_method`, `restart`, `budget`
     "#]]
     .assert_eq(&errors(&text.concat()));
 }
@@ -202,7 +202,7 @@ fn each_mistake_says_what_to_write() {
         5:1 unknown key `y` in `[tracker]` | the keys here are `tick_ms`, `idle_tick_ms`, `context_turns`, `compaction_threshold`, `decay_rate`
         ── [agents]⏎id = "a"
         1:1 `agents` must be an array of tables, not a table | write `[[agents]]`, and its keys below, once for each
-        1:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+        1:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`; one that runs elsewhere has a `url`
         ── [[agents]]⏎id "a"⏎command = ["c"]⏎[[agents]]⏎id = "b"⏎command = ["c"]⏎depends_on = ["a"]
         2:4 key with no value, expected `=`
         7:15 there is no agent "a" | there are `b`
@@ -303,7 +303,7 @@ fn each_mistake_says_what_to_write() {
         4:9 unknown key `zones` in `[[agents]]` | an agent's zone is `[agents.zone]`; `[zones]`, for all agents, is a table at the top level
         ── [[agents]]⏎command = ["c"]⏎[[agents]]⏎id = "a"⏎autostart = "yes"
         1:1 this agent has no `id` | give it one, such as `id = "ui"`
-        3:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+        3:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`; one that runs elsewhere has a `url`
         5:13 `autostart` must be a boolean, not a string | write `true` or `false`, without quotes
         ── [profiles.a]⏎base = "b"⏎[profiles.b]⏎base = "a"⏎[profiles.c]⏎base = "c"⏎[profiles.d]⏎args = []
         4:8 profiles are based on each other: a → b → a | base one of them on a built-in profile, or give it a `command`
@@ -366,7 +366,7 @@ fn keys_that_are_written_often_lead_to_what_is_meant() {
         2:8 string values must be quoted | write it in plain quotes, `"`
         1:2 `agents` must be an array of tables, not a table | write `[[agents]]`, and its keys below, once for each
         1:2 this agent has no `id` | give it one, such as `id = "ui"`
-        1:2 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+        1:2 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`; one that runs elsewhere has a `url`
         2:13 `memory_mb` must be a whole number from 1 to 1000000000, not a string | write the number alone, without quotes and without a unit
     "#]].assert_eq(&listed);
 }

@@ -90,7 +90,7 @@ fn a_mistake_names_the_agent_that_has_it() {
         overlay(&added, &[]),
         &expect![[r#"
             agent `one`: the pattern "src/" ends with `/`, so it matches no file (write "src/**" for all that is in the folder)
-            agent `two`: this agent has neither `command` nor `profile` (write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`)
+            agent `two`: this agent has neither `command` nor `profile` (write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`; one that runs elsewhere has a `url`)
             agent `two`: unknown key `comand` in `[[agents]]` (did you mean `command`?)
             agent `two`: there is no agent "ap" (did you mean "api"?)
             the agent: this agent has no `id` (give it one, such as `id = "ui"`)

@@ -153,9 +153,9 @@ permissions = "dney"
             17:8 `four` must be a table, not an integer | write `[templates.NAME]`, and its keys below
             29:12 there is no template "reviwer" | did you mean "reviewer"?
             32:12 there is no template "zzzzzz" | there are a b, odd, one, orchestrator, reviewer, three, two, typo, worker
-            33:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+            33:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`; one that runs elsewhere has a `url`
             35:12 `template` must be a string, not an integer | write it in quotes
-            36:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+            36:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`; one that runs elsewhere has a `url`
             39:15 `permissions` can't be "dney" | did you mean "deny"? It can be "allow", "deny", "orchestrator"
         "#]],
     );

@@ -1,0 +1,62 @@
+//! `connect`: an agent that runs elsewhere, on standard input and output.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+use super::stdio;
+use crate::app::Failure;
+use crate::remote::{self, RemoteEnd, RemoteError};
+
+/// Memory that the command may take, in bytes: the other end decides how much it says and how fast it
+/// listens.
+const MOST_MEMORY: u64 = 2 << 30;
+
+/// Be an agent that runs elsewhere, on standard input and output
+///
+/// Connects to an agent that speaks the Agent Client Protocol over HTTP (https://, http://) or a
+/// WebSocket (wss://, ws://), and passes on what client and agent say. A team does so itself for an
+/// agent with `url`; the command is for editors, scripts and `observe`. Headers, such as a token, come
+/// from the variable `EISEN_CONNECT_HEADERS`, where no other user sees them. docs/remote.md describes it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core connect wss://agents.example/acp
+  EISEN_CONNECT_HEADERS='{\"authorization\": \"Bearer …\"}' eisen-core connect https://agents.example/acp
+  eisen-core observe --zone 'src/**' -- eisen-core connect wss://agents.example/acp
+
+Exit codes: 0 the client disconnected, 1 the agent can't be reached, or ended, 2 wrong usage.")]
+pub(super) struct Connect {
+    /// The agent's address
+    #[arg(value_name = "URL")]
+    url: String,
+}
+
+impl Connect {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let headers = headers().map_err(Failure::Usage)?;
+        bound_memory();
+        let end =
+            RemoteEnd::new(&self.url, &headers).map_err(|error| Failure::Usage(error.into()))?;
+        let ended = end.connect(stdio::input(), stdio::output()).await;
+        ended.map_err(|error: RemoteError| Failure::Run(error.into()))
+    }
+}
+
+fn headers() -> anyhow::Result<BTreeMap<String, String>> {
+    let name = remote::HEADERS;
+    let Some(text) = std::env::var_os(name) else { return Ok(BTreeMap::new()) };
+    let text = text.into_string().map_err(|_| anyhow!("{name} is not UTF-8"))?;
+    serde_json::from_str(&text).with_context(|| {
+        format!("{name} is no JSON object of strings, as {{\"authorization\": \"…\"}}")
+    })
+}
+
+/// Past it the command ends, and its client sees that.
+fn bound_memory() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_DATA) {
+        let _ = setrlimit(Resource::RLIMIT_DATA, soft.min(MOST_MEMORY), hard);
+    }
+}

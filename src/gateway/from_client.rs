@@ -27,6 +27,11 @@ impl Hub {
             return;
         }
         match message::parse(line) {
+            Ok(AcpMessage::Request { method, .. } | AcpMessage::Notification { method, .. })
+                if self.is_early(client, &method) =>
+            {
+                self.hold_early(client, line);
+            }
             Ok(AcpMessage::Request { id, method, params }) => {
                 if let Err((code, why)) = self.on_request(client, (id, &method, params), line) {
                     self.send_to_client(client, message::failure(id, code, &why));

@@ -1,6 +1,6 @@
 //! The one task of a gateway: it owns clients, attachments and sessions, and reads all their lines.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
@@ -163,6 +163,7 @@ impl Hub {
         let state = GatewayClient {
             introduction: None,
             introducing: false,
+            held: VecDeque::new(),
             control: None,
             offers: ClientOffers::default(),
             open: 0,

@@ -1,5 +1,5 @@
 //! Loads sessions again, lets further clients into them, and keeps lines that come while a session is not
-//! open.
+//! open, or a client not introduced.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,8 @@ use super::message::{self, About, AcpMessage, CANCELLED, Edited};
 use super::session::{AgentQuestion, LinkOf, Load, Offers, OnAnswer, SessionState};
 use crate::model::code;
 
-/// Lines and bytes that are held while a session is not open; one more is refused.
+/// Lines and bytes that are held while a session is not open, or a client not introduced; one more is
+/// refused.
 const MAX_HELD: usize = 64;
 const MAX_HELD_BYTES: usize = 4 << 20;
 
@@ -192,12 +193,43 @@ impl Hub {
         line: &Bytes,
     ) -> Result<(), ClientRefusal> {
         let Some(session) = self.sessions.get_mut(name) else { return Ok(()) };
-        let bytes: usize = session.held.iter().map(|(_, line)| line.len()).sum();
-        if session.held.len() >= MAX_HELD || bytes + line.len() > MAX_HELD_BYTES {
+        if !has_room_for(&session.held, line) {
             return Err(gone("The session is being opened, and too much waits for that"));
         }
         session.held.push_back((client, line.clone()));
         Ok(())
+    }
+
+    /// Whether a request or notification came before the answer to the client's `initialize`.
+    pub(super) fn is_early(&self, client: u64, method: &str) -> bool {
+        let is_introducing = self.clients.get(&client).is_some_and(|client| client.introducing);
+        is_introducing && !matches!(method, "initialize" | "$/cancel_request")
+    }
+
+    /// Keeps a line until the client's `initialize` is answered.
+    pub(super) fn hold_early(&mut self, client: u64, line: &Bytes) {
+        let Some(state) = self.clients.get_mut(&client) else { return };
+        if has_room_for(&state.held, line) {
+            state.held.push_back((client, line.clone()));
+        } else if let Ok(AcpMessage::Request { id, .. }) = message::parse(line) {
+            let why = "`initialize` is not answered, and too much waits for that";
+            self.send_to_client(client, message::failure(id, code::INTERNAL_ERROR, why));
+        }
+    }
+
+    /// Takes the lines that waited for the answer to a client's `initialize`.
+    pub(super) fn release_early(&mut self, client: u64) {
+        let held = self.clients.get_mut(&client).map(|it| std::mem::take(&mut it.held));
+        let held = held.unwrap_or_default();
+        if self.is_there(client) {
+            return self.take_up(held);
+        }
+        for (_, line) in held {
+            if let Ok(AcpMessage::Request { id, .. }) = message::parse(&line) {
+                let why = "You have left";
+                self.send_to_client(client, message::failure(id, code::INTERNAL_ERROR, why));
+            }
+        }
     }
 
     /// Takes the lines that waited for a session.
@@ -212,15 +244,17 @@ impl Hub {
         }
     }
 
-    /// Answers a request that waits for a session as cancelled; false if none with this id waits.
+    /// Answers a request that waits as cancelled; false if none with this id waits.
     pub(super) fn cancel_held(&mut self, client: u64, named: &RawValue) -> bool {
         let is_it = |(by, line): &(u64, Bytes)| {
             *by == client
                 && matches!(message::parse(line), Ok(AcpMessage::Request { id, .. }) if id.get() == named.get())
         };
-        let line = self.sessions.values_mut().find_map(|session| {
-            let at = session.held.iter().position(is_it)?;
-            session.held.remove(at)
+        let of_sessions = self.sessions.values_mut().map(|session| &mut session.held);
+        let of_clients = self.clients.values_mut().map(|client| &mut client.held);
+        let line = of_sessions.chain(of_clients).find_map(|held| {
+            let at = held.iter().position(is_it)?;
+            held.remove(at)
         });
         let Some((_, line)) = line else { return false };
         if let Ok(AcpMessage::Request { id, method, .. }) = message::parse(&line) {
@@ -233,4 +267,10 @@ impl Hub {
         }
         true
     }
+}
+
+/// Whether one more line may be held.
+fn has_room_for(held: &VecDeque<(u64, Bytes)>, line: &Bytes) -> bool {
+    let bytes: usize = held.iter().map(|(_, line)| line.len()).sum();
+    held.len() < MAX_HELD && bytes + line.len() <= MAX_HELD_BYTES
 }

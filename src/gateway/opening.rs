@@ -157,13 +157,15 @@ impl Hub {
         let is_there = self.is_there(client);
         let Some(state) = self.clients.get_mut(&client) else { return };
         state.introducing = false;
-        let dialed = match outcome {
-            Ok(dialed) => dialed,
-            Err(why) => return self.failed(client, id, &why),
+        let answer = match &outcome {
+            Ok(dialed) => {
+                message::result(id, &self.introduction_of(&dialed.introduction).to_string())
+            }
+            Err(why) => message::failure(id, code::INTERNAL_ERROR, why),
         };
-        let answer = self.introduction_of(&dialed.introduction);
+        self.send_to_client(client, answer);
         // A client that sends nothing more needs no attachment.
-        if is_there {
+        if let Some(dialed) = outcome.ok().filter(|_| is_there) {
             let link = self.link(dialed, LinkOf::Client(client));
             if let Some(state) = self.clients.get_mut(&client) {
                 state.offers = ClientOffers::of(&params);
@@ -171,7 +173,8 @@ impl Hub {
                 state.control = Some(link);
             }
         }
-        self.answer(client, message::result(id, &answer.to_string()));
+        self.release_early(client);
+        self.count(client, -1);
     }
 
     /// The answer of the agent where sessions begin, with what the gateway does itself.

@@ -16,6 +16,8 @@ pub(super) struct GatewayClient {
     pub(super) introduction: Option<Box<RawValue>>,
     /// Its `initialize` is being answered.
     pub(super) introducing: bool,
+    /// Lines that came meanwhile.
+    pub(super) held: VecDeque<(u64, Bytes)>,
     /// Its attachment for what names no session.
     pub(super) control: Option<u64>,
     pub(super) offers: ClientOffers,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::needless_pass_by_value)]
 
+mod early;
 mod fake;
 mod leaving;
 mod moving;
@@ -28,9 +29,13 @@ struct TestClient {
 }
 
 impl TestClient {
-    async fn new(gateway: &GatewayHandle) -> Self {
+    fn connect(gateway: &GatewayHandle) -> Self {
         let (reader, writer) = split(gateway.open().unwrap());
-        let mut this = Self { lines: LineReader::new(reader, 1 << 20), writer, last: 0 };
+        Self { lines: LineReader::new(reader, 1 << 20), writer, last: 0 }
+    }
+
+    async fn new(gateway: &GatewayHandle) -> Self {
+        let mut this = Self::connect(gateway);
         let (answer, _) = this.ask("initialize", json!({ "protocolVersion": 1 })).await;
         assert_eq!(answer["result"]["agentInfo"]["title"], "Team shop");
         this

@@ -17,6 +17,8 @@ pub(super) struct FakeTeam {
     pub(super) ended: Arc<Semaphore>,
     /// Attachments that `gated` still takes.
     pub(super) gate: Semaphore,
+    /// Where sessions begin.
+    pub(super) default: &'static str,
     /// The next look at the team's name panics.
     pub(super) breaks: AtomicBool,
 }
@@ -27,6 +29,7 @@ impl Default for FakeTeam {
             calls: Mutex::default(),
             ended: Arc::new(Semaphore::new(0)),
             gate: Semaphore::new(1),
+            default: "lead",
             breaks: AtomicBool::new(false),
         }
     }
@@ -48,7 +51,7 @@ impl GatewayTeam for FakeTeam {
     }
 
     fn default_agent(&self) -> Option<String> {
-        Some("lead".to_owned())
+        Some(self.default.to_owned())
     }
 
     fn attach(&self, agent: String) -> BoxFuture<'_, Result<DuplexStream, String>> {

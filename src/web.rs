@@ -1,6 +1,7 @@
-//! Serves the team on the web: the page, a WebSocket that carries the port's lines, and `/metrics`.
+//! Serves the team on the web: the page, a WebSocket that carries the port's lines, the gateway, and `/metrics`.
 //! Owns the credentials of the web; what they open is decided in `serve`. Knows nothing of agents.
 
+mod acp;
 mod assets;
 mod attempts;
 mod bounded_writes;

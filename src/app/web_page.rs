@@ -1,4 +1,5 @@
-//! The web server of a team: it starts with the team, or once somebody asks for a link.
+//! The web server of a team: it starts with the team, or once somebody asks for a link. The gateway has an
+//! address of its own, if the configuration says so.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -27,6 +28,8 @@ type ServedTeam = (Gateway, MetricsStarter);
 
 struct PageState {
     config: Web,
+    /// Where the gateway is served alone.
+    gateway: Option<Web>,
     /// Names the team among all of this machine.
     place: String,
     tokens: PathBuf,
@@ -38,6 +41,7 @@ struct PageState {
     served: std::sync::Mutex<Option<ServedTeam>>,
     /// Where it is served, once it is.
     site: Mutex<Option<WebSite>>,
+    gateway_site: OnceCell<WebSite>,
 }
 
 impl WebPage {
@@ -58,6 +62,7 @@ impl WebPage {
         let unconfined = config.agents.iter().filter(|agent| is_open(agent.zone.enforce));
         Self(Arc::new(PageState {
             config: web,
+            gateway: config.gateway.served.clone(),
             place: format!("{}\0{team}", eisen_dir.display()),
             tokens: team_folder(eisen_dir, team).join("web.json"),
             unconfined: unconfined.map(|agent| agent.id.to_string()).collect(),
@@ -65,6 +70,7 @@ impl WebPage {
             credentials: OnceCell::new(),
             served: std::sync::Mutex::default(),
             site: Mutex::new(None),
+            gateway_site: OnceCell::new(),
         }))
     }
 
@@ -85,6 +91,12 @@ impl WebPage {
 
     /// Serves from now on, if that is wanted, and says where; a link, which is a secret, is shown on a terminal only.
     pub(super) async fn announce(&self, is_wanted: bool) -> anyhow::Result<()> {
+        if let Some(web) = &self.0.gateway {
+            let site = self.listen(web, SiteKind::Gateway).await?;
+            let said = format!("eisen-core acp: {}/acp\n", site.origin());
+            let _ = outlet::stderr().clone().write_all(said.as_bytes());
+            let _ = self.0.gateway_site.set(site);
+        }
         if !is_wanted {
             return Ok(());
         }
@@ -110,7 +122,9 @@ impl WebPage {
     pub(super) async fn token(&self, scope: WebScope) -> Result<WebToken, Refused> {
         let made = self.credentials().await.and_then(|all| all.token(scope));
         let (token, id) = made.map_err(|error| refused(&error))?;
-        let url = self.0.site.lock().await.as_ref().map(|site| site.origin().to_owned());
+        let site = self.0.site.lock().await.clone();
+        let site = site.or_else(|| self.0.gateway_site.get().cloned());
+        let url = site.map(|site| site.origin().to_owned());
         Ok(WebToken { token, id, url })
     }
 
@@ -141,27 +155,7 @@ impl WebPage {
         if let Some(site) = &*place {
             return Ok(site.clone());
         }
-        let Web { listen, origin, tls, trusted_proxy } = &state.config;
-        if let Some(why) = state.config.refusal() {
-            anyhow::bail!("the web page can't be served at {listen}: {why}");
-        }
-        let listener = TcpListener::bind(listen).await.map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => anyhow::anyhow!(
-                "port {} is taken, so that the web page can't be served there; `--web=127.0.0.1:0` takes a \
-                 free one, and `[web] listen` another one for good",
-                listen.port()
-            ),
-            _ => anyhow::anyhow!("cannot serve the web page at {listen}: {error}"),
-        })?;
-        let site = WebSite::new(origin.as_deref(), listener.local_addr()?, tls.is_some());
-        let (credentials, cancel) = (self.credentials().await?, state.cancel.clone());
-        let team = self.served().as_ref().map(|(gateway, measure)| (gateway.clone(), measure()));
-        let (gateway, metrics) = team.context("the team is ending")?;
-        let all = Served { site: site.clone(), credentials, gateway, metrics, cancel };
-        let mut server = WebServer::new(listener, all);
-        if let Some(files) = tls {
-            server = server.with_tls(&files.cert, &files.key)?;
-        }
+        let site = self.listen(&state.config, SiteKind::Page).await?;
         if !state.unconfined.is_empty() {
             tracing::warn!(
                 agents = state.unconfined.join(", "),
@@ -169,9 +163,67 @@ impl WebPage {
                  the web page from your browser's files"
             );
         }
-        tokio::spawn(server.behind(*trusted_proxy).run());
         *place = Some(site.clone());
         Ok(site)
+    }
+
+    /// Serves at an address from now on.
+    async fn listen(&self, web: &Web, kind: SiteKind) -> anyhow::Result<WebSite> {
+        let Web { listen, origin, tls, trusted_proxy } = web;
+        let what = kind.what();
+        if let Some(why) = web.refusal(what) {
+            anyhow::bail!("{what} can't be served at {listen}: {why}");
+        }
+        let listener = TcpListener::bind(listen).await.map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => anyhow::anyhow!(
+                "port {} is taken, so that {what} can't be served there; {}",
+                listen.port(),
+                kind.way_out()
+            ),
+            _ => anyhow::anyhow!("cannot serve {what} at {listen}: {error}"),
+        })?;
+        let site = WebSite::new(origin.as_deref(), listener.local_addr()?, tls.is_some());
+        let (credentials, cancel) = (self.credentials().await?, self.0.cancel.clone());
+        let measured = |measure: &MetricsStarter| (kind == SiteKind::Page).then(measure);
+        let team =
+            self.served().as_ref().map(|(gateway, measure)| (gateway.clone(), measured(measure)));
+        let (gateway, metrics) = team.context("the team is ending")?;
+        let all = Served { site: site.clone(), credentials, gateway, metrics, cancel };
+        let mut server = match kind {
+            SiteKind::Page => WebServer::new(listener, all),
+            SiteKind::Gateway => WebServer::of_gateway(listener, all),
+        };
+        if let Some(files) = tls {
+            server = server.with_tls(&files.cert, &files.key)?;
+        }
+        tokio::spawn(server.behind(*trusted_proxy).run());
+        Ok(site)
+    }
+}
+
+/// What is at an address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SiteKind {
+    Page,
+    Gateway,
+}
+
+impl SiteKind {
+    fn what(self) -> &'static str {
+        match self {
+            Self::Page => "the web page",
+            Self::Gateway => "the gateway",
+        }
+    }
+
+    /// What to do if the port is taken.
+    fn way_out(self) -> &'static str {
+        match self {
+            Self::Page => {
+                "`--web=127.0.0.1:0` takes a free one, and `[web] listen` another one for good"
+            }
+            Self::Gateway => "`[gateway] listen` takes another one",
+        }
     }
 }
 

@@ -177,6 +177,13 @@ macro_rules! web_differs {
     };
 }
 
+/// Whether both have a page, and differ in it.
+macro_rules! gateway_differs {
+    ($($field:tt)+) => {
+        |a, b| matches!((&a.gateway.served, &b.gateway.served), (Some(a), Some(b)) if a.$($field)+ != b.$($field)+)
+    };
+}
+
 /// Whether two configurations differ in a field of `[telemetry]`.
 macro_rules! telemetry_differs {
     ($field:ident) => {
@@ -253,6 +260,15 @@ const TEAM: &Keys<Config> = &[
     ("notify", Takes::AtOnce, differs!(notify)),
     ("streams", Takes::AtTeamStart, differs!(streams)),
     ("gateway.default", Takes::AtTeamStart, differs!(gateway.default)),
+    // The presence of the key, too.
+    ("gateway.listen", Takes::AtTeamStart, |a, b| {
+        let listen = |it: &Config| it.gateway.served.as_ref().map(|it| it.listen);
+        listen(a) != listen(b)
+    }),
+    ("gateway.origin", Takes::AtTeamStart, gateway_differs!(origin)),
+    ("gateway.cert", Takes::AtTeamStart, gateway_differs!(tls.as_ref().map(|tls| &tls.cert))),
+    ("gateway.key", Takes::AtTeamStart, gateway_differs!(tls.as_ref().map(|tls| &tls.key))),
+    ("gateway.trusted_proxy", Takes::AtTeamStart, gateway_differs!(trusted_proxy)),
     // The presence of the table.
     ("web", Takes::AtTeamStart, |a, b| a.web.is_some() != b.web.is_some()),
     ("web.listen", Takes::AtTeamStart, web_differs!(listen)),

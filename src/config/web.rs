@@ -1,4 +1,4 @@
-//! `[web]`: where the team's web page is served, and for whom.
+//! `[web]`: where the team's web page is served, and for whom; the same for `[gateway]`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use super::read::Table;
 /// Where the page is served unless the file says otherwise.
 pub const WEB_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 17321);
 
-/// How the page is served.
+/// How the page, or the gateway, is served.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Web {
     pub listen: SocketAddr,
-    /// The page's origin as browsers have it; None: scheme and address of `listen`.
+    /// Its origin as browsers have it; None: scheme and address of `listen`.
     pub origin: Option<String>,
     pub tls: Option<TlsFiles>,
     /// The only address that may connect: a reverse proxy with TLS of its own.
@@ -35,35 +35,41 @@ impl Default for Web {
 }
 
 impl Web {
-    /// Why the page can't be served at `listen`: what passes over the network would be readable, or no
-    /// browser could name it.
-    pub fn refusal(&self) -> Option<&'static str> {
+    /// Why `what` can't be served at `listen`: what passes over the network would be readable, or nobody
+    /// could name it.
+    pub fn refusal(&self, what: &str) -> Option<String> {
         if self.listen.ip().is_unspecified() && self.origin.is_none() && self.tls.is_some() {
-            return Some("all addresses are listened on: set `origin`, as browsers will have it");
+            let why = "all addresses are listened on: set `origin`, as browsers will have it";
+            return Some(why.to_owned());
         }
         let is_open = !self.listen.ip().to_canonical().is_loopback();
         let is_sealed = self.tls.is_some() || self.trusted_proxy.is_some();
-        (is_open && !is_sealed).then_some(
-            "other machines reach this address, and the page would come without TLS: set `cert` and `key`, \
-             or `trusted_proxy`, or listen on 127.0.0.1",
-        )
+        (is_open && !is_sealed).then(|| {
+            format!(
+                "other machines reach this address, and {what} would come without TLS: set `cert` and \
+                 `key`, or `trusted_proxy`, or listen on 127.0.0.1"
+            )
+        })
     }
 }
 
 /// Reads `[web]`, if it is there.
 pub(super) fn web(root: &Table<'_>) -> Option<Web> {
     let is_there = root.place_of("web").is_some();
-    let web = root.section("web", "web", |table| {
-        let web = Web {
-            listen: listen(table),
-            origin: origin(table),
-            tls: tls(table),
-            trusted_proxy: trusted_proxy(table),
-        };
-        check(table, &web);
-        web
-    });
+    let web = root.section("web", "web", |table| served(table, "the page"));
     is_there.then_some(web)
+}
+
+/// Reads where and for whom `what` is served.
+pub(super) fn served(table: &Table<'_>, what: &str) -> Web {
+    let web = Web {
+        listen: listen(table),
+        origin: origin(table),
+        tls: tls(table),
+        trusted_proxy: trusted_proxy(table),
+    };
+    check(table, &web, what);
+    web
 }
 
 fn listen(table: &Table<'_>) -> SocketAddr {
@@ -135,21 +141,21 @@ fn trusted_proxy(table: &Table<'_>) -> Option<IpAddr> {
 }
 
 /// What only the keys together can have wrong.
-fn check(table: &Table<'_>, web: &Web) {
+fn check(table: &Table<'_>, web: &Web, what: &str) {
     let place = |key| table.place_of(key).unwrap_or_else(|| table.span.clone());
     let is_sealed =
         ["cert", "key", "trusted_proxy"].iter().any(|key| table.place_of(key).is_some());
     if is_sealed && web.origin.as_ref().is_some_and(|origin| origin.starts_with("http://")) {
-        let fault =
-            Fault::new(place("origin"), "the page comes by TLS, and its origin does not say so");
+        let message = format!("{what} comes by TLS, and its origin does not say so");
+        let fault = Fault::new(place("origin"), message);
         table.fault(fault.help("write `https://`"));
     }
     // A broken pair is reported already.
     let is_read = table.place_of("cert").is_none() || web.tls.is_some();
     if let Some(why) =
-        web.refusal().filter(|_| is_read && table.place_of("trusted_proxy").is_none())
+        web.refusal(what).filter(|_| is_read && table.place_of("trusted_proxy").is_none())
     {
-        table.fault(Fault::new(place("listen"), "the page can't be served there").help(why));
+        table.fault(Fault::new(place("listen"), format!("{what} can't be served there")).help(why));
     }
     if table.place_of("origin").is_some() {
         return;

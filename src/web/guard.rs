@@ -17,6 +17,7 @@ use super::credential::{Credential, ShownBy};
 use super::credentials::Credentials;
 use super::served::Served;
 use super::site::WebSite;
+use crate::model::WebScope;
 
 /// The token that only the page knows, beside its cookie.
 const PAGE_TOKEN: &str = "x-eisen-token";
@@ -183,6 +184,27 @@ impl FromRequestParts<Arc<Served>> for Known {
             return Err(HttpRefusal::Connections);
         }
         Ok(Self(credential))
+    }
+}
+
+/// A request of a program that may do all that a person may: its token has the scope `control`. A browser
+/// sends its cookie by itself, so that one is not enough.
+pub(super) struct Program(pub(super) Credential);
+
+impl FromRequestParts<Arc<Served>> for Program {
+    type Rejection = HttpRefusal;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        served: &Arc<Served>,
+    ) -> Result<Self, HttpRefusal> {
+        let Known(credential) = Known::from_request_parts(parts, served).await?;
+        let is_program = credential.shown == ShownBy::Bearer && credential.holder.is_none();
+        if is_program && credential.scope == WebScope::Control {
+            Ok(Self(credential))
+        } else {
+            Err(HttpRefusal::Control)
+        }
     }
 }
 

@@ -17,10 +17,8 @@ use super::credential::ShownBy;
 use super::credentials::Entered;
 use super::guard::{self, Changing, HttpRefusal, Known};
 use super::served::Served;
-use super::{assets, socket};
-use crate::line::MAX_LINE;
+use super::{acp, assets, socket};
 use crate::metrics::Rendered;
-use crate::model::WebScope;
 use crate::serve;
 use crate::tokens::{TokenHolder, TokenRight};
 
@@ -33,10 +31,18 @@ pub(super) fn router(served: &Arc<Served>) -> Router {
         .route(ENTER, get(enter))
         .route("/leave", post(leave))
         .route("/ws", get(web_socket))
-        .route("/acp", get(agent_socket))
+        .route("/acp", acp::routes())
         .route("/schema.json", get(schema))
         .route("/metrics", get(metrics))
         .fallback(get(page))
+        .layer(from_fn_with_state(Arc::clone(served), guard::pass))
+        .with_state(Arc::clone(served))
+}
+
+/// The routes of a place that has the gateway alone.
+pub(super) fn of_gateway(served: &Arc<Served>) -> Router {
+    Router::new()
+        .route("/acp", acp::routes())
         .layer(from_fn_with_state(Arc::clone(served), guard::pass))
         .with_state(Arc::clone(served))
 }
@@ -125,26 +131,6 @@ async fn web_socket(
     upgrade.on_upgrade(move |socket| socket::serve(socket, port, credential.revoked, connection))
 }
 
-/// The team as one ACP agent. A client has the authority of a person: it takes a token with the scope
-/// `control`. A browser sends its cookie by itself, so that one is not enough.
-async fn agent_socket(
-    State(served): State<Arc<Served>>,
-    Known(credential): Known,
-    Extension(connection): Extension<WebConnection>,
-    upgrade: WebSocketUpgrade,
-) -> Response {
-    let is_program = credential.shown == ShownBy::Bearer && credential.holder.is_none();
-    if !is_program || credential.scope != WebScope::Control {
-        return HttpRefusal::Control.into_response();
-    }
-    let Some(agent) = served.gateway.open_agent() else {
-        let why = "too many clients of the gateway arrive at once";
-        return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
-    };
-    let upgrade = upgrade.max_message_size(MAX_LINE).max_frame_size(MAX_LINE);
-    upgrade.on_upgrade(move |socket| socket::serve(socket, agent, credential.revoked, connection))
-}
-
 async fn schema(Known(_): Known) -> Json<serde_json::Value> {
     Json(serve::schema())
 }
@@ -160,7 +146,8 @@ async fn metrics(
         return HttpRefusal::Right.into_response();
     }
     let accepted = headers.get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
-    let Rendered { content_type, body } = served.metrics.render(accepted).await;
+    let Some(metrics) = &served.metrics else { return StatusCode::NOT_FOUND.into_response() };
+    let Rendered { content_type, body } = metrics.render(accepted).await;
     ([(CONTENT_TYPE, content_type)], body).into_response()
 }
 

@@ -14,7 +14,8 @@ pub struct Served {
     pub site: WebSite,
     pub credentials: Arc<Credentials>,
     pub gateway: Gateway,
-    pub metrics: Metrics,
+    /// None: the place has the gateway alone.
+    pub metrics: Option<Metrics>,
     /// Cancelled when the team ends.
     pub cancel: CancellationToken,
 }

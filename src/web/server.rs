@@ -12,10 +12,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+#[cfg(target_os = "linux")]
+use nix::sys::socket::{setsockopt, sockopt::TcpUserTimeout};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
 use super::bounded_writes::BoundedWrites;
@@ -29,6 +32,11 @@ use super::tls::{self, TlsError};
 const HEAD_DEADLINE: Duration = Duration::from_secs(60);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
+/// How long what was sent may stay without a sign from the other machine, in milliseconds: one that is gone
+/// would else keep a stream of events for a quarter of an hour.
+#[cfg(target_os = "linux")]
+const ACK_DEADLINE_MS: u32 = 90_000;
+
 /// Bytes of the head of a request, and its fields.
 const LONGEST_HEAD: usize = 64 * 1024;
 const MOST_HEADERS: usize = 64;
@@ -41,13 +49,24 @@ pub struct WebServer {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     trusted_proxy: Option<IpAddr>,
-    served: Arc<Served>,
+    router: Router,
+    /// Cancelled when the team ends.
+    cancel: CancellationToken,
 }
 
 impl WebServer {
+    /// Serves all routes.
     pub fn new(listener: TcpListener, served: Served) -> Self {
-        let served = Arc::new(served);
-        Self { listener, tls: None, trusted_proxy: None, served }
+        let cancel = served.cancel.clone();
+        let router = routes::router(&Arc::new(served));
+        Self { listener, tls: None, trusted_proxy: None, router, cancel }
+    }
+
+    /// Serves the gateway alone.
+    pub fn of_gateway(listener: TcpListener, served: Served) -> Self {
+        let cancel = served.cancel.clone();
+        let router = routes::of_gateway(&Arc::new(served));
+        Self { listener, tls: None, trusted_proxy: None, router, cancel }
     }
 
     /// Serves by TLS, with certificates and a key in PEM.
@@ -63,11 +82,10 @@ impl WebServer {
 
     /// Serves until the team ends.
     pub async fn run(self) {
-        let router = routes::router(&self.served);
         let connections = Connections::default();
         loop {
             let accepted = tokio::select! {
-                () = self.served.cancel.cancelled() => return,
+                () = self.cancel.cancelled() => return,
                 accepted = self.listener.accept() => accepted,
             };
             let Ok((stream, peer)) = accepted else {
@@ -79,8 +97,10 @@ impl WebServer {
                 continue;
             }
             let _ = stream.set_nodelay(true);
-            let connection = connections.add(self.served.cancel.child_token());
-            tokio::spawn(connect(stream, self.tls.clone(), router.clone(), connection));
+            #[cfg(target_os = "linux")]
+            let _ = setsockopt(&stream, TcpUserTimeout, &ACK_DEADLINE_MS);
+            let connection = connections.add(self.cancel.child_token());
+            tokio::spawn(connect(stream, self.tls.clone(), self.router.clone(), connection));
         }
     }
 }

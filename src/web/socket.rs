@@ -26,7 +26,7 @@ const PING: Duration = Duration::from_secs(30);
 const DEADLINE: Duration = Duration::from_secs(90);
 
 /// Bytes of a line of the port; the code graph of a large workspace has some.
-const LONGEST_LINE: usize = 256 << 20;
+pub(super) const LONGEST_LINE: usize = 256 << 20;
 
 /// Opens a connection of the port for the holder of a credential.
 pub(super) fn open(served: &Arc<Served>, credential: &Credential) -> Option<DuplexStream> {

@@ -1,6 +1,7 @@
 //! The web server: who may use it, and who may not.
 
 mod acp;
+mod acp_http;
 mod attacks;
 mod browser;
 mod client;
@@ -272,7 +273,7 @@ fn a_page_that_other_machines_reach_needs_tls_or_a_proxy() {
     stage.configure("", vec![agent("ui")]);
     let ended = stage.run(&["up", "--web=0.0.0.0:0"]);
     assert_eq!(ended.code, 1);
-    assert!(ended.stderr.contains("the page would come without TLS"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the web page would come without TLS"), "{}", ended.stderr);
 }
 
 #[test]

@@ -44,12 +44,18 @@ impl Site {
 
     /// Sends a request, with the `Host` of the site unless the lines have another one.
     pub(super) fn ask(&self, request: &str, lines: &[&str]) -> Answer {
+        self.send(request, lines, "")
+    }
+
+    /// Sends a request with a body.
+    pub(super) fn send(&self, request: &str, lines: &[&str], body: &str) -> Answer {
         let host = format!("Host: {}", self.host);
         let has_host = lines.iter().any(|line| line.starts_with("Host:"));
         let mut all = vec![format!("{request} HTTP/1.1")];
         all.extend((!has_host).then_some(host));
         all.extend(lines.iter().filter(|line| **line != "Host:").map(|line| (*line).to_owned()));
-        let text = all.join("\r\n") + "\r\nConnection: close\r\n\r\n";
+        all.extend((!body.is_empty()).then(|| format!("Content-Length: {}", body.len())));
+        let text = all.join("\r\n") + "\r\nConnection: close\r\n\r\n" + body;
         let mut stream = TcpStream::connect(&self.host).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(text.as_bytes()).unwrap();

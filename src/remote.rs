@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use reqwest::ClientBuilder;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
@@ -24,9 +25,10 @@ pub const HEADERS: &str = "EISEN_CONNECT_HEADERS";
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A host that answers nothing for about a minute is gone.
+/// A host that answers nothing for about a minute is gone: probes begin after a while of silence, and go
+/// unanswered for some time.
 const KEEPALIVE: Duration = Duration::from_secs(15);
-const KEEPALIVE_RETRIES: u32 = 3;
+const UNANSWERED: Duration = Duration::from_secs(45);
 
 /// How long the agent has to take what is left for it when its client leaves.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -119,6 +121,12 @@ impl RemoteEnd {
                 }
             }
         };
+        // What it said before it ended may have come at the same moment.
+        while let Ok(frame) = rx.try_recv() {
+            is_connected = true;
+            output.write_all(&line_of(frame)).await?;
+        }
+        output.flush().await?;
         let why = ended.map_or_else(|error| said(&error), |()| "the agent closed it".to_owned());
         if is_connected {
             return Err(RemoteError::Ended { url, why });
@@ -129,11 +137,13 @@ impl RemoteEnd {
 }
 
 fn configured(http: ClientBuilder, headers: &HeaderMap) -> ClientBuilder {
-    http.default_headers(headers.clone())
+    // Headers are for this host only.
+    http.redirect(Policy::none())
+        .default_headers(headers.clone())
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_keepalive(KEEPALIVE)
         .tcp_keepalive_interval(KEEPALIVE)
-        .tcp_keepalive_retries(KEEPALIVE_RETRIES)
+        .tcp_user_timeout(UNANSWERED)
 }
 
 /// A line that is no message is not sent: the agent would end the connection.

@@ -108,7 +108,7 @@ impl Conditions {
             let private = bounds.reach().private.to_string_lossy();
             environment.extend(TEMPORARY.map(|key| (key.into(), private.clone().into())));
         }
-        let has_tools = agent.tools.unwrap_or(config.team.tools);
+        let has_tools = agent.has_tools(&config.team);
         let settings = AgentSettings {
             id: agent.id.clone(),
             edition,

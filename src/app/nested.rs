@@ -179,7 +179,10 @@ async fn perform(team: Workplace, run: TurnUnderway) {
     }
     end_helper(&team, &agent, &end).await;
     drop(session);
-    let kept = tokio::task::spawn_blocking(move || settle(&folder, &mut state, end));
+    let kept = tokio::task::spawn_blocking(move || {
+        let answer_kept = folder.keep_answer(&end.answer);
+        settle(&folder, &mut state, end, answer_kept)
+    });
     let stop_reason = match kept.await {
         Ok(Ok((_, stop_reason))) => stop_reason,
         Ok(Err(failure)) => {

@@ -250,25 +250,25 @@ async fn perform(
     let deadline = timeout.and_then(|timeout| began.checked_add(timeout));
     let request = RunRequest::of(folder, &state, &eisen_dir, progress).map_err(Failure::Run)?;
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
-    let (end, closing, _admitted) = match state.tier.clone() {
-        Some(tier) => {
-            let end = attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await;
-            (end, None, None)
-        }
+    let kept = |end: WorkEnd| (folder.keep_answer(&end.answer), end);
+    let (answer_kept, end) = match state.tier.clone() {
+        Some(tier) => kept(attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await),
         None => match job.start(&mut state, layered, &mut stop).await {
             Ok((start, admitted)) => {
                 let prompt = (&request, prompt);
                 let profile = state.profile.clone();
                 let work = Box::pin(cooling::alone(start, prompt, deadline, profile.as_deref()));
                 let (end, closing) = job.recorded(&mut state, work).await;
-                (end, closing, Some(admitted))
+                // It is the run's only with the state, which follows when others can take its place.
+                let end = kept(end);
+                work::closed(closing).await;
+                drop(admitted);
+                end
             }
-            Err(end) => (end, None, None),
+            Err(end) => kept(end),
         },
     };
-    let settled = settle(folder, &mut state, end);
-    work::closed(closing).await;
-    let (answer, stop_reason) = settled?;
+    let (answer, stop_reason) = settle(folder, &mut state, end, answer_kept)?;
     Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
 }
 

@@ -7,6 +7,7 @@ pub(super) mod schema;
 
 use std::collections::BTreeMap;
 use std::future::pending;
+use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -278,13 +279,14 @@ impl WorkEnd {
     }
 }
 
-/// Keeps the end of a run: its answer, then its final state. Returns the answer and the reason of the stop.
+/// Keeps the final state of a run, whose answer was kept. Returns the answer and the reason of the stop.
 pub(super) fn settle(
     folder: &RunFolder,
     state: &mut RunState,
     mut end: WorkEnd,
+    answer_kept: io::Result<()>,
 ) -> Result<(String, Option<String>), Failure> {
-    if let Err(error) = folder.keep_answer(&end.answer) {
+    if let Err(error) = answer_kept {
         end.status = RunStatus::Failed;
         end.exit_code = FAILED;
         end.reason = Some(format!("the answer can't be kept: {error}"));

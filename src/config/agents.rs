@@ -65,7 +65,7 @@ named! {
 }
 
 /// Keys that a helper has from its parent where its own table leaves them out.
-const INHERITED: [&str; 8] = [
+const INHERITED: [&str; 9] = [
     "permissions",
     "unattended",
     "on_violation",
@@ -74,6 +74,7 @@ const INHERITED: [&str; 8] = [
     "mcp_servers",
     "limits",
     "zone",
+    "restart",
 ];
 
 /// An agent whose references to others are not resolved.
@@ -146,11 +147,7 @@ pub(super) fn agent(
             mode: table.word("mode").map(|text| text.value),
             auth_method: table.word("auth_method").map(|text| text.value),
             mcp_servers: mcp::servers(table),
-            // They are reached on this machine only.
-            tools: match table.place_of("tools") {
-                Some(_) => Some(tools),
-                None => remote.as_ref().map(|_| false),
-            },
+            tools: table.place_of("tools").map(|_| tools),
             permissions: table.choice("permissions"),
             unattended,
             on_violation: table.choice("on_violation"),

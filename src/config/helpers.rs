@@ -30,9 +30,17 @@ pub(super) fn inherit(
         if let Some(fault) = reaches_out(helper, &parent) {
             reader.fault(fault);
         }
+        if let Some(fault) = cannot_be_held(helper, &parent) {
+            reader.fault(fault);
+        }
         within(&mut helper.agent.zone, &parent.zone);
         helper.agent.zone.enforce = match (&helper.agent.remote, &parent.remote) {
-            (Some(_), _) => Enforce::Protocol,
+            (Some(_), Some(_)) => Enforce::Protocol,
+            (Some(_), None) => {
+                // They would run here, where the kernel holds the parent's.
+                helper.agent.zone.spec.terminals = false;
+                Enforce::Protocol
+            }
             // What holds the parent's zone elsewhere says nothing of what holds this one's here.
             (None, Some(_)) => Enforce::Auto,
             (None, None) => parent.zone.enforce,
@@ -67,6 +75,9 @@ fn complete(helper: &mut RawAgent, parent: &Agent) {
     if agent.command.is_empty() {
         agent.command.clone_from(&parent.command);
         agent.remote.clone_from(&parent.remote);
+        if agent.remote.is_some() && is_unset("restart") {
+            agent.restart = parent.restart;
+        }
         agent.profile.clone_from(&parent.profile);
         agent.confined = parent.confined.clone();
         agent.plugin = agent.plugin.take().or_else(|| parent.plugin.clone());
@@ -131,6 +142,22 @@ fn reaches_out(helper: &RawAgent, parent: &Agent) -> Option<Fault> {
     Some(match span {
         Some(span) => Fault::new(span, message).help(help),
         None => Fault::of_file(message, help),
+    })
+}
+
+/// The fault of a helper elsewhere whose parent has to be held by the kernel.
+fn cannot_be_held(helper: &RawAgent, parent: &Agent) -> Option<Fault> {
+    if helper.agent.remote.is_none() || parent.zone.enforce != Enforce::Kernel {
+        return None;
+    }
+    let message = format!(
+        "`{}` runs elsewhere, where no kernel here holds its zone, and its parent `{}` has `enforce = \"kernel\"`",
+        helper.agent.id, parent.id
+    );
+    let help = "give it a parent without that, or a command instead of the `url`";
+    Some(match &helper.parent {
+        Some(parent) => Fault::new(parent.span.clone(), message).help(help),
+        None => Fault::of_file(message, help.to_owned()),
     })
 }
 

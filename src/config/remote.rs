@@ -6,7 +6,7 @@ use super::errors::quoted;
 use super::fault::Fault;
 use super::read::{Table, Text};
 use super::telemetry::headers;
-use super::{AgentZone, Enforce};
+use super::{Agent, AgentZone, Enforce, Team};
 use crate::model::SecretText;
 
 /// Where an agent is, instead of its command.
@@ -18,6 +18,13 @@ pub struct RemoteAgent {
 }
 
 const SCHEMES: [&str; 4] = ["https", "wss", "http", "ws"];
+
+impl Agent {
+    /// Whether its sessions get the tools of the team. They are reached on this machine only.
+    pub fn has_tools(&self, team: &Team) -> bool {
+        self.tools.unwrap_or(team.tools && self.remote.is_none())
+    }
+}
 
 pub(super) fn remote(table: &Table<'_>) -> Option<RemoteAgent> {
     let (address, headers) = (table.text("url"), headers(table));

@@ -36,10 +36,11 @@ const MAX_TAKEN: usize = 8 * 1024 * 1024;
 const VALUE_BYTES: usize = 128;
 
 /// A key that takes the place of others of a template.
-const REPLACES: [(&str, &[&str]); 5] = [
-    ("command", &["profile", "tier"]),
-    ("profile", &["command", "tier"]),
-    ("tier", &["command", "profile", "model", "thinking"]),
+const REPLACES: [(&str, &[&str]); 6] = [
+    ("command", &["profile", "tier", "url", "headers"]),
+    ("profile", &["command", "tier", "url", "headers"]),
+    ("tier", &["command", "profile", "url", "headers", "model", "thinking"]),
+    ("url", &["command", "profile", "tier"]),
     ("prompt", &["prompt_file"]),
     ("prompt_file", &["prompt"]),
 ];

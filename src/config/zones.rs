@@ -158,7 +158,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
                 denied: [&team.written.denied[..], &denied].concat(),
                 readable: all_readable,
                 git: team.written.git,
-                terminals: zone.choice::<TerminalAccess>("terminals") == TerminalAccess::Allow,
+                terminals: terminals(zone, agent.place_of("url").is_some()),
                 eisen_dir: team.eisen_dir.clone(),
                 // Known when the whole file is read.
                 sealed: Vec::new(),
@@ -172,6 +172,13 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
             observe_files: zone.flag("observe_files", true),
         }
     })
+}
+
+/// Whether it is offered terminals. Those of one that runs elsewhere would run here, held by nothing: it is
+/// offered none unless its table says so.
+fn terminals(zone: &Table<'_>, runs_elsewhere: bool) -> bool {
+    let access: TerminalAccess = zone.choice("terminals");
+    access == TerminalAccess::Allow && !(runs_elsewhere && zone.place_of("terminals").is_none())
 }
 
 /// What a helper always has from its parent.

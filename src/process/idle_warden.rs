@@ -32,11 +32,9 @@ impl IdleWarden {
         sys::send_with(&self.control, head, descriptors)
     }
 
-    /// Ends it.
-    pub(super) async fn end(self) {
-        let Self { mut process, pid, control } = self;
-        drop(control);
-        let _ = process.wait().await;
-        orphans::leave(pid);
+    /// Ends it, even if it was stopped: it has no processes that it would have to end first.
+    pub(super) async fn end(mut self) {
+        let _ = self.process.kill().await;
+        orphans::leave(self.pid);
     }
 }

@@ -117,9 +117,7 @@ impl Launcher {
 
     /// Starts the warden of the next command now, so that the command need not wait for it.
     pub fn prepare(&self) -> io::Result<()> {
-        let warden = self.start_warden()?;
-        let earlier = self.idle.lock().replace(warden);
-        drop(earlier);
+        *self.idle.lock() = Some(self.start_warden()?);
         Ok(())
     }
 
@@ -236,8 +234,11 @@ impl Launcher {
         // the process.
         let handle = WardenHandle { warden, pid, confinement, reports, started, ended, member };
         self.tasks.spawn(handle.run(owner));
-        // If the warden is gone, `start` ends without a report.
-        let _ = control.write_all(&spec[LENGTH..]).await;
+        let start = async {
+            // If the warden is gone, `start` ends without a report.
+            let _ = control.write_all(&spec[LENGTH..]).await;
+            start.await
+        };
         let Ok(start) = timeout(START_TIMEOUT, start).await else {
             return Err(failed(io::Error::other("the command did not start in time")));
         };

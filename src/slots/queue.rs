@@ -15,6 +15,9 @@ use super::ticket::{LONGEST, Ticket, lock_file, number_of, pipe_of, remove};
 /// Files of a place that are looked at.
 const MOST_FILES: usize = 100_000;
 
+/// Tickets that are looked through in no time.
+const FEW: usize = 64;
+
 /// The file whose lock protects the taking of a number; its content is the last one.
 const TURN: &str = "turn";
 
@@ -48,10 +51,13 @@ impl Queue {
         self.take_in(&self.turn()?, holder)
     }
 
-    /// As [`Queue::take`], without waiting for another process that takes one; then None.
+    /// As [`Queue::take`], but None where another process takes one, or where many have one.
     pub(super) fn try_take(&self, holder: &SlotHolder) -> io::Result<Option<Ticket>> {
-        let turn = self.try_turn()?;
-        turn.map(|turn| self.take_in(&turn, holder.clone())).transpose()
+        let Some(turn) = self.try_turn()? else { return Ok(None) };
+        if self.numbers()?.len() > FEW {
+            return Ok(None);
+        }
+        self.take_in(&turn, holder.clone()).map(Some)
     }
 
     fn take_in(&self, mut turn: &File, holder: SlotHolder) -> io::Result<Ticket> {

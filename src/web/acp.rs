@@ -61,7 +61,8 @@ async fn send(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, AcpRefusal> {
-    if !text(&headers, &CONTENT_TYPE).is_some_and(|it| it.starts_with(JSON)) {
+    let kind = text(&headers, &CONTENT_TYPE).and_then(|it| it.split(';').next());
+    if !kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(JSON)) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "a message is `application/json`"));
     }
     let line = one_line(&read(body).await?);
@@ -183,7 +184,9 @@ async fn leave(
     Extension(connections): Extension<Arc<AcpConnections>>,
     headers: HeaderMap,
 ) -> Result<StatusCode, AcpRefusal> {
-    find(&connections, &headers, &credential)?.cut().cancel();
+    let connection = find(&connections, &headers, &credential)?;
+    connections.forget(&connection);
+    connection.cut().cancel();
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -23,6 +23,9 @@ fn what_can_not_be_the_address_of_an_agent_is_a_mistake() {
         &format!("{url}\nheaders = {{ \"a b\" = \"x\" }}"),
         &format!("{url}\n[agents.zone]\nenforce = \"kernel\""),
         &format!("{url}\n[agents.zone]\nenforce = \"protocol\""),
+        &format!(
+            "{url}\nparent = \"held\"\n[[agents]]\nid = \"held\"\ncommand = [\"a\"]\nzone.enforce = \"kernel\""
+        ),
     ];
     let all: String = all.iter().map(|keys| of(keys)).collect();
     assert!(!all.contains("pw"), "{all}");
@@ -38,6 +41,7 @@ fn what_can_not_be_the_address_of_an_agent_is_a_mistake() {
         4:13 no header can be called "a b" | write one such as "x-api-key"
         4:1 the kernel here can't hold the zone of an agent that runs elsewhere | leave `enforce` out, or write "protocol"
         no error
+        4:10 `cloud` runs elsewhere, where no kernel here holds its zone, and its parent `held` has `enforce = "kernel"` | give it a parent without that, or a command instead of the `url`
     "#]].assert_eq(&all);
 }
 
@@ -53,13 +57,16 @@ fn an_agent_elsewhere_is_held_by_the_protocol_and_tried_for_ever() {
     let [cloud, helper, twin] = &config.agents[..] else { panic!("{config:?}") };
     assert_eq!(cloud.command[1..], ["connect", "wss://agents.example/acp"]);
     assert!(!format!("{config:?}").contains("k-123"));
-    assert_eq!((cloud.zone.enforce, cloud.tools), (Enforce::Protocol, Some(false)));
+    assert_eq!(cloud.zone.enforce, Enforce::Protocol);
+    let has_tools = [cloud, helper, twin].map(|agent| agent.has_tools(&config.team));
+    assert_eq!(has_tools, [false, true, false]);
     let restart = cloud.restart;
     assert_eq!((restart.policy, restart.max_restarts), (RestartPolicy::Always, u32::MAX));
     assert_eq!(restart.backoff[1], Duration::from_secs(60));
     // One that runs here is held as others are.
     assert_eq!((helper.zone.enforce, helper.remote.is_some()), (Enforce::Auto, false));
     assert_eq!((twin.zone.enforce, &twin.remote), (Enforce::Protocol, &cloud.remote));
+    assert_eq!(twin.restart.max_restarts, u32::MAX);
 
     let own = format!("{url}[agents.restart]\nmax_restarts = 3\n");
     assert_eq!(Bench::new().compile(&own).unwrap().agents[0].restart.max_restarts, 3);

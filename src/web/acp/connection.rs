@@ -86,6 +86,11 @@ impl AcpConnections {
         self.all().get(id).filter(|it| it.owner == credential.secret).cloned()
     }
 
+    /// Takes no more requests for a connection.
+    pub(super) fn forget(&self, connection: &Arc<AcpConnection>) {
+        self.all().retain(|_, other| !Arc::ptr_eq(other, connection));
+    }
+
     fn all(&self) -> MutexGuard<'_, HashMap<String, Arc<AcpConnection>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -355,8 +355,9 @@ fn in_folder(folder: Option<PathBuf>, file: &Path) -> PathBuf {
     folder.map_or_else(|| file.to_owned(), |folder| folder.join(file))
 }
 
-/// The default log filter. `notify` warns about folders that were removed, `rmcp` about refusals.
-const DEFAULT_FILTER: &str = "warn,notify=error,rmcp=error";
+/// The default log filter. `notify` warns about folders that were removed, `rmcp` about refusals; what ends a
+/// connection to an agent elsewhere is said once, by `connect`.
+const DEFAULT_FILTER: &str = "warn,notify=error,rmcp=error,agent_client_protocol_http=off";
 
 /// Logs to standard error by `EISEN_LOG`, else `RUST_LOG`, else `default`.
 fn log_to_stderr(default: &str) {

@@ -275,9 +275,9 @@ fn restart(restart: &Restart) -> String {
         RestartPolicy::Always => "always",
     };
     let [first, longest] = restart.backoff.map(|wait| wait.as_secs_f64());
-    format!(
-        "{when}, up to {} times within {} s, after {first} s to {longest} s",
-        restart.max_restarts,
-        restart.within.as_secs(),
-    )
+    let (most, within) = (restart.max_restarts, restart.within.as_secs());
+    if most == u32::MAX {
+        return format!("{when}, without a limit, after {first} s to {longest} s");
+    }
+    format!("{when}, up to {most} times within {within} s, after {first} s to {longest} s")
 }

@@ -176,7 +176,10 @@ fn a_webhook_with_a_certificate_of_ones_own_is_refused_at_once_and_taken_by_ssl_
     stage.configure(&format!("[[notify]]\nkind = \"webhook\"\nurl = {url:?}\n"), vec![agent("ui")]);
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let server = rustls::ServerConfig::builder()
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let server = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .unwrap();

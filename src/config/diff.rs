@@ -170,17 +170,13 @@ macro_rules! conflicts_differ {
     };
 }
 
-/// Whether both have a page, and differ in it.
+/// Whether both have a web server, the page's or the gateway's, and differ in it.
 macro_rules! web_differs {
-    ($($field:tt)+) => {
-        |a, b| matches!((&a.web, &b.web), (Some(a), Some(b)) if a.$($field)+ != b.$($field)+)
-    };
-}
-
-/// Whether both have a page, and differ in it.
-macro_rules! gateway_differs {
-    ($($field:tt)+) => {
-        |a, b| matches!((&a.gateway.served, &b.gateway.served), (Some(a), Some(b)) if a.$($field)+ != b.$($field)+)
+    ($($server:ident).+, $($field:tt)+) => {
+        |a, b| {
+            let both = (&a.$($server).+, &b.$($server).+);
+            matches!(both, (Some(a), Some(b)) if a.$($field)+ != b.$($field)+)
+        }
     };
 }
 
@@ -265,17 +261,25 @@ const TEAM: &Keys<Config> = &[
         let listen = |it: &Config| it.gateway.served.as_ref().map(|it| it.listen);
         listen(a) != listen(b)
     }),
-    ("gateway.origin", Takes::AtTeamStart, gateway_differs!(origin)),
-    ("gateway.cert", Takes::AtTeamStart, gateway_differs!(tls.as_ref().map(|tls| &tls.cert))),
-    ("gateway.key", Takes::AtTeamStart, gateway_differs!(tls.as_ref().map(|tls| &tls.key))),
-    ("gateway.trusted_proxy", Takes::AtTeamStart, gateway_differs!(trusted_proxy)),
+    ("gateway.origin", Takes::AtTeamStart, web_differs!(gateway.served, origin)),
+    (
+        "gateway.cert",
+        Takes::AtTeamStart,
+        web_differs!(gateway.served, tls.as_ref().map(|tls| &tls.cert)),
+    ),
+    (
+        "gateway.key",
+        Takes::AtTeamStart,
+        web_differs!(gateway.served, tls.as_ref().map(|tls| &tls.key)),
+    ),
+    ("gateway.trusted_proxy", Takes::AtTeamStart, web_differs!(gateway.served, trusted_proxy)),
     // The presence of the table.
     ("web", Takes::AtTeamStart, |a, b| a.web.is_some() != b.web.is_some()),
-    ("web.listen", Takes::AtTeamStart, web_differs!(listen)),
-    ("web.origin", Takes::AtTeamStart, web_differs!(origin)),
-    ("web.cert", Takes::AtTeamStart, web_differs!(tls.as_ref().map(|tls| &tls.cert))),
-    ("web.key", Takes::AtTeamStart, web_differs!(tls.as_ref().map(|tls| &tls.key))),
-    ("web.trusted_proxy", Takes::AtTeamStart, web_differs!(trusted_proxy)),
+    ("web.listen", Takes::AtTeamStart, web_differs!(web, listen)),
+    ("web.origin", Takes::AtTeamStart, web_differs!(web, origin)),
+    ("web.cert", Takes::AtTeamStart, web_differs!(web, tls.as_ref().map(|tls| &tls.cert))),
+    ("web.key", Takes::AtTeamStart, web_differs!(web, tls.as_ref().map(|tls| &tls.key))),
+    ("web.trusted_proxy", Takes::AtTeamStart, web_differs!(web, trusted_proxy)),
     ("routing", Takes::AtOnce, differs!(routing)),
     ("budget.tokens", Takes::AtOnce, differs!(budget.limits.tokens)),
     ("budget.cost", Takes::AtOnce, differs!(budget.limits.cost)),

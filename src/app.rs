@@ -14,6 +14,7 @@ mod failover;
 mod garbage;
 mod graph;
 mod hints;
+mod hub;
 mod journaling;
 mod kernel;
 mod leftovers;
@@ -67,6 +68,7 @@ pub use environment::{DepthError, cache_folder, eisen_dir, own_command};
 pub use failover::told::clock;
 pub use garbage::{Garbage, garbage};
 pub use hints::hints;
+pub use hub::{HubOptions, hub};
 pub use journaling::{
     journal_hint, journal_line, journal_place, teams_with_journals, workspace_of,
 };

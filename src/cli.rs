@@ -22,6 +22,7 @@ mod format;
 mod gc;
 mod help;
 mod history;
+mod hub;
 mod init;
 mod journal;
 mod logs;
@@ -174,6 +175,7 @@ enum Command {
     Attach(attach::Attach),
     Mcp(mcp::Mcp),
     Connect(connect::Connect),
+    Hub(hub::HubArgs),
     Web(web::WebArgs),
     Token(token::TokenArgs),
     Snapshot(snapshot::SnapshotArgs),
@@ -279,6 +281,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Why(why) => why.run(global.cwd).map(|()| 0),
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
         Command::Top(top) => block_on(top.run(&global)).map(|()| 0),
+        Command::Hub(hub) => block_on(hub.run(&global)).map(|()| 0),
         Command::Web(web) => block_on(web.run(&global)).map(|()| 0),
         Command::Token(token) => block_on(token.run(&global)).map(|()| 0),
         Command::Watch(watch) => block_on(watch.run(&global)).map(|()| 0),

@@ -21,6 +21,7 @@ mod fault;
 mod file;
 mod gateway;
 mod helpers;
+mod hub;
 pub mod installed;
 mod journal;
 mod launch;
@@ -74,6 +75,7 @@ pub use self::errors::{ConfigError, ConfigErrors};
 use self::fault::Fault;
 pub use self::file::Source;
 pub use self::gateway::Gateway;
+pub use self::hub::HubMember;
 pub use self::journal::{Journal, JournalContent, journal_path};
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
@@ -159,8 +161,10 @@ pub struct Team {
 
 #[derive(Clone, Debug)]
 pub struct Orchestrator {
-    /// None: an external program orchestrates over the port.
+    /// None: an external program orchestrates over the port, or an agent elsewhere.
     pub agent: Option<AgentId>,
+    /// The agent `HOST/AGENT` of another team of the hub.
+    pub elsewhere: Option<AgentId>,
     pub on_block: OnBlock,
     pub hold_timeout: Duration,
     /// None: it may add no agents.
@@ -326,10 +330,13 @@ impl Config {
         let routing = routing::routing(root, &team.workspace);
         let budget = root.section("budget", "budget", budget::budget);
         let telemetry = telemetry::telemetry(root);
-        let streams = streams::streams(root, journal.enabled);
+        let mut streams = streams::streams(root, journal.enabled);
         let gateway = root.section("gateway", "gateway", gateway::gateway);
         templates::templates(root);
         let (shared, profiles) = others.user.under(root, &team.workspace);
+        hub::orchestrator(root, orchestrator.agent.as_ref(), shared.hub.as_deref());
+        let hub = shared.hub.as_ref().filter(|_| journal.enabled);
+        streams.extend(hub.and_then(|hub| hub.stream()));
         let zones = root.section("zones", "zones", |zones| {
             zones::zones(zones, &team.workspace, &surroundings.eisen_dir)
         });

@@ -81,6 +81,8 @@ pub mod slots;
 
 pub mod serve;
 
+pub mod hub;
+
 pub mod web;
 
 pub mod agent;

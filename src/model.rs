@@ -39,7 +39,7 @@ pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED, TakenCandidate};
 pub use budget::{BudgetLimits, BudgetReport, BudgetState, EarlierUse, OnExceed, Used};
 pub use conflict::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy};
-pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
+pub use event::{Delta, Event, Relayed, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{
     FileCause, FileChange, FileChangeKind, FileContents, FileKind, FileName, FileState, SeenBy,
 };
@@ -65,8 +65,8 @@ pub use spending::{
     Charge, Figure, FigureSum, PerKind, Spending, Spent, TokenKind, Tokens, UsageScope,
 };
 pub use stream::{
-    FileTarget, NatsTarget, OtlpTarget, StreamKind, StreamReplay, StreamReport, StreamScope,
-    StreamSpec, StreamState, StreamTarget, WebhookTarget,
+    FileTarget, NatsAccess, NatsTarget, OtlpTarget, StreamKind, StreamReplay, StreamReport,
+    StreamScope, StreamSpec, StreamState, StreamTarget, WebhookTarget,
 };
 pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState};
 pub use time::{TimestampMs, now_ms, rfc3339};

@@ -99,6 +99,8 @@ impl Rules {
 pub enum Orchestrator {
     /// An agent of the team, prompted in its own session.
     Agent(AgentId),
+    /// An agent `HOST/AGENT` of another team of a hub, in which this team is `host`.
+    Elsewhere { agent: AgentId, host: String },
     /// A program on the port, shown as this session.
     External(SessionKey),
     /// None is configured: any client of the port may decide.

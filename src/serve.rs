@@ -19,6 +19,7 @@ pub mod client;
 mod client_view;
 mod command;
 mod details;
+mod elsewhere;
 mod entrance;
 mod filter;
 mod gateway;
@@ -59,6 +60,7 @@ mod tests;
 
 pub use crate::mcp::ToolUses;
 pub use details::{AgentDetails, SessionDetails, Tier};
+pub use elsewhere::Elsewhere;
 pub use entrance::ScopeOfToken;
 pub use gateway::Gateway;
 pub use handles::{Handles, Recorder};

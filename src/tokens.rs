@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use self::file::TokenFile;
-pub use self::record::{NewToken, TokenHolder, TokenRecord, TokenRight};
+pub use self::record::{NewToken, TokenHolder, TokenRecord, TokenRight, Visitor};
 use crate::model::now_ms;
 
 /// What each token begins with. An agent's token and the control token never do.

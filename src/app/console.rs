@@ -160,6 +160,7 @@ impl Console {
             | Event::Graph(_)
             | Event::GraphDelta(_)
             | Event::Stream(_)
+            | Event::Relayed(_)
             | Event::Record { .. } => Ok(()),
         }
     }

@@ -20,14 +20,15 @@ use crate::config::{
 };
 use crate::conflicts::{self, Conflicts};
 use crate::journal::Journal;
-use crate::model::{AgentId, UsageScope};
+use crate::model::{AgentId, SessionId, SessionKey, UsageScope};
 use crate::plugin::{Hosting, Library, PluginSource};
 use crate::process::{Command, Limits};
 use crate::remote;
-use crate::routing;
+use crate::routing::{self, Orchestrator};
 use crate::runs::TeamRuns;
 use crate::slots::Slots;
 use crate::supervisor::Member;
+use crate::tracker::OrchestratorView;
 use crate::zone::{Bounds, Zone};
 
 /// Variables that name the folder for temporary files; tmux has its own, for its socket.
@@ -369,4 +370,18 @@ fn restarts(agent: &config::Agent) -> Restarts {
 
 fn log(eisen_dir: &Path, team: &str, agent: &AgentId) -> PathBuf {
     eisen_dir.join("logs").join(team).join(format!("{agent}.log"))
+}
+
+/// Returns the orchestrator, for the tracker and for routing.
+pub(super) fn orchestrator(config: &Config) -> (OrchestratorView, Orchestrator) {
+    let session = SessionId::new(format!("team-{}", config.team.name));
+    let key = SessionKey::new(AgentId::new("orchestrator"), session);
+    let host = config.shared.hub.as_ref().and_then(|hub| hub.host.clone());
+    if let Some((agent, host)) = config.orchestrator.elsewhere.clone().zip(host) {
+        return (OrchestratorView::External(key), Orchestrator::Elsewhere { agent, host });
+    }
+    if let Some(agent) = config.orchestrator.agent.clone() {
+        return (OrchestratorView::Agent(agent.clone()), Orchestrator::Agent(agent));
+    }
+    (OrchestratorView::External(key.clone()), Orchestrator::External(key))
 }

@@ -26,16 +26,15 @@ use super::team::Supervised;
 use super::web_page::WebPage;
 use super::wiring::{Closing, Wiring};
 use super::{
-    Failure, StopSignal, StopSignals, announce_port, backlog, console, drained, hints, journaling,
-    leftovers, limiting, limits, measuring, notifying, person_queue, recorder, scratch, spending,
-    streaming, tools_seen, tracing_out, trial, undoing,
+    Failure, StopSignal, StopSignals, announce_port, backlog, console, drained, hints, hub,
+    journaling, leftovers, limiting, limits, measuring, notifying, person_queue, recorder, scratch,
+    spending, streaming, tools_seen, tracing_out, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Team};
 use crate::extract::DiskWorkspace;
-use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::Launcher;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Ledger, Remains, RunFile, Server, Tokens};
@@ -139,7 +138,7 @@ pub(super) async fn run_team<T>(
     let bus = Bus::encoding(backlog(config.port), serve::encode);
     let (answer_sender, console) = show(output, address, &config, &bus);
 
-    let (view, orchestrator) = orchestrator(&config);
+    let (view, orchestrator) = members::orchestrator(&config);
     let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
     let (cancel, notices) = (wiring.cancel.clone(), wiring.cancel.child_token());
 
@@ -172,8 +171,7 @@ pub(super) async fn run_team<T>(
         notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
     let (changes, commands) = changes_of(&mut wiring, supervisor.roster());
     let web = web_page(web, &config, &conditions, &cancel);
-    let roster = supervisor.roster();
-    let (tracker, page) = (wiring.tracker.clone(), web.clone());
+    let (roster, tracker, page) = (supervisor.roster(), wiring.tracker.clone(), web.clone());
     let team =
         Arc::new(Supervised { roster, tracker, changes, undoer, budgets, runs, page, streams });
     let sources = wiring.sources(&routing, Some((recorder, &config)));
@@ -189,6 +187,7 @@ pub(super) async fn run_team<T>(
     warn_of_tier(&conditions.kernel, config.agents.iter());
     let roster = (supervisor.roster(), &conditions.budgets);
     let measure = measuring::starter(&wiring, &surroundings, roster, &server);
+    hub::join(&config, &conditions.eisen_dir, server.gateway(), &mut wiring);
     web.connect(server.gateway(), measure).announce(is_web).await?;
 
     let mut changes = Changes::new(supervisor, &surroundings, channels, conditions, file, layered);
@@ -291,6 +290,7 @@ fn wire(
     wiring.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned(), private.to_owned()]);
     wiring.find_conflicts(members::conflicts(config), workspace);
     wiring.note_workspace(workspace);
+    wiring.neighbours = hub::neighbours(config);
     wiring.note_tools(tools_seen::place(eisen_dir, &config.team.name));
     if config.graph {
         wiring.keep_graph(workspace.to_owned());
@@ -385,14 +385,4 @@ async fn until_stopped<T>(
         _ = stop.next() => {}
     }
     done
-}
-
-/// Returns the orchestrator, for the tracker and for routing.
-fn orchestrator(config: &Config) -> (OrchestratorView, Orchestrator) {
-    if let Some(agent) = config.orchestrator.agent.clone() {
-        return (OrchestratorView::Agent(agent.clone()), Orchestrator::Agent(agent));
-    }
-    let session = SessionId::new(format!("team-{}", config.team.name));
-    let key = SessionKey::new(AgentId::new("orchestrator"), session);
-    (OrchestratorView::External(key.clone()), Orchestrator::External(key))
 }

@@ -1,6 +1,7 @@
 //! The rooms behind the port that `up` and `observe` share, each a task that ends with `cancel`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -12,11 +13,12 @@ use crate::bus::Bus;
 use crate::capture::{self, Capture};
 use crate::config;
 use crate::conflicts::{self, Conflicts};
+use crate::hub::Neighbours;
 use crate::journal::{self, Journal};
 use crate::model::BlockedStatus;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::runs::TeamRuns;
-use crate::serve::{Handles, Recorder, ToolUses};
+use crate::serve::{Elsewhere, Handles, Recorder, ToolUses};
 use crate::session::RegistryHandle;
 use crate::streams::{self, Streams};
 use crate::supervisor::Roster;
@@ -49,6 +51,8 @@ pub(super) struct Wiring {
     streams: Option<Streams>,
     /// None: agents start no runs.
     runs: Option<TeamRuns>,
+    /// None: the team is in no hub.
+    pub(super) neighbours: Option<Neighbours>,
     graph: Option<GraphHandle>,
     tool_uses: ToolUses,
     /// None before they are kept.
@@ -89,6 +93,7 @@ impl Wiring {
             trace: None,
             streams: None,
             runs: None,
+            neighbours: None,
             graph: None,
             tool_uses: ToolUses::default(),
             tasks_given: None,
@@ -158,13 +163,26 @@ impl Wiring {
     }
 
     pub(super) fn route(&mut self, settings: routing::Settings) -> RoutingHandle {
+        let elsewhere = match &settings.orchestrator {
+            Orchestrator::Elsewhere { agent, .. } => Some(agent.clone()),
+            _ => None,
+        };
         let lead = match &settings.orchestrator {
             Orchestrator::Agent(agent) => Some(agent.clone()),
-            Orchestrator::External(_) | Orchestrator::Nobody => None,
+            Orchestrator::Elsewhere { .. } | Orchestrator::External(_) | Orchestrator::Nobody => {
+                None
+            }
         };
         let (bus, tracker) = (self.bus.clone(), self.tracker.clone());
         let (routing, deciding) = RoutingHandle::spawn(settings, bus, tracker, self.cancel.clone());
         self.tasks.spawn(deciding);
+        if let Some((lead, neighbours)) = elsewhere.zip(self.neighbours.clone()) {
+            let briefing = neighbours.brief(lead, routing.clone());
+            let cancel = self.cancel.clone();
+            self.tasks.spawn(async move {
+                cancel.run_until_cancelled(briefing).await;
+            });
+        }
         if self.conflicts.is_some() {
             let (events, cancel) = (self.bus.subscribe(), self.cancel.clone());
             self.tasks.spawn(conflict_notes::follow(events, routing.clone(), lead, cancel));
@@ -226,6 +244,8 @@ impl Wiring {
             conflicts: self.conflicts.clone(),
             runs: self.runs.clone(),
             scoped_tokens: None,
+            elsewhere: self.neighbours.clone().map(|it| Arc::new(it) as Arc<dyn Elsewhere>),
+            lead_elsewhere: config.and_then(|config| config.orchestrator.elsewhere.clone()),
             tool_uses: self.tool_uses.clone(),
             waits: self.waits.clone(),
         }

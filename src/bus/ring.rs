@@ -85,6 +85,7 @@ fn weight(event: &Published) -> usize {
         Event::Snapshot(snapshot) => size_of_val(&*snapshot.nodes),
         Event::Delta(delta) => size_of_val(&*delta.updates) + size_of_val(&*delta.removed),
         Event::SessionUpdate { update, .. } => update.len(),
+        Event::Relayed(relayed) => relayed.line.len(),
         Event::Record { record, .. } => record.text_bytes(),
         Event::Graph(graph) => size_of_val(&*graph.nodes) + size_of_val(&*graph.calls),
         _ => 0,

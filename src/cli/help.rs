@@ -33,6 +33,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Other",
         &[
+            "hub",
             "connect",
             "snapshot",
             "plugin",

@@ -134,6 +134,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         },
         orchestrator: Orchestrator {
             agent: orchestrator.agent.clone(),
+            elsewhere: orchestrator.elsewhere.clone(),
             ..new.orchestrator.clone()
         },
         tracker: current.tracker,
@@ -180,11 +181,11 @@ macro_rules! web_differs {
     };
 }
 
-/// Whether two configurations differ in a field of `[telemetry]`.
-macro_rules! telemetry_differs {
-    ($field:ident) => {
+/// Whether two configurations differ in a field of a table that may be left out.
+macro_rules! table_differs {
+    ($($table:ident).+, $($field:tt)+) => {
         |a, b| {
-            let field = |config: &Config| config.telemetry.clone().map(|it| it.$field);
+            let field = |config: &Config| config.$($table).+.clone().map(|it| it.$($field)+);
             field(a) != field(b)
         }
     };
@@ -229,7 +230,11 @@ const TEAM: &Keys<Config> = &[
     ("team.max_agents", Takes::AtOnce, differs!(team.max_agents)),
     ("team.max_spawns", Takes::AtOnce, differs!(team.max_spawns)),
     ("team.tools", Takes::AtTeamStart, differs!(team.tools)),
-    ("orchestrator.agent", Takes::AtTeamStart, differs!(orchestrator.agent)),
+    ("orchestrator.agent", Takes::AtTeamStart, |a, b| {
+        let named =
+            |it: &Config| (it.orchestrator.agent.clone(), it.orchestrator.elsewhere.clone());
+        named(a) != named(b)
+    }),
     ("orchestrator.on_block", Takes::AtOnce, differs!(orchestrator.on_block)),
     ("orchestrator.hold_timeout_s", Takes::AtOnce, differs!(orchestrator.hold_timeout)),
     ("orchestrator.may_add", Takes::AtOnce, differs!(orchestrator.may_add)),
@@ -255,6 +260,10 @@ const TEAM: &Keys<Config> = &[
     ("zones.git", Takes::AtOnce, differs!(zones.git)),
     ("notify", Takes::AtOnce, differs!(notify)),
     ("streams", Takes::AtTeamStart, differs!(streams)),
+    ("hub.nats", Takes::AtTeamStart, table_differs!(shared.hub, access.url)),
+    ("hub.host", Takes::AtTeamStart, table_differs!(shared.hub, host)),
+    ("hub.token", Takes::AtTeamStart, table_differs!(shared.hub, access.token)),
+    ("hub.credentials", Takes::AtTeamStart, table_differs!(shared.hub, access.credentials)),
     ("gateway.default", Takes::AtTeamStart, differs!(gateway.default)),
     // The presence of the key, too.
     ("gateway.listen", Takes::AtTeamStart, |a, b| {
@@ -302,9 +311,9 @@ const TEAM: &Keys<Config> = &[
     ("journal.keep_days", Takes::AtTeamStart, differs!(journal.keep_days)),
     ("journal.max_mb", Takes::AtTeamStart, differs!(journal.max_mb)),
     ("journal.content", Takes::AtTeamStart, differs!(journal.content)),
-    ("telemetry.otlp", Takes::AtTeamStart, telemetry_differs!(otlp)),
-    ("telemetry.contents", Takes::AtTeamStart, telemetry_differs!(contents)),
-    ("telemetry.headers", Takes::AtTeamStart, telemetry_differs!(headers)),
+    ("telemetry.otlp", Takes::AtTeamStart, table_differs!(telemetry, otlp)),
+    ("telemetry.contents", Takes::AtTeamStart, table_differs!(telemetry, contents)),
+    ("telemetry.headers", Takes::AtTeamStart, table_differs!(telemetry, headers)),
 ];
 
 const TERMINALS: &str = "zone.terminals";

@@ -64,7 +64,9 @@ pub(super) fn link(
         &Circle { of: "are parents of each other", mend: "parents" },
     );
 
-    let lead = orchestrator.agent.as_ref().and_then(&find);
+    let named = orchestrator.agent.as_ref();
+    let elsewhere = named.filter(|name| name.value.contains('/'));
+    let lead = named.filter(|_| elsewhere.is_none()).and_then(&find);
     if let Some(lead) = lead.map(|lead| &raw[lead])
         && lead.agent.permissions == Permissions::Orchestrator
         && let Some(place) = &lead.permissions
@@ -85,6 +87,7 @@ pub(super) fn link(
     helpers::inherit(reader, &mut raw, &parents, max_depth);
     let orchestrator = Orchestrator {
         agent: lead.map(|lead| raw[lead].agent.id.clone()),
+        elsewhere: elsewhere.map(|name| AgentId::new(name.value.as_str())),
         on_block: orchestrator.on_block,
         hold_timeout: orchestrator.hold_timeout,
         may_add: None,
@@ -95,6 +98,13 @@ pub(super) fn link(
         .map(|(raw, depends_on)| Agent { depends_on, ..raw.agent })
         .collect();
     (agents, orchestrator, routing)
+}
+
+impl Orchestrator {
+    /// The agent that decides, here or elsewhere.
+    pub fn named(&self) -> Option<&AgentId> {
+        self.agent.as_ref().or(self.elsewhere.as_ref())
+    }
 }
 
 /// Returns the agents by id; of duplicates the first.

@@ -8,6 +8,7 @@ use toml::de::DeTable;
 
 use super::errors::ConfigErrors;
 use super::file::Source;
+use super::hub::{HubMember, hub};
 use super::profiles::{Profile, Profiles, profiles};
 use super::read::{ConfigReader, Table};
 use super::runs::{RunBounds, WrittenRuns, runs, slots};
@@ -29,6 +30,8 @@ pub struct SharedConfig {
     pub runs: RunBounds,
     /// Of models by their ids: those of the files over the list that ships.
     pub prices: BTreeMap<String, Price>,
+    /// Where a hub hears its teams; None: not configured.
+    pub hub: Option<Box<HubMember>>,
     /// The profiles of the files.
     pub(super) profiles: BTreeMap<String, Profile>,
     /// The prices of the files.
@@ -45,6 +48,7 @@ impl Default for SharedConfig {
             prices: prices::built_in(),
             profiles: BTreeMap::new(),
             own_prices: BTreeMap::new(),
+            hub: None,
             written: WrittenRuns::default(),
         }
     }
@@ -172,6 +176,7 @@ impl SharedConfig {
             *ours = (*ours).min(*count);
         }
         let written = root.section("runs", "runs", runs).over(&self.written);
+        let hub = root.section("hub", "hub", |table| hub(table, self.hub.as_deref()).map(Box::new));
         let over = |under: &BTreeMap<String, Price>| {
             let mut all = under.clone();
             all.extend(prices.clone());
@@ -184,6 +189,7 @@ impl SharedConfig {
             prices: over(&self.prices),
             own_prices: over(&self.own_prices),
             profiles: profiles.known(),
+            hub,
             written,
         };
         (shared, profiles)

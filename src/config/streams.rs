@@ -16,8 +16,8 @@ use super::telemetry::headers;
 use super::value::bad_name;
 use super::{AgentTable, ConfigErrors, Surroundings, is_name};
 use crate::model::{
-    FileTarget, NatsTarget, OtlpTarget, SecretText, StreamKind, StreamScope, StreamSpec,
-    StreamTarget, WebhookTarget,
+    FileTarget, NatsAccess, NatsTarget, OtlpTarget, SecretText, StreamKind, StreamScope,
+    StreamSpec, StreamTarget, WebhookTarget,
 };
 
 /// Streams of one configuration.
@@ -26,6 +26,12 @@ pub const MOST_STREAMS: usize = 32;
 /// Bytes of a key that signs requests.
 const SHORTEST_KEY: usize = 24;
 const LONGEST_KEY: usize = 64;
+
+/// The name of the stream by which the server of NATS of a hub gets what the journal has.
+pub(super) const HUB: &str = "hub";
+
+/// What an address of NATS looks like.
+const NATS_ADDRESS: &str = "write one such as \"nats://127.0.0.1:4222\"";
 
 /// Entries of one list of a scope.
 const MOST_NAMES: usize = 256;
@@ -79,6 +85,12 @@ fn name(table: &Table<'_>) -> Option<Text> {
         table.lacks("this stream has no `name`", "write `name = \"audit\"`");
     }
     let name = table.text("name")?;
+    if name.value == HUB {
+        let fault =
+            Fault::new(name.span, "a stream can't be called `hub`: that is the one of `[hub]`");
+        table.fault(fault.help("give it another name"));
+        return None;
+    }
     if is_name(&name.value) {
         return Some(name);
     }
@@ -186,7 +198,7 @@ fn url(table: &Table<'_>, kind: Option<StreamKind>) -> Option<SecretText> {
     let help = match kind? {
         StreamKind::File => return None,
         StreamKind::Webhook => "write `url = \"https://…\"`",
-        StreamKind::Nats => "write `url = \"nats://127.0.0.1:4222\"`",
+        StreamKind::Nats => NATS_ADDRESS,
         StreamKind::Otlp => "write `url = \"http://127.0.0.1:4318\"`, the address of a collector",
     };
     if place.is_none() {
@@ -197,6 +209,10 @@ fn url(table: &Table<'_>, kind: Option<StreamKind>) -> Option<SecretText> {
     if kind != Some(StreamKind::Nats) {
         return web_address(table, &text).map(SecretText::new);
     }
+    nats_address(table, text, help)
+}
+
+fn nats_address(table: &Table<'_>, text: Text, help: &'static str) -> Option<SecretText> {
     let rest = ["nats://", "tls://"].iter().find_map(|scheme| text.value.strip_prefix(scheme));
     if rest.is_some_and(|rest| !rest.is_empty())
         && text.value.bytes().all(|it| it.is_ascii_graphic())
@@ -207,6 +223,14 @@ fn url(table: &Table<'_>, kind: Option<StreamKind>) -> Option<SecretText> {
     let fault = Fault::new(text.span, "this is not an address of NATS");
     table.fault(fault.help(help));
     None
+}
+
+/// Reads how a server of NATS is reached, whose address is in `key`.
+pub(super) fn nats_access(table: &Table<'_>, key: &'static str) -> Option<NatsAccess> {
+    let url = table.word(key).and_then(|text| nats_address(table, text, NATS_ADDRESS));
+    let token = table.word("token").map(|text| SecretText::new(text.value));
+    let credentials = table.word("credentials").map(|text| table.reader.path(&text.value));
+    Some(NatsAccess { url: url?, token, credentials })
 }
 
 fn webhook(
@@ -236,10 +260,11 @@ fn nats(table: &Table<'_>, url: Option<&SecretText>) -> Option<NatsTarget> {
     let stream = token_of("jetstream", is_token, "write letters, digits, `-` and `_`");
     let token = table.word("token").map(|text| SecretText::new(text.value));
     let credentials = table.word("credentials").map(|text| table.reader.path(&text.value));
-    Some(NatsTarget { url: url?.clone(), subject, stream, token, credentials })
+    let access = NatsAccess { url: url?.clone(), token, credentials };
+    Some(NatsTarget { access, subject, stream })
 }
 
-fn is_token(text: &str) -> bool {
+pub(super) fn is_token(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     !text.is_empty() && text.len() <= 128 && text.bytes().all(is_plain)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::named::named;
 use super::{
-    AgentReport, AgentStatus, BlockedAccess, BudgetReport, Conflict, FileNode, GraphDelta,
+    AgentId, AgentReport, AgentStatus, BlockedAccess, BudgetReport, Conflict, FileNode, GraphDelta,
     GraphSnapshot, LoopReport, Overlap, Record, SessionKey, SessionMode, Spent, StreamReport,
     TaskReport, TimestampMs, Usage,
 };
@@ -40,6 +40,8 @@ pub enum Event {
     Report(AgentReport),
     /// A stream stands differently.
     Stream(StreamReport),
+    /// A line of a team elsewhere, on the bus of a hub.
+    Relayed(Relayed),
     /// An event of a session for the journal; it has no line on the wire.
     Record {
         key: SessionKey,
@@ -58,6 +60,7 @@ impl Event {
             Self::Task(_) => Some(Topic::Task),
             Self::Report(_) => Some(Topic::Report),
             Self::Record { .. } => Some(Topic::Record),
+            Self::Relayed(relayed) => relayed.topic,
             _ => None,
         }
     }
@@ -120,4 +123,24 @@ pub struct TurnEnd {
     pub turn: u64,
     pub stop_reason: Arc<str>,
     pub reason: Option<Arc<str>>,
+}
+
+/// A line of a team elsewhere, as clients of a hub get it, with what decides who does. Its ids are those of the
+/// hub.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Relayed {
+    /// The topic to subscribe to; None: every client gets it.
+    pub topic: Option<Topic>,
+    /// The session that it is about, if it is about one.
+    pub session: Option<(SessionKey, SessionMode)>,
+    /// The agent that it is about; None: a whole team.
+    pub agent: Option<AgentId>,
+    /// What it says the state of: a later line with the same subject replaces it. None: it says what
+    /// happened.
+    pub subject: Option<Arc<str>>,
+    /// Ended by a line feed.
+    pub line: Arc<str>,
+    /// The line without what an agent said, for clients that may not read that; None: it has nothing of
+    /// it.
+    pub reduced: Option<Arc<str>>,
 }

@@ -70,12 +70,18 @@ pub struct WebhookTarget {
 /// Subjects of NATS, whose messages `JetStream` keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NatsTarget {
-    /// It may have a password in it.
-    pub url: SecretText,
+    pub access: NatsAccess,
     /// What subjects begin with; None: by the team.
     pub subject: Option<String>,
     /// The stream of `JetStream` that is made if it is not there; None: one takes the subjects.
     pub stream: Option<String>,
+}
+
+/// A server of NATS, and by what it lets in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NatsAccess {
+    /// It may have a password in it.
+    pub url: SecretText,
     pub token: Option<SecretText>,
     /// A file of credentials.
     pub credentials: Option<PathBuf>,

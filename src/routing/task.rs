@@ -374,6 +374,9 @@ impl Task {
             Orchestrator::Agent(agent) => {
                 Some(SessionKey::new(agent.clone(), self.orchestrator_session.clone()))
             }
+            Orchestrator::Elsewhere { agent, .. } => {
+                Some(SessionKey::new(agent.clone(), SessionId::new("")))
+            }
             Orchestrator::External(key) => Some(key.clone()),
             Orchestrator::Nobody => None,
         }

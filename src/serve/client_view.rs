@@ -2,6 +2,7 @@
 //! joins, snapshots and resyncs leave no gap and repeat nothing. Pure.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -57,6 +58,7 @@ pub(super) enum EventSubject {
     /// None: the team's.
     Budget(Option<AgentId>),
     Conflict(ConflictId),
+    Relayed(Arc<str>),
 }
 
 impl ClientView {
@@ -146,6 +148,12 @@ impl ClientView {
             // An update that was not JSON has no line.
             Event::SessionUpdate { .. } if line.is_empty() => Delivery::Drop,
             Event::Record { .. } => Delivery::Drop,
+            Event::Relayed(relayed) => match &relayed.subject {
+                Some(subject) => {
+                    self.judge_line(number, EventSubject::Relayed(Arc::clone(subject)), line)
+                }
+                None => Delivery::Send,
+            },
             Event::Turn(_)
             | Event::Loop(_)
             | Event::Overlap(_)

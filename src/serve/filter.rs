@@ -1,6 +1,6 @@
 //! Owns the filter by which a client chooses its part of the stream. Pure.
 
-use crate::model::{BlockedAccess, Event, Overlap, SessionId, SessionKey, SessionMode};
+use crate::model::{BlockedAccess, Event, Overlap, Relayed, SessionId, SessionKey, SessionMode};
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) enum Filter {
@@ -30,6 +30,7 @@ impl Filter {
             | Event::Task(_)
             | Event::Report(_)
             | Event::Stream(_) => true,
+            Event::Relayed(relayed) => self.covers_relayed(relayed),
             Event::Record { .. } => false,
         }
     }
@@ -49,6 +50,10 @@ impl Filter {
             Self::All | Self::Mode(_) => true,
             Self::Session(session) => overlap.between.iter().any(|key| key.session == *session),
         }
+    }
+
+    pub(super) fn covers_relayed(&self, relayed: &Relayed) -> bool {
+        relayed.session.as_ref().is_none_or(|(key, mode)| self.covers(key, *mode))
     }
 
     /// A blocked access concerns the session that tried it and the orchestrator, which receives all

@@ -1,16 +1,22 @@
 //! The gateway through which the web server brings its clients to the port.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
+use serde_json::value::RawValue;
 use tokio::io::DuplexStream;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::entrance::{Entrance, ScopeOfToken};
 use super::places::ConnectionSlots;
+use super::progress::Progress;
 use super::shared::Shared;
-use super::{reader, rpc, team_agent};
-use crate::tokens::TokenHolder;
+use super::wire::RpcError;
+use super::{Caller, Refused, reader, rpc, team_agent};
+use crate::tokens::{TokenHolder, TokenRight, Visitor};
 
 /// Bytes buffered to and from a client, each way.
 const DUPLEX: usize = 64 * 1024;
@@ -46,6 +52,33 @@ impl Gateway {
     /// clients arrive at once.
     pub fn open_agent(&self) -> Option<DuplexStream> {
         team_agent::open(&self.shared).ok()
+    }
+
+    /// Performs a method for a visitor, as if the holder of a token of the team with the same rights had
+    /// asked; what such a token may not do, it may not either. Without rights it has shown no token.
+    pub async fn call(
+        &self,
+        visitor: Visitor,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, Refused> {
+        let mut visitor = visitor;
+        if visitor.agent.is_some() && visitor.agent != self.shared.sources.lead_elsewhere() {
+            // Not the one that decides here.
+            visitor.may.remove(&TokenRight::Decide);
+        }
+        let has_token = !visitor.may.is_empty();
+        let caller = has_token.then(|| Caller::Holder(TokenHolder::of_visitor(visitor)));
+        // Lines of progress have no reader here.
+        let progress = Progress::new(Box::default(), mpsc::channel(1).0);
+        let call = rpc::call(&self.shared, caller.as_ref(), method, params, &progress);
+        let result = AssertUnwindSafe(call).catch_unwind().await;
+        let failed = |_| Err(RpcError::new(500, "the request failed; see the log"));
+        let RpcError { code, message } = match result.unwrap_or_else(failed) {
+            Ok(result) => return Ok(result),
+            Err(error) => error,
+        };
+        Err(Refused::new(code, message))
     }
 
     /// Returns the holder of one of the team's tokens with a scope.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
-use super::{BoxFuture, Sources};
+use super::{BoxFuture, Elsewhere, Sources};
 use crate::bus::Bus;
 use crate::capture::Capture;
 use crate::conflicts::{self, Conflicts, HeldDecision, ShownConflict};
@@ -58,6 +58,10 @@ pub struct Handles {
     pub runs: Option<TeamRuns>,
     /// None: there are none with a scope.
     pub scoped_tokens: Option<ScopedTokens>,
+    /// The other teams of a hub; None: the team is in none.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The agent of another host that decides accesses.
+    pub lead_elsewhere: Option<AgentId>,
     pub tool_uses: ToolUses,
     pub waits: Waits,
     /// Whether the registry's active session is the default target, if live.
@@ -137,6 +141,14 @@ impl Sources for Handles {
 
     fn scoped_tokens(&self) -> Option<ScopedTokens> {
         self.scoped_tokens.clone()
+    }
+
+    fn elsewhere(&self) -> Option<&dyn Elsewhere> {
+        self.elsewhere.as_deref()
+    }
+
+    fn lead_elsewhere(&self) -> Option<AgentId> {
+        self.lead_elsewhere.clone()
     }
 
     fn take_questions(&self) -> Option<mpsc::Receiver<OwnerQuestion>> {

@@ -56,6 +56,10 @@ pub(super) enum ByWeb {
 /// Checks a call before its params are read.
 pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Result<(), RpcError> {
     match (right, caller) {
+        (Right::Person, Some(Caller::Holder(holder))) if holder.agent_elsewhere().is_some() => {
+            let message = format!("`{method}` is for persons, and an agent of another host asks");
+            Err(RpcError::new(403, message))
+        }
         (Right::Anyone | Right::Register, _)
         | (Right::Reader, Some(_))
         // What a token with a scope opens is judged by `rpc::openings`.
@@ -214,6 +218,7 @@ pub(super) fn covers_event(caller: Option<&Caller>, event: &Event) -> bool {
         Event::Budget(report) => report.agent.as_ref().is_some_and(|agent| holder.covers(agent)),
         Event::Task(task) => holder.covers(&task.agent),
         Event::Report(report) => holder.covers(&report.agent),
+        Event::Relayed(relayed) => relayed.agent.as_ref().is_some_and(|it| holder.covers(it)),
         Event::Conflict(_)
         | Event::Overlap(_)
         | Event::Graph(_)
@@ -256,7 +261,11 @@ pub(super) fn own_only(caller: Option<&Caller>) -> Option<&AgentId> {
 
 /// Returns the decider of a blocked access, by the caller's token.
 pub(super) fn decider(caller: Option<&Caller>, even_denied: bool, at_terminal: bool) -> Decider {
-    match caller.and_then(Caller::agent) {
+    let elsewhere = match caller {
+        Some(Caller::Holder(holder)) => holder.agent_elsewhere(),
+        _ => None,
+    };
+    match caller.and_then(Caller::agent).or(elsewhere) {
         Some(agent) => Decider::Agent(agent.clone()),
         None if even_denied => Decider::Insistent,
         None if at_terminal => Decider::Person,

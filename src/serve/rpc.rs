@@ -34,6 +34,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::io::DuplexStream;
 
 use super::details;
+use super::elsewhere::visitor;
 use super::graph;
 use super::progress::Progress;
 use super::rights::{ByWeb, Right, permit};
@@ -81,6 +82,19 @@ pub(super) async fn call(
     permit(name, right, caller)?;
     if let Some(Caller::Holder(holder)) = caller {
         openings::admit(shared, holder, name, method, params).await?;
+    }
+    // What comes from another host is for this one.
+    let visits = matches!(caller, Some(Caller::Holder(holder)) if holder.is_visitor());
+    let elsewhere = shared.sources.elsewhere().filter(|_| !visits && !method.is_of_port());
+    if let Some(teams) = elsewhere.filter(|teams| teams.takes(params)) {
+        let result = teams.call(visitor(caller)?, name, params).await?;
+        return match caller {
+            Some(Caller::Holder(_)) => {
+                let result = serde_json::from_str(result.get());
+                held(caller, method, result.map_err(|error| RpcError::new(500, error.to_string()))?)
+            }
+            _ => Ok(result),
+        };
     }
     answer(shared, caller, method, params, progress).await
 }

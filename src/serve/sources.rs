@@ -16,7 +16,7 @@ use crate::routing::{
     AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, ShownAccess, Whose,
 };
 use crate::runs::TeamRuns;
-use crate::serve::BoxFuture;
+use crate::serve::{BoxFuture, Elsewhere};
 use crate::session::{Answer, RegistryError, RegistryRequest};
 use crate::tasks::{Tasks, Waits};
 use crate::tokens::ScopedTokens;
@@ -194,6 +194,16 @@ pub trait Sources: Send + Sync + 'static {
 
     /// The tokens with a scope; None: there are none.
     fn scoped_tokens(&self) -> Option<ScopedTokens> {
+        None
+    }
+
+    /// The teams elsewhere that this port stands for; None: it is a team's own.
+    fn elsewhere(&self) -> Option<&dyn Elsewhere> {
+        None
+    }
+
+    /// The agent of another host that decides accesses.
+    fn lead_elsewhere(&self) -> Option<AgentId> {
         None
     }
 

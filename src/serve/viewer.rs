@@ -156,6 +156,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 for status in self.shared.team.agents() {
                     self.show_agent(&status);
                 }
+                self.show_relayed();
             }
             ViewerCommand::Attach(answer, agent) => {
                 self.outgoing.push(answer);
@@ -232,6 +233,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         for conflict in waiting.unwrap_or_default().into_iter().filter(|_| is_whole) {
             self.show_conflict(&conflict);
         }
+        self.show_relayed();
         self.view.doubt(shared.bus.position());
         if self.events.as_ref().is_some_and(|events| events.wants(Topic::Graph)) {
             self.show_graph().await?;
@@ -348,6 +350,21 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         }
         let line = self.without_reason(access).unwrap_or_else(|| wire::blocked(access));
         self.send_state(EventSubject::Blocked(access.id.clone()), line);
+    }
+
+    /// Sends the state of teams elsewhere.
+    fn show_relayed(&mut self) {
+        let Some(teams) = self.shared.sources.elsewhere() else { return };
+        for relayed in teams.standing() {
+            let event = Event::Relayed(relayed);
+            let Event::Relayed(relayed) = &event else { continue };
+            let Some(subject) = relayed.subject.clone().filter(|_| self.passes(&event)) else {
+                continue;
+            };
+            let line = self.reduced_line(relayed);
+            let line = line.unwrap_or_else(|| Bytes::copy_from_slice(relayed.line.as_bytes()));
+            self.send_state(EventSubject::Relayed(subject), line);
+        }
     }
 
     fn show_conflict(&mut self, conflict: &Conflict) {

@@ -65,6 +65,7 @@ pub fn encode(event: &Event) -> Bytes {
             timestamp_ms: report.timestamp_ms,
         }),
         Event::Stream(report) => stream::stream(report),
+        Event::Relayed(relayed) => Bytes::copy_from_slice(relayed.line.as_bytes()),
         // Records are for the journal, and have no line.
         Event::Record { .. } => Bytes::new(),
     }

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::batch::{LineFields, StreamLine};
 use super::health::Failure;
-use crate::model::NatsTarget;
+use crate::model::{NatsAccess, NatsTarget};
 
 /// Lines that are published before their acknowledgements are waited for.
 const MOST: usize = 128;
@@ -22,6 +22,10 @@ const MOST: usize = 128;
 /// How long a connection, an acknowledgement, and all of a batch may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(30);
+
+/// For how long what comes twice is stored once, in a stream that is made here: as long as a server may be
+/// away whose acknowledgements were lost.
+const TWICE: Duration = Duration::from_hours(1);
 
 /// What stands for the agent in the subject of an event of no agent.
 const NOBODY: &str = "_";
@@ -86,7 +90,8 @@ impl Nats {
     }
 
     async fn connect(&self) -> Result<(Client, Context), Failure> {
-        let NatsTarget { url, stream, token, credentials, .. } = &self.target;
+        let NatsTarget { access: NatsAccess { url, token, credentials }, stream, .. } =
+            &self.target;
         let mut options = ConnectOptions::new().name(&self.name).connection_timeout(TIMEOUT);
         // This stream connects anew itself.
         options = options.max_reconnects(1);
@@ -105,7 +110,12 @@ impl Nats {
         let context = ContextBuilder::new().timeout(TIMEOUT).build(client.clone());
         if let Some(name) = stream {
             let subjects = vec![format!("{}.>", self.subject)];
-            let config = Config { name: name.clone(), subjects, ..Config::default() };
+            let config = Config {
+                name: name.clone(),
+                subjects,
+                duplicate_window: TWICE,
+                ..Config::default()
+            };
             let made = context.get_or_create_stream(config).await;
             made.map_err(|error| {
                 Failure::new(format!("cannot make the stream {name}: {}", told(&error)))

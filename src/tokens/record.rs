@@ -12,6 +12,9 @@ use crate::model::{AgentId, TimestampMs, named, now_ms};
 /// Hexadecimal digits of a token's id.
 const ID_DIGITS: usize = 8;
 
+/// Stands for the id of a token in the journal of a team that was asked through a hub.
+const VISITOR: &str = "hub";
+
 named! {
     /// What a token opens. None of them contains another.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -96,8 +99,24 @@ pub struct TokenHolder {
     pub owner: String,
     may: BTreeSet<TokenRight>,
     agents: Option<BTreeSet<AgentId>>,
+    /// Of a team elsewhere.
+    agent: Option<AgentId>,
     expires_ms: Option<TimestampMs>,
     revoked: CancellationToken,
+}
+
+/// Who asks through a hub, which holds them to their rights there.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Visitor {
+    pub owner: String,
+    #[serde(with = "rights")]
+    pub may: BTreeSet<TokenRight>,
+    /// None: all agents.
+    #[serde(default, with = "agents", skip_serializing_if = "Option::is_none")]
+    pub agents: Option<BTreeSet<AgentId>>,
+    /// The orchestrator agent of a team elsewhere, `HOST/AGENT`, that asks; None: a person or a program.
+    #[serde(default, with = "name", skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
 }
 
 impl PartialEq for TokenHolder {
@@ -115,8 +134,26 @@ impl TokenHolder {
             owner: record.owner.clone(),
             may: record.may.clone(),
             agents: record.agents.clone(),
+            agent: None,
             expires_ms: record.expires_ms,
             revoked,
+        }
+    }
+
+    /// The holder that a visitor is for the time of a request.
+    pub fn of_visitor(visitor: Visitor) -> Self {
+        let Visitor { owner, may, agents, agent } = visitor;
+        let (id, expires_ms, revoked) = (VISITOR.to_owned(), None, CancellationToken::new());
+        Self { id, owner, may, agents, agent, expires_ms, revoked }
+    }
+
+    /// The visitor that its holder is at a team elsewhere.
+    pub fn visitor(&self) -> Visitor {
+        Visitor {
+            owner: self.owner.clone(),
+            may: self.may.clone(),
+            agents: self.agents.clone(),
+            agent: self.agent.clone(),
         }
     }
 
@@ -127,6 +164,16 @@ impl TokenHolder {
     /// The rights by name.
     pub fn rights(&self) -> Vec<&'static str> {
         self.may.iter().map(|right| right.as_str()).collect()
+    }
+
+    /// Whether it asks through a hub, or from another host.
+    pub fn is_visitor(&self) -> bool {
+        self.id == VISITOR
+    }
+
+    /// The agent of a team elsewhere that asks; None: a person or a program.
+    pub fn agent_elsewhere(&self) -> Option<&AgentId> {
+        self.agent.as_ref()
     }
 
     /// Whether the token is for some agents only.
@@ -214,5 +261,28 @@ mod agents {
     ) -> Result<Option<BTreeSet<AgentId>>, D::Error> {
         let names = Vec::<String>::deserialize(deserializer)?;
         Ok(Some(names.into_iter().map(AgentId::new).collect()))
+    }
+}
+
+mod name {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::AgentId;
+
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(
+        agent: &Option<AgentId>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match agent {
+            Some(agent) => serializer.serialize_some(agent.as_str()),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<AgentId>, D::Error> {
+        Ok(Option::<String>::deserialize(deserializer)?.map(AgentId::new))
     }
 }

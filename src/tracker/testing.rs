@@ -185,6 +185,7 @@ pub(super) fn event_text(event: &Event) -> String {
         | Event::Task(_)
         | Event::Report(_)
         | Event::Stream(_)
+        | Event::Relayed(_)
         | Event::Record { .. } => {
             unreachable!("the tracker knows none")
         }

@@ -11,6 +11,7 @@ mod diff;
 mod doctor;
 mod finding;
 mod history;
+mod hub;
 mod logs;
 mod nested;
 mod prompt;

@@ -4,6 +4,7 @@
 
 mod editor;
 mod held;
+mod nats;
 mod peer;
 mod program;
 mod puppet;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use editor::Editor;
 pub(crate) use held::Held;
+pub(crate) use nats::NatsServer;
 pub(crate) use peer::{Lines, Peer, Port, has};
 pub(crate) use program::{cargo, program};
 pub(crate) use puppet::Puppet;

@@ -122,6 +122,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("web", &["model", "line", "metrics", "tokens", "serve"]),
     (
+        "hub",
+        &["model", "session", "bus", "journal", "routing", "tracker", "watch", "tokens", "serve"],
+    ),
+    (
         "app",
         &[
             "model",
@@ -161,6 +165,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "remote",
             "serve",
             "web",
+            "hub",
         ],
     ),
     (

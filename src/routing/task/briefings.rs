@@ -20,8 +20,11 @@ impl Task {
         // An access that cannot be granted needs no decision.
         let is_briefed = entry.grantable
             && asks_orchestrator(entry.access.rule)
-            && matches!(&self.settings.orchestrator, Orchestrator::Agent(agent)
-                if *agent != entry.access.key.agent);
+            && match &self.settings.orchestrator {
+                Orchestrator::Agent(agent) => *agent != entry.access.key.agent,
+                Orchestrator::Elsewhere { .. } => true,
+                Orchestrator::External(_) | Orchestrator::Nobody => false,
+            };
         if !is_briefed {
             return;
         }
@@ -85,6 +88,10 @@ impl Task {
 
     /// Takes the waiting accesses as one prompt text, as many as fit.
     pub(super) fn briefing(&mut self) -> Option<String> {
+        let reader = match &self.settings.orchestrator {
+            Orchestrator::Elsewhere { host, .. } => briefing::Reader::elsewhere(host),
+            _ => briefing::Reader::here(&self.settings.program),
+        };
         let (mut items, mut bytes) = (Vec::new(), 0);
         let (mut later, mut denied) = (0, 0);
         for (access, decided, briefing) in self.board.briefings() {
@@ -96,7 +103,7 @@ impl Task {
                 continue;
             }
             if items.len() < MOST && bytes < MOST_BYTES {
-                let item = briefing::item(access, &self.settings.program);
+                let item = briefing::item(access, &reader);
                 bytes += item.len();
                 items.push(item);
                 *briefing = Briefing::Prompting;
@@ -110,8 +117,7 @@ impl Task {
         if later > 0 {
             self.nudge.send_modify(|count| *count += 1);
         }
-        let program = &self.settings.program;
-        (!items.is_empty()).then(|| briefing::text(&items, later, denied, program))
+        (!items.is_empty()).then(|| briefing::text(&items, later, denied, &reader))
     }
 
     pub(super) fn shift_briefings(&mut self, from: Briefing, to: Briefing) {

@@ -162,7 +162,14 @@ pub(super) async fn prompt(
         }
         _ => return Err(wrong("either `text` or `blocks`, not empty, must be given")),
     };
-    let by_orchestrator = matches!(caller, Some(Caller::Lead(_)));
+    let by_orchestrator = match caller {
+        Some(Caller::Lead(_)) => true,
+        Some(Caller::Holder(holder)) => {
+            let asks = holder.agent_elsewhere();
+            asks.is_some() && asks == shared.sources.lead_elsewhere().as_ref()
+        }
+        _ => false,
+    };
     let (said, saying) = watch::channel(Said::default());
     let prompt = serve::Prompt {
         agent: AgentId::new(params.agent_id),

@@ -96,6 +96,22 @@ pub(in crate::serve) const METHODS: [(&str, Method, Right, ByWeb); 71] = [
     ("token_revoke", Method::TokenRevoke, Person, Never),
 ];
 
+impl Method {
+    /// Whether it is about this port, whatever team that shows.
+    pub(super) fn is_of_port(self) -> bool {
+        matches!(
+            self,
+            Self::Attach
+                | Self::WebLink
+                | Self::WebToken
+                | Self::WebRevoke
+                | Self::TokenCreate
+                | Self::TokenList
+                | Self::TokenRevoke
+        )
+    }
+}
+
 /// What a method does.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::serve) enum Method {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::{json, openings, wrong};
 use crate::journal::EventType;
 use crate::model::{AgentId, is_name, now_ms};
+use crate::serve::Elsewhere;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
 use crate::tokens::{NewToken, ScopedTokens, TokenRecord, TokenRight, TokensError};
@@ -112,6 +113,14 @@ impl From<TokensError> for RpcError {
     }
 }
 
+/// Whether a name is that of an agent; a hub's are `HOST/AGENT`.
+fn is_agent(name: &str, is_hub: bool) -> bool {
+    match name.split_once('/') {
+        Some((host, agent)) => is_hub && is_name(host) && is_name(agent),
+        None => is_name(name),
+    }
+}
+
 pub(super) async fn token_create(shared: &Shared, params: TokenCreate) -> Result<Value, RpcError> {
     let TokenCreate { owner, may, agents, expires_s } = params;
     if !is_name(&owner) {
@@ -123,12 +132,13 @@ pub(super) async fn token_create(shared: &Shared, params: TokenCreate) -> Result
     if expires_s == Some(0) {
         return Err(wrong("`expires_s` is at least 1"));
     }
+    let is_hub = shared.sources.elsewhere().is_some_and(Elsewhere::is_hub);
     let agents = agents.map(|agents| agents.into_iter().collect::<BTreeSet<_>>());
     if let Some(agents) = &agents {
         if agents.is_empty() || agents.len() > MOST_AGENTS {
             return Err(wrong(format!("`agents` has 1 to {MOST_AGENTS} agents, or is left out")));
         }
-        if let Some(odd) = agents.iter().find(|agent| !is_name(agent)) {
+        if let Some(odd) = agents.iter().find(|agent| !is_agent(agent, is_hub)) {
             let odd = &odd[..odd.floor_char_boundary(100)];
             return Err(wrong(format!("`agents` has ids of agents, and `{odd}` is none")));
         }

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use super::Viewer;
-use crate::model::{AgentId, BlockedAccess, Event, SessionId, SessionKey, SessionMode, Snapshot};
+use crate::model::{
+    AgentId, BlockedAccess, Event, Relayed, SessionId, SessionKey, SessionMode, Snapshot, Topic,
+};
 use crate::serve::{Caller, rights, wire};
 use crate::session::{Answer, Listed, RegistryRequest};
 
@@ -18,6 +20,7 @@ impl<W> Viewer<W> {
                 let shown = rights::shown_task(self.caller.as_ref(), task);
                 matches!(shown, Cow::Owned(_)).then(|| wire::task(&shown))
             }
+            Event::Relayed(relayed) => self.reduced_line(relayed),
             _ => None,
         }
     }
@@ -27,10 +30,22 @@ impl<W> Viewer<W> {
         matches!(shown, Cow::Owned(_)).then(|| wire::blocked(&shown))
     }
 
+    pub(super) fn reduced_line(&self, relayed: &Relayed) -> Option<Bytes> {
+        let reduced = relayed.reduced.as_ref()?;
+        let may_read = relayed.agent.as_ref().is_some_and(|agent| self.opens(agent));
+        (!may_read).then(|| Bytes::copy_from_slice(reduced.as_bytes()))
+    }
+
+    /// Whether the client may read what an agent says.
+    fn opens(&self, agent: &AgentId) -> bool {
+        self.caller.as_ref().is_some_and(|caller| rights::opens(caller, agent))
+    }
+
     pub(super) fn passes(&self, event: &Event) -> bool {
         let is_open = match event {
-            Event::SessionUpdate { key, .. } => {
-                self.caller.as_ref().is_some_and(|caller| rights::opens(caller, &key.agent))
+            Event::SessionUpdate { key, .. } => self.opens(&key.agent),
+            Event::Relayed(Relayed { topic: Some(Topic::SessionUpdate), agent, .. }) => {
+                agent.as_ref().is_some_and(|agent| self.opens(agent))
             }
             _ => true,
         };

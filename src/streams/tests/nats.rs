@@ -7,7 +7,7 @@ use async_nats::jetstream::{self, consumer};
 use futures_util::StreamExt as _;
 
 use super::*;
-use crate::model::{NatsTarget, SecretText};
+use crate::model::{NatsAccess, NatsTarget, SecretText};
 
 /// A server that keeps what it stored; ends with the test.
 struct NatsServer {
@@ -84,11 +84,9 @@ impl Drop for NatsServer {
 
 fn nats(bench: &Bench, server: &NatsServer) -> StreamSpec {
     let target = StreamTarget::Nats(NatsTarget {
-        url: SecretText::new(server.url()),
+        access: NatsAccess { url: SecretText::new(server.url()), token: None, credentials: None },
         subject: None,
         stream: Some("EISEN".to_owned()),
-        token: None,
-        credentials: None,
     });
     StreamSpec { target, from_start: true, ..bench.file() }
 }

@@ -51,6 +51,18 @@ impl Lines {
         }
     }
 
+    /// Waits for a line with this text.
+    pub(crate) fn until(&self, text: &str) {
+        let mut before = Vec::new();
+        loop {
+            match self.next() {
+                Some(line) if line.contains(text) => return,
+                Some(line) => before.push(line),
+                None => panic!("no line has `{text}`:\n{}", before.join("\n")),
+            }
+        }
+    }
+
     pub(crate) fn rest(&self) -> Vec<String> {
         std::iter::from_fn(|| self.next()).collect()
     }

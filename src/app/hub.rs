@@ -1,0 +1,133 @@
+//! A team as a member of a hub, and `hub`: a process without agents whose port shows the teams of all hosts.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::journaling::team_folder;
+use super::wiring::Wiring;
+use super::{
+    Failure, StopSignals, announce_port, backlog, bind, config_errors, environment, limits,
+    shared_config,
+};
+use crate::bus::Bus;
+use crate::config::{self, Config, SharedConfig};
+use crate::hub::{self, Hub, HubKey, HubSettings, MemberSettings, Neighbours};
+use crate::model::{NatsAccess, SecretText};
+use crate::serve::{self, Gateway, RunFile, Server, Sources, Team, Tokens};
+use crate::tokens::ScopedTokens;
+
+/// The name of a hub among the teams of a user.
+const NAME: &str = "hub";
+
+/// How long clients may take to receive their last lines.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a hub is started with.
+#[derive(Clone, Debug)]
+pub struct HubOptions {
+    /// Where it listens; None: on this machine only.
+    pub listen: Option<SocketAddr>,
+    pub port: Option<u16>,
+    /// The server of NATS; None: that of the configuration.
+    pub nats: Option<String>,
+    /// A configuration over the user's.
+    pub file: Option<PathBuf>,
+}
+
+/// Makes a team a member of a hub, if its configuration says so.
+pub(super) fn join(config: &Config, eisen_dir: &Path, gateway: Gateway, wiring: &mut Wiring) {
+    let Some(member) = &config.shared.hub else { return };
+    let Some(host) = member.host.clone() else { return };
+    let key = match HubKey::of_user(eisen_dir) {
+        Ok(key) => key,
+        Err(error) => {
+            tracing::error!(host, "the team can't join a hub: {error}");
+            return;
+        }
+    };
+    let (team, access) = (config.team.name.clone(), member.access.clone());
+    let neighbours = wiring.neighbours.clone().unwrap_or_default();
+    let settings = MemberSettings { host, team, access, key, neighbours };
+    wiring.tasks.spawn(hub::serve(settings, gateway, wiring.cancel.clone()));
+}
+
+/// The other teams of the hub that a team is a member of.
+pub(super) fn neighbours(config: &Config) -> Option<Neighbours> {
+    config.shared.hub.as_ref()?.host.as_ref().map(|_| Neighbours::default())
+}
+
+/// Serves a hub until a signal stops it.
+pub async fn hub(options: HubOptions) -> Result<(), Failure> {
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    environment::prepare(&eisen_dir).map_err(Failure::Usage)?;
+    let access = access(&options, &eisen_dir)?;
+    run(options, access, &eisen_dir).await.map_err(Failure::Run)
+}
+
+fn access(options: &HubOptions, eisen_dir: &Path) -> Result<NatsAccess, Failure> {
+    let shared = match &options.file {
+        Some(file) => SharedConfig::read(eisen_dir, Some(file)).map_err(config_errors)?,
+        None => shared_config(Path::new("."))?,
+    };
+    let configured = shared.hub.map(|hub| hub.access);
+    match (&options.nats, configured) {
+        (Some(nats), configured) => {
+            let url = SecretText::new(nats.clone());
+            let none = NatsAccess { url: url.clone(), token: None, credentials: None };
+            Ok(NatsAccess { url, ..configured.unwrap_or(none) })
+        }
+        (None, Some(configured)) => Ok(configured),
+        (None, None) => {
+            let file = eisen_dir.join("config.toml");
+            Err(Failure::Usage(anyhow!(
+                "it is not known where NATS is: give --nats nats://HOST:4222, or write `nats` in `[hub]` of {}",
+                file.display()
+            )))
+        }
+    }
+}
+
+async fn run(options: HubOptions, access: NatsAccess, eisen_dir: &Path) -> anyhow::Result<()> {
+    let mut stop = StopSignals::listen()?;
+    let port_limits = config::Port::default();
+    let listener = match options.listen {
+        Some(mut listen) => {
+            listen.set_port(options.port.unwrap_or(listen.port()));
+            serve::bind(listen, eisen_dir).await?
+        }
+        None => bind(options.port, eisen_dir).await?,
+    };
+    let address = listener.local_addr()?;
+    let tokens = Tokens::generate(None)?;
+    let run_file = RunFile::create(eisen_dir, NAME, address, tokens.owner())?;
+    let scoped = ScopedTokens::open(&team_folder(eisen_dir, NAME));
+    let scoped =
+        scoped.inspect_err(|error| tracing::warn!(%error, "no token with a scope is good"));
+
+    let bus = Bus::encoding(backlog(port_limits), serve::encode);
+    let (cancel, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    let settings = HubSettings {
+        access,
+        key: HubKey::of_user(eisen_dir)?,
+        bus: bus.clone(),
+        tokens: scoped.ok(),
+    };
+    let (hub, listening) =
+        Hub::start(settings, cancel.clone()).await.context("cannot connect to NATS")?;
+    let (sources, team): (Arc<dyn Sources>, Arc<dyn Team>) = (Arc::new(hub.clone()), Arc::new(hub));
+    let server = Server::new(listener, bus, sources, team, tokens, limits(port_limits))?;
+    tasks.spawn(listening);
+    tasks.spawn(server.run(cancel.clone()));
+    announce_port(address.port());
+    let _ = stop.next().await;
+    cancel.cancel();
+    let _ = tokio::time::timeout(FLUSH_TIMEOUT, tasks.join_all()).await;
+    drop(run_file);
+    Ok(())
+}

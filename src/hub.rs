@@ -1,0 +1,28 @@
+//! Several hosts: a team publishes its port over NATS and performs what is asked of it there, and a hub
+//! shows all teams as one. Knows lines and methods of the port as JSON only.
+//!
+//! ```text
+//! team: port ─▶ live lines ─▶ NATS ─▶ mirror of each host ─▶ bus ─▶ port: hub
+//!       port ◀─ requests   ◀─ NATS ◀─ forward             ◀─ methods ◀─┘
+//! ```
+
+mod answers;
+mod forward;
+mod hosts;
+mod key;
+mod lines;
+mod listening;
+mod member;
+mod merging;
+mod message;
+mod mirror;
+mod naming;
+mod nats;
+mod neighbours;
+mod presence;
+mod upstream;
+
+pub use self::key::{HubKey, KeyError};
+pub use self::listening::{Hub, HubSettings};
+pub use self::member::{MemberSettings, serve};
+pub use self::neighbours::Neighbours;

@@ -1,0 +1,124 @@
+//! The hosts that were heard, and what they are asked.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
+
+use super::forward::{self, Errand};
+use super::merging::OF_ALL;
+use super::message::{Beat, Sender};
+use super::naming;
+use super::presence::{BeatNews, Presence};
+use crate::model::{AgentId, now_ms};
+use crate::serve::Refused;
+use crate::tokens::Visitor;
+
+/// How long a host may say nothing that is asked for a list, or for something else.
+const SOON: Duration = Duration::from_secs(3);
+const LATER: Duration = Duration::from_secs(12);
+
+/// A beat of a clock that differs by more is not heard: it may be recorded, and sent again.
+const SKEW_MS: u64 = 60_000;
+
+#[derive(Debug)]
+pub(super) struct Hosts {
+    pub(super) sender: Sender,
+    presence: Mutex<Presence>,
+}
+
+impl Hosts {
+    pub(super) fn new(sender: Sender) -> Self {
+        Self { sender, presence: Mutex::default() }
+    }
+
+    pub(super) fn beat(&self, host: &str, beat: Beat) -> BeatNews {
+        if is_old(&beat) {
+            return BeatNews::Late;
+        }
+        self.presence.lock().beat(host, beat, Instant::now())
+    }
+
+    /// Returns the hosts that are silent for too long since now.
+    pub(super) fn gone(&self) -> Vec<String> {
+        self.presence.lock().gone(Instant::now())
+    }
+
+    /// Whether this is the start of the team that is heard as this host.
+    pub(super) fn is_start(&self, host: &str, epoch: &str) -> bool {
+        self.presence.lock().get(host).is_some_and(|heard| heard.beat.epoch == epoch)
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.presence.lock().hosts().cloned().collect()
+    }
+
+    /// Has one host perform a method; names in the result are those of a hub.
+    pub(super) async fn ask(
+        &self,
+        host: &str,
+        by: Visitor,
+        method: &str,
+        params: Map<String, Value>,
+    ) -> Result<Value, Refused> {
+        let mut result = self.ask_team(host, by, method, params).await?;
+        naming::to_hub(&mut result, host);
+        for item in result.as_array_mut().into_iter().flatten() {
+            if method == "list_streams" {
+                naming::stream_to_hub(item, host);
+            }
+            if let Value::Object(item) = item {
+                item.insert("host".to_owned(), host.into());
+            }
+        }
+        Ok(result)
+    }
+
+    /// Has one host perform a method; names in the result are those of its team.
+    pub(super) async fn ask_team(
+        &self,
+        host: &str,
+        by: Visitor,
+        method: &str,
+        params: Map<String, Value>,
+    ) -> Result<Value, Refused> {
+        let by = self.of_host(host, by)?;
+        let failed = |error: serde_json::Error| Refused::new(500, error.to_string());
+        let params = to_raw_value(&params).map_err(failed)?;
+        let patience = if OF_ALL.contains(&method) { SOON } else { LATER };
+        let errand = Errand { host, by, method, params, patience };
+        let standing = || {
+            let presence = self.presence.lock();
+            let heard = presence.get(host).filter(|heard| !heard.is_away)?;
+            Some((heard.beat.epoch.clone(), heard.beat.number))
+        };
+        let result = forward::ask(&self.sender, errand, standing).await?;
+        serde_json::from_str(result.get()).map_err(failed)
+    }
+
+    /// What a visitor is at one host.
+    fn of_host(&self, host: &str, by: Visitor) -> Result<Visitor, Refused> {
+        let presence = self.presence.lock();
+        if presence.get(host).is_none() {
+            let known: Vec<_> = presence.hosts().map(String::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let message = format!("there is no host `{host}`; there are: {known}");
+            return Err(Refused::new(404, message));
+        }
+        let agents = by.agents.map(|agents| {
+            let own = agents.iter().filter_map(|agent| agent.as_str().split_once('/'));
+            own.filter(|(of, _)| *of == host).map(|(_, agent)| AgentId::new(agent)).collect()
+        });
+        Ok(Visitor { agents, ..by })
+    }
+}
+
+/// Whether a beat is too old, or of the future.
+pub(super) fn is_old(beat: &Beat) -> bool {
+    let is_off = now_ms().abs_diff(beat.timestamp_ms) > SKEW_MS;
+    if is_off {
+        tracing::debug!(team = beat.team, "a beat is old, or the clocks of two hosts differ");
+    }
+    is_off
+}

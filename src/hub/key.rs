@@ -1,0 +1,129 @@
+//! The key that a hub and its teams have: it signs what they send each other over NATS.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+/// The file of the key, in `$EISEN_DIR`.
+const FILE: &str = "hub.key";
+
+const BYTES: usize = 32;
+
+/// A signature is so many bytes.
+const SIGNATURE_BYTES: usize = 32;
+
+/// Signs and checks messages. Not shown by `Debug`.
+#[derive(Clone)]
+pub struct HubKey([u8; BYTES]);
+
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    #[error("the system has no random numbers for a key: {0}")]
+    Random(getrandom::Error),
+    #[error("cannot read or write {}: {cause}", .path.display())]
+    File { path: PathBuf, cause: io::Error },
+    #[error("{} is no key of a hub: it must have 64 hexadecimal digits", .0.display())]
+    Wrong(PathBuf),
+}
+
+impl HubKey {
+    /// Reads the key of this user, which is made if there is none.
+    pub fn of_user(eisen_dir: &Path) -> Result<Self, KeyError> {
+        let path = eisen_dir.join(FILE);
+        if let Some(key) = Self::read(&path)? {
+            return Ok(key);
+        }
+        let mut bytes = [0; BYTES];
+        getrandom::fill(&mut bytes).map_err(KeyError::Random)?;
+        let text = format!("{}\n", blake3::Hash::from_bytes(bytes).to_hex());
+        match write(&path, &text) {
+            // Another process was first.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            written => written.map_err(|cause| KeyError::File { path: path.clone(), cause })?,
+        }
+        Self::read(&path)?.ok_or(KeyError::Wrong(path))
+    }
+
+    fn read(path: &Path) -> Result<Option<Self>, KeyError> {
+        match fs::read_to_string(path) {
+            Ok(text) => {
+                let key = blake3::Hash::from_hex(text.trim());
+                let key = key.map_err(|_| KeyError::Wrong(path.to_owned()))?;
+                Ok(Some(Self(*key.as_bytes())))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(KeyError::File { path: path.to_owned(), cause }),
+        }
+    }
+
+    /// The signature of a message with this subject, in hexadecimal digits.
+    pub(super) fn sign(&self, subject: &str, body: &[u8]) -> String {
+        let signature: [u8; SIGNATURE_BYTES] =
+            self.mac(subject, body).finalize().into_bytes().into();
+        blake3::Hash::from_bytes(signature).to_hex().to_string()
+    }
+
+    /// Whether a signature is that of this message.
+    pub(super) fn is_signed(&self, subject: &str, body: &[u8], signature: &str) -> bool {
+        let Ok(signature) = blake3::Hash::from_hex(signature) else { return false };
+        self.mac(subject, body).verify_slice(signature.as_bytes()).is_ok()
+    }
+
+    fn mac(&self, subject: &str, body: &[u8]) -> Hmac<Sha256> {
+        #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length");
+        mac.update(subject.as_bytes());
+        mac.update(b"\0");
+        mac.update(body);
+        mac
+    }
+}
+
+impl std::fmt::Debug for HubKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HubKey(…)")
+    }
+}
+
+/// Writes the file as a whole, unless it is there.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let new = path.with_extension(format!("new-{}", std::process::id()));
+    let _ = fs::remove_file(&new);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    // Never replaces a key that another process made meanwhile.
+    let linked = written.and_then(|()| fs::hard_link(&new, path));
+    let _ = fs::remove_file(&new);
+    linked
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn one_key_is_made_and_signs_for_its_subject_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = HubKey::of_user(dir.path()).unwrap();
+        let again = HubKey::of_user(dir.path()).unwrap();
+        let signature = key.sign("eisen.a.beat", b"x");
+        assert!(again.is_signed("eisen.a.beat", b"x", &signature));
+        assert!(!key.is_signed("eisen.b.beat", b"x", &signature));
+        assert!(!key.is_signed("eisen.a.beat", b"y", &signature));
+        assert!(!key.is_signed("eisen.a.beat", b"x", "") && !key.is_signed("", b"", "zz"));
+        let file = dir.path().join(FILE);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::write(&file, "short").unwrap();
+        assert!(matches!(HubKey::of_user(dir.path()), Err(KeyError::Wrong(_))));
+        let other = tempfile::tempdir().unwrap();
+        let other = HubKey::of_user(other.path()).unwrap();
+        assert!(!other.is_signed("eisen.a.beat", b"x", &signature));
+    }
+}

@@ -1,0 +1,177 @@
+//! A line of a team's port, as a hub takes it: maps are read, and all else is passed on with the names
+//! that a hub has. Pure.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::naming;
+use crate::model::{
+    AgentId, FileNode, Relayed, SessionId, SessionKey, SessionMode, Topic, Touch, Variants,
+};
+
+/// What a line says.
+#[derive(Debug)]
+pub(super) enum HubLine {
+    /// The map of a session; with `more` it goes on.
+    Map {
+        key: SessionKey,
+        mode: SessionMode,
+        seq: u64,
+        nodes: Vec<FileNode>,
+        omitted: u64,
+        more: bool,
+    },
+    Changes {
+        key: SessionKey,
+        seq: u64,
+        updates: Vec<FileNode>,
+        removed: Vec<Arc<str>>,
+        more: bool,
+    },
+    /// `stands`: it is part of the present state; None: it does not say a state.
+    Relayed { relayed: Relayed, stands: Option<bool> },
+    /// The whole state was sent, with the answer to `list_agents`.
+    Joined(Value),
+    /// Nothing for clients of a hub.
+    Nothing,
+}
+
+/// The id of the request whose answer ends the whole state.
+pub(super) const JOINED: &str = "joined";
+
+#[derive(Deserialize)]
+struct MapFields {
+    #[serde(default)]
+    seq: u64,
+    #[serde(default)]
+    nodes: Map<String, Value>,
+    #[serde(default)]
+    updates: Vec<NodeFields>,
+    #[serde(default)]
+    removed: Vec<Arc<str>>,
+    #[serde(default)]
+    omitted: u64,
+    #[serde(default)]
+    more: bool,
+}
+
+#[derive(Deserialize)]
+struct NodeFields {
+    path: Arc<str>,
+    heat: f64,
+    in_context: bool,
+    last_action: String,
+    turn_accessed: u64,
+    timestamp_ms: u64,
+    symbols: Option<Arc<[Arc<str>]>>,
+    origin: Option<String>,
+}
+
+impl From<NodeFields> for FileNode {
+    fn from(fields: NodeFields) -> Self {
+        let NodeFields { path, heat, in_context, turn_accessed, timestamp_ms, symbols, .. } =
+            fields;
+        Self {
+            path,
+            heat,
+            in_context,
+            // What a later version calls otherwise is an access.
+            last_action: named(&fields.last_action).unwrap_or(Touch::Read),
+            turn_accessed,
+            timestamp_ms,
+            symbols,
+            origin: fields.origin.and_then(|name| named(&name)),
+        }
+    }
+}
+
+fn named<T: Variants>(name: &str) -> Option<T> {
+    T::all().iter().copied().find(|variant| variant.name() == name)
+}
+
+/// Reads a line of a host; `mode_of` knows the modes of its sessions. An error is no JSON, or not of this
+/// form.
+pub(super) fn read(
+    line: &[u8],
+    host: &str,
+    mode_of: impl Fn(&SessionKey) -> Option<SessionMode>,
+) -> serde_json::Result<HubLine> {
+    let mut value: Value = serde_json::from_slice(line)?;
+    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    let kind = text(&value, "type");
+    if kind == "rpc_result" && value["id"] == JOINED {
+        let mut agents = value["result"].take();
+        naming::to_hub(&mut agents, host);
+        return Ok(HubLine::Joined(agents));
+    }
+    naming::to_hub(&mut value, host);
+    let agent = text(&value, "agent_id");
+    let key = SessionKey::new(AgentId::new(agent), SessionId::new(text(&value, "session_id")));
+    let mode = named(&text(&value, "session_mode")).or_else(|| mode_of(&key));
+    let mode = mode.unwrap_or(SessionMode::SingleAgent);
+    if ["snapshot", "delta"].contains(&kind.as_str()) {
+        if key.agent.as_str().is_empty() {
+            // The placeholder of a team without a session.
+            return Ok(HubLine::Nothing);
+        }
+        let MapFields { seq, nodes, updates, removed, omitted, more } =
+            MapFields::deserialize(value)?;
+        let updates = updates.into_iter().map(FileNode::from).collect();
+        if kind == "delta" {
+            return Ok(HubLine::Changes { key, seq, updates, removed, more });
+        }
+        let nodes = nodes.into_iter().map(|(_, node)| NodeFields::deserialize(node));
+        let nodes = nodes.map(|node| node.map(FileNode::from)).collect::<Result<_, _>>()?;
+        return Ok(HubLine::Map { key, mode, seq, nodes, omitted, more });
+    }
+    let id = text(&value, "id");
+    let is_pending = value["status"] == "pending";
+    let of_agent = |name: &str| {
+        let agent = text(&value, name);
+        (!agent.is_empty()).then(|| AgentId::new(agent))
+    };
+    let session = || Some((key.clone(), mode));
+    let (topic, session, agent, subject, stands) = match kind.as_str() {
+        "agent" => (None, None, of_agent("agent_id"), Some(key.agent.to_string()), Some(true)),
+        "budget" => {
+            let agent = of_agent("agent_id");
+            let whose = agent.as_ref().map_or_else(|| host.to_owned(), ToString::to_string);
+            (None, None, agent, Some(whose), Some(true))
+        }
+        "usage" => {
+            let subject = format!("{} {}", key.agent, key.session);
+            (None, session(), of_agent("agent_id"), Some(subject), Some(true))
+        }
+        "blocked" => (None, session(), of_agent("agent_id"), Some(id), Some(is_pending)),
+        "conflict" => (None, None, None, Some(id), Some(is_pending)),
+        "turn" | "loop" => (None, session(), of_agent("agent_id"), None, None),
+        "session_update" => {
+            (Some(Topic::SessionUpdate), session(), of_agent("agent_id"), None, None)
+        }
+        "overlap" => (Some(Topic::Overlap), None, None, None, None),
+        "task" => (Some(Topic::Task), None, of_agent("agent"), None, None),
+        "report" => (Some(Topic::Report), None, of_agent("agent_id"), None, None),
+        "stream" => {
+            naming::stream_to_hub(&mut value, host);
+            (None, None, None, None, None)
+        }
+        _ => return Ok(HubLine::Nothing),
+    };
+    value["host"] = host.into();
+    let line = ended(&value);
+    let words = ["blocked", "task"].contains(&kind.as_str());
+    let reduced = words.then(|| value.as_object_mut()?.remove("reason")).flatten();
+    let reduced = reduced.map(|_| ended(&value));
+    let subject = subject.map(|subject| format!("{kind} {subject}").into());
+    Ok(HubLine::Relayed {
+        relayed: Relayed { topic, session, agent, subject, line, reduced },
+        stands,
+    })
+}
+
+/// A line with its line feed.
+pub(super) fn ended(value: &Value) -> Arc<str> {
+    format!("{value}\n").into()
+}

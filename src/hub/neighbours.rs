@@ -1,0 +1,108 @@
+//! The other teams of a hub, as one of them reaches them: its orchestrator agent and its persons prompt
+//! agents there, give them tasks and decide what waits there, and an orchestrator there decides for it.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use tokio::time::sleep;
+
+use super::hosts::Hosts;
+use super::naming;
+use crate::model::{AgentId, Relayed};
+use crate::routing::RoutingHandle;
+use crate::serve::{BoxFuture, Elsewhere, Refused};
+use crate::tokens::{TokenRight, Visitor};
+
+/// When a briefing that could not be delivered is sent again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// The other teams; none before the team is a member of a hub. Cheap to clone.
+#[derive(Clone, Default, Debug)]
+pub struct Neighbours(Arc<OnceLock<Reached>>);
+
+#[derive(Debug)]
+struct Reached {
+    /// The team's own host.
+    host: String,
+    hosts: Arc<Hosts>,
+}
+
+impl Neighbours {
+    pub(super) fn reached(&self, host: &str, hosts: Arc<Hosts>) {
+        let _ = self.0.set(Reached { host: host.to_owned(), hosts });
+    }
+
+    /// The host of another team that params name.
+    fn host_in(&self, params: Option<&RawValue>) -> Option<String> {
+        let own = &self.0.get()?.host;
+        let mut params = fields(params)?;
+        naming::from_hub(&mut params).ok()?.filter(|host| host != own)
+    }
+
+    /// Prompts the orchestrator agent `HOST/AGENT` with what waits for it, until the team ends.
+    pub async fn brief(self, lead: AgentId, routing: RoutingHandle) {
+        let mut waiting = routing.waiting();
+        waiting.mark_changed();
+        while waiting.changed().await.is_ok() {
+            let Some(text) = routing.briefing().await else { continue };
+            match self.prompt(&lead, &text).await {
+                Ok(_) => routing.briefed().await,
+                Err(refused) => {
+                    tracing::warn!(%lead, "a briefing failed, and will be sent again: {}", refused.message);
+                    sleep(AGAIN).await;
+                    routing.brief_again().await;
+                }
+            }
+        }
+    }
+
+    async fn prompt(&self, agent: &AgentId, text: &str) -> Result<Value, Refused> {
+        let away = || Refused::new(500, "the team is in no hub");
+        let Reached { host: own, hosts } = self.0.get().ok_or_else(away)?;
+        let (host, agent) = agent.as_str().split_once('/').ok_or_else(away)?;
+        let params = json!({ "agent_id": agent, "text": text });
+        let Value::Object(params) = params else { return Err(away()) };
+        let by =
+            Visitor { owner: own.clone(), may: [TokenRight::Prompt].into(), ..Visitor::default() };
+        hosts.ask(host, by, "prompt", params).await
+    }
+}
+
+fn fields(params: Option<&RawValue>) -> Option<Map<String, Value>> {
+    serde_json::from_str(params?.get()).ok()
+}
+
+impl Elsewhere for Neighbours {
+    fn is_hub(&self) -> bool {
+        false
+    }
+
+    fn takes(&self, params: Option<&RawValue>) -> bool {
+        self.host_in(params).is_some()
+    }
+
+    fn standing(&self) -> Vec<Relayed> {
+        Vec::new()
+    }
+
+    fn call<'a>(
+        &'a self,
+        by: Visitor,
+        method: &'static str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Refused>> {
+        Box::pin(async move {
+            let away = || Refused::new(500, "the team is in no hub");
+            let Reached { host: own, hosts } = self.0.get().ok_or_else(away)?;
+            let mut params = fields(params).unwrap_or_default();
+            let host = naming::from_hub(&mut params).map_err(|why| Refused::new(400, why))?;
+            let host = host.ok_or_else(away)?;
+            let agent = by.agent.map(|agent| AgentId::new(format!("{own}/{agent}")));
+            let by = Visitor { owner: format!("{own}/{}", by.owner), agent, ..by };
+            let result = hosts.ask(&host, by, method, params).await?;
+            to_raw_value(&result).map_err(|error| Refused::new(500, error.to_string()))
+        })
+    }
+}

@@ -10,7 +10,7 @@ use eisen_core::model::{
 };
 use eisen_core::routing::{Decider, Decision, ResolveError};
 use eisen_core::serve::{
-    AgentDetails, BoxFuture, Limits, Server, Sources, Team, Tokens, bind, encode,
+    AgentDetails, BoxFuture, Gateway, Limits, Server, Sources, Team, Tokens, bind, encode,
 };
 use eisen_core::session::{Answer, Registry, RegistryError, RegistryRequest};
 use eisen_core::tracker::Snapshots;
@@ -22,7 +22,9 @@ use crate::Publisher;
 
 pub(crate) struct Ours {
     port: u16,
-    bus: Bus,
+    pub(crate) bus: Bus,
+    #[allow(dead_code, reason = "only one of the benches that share this wants it")]
+    pub(crate) gateway: Gateway,
 }
 
 impl Ours {
@@ -39,8 +41,9 @@ impl Ours {
         let (nothing, tokens) = (Arc::new(Nothing(bus.clone())), Tokens::generate(None).unwrap());
         let (sources, team): (Arc<dyn Sources>, Arc<dyn Team>) = (nothing.clone(), nothing);
         let server = Server::new(listener, bus.clone(), sources, team, tokens, limits).unwrap();
+        let gateway = server.gateway();
         runtime.spawn(server.run(CancellationToken::new()));
-        Self { port, bus }
+        Self { port, bus, gateway }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Connects a stream of lines with an agent that runs elsewhere, by ACP's transports over HTTP: requests
-//! and server-sent events, or a WebSocket. Does not know what a line asks for.
+//! and server-sent events, or a WebSocket, which pass without being read; or by what OpenCode's server speaks.
 
 mod cause;
+mod opencode;
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -11,12 +12,13 @@ use agent_client_protocol::{Channel, Client, ConnectTo, RawJsonRpcMessage, Trans
 use agent_client_protocol_http::HttpClient;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use reqwest::ClientBuilder;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
+use reqwest::{ClientBuilder, Url};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
+use self::opencode::Server;
 use crate::line::{LineReader, MAX_LINE};
 
 /// The variable that has the headers for `eisen-core connect`: a JSON object of strings.
@@ -58,16 +60,7 @@ pub struct RemoteEnd {
 impl RemoteEnd {
     /// `headers` are sent with each request. Does not connect yet.
     pub fn new(url: &str, headers: &BTreeMap<String, String>) -> Result<Self, RemoteError> {
-        let mut sent = HeaderMap::new();
-        for (name, value) in headers {
-            let wrong = || RemoteError::Header(name.clone());
-            let (key, mut value) = (
-                HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?,
-                HeaderValue::from_str(value).map_err(|_| wrong())?,
-            );
-            value.set_sensitive(true);
-            sent.insert(key, value);
-        }
+        let sent = sent(headers)?;
         let client = HttpClient::builder_with_endpoint(url)
             .configure_http(|http| configured(http, &sent))
             .build();
@@ -134,6 +127,49 @@ impl RemoteEnd {
         let why = cause::find(&url, |http| configured(http, &headers)).await.unwrap_or(why);
         Err(RemoteError::Connect { url, why })
     }
+}
+
+/// An agent that is OpenCode's own server.
+#[derive(Debug)]
+pub struct OpenCodeEnd {
+    server: Server,
+}
+
+impl OpenCodeEnd {
+    /// `headers` are sent with each request. Does not connect yet.
+    pub fn new(url: &str, headers: &BTreeMap<String, String>) -> Result<Self, RemoteError> {
+        let address = |why: String| RemoteError::Address { url: url.to_owned(), why };
+        let parsed = Url::parse(url).map_err(|error| address(error.to_string()))?;
+        if !matches!(parsed.scheme(), "http" | "https") || parsed.query().is_some() {
+            return Err(address("it is no base address of http:// or https://".to_owned()));
+        }
+        let http = configured(reqwest::Client::builder(), &sent(headers)?).build();
+        let http = http.map_err(|error| address(cause::of(&error)))?;
+        Ok(Self { server: Server::new(url, http) })
+    }
+
+    /// Is the agent until `input` ends, which is the orderly end, or the server is gone.
+    pub async fn connect(
+        self,
+        input: impl AsyncRead + Unpin,
+        output: impl AsyncWrite + Unpin,
+    ) -> Result<(), RemoteError> {
+        self.server.connect(input, output).await
+    }
+}
+
+fn sent(headers: &BTreeMap<String, String>) -> Result<HeaderMap, RemoteError> {
+    let mut sent = HeaderMap::new();
+    for (name, value) in headers {
+        let wrong = || RemoteError::Header(name.clone());
+        let (key, mut value) = (
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?,
+            HeaderValue::from_str(value).map_err(|_| wrong())?,
+        );
+        value.set_sensitive(true);
+        sent.insert(key, value);
+    }
+    Ok(sent)
 }
 
 fn configured(http: ClientBuilder, headers: &HeaderMap) -> ClientBuilder {

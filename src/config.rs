@@ -87,7 +87,7 @@ pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::prices::prices_date;
 pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
-pub use self::remote::RemoteAgent;
+pub use self::remote::{RemoteAgent, RemoteProtocol};
 pub use self::runs::{OnFailover, RunBounds};
 pub use self::shared::SharedConfig;
 pub use self::starter::{PartError, Proposed, Starter};

@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::launch::find_program;
 use super::profiles::{Profile, Profiles, of_command};
 use super::read::{Table, Text};
-use super::remote::{RemoteAgent, by_protocol, remote};
+use super::remote::{OPENCODE, RemoteAgent, by_protocol, remote};
 use super::source::{plain, read_bytes};
 use super::tiers::{AgentTier, TierCandidate, of_agent};
 use super::value::{bad_name, is_name};
@@ -206,7 +206,7 @@ fn launch(
     let mut env = environment(table, "env");
     if let Some(remote) = remote {
         let program = table.reader.surroundings.program.to_string_lossy().into_owned();
-        return (vec![program, "connect".to_owned(), remote.url.clone()], env, Profile::default());
+        return (remote.command(program), env, Profile::default());
     }
     let set = (table.place_of("command"), table.place_of("profile"));
     match set {
@@ -219,7 +219,8 @@ fn launch(
         (None, None) if table.place_of("parent").is_some() => {}
         (None, None) if table.place_of("tier").is_some() => {}
         // It is wrong, which is said already.
-        (None, None) if table.place_of("url").is_some() => {}
+        (None, None) if RemoteAgent::is_at(table) => {}
+        (None, None) if table.verbatim("protocol").is_some_and(|it| it.value == OPENCODE) => {}
         (None, None) => table.lacks(
             "this agent has neither `command` nor `profile`",
             "write `command = [\"PROGRAM\", \"ARG\"]`, or `profile = \"NAME\"`; one that runs elsewhere has a `url`",

@@ -1,7 +1,7 @@
 //! Compares a changed configuration with a running team: which keys take effect at once, and which
 //! need a restart. Pure.
 
-use super::{Agent, Config, Conflicts, Orchestrator, Team, streams};
+use super::{Agent, Config, Conflicts, Orchestrator, RemoteProtocol, Team, streams};
 use crate::model::AgentId;
 
 /// How a running team changes to another configuration.
@@ -326,7 +326,10 @@ const AGENT: &Keys<Agent> = &[
         a.remote.is_none() && b.remote.is_none() && a.command != b.command
     }),
     ("url", Takes::AtAgentStart, |a, b| {
-        a.remote.as_ref().map(|it| &it.url) != b.remote.as_ref().map(|it| &it.url)
+        address(a, RemoteProtocol::Acp) != address(b, RemoteProtocol::Acp)
+    }),
+    ("base_url", Takes::AtAgentStart, |a, b| {
+        address(a, RemoteProtocol::OpenCode) != address(b, RemoteProtocol::OpenCode)
     }),
     ("headers", Takes::AtAgentStart, |a, b| {
         a.remote.as_ref().map(|it| &it.headers) != b.remote.as_ref().map(|it| &it.headers)
@@ -384,6 +387,11 @@ const AGENT: &Keys<Agent> = &[
     }),
     ("budget.on_exceed", Takes::AtOnce, differs!(budget.on_exceed)),
 ];
+
+fn address(agent: &Agent, protocol: RemoteProtocol) -> Option<&str> {
+    let remote = agent.remote.as_ref().filter(|remote| remote.protocol == protocol);
+    remote.map(|remote| &*remote.url)
+}
 
 /// Every key that is compared, as in the file's tables.
 #[cfg(test)]

@@ -154,7 +154,7 @@ fn cannot_be_held(helper: &RawAgent, parent: &Agent) -> Option<Fault> {
         "`{}` runs elsewhere, where no kernel here holds its zone, and its parent `{}` has `enforce = \"kernel\"`",
         helper.agent.id, parent.id
     );
-    let help = "give it a parent without that, or a command instead of the `url`";
+    let help = "give it a parent without that, or a command instead of the address";
     Some(match &helper.parent {
         Some(parent) => Fault::new(parent.span.clone(), message).help(help),
         None => Fault::of_file(message, help.to_owned()),

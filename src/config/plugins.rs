@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::mcp::json;
 use super::plugin::{Isolation, Plugin};
 use super::read::{Table, Text, unknown_value};
+use super::remote::OPENCODE;
 use super::value::{bad_name, is_name};
 
 /// The protocol that needs no plugin.
@@ -50,7 +51,7 @@ fn plugin(table: &Table<'_>) -> (Plugin, Option<Text>) {
     }
     let name = table.text("name");
     if let Some(name) = &name
-        && (name.value == ACP || !is_name(&name.value))
+        && ([ACP, OPENCODE].contains(&&*name.value) || !is_name(&name.value))
     {
         table.fault(bad_name("`name`", name));
     }
@@ -82,6 +83,10 @@ fn plugin(table: &Table<'_>) -> (Plugin, Option<Text>) {
 /// Reads an agent's `protocol`: its plugin, None for ACP.
 pub(super) fn protocol(table: &Table<'_>, known: &[Plugin], folder: &Path) -> Option<Plugin> {
     let protocol = table.text("protocol").filter(|text| text.value != ACP)?;
+    if protocol.value == OPENCODE {
+        // What it needs is said with the address.
+        return None;
+    }
     if let Some(plugin) = known.iter().find(|plugin| plugin.name == protocol.value) {
         return Some(plugin.clone());
     }
@@ -92,8 +97,11 @@ pub(super) fn protocol(table: &Table<'_>, known: &[Plugin], folder: &Path) -> Op
     }
     let there = of_folder(folder);
     let names = known.iter().map(|known| &*known.name).chain(there.iter().map(|name| &**name));
-    let fault =
-        unknown_value("protocol", &protocol, &[ACP].into_iter().chain(names).collect::<Vec<_>>());
+    let fault = unknown_value(
+        "protocol",
+        &protocol,
+        &[ACP, OPENCODE].into_iter().chain(names).collect::<Vec<_>>(),
+    );
     let folder = folder.display();
     table.fault(
         fault.further(&format!(

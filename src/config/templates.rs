@@ -36,11 +36,12 @@ const MAX_TAKEN: usize = 8 * 1024 * 1024;
 const VALUE_BYTES: usize = 128;
 
 /// A key that takes the place of others of a template.
-const REPLACES: [(&str, &[&str]); 6] = [
-    ("command", &["profile", "tier", "url", "headers"]),
-    ("profile", &["command", "tier", "url", "headers"]),
-    ("tier", &["command", "profile", "url", "headers", "model", "thinking"]),
-    ("url", &["command", "profile", "tier"]),
+const REPLACES: [(&str, &[&str]); 7] = [
+    ("command", &["profile", "tier", "url", "base_url", "headers"]),
+    ("profile", &["command", "tier", "url", "base_url", "headers"]),
+    ("tier", &["command", "profile", "url", "base_url", "headers", "model", "thinking"]),
+    ("url", &["command", "profile", "tier", "base_url"]),
+    ("base_url", &["command", "profile", "tier", "url"]),
     ("prompt", &["prompt_file"]),
     ("prompt_file", &["prompt"]),
 ];

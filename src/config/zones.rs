@@ -158,7 +158,10 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
                 denied: [&team.written.denied[..], &denied].concat(),
                 readable: all_readable,
                 git: team.written.git,
-                terminals: terminals(zone, agent.place_of("url").is_some()),
+                terminals: terminals(
+                    zone,
+                    ["url", "base_url"].iter().any(|key| agent.place_of(key).is_some()),
+                ),
                 eisen_dir: team.eisen_dir.clone(),
                 // Known when the whole file is read.
                 sealed: Vec::new(),

@@ -59,6 +59,7 @@ fn full_toml_is_valid_also_with_every_key_set() {
         "#parent =",
         "#prompt_file =",
         "#url =",
+        "#base_url =",
         "#secret =",
         "#headers =",
         "#batch =",

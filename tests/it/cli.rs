@@ -14,6 +14,7 @@ mod history;
 mod hub;
 mod logs;
 mod nested;
+mod opencode;
 mod prompt;
 mod ps;
 mod remote;

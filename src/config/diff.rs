@@ -326,10 +326,10 @@ const AGENT: &Keys<Agent> = &[
         a.remote.is_none() && b.remote.is_none() && a.command != b.command
     }),
     ("url", Takes::AtAgentStart, |a, b| {
-        address(a, RemoteProtocol::Acp) != address(b, RemoteProtocol::Acp)
+        a.address(RemoteProtocol::Acp) != b.address(RemoteProtocol::Acp)
     }),
     ("base_url", Takes::AtAgentStart, |a, b| {
-        address(a, RemoteProtocol::OpenCode) != address(b, RemoteProtocol::OpenCode)
+        a.address(RemoteProtocol::OpenCode) != b.address(RemoteProtocol::OpenCode)
     }),
     ("headers", Takes::AtAgentStart, |a, b| {
         a.remote.as_ref().map(|it| &it.headers) != b.remote.as_ref().map(|it| &it.headers)
@@ -387,11 +387,6 @@ const AGENT: &Keys<Agent> = &[
     }),
     ("budget.on_exceed", Takes::AtOnce, differs!(budget.on_exceed)),
 ];
-
-fn address(agent: &Agent, protocol: RemoteProtocol) -> Option<&str> {
-    let remote = agent.remote.as_ref().filter(|remote| remote.protocol == protocol);
-    remote.map(|remote| &*remote.url)
-}
 
 /// Every key that is compared, as in the file's tables.
 #[cfg(test)]

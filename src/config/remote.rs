@@ -54,6 +54,12 @@ impl Agent {
     pub fn has_tools(&self, team: &Team) -> bool {
         self.tools.unwrap_or(team.tools && self.remote.is_none())
     }
+
+    /// Where it is, if it speaks this.
+    pub(super) fn address(&self, protocol: RemoteProtocol) -> Option<&str> {
+        let remote = self.remote.as_ref().filter(|remote| remote.protocol == protocol);
+        remote.map(|remote| &*remote.url)
+    }
 }
 
 pub(super) fn remote(table: &Table<'_>) -> Option<RemoteAgent> {

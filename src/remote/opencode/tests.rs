@@ -345,7 +345,7 @@ fn a_turn_that_fails_or_is_cancelled_ends_so() {
         check
         check
         answer {"stopReason":"cancelled"}
-        error {"code":-32603,"message":"the server answered 404: BridgedSession not found"}
+        error {"code":-32603,"message":"the server answered 404: Session not found"}
     "#]],
     );
 }

@@ -45,9 +45,11 @@ impl Hosts {
         self.presence.lock().gone(Instant::now())
     }
 
-    /// Whether this is the start of the team that is heard as this host.
+    /// Whether this is the start of the team that is heard as this host now. What a team says before its first
+    /// beat is not taken: it would be shown as being there, and could not be asked.
     pub(super) fn is_start(&self, host: &str, epoch: &str) -> bool {
-        self.presence.lock().get(host).is_some_and(|heard| heard.beat.epoch == epoch)
+        let presence = self.presence.lock();
+        presence.get(host).is_some_and(|heard| !heard.is_away && heard.beat.epoch == epoch)
     }
 
     pub(super) fn names(&self) -> Vec<String> {

@@ -101,7 +101,12 @@ impl Hub {
         let mut refused = None;
         for (host, answer) in hosts.iter().zip(answers) {
             let answer = match answer {
-                Ok(answer) => answer,
+                Ok(answer) => {
+                    if method == "list_agents" {
+                        self.0.mirror.listed(host, &answer);
+                    }
+                    answer
+                }
                 // Its agents are shown as they were.
                 Err(error) => {
                     refused = refused.or(Some(error));

@@ -215,22 +215,25 @@ impl Mirror {
         hosts.values().flat_map(|host| host.standing.values().cloned()).collect()
     }
 
-    /// The agents of a host: as their lines say, with the details that it listed last.
+    /// Keeps how a host listed its agents.
+    pub(super) fn listed(&self, host: &str, agents: &Value) {
+        self.hosts.lock().entry(host.to_owned()).or_default().agents = agents.clone();
+    }
+
+    /// The agents of a host as it listed them last, with what their lines say since; None: it never did.
     pub(super) fn agents(&self, host: &str) -> Option<Value> {
         let hosts = self.hosts.lock();
         let host = hosts.get(host)?;
-        let of_agents = host.standing.iter().filter(|(subject, _)| subject.starts_with(AGENT));
-        let agents = of_agents.filter_map(|(_, relayed)| {
-            let line: Value = serde_json::from_str(&relayed.line).ok()?;
-            let mut listed = host.agents.as_array().into_iter().flatten();
-            let mut agent =
-                listed.find(|it| it["agent_id"] == line["agent_id"]).cloned().unwrap_or_default();
-            for name in ["agent_id", "host", "state", "pid", "reason", "restarts", "timestamp_ms"] {
+        let mut agents = host.agents.clone();
+        for agent in agents.as_array_mut()? {
+            let subject = format!("{AGENT}{}", agent["agent_id"].as_str().unwrap_or_default());
+            let Some(relayed) = host.standing.get(subject.as_str()) else { continue };
+            let Ok(line) = serde_json::from_str::<Value>(&relayed.line) else { continue };
+            for name in ["state", "pid", "reason", "restarts", "timestamp_ms"] {
                 agent[name] = line[name].clone();
             }
-            Some(agent)
-        });
-        Some(agents.collect())
+        }
+        Some(agents)
     }
 }
 

@@ -74,14 +74,15 @@ impl Upstream {
         Taken::Lines { begins, lines }
     }
 
-    /// Whether the whole state is to be asked for: something is missing that was sent before a beat. The
-    /// beginning of a feed has the time until the next beat.
+    /// Whether the whole state is to be asked for: something is missing that was sent before a beat. A
+    /// feed of which nothing was sent has the time until the next beat.
     pub(super) fn is_lost(&mut self, beat: &Beat) -> bool {
         let is_followed = self.epoch == beat.epoch && self.feed == beat.feed;
         if is_followed {
             return self.next.is_none_or(|next| next < beat.chunks);
         }
-        std::mem::replace(&mut self.awaited, beat.feed) == beat.feed && beat.feed > 0
+        let is_awaited = std::mem::replace(&mut self.awaited, beat.feed) == beat.feed;
+        beat.chunks > 0 || is_awaited && beat.feed > 0
     }
 
     /// Nothing more is taken of this feed.
@@ -127,6 +128,7 @@ mod tests {
         assert_eq!(take(&mut upstream, 2, 3, "x\n"), Taken::Gap);
         assert_eq!(take(&mut upstream, 2, 4, "x\n"), Taken::Nothing);
         assert!(upstream.is_lost(&beat));
+        assert!(upstream.is_lost(&Beat { feed: 3, chunks: 1, ..beat.clone() }));
         let next = Beat { feed: 4, chunks: 0, ..beat.clone() };
         assert!(!upstream.is_lost(&next) && upstream.is_lost(&next));
         assert_eq!(take(&mut upstream, 3, 0, "again\n"), lines(true, &["again\n"]));

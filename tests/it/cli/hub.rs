@@ -142,9 +142,11 @@ fn a_team_that_ends_or_is_killed_is_gone_or_away() {
     let hub = hub(&nats, KEY);
     let mut port = steer(&hub);
     are_there(&mut port, &["a/ui", "b/api"]);
+    for agent in ["a/ui", "b/api"] {
+        port.expect(&json!({ "type": "agent", "agent_id": agent, "state": "ready" }));
+    }
     // A turn whose team is killed ends with an error.
     let waiting = port.begin("b/api", "wait");
-    port.expect(&json!({ "type": "agent", "agent_id": "b/api", "state": "ready" }));
     team_b.program.signal(Signal::SIGKILL);
     assert_eq!(team_a.stop().code, 0);
     port.expect(&json!({ "type": "agent", "agent_id": "a/ui", "state": "stopped" }));

@@ -135,8 +135,8 @@ fn a_protocol_that_nothing_speaks_is_an_error() {
     compile(&stage, PLAIN, "home/plugins/libplain_words.so", &[]);
     for said in [
         "`protocol` can't be \"wrods\"",
-        "did you mean \"words\"? It can be \"acp\", \"words\", \"plain-words\". Name a plugin of \
-         `[[plugins]]`, or put its library into",
+        "did you mean \"words\"? It can be \"acp\", \"opencode\", \"words\", \"plain-words\". Name a \
+         plugin of `[[plugins]]`, or put its library into",
     ] {
         stage.refuses_to_start(said);
     }

@@ -68,6 +68,8 @@ pub(super) struct Database {
     pub(super) connection: Connection,
     /// The identity of the file: device and inode.
     file: Option<(u64, u64)>,
+    /// The file was made now, and not brought to the disk yet.
+    is_new: bool,
     _lock: Flock<File>,
 }
 
@@ -80,14 +82,36 @@ impl Database {
         }
         let lock = lock(path)?;
         keep_damaged_log(path)?;
-        let connection = match connect(path) {
+        let (connection, is_new) = match connect(path) {
             Err(trouble) if trouble.kind == TroubleKind::Corrupt => {
                 set_aside(path, &trouble.why)?;
                 connect(path)
             }
             opened => opened,
         }?;
-        Ok(Self { connection, file: identity(path), _lock: lock })
+        Ok(Self { connection, file: identity(path), is_new, _lock: lock })
+    }
+
+    /// Brings a file that was made now to the disk, before the first transaction that must outlive a loss of
+    /// power. Those before it may be lost, as all that are not synced.
+    pub(super) fn sync_if_new(&mut self, path: &Path) -> Result<(), Trouble> {
+        if self.is_new {
+            sync(path).map_err(|error| Trouble::of_io(path, &error))?;
+            self.is_new = false;
+        }
+        Ok(())
+    }
+
+    /// Closes the file, which brings its log into it. A new one goes to the disk once, when it is complete.
+    pub(super) fn close(self, path: &Path) {
+        let Self { connection, is_new, _lock, .. } = self;
+        if is_new {
+            let _ = connection.pragma_update(None, "synchronous", "OFF");
+        }
+        drop(connection);
+        if is_new && let Err(error) = sync(path) {
+            tracing::warn!(%error, "the journal {} is not on the disk yet", path.display());
+        }
     }
 
     /// Whether the file at `path` was replaced or removed.
@@ -179,7 +203,8 @@ fn lock(path: &Path) -> Result<Flock<File>, Trouble> {
         .map_err(|(_, errno)| Trouble::of_io(path, &io::Error::from(errno)))
 }
 
-fn connect(path: &Path) -> Result<Connection, Trouble> {
+/// Opens or creates the file; also returns whether it was created.
+fn connect(path: &Path) -> Result<(Connection, bool), Trouble> {
     let of_io = |error: io::Error| Trouble::of_io(path, &error);
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => {}
@@ -203,10 +228,9 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     keep_log_at_end(&connection, false).map_err(of_sqlite)?;
     migrate(&mut connection, version).map_err(of_sqlite)?;
     if version == 0 {
-        sync(path).map_err(|error| Trouble::of_io(path, &error))?;
         connection.pragma_update(None, "synchronous", "NORMAL").map_err(of_sqlite)?;
     }
-    Ok(connection)
+    Ok((connection, version == 0))
 }
 
 /// The folder of a path; None: the working directory.
@@ -214,10 +238,12 @@ fn folder(path: &Path) -> Option<&Path> {
     path.parent().filter(|folder| !folder.as_os_str().is_empty())
 }
 
-/// Brings a file that was made now, its log and their names to the disk.
+/// Brings a file that was made now, its log if there is one, and their names to the disk.
 fn sync(path: &Path) -> io::Result<()> {
-    for made in [path, &with_suffix(path, "-wal")] {
-        File::open(made)?.sync_all()?;
+    File::open(path)?.sync_all()?;
+    match File::open(with_suffix(path, "-wal")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        log => log?.sync_all()?,
     }
     folder(path).map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
@@ -242,16 +268,17 @@ fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
         return Err(Trouble::new(TroubleKind::Corrupt, path, found));
     }
     let set = || {
-        if tables == 0 {
-            // Lets free pages be given back in steps; possible only in a new file.
-            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-        }
-        // A file that is made now has nothing to lose: it goes to the disk once, when it is complete.
+        // A file that is made now has nothing to lose: see `sync_if_new`.
         connection.pragma_update(
             None,
             "synchronous",
             if version == 0 { "OFF" } else { "NORMAL" },
         )?;
+        if tables == 0 {
+            connection.pragma_update_and_check(None, "journal_mode", "MEMORY", |_| Ok(()))?;
+            // Lets free pages be given back in steps; possible only in a new file.
+            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        }
         connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
         if id != APPLICATION_ID {
             connection.pragma_update(None, "application_id", APPLICATION_ID)?;

@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::batch::Batch;
+use self::batch::{Batch, bytes_of, content_bytes};
 use self::insert::State;
 pub(super) use self::texts::{insert_content, insert_refs};
 use self::upkeep::Upkeep;
@@ -137,12 +137,19 @@ impl Writer {
             let closes = self.write(batch);
             self.keep_up(is_tick);
             if !closes.is_empty() {
-                drop(self.database.take());
+                self.close();
                 for closed in closes {
                     let _ = closed.send(());
                 }
                 return;
             }
+        }
+        self.close();
+    }
+
+    fn close(&mut self) {
+        if let Some(database) = self.database.take() {
+            database.close(&self.settings.path);
         }
     }
 
@@ -253,6 +260,9 @@ impl Writer {
             }));
         };
         database.bound_log(&self.settings.path)?;
+        if is_synced {
+            database.sync_if_new(&self.settings.path)?;
+        }
         while let Some((key, value)) = self.notes.pop_first() {
             // A note that fails is not tried again.
             let _ = database.note(key, &value);
@@ -377,21 +387,4 @@ fn synced<T>(
     let written = write(connection);
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     written
-}
-
-fn bytes_of(row: &Row) -> usize {
-    match row {
-        Row::Event(event) => {
-            let text = event.text.as_ref().map_or(0, String::len);
-            event.payload.len() + text + event.content_bytes() + 256
-        }
-        Row::Draft(draft) => draft.text.len() + 256,
-    }
-}
-
-fn content_bytes(row: &Row) -> usize {
-    match row {
-        Row::Event(event) => event.content_bytes(),
-        Row::Draft(_) => 0,
-    }
 }

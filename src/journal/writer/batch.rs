@@ -54,3 +54,21 @@ impl Batch {
             && self.notes.is_empty()
     }
 }
+
+/// About how many bytes a row takes in memory.
+pub(super) fn bytes_of(row: &Row) -> usize {
+    match row {
+        Row::Event(event) => {
+            let text = event.text.as_ref().map_or(0, String::len);
+            event.payload.len() + text + event.content_bytes() + 256
+        }
+        Row::Draft(draft) => draft.text.len() + 256,
+    }
+}
+
+pub(super) fn content_bytes(row: &Row) -> usize {
+    match row {
+        Row::Event(event) => event.content_bytes(),
+        Row::Draft(_) => 0,
+    }
+}

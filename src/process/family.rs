@@ -43,8 +43,8 @@ impl Family {
 
     /// The processes of all its wardens now. Blocks.
     pub fn processes(&self) -> Vec<u32> {
-        let wardens: Vec<_> = self.0.state.lock().wardens.keys().copied().collect();
-        let table = ProcessTable::take_own();
+        let wardens = self.0.wardens();
+        let table = ProcessTable::take_below(wardens.iter().copied());
         let below = wardens.into_iter().flat_map(|warden| table.descendants(warden));
         below.map(|process| process.pid.cast_unsigned()).collect()
     }
@@ -114,7 +114,7 @@ pub fn memory_below(pids: &[u32]) -> Vec<u64> {
 
 /// Measures these families now. Blocks.
 pub fn look_at(families: &[Family]) {
-    let processes = ProcessTable::take_own();
+    let processes = ProcessTable::take_below(families.iter().flat_map(|it| it.0.wardens()));
     for family in families {
         family.0.poll(&processes);
     }

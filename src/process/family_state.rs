@@ -46,6 +46,10 @@ impl FamilyInner {
         !self.state.lock().wardens.is_empty()
     }
 
+    pub(super) fn wardens(&self) -> Vec<i32> {
+        self.state.lock().wardens.keys().copied().collect()
+    }
+
     /// Measures the family, and kills it if it exceeds a limit.
     pub(super) fn poll(&self, processes: &ProcessTable) -> PollRate {
         let mut state = self.state.lock();

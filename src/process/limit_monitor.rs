@@ -41,7 +41,7 @@ fn run() {
             // A limit holds for every process.
             ProcessTable::take()
         } else {
-            ProcessTable::take_own()
+            ProcessTable::take_below(families.iter().flat_map(|family| family.wardens()))
         };
         let rate = families.iter().map(|family| family.poll(&processes)).min();
         drop(families);

@@ -80,11 +80,12 @@ impl ProcessTable {
         Self::of(processes())
     }
 
-    /// This process and its descendants, however many others there are. Misses those below a process
-    /// whose sibling ends at the same moment: good for measuring, not for killing.
-    pub(super) fn take_own() -> Self {
+    /// These wardens, which are children of this process, and their descendants, however many other processes
+    /// there are. Misses those below a process whose sibling ends at the same moment: good for measuring, not
+    /// for killing.
+    pub(super) fn take_below(wardens: impl IntoIterator<Item = i32>) -> Self {
         let mut found = Vec::new();
-        let mut queue = vec![getpid().as_raw()];
+        let mut queue: Vec<_> = wardens.into_iter().collect();
         while let Some(pid) = queue.pop() {
             let Some(entry) = process(pid) else { continue };
             found.push(entry);
@@ -288,15 +289,18 @@ mod tests {
         };
         let mut children = [start(), std::thread::spawn(start).join().unwrap()];
         let own = getpid().as_raw();
-        let found: Vec<_> =
-            ProcessTable::take_own().descendants(own).iter().map(|entry| entry.pid).collect();
+        let found: Vec<_> = ProcessTable::take_below([own])
+            .descendants(own)
+            .iter()
+            .map(|entry| entry.pid)
+            .collect();
         for child in &mut children {
             assert!(found.contains(&child.id().cast_signed()), "{found:?}");
             child.kill().unwrap();
             child.wait().unwrap();
         }
         let parent = nix::unistd::getppid().as_raw();
-        assert!(ProcessTable::take_own().pids().all(|pid| pid != parent));
+        assert!(ProcessTable::take_below([own]).pids().all(|pid| pid != parent));
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl ProcessTable {
         Self
     }
 
-    pub(super) fn take_own() -> Self {
+    pub(super) fn take_below(_: impl IntoIterator<Item = i32>) -> Self {
         Self
     }
 

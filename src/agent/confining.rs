@@ -1,8 +1,8 @@
 //! Confines one run of an agent: its wall, its doorkeeper and its private temporary folder.
 
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -97,8 +97,18 @@ fn make_writable(reach: &Reach) {
     }
 }
 
+/// Whether it is an empty folder for its owner alone.
+fn is_as_made(folder: &Path) -> bool {
+    let is_private = fs::symlink_metadata(folder)
+        .is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o7777 == 0o700);
+    is_private && fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
 impl Private {
     fn create(folder: &Path) -> io::Result<Self> {
+        if is_as_made(folder) {
+            return Ok(Self(folder.to_owned()));
+        }
         // A run that was killed with its supervisor may have left the folder.
         match remove_folder(folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

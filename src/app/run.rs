@@ -251,16 +251,26 @@ async fn perform(
     let request = RunRequest::of(folder, &state, &eisen_dir, progress).map_err(Failure::Run)?;
     let job = Job { folder, request: &request, eisen_dir: &eisen_dir, depth, deadline };
     let kept = |end: WorkEnd| (folder.keep_answer(&end.answer), end);
+    // While the agent ends: a slow disk takes its time.
+    let keep_soon = |end: &WorkEnd| {
+        let (folder, answer) = (folder.clone(), end.answer.clone());
+        tokio::task::spawn_blocking(move || folder.keep_answer(&answer))
+    };
     let (answer_kept, end) = match state.tier.clone() {
         Some(tier) => kept(attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await),
         None => match job.start(&mut state, layered, &mut stop).await {
             Ok((start, admitted)) => {
                 let prompt = (&request, prompt);
                 let profile = state.profile.clone();
-                let work = Box::pin(cooling::alone(start, prompt, deadline, profile.as_deref()));
-                let (end, closing) = job.recorded(&mut state, work).await;
+                let mut keeping = None;
+                let turn_ended = |end: &WorkEnd| keeping = Some(keep_soon(end));
+                let work = cooling::alone(start, prompt, deadline, profile.as_deref(), turn_ended);
+                let (end, closing) = job.recorded(&mut state, Box::pin(work)).await;
                 // It is the run's only with the state, which follows when others can take its place.
-                let end = kept(end);
+                let end = match keeping {
+                    Some(keeping) => (keeping.await.unwrap_or_else(|error| Err(error.into())), end),
+                    None => kept(end),
+                };
                 work::closed(closing).await;
                 drop(admitted);
                 end

@@ -199,9 +199,15 @@ pub(super) async fn run_team<T>(
     web.end();
     let all_ended = drained(&surroundings.launcher).await;
     drop(surroundings);
+    let removed = tokio::task::spawn_blocking(move || drop(private));
     let closing = wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT);
-    let closing = closing.map(move |()| sweeper.end(all_ended));
-    Ok((done, closing.map(move |()| drop((run_file, scratch, private))).boxed()))
+    let closing = async move {
+        closing.await;
+        sweeper.end(all_ended);
+        let _ = removed.await;
+        drop((run_file, scratch));
+    };
+    Ok((done, closing.boxed()))
 }
 
 /// What all agents share.

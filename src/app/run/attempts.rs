@@ -189,7 +189,7 @@ impl Tour<'_> {
         let silence = self.silence(candidate, state);
         let patience = Patience { longest: self.shared.runs.patience, silence, tell: &tell };
         let asked = (self.job.request, prompt.clone());
-        let work = Box::pin(work(start, asked, self.job.deadline, Some(patience)));
+        let work = Box::pin(work(start, asked, self.job.deadline, Some(patience), |_| {}));
         let (mut end, closing) = self.job.recorded(state, work).await;
         closed(closing).await;
         drop(admitted);

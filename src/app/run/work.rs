@@ -30,12 +30,14 @@ pub(super) struct Patience<'a> {
     pub(super) tell: &'a (dyn Fn(&Setback, Duration) + Sync),
 }
 
-/// Runs the team until its agent's turn has ended. The team closes meanwhile.
+/// Runs the team until its agent's turn has ended, and tells `turn_ended` before the agent ends. The team closes
+/// meanwhile.
 pub(super) async fn work(
     mut start: TeamStart,
     (request, prompt): (&RunRequest, String),
     deadline: Option<Instant>,
     patience: Option<Patience<'_>>,
+    turn_ended: impl FnOnce(&WorkEnd),
 ) -> (WorkEnd, Option<JoinHandle<()>>) {
     let agent = start.layered.config.agents[0].id.clone();
     // The first signal ends the turn, while what it used can still be asked. A second one ends the team.
@@ -54,6 +56,7 @@ pub(super) async fn work(
         };
         let used = timeout(USAGE_PATIENCE, used(&team.roster, &team.tracker, &agent)).await;
         end.used = used.unwrap_or_default();
+        turn_ended(&end);
         end
     };
     // It is large, and there is one.

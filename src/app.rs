@@ -87,7 +87,8 @@ pub use standing::team_above;
 pub use tiers_now::{TierNow, tiers_now};
 pub use tools_seen::tool_lines;
 pub use turn::progress::RunProgress;
-pub use up::{UpOptions, WebWish, up};
+pub use up::{UpOptions, up};
+pub use web_page::WebWish;
 
 /// Why a command failed.
 #[derive(Debug)]

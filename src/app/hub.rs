@@ -10,16 +10,20 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::journaling::team_folder;
+use super::web_page::{PageOf, WebPage};
 use super::wiring::Wiring;
 use super::{
-    Failure, StopSignals, announce_port, backlog, bind, config_errors, environment, limits,
-    shared_config,
+    Failure, StopSignals, WebWish, announce_port, backlog, bind, config_errors, environment,
+    limits, shared_config,
 };
 use crate::bus::Bus;
 use crate::config::{self, Config, SharedConfig};
 use crate::hub::{self, Hub, HubKey, HubSettings, MemberSettings, Neighbours};
-use crate::model::{NatsAccess, SecretText};
-use crate::serve::{self, Gateway, RunFile, Server, Sources, Team, Tokens};
+use crate::model::{AgentId, AgentStatus, NatsAccess, SecretText, WebScope};
+use crate::serve::{
+    self, AgentDetails, BoxFuture, Gateway, Refused, RunFile, Server, Sources, Team, Tokens,
+    WebLink, WebToken,
+};
 use crate::tokens::ScopedTokens;
 
 /// The name of a hub among the teams of a user.
@@ -36,6 +40,8 @@ pub struct HubOptions {
     pub port: Option<u16>,
     /// The server of NATS; None: that of the configuration.
     pub nats: Option<String>,
+    /// None: the web page is served once somebody asks for a link.
+    pub web: Option<WebWish>,
     /// A configuration over the user's.
     pub file: Option<PathBuf>,
 }
@@ -120,14 +126,57 @@ async fn run(options: HubOptions, access: NatsAccess, eisen_dir: &Path) -> anyho
     };
     let (hub, listening) =
         Hub::start(settings, cancel.clone()).await.context("cannot connect to NATS")?;
-    let (sources, team): (Arc<dyn Sources>, Arc<dyn Team>) = (Arc::new(hub.clone()), Arc::new(hub));
+    let is_web = options.web.is_some();
+    let mut web = config::Web::default();
+    web.listen = options.web.and_then(|asked| asked.at).unwrap_or(web.listen);
+    let page = WebPage::new(PageOf::hub(NAME), web, eisen_dir, cancel.clone());
+    let sources: Arc<dyn Sources> = Arc::new(hub.clone());
+    let team: Arc<dyn Team> = Arc::new(HubWithPage { hub, page: page.clone() });
     let server = Server::new(listener, bus, sources, team, tokens, limits(port_limits))?;
+    page.connect(server.gateway(), None).announce(is_web).await?;
     tasks.spawn(listening);
     tasks.spawn(server.run(cancel.clone()));
     announce_port(address.port());
     let _ = stop.next().await;
+    page.end();
     cancel.cancel();
     let _ = tokio::time::timeout(FLUSH_TIMEOUT, tasks.join_all()).await;
     drop(run_file);
     Ok(())
+}
+
+/// A hub, and its web page.
+struct HubWithPage {
+    hub: Hub,
+    page: WebPage,
+}
+
+impl Team for HubWithPage {
+    fn agents(&self) -> Vec<AgentStatus> {
+        self.hub.agents()
+    }
+
+    fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
+        self.hub.details()
+    }
+
+    fn keeps(&self, agent: &AgentId) -> bool {
+        self.hub.keeps(agent)
+    }
+
+    fn refusal(&self) -> Refused {
+        self.hub.refusal()
+    }
+
+    fn web_link(&self, scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
+        Box::pin(self.page.link(scope))
+    }
+
+    fn web_token(&self, scope: WebScope) -> BoxFuture<'_, Result<WebToken, Refused>> {
+        Box::pin(self.page.token(scope))
+    }
+
+    fn web_revoke(&self, id: Option<String>) -> BoxFuture<'_, Result<usize, Refused>> {
+        Box::pin(async move { self.page.revoke(id.as_deref()).await })
+    }
 }

@@ -23,7 +23,7 @@ use super::members::{self, Conditions, TeamSlots};
 use super::purging::tasks_folder;
 use super::scoped_tokens::with_tokens;
 use super::team::Supervised;
-use super::web_page::WebPage;
+use super::web_page::{PageOf, WebPage, WebWish};
 use super::wiring::{Closing, Wiring};
 use super::{
     Failure, StopSignal, StopSignals, announce_port, backlog, console, drained, hints, hub,
@@ -47,13 +47,6 @@ const STOP_MARGIN: Duration = Duration::from_secs(3);
 
 /// How long clients of the port may take to receive their queued lines at the end.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The web page is to be served.
-#[derive(Clone, Copy, Debug)]
-pub struct WebWish {
-    /// Where, instead of the configuration's address.
-    pub at: Option<SocketAddr>,
-}
 
 #[derive(Clone, Debug)]
 pub struct UpOptions {
@@ -188,7 +181,7 @@ pub(super) async fn run_team<T>(
     let roster = (supervisor.roster(), &conditions.budgets);
     let measure = measuring::starter(&wiring, &surroundings, roster, &server);
     hub::join(&config, &conditions.eisen_dir, server.gateway(), &mut wiring);
-    web.connect(server.gateway(), measure).announce(is_web).await?;
+    web.connect(server.gateway(), Some(measure)).announce(is_web).await?;
 
     let mut changes = Changes::new(supervisor, &surroundings, channels, conditions, file, layered);
     // Before the port serves clients: no client sees a starting agent as `stopped`.
@@ -241,8 +234,8 @@ fn web_page(
 ) -> WebPage {
     let mut web = config.web.clone().unwrap_or_default();
     web.listen = asked.and_then(|asked| asked.at).unwrap_or(web.listen);
-    let is_kernel = conditions.kernel.holds;
-    WebPage::new(web, config, is_kernel, &conditions.eisen_dir, cancel.clone())
+    let of = PageOf::team(config, conditions.kernel.holds);
+    WebPage::new(of, web, &conditions.eisen_dir, cancel.clone())
 }
 
 /// Routes accesses from now on.

@@ -1,8 +1,9 @@
-//! The web server of a team: it starts with the team, or once somebody asks for a link. The gateway has an
+//! The web server of a team, or of a hub: it starts with the team, or once somebody asks for a link. The gateway has an
 //! address of its own, if the configuration says so.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -23,18 +24,52 @@ use crate::web::{CredentialError, Credentials, ENTER, Served, WebServer, WebSite
 #[derive(Clone)]
 pub(super) struct WebPage(Arc<PageState>);
 
-/// The way to a team's port, and to its metrics.
-type ServedTeam = (Gateway, MetricsStarter);
+/// The way to a port, and to the metrics if there are any.
+type ServedTeam = (Gateway, Option<MetricsStarter>);
 
-struct PageState {
-    config: Web,
+/// The web page is to be served.
+#[derive(Clone, Copy, Debug)]
+pub struct WebWish {
+    /// Where, instead of the configuration's address.
+    pub at: Option<SocketAddr>,
+}
+
+/// What a page is of.
+pub(super) struct PageOf {
+    /// The team, or the name of a hub.
+    team: String,
     /// Where the gateway is served alone.
     gateway: Option<Web>,
+    /// Agents that could read a person's files.
+    unconfined: Vec<String>,
+}
+
+impl PageOf {
+    pub(super) fn team(config: &Config, is_kernel: bool) -> Self {
+        let is_open = |enforce| match enforce {
+            Enforce::Protocol => true,
+            Enforce::Auto => !is_kernel,
+            Enforce::Kernel => false,
+        };
+        let unconfined = config.agents.iter().filter(|agent| is_open(agent.zone.enforce));
+        Self {
+            team: config.team.name.clone(),
+            gateway: config.gateway.served.clone(),
+            unconfined: unconfined.map(|agent| agent.id.to_string()).collect(),
+        }
+    }
+
+    pub(super) fn hub(name: &str) -> Self {
+        Self { team: name.to_owned(), gateway: None, unconfined: Vec::new() }
+    }
+}
+
+struct PageState {
+    of: PageOf,
+    config: Web,
     /// Names the team among all of this machine.
     place: String,
     tokens: PathBuf,
-    /// Agents that could read a person's files.
-    unconfined: Vec<String>,
     cancel: CancellationToken,
     credentials: OnceCell<Arc<Credentials>>,
     /// What it serves; None before and after the team.
@@ -47,25 +82,16 @@ struct PageState {
 impl WebPage {
     /// Nothing is read, and nothing is served yet.
     pub(super) fn new(
-        web: Web,
-        config: &Config,
-        is_kernel: bool,
+        of: PageOf,
+        config: Web,
         eisen_dir: &Path,
         cancel: CancellationToken,
     ) -> Self {
-        let team = &config.team.name;
-        let is_open = |enforce| match enforce {
-            Enforce::Protocol => true,
-            Enforce::Auto => !is_kernel,
-            Enforce::Kernel => false,
-        };
-        let unconfined = config.agents.iter().filter(|agent| is_open(agent.zone.enforce));
         Self(Arc::new(PageState {
-            config: web,
-            gateway: config.gateway.served.clone(),
-            place: format!("{}\0{team}", eisen_dir.display()),
-            tokens: team_folder(eisen_dir, team).join("web.json"),
-            unconfined: unconfined.map(|agent| agent.id.to_string()).collect(),
+            place: format!("{}\0{}", eisen_dir.display(), of.team),
+            tokens: team_folder(eisen_dir, &of.team).join("web.json"),
+            of,
+            config,
             cancel,
             credentials: OnceCell::new(),
             served: std::sync::Mutex::default(),
@@ -75,7 +101,7 @@ impl WebPage {
     }
 
     /// Sets the port to which the page's lines go, and what `/metrics` shows.
-    pub(super) fn connect(&self, gateway: Gateway, measure: MetricsStarter) -> &Self {
+    pub(super) fn connect(&self, gateway: Gateway, measure: Option<MetricsStarter>) -> &Self {
         *self.served() = Some((gateway, measure));
         self
     }
@@ -91,7 +117,7 @@ impl WebPage {
 
     /// Serves from now on, if that is wanted, and says where; a link, which is a secret, is shown on a terminal only.
     pub(super) async fn announce(&self, is_wanted: bool) -> anyhow::Result<()> {
-        if let Some(web) = &self.0.gateway {
+        if let Some(web) = &self.0.of.gateway {
             let site = self.listen(web, SiteKind::Gateway).await?;
             let said = format!("eisen-core acp: {}/acp\n", site.origin());
             let _ = outlet::stderr().clone().write_all(said.as_bytes());
@@ -156,9 +182,9 @@ impl WebPage {
             return Ok(site.clone());
         }
         let site = self.listen(&state.config, SiteKind::Page).await?;
-        if !state.unconfined.is_empty() {
+        if !state.of.unconfined.is_empty() {
             tracing::warn!(
-                agents = state.unconfined.join(", "),
+                agents = state.of.unconfined.join(", "),
                 "the kernel does not confine these agents: they run as you, and can read the credentials of \
                  the web page from your browser's files"
             );
@@ -184,7 +210,9 @@ impl WebPage {
         })?;
         let site = WebSite::new(origin.as_deref(), listener.local_addr()?, tls.is_some());
         let (credentials, cancel) = (self.credentials().await?, self.0.cancel.clone());
-        let measured = |measure: &MetricsStarter| (kind == SiteKind::Page).then(measure);
+        let measured = |measure: &Option<MetricsStarter>| {
+            measure.as_ref().filter(|_| kind == SiteKind::Page).map(|measure| measure())
+        };
         let team =
             self.served().as_ref().map(|(gateway, measure)| (gateway.clone(), measured(measure)));
         let (gateway, metrics) = team.context("the team is ending")?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use crate::app::{self, Failure, HubOptions};
+use crate::app::{self, Failure, HubOptions, WebWish};
 
 /// Show the teams of several hosts on one port
 ///
@@ -19,6 +19,7 @@ use crate::app::{self, Failure, HubOptions};
 Examples:
   eisen-core hub --nats nats://127.0.0.1:4222
   eisen-core hub --listen 127.0.0.1:17330
+  eisen-core hub --web                 with a page, which `eisen-core web --team hub` links to
   eisen-core ps --team hub
   eisen-core prompt --team hub a/ui \"Add a footer\"
 
@@ -30,6 +31,10 @@ pub(super) struct HubArgs {
     /// The server of NATS [default: that of `[hub]` in the user's configuration]
     #[arg(long, value_name = "URL")]
     nats: Option<String>,
+    /// Serve the web page of all teams [default address: 127.0.0.1:17321]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "with and without an address")]
+    web: Option<Option<SocketAddr>>,
     /// A configuration whose `[hub]` counts
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -37,7 +42,8 @@ pub(super) struct HubArgs {
 
 impl HubArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        let Self { listen, nats, config: file } = self;
-        app::hub(HubOptions { listen, port: global.port, nats, file }).await
+        let Self { listen, nats, web, config: file } = self;
+        let web = web.map(|at| WebWish { at });
+        app::hub(HubOptions { listen, port: global.port, nats, web, file }).await
     }
 }

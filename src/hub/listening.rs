@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::hosts::Hosts;
 use super::key::HubKey;
-use super::merging::{self, OF_ALL};
+use super::merging::{self, OF_ALL, OF_GRAPH};
 use super::message::{self, Beat, Chunk, Sender, Sync, kind, subject};
 use super::mirror::{AfterLine, Mirror};
 use super::naming;
@@ -85,6 +85,10 @@ impl Hub {
             .map_err(|_| wrong("params: must be an object".to_owned()))?;
         if let Some(host) = naming::from_hub(&mut params).map_err(wrong)? {
             return self.0.hosts.ask(&host, by, method, params).await;
+        }
+        if OF_GRAPH.contains(&method) {
+            let message = "a hub has no code graph of its own: give `host`";
+            return Err(Refused::new(404, message));
         }
         if !OF_ALL.contains(&method) {
             let message = format!(

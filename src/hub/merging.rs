@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// Methods about a code graph, which a hub has not.
+pub(super) const OF_GRAPH: [&str; 2] = ["get_graph", "get_layout"];
+
 /// Methods that all teams are asked, unless one is named: they list, or look.
 pub(super) const OF_ALL: [&str; 10] = [
     "list_sessions",

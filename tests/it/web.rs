@@ -6,6 +6,7 @@ mod attacks;
 mod browser;
 mod client;
 mod holders;
+mod hub;
 mod page;
 mod served;
 mod squatter;

@@ -83,6 +83,7 @@ pub use purging::purge_tasks;
 pub use replay::{ReplayOptions, replay};
 pub use routes::{Route, route};
 pub use run::{RunEnd, RunOptions, check_run, run, run_detached, run_prepared};
+pub use scoped_tokens::TokensAtRest;
 pub use standing::team_above;
 pub use tiers_now::{TierNow, tiers_now};
 pub use tools_seen::tool_lines;

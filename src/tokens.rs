@@ -134,9 +134,15 @@ impl ScopedTokens {
         let locked = inner.file.lock().map_err(io)?;
         // Another process may have changed it.
         let mut records = inner.file.read().map_err(io)?;
-        change(&mut records)?;
-        inner.file.replace(&records).map_err(io)?;
-        let synced = inner.file.sync();
+        let changed = change(&mut records);
+        let synced = match changed {
+            Ok(()) => {
+                inner.file.replace(&records).map_err(io)?;
+                inner.file.sync().map_err(io)
+            }
+            // What another process changed counts nevertheless.
+            Err(error) => Err(error),
+        };
         drop(locked);
         // The file has changed, also where that may not outlast a crash.
         let mut old = std::mem::take(&mut *known);
@@ -147,7 +153,7 @@ impl ScopedTokens {
         for gone in old {
             gone.ended.cancel();
         }
-        synced.map_err(io)
+        synced
     }
 }
 

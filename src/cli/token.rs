@@ -11,12 +11,13 @@ use super::history::span_ms;
 use super::output::{note, plain, print};
 use super::table::{Cell, Table};
 use super::team::{Which, failed};
-use crate::app::{self, Failure};
+use crate::app::{self, Failure, TokensAtRest};
+use crate::serve::client::{ClientError, Connection};
 
-/// Make, list and revoke tokens that open a part of a running team
+/// Make, list and revoke tokens that open a part of a team
 ///
 /// A token has an owner, rights, and where asked for agents and an end. docs/tokens.md has what each right
-/// opens.
+/// opens. For a team that does not run, name it by --team.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -115,11 +116,42 @@ fn span(text: &str) -> Result<u64, String> {
     if seconds == 0 { Err(wrong()) } else { Ok(seconds) }
 }
 
+/// Who changes a team's tokens.
+enum TokenKeeper {
+    /// The team, which runs.
+    Team(Connection),
+    /// This process.
+    Own(TokensAtRest),
+}
+
+impl TokenKeeper {
+    async fn of(which: &Which, global: &Global) -> Result<Self, Failure> {
+        let failure = match which.connect(global).await {
+            Ok(team) => return Ok(Self::Team(team)),
+            Err(failure) => failure,
+        };
+        let (Some(team), Some(ClientError::NotRunning { .. })) =
+            (&which.team, failure.error().downcast_ref())
+        else {
+            return Err(failure);
+        };
+        let tokens = TokensAtRest::of(team)?.ok_or(failure)?;
+        note(format_args!("the team `{}` does not run: its next start knows this", plain(team)));
+        Ok(Self::Own(tokens))
+    }
+
+    async fn call(&mut self, method: &str, params: Value) -> Result<Value, Failure> {
+        match self {
+            Self::Team(team) => team.call(method, &params).await.map_err(failed),
+            Self::Own(tokens) => tokens.call(method, params),
+        }
+    }
+}
+
 impl TokenArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        let mut team = self.which.connect(global).await?;
-        let mut call =
-            async |method: &str, params: Value| team.call(method, &params).await.map_err(failed);
+        let mut keeper = TokenKeeper::of(&self.which, global).await?;
+        let mut call = async |method: &str, params: Value| keeper.call(method, params).await;
         match self.command {
             TokenCommand::Create { owner, may, agents, expires, json } => {
                 let may: Vec<_> = may.into_iter().map(RightName::as_str).collect();

@@ -47,6 +47,7 @@ pub(super) use methods::{ATTACH, METHODS, Method};
 pub(super) use openings::{ENDED as TOKEN_ENDED, record_use};
 #[cfg(test)]
 pub(super) use openings::{Limit, opening};
+pub use scoped::call_about_tokens;
 
 /// Methods that may take long, though an agent may call them.
 const WAITS: [&str; 8] = [

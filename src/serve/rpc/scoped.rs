@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{json, openings, wrong};
 use crate::journal::EventType;
 use crate::model::{AgentId, is_name, now_ms};
-use crate::serve::Elsewhere;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
+use crate::serve::{Elsewhere, Refused};
 use crate::tokens::{NewToken, ScopedTokens, TokenRecord, TokenRight, TokensError};
 
 /// Agents of one token.
@@ -121,7 +122,34 @@ fn is_agent(name: &str, is_hub: bool) -> bool {
     }
 }
 
-pub(super) async fn token_create(shared: &Shared, params: TokenCreate) -> Result<Value, RpcError> {
+/// Performs one of these methods where no team does.
+pub fn call_about_tokens(
+    tokens: &ScopedTokens,
+    method: &str,
+    params: Value,
+) -> Result<Value, Refused> {
+    let outcome = match method {
+        // Each name may be one of a hub's.
+        "token_create" => {
+            parsed(params).and_then(|it| made(tokens, it, true)).and_then(|it| json(&it))
+        }
+        "token_revoke" => {
+            parsed(params).and_then(|it| revoked(tokens, &it)).and_then(|it| json(&it))
+        }
+        _ => listed(tokens),
+    };
+    outcome.map_err(|RpcError { code, message }| Refused::new(code, message))
+}
+
+fn parsed<T: DeserializeOwned>(params: Value) -> Result<T, RpcError> {
+    serde_json::from_value(params).map_err(|error| wrong(format!("params: {error}")))
+}
+
+fn made(
+    tokens: &ScopedTokens,
+    params: TokenCreate,
+    may_be_hub: bool,
+) -> Result<MadeToken, RpcError> {
     let TokenCreate { owner, may, agents, expires_s } = params;
     if !is_name(&owner) {
         return Err(wrong("`owner` is a name: up to 64 letters, digits, `.`, `_`, `-`"));
@@ -132,13 +160,12 @@ pub(super) async fn token_create(shared: &Shared, params: TokenCreate) -> Result
     if expires_s == Some(0) {
         return Err(wrong("`expires_s` is at least 1"));
     }
-    let is_hub = shared.sources.elsewhere().is_some_and(Elsewhere::is_hub);
     let agents = agents.map(|agents| agents.into_iter().collect::<BTreeSet<_>>());
     if let Some(agents) = &agents {
         if agents.is_empty() || agents.len() > MOST_AGENTS {
             return Err(wrong(format!("`agents` has 1 to {MOST_AGENTS} agents, or is left out")));
         }
-        if let Some(odd) = agents.iter().find(|agent| !is_agent(agent, is_hub)) {
+        if let Some(odd) = agents.iter().find(|agent| !is_agent(agent, may_be_hub)) {
             let odd = &odd[..odd.floor_char_boundary(100)];
             return Err(wrong(format!("`agents` has ids of agents, and `{odd}` is none")));
         }
@@ -149,22 +176,34 @@ pub(super) async fn token_create(shared: &Shared, params: TokenCreate) -> Result
         agents: agents.map(|agents| agents.into_iter().map(AgentId::new).collect()),
         lasts: expires_s.map(Duration::from_secs),
     };
-    let (token, record) = tokens(shared)?.create(new)?;
-    let shown = ShownToken::from(&record);
-    openings::record(shared, EventType::TOKEN_CREATE, &json(&shown)?).await;
-    json(&MadeToken { token, shown })
+    let (token, record) = tokens.create(new)?;
+    Ok(MadeToken { token, shown: ShownToken::from(&record) })
+}
+
+fn listed(tokens: &ScopedTokens) -> Result<Value, RpcError> {
+    json(&tokens.list().iter().map(ShownToken::from).collect::<Vec<_>>())
+}
+
+fn revoked(tokens: &ScopedTokens, params: &TokenRevoke) -> Result<ShownToken, RpcError> {
+    Ok(ShownToken::from(&tokens.revoke(&params.id)?))
+}
+
+pub(super) async fn token_create(shared: &Shared, params: TokenCreate) -> Result<Value, RpcError> {
+    let is_hub = shared.sources.elsewhere().is_some_and(Elsewhere::is_hub);
+    let made = made(tokens(shared)?, params, is_hub)?;
+    openings::record(shared, EventType::TOKEN_CREATE, &json(&made.shown)?).await;
+    json(&made)
 }
 
 pub(super) fn token_list(shared: &Shared) -> Result<Value, RpcError> {
-    let all: Vec<ShownToken> = tokens(shared)?.list().iter().map(ShownToken::from).collect();
-    json(&all)
+    listed(tokens(shared)?)
 }
 
 pub(super) async fn token_revoke(shared: &Shared, params: TokenRevoke) -> Result<Value, RpcError> {
-    let record = tokens(shared)?.revoke(&params.id)?;
-    let payload = json!({ "token_id": record.id(), "owner": record.owner });
+    let revoked = revoked(tokens(shared)?, &params)?;
+    let payload = json!({ "token_id": &revoked.id, "owner": &revoked.owner });
     openings::record(shared, EventType::TOKEN_REVOKE, &payload).await;
-    json(&ShownToken::from(&record))
+    json(&revoked)
 }
 
 fn tokens(shared: &Shared) -> Result<&ScopedTokens, RpcError> {

@@ -53,3 +53,36 @@ fn a_holder_does_what_the_token_says_until_it_is_revoked() {
     assert!(late.code != 0 && late.stderr.contains("wrong token"), "{late:?}");
     team.stop();
 }
+
+#[test]
+fn tokens_of_a_team_that_does_not_run_are_made_and_revoked() {
+    let stage = Stage::new();
+    let agents = || vec![agent("ui").zone("src/ui/**")];
+    let unknown = stage.run(&["token", "list", "--team", "shop"]);
+    assert!(unknown.code == 1 && unknown.stderr.contains("`shop`"), "{unknown:?}");
+    stage.team("", agents()).stop();
+    let make = || {
+        let args = ["token", "create", "--team", "shop", "--owner", "ada", "--may", "read,prompt"];
+        let made = stage.run(&[&args[..], &["--json"]].concat());
+        assert!(made.stderr.contains("does not run"), "{made:?}");
+        serde_json::from_str::<Value>(&made.stdout).unwrap()
+    };
+    let [kept, gone] = [make(), make()];
+    let id = gone["id"].as_str().unwrap();
+    let revoked = stage.run(&["token", "revoke", "--team", "shop", id]);
+    assert_eq!((revoked.code, &*revoked.stdout), (0, "revoked a token of ada\n"), "{revoked:?}");
+    let listed = stage.run(&["token", "list", "--team", "shop", "--json"]).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["id"]), (1, &kept["id"]));
+    let wrong =
+        stage.run(&["token", "create", "--team", "shop", "--owner", "a b", "--may", "read"]);
+    assert!(wrong.code == 1 && wrong.stderr.contains("`owner` is a name"), "{wrong:?}");
+    let team = stage.team("", agents());
+    team.steer_when_ready(&["ui"]);
+    let number = u16::try_from(team.run_file["port"].as_u64().unwrap()).unwrap();
+    let token = |made: &Value| made["token"].as_str().unwrap().to_owned();
+    let prompted = with(&stage, &token(&kept), number, &["prompt", "ui", "run echo hello"]);
+    assert_eq!(prompted.code, 0, "{prompted:?}");
+    let refused = with(&stage, &token(&gone), number, &["prompt", "ui", "run echo hello"]);
+    assert!(refused.stderr.contains("wrong token"), "{refused:?}");
+}

@@ -1,6 +1,7 @@
 //! Wiring: creates the actors of `up` and `observe`, connects them, and shuts them down. Contains
 //! no policy.
 
+mod agent_owners;
 mod batch;
 mod changes;
 mod conflict_notes;

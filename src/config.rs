@@ -187,6 +187,8 @@ pub struct Agent {
     pub parent: Option<AgentId>,
     /// 0 for an agent without a parent, one more for each level of helpers.
     pub depth: u32,
+    /// Who answers for it.
+    pub owner: Option<String>,
     /// Program and arguments; never empty. [`Agent::launch`] returns the command that is started.
     pub command: Vec<String>,
     /// Where it runs; None: here.

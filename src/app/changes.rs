@@ -307,6 +307,7 @@ impl Changes {
             is_new
         });
         spending::configure(&self.conditions.budgets, &self.current);
+        self.conditions.owners.configure(&self.current);
         self.routing.change(rules).await;
         if let (Some(conflicts), Some(rules)) =
             (&self.conditions.conflicts, members::conflicts(&self.current))

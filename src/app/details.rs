@@ -72,6 +72,7 @@ fn details(
     AgentDetails {
         name: name.flatten(),
         version: version.flatten(),
+        owner: None,
         zone,
         zone_missing: Vec::new(),
         compress: None,

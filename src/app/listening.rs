@@ -2,18 +2,21 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
 
+use super::team::Supervised;
+use crate::bus::Bus;
 use crate::config::{self, Config};
-use crate::serve;
+use crate::serve::{self, Handles, Limits, Server, Tokens};
 
 /// The addresses of a team.
 pub(super) struct Listeners {
-    pub(super) port: TcpListener,
+    port: TcpListener,
     /// Where the tools are served over HTTP, if any agent may have them.
-    pub(super) tools: Option<TcpListener>,
+    tools: Option<TcpListener>,
 }
 
 impl Listeners {
@@ -38,5 +41,19 @@ impl Listeners {
     pub(super) fn addresses(&self) -> std::io::Result<(SocketAddr, Option<SocketAddr>)> {
         let tools = self.tools.as_ref().map(TcpListener::local_addr).transpose()?;
         Ok((self.port.local_addr()?, tools))
+    }
+
+    /// The server behind them, which does not run yet.
+    pub(super) fn server(
+        self,
+        bus: &Bus,
+        sources: Handles,
+        team: &Arc<Supervised>,
+        tokens: Tokens,
+        limits: Limits,
+    ) -> anyhow::Result<Server> {
+        let (sources, team) = (Arc::new(sources), Arc::<Supervised>::clone(team));
+        let server = Server::new(self.port, bus.clone(), sources, team, tokens, limits)?;
+        Ok(server.with_tools(self.tools))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::sync::mpsc;
 
+use super::agent_owners::AgentOwners;
 use super::environment::{self, TeamEnvironment};
 use super::{places, plugins, routes};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts, SlotWish};
@@ -49,6 +50,7 @@ pub(super) struct Conditions {
     /// None: switched off.
     pub(super) journal: Option<Journal>,
     pub(super) budgets: Budgets,
+    pub(super) owners: AgentOwners,
     /// None: not looked for.
     pub(super) conflicts: Option<Conflicts>,
     pub(super) runs: TeamRuns,

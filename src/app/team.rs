@@ -3,6 +3,7 @@
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
+use super::agent_owners::AgentOwners;
 use super::changes::{self, TeamCommand};
 use super::details;
 use super::nested::{self, Workplace};
@@ -32,6 +33,7 @@ use crate::undo::{self, Undoer};
 pub(super) struct Supervised {
     pub(super) roster: Roster,
     pub(super) tracker: TrackerHandle,
+    pub(super) owners: AgentOwners,
     pub(super) changes: mpsc::Sender<TeamCommand>,
     /// None: no journal is kept.
     pub(super) undoer: Option<Undoer>,
@@ -82,7 +84,13 @@ impl Team for Supervised {
     }
 
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
-        Box::pin(details::of_supervised(self.roster.handles(), &self.tracker))
+        Box::pin(async {
+            let mut all = details::of_supervised(self.roster.handles(), &self.tracker).await;
+            for details in &mut all {
+                details.owner = self.owners.of(&details.status.agent);
+            }
+            all
+        })
     }
 
     fn streams(&self) -> Vec<StreamReport> {

@@ -37,7 +37,7 @@ use crate::config::{Config, Layered, Team};
 use crate::extract::DiskWorkspace;
 use crate::process::Launcher;
 use crate::routing::{self, Orchestrator, RoutingHandle};
-use crate::serve::{self, Ledger, Remains, RunFile, Server, Tokens};
+use crate::serve::{self, Ledger, Remains, RunFile, Tokens};
 use crate::slots::Slots;
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::OrchestratorView;
@@ -147,6 +147,7 @@ pub(super) async fn run_team<T>(
         answers: answer_sender,
         journal: wiring.journal.clone(),
         budgets: budgets.clone(),
+        owners: wiring.owners.clone(),
         conflicts: wiring.conflicts.clone(),
         runs: runs.clone(),
         slots,
@@ -157,26 +158,20 @@ pub(super) async fn run_team<T>(
         surroundings((launcher, &workspace), &conditions, &wiring, &routing, &config);
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
+    let roster = supervisor.roster();
     let folder = tasks_folder(&conditions.eisen_dir, &config.team.name);
-    wiring.keep_tasks(folder, &routing, supervisor.roster());
-    let undoer = undoing::undoer(&wiring, supervisor.roster(), &workspace).await;
-    let channels =
-        notifying::start(&config, &surroundings, supervisor.roster(), &budgets, &notices);
-    let (changes, commands) = changes_of(&mut wiring, supervisor.roster());
+    wiring.keep_tasks(folder, &routing, roster.clone());
+    let undoer = undoing::undoer(&wiring, roster.clone(), &workspace).await;
+    let channels = notifying::start(&config, &surroundings, roster.clone(), &budgets, &notices);
+    let (changes, commands) = changes_of(&mut wiring, roster.clone());
     let web = web_page(web, &config, &conditions, &cancel);
-    let (roster, tracker, page) = (supervisor.roster(), wiring.tracker.clone(), web.clone());
+    let (tracker, owners, page) = (wiring.tracker.clone(), wiring.owners.clone(), web.clone());
     let team =
-        Arc::new(Supervised { roster, tracker, changes, undoer, budgets, runs, page, streams });
+        Supervised { roster, tracker, owners, changes, undoer, budgets, runs, page, streams };
+    let team = Arc::new(team);
     let sources = wiring.sources(&routing, Some((recorder, &config)));
-    let server = Server::new(
-        listeners.port,
-        wiring.bus.clone(),
-        Arc::new(with_tokens(sources, &conditions.eisen_dir)),
-        Arc::<Supervised>::clone(&team),
-        tokens,
-        limits(config.port),
-    )?
-    .with_tools(listeners.tools);
+    let sources = with_tokens(sources, &conditions.eisen_dir);
+    let server = listeners.server(&wiring.bus, sources, &team, tokens, limits(config.port))?;
     warn_of_tier(&conditions.kernel, config.agents.iter());
     let roster = (supervisor.roster(), &conditions.budgets);
     let measure = measuring::starter(&wiring, &surroundings, roster, &server);
@@ -290,6 +285,7 @@ fn wire(
     wiring.find_conflicts(members::conflicts(config), workspace);
     wiring.note_workspace(workspace);
     wiring.neighbours = hub::neighbours(config);
+    wiring.owners.configure(config);
     wiring.note_tools(tools_seen::place(eisen_dir, &config.team.name));
     if config.graph {
         wiring.keep_graph(workspace.to_owned());

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::agent_owners::AgentOwners;
 use super::{conflict_notes, graph, journaling, task_notes, tools_seen, tracker_settings};
 use crate::bus::Bus;
 use crate::capture::{self, Capture};
@@ -37,6 +38,7 @@ pub(super) struct Wiring {
     pub(super) bus: Bus,
     pub(super) tracker: TrackerHandle,
     pub(super) registry: RegistryHandle,
+    pub(super) owners: AgentOwners,
     /// None: switched off.
     pub(super) journal: Option<Journal>,
     /// None without a journal, or before it is started.
@@ -86,6 +88,7 @@ impl Wiring {
             bus,
             tracker,
             registry,
+            owners: AgentOwners::default(),
             journal,
             capture: None,
             conflicts: None,

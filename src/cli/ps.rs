@@ -12,7 +12,7 @@ use super::table::{Cell, Table};
 use super::team::{Which, failed};
 use super::{Global, budget, format, streams};
 use crate::app::Failure;
-use crate::serve::client::Message;
+use crate::serve::client::{Connection, Message};
 
 /// How often `--watch` redraws a terminal: changes of memory and CPU are not published.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -30,13 +30,14 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 /// (`eisen-core cost` has more). MEMORY and CPU include all processes of the agent and its
 /// terminals. PEAK is the highest memory usage of the current run, or of the last one. TOOLS counts
 /// the agent's calls of tools of the team, or shows how far its client got: `connected` or
-/// `listed`. Below the table stand the budgets
-/// and streams.
+/// `listed`. OWNER shows who answers for the agent, where the configuration names somebody. Below the
+/// table stand the budgets and streams.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   eisen-core ps
   eisen-core ps --watch
+  eisen-core ps --owner ada
   eisen-core ps --json | jq -r '.[] | select(.state != \"ready\") | .agent_id'
 
 Exit codes: 0 done, 1 no such team or it ended, 2 wrong usage.")]
@@ -47,37 +48,52 @@ pub(super) struct Ps {
     /// Keep watching: redraw a terminal each second; otherwise print at each change
     #[arg(short, long)]
     watch: bool,
+    /// Show only the agents of this owner
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
     #[command(flatten)]
     which: Which,
 }
 
 impl Ps {
+    async fn once(&self, team: &mut Connection) -> Result<(), Failure> {
+        let agents = self.asked(team.call("list_agents", &json!({})).await.map_err(failed)?);
+        if self.json {
+            return print(agents);
+        }
+        print(lines(&agents)?.join("\n"))?;
+        // A team of an earlier version has neither budgets nor a journal.
+        let budgets = team.call("list_budgets", &json!({})).await.unwrap_or_default();
+        for line in budget_lines(&budgets, &agents) {
+            print(line)?;
+        }
+        // Nor streams.
+        let streams = team.call("list_streams", &json!({})).await.unwrap_or_default();
+        for line in streams::lines(&streams) {
+            print(line)?;
+        }
+        let journal = team.call("get_journal", &json!({})).await.unwrap_or_default();
+        for (field, word) in [("trouble", "error"), ("notice", "pending")] {
+            if let Some(text) = journal[field].as_str() {
+                let style = style(word);
+                print(format_args!("{style}{}{style:#}", plain(text)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The agents that are asked for, of all.
+    fn asked(&self, mut agents: Value) -> Value {
+        if let (Some(owner), Some(all)) = (&self.owner, agents.as_array_mut()) {
+            all.retain(|agent| agent["owner"] == *owner);
+        }
+        agents
+    }
+
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
         if !self.watch {
-            let agents = team.call("list_agents", &json!({})).await.map_err(failed)?;
-            if self.json {
-                return print(agents);
-            }
-            print(lines(&agents)?.join("\n"))?;
-            // A team of an earlier version has neither budgets nor a journal.
-            let budgets = team.call("list_budgets", &json!({})).await.unwrap_or_default();
-            for line in budget_lines(&budgets) {
-                print(line)?;
-            }
-            // Nor streams.
-            let streams = team.call("list_streams", &json!({})).await.unwrap_or_default();
-            for line in streams::lines(&streams) {
-                print(line)?;
-            }
-            let journal = team.call("get_journal", &json!({})).await.unwrap_or_default();
-            for (field, word) in [("trouble", "error"), ("notice", "pending")] {
-                if let Some(text) = journal[field].as_str() {
-                    let style = style(word);
-                    print(format_args!("{style}{}{style:#}", plain(text)))?;
-                }
-            }
-            return Ok(());
+            return self.once(&mut team).await;
         }
         output::end_with_reader();
         let terminal = is_terminal() && !self.json;
@@ -94,6 +110,7 @@ impl Ps {
                     Message::Answer { id, outcome } if request == Some(id) => {
                         request = None;
                         let agents = outcome.map_err(|refusal| failed(refusal.into()))?;
+                        let agents = self.asked(agents);
                         if terminal {
                             redraw(&lines(&agents)?)?;
                         } else if shown.as_ref() != Some(&without_usage(&agents)) {
@@ -124,8 +141,13 @@ impl Ps {
     }
 }
 
-/// One line for each budget.
-fn budget_lines(budgets: &Value) -> Vec<String> {
+/// One line for each budget: the team's, and those of the agents.
+fn budget_lines(budgets: &Value, agents: &Value) -> Vec<String> {
+    let is_shown = |budget: &&Value| {
+        let mut agents = agents.as_array().into_iter().flatten();
+        let whose = &budget["agent_id"];
+        whose.is_null() || agents.any(|agent| agent["agent_id"] == *whose)
+    };
     let line = |budget: &Value| {
         let whose = budget["agent_id"].as_str().map_or("team".to_owned(), plain);
         let state = budget["state"].as_str().unwrap_or_default();
@@ -136,7 +158,7 @@ fn budget_lines(budgets: &Value) -> Vec<String> {
         });
         format!("budget of {whose}: {style}{}{style:#}, {}", plain(state), budget::used(budget))
     };
-    budgets.as_array().into_iter().flatten().map(line).collect()
+    budgets.as_array().into_iter().flatten().filter(is_shown).map(line).collect()
 }
 
 /// An agent of `list_agents`. Fields that another version may lack are optional.
@@ -157,6 +179,7 @@ pub(super) struct AgentRow {
     cpu_ms: Option<u64>,
     peak_memory_bytes: Option<u64>,
     tools: Option<ToolsRow>,
+    owner: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -199,6 +222,7 @@ struct CostRow {
 fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
     let agents = Vec::<AgentRow>::deserialize(agents);
     let agents = agents.map_err(|error| Failure::Run(error.into()))?;
+    let has_owner = agents.iter().any(|agent| agent.owner.is_some());
     let has_reason = agents.iter().any(|agent| agent.reason.is_some());
     let mut titles = vec![
         "AGENT",
@@ -215,10 +239,14 @@ fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
         ">COST",
         "TOOLS",
     ];
+    titles.extend(has_owner.then_some("OWNER"));
     titles.extend(has_reason.then_some("REASON"));
     let mut table = Table::new(&titles);
     for agent in &agents {
         let mut row = agent.cells();
+        row.extend(
+            has_owner.then(|| agent.owner.as_deref().map_or("-".into(), |it| plain(it).into())),
+        );
         row.extend(
             has_reason.then(|| agent.reason.as_deref().map_or("".into(), |why| plain(why).into())),
         );

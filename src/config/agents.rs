@@ -131,6 +131,7 @@ pub(super) fn agent(
             id: AgentId::new(id.as_ref().map_or("", |id| &id.value)),
             parent: None,
             depth: 0,
+            owner: owner(table),
             command,
             remote: remote.clone(),
             plugin,
@@ -191,6 +192,15 @@ fn id(table: &Table<'_>) -> Option<Text> {
         table.fault(bad_name("`id`", &id));
     }
     Some(id)
+}
+
+/// Reads `owner`: who answers for the agent.
+fn owner(table: &Table<'_>) -> Option<String> {
+    let owner = table.word("owner")?;
+    if !is_name(&owner.value) {
+        table.fault(bad_name("`owner`", &owner));
+    }
+    Some(owner.value)
 }
 
 /// Reads command, environment and profile, from `command` or `profile`. Without `profile`, the

@@ -321,6 +321,7 @@ const TERMINALS: &str = "zone.terminals";
 /// All keys except [`TERMINALS`].
 const AGENT: &Keys<Agent> = &[
     ("parent", Takes::AtAgentStart, differs!(parent)),
+    ("owner", Takes::AtOnce, differs!(owner)),
     ("protocol", Takes::AtAgentStart, differs!(plugin)),
     ("command", Takes::AtAgentStart, |a, b| {
         a.remote.is_none() && b.remote.is_none() && a.command != b.command

@@ -109,6 +109,7 @@ fn complete(helper: &mut RawAgent, parent: &Agent) {
     if is_unset("limits") {
         (agent.memory_mb, agent.processes) = (parent.memory_mb, parent.processes);
     }
+    agent.owner = agent.owner.take().or_else(|| parent.owner.clone());
     agent.tools = agent.tools.or(parent.tools);
     agent.on_loop = agent.on_loop.or(parent.on_loop);
     agent.on_block = agent.on_block.or(parent.on_block);

@@ -14,6 +14,8 @@ pub struct AgentDetails {
     /// The name that it announced; None before that.
     pub name: Option<String>,
     pub version: Option<String>,
+    /// Who answers for it.
+    pub owner: Option<String>,
     pub zone: Tier,
     /// Features that the kernel lacks to enforce the zone, if it should.
     pub zone_missing: Vec<String>,
@@ -35,6 +37,7 @@ impl AgentDetails {
             status,
             name: None,
             version: None,
+            owner: None,
             zone: Tier::None,
             zone_missing: Vec::new(),
             compress: None,
@@ -84,6 +87,8 @@ pub(super) struct Agent<'a> {
     /// The name that it announced; null before that.
     name: Option<&'a str>,
     version: Option<&'a str>,
+    /// Who answers for it, by the configuration; null: nobody is named.
+    owner: Option<&'a str>,
     zone: Tier,
     /// Features that the running kernel lacks to enforce the zone. At the tier `kernel` it enforces
     /// all but these; at `protocol` they are the reason. Empty where the kernel tier was not asked
@@ -150,6 +155,7 @@ impl<'a> Agent<'a> {
             status: (&details.status).into(),
             name: details.name.as_deref(),
             version: details.version.as_deref(),
+            owner: details.owner.as_deref(),
             zone: details.zone,
             zone_missing: &details.zone_missing,
             allowed: allowed.map_or(&[], Vec::as_slice),

@@ -142,6 +142,21 @@ fn terminals_can_be_taken_but_not_given() {
 }
 
 #[test]
+fn an_agent_changes_hands_while_it_runs() {
+    let after = BEFORE.replace("id = \"api\"", "id = \"api\"\nowner = \"ada\"");
+    check(
+        BEFORE,
+        &after,
+        Some(BEFORE),
+        &expect![[r#"
+        applied
+        api owner
+        waits
+    "#]],
+    );
+}
+
+#[test]
 fn the_teams_own_patterns_are_not_the_agents() {
     let after = format!(
         "[zones]\ndenied = [\"**/.env\"]\nreadable = [\"docs/**\"]\nbase = false\n{BEFORE}"

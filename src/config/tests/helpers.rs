@@ -120,3 +120,32 @@ fn the_orchestrator_may_add_what_the_file_says() {
         1:53 `max` must be a whole number from 0 to 1000 | leave it out for 1
     "#]].assert_eq(&errors(wrong));
 }
+
+#[test]
+fn an_owner_is_a_name_and_a_helper_has_its_parents() {
+    let text = r#"
+        [templates.theirs]
+        command = ["a"]
+        owner = "team.web"
+        [[agents]]
+        id = "lead"
+        template = "theirs"
+        [[agents]]
+        id = "own"
+        parent = "lead"
+        owner = "bob"
+        [[agents]]
+        id = "low"
+        parent = "own"
+    "#;
+    let config = config(text);
+    let owners: Vec<_> = config.agents.iter().map(|agent| agent.owner.as_deref()).collect();
+    assert_eq!(owners, [None, Some("team.web"), Some("bob"), Some("bob")]);
+    let of = |owner: &str| format!("[[agents]]\nid = \"a\"\ncommand = [\"a\"]\nowner = {owner}");
+    expect![[r#"
+        4:9 `owner` can't be "Ada L." | write "Ada-L.": up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first
+        4:9 `owner` is empty | give it a value, or leave the key out
+        4:9 `owner` must be a string, not an integer | write it in quotes
+    "#]]
+    .assert_eq(&[errors(&of("\"Ada L.\"")), errors(&of("\"\"")), errors(&of("3"))].concat());
+}

@@ -187,6 +187,7 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
         status,
         name: runs.then(|| "OpenCode".to_owned()),
         version: runs.then(|| "1.2.3".to_owned()),
+        owner: runs.then(|| "ada".to_owned()),
         zone: Tier::Kernel,
         zone_missing: Vec::new(),
         compress: None,

@@ -29,6 +29,7 @@ mod http;
 mod kept_answers;
 mod ongoing;
 mod outgoing;
+mod owned;
 mod owners;
 mod peer;
 mod places;

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::agent_owners::AgentOwners;
 use crate::model::{Model, SessionKey, SessionMode};
 use crate::serve;
 use crate::session::{RegistryHandle, RegistryRequest, Upsert};
@@ -25,11 +26,12 @@ pub(super) fn start(
     team: String,
     tracker: TrackerHandle,
     registry: RegistryHandle,
+    owners: AgentOwners,
     cancel: CancellationToken,
 ) -> (serve::Recorder, impl Future<Output = ()>) {
     let (sender, requests) = mpsc::channel(WAITING);
     let recorder =
-        Recorder { team, tracker, registry, recorded: HashMap::new(), is_failing: false };
+        Recorder { team, tracker, registry, owners, recorded: HashMap::new(), is_failing: false };
     (sender, async move {
         cancel.run_until_cancelled(recorder.run(requests)).await;
     })
@@ -46,6 +48,8 @@ struct Recorder {
     team: String,
     tracker: TrackerHandle,
     registry: RegistryHandle,
+    /// Whose a session is that nobody else has.
+    owners: AgentOwners,
     /// The sessions as the registry has them.
     recorded: HashMap<SessionKey, Recorded>,
     /// The last write failed, and the failure was logged.
@@ -126,6 +130,7 @@ impl Recorder {
             model: model.flatten(),
             providers: (is_orchestrator || was_orchestrator).then(|| session.providers.clone()),
             team: Some(self.team.clone()),
+            owner: self.owners.of(&key.agent),
             ..Upsert::new(key.clone(), session.mode)
         })
     }

@@ -291,8 +291,9 @@ fn wire(
         wiring.keep_graph(workspace.to_owned());
     }
     let (tracker, registry) = (wiring.tracker.clone(), wiring.registry.clone());
-    let team = config.team.name.clone();
-    let (recorder, recording) = recorder::start(team, tracker, registry, wiring.cancel.clone());
+    let (team, owners) = (config.team.name.clone(), wiring.owners.clone());
+    let cancel = wiring.cancel.clone();
+    let (recorder, recording) = recorder::start(team, tracker, registry, owners, cancel);
     wiring.tasks.spawn(recording);
     (wiring, recorder)
 }

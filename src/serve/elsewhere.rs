@@ -10,7 +10,7 @@ use crate::model::Relayed;
 use crate::tokens::{TokenRight, Visitor};
 
 /// The owner of what is asked with a control token, or without a token.
-const PERSON: &str = "person";
+pub(super) const PERSON: &str = "person";
 
 /// Teams elsewhere.
 pub trait Elsewhere: Debug + Send + Sync {

@@ -143,8 +143,8 @@ async fn answer(
         }
         Method::Prompt => control::prompt(shared, caller, parse(params)?, progress).await,
         Method::Cancel => control::cancel(shared, parse(params)?).await,
-        Method::NewSession => control::new_session(shared, parse(params)?).await,
-        Method::ForkSession => branching::fork_session(shared, parse(params)?).await,
+        Method::NewSession => control::new_session(shared, caller, parse(params)?).await,
+        Method::ForkSession => branching::fork_session(shared, caller, parse(params)?).await,
         Method::RewindSession => branching::rewind_session(shared, caller, parse(params)?).await,
         // The reader calls `attach` itself, unless other requests are running.
         Method::Attach => Err(RpcError::new(

@@ -25,6 +25,7 @@ mod docs;
 mod equality;
 pub(super) mod fake;
 mod hostile;
+mod owned;
 mod recorded;
 mod rpc;
 pub(super) mod samples;

@@ -61,6 +61,9 @@ impl Serialize for Session {
         if let Some(team) = &self.team {
             map.serialize_entry("team", team)?;
         }
+        if let Some(owner) = &self.owner {
+            map.serialize_entry("owner", owner)?;
+        }
         map.serialize_entry("created_at_ms", &self.created_at_ms)?;
         map.serialize_entry("updated_at_ms", &self.updated_at_ms)?;
         rest(&mut map, &self.rest)?;
@@ -88,6 +91,7 @@ fn session(text: &str) -> Result<Session, String> {
         context: fields.list("context")?,
         providers: fields.list("providers")?,
         team: fields.take("team")?,
+        owner: fields.take("owner")?,
         created_at_ms: fields.time("created_at_ms")?,
         updated_at_ms: fields.time("updated_at_ms")?,
         rest: fields.rest(),

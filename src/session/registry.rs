@@ -45,6 +45,8 @@ pub struct Session {
     pub providers: Vec<Raw>,
     /// The team that recorded it.
     pub team: Option<String>,
+    /// Who answers for it.
+    pub owner: Option<String>,
     pub created_at_ms: TimestampMs,
     pub updated_at_ms: TimestampMs,
     /// Fields of another version.
@@ -71,6 +73,10 @@ pub enum RegistryRequest {
         key: SessionKey,
         items: Vec<Raw>,
     },
+    SetOwner {
+        key: SessionKey,
+        owner: String,
+    },
 }
 
 impl RegistryRequest {
@@ -82,7 +88,8 @@ impl RegistryRequest {
             | Self::Close(key)
             | Self::Activate(key)
             | Self::SetProviders { key, .. }
-            | Self::AddContext { key, .. } => Some(key),
+            | Self::AddContext { key, .. }
+            | Self::SetOwner { key, .. } => Some(key),
         }
     }
 }
@@ -99,6 +106,8 @@ pub struct Upsert {
     pub context: Option<Vec<Raw>>,
     pub providers: Option<Vec<SessionKey>>,
     pub team: Option<String>,
+    /// Of a session that has none yet.
+    pub owner: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +115,7 @@ pub enum Answer {
     /// Newest first.
     List(Vec<Listed>),
     /// The session in its current state.
-    Session(Session),
+    Session(Box<Session>),
     /// Whether the session existed.
     Closed(bool),
     Active,
@@ -118,6 +127,7 @@ pub struct Listed {
     pub key: SessionKey,
     pub mode: String,
     pub model: Option<Raw>,
+    pub owner: Option<String>,
     pub updated_at_ms: TimestampMs,
     pub is_active: bool,
 }
@@ -153,6 +163,7 @@ impl Upsert {
             context: None,
             providers: None,
             team: None,
+            owner: None,
         }
     }
 }
@@ -171,7 +182,7 @@ impl Registry {
         match request {
             RegistryRequest::List { agent } => Ok(Answer::List(self.list(agent.as_ref()))),
             RegistryRequest::Get(key) => {
-                Ok(Answer::Session(self.sessions[self.place(&key)?].clone()))
+                Ok(Answer::Session(Box::new(self.sessions[self.place(&key)?].clone())))
             }
             RegistryRequest::Upsert(upsert) => self.upsert(upsert, now),
             RegistryRequest::Close(key) => Ok(Answer::Closed(self.close(&key))),
@@ -188,6 +199,9 @@ impl Registry {
             RegistryRequest::AddContext { key, items } => {
                 self.change(&key, now, |session| session.context.extend(items))
             }
+            RegistryRequest::SetOwner { key, owner } => {
+                self.change(&key, now, |session| session.owner = Some(owner))
+            }
         }
     }
 
@@ -199,6 +213,7 @@ impl Registry {
             key: session.key.clone(),
             mode: session.mode.clone(),
             model: session.model.clone(),
+            owner: session.owner.clone(),
             updated_at_ms: session.updated_at_ms,
             is_active: self.active.as_ref() == Some(&session.key),
         };
@@ -206,7 +221,7 @@ impl Registry {
     }
 
     fn upsert(&mut self, upsert: Upsert, now: TimestampMs) -> Result<Answer, RegistryError> {
-        let Upsert { key, mode, model, summary, history, context, providers, team } = upsert;
+        let Upsert { key, mode, model, summary, history, context, providers, team, owner } = upsert;
         let set = |session: &mut Session| {
             mode.as_str().clone_into(&mut session.mode);
             replace(&mut session.model, model.map(Some));
@@ -214,6 +229,7 @@ impl Registry {
             replace(&mut session.history, history);
             replace(&mut session.context, context);
             replace(&mut session.team, team.map(Some));
+            session.owner = session.owner.take().or(owner);
             let providers = providers.map(|providers| providers.iter().map(provider).collect());
             replace(&mut session.providers, providers);
             if !session.providers.is_empty() {
@@ -253,7 +269,7 @@ impl Registry {
             self.forget_oldest();
         }
         self.sessions.push(session.clone());
-        Ok(Answer::Session(session))
+        Ok(Answer::Session(Box::new(session)))
     }
 
     fn forget_oldest(&mut self) {
@@ -293,6 +309,7 @@ impl Session {
             context: Vec::new(),
             providers: Vec::new(),
             team: None,
+            owner: None,
             created_at_ms: now,
             updated_at_ms: now,
             rest: BTreeMap::new(),

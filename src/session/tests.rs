@@ -107,6 +107,26 @@ fn providers_make_an_orchestrator() {
 }
 
 #[test]
+fn an_owner_stays_until_it_is_set_anew() {
+    let owned = |owner: &str| Upsert { owner: Some(owner.to_owned()), ..upsert("ui", "s") };
+    check(
+        [
+            RegistryRequest::Upsert(owned("ada")),
+            RegistryRequest::Upsert(owned("bob")),
+            RegistryRequest::SetOwner { key: key("ui", "s"), owner: "eve".to_owned() },
+            RegistryRequest::Upsert(upsert("ui", "s")),
+        ],
+        &expect![[r#"
+            {"agent_id":"ui","session_id":"s","mode":"single_agent","model":null,"history":[],"summary":null,"context":[],"providers":[],"owner":"ada","created_at_ms":10,"updated_at_ms":10}
+            {"agent_id":"ui","session_id":"s","mode":"single_agent","model":null,"history":[],"summary":null,"context":[],"providers":[],"owner":"ada","created_at_ms":10,"updated_at_ms":20}
+            {"agent_id":"ui","session_id":"s","mode":"single_agent","model":null,"history":[],"summary":null,"context":[],"providers":[],"owner":"eve","created_at_ms":10,"updated_at_ms":30}
+            {"agent_id":"ui","session_id":"s","mode":"single_agent","model":null,"history":[],"summary":null,"context":[],"providers":[],"owner":"eve","created_at_ms":10,"updated_at_ms":40}
+            {"active":null,"sessions":[{"agent_id":"ui","session_id":"s","mode":"single_agent","model":null,"history":[],"summary":null,"context":[],"providers":[],"owner":"eve","created_at_ms":10,"updated_at_ms":40}]}
+        "#]],
+    );
+}
+
+#[test]
 fn closing_the_active_session_leaves_none_active() {
     let (s, t) = (key("ui", "s"), key("ui", "t"));
     check(
@@ -145,6 +165,7 @@ fn what_is_not_there_is_said_to_be_unknown() {
         RegistryRequest::Activate(nobody()),
         RegistryRequest::SetProviders { key: nobody(), providers: Vec::new() },
         RegistryRequest::AddContext { key: nobody(), items: vec![raw("1")] },
+        RegistryRequest::SetOwner { key: nobody(), owner: "ada".to_owned() },
     ] {
         check(
             [request],

@@ -40,8 +40,9 @@ impl Team {
         let bus = Bus::new(Backlog::of(100));
         let (tracker, tracking) = TrackerHandle::spawn(SETTINGS, view, bus, end_of_tracker.clone());
         let (registry, keeping) = RegistryHandle::spawn(dir.path(), CancellationToken::new());
+        let (owners, cancel) = (AgentOwners::default(), CancellationToken::new());
         let (recorder, recording) =
-            start("shop".to_owned(), tracker.clone(), registry.clone(), CancellationToken::new());
+            start("shop".to_owned(), tracker.clone(), registry.clone(), owners, cancel);
         tokio::spawn(tracking);
         tokio::spawn(keeping);
         tokio::spawn(recording);

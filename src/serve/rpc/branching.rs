@@ -14,7 +14,7 @@ use crate::journal::{NewEvent, Point, Session};
 use crate::model::{AgentId, How, SessionId, SessionKey};
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
-use crate::serve::{Caller, Fork, Refused, Rewind};
+use crate::serve::{Caller, Fork, Refused, Rewind, owned};
 use crate::undo;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -73,7 +73,11 @@ pub(in crate::serve) struct Rewound {
     how: Option<&'static str>,
 }
 
-pub(super) async fn fork_session(shared: &Shared, params: ForkSession) -> Result<Value, RpcError> {
+pub(super) async fn fork_session(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: ForkSession,
+) -> Result<Value, RpcError> {
     let (session, point, document) = read(shared, move |store| {
         let session = store.session_named(&params.session_id, None)?;
         let point = store.point(&session, params.at.as_deref())?;
@@ -91,6 +95,7 @@ pub(super) async fn fork_session(shared: &Shared, params: ForkSession) -> Result
     // Runs to its end even if the client leaves.
     let forked = tokio::spawn(async move { team.fork(fork).await });
     let (wire, how) = forked.await.map_err(|error| RpcError::new(500, error.to_string()))??;
+    owned::note_session(shared, caller, &SessionKey::new(agent.clone(), wire.clone())).await;
     let (name, at) = (format!("{agent}/{wire}"), point.event.clone());
     let recorded = read(shared, move |store| {
         let session = store.session_named(&name, None)?;

@@ -12,13 +12,12 @@ use super::object::Object;
 use super::{json, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
-use crate::model::{AgentId, BlockedId, BlockedStatus, Order, SessionId, Via};
+use crate::model::{AgentId, BlockedId, BlockedStatus, Order, SessionId, SessionKey, Via};
 use crate::routing::{self, Decision, ResolveError};
 use crate::serve::progress::Progress;
-use crate::serve::rights;
 use crate::serve::shared::Shared;
 use crate::serve::wire::{self, RpcError};
-use crate::serve::{self, Caller};
+use crate::serve::{self, Caller, owned, rights};
 
 /// Longest lifetime of a grant: 100 years. Beyond that clocks overflow.
 const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
@@ -200,8 +199,14 @@ pub(super) async fn cancel(shared: &Shared, params: Cancel) -> Result<Value, Rpc
     json(&Cancelled { turns: cancelled.turns, prompts: cancelled.prompts })
 }
 
-pub(super) async fn new_session(shared: &Shared, params: Agent) -> Result<Value, RpcError> {
-    let session = shared.team.new_session(AgentId::new(params.agent_id)).await?;
+pub(super) async fn new_session(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: Agent,
+) -> Result<Value, RpcError> {
+    let agent = AgentId::new(params.agent_id);
+    let session = shared.team.new_session(agent.clone()).await?;
+    owned::note_session(shared, caller, &SessionKey::new(agent, session.clone())).await;
     json(&NewSession { session_id: session.to_string() })
 }
 

@@ -109,6 +109,8 @@ struct Listed<'a> {
     mode: &'a str,
     #[schemars(with = "Option<Model>")]
     model: &'a Option<Raw>,
+    /// Who answers for it; null: nobody is known.
+    owner: Option<&'a str>,
     updated_at_ms: u64,
     is_active: bool,
 }
@@ -134,6 +136,9 @@ struct State<'a> {
     /// The team that recorded it; left out if a client made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     team: Option<&'a str>,
+    /// Who answers for it; left out if nobody is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<&'a str>,
     created_at_ms: u64,
     updated_at_ms: u64,
     /// Only if true: `history`, `summary` and `context` are left empty, since they are content of a
@@ -203,7 +208,7 @@ pub(super) async fn call(
             } else {
                 matches!(caller, Some(Caller::Person)) || other_team(shared, &session).is_none()
             };
-            let state = State::from(&session);
+            let state = State::from(&*session);
             raw(&if is_open { state } else { state.withheld() })
         }
         Answer::Closed(closed) => raw(&Closed { closed }),
@@ -257,6 +262,7 @@ impl TryFrom<CreateSession> for Upsert {
             context,
             providers: params.providers.map(keys).transpose()?,
             team: None,
+            owner: None,
         })
     }
 }
@@ -283,6 +289,7 @@ impl<'a> From<&'a session::Listed> for Listed<'a> {
             session_id: listed.key.session.as_str(),
             mode: &listed.mode,
             model: &listed.model,
+            owner: listed.owner.as_deref(),
             updated_at_ms: listed.updated_at_ms,
             is_active: listed.is_active,
         }
@@ -301,6 +308,7 @@ impl<'a> From<&'a session::Session> for State<'a> {
             context: &session.context,
             providers: &session.providers,
             team: session.team.as_deref(),
+            owner: session.owner.as_deref(),
             created_at_ms: session.created_at_ms,
             updated_at_ms: session.updated_at_ms,
             withheld: false,

@@ -15,6 +15,7 @@ struct Expected {
     summary: Option<String>,
     context: Vec<String>,
     providers: Vec<SessionKey>,
+    owner: Option<String>,
     created: u64,
     updated: u64,
 }
@@ -41,6 +42,9 @@ impl Model {
                 }
                 if let Some(providers) = &upsert.providers {
                     session.providers.clone_from(providers);
+                }
+                if session.owner.is_none() {
+                    session.owner.clone_from(&upsert.owner);
                 }
                 if is_new {
                     (session.created, session.updated) = (now, now);
@@ -73,6 +77,12 @@ impl Model {
                     session.updated = now.max(session.updated + 1);
                 }
             }
+            RegistryRequest::SetOwner { key, owner } => {
+                if let Some(session) = self.sessions.get_mut(key) {
+                    session.owner = Some(owner.clone());
+                    session.updated = now.max(session.updated + 1);
+                }
+            }
         }
     }
 }
@@ -93,16 +103,16 @@ fn some_providers() -> impl Strategy<Value = Vec<SessionKey>> {
 fn some_upsert() -> impl Strategy<Value = RegistryRequest> {
     use proptest::option::of;
     let mode = prop_oneof![Just(SessionMode::SingleAgent), Just(SessionMode::Orchestrator)];
-    (some_key(), mode, of("[x\"\n]{0,2}"), of(some_items()), of(some_providers())).prop_map(
-        |(key, mode, summary, context, providers)| {
-            RegistryRequest::Upsert(Upsert {
-                summary,
-                context,
-                providers,
-                ..Upsert::new(key, mode)
-            })
-        },
-    )
+    let some = (of("[x\"\n]{0,2}"), of(some_items()), of(some_providers()), of("[uv]"));
+    (some_key(), mode, some).prop_map(|(key, mode, (summary, context, providers, owner))| {
+        RegistryRequest::Upsert(Upsert {
+            summary,
+            context,
+            providers,
+            owner,
+            ..Upsert::new(key, mode)
+        })
+    })
 }
 
 fn some_request() -> impl Strategy<Value = RegistryRequest> {
@@ -114,6 +124,7 @@ fn some_request() -> impl Strategy<Value = RegistryRequest> {
         1 => (some_key(), some_providers())
             .prop_map(|(key, providers)| RegistryRequest::SetProviders { key, providers }),
         1 => (some_key(), some_items()).prop_map(|(key, items)| RegistryRequest::AddContext { key, items }),
+        1 => (some_key(), "[uv]").prop_map(|(key, owner)| RegistryRequest::SetOwner { key, owner }),
     ]
 }
 
@@ -126,6 +137,7 @@ fn session_of(value: &Value) -> (SessionKey, Expected) {
         summary: value["summary"].as_str().map(str::to_owned),
         context: Vec::new(),
         providers: value["providers"].as_array().unwrap().iter().map(key_of).collect(),
+        owner: value["owner"].as_str().map(str::to_owned),
         created: value["created_at_ms"].as_u64().unwrap(),
         updated: value["updated_at_ms"].as_u64().unwrap(),
     };

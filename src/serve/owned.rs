@@ -1,0 +1,46 @@
+//! Owns whose the sessions are that callers begin.
+
+use super::Caller;
+use super::elsewhere::PERSON;
+use super::shared::Shared;
+use crate::model::SessionKey;
+use crate::session::RegistryRequest;
+
+/// The owner of the token with a scope that a caller showed.
+fn of_token(caller: Option<&Caller>) -> Option<&str> {
+    let Some(Caller::Holder(holder)) = caller else { return None };
+    // Through a hub asks a person with its control token, too, or an agent elsewhere.
+    let is_nobodys =
+        holder.is_visitor() && (holder.owner == PERSON || holder.agent_elsewhere().is_some());
+    (!is_nobodys).then_some(&*holder.owner)
+}
+
+/// Notes whose a session is that was opened for a caller. Without a note it is its agent's owner's.
+pub(super) async fn note_session(shared: &Shared, caller: Option<&Caller>, key: &SessionKey) {
+    let Some(owner) = of_token(caller).filter(|_| shared.team.keeps(&key.agent)) else { return };
+    let request = RegistryRequest::SetOwner { key: key.clone(), owner: owner.to_owned() };
+    if let Err(error) = shared.sources.registry(request).await {
+        let SessionKey { agent, session } = key;
+        tracing::warn!(%agent, %session, owner, %error, "cannot note the owner of a session");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::AgentId;
+    use crate::tokens::{TokenHolder, Visitor};
+
+    #[test]
+    fn the_control_token_is_nobodys_also_through_a_hub() {
+        let owner = |owner: &str, agent: Option<&str>| {
+            let (owner, agent) = (owner.to_owned(), agent.map(AgentId::new));
+            let visitor = Visitor { owner, agent, ..Visitor::default() };
+            of_token(Some(&Caller::Holder(TokenHolder::of_visitor(visitor)))).map(str::to_owned)
+        };
+        assert_eq!(owner("ada", None).as_deref(), Some("ada"));
+        assert_eq!(owner("person", None), None);
+        assert_eq!(owner("a/lead", Some("a/lead")), None);
+        assert_eq!(of_token(Some(&Caller::Person)), None);
+    }
+}

@@ -58,7 +58,9 @@ fn main() {
     let [new_file, sync] = on_disk.new_file_and_sync();
     let times = compare(&on_disk);
     let (new_file, sync) = (new_file * 1e6, sync * 1e3);
-    println!("on disk: {times} (bound {LONGEST}); a new file {new_file:.0} µs, a sync {sync:.1} ms");
+    println!(
+        "on disk: {times} (bound {LONGEST}); a new file {new_file:.0} µs, a sync {sync:.1} ms"
+    );
     let longest = times.ratio;
     if Path::new(MEMORY).is_dir() {
         let times = compare(&RunStage::new(Path::new(MEMORY)));

@@ -92,6 +92,11 @@ pub trait Team: Send + Sync + 'static {
     /// Every agent with its details.
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>>;
 
+    /// Who answers for an agent.
+    fn owner(&self, _agent: &AgentId) -> Option<String> {
+        None
+    }
+
     /// Whether the team records the sessions of an agent in the registry.
     fn keeps(&self, agent: &AgentId) -> bool;
 

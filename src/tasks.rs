@@ -41,6 +41,8 @@ pub const LONGEST_WAIT: Duration = Duration::from_secs(45);
 #[derive(Clone, Debug)]
 pub struct NewTask {
     pub by: AgentId,
+    /// Who answers for it.
+    pub owner: Option<String>,
     pub agent: AgentId,
     pub text: String,
     pub files: Vec<String>,

@@ -79,6 +79,10 @@ impl Team for Supervised {
         self.roster.statuses()
     }
 
+    fn owner(&self, agent: &AgentId) -> Option<String> {
+        self.owners.of(agent)
+    }
+
     fn keeps(&self, agent: &AgentId) -> bool {
         self.roster.get(agent).is_some()
     }

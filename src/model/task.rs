@@ -84,6 +84,8 @@ pub struct TaskReport {
     pub id: TaskId,
     /// The giver: an agent, or `orchestrator` for a program or a person.
     pub by: AgentId,
+    /// Who answers for it.
+    pub owner: Option<String>,
     /// The agent that works on it.
     pub agent: AgentId,
     /// The session of its turn, once that has begun.

@@ -1,8 +1,8 @@
-//! Owns whose the sessions are that callers begin.
+//! Owns whose the sessions and tasks are that callers begin.
 
-use super::Caller;
 use super::elsewhere::PERSON;
 use super::shared::Shared;
+use super::{Caller, Team};
 use crate::model::SessionKey;
 use crate::session::RegistryRequest;
 
@@ -22,6 +22,14 @@ pub(super) async fn note_session(shared: &Shared, caller: Option<&Caller>, key: 
     if let Err(error) = shared.sources.registry(request).await {
         let SessionKey { agent, session } = key;
         tracing::warn!(%agent, %session, owner, %error, "cannot note the owner of a session");
+    }
+}
+
+/// Whose a task is that a caller gives.
+pub(super) fn of_task(team: &dyn Team, caller: Option<&Caller>) -> Option<String> {
+    match of_token(caller) {
+        Some(owner) => Some(owner.to_owned()),
+        None => team.owner(caller?.agent()?),
     }
 }
 

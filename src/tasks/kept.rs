@@ -18,6 +18,8 @@ pub struct Kept {
     pub id: TaskId,
     #[serde(serialize_with = "agent_of", deserialize_with = "agent")]
     pub by: AgentId,
+    /// Who answers for it.
+    pub owner: Option<String>,
     #[serde(serialize_with = "agent_of", deserialize_with = "agent")]
     pub agent: AgentId,
     pub text: String,
@@ -39,10 +41,11 @@ pub struct Kept {
 
 impl Kept {
     pub(super) fn new(new: NewTask, id: TaskId, begun_ms: TimestampMs) -> Self {
-        let NewTask { by, agent, text, files, key } = new;
+        let NewTask { by, owner, agent, text, files, key } = new;
         Self {
             id,
             by,
+            owner,
             agent,
             text,
             files,
@@ -72,6 +75,7 @@ impl Kept {
         TaskReport {
             id: self.id.clone(),
             by: self.by.clone(),
+            owner: self.owner.clone(),
             agent: self.agent.clone(),
             session: self.session.clone(),
             state,

@@ -20,6 +20,7 @@ fn agent(name: &str) -> AgentId {
 fn new(by: &str, to: &str, key: Option<&str>) -> NewTask {
     NewTask {
         by: agent(by),
+        owner: None,
         agent: agent(to),
         text: "Do it".to_owned(),
         files: Vec::new(),
@@ -85,6 +86,21 @@ async fn a_result_outlives_the_team_until_it_is_acknowledged() {
     let third = tasks(Some(&folder));
     assert_eq!(third.get(None, &a), Err(TaskError::Unknown(a)));
     assert_eq!(states(&third.list(None, &[b]).unwrap()), ["lost"]);
+}
+
+#[tokio::test]
+async fn an_owner_is_kept_and_an_older_file_has_none() {
+    let dir = tempdir().unwrap();
+    let adas = NewTask { owner: Some("ada".to_owned()), ..new("lead", "ui", None) };
+    let id = tasks(Some(dir.path())).begin(adas).await.unwrap().id;
+    let owner = || tasks(Some(dir.path())).list(None, &[]).unwrap().tasks[0].owner.clone();
+    assert_eq!(owner().as_deref(), Some("ada"));
+    let file = dir.path().join(format!("{id}.json"));
+    let mut older: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    older.as_object_mut().unwrap().shift_remove("owner").unwrap();
+    std::fs::write(&file, older.to_string()).unwrap();
+    assert_eq!(owner(), None);
 }
 
 #[tokio::test]

@@ -45,6 +45,7 @@ fn task(by: &str, agent: &str, session: bool, state: TaskState, timestamp_ms: u6
     Event::Task(TaskReport {
         id: TaskId::new("t-1"),
         by: AgentId::new(by),
+        owner: None,
         agent: AgentId::new(agent),
         session: session.then(|| key(agent).session),
         state,

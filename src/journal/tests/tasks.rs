@@ -11,6 +11,7 @@ fn task(session: bool, state: TaskState, timestamp_ms: u64) -> Event {
     Event::Task(TaskReport {
         id: TaskId::new("t-1"),
         by: AgentId::new("lead"),
+        owner: None,
         agent: AgentId::new("a"),
         session: session.then(|| SessionId::new("s")),
         state,

@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
 use super::{json, wrong};
 use crate::model::AgentId;
-use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::spawned::{self, NewHelper, NewMember, Stays};
 use crate::serve::wire::{self, RpcError};
+use crate::serve::{Caller, owned};
 use crate::tasks::NewTask;
 
 /// Patterns of a zone, and their bytes in all.
@@ -71,12 +71,13 @@ pub(super) async fn start_helper(
     if let Some(known) = tasks.with_key(&parent, key.as_deref()) {
         return tasks::delegated(tasks, &known);
     }
+    let owner = owned::of_task(&*shared.team, caller);
     let new = NewHelper { parent: parent.clone(), zone, profile };
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
     // Both or neither, even if the caller leaves meanwhile.
     let starting = tokio::spawn(async move {
         let agent = team.start_helper(new).await?.agent;
-        let task = NewTask { by: parent, agent, text: task, files: Vec::new(), key };
+        let task = NewTask { by: parent, owner, agent, text: task, files: Vec::new(), key };
         Ok::<_, RpcError>(spawned::begin(team, own_tasks, task, Stays::ForTask).await?)
     });
     tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)
@@ -90,11 +91,11 @@ pub(super) async fn add_member(
     let tasks = tasks::tasks(shared)?;
     let AddMember { id, profile, zone, task } = params;
     check(&task, &zone)?;
-    let by = tasks::giver(caller);
+    let (by, owner) = (tasks::giver(caller), owned::of_task(&*shared.team, caller));
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
     let starting = tokio::spawn(async move {
         let agent = team.add_member(NewMember { id, profile, zone }).await?.agent;
-        let task = NewTask { by, agent, text: task, files: Vec::new(), key: None };
+        let task = NewTask { by, owner, agent, text: task, files: Vec::new(), key: None };
         Ok::<_, RpcError>(spawned::begin(team, own_tasks, task, Stays::ForGood).await?)
     });
     tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)

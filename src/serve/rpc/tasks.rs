@@ -16,7 +16,7 @@ use crate::model::{AgentId, AgentState, TaskId, TaskReport, TaskState};
 use crate::serve::rights::{self, PROGRAM};
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
-use crate::serve::{Caller, Prompt, Team, task_run};
+use crate::serve::{Caller, Prompt, Team, owned, task_run};
 use crate::tasks::{
     Circle, FoundTasks, Kept, LONGEST_WAIT, Mode, NewTask, TaskError, Tasks, WaitKind,
 };
@@ -98,6 +98,9 @@ pub(in crate::serve) struct TaskList {
 pub(in crate::serve) struct TaskRow {
     id: String,
     agent: String,
+    /// Who answers for it; left out if nobody is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
     #[schemars(extend("enum" = TaskState::ALL.map(TaskState::as_str)))]
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,7 +172,8 @@ pub(super) async fn delegate_task(
         let message = "you can't give a task to yourself: your turn would wait for its own end";
         return Err(RpcError::new(409, message));
     }
-    let new = NewTask { by, agent: agent.clone(), text: task, files, key };
+    let owner = owned::of_task(&*shared.team, caller);
+    let new = NewTask { by, owner, agent: agent.clone(), text: task, files, key };
     let blocks = vec![object!({ "type": "text", "text": task_run::prompt_of(&new) })];
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
     // Both or neither, even if the caller leaves meanwhile.
@@ -343,6 +347,7 @@ impl From<TaskReport> for TaskRow {
         Self {
             id: task.id.to_string(),
             agent: task.agent.to_string(),
+            owner: task.owner,
             state: task.state.as_str(),
             reason: task.reason,
         }

@@ -97,6 +97,7 @@ fn task(state: TaskState, reason: Option<&str>) -> TaskReport {
     TaskReport {
         id: TaskId::new("t-5f3a90c1"),
         by: AgentId::new("lead"),
+        owner: reason.map(|_| "ada".to_owned()),
         agent: AgentId::new("ui"),
         session: Some(SessionId::new("s-ui")),
         state,
@@ -343,7 +344,7 @@ fn each_line_is_exactly_that() {
         {"type":"conflict","id":"c1","path":"src/ui/app.ts","kind":"held","agents":["ui","api"],"session_id":"s-ui","status":"pending","message":"`api` has `src/ui/app.ts` locked, and `ui` waits to write it","timestamp_ms":1760000000000}
         {"type":"conflict","id":"c1","path":"src/ui/app.ts","kind":"held","agents":["ui","api"],"session_id":"s-ui","status":"allowed","message":"`api` has `src/ui/app.ts` locked, and `ui` waits to write it","decided_by":"person","timestamp_ms":1760000000000}
         {"type":"task","id":"t-5f3a90c1","by":"lead","agent_id":"ui","session_id":"s-ui","state":"needs_approval","timestamp_ms":1760000000000}
-        {"type":"task","id":"t-5f3a90c1","by":"lead","agent_id":"ui","session_id":"s-ui","state":"lost","reason":"the agent ended: exit status 1","timestamp_ms":1760000000000}
+        {"type":"task","id":"t-5f3a90c1","by":"lead","owner":"ada","agent_id":"ui","session_id":"s-ui","state":"lost","reason":"the agent ended: exit status 1","timestamp_ms":1760000000000}
         {"type":"report","agent_id":"ui","text":"The cart shows its total.","timestamp_ms":1760000000000}
         {"type":"stream","name":"audit","kind":"file","state":"degraded","reason":"cannot write /logs/audit.ndjson: No space left on device (os error 28)","failures":5,"delivered":120,"lost":0,"dead":0,"position":131,"timestamp_ms":1760000000000}
         {"type":"overlap","kind":"edit","agents":[{"agent_id":"api","session_id":"s-api"},{"agent_id":"ui","session_id":"s-ui"}],"symbol":"README.md","path":"README.md","callers":[],"timestamp_ms":1760000000000}

@@ -11,6 +11,9 @@ pub(super) struct TaskLine<'a> {
     id: &'a str,
     /// Who gave it: an agent, or `orchestrator` for a program or a person.
     by: &'a str,
+    /// Who answers for it; left out if nobody is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<&'a str>,
     /// Whose it is.
     agent_id: &'a str,
     /// The session of its turn, once that has begun.
@@ -29,6 +32,7 @@ impl<'a> From<&'a TaskReport> for TaskLine<'a> {
         Self {
             id: task.id.as_str(),
             by: task.by.as_str(),
+            owner: task.owner.as_deref(),
             agent_id: task.agent.as_str(),
             session_id: task.session.as_ref().map(SessionId::as_str),
             state: task.state.as_str(),

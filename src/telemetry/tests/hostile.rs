@@ -107,6 +107,7 @@ fn open_turns_waits_and_tasks_are_bounded() {
             &Event::Task(TaskReport {
                 id: TaskId::new(format!("t{at}")),
                 by: AgentId::new("orchestrator"),
+                owner: None,
                 agent: AgentId::new("api"),
                 session: None,
                 state: TaskState::Running,

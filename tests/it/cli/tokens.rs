@@ -86,3 +86,60 @@ fn tokens_of_a_team_that_does_not_run_are_made_and_revoked() {
     let refused = with(&stage, &token(&gone), number, &["prompt", "ui", "run echo hello"]);
     assert!(refused.stderr.contains("wrong token"), "{refused:?}");
 }
+
+#[test]
+fn what_a_holder_begins_is_the_holders_and_the_rest_its_agents() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui").with("owner = \"bob\""), agent("api")]);
+    let mut person = team.steer_when_ready(&["ui", "api"]);
+    let made = stage.run(&["token", "create", "--owner", "ada", "--may", "read,prompt"]);
+    let mut holder = team.watch();
+    holder.auth(made.stdout.trim());
+    let opened = holder.call("new_session", &json!({"agent_id": "ui"})).unwrap();
+    person.call("new_session", &json!({"agent_id": "api"})).unwrap();
+    let list = holder.call("list_sessions", &json!({})).unwrap();
+    let owners = |list: &Value| {
+        let shown = |it: &Value| json!([it["agent_id"], it["session_id"], it["owner"]]);
+        let mut all: Vec<_> = list.as_array().unwrap().iter().map(shown).collect();
+        all.sort_by_key(Value::to_string);
+        Value::from(all)
+    };
+    let expected = json!([
+        ["api", "api-s1", null],
+        ["api", "api-s2", null],
+        ["ui", "ui-s1", "bob"],
+        ["ui", opened["session_id"], "ada"],
+    ]);
+    assert_eq!(owners(&list), expected);
+
+    person.send(&json!({"type": "subscribe", "topics": ["task"]}));
+    let task = json!({"agent": "api", "task": "run echo hello"});
+    let of_ada = holder.call("delegate_task", &task).unwrap()["id"].clone();
+    let nobodys = person.call("delegate_task", &task).unwrap()["id"].clone();
+    person.expect(&json!({"type": "task", "id": of_ada, "owner": "ada", "state": "done"}));
+    let ended = person.expect(&json!({"type": "task", "id": nobodys, "state": "done"}));
+    assert_eq!(ended.get("owner"), None, "{ended}");
+    let tasks = holder.call("check_tasks", &json!({})).unwrap()["tasks"].clone();
+    assert_eq!((&tasks[0]["owner"], tasks[1].get("owner")), (&json!("ada"), None), "{tasks}");
+
+    let ps = stage.run(&["ps"]).stdout;
+    let column: Vec<_> = ps.lines().map(|line| line.split_whitespace().last().unwrap()).collect();
+    assert_eq!(column, ["OWNER", "bob", "-"], "{ps}");
+    let of_bob = stage.run(&["ps", "--owner", "bob"]).stdout;
+    assert!(of_bob.contains("bob") && !of_bob.contains("api"), "{of_bob}");
+    assert_eq!(stage.run(&["ps", "--owner", "ada", "--json"]).stdout, "[]\n");
+
+    // The agent changes hands while it runs; what it opened before stays bob's.
+    let file = stage.read("eisen.toml");
+    stage.file("eisen.toml", &file.replace("\"bob\"", "\"eve\""));
+    let reloaded = person.call("reload", &json!({})).unwrap();
+    assert_eq!(reloaded["needs_restart"], json!([]), "{reloaded}");
+    let of_eve = stage.run(&["ps", "--owner", "eve", "--json"]).stdout;
+    let of_eve: Value = serde_json::from_str(&of_eve).unwrap();
+    assert_eq!((&of_eve[0]["agent_id"], of_eve[0]["restarts"].as_u64()), (&json!("ui"), Some(0)));
+    assert_eq!(owners(&person.call("list_sessions", &json!({})).unwrap()), expected);
+    team.stop();
+    let kept: Value = serde_json::from_str(&stage.read("home/core_sessions.json")).unwrap();
+    let owner = |it: &&Value| it["session_id"] == opened["session_id"] && it["owner"] == "ada";
+    assert!(kept["sessions"].as_array().unwrap().iter().any(|it| owner(&it)), "{kept}");
+}

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use super::forward::{self, Errand};
 use super::merging::OF_ALL;
@@ -26,18 +27,28 @@ const SKEW_MS: u64 = 60_000;
 pub(super) struct Hosts {
     pub(super) sender: Sender,
     presence: Mutex<Presence>,
+    /// A beat was heard.
+    heard: watch::Sender<()>,
 }
 
 impl Hosts {
     pub(super) fn new(sender: Sender) -> Self {
-        Self { sender, presence: Mutex::default() }
+        Self { sender, presence: Mutex::default(), heard: watch::Sender::default() }
+    }
+
+    /// Waits until a host was heard once.
+    pub(super) async fn heard(&self, host: &str) {
+        let mut heard = self.heard.subscribe();
+        let _ = heard.wait_for(|()| self.presence.lock().get(host).is_some()).await;
     }
 
     pub(super) fn beat(&self, host: &str, beat: Beat) -> BeatNews {
         if is_old(&beat) {
             return BeatNews::Late;
         }
-        self.presence.lock().beat(host, beat, Instant::now())
+        let news = self.presence.lock().beat(host, beat, Instant::now());
+        self.heard.send_replace(());
+        news
     }
 
     /// Returns the hosts that are silent for too long since now.

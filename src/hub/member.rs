@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use async_nats::{Message, Subscriber};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
+use futures_util::stream::{SelectAll, select_all};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
@@ -88,7 +89,10 @@ struct Membership {
     taken: Option<Instant>,
 }
 
-type Joined = (Membership, watch::Receiver<bool>, [Subscriber; 2]);
+/// The beats that are heard: of this host, and of those that the team asks, which are added.
+type Beats = (SelectAll<Subscriber>, mpsc::UnboundedReceiver<Subscriber>);
+
+type Joined = (Membership, watch::Receiver<bool>, (Subscriber, Beats));
 
 impl Membership {
     async fn join(settings: MemberSettings, gateway: Gateway) -> Result<Joined, NatsError> {
@@ -96,9 +100,11 @@ impl Membership {
         let (client, connected) =
             nats::connect(&access, format!("eisen-core {team}"), format!("_INBOX.{host}")).await?;
         let down = client.subscribe(subject(&host, kind::DOWN)).await?;
-        let beats = client.subscribe(subject("*", kind::BEAT)).await?;
+        let own = client.subscribe(subject(&host, kind::BEAT)).await?;
         let hosts = Arc::new(Hosts::new(Sender { client, key }));
-        neighbours.reached(&host, Arc::clone(&hosts));
+        let (sender, more) = mpsc::unbounded_channel();
+        neighbours.reached(&host, Arc::clone(&hosts), sender);
+        let beats = (select_all([own]), more);
         let epoch = ulid::Ulid::generate().to_string();
         let member = Self {
             answers: Arc::new(Mutex::new(Answers::new(epoch.clone()))),
@@ -117,13 +123,13 @@ impl Membership {
             is_warned: false,
             taken: None,
         };
-        Ok((member, connected, [down, beats]))
+        Ok((member, connected, (down, beats)))
     }
 
     async fn run(
         mut self,
         mut connected: watch::Receiver<bool>,
-        [mut down, mut beats]: [Subscriber; 2],
+        (mut down, (mut beats, mut more)): (Subscriber, Beats),
         cancel: CancellationToken,
     ) {
         let mut ticks = interval(EVERY);
@@ -145,6 +151,7 @@ impl Membership {
                     self.tick(is_connected, &cancel).await;
                 }
                 Some(message) = beats.next() => self.heard(&message),
+                Some(of_another) = more.recv() => beats.push(of_another),
                 Some(message) = down.next() => self.asked(&message, &cancel).await,
                 Some(_) = self.running.join_next() => {}
                 read = read(&mut self.lines, &mut buffer, self.hosts.sender.room()) => match read {

@@ -1,15 +1,21 @@
 //! The other teams of a hub, as one of them reaches them: its orchestrator agent and its persons prompt
 //! agents there, give them tasks and decide what waits there, and an orchestrator there decides for it.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use async_nats::Subscriber;
+use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use tokio::time::sleep;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
 
 use super::hosts::Hosts;
+use super::message::{kind, subject};
 use super::naming;
+use super::presence::MOST;
 use crate::model::{AgentId, Relayed};
 use crate::routing::RoutingHandle;
 use crate::serve::{BoxFuture, Elsewhere, Refused};
@@ -17,6 +23,9 @@ use crate::tokens::{TokenRight, Visitor};
 
 /// When a briefing that could not be delivered is sent again.
 const AGAIN: Duration = Duration::from_secs(2);
+
+/// How long the first beat of a host may take.
+const FIRST_BEAT: Duration = Duration::from_millis(2_500);
 
 /// The other teams; none before the team is a member of a hub. Cheap to clone.
 #[derive(Clone, Default, Debug)]
@@ -27,11 +36,46 @@ struct Reached {
     /// The team's own host.
     host: String,
     hosts: Arc<Hosts>,
+    /// The hosts whose beats are heard: those that were asked. If each team heard all, their number would grow
+    /// with its square.
+    followed: Mutex<BTreeSet<String>>,
+    /// Where these beats are read.
+    beats: mpsc::UnboundedSender<Subscriber>,
+}
+
+impl Reached {
+    async fn ask(
+        &self,
+        host: &str,
+        by: Visitor,
+        method: &str,
+        params: Map<String, Value>,
+    ) -> Result<Value, Refused> {
+        if self.is_new(host) {
+            let beats = self.hosts.sender.client.subscribe(subject(host, kind::BEAT)).await;
+            let beats = beats.map_err(|error| Refused::new(500, error.to_string()))?;
+            // Fails only while the team ends.
+            let _ = self.beats.send(beats);
+        }
+        let _ = timeout(FIRST_BEAT, self.hosts.heard(host)).await;
+        self.hosts.ask(host, by, method, params).await
+    }
+
+    fn is_new(&self, host: &str) -> bool {
+        let mut followed = self.followed.lock();
+        followed.len() < MOST && followed.insert(host.to_owned())
+    }
 }
 
 impl Neighbours {
-    pub(super) fn reached(&self, host: &str, hosts: Arc<Hosts>) {
-        let _ = self.0.set(Reached { host: host.to_owned(), hosts });
+    pub(super) fn reached(
+        &self,
+        host: &str,
+        hosts: Arc<Hosts>,
+        beats: mpsc::UnboundedSender<Subscriber>,
+    ) {
+        let (host, followed) = (host.to_owned(), Mutex::default());
+        let _ = self.0.set(Reached { host, hosts, followed, beats });
     }
 
     /// The host of another team that params name.
@@ -60,13 +104,12 @@ impl Neighbours {
 
     async fn prompt(&self, agent: &AgentId, text: &str) -> Result<Value, Refused> {
         let away = || Refused::new(500, "the team is in no hub");
-        let Reached { host: own, hosts } = self.0.get().ok_or_else(away)?;
+        let reached = self.0.get().ok_or_else(away)?;
         let (host, agent) = agent.as_str().split_once('/').ok_or_else(away)?;
         let params = json!({ "agent_id": agent, "text": text });
         let Value::Object(params) = params else { return Err(away()) };
-        let by =
-            Visitor { owner: own.clone(), may: [TokenRight::Prompt].into(), ..Visitor::default() };
-        hosts.ask(host, by, "prompt", params).await
+        let (owner, may) = (reached.host.clone(), [TokenRight::Prompt].into());
+        reached.ask(host, Visitor { owner, may, ..Visitor::default() }, "prompt", params).await
     }
 }
 
@@ -95,13 +138,14 @@ impl Elsewhere for Neighbours {
     ) -> BoxFuture<'a, Result<Box<RawValue>, Refused>> {
         Box::pin(async move {
             let away = || Refused::new(500, "the team is in no hub");
-            let Reached { host: own, hosts } = self.0.get().ok_or_else(away)?;
+            let reached = self.0.get().ok_or_else(away)?;
+            let own = &reached.host;
             let mut params = fields(params).unwrap_or_default();
             let host = naming::from_hub(&mut params).map_err(|why| Refused::new(400, why))?;
             let host = host.ok_or_else(away)?;
             let agent = by.agent.map(|agent| AgentId::new(format!("{own}/{agent}")));
             let by = Visitor { owner: format!("{own}/{}", by.owner), agent, ..by };
-            let result = hosts.ask(&host, by, method, params).await?;
+            let result = reached.ask(&host, by, method, params).await?;
             to_raw_value(&result).map_err(|error| Refused::new(500, error.to_string()))
         })
     }

@@ -10,7 +10,7 @@ pub(super) const EVERY: Duration = Duration::from_secs(1);
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
 /// Hosts of one hub; a further one is not heard.
-const MOST: usize = 1_000;
+pub(super) const MOST: usize = 1_000;
 
 /// The hosts that were heard.
 #[derive(Default, Debug)]

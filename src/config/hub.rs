@@ -73,6 +73,7 @@ impl HubMember {
             access: self.access.clone(),
             subject: Some(format!("eisen-hub.{host}.event")),
             stream: Some(format!("EISEN_{host}")),
+            inbox: Some(format!("_INBOX.{host}")),
         };
         Some(StreamSpec {
             name: HUB.to_owned(),

@@ -261,7 +261,7 @@ fn nats(table: &Table<'_>, url: Option<&SecretText>) -> Option<NatsTarget> {
     let token = table.word("token").map(|text| SecretText::new(text.value));
     let credentials = table.word("credentials").map(|text| table.reader.path(&text.value));
     let access = NatsAccess { url: url?.clone(), token, credentials };
-    Some(NatsTarget { access, subject, stream })
+    Some(NatsTarget { access, subject, stream, inbox: None })
 }
 
 pub(super) fn is_token(text: &str) -> bool {

@@ -65,6 +65,11 @@ pub(super) async fn connect(
     if let Some(token) = &access.token {
         options = options.token(token.reveal().to_owned());
     }
+    options = match access.login() {
+        Some((name, Some(password))) => options.user_and_password(name, password),
+        Some((token, None)) => options.token(token),
+        None => options,
+    };
     if let Some(file) = &access.credentials {
         let read = options.credentials_file(file).await;
         let wrong = |why| NatsError::Credentials { file: file.display().to_string(), why };

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
+
 use super::named::named;
 use super::secret::SecretText;
 use super::time::TimestampMs;
@@ -75,6 +77,8 @@ pub struct NatsTarget {
     pub subject: Option<String>,
     /// The stream of `JetStream` that is made if it is not there; None: one takes the subjects.
     pub stream: Option<String>,
+    /// What the subjects of answers begin with; None: `_INBOX`.
+    pub inbox: Option<String>,
 }
 
 /// A server of NATS, and by what it lets in.
@@ -85,6 +89,20 @@ pub struct NatsAccess {
     pub token: Option<SecretText>,
     /// A file of credentials.
     pub credentials: Option<PathBuf>,
+}
+
+impl NatsAccess {
+    /// The name in its address and the password, decoded. A name alone is a token.
+    pub fn login(&self) -> Option<(String, Option<String>)> {
+        let url = self.url.reveal();
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let (login, _) = rest.split(['/', '?']).next()?.rsplit_once('@')?;
+        let decoded = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        Some(match login.split_once(':') {
+            Some((name, password)) => (decoded(name), Some(decoded(password))),
+            None => (decoded(login), None),
+        })
+    }
 }
 
 /// A collector of OpenTelemetry.
@@ -201,5 +219,23 @@ impl StreamSpec {
             position: None,
             timestamp_ms,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_login_of_an_address_is_decoded_and_a_name_alone_is_a_token() {
+        let login = |url: &str| {
+            let url = SecretText::new(url.to_owned());
+            NatsAccess { url, token: None, credentials: None }.login()
+        };
+        let pair = |name: &str, password: &str| Some((name.to_owned(), Some(password.to_owned())));
+        assert_eq!(login("nats://ada:p%2Fw%3A1@host:4222"), pair("ada", "p/w:1"));
+        assert_eq!(login("tls://a@b:c@host/x@y"), pair("a@b", "c"));
+        assert_eq!(login("nats://s3cret@host"), Some(("s3cret".to_owned(), None)));
+        assert_eq!(login("nats://host:4222/a:b@c"), None);
     }
 }

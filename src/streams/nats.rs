@@ -90,14 +90,22 @@ impl Nats {
     }
 
     async fn connect(&self) -> Result<(Client, Context), Failure> {
-        let NatsTarget { access: NatsAccess { url, token, credentials }, stream, .. } =
-            &self.target;
+        let NatsTarget { access, stream, inbox, .. } = &self.target;
+        let NatsAccess { url, token, credentials } = access;
         let mut options = ConnectOptions::new().name(&self.name).connection_timeout(TIMEOUT);
         // This stream connects anew itself.
         options = options.max_reconnects(1);
+        if let Some(inbox) = inbox {
+            options = options.custom_inbox_prefix(inbox);
+        }
         if let Some(token) = token {
             options = options.token(token.reveal().to_owned());
         }
+        options = match access.login() {
+            Some((name, Some(password))) => options.user_and_password(name, password),
+            Some((token, None)) => options.token(token),
+            None => options,
+        };
         if let Some(file) = credentials {
             let read = options.credentials_file(file).await;
             let wrong = |error| Failure::new(format!("cannot use {}: {error}", file.display()));

@@ -87,6 +87,7 @@ fn nats(bench: &Bench, server: &NatsServer) -> StreamSpec {
         access: NatsAccess { url: SecretText::new(server.url()), token: None, credentials: None },
         subject: None,
         stream: Some("EISEN".to_owned()),
+        inbox: None,
     });
     StreamSpec { target, from_start: true, ..bench.file() }
 }

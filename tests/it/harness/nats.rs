@@ -27,7 +27,8 @@ impl NatsServer {
 
     pub(crate) fn run(&mut self) {
         let mut command = Command::new("nats-server");
-        command.args(["-js", "-a", "127.0.0.1", "-p", &self.port.to_string(), "-sd"]);
+        command.args(["-js", "-a", "127.0.0.1", "-p", &self.port.to_string()]);
+        command.args(["--user", "eisen", "--pass", "p/w:1"]).arg("-sd");
         command.arg(self.store.path()).stdout(Stdio::null()).stderr(Stdio::null());
         self.child = Some(command.spawn().unwrap());
     }
@@ -44,8 +45,9 @@ impl NatsServer {
         kill(Pid::from_raw(i32::try_from(id).unwrap()), signal).unwrap();
     }
 
+    /// Its address, with the login that it wants.
     pub(crate) fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        format!("nats://eisen:p%2Fw%3A1@127.0.0.1:{}", self.port)
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a hub costs. The lines of a team's port on their way into NATS, against a bare client of NATS that
-//! publishes the same bytes to the same server, a line a message as they come from a bus, and also as the
-//! messages of many lines that a team makes of them, which the bare client finds ready; and the delivery of lines by a hub of 20 teams with 200
-//! agents, against that by the port of one of these teams. Both sides of a pair run at the same time, or take
-//! turns, so that the machine cancels out of the ratios.
+//! publishes the same bytes to the same server: a line a message, as they come from a bus, and also as the
+//! messages of many lines that a team makes of them, which the bare client finds ready. And the delivery of
+//! lines by a hub of 20 teams with 200 agents, against that by the port of one of these teams. Both sides of
+//! a pair run at the same time, or take turns, so that the machine cancels out of the ratios.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 
@@ -38,7 +38,7 @@ const LEAST_OF_BARE: f64 = 0.7;
 const MOST_OF_PORT: f64 = 3.0;
 
 /// Lines before their publisher waits until they have arrived.
-const BATCH: u64 = 2_000;
+const BATCH: u32 = 2_000;
 const ROUNDS: usize = 41;
 
 const TEAMS: usize = 20;
@@ -91,7 +91,7 @@ fn rates(runtime: &Runtime, nats: &Nats) -> [f64; 2] {
                     tokio::task::yield_now().await;
                 }
             }
-            while lines < BATCH {
+            while lines < u64::from(BATCH) {
                 let payload = live.next().await.unwrap().payload;
                 lines += lines_in(&payload) - 1;
                 payloads.push(payload);
@@ -110,6 +110,8 @@ fn rates(runtime: &Runtime, nats: &Nats) -> [f64; 2] {
     });
     cancel.cancel();
     let [ours, of_lines, of_ready] = rates.map(|rates| percentile(rates, 50));
+    let a_second = [ours, of_lines, of_ready].map(|rate| rate * f64::from(BATCH));
+    println!("lines a second: {a_second:.0?}");
     [ours / of_lines, ours / of_ready]
 }
 

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use async_nats::{Message, Subscriber};
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt as _;
 use futures_util::stream::{SelectAll, select_all};
+use futures_util::{FutureExt as _, StreamExt as _};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -134,7 +134,7 @@ impl Membership {
     ) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut buffer = BytesMut::new();
+        let (mut buffer, most) = (BytesMut::new(), self.hosts.sender.room());
         loop {
             tokio::select! {
                 biased;
@@ -154,8 +154,11 @@ impl Membership {
                 Some(of_another) = more.recv() => beats.push(of_another),
                 Some(message) = down.next() => self.asked(&message, &cancel).await,
                 Some(_) = self.running.join_next() => {}
-                read = read(&mut self.lines, &mut buffer, self.hosts.sender.room()) => match read {
-                    Some(bytes) => self.publish(&bytes).await,
+                read = read(&mut self.lines, &mut buffer, most) => match read {
+                    Some(()) => {
+                        gather(&mut self.lines, &mut buffer, most).await;
+                        self.publish(&buffer.split()).await;
+                    }
                     None => self.lines = None,
                 }
             }
@@ -352,13 +355,22 @@ async fn reply(sender: &Sender, request: &HubRequest, answer: &[u8]) {
 }
 
 /// Reads what is there of the lines; None at their end.
-async fn read(
-    lines: &mut Option<DuplexStream>,
-    buffer: &mut BytesMut,
-    most: usize,
-) -> Option<BytesMut> {
+async fn read(lines: &mut Option<DuplexStream>, buffer: &mut BytesMut, most: usize) -> Option<()> {
     let Some(lines) = lines else { return std::future::pending().await };
     buffer.reserve(most);
-    let count = (&mut *lines).take(most as u64).read_buf(buffer).await.ok()?;
-    (count > 0).then(|| buffer.split())
+    let count = lines.take(most as u64).read_buf(buffer).await.ok()?;
+    (count > 0).then_some(())
+}
+
+/// Reads also what comes while other tasks run: many lines in one message cost little more than one.
+async fn gather(lines: &mut Option<DuplexStream>, buffer: &mut BytesMut, most: usize) {
+    let Some(lines) = lines else { return };
+    while buffer.len() < most {
+        yield_now().await;
+        let room = (most - buffer.len()) as u64;
+        let more = lines.take(room).read_buf(buffer).now_or_never();
+        if !matches!(more, Some(Ok(1..))) {
+            return;
+        }
+    }
 }

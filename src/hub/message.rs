@@ -159,7 +159,7 @@ impl Sender {
 
     /// Bytes that go into one message, beside its head.
     pub(super) fn room(&self) -> usize {
-        (self.client.max_payload() / 2).clamp(1 << 10, 1 << 16)
+        (self.client.max_payload() / 2).clamp(1 << 10, 1 << 18)
     }
 }
 

@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const WAITING: usize = 32;
 
 /// Messages of one subscription that wait to be read; more are dropped, which their numbers show.
-const UNREAD: usize = 1_024;
+const UNREAD: usize = 512;
 
 /// A server that answers none of two pings is away.
 const PING: Duration = Duration::from_secs(5);

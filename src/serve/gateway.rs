@@ -19,7 +19,7 @@ use super::{Caller, Refused, reader, rpc, team_agent};
 use crate::tokens::{TokenHolder, TokenRight, Visitor};
 
 /// Bytes buffered to and from a client, each way.
-const DUPLEX: usize = 64 * 1024;
+const DUPLEX: usize = 256 * 1024;
 
 /// Brings clients of the web server to the port.
 #[derive(Clone)]

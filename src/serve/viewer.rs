@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream, ReadHalf};
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 
 use super::client_view::{ClientView, Delivery, EventSubject};
 use super::command::ViewerCommand;
@@ -99,16 +100,22 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         }
     }
 
-    /// Takes further ready lines, up to one write.
+    /// Takes further ready lines, up to one write, and those that come while other tasks run: who
+    /// publishes many would else wake this task for each.
     async fn gather(&mut self) -> io::Result<()> {
+        let mut has_yielded = false;
         while !self.outgoing.is_full() {
             if let Some(received) = self.try_next() {
                 self.take(received).await?;
             } else if let Ok(command) = self.commands.try_recv() {
                 self.on_command(command).await?;
+            } else if !std::mem::replace(&mut has_yielded, true) {
+                yield_now().await;
+                continue;
             } else {
                 break;
             }
+            has_yielded = false;
         }
         Ok(())
     }

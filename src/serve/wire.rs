@@ -12,6 +12,7 @@ mod stream;
 mod task;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -177,14 +178,19 @@ enum Message<'a> {
         more: bool,
     },
     /// What changed in a session.
+    // Most lines are of this kind, and a flattened header takes longer to encode.
     Delta {
-        #[serde(flatten)]
-        session: SessionHeader<'a>,
+        agent_id: &'a str,
+        session_id: &'a str,
+        #[schemars(extend("enum" = SessionMode::ALL.map(SessionMode::as_str)))]
+        session_mode: &'a str,
         /// One more than the session's delta before; the same where this line continues it.
         seq: u64,
-        updates: Vec<Node<'a>>,
+        #[serde(serialize_with = "node::each")]
+        #[schemars(with = "Vec<Node<'a>>")]
+        updates: &'a [FileNode],
         /// Paths that are no longer on the map.
-        removed: Vec<&'a str>,
+        removed: &'a [Arc<str>],
         /// Only if true: the session's next line continues this delta.
         #[serde(skip_serializing_if = "map::is_false")]
         more: bool,
@@ -381,9 +387,13 @@ pub(super) enum Id {
     Number(f64),
 }
 
+/// Bytes that most lines fit into.
+const USUAL_LINE: usize = 512;
+
 #[expect(clippy::expect_used, reason = "string keys and no serializer of our own that could fail")]
 fn line(message: &Message<'_>) -> Bytes {
-    let mut line = serde_json::to_vec(message).expect("wire messages always serialize");
+    let mut line = Vec::with_capacity(USUAL_LINE);
+    serde_json::to_writer(&mut line, message).expect("wire messages always serialize");
     line.push(b'\n');
     line.into()
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::node::Node;
 use super::{Message, SessionHeader, line};
 use crate::model::{Delta, FileNode, Snapshot};
 
@@ -41,10 +40,12 @@ pub(super) fn delta(delta: &Delta) -> Bytes {
 fn deltas(mut lines: Vec<u8>, session: SessionHeader<'_>, seq: u64, parts: &[Part<'_>]) -> Bytes {
     for (at, (updates, removed)) in (1..).zip(parts) {
         let next = line(&Message::Delta {
-            session,
+            agent_id: session.agent_id,
+            session_id: session.session_id,
+            session_mode: session.session_mode,
             seq,
-            updates: updates.iter().map(Node::from).collect(),
-            removed: removed.iter().map(AsRef::as_ref).collect(),
+            updates,
+            removed,
             more: at < parts.len(),
         });
         if parts.len() == 1 && lines.is_empty() {

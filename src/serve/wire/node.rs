@@ -47,6 +47,13 @@ impl<'a> From<&'a FileNode> for Node<'a> {
     }
 }
 
+pub(super) fn each<S: serde::Serializer>(
+    nodes: &[FileNode],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(nodes.iter().map(Node::from))
+}
+
 pub(super) fn by_path<S: serde::Serializer>(
     nodes: &[FileNode],
     serializer: S,

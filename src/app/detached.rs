@@ -60,7 +60,9 @@ pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
     let output = output_after(&console, before);
     let output = output.lines().filter(|line| !line.starts_with("eisen-core tcp port: "));
     let output = output.collect::<Vec<_>>().join("\n");
-    let error = match output.strip_prefix("error: ").unwrap_or(&output).trim() {
+    // Warnings may come before it.
+    let error = output.strip_prefix("error: ").or_else(|| Some(output.split_once("\nerror: ")?.1));
+    let error = match error.unwrap_or(&output).trim() {
         "" => anyhow!("the team `{team}` did not start ({ended})"),
         output => anyhow!("{output}"),
     };

@@ -1,14 +1,15 @@
 //! `acp`: the team as one ACP agent, on standard input and output.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use anyhow::anyhow;
 use clap::Args;
 
-use super::output::{escape_controls, note};
+use super::output::note;
 use super::team::{Which, failed};
 use super::{Global, in_folder, stdio};
-use crate::app::{self, Failure, UpOptions};
+use crate::app::{self, Failure};
 use crate::config::Config;
 use crate::serve;
 use crate::serve::client::{ClientError, Target, attach};
@@ -58,16 +59,37 @@ async fn started(config: PathBuf, port: Option<u16>) -> Result<Target, Failure> 
     if let Some(running) = running(&eisen_dir, &wanted)? {
         return Ok(running);
     }
-    match app::up_detached(UpOptions { config, port, web: None, console: None }).await {
-        Ok(started) => {
-            if !started.warnings.is_empty() {
-                note(escape_controls(&started.warnings));
-            }
-            Ok(started.info.into())
-        }
-        // Somebody else may have started it meanwhile.
-        Err(failure) => running(&eisen_dir, &wanted)?.ok_or(failure),
+    // Somebody else may have started it meanwhile.
+    let started = up_detached(&config, port).await;
+    match (running(&eisen_dir, &wanted)?, started) {
+        (Some(running), _) => Ok(running),
+        (None, Err(failure)) => Err(failure),
+        (None, Ok(())) => Err(Failure::Run(anyhow!("the team `{}` has ended", wanted.team.name))),
     }
+}
+
+/// Starts the team by `up --detach`, which ends then. A team that were a child of this process would end
+/// with it: some clients end all processes that descend from the agent that they started.
+async fn up_detached(config: &Path, port: Option<u16>) -> Result<(), Failure> {
+    let io_failed = |error: std::io::Error| Failure::Run(error.into());
+    let mut command = tokio::process::Command::new(std::env::current_exe().map_err(io_failed)?);
+    command.args(["up", "--detach", "--config"]).arg(config);
+    if let Some(port) = port {
+        command.args(["--port", &port.to_string()]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let ended = command.stderr(Stdio::piped()).output().await.map_err(io_failed)?;
+    // It has escaped what it says.
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let said = said.trim_end();
+    if ended.status.success() {
+        if !said.is_empty() {
+            note(said);
+        }
+        return Ok(());
+    }
+    let error = anyhow!("{}", said.strip_prefix("error: ").unwrap_or(said));
+    Err(if ended.status.code() == Some(2) { Failure::Usage(error) } else { Failure::Run(error) })
 }
 
 /// Finds the team with the name of a configuration; an error if that one has another workspace.

@@ -108,6 +108,8 @@ fn a_file_starts_the_team_and_a_session_outlasts_its_client() {
     configure(&stage);
     let mut first = gateway(&stage, &["acp", "-c", "eisen.toml"]);
     first.initialize(&json!({}));
+    // Some clients end all processes that descend from an agent.
+    assert_eq!(first.children(), "");
     let session = open(&mut first, &stage);
     assert_eq!(prompt(&mut first, &session, "read src/api/cart.rs"), "got api\n");
     let said = prompt(&mut first, &session, "/select nobody");

@@ -89,6 +89,15 @@ impl Editor {
         update["params"]["update"]["content"]["text"].as_str().unwrap().to_owned()
     }
 
+    /// The processes that the program has started and that run as its children.
+    pub(crate) fn children(&self) -> String {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let of_task = |task: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(task.unwrap().path().join("children")).unwrap()
+        };
+        tasks.map(of_task).collect()
+    }
+
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
     }

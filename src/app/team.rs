@@ -269,8 +269,8 @@ impl Team for Supervised {
             if status.state == AgentState::Ready {
                 return Ok(());
             }
-            let (state, reason) = (status.state.as_str(), status.reason.unwrap_or_default());
-            Err(Refused::new(409, format!("agent `{agent}` did not start: {state} {reason}")))
+            let why = status.reason.unwrap_or_else(|| status.state.as_str().to_owned());
+            Err(Refused::new(409, format!("agent `{agent}` did not start: {why}")))
         })
     }
 

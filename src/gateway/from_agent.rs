@@ -62,6 +62,7 @@ impl Hub {
             SessionState::Moving(on) if on.link == Some(link) => Vec::new(),
             // The session has left this attachment.
             _ if session.link != Some(link) => return Err(no()),
+            SessionState::Loading(load) if load.is_silent => Vec::new(),
             SessionState::Loading(load) => vec![load.client],
             SessionState::Open | SessionState::Moving(_) | SessionState::Closing => {
                 session.clients.clone()

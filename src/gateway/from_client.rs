@@ -210,7 +210,7 @@ impl Hub {
         }
     }
 
-    fn takes_more(&self, link: u64) -> Result<(), ClientRefusal> {
+    pub(super) fn takes_more(&self, link: u64) -> Result<(), ClientRefusal> {
         if self.outlets.is_full(Peer::Link(link)) {
             return Err(gone("The agent takes nothing more for now"));
         }

@@ -5,12 +5,14 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::dialing::Dialed;
 use super::from_client::{ClientRefusal, gone, invalid_params};
 use super::hub::{Hub, Purpose};
 use super::message::{self, About, AcpMessage, CANCELLED, Edited};
-use super::session::{AgentQuestion, LinkOf, Load, Offers, OnAnswer, SessionState};
+use super::select::with_session;
+use super::session::{AgentQuestion, LinkOf, Load, Offers, OnAnswer, OpenRequest, SessionState};
 use crate::model::code;
 
 /// Lines and bytes that are held while a session is not open, or a client not introduced; one more is
@@ -38,7 +40,8 @@ impl Hub {
             return self.hold(client, name, line);
         }
         let is_member = session.clients.contains(&client);
-        let load = Load { ticket, client, opens: session.link.is_none(), is_member };
+        let load =
+            Load { ticket, client, opens: session.link.is_none(), is_member, is_silent: false };
         let Some(link) = session.link else {
             has_room?;
             let agent = session.agent.clone();
@@ -75,9 +78,12 @@ impl Hub {
         name: &str,
         line: &Bytes,
     ) -> Result<(), ClientRefusal> {
-        let Ok(AcpMessage::Request { id, params, .. }) = message::parse(line) else {
+        let Ok(AcpMessage::Request { id, method, params }) = message::parse(line) else {
             return Ok(());
         };
+        if let (Some(other), Some(params)) = (self.other_way(link, &method), params) {
+            return self.send_other(load, link, name, (id, other, params));
+        }
         let about = About::read(params).map_err(invalid_params)?;
         let mut edited = Edited::new(line);
         if let (Some(part), Some(session)) = (about.session_id, self.sessions.get(name)) {
@@ -85,6 +91,39 @@ impl Hub {
         }
         let effect = OnAnswer::Loads { session: name.to_owned(), ticket: load.ticket };
         self.ask(load.client, id, link, edited, effect)
+    }
+
+    /// How to open a session at an agent that does not offer the client's way, but the other: the client
+    /// knows what the agent offers where sessions begin.
+    fn other_way(&self, link: u64, method: &str) -> Option<&'static str> {
+        let offers = self.links.get(&link)?.offers;
+        match method {
+            "session/resume" if !offers.resume && offers.load => Some("session/load"),
+            "session/load" if !offers.load && offers.resume => Some("session/resume"),
+            _ => None,
+        }
+    }
+
+    fn send_other(
+        &mut self,
+        load: Load,
+        link: u64,
+        name: &str,
+        (id, method, params): (&RawValue, &str, &RawValue),
+    ) -> Result<(), ClientRefusal> {
+        self.takes_more(link)?;
+        let number = self.next_id();
+        let Some(session) = self.sessions.get_mut(name) else { return Ok(()) };
+        if let SessionState::Loading(load) = &mut session.state {
+            load.is_silent = method == "session/load";
+        }
+        let request = message::request(number, method, &with_session(params, &session.target));
+        self.count(load.client, 1);
+        let effect = OnAnswer::Loads { session: name.to_owned(), ticket: load.ticket };
+        let (client, since) = (Some((load.client, id.to_owned())), Instant::now());
+        self.asked.insert(number, OpenRequest { client, link, effect, since });
+        self.send_to_link(link, request);
+        Ok(())
     }
 
     /// An attachment for a load is there, or could not be made.

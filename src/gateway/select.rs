@@ -261,7 +261,7 @@ impl Hub {
 }
 
 /// The params of `session/load` from those of `session/new`.
-fn with_session(params: &RawValue, target: &str) -> String {
+pub(super) fn with_session(params: &RawValue, target: &str) -> String {
     let mut params: Value = serde_json::from_str(params.get()).unwrap_or_default();
     if let Value::Object(params) = &mut params {
         params.insert("sessionId".to_owned(), target.into());

@@ -135,6 +135,8 @@ pub(super) struct Load {
     pub(super) opens: bool,
     /// The client had it open before.
     pub(super) is_member: bool,
+    /// The client resumes, but its agent can only load: what that repeats is not sent to it.
+    pub(super) is_silent: bool,
 }
 
 /// A transfer that is under way.

@@ -105,8 +105,9 @@ async fn play(agent: String, stream: DuplexStream) {
         }
         let result = match line["method"].as_str() {
             Some("initialize") => {
-                json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } })
+                json!({ "protocolVersion": 1, "agentCapabilities": offers(&agent) })
             }
+            Some("session/resume") if agent == "resumer" => json!({}),
             Some("authenticate") if line["params"]["methodId"] == "die" => return,
             Some("authenticate") if line["params"]["methodId"] == "hang" => {
                 std::future::pending().await
@@ -169,6 +170,13 @@ async fn play(agent: String, stream: DuplexStream) {
     }
     // Nobody is to hear that.
     say(&mut writer, &format!("{agent} is late")).await;
+}
+
+fn offers(agent: &str) -> Value {
+    match agent {
+        "resumer" => json!({ "sessionCapabilities": { "resume": {} } }),
+        _ => json!({ "loadSession": true }),
+    }
 }
 
 /// The error with which an agent answers a line.

@@ -23,6 +23,27 @@ async fn a_session_is_loaded_again_after_its_client_left() {
 }
 
 #[tokio::test]
+async fn a_session_is_opened_again_in_the_way_that_its_agent_offers() {
+    let (gateway, _) = gateway();
+    // `lead` can only load, and `resumer` only resume.
+    for (agent, method) in [("lead", "session/resume"), ("resumer", "session/load")] {
+        let mut client = TestClient::new(&gateway).await;
+        let session = client.open().await;
+        client.prompt(&session, &format!("/select {agent}")).await;
+        drop(client);
+        let mut client = TestClient::new(&gateway).await;
+        let again = json!({ "sessionId": session, "cwd": "/w", "mcpServers": [] });
+        let (answer, before) = client.ask(method, again).await;
+        assert!(answer["error"].is_null(), "{answer}");
+        // A client that resumes has what was said.
+        assert_eq!(texts(&before), [""; 0]);
+        client.next().await;
+        let said = client.prompt(&session, "hello").await.1;
+        assert_eq!(said, [format!("{agent} heard hello")]);
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_in_a_turn_ends_its_attachment() {
     let (gateway, team) = gateway();
     let mut client = TestClient::new(&gateway).await;

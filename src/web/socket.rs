@@ -102,8 +102,9 @@ async fn take(
             Ok(Some(Ok(Message::Binary(_)))) => {
                 return Some((close_code::UNSUPPORTED, "lines are text"));
             }
-            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
-            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return None,
+            // The next read sends the answer to a ping, and that to a close, behind which nothing comes.
+            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Close(_)))) => continue,
+            Ok(Some(Err(_)) | None) => return None,
             Err(_) => return Some((close_code::AWAY, "nothing came for too long")),
         };
         // A frame is one line: what JSON says stays the same.

@@ -66,6 +66,7 @@ pub use entrance::ScopeOfToken;
 pub use gateway::Gateway;
 pub use handles::{Handles, Recorder};
 pub use reloaded::{Change, Kind, Reloaded, Restart};
+pub(crate) use rights::PROGRAM;
 pub use rpc::call_about_tokens;
 pub use run_file::{
     Held, Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, hold, live_teams, stale_runs,

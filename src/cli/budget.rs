@@ -71,7 +71,7 @@ impl BudgetArgs {
             return print(Value::Array(budgets));
         }
         for budget in &budgets {
-            let whose = budget["agent_id"].as_str().map_or("team".to_owned(), plain);
+            let whose = whose(budget);
             let state = plain(budget["state"].as_str().unwrap_or_default());
             print(format_args!("{whose}: {state}, {}", used(budget)))?;
             if let Some(reason) = budget["reason"].as_str() {
@@ -122,6 +122,15 @@ fn may_pass(budget: &Value) -> Option<String> {
     }
     let turns = if running == 1 { "turn runs" } else { "turns run" };
     (!most.is_empty()).then(|| format!("{running} {turns}: past it by {} at most", most.join(", ")))
+}
+
+/// The agent of a budget; the team, or at a hub its host.
+pub(super) fn whose(budget: &Value) -> String {
+    match (budget["agent_id"].as_str(), budget["host"].as_str()) {
+        (Some(agent), _) => plain(agent),
+        (None, Some(host)) => format!("host {}", plain(host)),
+        (None, None) => "team".to_owned(),
+    }
 }
 
 /// What is used of each total of a budget, as `list_budgets` has it.

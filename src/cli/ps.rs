@@ -149,7 +149,7 @@ fn budget_lines(budgets: &Value, agents: &Value) -> Vec<String> {
         whose.is_null() || agents.any(|agent| agent["agent_id"] == *whose)
     };
     let line = |budget: &Value| {
-        let whose = budget["agent_id"].as_str().map_or("team".to_owned(), plain);
+        let whose = budget::whose(budget);
         let state = budget["state"].as_str().unwrap_or_default();
         let style = style(match state {
             "exceeded" => "error",

@@ -151,7 +151,11 @@ pub(super) fn read(
             (Some(Topic::SessionUpdate), session(), of_agent("agent_id"), None, None)
         }
         "overlap" => (Some(Topic::Overlap), None, None, None, None),
-        "task" => (Some(Topic::Task), None, of_agent("agent"), None, None),
+        "task" => {
+            let agent = of_agent("agent_id");
+            naming::giver_to_hub(&mut value, host);
+            (Some(Topic::Task), None, agent, None, None)
+        }
         "report" => (Some(Topic::Report), None, of_agent("agent_id"), None, None),
         "stream" => {
             naming::stream_to_hub(&mut value, host);

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::serve::PROGRAM;
+
 /// Fields that name an agent, or agents.
 const AGENTS: [&str; 6] = ["agent_id", "agent", "answered_by", "owners", "agents", "contested"];
 
@@ -33,6 +35,18 @@ pub(super) fn stream_to_hub(stream: &mut Value, host: &str) {
     }
 }
 
+/// Puts the host before the agent that gave a task. A program, and a person, are `orchestrator` on all hosts.
+pub(super) fn giver_to_hub(task: &mut Value, host: &str) {
+    if let Some(by) = task["by"].as_str().filter(|by| *by != PROGRAM) {
+        task["by"] = with_host(by, host).into();
+    }
+}
+
+/// An agent's name with its host, which one of another host has already.
+fn with_host(agent: &str, host: &str) -> String {
+    if agent.contains('/') { agent.to_owned() } else { format!("{host}/{agent}") }
+}
+
 fn prefix(value: &mut Value, host: &str, levels: usize) {
     let Some(levels) = levels.checked_sub(1) else { return };
     match value {
@@ -49,7 +63,7 @@ fn prefix(value: &mut Value, host: &str, levels: usize) {
                 } else if is_agent || is_id {
                     each_text(field, |text| {
                         let names = if is_agent { !text.is_empty() } else { is_id_of_team(text) };
-                        names.then(|| format!("{host}/{text}"))
+                        names.then(|| with_host(text, host))
                     });
                 }
                 prefix(field, host, levels);
@@ -61,7 +75,7 @@ fn prefix(value: &mut Value, host: &str, levels: usize) {
 
 fn by_agent(field: &mut Value, host: &str) {
     if let Some(agent) = field.as_str().and_then(|text| text.strip_prefix(BY_AGENT)) {
-        *field = format!("{BY_AGENT}{host}/{agent}").into();
+        *field = format!("{BY_AGENT}{}", with_host(agent, host)).into();
     }
 }
 
@@ -162,6 +176,27 @@ mod tests {
             line,
             json!({ "id": "01M8A", "pending": ["a/b2", 3], "decided_by": "person",
                 "agent_id": "", "tasks": [{ "id": "a/t-0123abcd", "agent": "a/ui" }], "blocked": 4 })
+        );
+    }
+
+    #[test]
+    fn an_agent_of_another_host_keeps_its_host() {
+        let mut line = json!({ "agent_id": "ui", "orchestrator": { "agent_id": "b/lead" },
+            "decided_by": "agent:b/lead", "by": "lead" });
+        to_hub(&mut line, "a");
+        assert_eq!(
+            line,
+            json!({ "agent_id": "a/ui", "orchestrator": { "agent_id": "b/lead" },
+                "decided_by": "agent:b/lead", "by": "lead" })
+        );
+        let given = |by: &str| {
+            let mut task = json!({ "by": by });
+            giver_to_hub(&mut task, "a");
+            task["by"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(
+            ["lead", "b/lead", "orchestrator"].map(given),
+            ["a/lead", "b/lead", "orchestrator"]
         );
     }
 

@@ -9,9 +9,9 @@ use crate::session::RegistryRequest;
 /// The owner of the token with a scope that a caller showed.
 fn of_token(caller: Option<&Caller>) -> Option<&str> {
     let Some(Caller::Holder(holder)) = caller else { return None };
-    // Through a hub asks a person with its control token, too, or an agent elsewhere.
-    let is_nobodys =
-        holder.is_visitor() && (holder.owner == PERSON || holder.agent_elsewhere().is_some());
+    // Through a hub, or from another host, asks a person with the control token, too, or an agent elsewhere.
+    let is_person = holder.owner.rsplit('/').next() == Some(PERSON);
+    let is_nobodys = holder.is_visitor() && (is_person || holder.agent_elsewhere().is_some());
     (!is_nobodys).then_some(&*holder.owner)
 }
 
@@ -47,7 +47,8 @@ mod tests {
             of_token(Some(&Caller::Holder(TokenHolder::of_visitor(visitor)))).map(str::to_owned)
         };
         assert_eq!(owner("ada", None).as_deref(), Some("ada"));
-        assert_eq!(owner("person", None), None);
+        assert_eq!(owner("a/ada", None).as_deref(), Some("a/ada"));
+        assert_eq!([owner("person", None), owner("a/person", None)], [None, None]);
         assert_eq!(owner("a/lead", Some("a/lead")), None);
         assert_eq!(of_token(Some(&Caller::Person)), None);
     }

@@ -12,6 +12,7 @@ mod doctor;
 mod finding;
 mod history;
 mod hub;
+mod hub_requests;
 mod logs;
 mod nested;
 mod opencode;

@@ -262,9 +262,14 @@ pub(super) fn tasks(shared: &Shared) -> Result<&Tasks, RpcError> {
     shared.tasks.as_ref().ok_or_else(|| RpcError::from(shared.team.refusal()))
 }
 
-/// Returns the agent, or the program, that gives a task by this token.
+/// Returns the agent, `HOST/AGENT` of another host, or the program that gives a task by this token.
 pub(super) fn giver(caller: Option<&Caller>) -> AgentId {
-    caller.and_then(Caller::agent).cloned().unwrap_or_else(|| AgentId::new(PROGRAM))
+    let elsewhere = match caller {
+        Some(Caller::Holder(holder)) => holder.agent_elsewhere(),
+        _ => None,
+    };
+    let agent = caller.and_then(Caller::agent).or(elsewhere);
+    agent.cloned().unwrap_or_else(|| AgentId::new(PROGRAM))
 }
 
 fn ids(named: Vec<String>) -> Result<Vec<TaskId>, RpcError> {

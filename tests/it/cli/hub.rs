@@ -3,22 +3,35 @@
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{EISEN_CORE, NatsServer, Port, Program, Stage, Team, agent, eventually};
+use crate::harness::{
+    AgentTable, EISEN_CORE, NatsServer, Port, Program, Stage, Team, agent, eventually,
+};
 
 /// The key that all hosts have.
-const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n";
+pub(super) const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n";
 
-fn host(nats: &NatsServer, name: &str, agent_id: &str, keys: &str) -> (Stage, Team) {
-    let stage = Stage::new();
-    stage.file("home/hub.key", KEY);
-    let keys = format!("{keys}\n[hub]\nnats = {:?}\nhost = {name:?}\n", nats.url());
-    let agents = vec![agent(agent_id).zone("src/ui/**")];
-    let team = stage.team(&keys, agents);
+/// A host whose team has one agent, which is ready.
+pub(super) fn host(nats: &NatsServer, name: &str, agent_id: &str, keys: &str) -> (Stage, Team) {
+    let (stage, team) = host_of(nats, name, vec![agent(agent_id).zone("src/ui/**")], keys);
     team.steer_when_ready(&[agent_id]);
     (stage, team)
 }
 
-fn hub(nats: &NatsServer, key: &str) -> (Stage, Program) {
+/// A host with these agents.
+pub(super) fn host_of(
+    nats: &NatsServer,
+    name: &str,
+    agents: Vec<AgentTable>,
+    keys: &str,
+) -> (Stage, Team) {
+    let stage = Stage::new();
+    stage.file("home/hub.key", KEY);
+    let keys = format!("{keys}\n[hub]\nnats = {:?}\nhost = {name:?}\n", nats.url());
+    let team = stage.team(&keys, agents);
+    (stage, team)
+}
+
+pub(super) fn hub(nats: &NatsServer, key: &str) -> (Stage, Program) {
     let stage = Stage::new();
     stage.file("home/hub.key", key);
     let program = stage.start(&["hub", "--nats", &nats.url(), "--port", "0"]);
@@ -26,7 +39,7 @@ fn hub(nats: &NatsServer, key: &str) -> (Stage, Program) {
 }
 
 /// A client of a hub that may do what a person may.
-fn steer((stage, program): &(Stage, Program)) -> Port {
+pub(super) fn steer((stage, program): &(Stage, Program)) -> Port {
     let mut port = program.connect();
     port.auth(stage.run_file("hub").unwrap()["token"].as_str().unwrap());
     port
@@ -38,7 +51,7 @@ fn agents(port: &mut Port) -> Vec<Value> {
 }
 
 /// Waits until these agents are listed as ready, and nobody says otherwise.
-fn are_there(port: &mut Port, wanted: &[&str]) {
+pub(super) fn are_there(port: &mut Port, wanted: &[&str]) {
     eventually(&format!("{wanted:?} are there"), || {
         let agents = agents(port);
         let is_well = |agent: &&Value| agent["state"] == "ready" && agent["reason"].is_null();
@@ -47,11 +60,11 @@ fn are_there(port: &mut Port, wanted: &[&str]) {
     });
 }
 
-fn code(answer: Result<Value, Value>) -> u64 {
+pub(super) fn code(answer: Result<Value, Value>) -> u64 {
     answer.unwrap_err()["code"].as_u64().unwrap()
 }
 
-const HOLD: &str = "[orchestrator]\non_block = \"hold\"";
+pub(super) const HOLD: &str = "[orchestrator]\non_block = \"hold\"";
 
 #[test]
 fn a_hub_shows_the_teams_of_all_hosts_and_steers_them() {

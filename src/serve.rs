@@ -80,7 +80,7 @@ pub use strangers::{Arrival, Strangers};
 pub use token::{Caller, TokenError, Tokens};
 pub use tools_http::TOOLS_PATH;
 pub use traffic::Traffic;
-pub use web_access::{WebLink, WebToken};
+pub use web_access::{OpenedOnWeb, WebLink, WebToken};
 pub use wire::{encode, spent};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -245,7 +245,7 @@ pub trait Team: Send + Sync + 'static {
     }
 
     /// Makes a link to the web page that is good once; serves the page from then on.
-    fn web_link(&self, _scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
+    fn web_link(&self, _opens: OpenedOnWeb) -> BoxFuture<'_, Result<WebLink, Refused>> {
         refuse(self)
     }
 

@@ -21,8 +21,8 @@ use crate::config::{self, Config, SharedConfig};
 use crate::hub::{self, Hub, HubKey, HubSettings, MemberSettings, Neighbours};
 use crate::model::{AgentId, AgentStatus, NatsAccess, SecretText, WebScope};
 use crate::serve::{
-    self, AgentDetails, BoxFuture, Gateway, Refused, RunFile, Server, Sources, Team, Tokens,
-    WebLink, WebToken,
+    self, AgentDetails, BoxFuture, Gateway, OpenedOnWeb, Refused, RunFile, Server, Sources, Team,
+    Tokens, WebLink, WebToken,
 };
 use crate::tokens::ScopedTokens;
 
@@ -168,8 +168,8 @@ impl Team for HubWithPage {
         self.hub.refusal()
     }
 
-    fn web_link(&self, scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
-        Box::pin(self.page.link(scope))
+    fn web_link(&self, opens: OpenedOnWeb) -> BoxFuture<'_, Result<WebLink, Refused>> {
+        Box::pin(self.page.link(opens))
     }
 
     fn web_token(&self, scope: WebScope) -> BoxFuture<'_, Result<WebToken, Refused>> {

@@ -22,8 +22,8 @@ use crate::model::{
 use crate::process::Family;
 use crate::runs::TeamRuns;
 use crate::serve::{
-    AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, NewRun, Prompt, RefusalKind,
-    Refused, Reloaded, Rewind, StartedRun, Team, Tier, WebLink, WebToken,
+    AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, NewRun, OpenedOnWeb, Prompt,
+    RefusalKind, Refused, Reloaded, Rewind, StartedRun, Team, Tier, WebLink, WebToken,
 };
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
@@ -63,8 +63,8 @@ impl Supervised {
 }
 
 impl Team for Supervised {
-    fn web_link(&self, scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
-        Box::pin(self.page.link(scope))
+    fn web_link(&self, opens: OpenedOnWeb) -> BoxFuture<'_, Result<WebLink, Refused>> {
+        Box::pin(self.page.link(opens))
     }
 
     fn web_token(&self, scope: WebScope) -> BoxFuture<'_, Result<WebToken, Refused>> {

@@ -17,7 +17,7 @@ use super::measuring::MetricsStarter;
 use super::outlet;
 use crate::config::{Config, Enforce, Web};
 use crate::model::WebScope;
-use crate::serve::{Gateway, Refused, WebLink, WebToken};
+use crate::serve::{Gateway, OpenedOnWeb, Refused, WebLink, WebToken};
 use crate::web::{CredentialError, Credentials, ENTER, Served, WebServer, WebSite};
 
 /// A team's web server, whether it runs or not.
@@ -129,7 +129,7 @@ impl WebPage {
         let site = self.serve().await?;
         let mut said = format!("eisen-core web page: {}\n", site.origin());
         if io::stderr().is_terminal() {
-            let link = self.link_at(&site, WebScope::Control).await?;
+            let link = self.link_at(&site, OpenedOnWeb::Scope(WebScope::Control)).await?;
             let minutes = link.lasts.as_secs() / 60;
             let _ = writeln!(said, "  open (once, within {minutes} minutes): {}", link.url);
         } else {
@@ -140,9 +140,9 @@ impl WebPage {
     }
 
     /// Makes a link; serves from now on.
-    pub(super) async fn link(&self, scope: WebScope) -> Result<WebLink, Refused> {
+    pub(super) async fn link(&self, opens: OpenedOnWeb) -> Result<WebLink, Refused> {
         let site = self.serve().await.map_err(|error| Refused::new(500, format!("{error:#}")))?;
-        self.link_at(&site, scope).await.map_err(|error| refused(&error))
+        self.link_at(&site, opens).await.map_err(|error| refused(&error))
     }
 
     pub(super) async fn token(&self, scope: WebScope) -> Result<WebToken, Refused> {
@@ -159,8 +159,12 @@ impl WebPage {
         revoked.map_err(|error| refused(&error))
     }
 
-    async fn link_at(&self, site: &WebSite, scope: WebScope) -> Result<WebLink, CredentialError> {
-        let link = self.credentials().await?.link(scope)?;
+    async fn link_at(
+        &self,
+        site: &WebSite,
+        opens: OpenedOnWeb,
+    ) -> Result<WebLink, CredentialError> {
+        let link = self.credentials().await?.link(opens)?;
         let url = format!("{}{ENTER}?link={}", site.origin(), link.code);
         Ok(WebLink { url, lasts: link.lasts })
     }

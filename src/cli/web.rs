@@ -16,7 +16,8 @@ use crate::app::{self, Failure};
 ///
 /// Prints a link to the page, which is good once and for five minutes: whoever opens it can steer the
 /// team from that browser, until the team ends or `web revoke`. The page is served from then on, also
-/// if the team was started without `--web`.
+/// if the team was started without `--web`. With a token of `eisen-core token` in `EISEN_TOKEN`, the link
+/// opens what that opens, in the name of its owner, while it is good; that takes the right `read`.
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -27,15 +28,17 @@ Examples:
   eisen-core web --scope decide            for a phone that only decides what waits
   eisen-core web token --scope read        for Prometheus and scripts
   eisen-core web revoke                    all browsers and all tokens, at once
+  EISEN_PORT=17320 EISEN_TOKEN=eisen_… eisen-core web
+                                           the page, as the holder of a token with a scope
 
 Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage."
 )]
 pub(super) struct WebArgs {
     #[command(subcommand)]
     command: Option<WebCommand>,
-    /// What the link opens
-    #[arg(long, value_enum, default_value_t = ScopeName::Control, value_name = "SCOPE")]
-    scope: ScopeName,
+    /// What the link opens [default: control, or what the token in `EISEN_TOKEN` opens]
+    #[arg(long, value_enum, value_name = "SCOPE")]
+    scope: Option<ScopeName>,
     /// Open the link in the system's browser; it goes there in a file that agents can't read
     #[arg(long)]
     open: bool,
@@ -112,7 +115,8 @@ impl WebArgs {
             async |method: &str, params: Value| team.call(method, &params).await.map_err(failed);
         match self.command {
             None => {
-                let link = call("web_link", json!({ "scope": self.scope.as_str() })).await?;
+                let scope = self.scope.map(ScopeName::as_str);
+                let link = call("web_link", json!({ "scope": scope })).await?;
                 let url = text(&link, "url")?;
                 if self.json {
                     print(&link)?;

@@ -26,7 +26,7 @@ use super::nats::{self, NatsError};
 use super::neighbours::Neighbours;
 use super::presence::{EVERY, SILENCE};
 use crate::model::{NatsAccess, Topic, WebScope, now_ms};
-use crate::serve::Gateway;
+use crate::serve::{Gateway, OpenedOnWeb};
 
 /// The time between two feeds, each of which begins with the whole state: at first, and at most if they
 /// are asked for without a quiet time in between.
@@ -215,7 +215,7 @@ impl Membership {
             Some(age) if age < QUIET => (self.between * 2).min(LONGEST_BETWEEN),
             _ => BETWEEN_FEEDS,
         };
-        let all = Arc::new(|_: &str| Ok(WebScope::Control));
+        let all = Arc::new(|_: &str| Ok(OpenedOnWeb::Scope(WebScope::Control)));
         let Some(mut lines) = self.gateway.open(all, cancel.clone()) else { return false };
         let topics = TOPICS.map(Topic::as_str);
         let opening = format!(

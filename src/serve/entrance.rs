@@ -13,6 +13,7 @@ use super::places::Rank;
 use super::rights::{permit_params, permit_scope};
 use super::shared::Shared;
 use super::token::Caller;
+use super::web_access::OpenedOnWeb;
 use super::wire::RpcError;
 use super::{Refused, rpc};
 use crate::model::WebScope;
@@ -41,24 +42,15 @@ impl ClientInput for ReadHalf<DuplexStream> {
 }
 
 /// Finds what a token of the web opens.
-pub type ScopeOfToken = Arc<dyn Fn(&str) -> Result<WebScope, Refused> + Send + Sync>;
+pub type ScopeOfToken = Arc<dyn Fn(&str) -> Result<OpenedOnWeb, Refused> + Send + Sync>;
 
 /// How a client came in.
 pub(super) enum Entrance {
     /// By the port's listener: it shows the port's tokens.
     Port,
-    /// By the web server: it shows a token of the web, which opens what its scope has, or one of the
-    /// team's with a scope.
-    Web { scope_of: ScopeOfToken, shown: Option<ShownOnWeb> },
-}
-
-/// What a client of the web has shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ShownOnWeb {
-    /// A token of the web.
-    Scope(WebScope),
-    /// A token of the team's, which [`rpc`] holds to its rights.
-    Holder,
+    /// By the web server: it shows the token of its credential. [`rpc`] holds the holder of a token of the
+    /// team's to its rights.
+    Web { scope_of: ScopeOfToken, shown: Option<OpenedOnWeb> },
 }
 
 impl Entrance {
@@ -70,12 +62,11 @@ impl Entrance {
                 shared.tokens.caller(token).or_else(scoped).ok_or_else(wrong_token)
             }
             Self::Web { scope_of, shown } => {
-                if let Some(holder) = shared.scoped.as_ref().and_then(|it| it.holder(token)) {
-                    *shown = Some(ShownOnWeb::Holder);
-                    return Ok(Caller::Holder(holder));
-                }
-                *shown = Some(ShownOnWeb::Scope(scope_of(token)?));
-                Ok(Caller::Person)
+                let opened = shown.insert(scope_of(token)?);
+                Ok(match opened {
+                    OpenedOnWeb::Scope(_) => Caller::Person,
+                    OpenedOnWeb::Holder(holder) => Caller::Holder(holder.clone()),
+                })
             }
         }
     }
@@ -84,7 +75,7 @@ impl Entrance {
     /// those that do.
     pub(super) fn rank(&self, caller: &Caller) -> Rank {
         match self {
-            Self::Web { shown: Some(ShownOnWeb::Scope(scope)), .. }
+            Self::Web { shown: Some(OpenedOnWeb::Scope(scope)), .. }
                 if *scope < WebScope::Control =>
             {
                 Rank::Agent
@@ -96,8 +87,11 @@ impl Entrance {
     /// Why a method can't be called by this way, if it can't.
     pub(super) fn refusal(&self, method: &str, params: Option<&RawValue>) -> Option<RpcError> {
         match self {
-            Self::Port | Self::Web { shown: Some(ShownOnWeb::Holder), .. } => None,
-            Self::Web { shown: Some(ShownOnWeb::Scope(scope)), .. } => {
+            Self::Port => None,
+            Self::Web { shown: Some(OpenedOnWeb::Holder(_)), .. } => {
+                permit_scope(method, rpc::by_web(method), WebScope::Control).err()
+            }
+            Self::Web { shown: Some(OpenedOnWeb::Scope(scope)), .. } => {
                 permit_scope(method, rpc::by_web(method), *scope)
                     .and_then(|()| permit_params(*scope, params))
                     .err()
@@ -123,8 +117,8 @@ mod tests {
     #[test]
     fn a_client_of_the_web_that_controls_nothing_gives_way() {
         let rank = |shown| {
-            let scope_of: ScopeOfToken = Arc::new(|_| Ok(WebScope::Control));
-            Entrance::Web { scope_of, shown: Some(ShownOnWeb::Scope(shown)) }.rank(&Caller::Person)
+            let scope_of: ScopeOfToken = Arc::new(|_| Ok(OpenedOnWeb::Scope(WebScope::Control)));
+            Entrance::Web { scope_of, shown: Some(OpenedOnWeb::Scope(shown)) }.rank(&Caller::Person)
         };
         assert_eq!(rank(WebScope::Read), Rank::Agent);
         assert_eq!(rank(WebScope::Decide), Rank::Agent);

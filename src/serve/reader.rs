@@ -290,6 +290,9 @@ impl<R: ClientInput> Reader<R> {
             Request::Rpc { id, method, params }
                 if let Some(error) = self.entrance.refusal(&method, params.as_deref()) =>
             {
+                if let Some(Caller::Holder(holder)) = &self.caller {
+                    rpc::record_use(&self.shared, holder, &method, None, Some(error.code)).await;
+                }
                 self.send(ViewerCommand::Answer(wire::answer(Some(&id), Err(&error)))).await;
             }
             Request::Rpc { id, method, params }

@@ -174,7 +174,7 @@ async fn answer(
         }
         Method::Undo => undoing::undo(shared, parse(params)?).await,
         Method::Redo => undoing::redo(shared, parse(params)?).await,
-        Method::WebLink => web::web_link(shared, parse(params)?).await,
+        Method::WebLink => web::web_link(shared, caller, parse(params)?).await,
         Method::WebToken => web::web_token(shared, parse(params)?).await,
         Method::WebRevoke => web::web_revoke(shared, parse(params)?).await,
         Method::TokenCreate => scoped::token_create(shared, parse(params)?).await,

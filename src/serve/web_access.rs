@@ -2,6 +2,18 @@
 
 use std::time::Duration;
 
+use crate::model::WebScope;
+use crate::tokens::TokenHolder;
+
+/// What a credential of the web opens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OpenedOnWeb {
+    /// What the scope has, as a person.
+    Scope(WebScope),
+    /// What one of the team's tokens with a scope opens, as its holder, while it is good.
+    Holder(TokenHolder),
+}
+
 /// A link to the web page that is good once.
 #[derive(Debug)]
 pub struct WebLink {

@@ -6,6 +6,7 @@ use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::model::WebScope;
+use crate::serve::OpenedOnWeb;
 use crate::tokens::{TokenHolder, TokenRight};
 
 /// Bytes of a secret.
@@ -79,43 +80,78 @@ pub(super) enum ShownBy {
     Bearer,
 }
 
-/// A credential that is valid until it is revoked.
+/// A credential that is valid until it is revoked; one of a token with a scope also ends with that.
 #[derive(Clone, Debug)]
 pub(super) struct Credential {
     /// Of the cookie, or of the bearer token.
     pub(super) secret: SecretHash,
     pub(super) shown: ShownBy,
-    pub(super) scope: WebScope,
+    pub(super) opens: OpenedOnWeb,
     /// Ends the connections that were opened with it.
     pub(super) revoked: CancellationToken,
-    /// Of one of the team's tokens with a scope.
-    pub(super) holder: Option<TokenHolder>,
 }
 
 impl Credential {
-    pub(super) fn new(secret: SecretHash, shown: ShownBy, scope: WebScope) -> Self {
-        Self { secret, shown, scope, revoked: CancellationToken::new(), holder: None }
+    pub(super) fn new(secret: SecretHash, shown: ShownBy, opens: OpenedOnWeb) -> Self {
+        let revoked = match &opens {
+            OpenedOnWeb::Scope(_) => CancellationToken::new(),
+            // What ends this credential does not end the token.
+            OpenedOnWeb::Holder(holder) => holder.revoked().child_token(),
+        };
+        Self { secret, shown, opens, revoked }
     }
 
     /// Stands for one of the team's tokens with a scope, for one request.
     pub(super) fn of_holder(token: &str, holder: TokenHolder) -> Self {
-        let steers = holder.may(TokenRight::Control);
-        let scope = if steers { WebScope::Control } else { WebScope::Read };
-        let revoked = holder.revoked().clone();
-        let secret = SecretHash::of(token);
-        Self { secret, shown: ShownBy::Bearer, scope, revoked, holder: Some(holder) }
+        Self::new(SecretHash::of(token), ShownBy::Bearer, OpenedOnWeb::Holder(holder))
     }
 
-    /// What a token opens that comes beside the credential: all of its scope, or nothing.
-    pub(super) fn opened_by(&self, token: &str) -> Option<WebScope> {
+    /// The holder of a token with a scope that it stands for.
+    pub(super) fn holder(&self) -> Option<&TokenHolder> {
+        holder(&self.opens)
+    }
+
+    /// Whether it may do all that a person may, or less.
+    pub(super) fn scope(&self) -> WebScope {
+        match &self.opens {
+            OpenedOnWeb::Scope(scope) => *scope,
+            OpenedOnWeb::Holder(holder) if holder.may(TokenRight::Control) => WebScope::Control,
+            OpenedOnWeb::Holder(_) => WebScope::Read,
+        }
+    }
+
+    pub(super) fn is_good(&self) -> bool {
+        !self.revoked.is_cancelled() && is_good(&self.opens)
+    }
+
+    /// Counts its connections: all that stand for one token with a scope are counted together.
+    pub(super) fn counted_as(&self) -> SecretHash {
+        self.holder().map_or(self.secret, |holder| SecretHash::of(&holder.id))
+    }
+
+    /// What a token opens that comes beside the credential: all of it, or nothing.
+    pub(super) fn opened_by(&self, token: &str) -> Option<OpenedOnWeb> {
         let wanted = match &self.shown {
             ShownBy::Cookie { token } => token,
             ShownBy::Bearer => &self.secret,
         };
-        // The port itself knows the team's tokens, and holds them to their rights.
-        if self.holder.is_some() {
-            return None;
-        }
-        (!self.revoked.is_cancelled() && wanted.is_of(token)).then_some(self.scope)
+        (self.is_good() && wanted.is_of(token)).then(|| self.opens.clone())
+    }
+}
+
+/// Whether what a credential or a link opens is still there.
+pub(super) fn is_good(opens: &OpenedOnWeb) -> bool {
+    holder(opens).is_none_or(TokenHolder::is_good)
+}
+
+/// Whether two are of the same token with a scope, or both of persons.
+pub(super) fn is_same_holder(one: &OpenedOnWeb, other: &OpenedOnWeb) -> bool {
+    holder(one) == holder(other)
+}
+
+fn holder(opens: &OpenedOnWeb) -> Option<&TokenHolder> {
+    match opens {
+        OpenedOnWeb::Scope(_) => None,
+        OpenedOnWeb::Holder(holder) => Some(holder),
     }
 }

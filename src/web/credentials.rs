@@ -7,18 +7,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
-use super::credential::{Credential, Secret, SecretHash, ShownBy};
+use super::credential::{Credential, Secret, SecretHash, ShownBy, is_good, is_same_holder};
 use super::kept::TokenFile;
 use crate::model::WebScope;
+use crate::serve::OpenedOnWeb;
 
 /// How long a link is good.
 const LINK_LASTS: Duration = Duration::from_secs(5 * 60);
 
-/// Links that are good at once; a further one replaces the oldest.
+/// Links that are good at once, of persons, and of each token with a scope; a further one replaces the oldest
+/// of these.
 const MOST_LINKS: usize = 16;
+const MOST_LINKS_OF_TOKEN: usize = 4;
 
-/// Browsers at once; a further one replaces the oldest.
+/// Browsers at once, of persons, and of each token with a scope; a further one replaces the oldest of these.
 const MOST_SESSIONS: usize = 64;
+const MOST_SESSIONS_OF_TOKEN: usize = 8;
 
 /// Bearer tokens at once; a further one is refused.
 const MOST_TOKENS: usize = 64;
@@ -43,7 +47,7 @@ struct AllCredentials {
 #[derive(Debug)]
 struct OpenLink {
     code: SecretHash,
-    scope: WebScope,
+    opens: OpenedOnWeb,
     until: Instant,
 }
 
@@ -59,6 +63,7 @@ pub struct Link {
 pub(super) struct Entered {
     pub(super) cookie: String,
     pub(super) token: String,
+    pub(super) opens: OpenedOnWeb,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -90,14 +95,14 @@ impl Credentials {
     }
 
     /// Makes a link that is good once.
-    pub fn link(&self, scope: WebScope) -> Result<Link, CredentialError> {
+    pub fn link(&self, opens: OpenedOnWeb) -> Result<Link, CredentialError> {
         let code = Secret::generate().map_err(CredentialError::Random)?;
         let mut state = self.state();
-        if state.links.len() >= MOST_LINKS {
-            state.links.pop_front();
-        }
-        let until = Instant::now() + LINK_LASTS;
-        state.links.push_back(OpenLink { code: code.hash(), scope, until });
+        let now = Instant::now();
+        state.links.retain(|link| link.is_good(now));
+        let most = most(&opens, MOST_LINKS, MOST_LINKS_OF_TOKEN);
+        oldest_beyond(&mut state.links, most, |link| is_same_holder(&link.opens, &opens));
+        state.links.push_back(OpenLink { code: code.hash(), opens, until: now + LINK_LASTS });
         Ok(Link { code: code.into_text(), lasts: LINK_LASTS })
     }
 
@@ -107,19 +112,20 @@ impl Credentials {
         let (cookie, token) = (secret()?, secret()?);
         let mut state = self.state();
         let now = Instant::now();
-        state.links.retain(|link| link.until > now);
+        state.links.retain(|link| link.is_good(now));
+        state.sessions.retain(Credential::is_good);
         let Some(at) = state.links.iter().position(|link| link.code.is_of(code)) else {
             return Ok(None);
         };
-        let Some(OpenLink { scope, .. }) = state.links.remove(at) else { return Ok(None) };
-        if state.sessions.len() >= MOST_SESSIONS
-            && let Some(oldest) = state.sessions.pop_front()
-        {
+        let Some(OpenLink { opens, .. }) = state.links.remove(at) else { return Ok(None) };
+        let most = most(&opens, MOST_SESSIONS, MOST_SESSIONS_OF_TOKEN);
+        let is_same = |it: &Credential| is_same_holder(&it.opens, &opens);
+        if let Some(oldest) = oldest_beyond(&mut state.sessions, most, is_same) {
             oldest.revoked.cancel();
         }
         let shown = ShownBy::Cookie { token: token.hash() };
-        state.sessions.push_back(Credential::new(cookie.hash(), shown, scope));
-        Ok(Some(Entered { cookie: cookie.into_text(), token: token.into_text() }))
+        state.sessions.push_back(Credential::new(cookie.hash(), shown, opens.clone()));
+        Ok(Some(Entered { cookie: cookie.into_text(), token: token.into_text(), opens }))
     }
 
     /// Takes a link back; false if there is none with this code.
@@ -138,7 +144,8 @@ impl Credentials {
             return Err(CredentialError::Full);
         }
         let id = secret.hash().id();
-        state.tokens.push(Credential::new(secret.hash(), ShownBy::Bearer, scope));
+        let opens = OpenedOnWeb::Scope(scope);
+        state.tokens.push(Credential::new(secret.hash(), ShownBy::Bearer, opens));
         if let Err(error) = self.keep(&state) {
             state.tokens.pop();
             return Err(error);
@@ -180,7 +187,9 @@ impl Credentials {
     }
 
     pub(super) fn by_cookie(&self, cookie: &str) -> Option<Credential> {
-        self.state().sessions.iter().find(|it| it.secret.is_of(cookie)).cloned()
+        let state = self.state();
+        let found = state.sessions.iter().find(|it| it.secret.is_of(cookie));
+        found.filter(|it| it.is_good()).cloned()
     }
 
     pub(super) fn by_bearer(&self, token: &str) -> Option<Credential> {
@@ -201,3 +210,33 @@ impl Credentials {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+impl OpenLink {
+    fn is_good(&self, now: Instant) -> bool {
+        self.until > now && is_good(&self.opens)
+    }
+}
+
+/// How many there may be of persons, or of one token.
+fn most(opens: &OpenedOnWeb, of_persons: usize, of_token: usize) -> usize {
+    match opens {
+        OpenedOnWeb::Scope(_) => of_persons,
+        OpenedOnWeb::Holder(_) => of_token,
+    }
+}
+
+/// Makes room for one more of those that are meant: the oldest of them goes if there are `most`.
+fn oldest_beyond<T>(
+    all: &mut VecDeque<T>,
+    most: usize,
+    is_meant: impl Fn(&T) -> bool,
+) -> Option<T> {
+    if all.iter().filter(|it| is_meant(it)).count() < most {
+        return None;
+    }
+    let at = all.iter().position(is_meant)?;
+    all.remove(at)
+}
+
+#[cfg(test)]
+mod tests;

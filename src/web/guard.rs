@@ -18,6 +18,7 @@ use super::credentials::Credentials;
 use super::served::Served;
 use super::site::WebSite;
 use crate::model::WebScope;
+use crate::serve::OpenedOnWeb;
 
 /// The token that only the page knows, beside its cookie.
 const PAGE_TOKEN: &str = "x-eisen-token";
@@ -165,7 +166,30 @@ pub(super) fn is_opened(headers: &HeaderMap) -> bool {
     says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document")
 }
 
-/// A request with a valid credential.
+/// A request with a valid credential, for a file of the page: these say nothing of the team.
+pub(super) struct Admitted;
+
+impl FromRequestParts<Arc<Served>> for Admitted {
+    type Rejection = HttpRefusal;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        served: &Arc<Served>,
+    ) -> Result<Self, HttpRefusal> {
+        admit(served, parts).map(|_| Self)
+    }
+}
+
+fn admit(served: &Served, parts: &Parts) -> Result<Credential, HttpRefusal> {
+    let credential = find(served, &parts.headers)?;
+    let connection = parts.extensions.get::<WebConnection>();
+    if connection.is_some_and(|connection| !connection.take_place(&credential)) {
+        return Err(HttpRefusal::Connections);
+    }
+    Ok(credential)
+}
+
+/// A request with a valid credential. That a token with a scope was used is in the journal.
 pub(super) struct Known(pub(super) Credential);
 
 impl FromRequestParts<Arc<Served>> for Known {
@@ -175,13 +199,9 @@ impl FromRequestParts<Arc<Served>> for Known {
         parts: &mut Parts,
         served: &Arc<Served>,
     ) -> Result<Self, HttpRefusal> {
-        let credential = find(served, &parts.headers)?;
-        if let Some(holder) = &credential.holder {
+        let credential = admit(served, parts)?;
+        if let Some(holder) = credential.holder() {
             served.gateway.record_use(holder, parts.uri.path()).await;
-        }
-        let connection = parts.extensions.get::<WebConnection>();
-        if connection.is_some_and(|connection| !connection.take_place(&credential)) {
-            return Err(HttpRefusal::Connections);
         }
         Ok(Self(credential))
     }
@@ -199,8 +219,8 @@ impl FromRequestParts<Arc<Served>> for Program {
         served: &Arc<Served>,
     ) -> Result<Self, HttpRefusal> {
         let Known(credential) = Known::from_request_parts(parts, served).await?;
-        let is_program = credential.shown == ShownBy::Bearer && credential.holder.is_none();
-        if is_program && credential.scope == WebScope::Control {
+        let is_control = credential.opens == OpenedOnWeb::Scope(WebScope::Control);
+        if is_control && credential.shown == ShownBy::Bearer {
             Ok(Self(credential))
         } else {
             Err(HttpRefusal::Control)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::credential::{Credential, SecretHash, ShownBy};
 use crate::model::WebScope;
+use crate::serve::OpenedOnWeb;
 
 /// Bytes of the file that are read.
 const LONGEST: u64 = 1 << 20;
@@ -47,7 +48,8 @@ impl TokenFile {
         let content: Content = serde_json::from_str(&text)?;
         let kept = content.tokens.into_iter().filter_map(|token| {
             let scope = WebScope::ALL.into_iter().find(|scope| scope.as_str() == token.scope)?;
-            Some(Credential::new(SecretHash::from_hex(&token.hash)?, ShownBy::Bearer, scope))
+            let opens = OpenedOnWeb::Scope(scope);
+            Some(Credential::new(SecretHash::from_hex(&token.hash)?, ShownBy::Bearer, opens))
         });
         Ok(kept.collect())
     }
@@ -56,7 +58,7 @@ impl TokenFile {
     pub(super) fn write<'a>(&self, tokens: impl Iterator<Item = &'a Credential>) -> io::Result<()> {
         let tokens = tokens.map(|token| KeptToken {
             hash: token.secret.to_hex(),
-            scope: token.scope.as_str().to_owned(),
+            scope: token.scope().as_str().to_owned(),
         });
         let content = serde_json::to_vec(&Content { tokens: tokens.collect() })?;
         let folder = self.0.parent().unwrap_or(Path::new("."));

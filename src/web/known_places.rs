@@ -10,7 +10,7 @@ use crate::model::WebScope;
 /// Connections at once; a request on one more is answered with 503, and so it is past the other two.
 const MOST: usize = 256;
 
-/// Those of one credential. A browser has a WebSocket for each tab, and a few more at most.
+/// Those of one credential, or of all of one token with a scope. A browser has a WebSocket for each tab, and a few more at most.
 const MOST_OF_ONE: usize = 64;
 
 /// Those of all credentials that don't control the team: the rest is for those that do.
@@ -35,20 +35,20 @@ pub(super) struct KnownPlace {
 impl KnownPlaces {
     /// Takes a place; None if there is none for this credential.
     pub(super) fn take(&self, credential: &Credential) -> Option<KnownPlace> {
-        let Credential { secret, scope, .. } = credential;
+        let (of, scope) = (credential.counted_as(), credential.scope());
         let mut all = self.all();
         let number = |is_meant: &dyn Fn(WebScope) -> bool| -> usize {
             all.values().filter(|it| is_meant(it.scope)).map(|it| it.number).sum()
         };
         let is_below = |scope: WebScope| scope < WebScope::Control;
-        let of_one = all.get(secret).map_or(0, |it| it.number);
-        let is_full = number(&|_| true) >= MOST
-            || is_below(*scope) && number(&is_below) >= MOST_BELOW_CONTROL;
+        let of_one = all.get(&of).map_or(0, |it| it.number);
+        let is_full =
+            number(&|_| true) >= MOST || is_below(scope) && number(&is_below) >= MOST_BELOW_CONTROL;
         if of_one >= MOST_OF_ONE || is_full {
             return None;
         }
-        all.insert(*secret, TakenPlaces { number: of_one + 1, scope: *scope });
-        Some(KnownPlace { of: *secret, all: self.clone() })
+        all.insert(of, TakenPlaces { number: of_one + 1, scope });
+        Some(KnownPlace { of, all: self.clone() })
     }
 
     fn all(&self) -> MutexGuard<'_, HashMap<SecretHash, TakenPlaces>> {
@@ -58,7 +58,7 @@ impl KnownPlaces {
 
 impl KnownPlace {
     pub(super) fn is_of(&self, credential: &Credential) -> bool {
-        self.of == credential.secret
+        self.of == credential.counted_as()
     }
 }
 
@@ -77,10 +77,12 @@ impl Drop for KnownPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::OpenedOnWeb;
+    use crate::tokens::{TokenHolder, Visitor};
     use crate::web::credential::ShownBy;
 
     fn credential(name: &str, scope: WebScope) -> Credential {
-        Credential::new(SecretHash::of(name), ShownBy::Bearer, scope)
+        Credential::new(SecretHash::of(name), ShownBy::Bearer, OpenedOnWeb::Scope(scope))
     }
 
     fn all_of(places: &KnownPlaces, credential: &Credential) -> Vec<KnownPlace> {
@@ -104,6 +106,15 @@ mod tests {
         let of_last = places.take(&tokens[3]);
         assert!(of_last.is_some_and(|place| place.is_of(&tokens[3])));
         drop((taken, controls));
+        // The browsers of one token with a scope have the places of one.
+        let holder = OpenedOnWeb::Holder(TokenHolder::of_visitor(Visitor::default()));
+        let browser = |name: &str| {
+            let shown = ShownBy::Cookie { token: SecretHash::of("page") };
+            Credential::new(SecretHash::of(name), shown, holder.clone())
+        };
+        let taken = all_of(&places, &browser("desk"));
+        assert_eq!((taken.len(), places.take(&browser("phone")).is_some()), (MOST_OF_ONE, false));
+        drop(taken);
         assert!(places.all().is_empty());
     }
 }

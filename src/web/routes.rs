@@ -15,11 +15,11 @@ use serde::Deserialize;
 use super::connection::WebConnection;
 use super::credential::ShownBy;
 use super::credentials::Entered;
-use super::guard::{self, Changing, HttpRefusal, Known};
+use super::guard::{self, Admitted, Changing, HttpRefusal, Known};
 use super::served::Served;
 use super::{acp, assets, socket};
 use crate::metrics::Rendered;
-use crate::serve;
+use crate::serve::{self, OpenedOnWeb};
 use crate::tokens::{TokenHolder, TokenRight};
 
 /// The path of a link that is good once.
@@ -79,13 +79,16 @@ async fn enter(
         }
         return HttpRefusal::Script.into_response();
     }
-    let Entered { cookie, token } = match served.credentials.enter(&link) {
+    let Entered { cookie, token, opens } = match served.credentials.enter(&link) {
         Ok(Some(entered)) => entered,
         Ok(None) => return guard::failed(&served.credentials, true).into_response(),
         Err(error) => {
             return (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response();
         }
     };
+    if let OpenedOnWeb::Holder(holder) = &opens {
+        served.gateway.record_use(holder, ENTER).await;
+    }
     let page = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>eisen-core</title>\n\
          <meta name=\"eisen-token\" content=\"{token}\">\n<script src=\"/enter.js\"></script>\n\
@@ -142,7 +145,7 @@ async fn metrics(
     headers: HeaderMap,
 ) -> Response {
     let reads = |holder: &TokenHolder| holder.may(TokenRight::Read) && !holder.is_limited();
-    if !credential.holder.as_ref().is_none_or(reads) {
+    if !credential.holder().is_none_or(reads) {
         return HttpRefusal::Right.into_response();
     }
     let accepted = headers.get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
@@ -151,7 +154,7 @@ async fn metrics(
     ([(CONTENT_TYPE, content_type)], body).into_response()
 }
 
-async fn page(Known(_): Known, uri: Uri, headers: HeaderMap) -> Response {
+async fn page(Admitted: Admitted, uri: Uri, headers: HeaderMap) -> Response {
     let path = uri.path().trim_start_matches('/');
     assets::answer(if path.is_empty() { "index.html" } else { path }, &headers)
 }

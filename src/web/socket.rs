@@ -37,7 +37,7 @@ pub(super) fn open(served: &Arc<Served>, credential: &Credential) -> Option<Dupl
 /// Finds what the token of a client's `auth` opens. A wrong one is a failed attempt, as it is elsewhere.
 fn scope_of(credentials: Arc<Credentials>, credential: Credential) -> ScopeOfToken {
     Arc::new(move |token: &str| match credential.opened_by(token) {
-        Some(scope) => Ok(scope),
+        Some(opened) => Ok(opened),
         None if credentials.failed() => Err(Refused::new(429, TOO_MANY_ATTEMPTS)),
         None => Err(Refused::new(401, "wrong token")),
     })
@@ -129,6 +129,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::model::WebScope;
+    use crate::serve::OpenedOnWeb;
 
     #[test]
     fn wrong_tokens_are_failed_attempts_and_the_right_one_never_is() {
@@ -141,7 +142,7 @@ mod tests {
         let refusals: Vec<_> =
             (0..22).map(|at| scope_of(&format!("guess {at}")).unwrap_err().code).collect();
         assert_eq!(refusals, [&[401; 20][..], &[429; 2][..]].concat());
-        assert_eq!(scope_of(&token).unwrap(), WebScope::Decide);
+        assert_eq!(scope_of(&token).unwrap(), OpenedOnWeb::Scope(WebScope::Decide));
         // The attempts of all ways are counted together.
         assert!(credentials.failed());
         credential.revoked.cancel();

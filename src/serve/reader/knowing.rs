@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::{Reader, WRONG_TOKENS, end_if};
 use crate::serve::command::ViewerCommand;
-use crate::serve::entrance::{ClientInput, Entrance, ShownOnWeb};
+use crate::serve::entrance::{ClientInput, Entrance};
+use crate::serve::web_access::OpenedOnWeb;
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{Caller, rpc, token};
 
@@ -29,7 +30,7 @@ impl<R: ClientInput> Reader<R> {
         self.place.set_rank(self.entrance.rank(&caller));
         self.caller = Some(caller.clone());
         let mut result = json!({ "authenticated": true });
-        if let Entrance::Web { shown: Some(ShownOnWeb::Scope(scope)), .. } = self.entrance {
+        if let Entrance::Web { shown: Some(OpenedOnWeb::Scope(scope)), .. } = &self.entrance {
             result["scope"] = json!(scope.as_str());
         }
         if self.entrance.is_web() {

@@ -36,6 +36,8 @@ pub(in crate::serve) enum Limit {
     Access,
     /// What is answered: a list, of which only the entries of these agents are left.
     Answer,
+    /// The token itself: what it gives opens no more.
+    Token,
     /// Nothing: it is about the whole team, and not for such a token.
     Team,
 }
@@ -71,6 +73,7 @@ pub(in crate::serve) fn opening(method: Method) -> Opening {
             | tools::Method::TaskResult
             | tools::Method::Whose,
         ) => (Read, Limit::Team),
+        Method::WebLink => (Read, Limit::Token),
         Method::Prompt | Method::Cancel | Method::NewSession => (Prompt, AGENT),
         Method::Tool(tools::Method::DelegateTask) => (Prompt, Limit::Named("agent")),
         Method::ForkSession | Method::Tool(tools::Method::CancelTask) => (Prompt, Limit::Team),
@@ -106,7 +109,6 @@ pub(in crate::serve) fn opening(method: Method) -> Opening {
             | tools::Method::RemoveMember,
         ) => (Control, Limit::Team),
         Method::Attach
-        | Method::WebLink
         | Method::WebToken
         | Method::WebRevoke
         | Method::TokenCreate
@@ -186,7 +188,7 @@ async fn permitted(
         return Ok(());
     }
     let agent = match limit {
-        Limit::Answer => return Ok(()),
+        Limit::Answer | Limit::Token => return Ok(()),
         Limit::Named(field) => named.text(field).map(AgentId::new).ok_or_else(|| {
             let agents = holder.agents();
             let message = format!("this token is for {agents}: name one of them in `{field}`");

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::json;
 use crate::model::WebScope;
+use crate::serve::Caller;
 use crate::serve::shared::Shared;
+use crate::serve::web_access::OpenedOnWeb;
 use crate::serve::wire::RpcError;
 
 /// What a credential opens.
@@ -34,7 +36,8 @@ impl From<AskedScope> for WebScope {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "WebLinkParams")]
 pub(in crate::serve) struct WebLinkParams {
-    /// `control` if left out.
+    /// `control` if left out. The holder of a token with a scope leaves it out: the link opens what the token
+    /// does.
     scope: Option<AskedScope>,
 }
 
@@ -74,9 +77,25 @@ pub(in crate::serve) struct WebRevoked {
     revoked: usize,
 }
 
-pub(super) async fn web_link(shared: &Shared, params: WebLinkParams) -> Result<Value, RpcError> {
-    let scope = params.scope.map_or(WebScope::Control, WebScope::from);
-    let link = shared.team.web_link(scope).await?;
+pub(super) async fn web_link(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: WebLinkParams,
+) -> Result<Value, RpcError> {
+    let opens = match caller {
+        // What it opened would outlast the request, and the token is another team's.
+        Some(Caller::Holder(holder)) if holder.is_visitor() => {
+            let message = "a link is given by the team, or the hub, that has the token";
+            return Err(RpcError::new(403, message));
+        }
+        Some(Caller::Holder(_)) if params.scope.is_some() => {
+            let message = "the link opens what this token opens: leave `scope` out";
+            return Err(RpcError::new(403, message));
+        }
+        Some(Caller::Holder(holder)) => OpenedOnWeb::Holder(holder.clone()),
+        _ => OpenedOnWeb::Scope(params.scope.map_or(WebScope::Control, WebScope::from)),
+    };
+    let link = shared.team.web_link(opens).await?;
     json(&NewWebLink { url: link.url, expires_s: link.lasts.as_secs() })
 }
 

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use expect_test::expect_file;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use super::{Client, Limits, Port, fake::Fake};
 use crate::journal::{Filter, Store};
-use crate::serve::Sources as _;
 use crate::serve::rpc::{Limit, METHODS, opening};
-use crate::tokens::{NewToken, TokenRight};
+use crate::serve::{Server, Sources, Team, Tokens};
+use crate::tokens::{NewToken, TokenRight, Visitor};
 
 const BEGIN: &str =
     "<!-- Printed from src/serve/rpc/openings.rs by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
@@ -28,6 +30,7 @@ fn the_document_has_the_right_of_each_method() {
             _ if it.right.is_none() => "—".to_owned(),
             Limit::Named(field) => format!("`{field}` is one of them"),
             Limit::Access => "the access is one of theirs".to_owned(),
+            Limit::Token => "the page shows only them".to_owned(),
             Limit::Answer => "the answer has only them".to_owned(),
             Limit::Team => "403".to_owned(),
         };
@@ -127,6 +130,42 @@ async fn a_token_for_some_agents_is_held_to_them() {
     assert_eq!(port.fake.asked.lock().unwrap().len(), asked);
     let prompt = json!({ "agent_id": "api", "text": "x" });
     assert_ne!(code(&mut client, "prompt", prompt).await, 403);
+}
+
+#[tokio::test]
+async fn a_holder_gets_a_link_to_the_page_that_opens_no_more_than_the_token() {
+    let port = Port::open().await;
+    let code_of = async |made: Value, params: Value| {
+        let (token, _) = make(&port, made).await;
+        code(&mut holder(&port, &token).await, "web_link", params).await
+    };
+    let all = ["read", "prompt", "decide", "control"];
+    for made in [
+        json!({ "owner": "ada", "may": ["read"] }),
+        json!({ "owner": "ada", "may": ["read"], "agents": ["ui"] }),
+        json!({ "owner": "ada", "may": all }),
+    ] {
+        assert_eq!(code_of(made.clone(), json!({})).await, json!(null), "{made}");
+        assert_eq!(code_of(made, json!({ "scope": "read" })).await, 403);
+    }
+    let blind = json!({ "owner": "bob", "may": ["prompt", "decide", "control"] });
+    assert_eq!(code_of(blind, json!({})).await, 403);
+    assert_eq!(*port.fake.asked.lock().unwrap(), ["link of ada"; 3]);
+}
+
+#[tokio::test]
+async fn who_asks_through_a_hub_gets_no_link() {
+    let fake = Fake::new(64);
+    let (sources, team): (Arc<dyn Sources>, Arc<dyn Team>) = (fake.clone(), fake.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let tokens = Tokens::generate(None).unwrap();
+    let bus = fake.bus.clone();
+    let server = Server::new(listener, bus, sources, team, tokens, Limits::default()).unwrap();
+    let may = BTreeSet::from([TokenRight::Read, TokenRight::Control]);
+    let visitor = Visitor { owner: "ada".to_owned(), may, agents: None, agent: None };
+    let asked = server.gateway().call(visitor, "web_link", None).await;
+    assert_eq!(asked.unwrap_err().code, 403);
+    assert!(fake.asked.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

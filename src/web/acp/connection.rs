@@ -263,10 +263,12 @@ mod tests {
 
     use super::*;
     use crate::model::WebScope;
+    use crate::serve::OpenedOnWeb;
     use crate::web::credential::ShownBy;
 
     fn credential(name: &str) -> Credential {
-        Credential::new(SecretHash::of(name), ShownBy::Bearer, WebScope::Control)
+        let opens = OpenedOnWeb::Scope(WebScope::Control);
+        Credential::new(SecretHash::of(name), ShownBy::Bearer, opens)
     }
 
     async fn next(events: &mut (impl Stream<Item = Result<Bytes, Infallible>> + Unpin)) -> String {

@@ -1,6 +1,7 @@
 // Owns the page as a whole: access, the views and which one is shown, and when they draw.
 
 import { fill, h } from "./dom.js";
+import { line as oneLine, lookup } from "./format.js";
 import { Header } from "./header.js";
 import { InboxView } from "./inbox/inbox.js";
 import { listen } from "./keys.js";
@@ -18,6 +19,8 @@ import { Wire } from "./wire.js";
 const TOKEN = "eisen-token";
 const NO_ACCESS =
   "This browser has no access. Run `eisen-core web` on the machine of the team and open the link it prints.";
+/** What a scope opens, in the rights of a token with a scope; none of these contains another. */
+const OPENED = lookup({ read: [], decide: ["decide"], control: ["prompt", "decide", "control"] });
 const TABS = ["team", "map", "inbox", "time"];
 
 /** Letters that go on while they are held. */
@@ -26,7 +29,10 @@ const HELD = new Set(["j", "k", "+", "-"]);
 /** What every view gets. */
 export class App {
   constructor() {
-    this.scope = "read";
+    /** @type {Set<string>} what this browser may do, beside reading */
+    this.rights = new Set();
+    /** Whose token with a scope it stands for; empty: a person's, with the control token. */
+    this.owner = "";
     this.dirty = new Set();
     this.frame = 0;
     this.views = null;
@@ -39,7 +45,7 @@ export class App {
       refused: (shown) => {
         // Another tab may have a newer one.
         if (localStorage.getItem(TOKEN) === shown) localStorage.removeItem(TOKEN);
-        noAccess();
+        noAccess(this.owner);
       },
     });
     this.replays = new Replays(this.wire);
@@ -58,9 +64,9 @@ export class App {
     this.wire.connect();
   }
 
-  /** Whether this browser may do what needs `scope`. */
-  may(scope) {
-    return this.scope === "control" || (scope === "decide" && this.scope === "decide");
+  /** Whether this browser may do what takes these rights: `prompt`, `decide`, `control`. */
+  may(...rights) {
+    return rights.every((right) => this.rights.has(right));
   }
 
   call(method, params, timeout) {
@@ -68,11 +74,11 @@ export class App {
   }
 
   joined(answer) {
-    const wasRead = this.scope;
-    this.scope = ["decide", "control"].includes(answer.scope) ? answer.scope : "read";
+    const before = [...this.rights].join();
+    this.owner = answer.owner ? String(answer.owner) : "";
+    this.rights = new Set(Array.isArray(answer.may) ? answer.may : OPENED[answer.scope]);
     if (answer.team) this.state.team = String(answer.team);
-    document.documentElement.dataset.scope = this.scope;
-    if (wasRead !== this.scope) for (const view of Object.values(this.views)) view.scoped?.();
+    if (before !== [...this.rights].join()) for (const view of Object.values(this.views)) view.scoped?.();
     this.wire.send({ type: "subscribe", topics: ["session_update", "task", "report", "overlap"] });
     if (this.lists.wantsGraph) this.wire.send({ type: "subscribe", topics: ["graph"] });
     this.lists.joined();
@@ -149,8 +155,12 @@ function decode(part) {
   }
 }
 
-function noAccess() {
-  fill(document.body, h("main", { class: "no-access" }, h("p", { role: "alert" }, NO_ACCESS)));
+/** Says that there is no access, or that of the owner of a token no longer. */
+function noAccess(owner) {
+  const why = owner
+    ? `The access with a token of ${oneLine(owner)} has ended: it was revoked, or has expired. A token that is good gets a new link by \`eisen-core web\`.`
+    : NO_ACCESS;
+  fill(document.body, h("main", { class: "no-access" }, h("p", { role: "alert" }, why)));
 }
 
 if (localStorage.getItem(TOKEN)) new App();

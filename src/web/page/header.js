@@ -42,8 +42,10 @@ export class Header {
     if (dirty.has("link")) this.age();
     const { state } = this.app;
     setText(this.team, line(state.team) || "eisen-core");
-    this.scope.hidden = !this.app.wire.isLive || this.app.may("control");
-    setText(this.scope, this.app.may("decide") ? "decides only" : "reads only");
+    const { owner, rights } = this.app;
+    this.scope.hidden = !this.app.wire.isLive || (!owner && this.app.may("control"));
+    if (owner) setText(this.scope, line(`${owner}: ${[...rights].join(", ")}`));
+    else setText(this.scope, this.app.may("decide") ? "decides only" : "reads only");
     const waits = state.countWaiting();
     setText(this.badge, waits ? String(waits) : "");
     setText(this.count, waits ? `${waits} ${waits === 1 ? "waits" : "wait"} for a decision` : "");

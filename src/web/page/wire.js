@@ -123,7 +123,7 @@ export class Wire {
 
   ping() {
     const socket = this.socket;
-    this.call("team_status", {}, PING_MS).catch((error) => {
+    this.call("list_budgets", {}, PING_MS).catch((error) => {
       if (error.code === 0) this.drop(socket);
     });
   }

@@ -2,8 +2,33 @@
 
 use serde_json::{Value, json};
 
-use super::Site;
-use crate::harness::{Stage, agent};
+use super::browser::Driver;
+use super::{Site, WEB};
+use crate::harness::{Ended, Stage, agent, run};
+
+/// Makes a token; returns it with its id.
+fn make(stage: &Stage, args: &[&str]) -> (String, String) {
+    let made = stage.run(&[&["token", "create", "--json", "--owner", "ada"], args].concat());
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let text = |key: &str| made[key].as_str().unwrap().to_owned();
+    (text("token"), text("id"))
+}
+
+/// Asks for a link as the holder of a token.
+fn ask_for_link(stage: &Stage, run_file: &Value, token: &str, args: &[&str]) -> Ended {
+    let mut command = stage.eisen_core(&[&["web"], args].concat());
+    let port = run_file["port"].to_string();
+    run(command.env("EISEN_TOKEN", token).env("EISEN_PORT", port))
+}
+
+/// The site, with the path of a link that the holder of a token got.
+pub(super) fn link(stage: &Stage, run_file: &Value, token: &str) -> (Site, String) {
+    let ended = ask_for_link(stage, run_file, token, &[]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let link = ended.stdout.trim().strip_prefix("http://").unwrap();
+    let (host, path) = link.split_once('/').unwrap();
+    (Site { host: host.to_owned() }, format!("/{path}"))
+}
 
 #[test]
 fn a_token_with_a_scope_is_good_here_too_until_it_is_revoked() {
@@ -11,12 +36,7 @@ fn a_token_with_a_scope_is_good_here_too_until_it_is_revoked() {
     let team = stage.team("[web]\nlisten = \"127.0.0.1:0\"", vec![agent("ui"), agent("api")]);
     let _port = team.steer_when_ready(&["ui", "api"]);
     let (site, _) = Site::of(&stage, &[]);
-    let make = |args: &[&str]| -> (String, String) {
-        let made = stage.run(&[&["token", "create", "--json", "--owner", "ada"], args].concat());
-        let made: Value = serde_json::from_str(&made.stdout).unwrap();
-        let text = |key: &str| made[key].as_str().unwrap().to_owned();
-        (text("token"), text("id"))
-    };
+    let make = |args: &[&str]| make(&stage, args);
     let metrics =
         |token: &str| site.get("/metrics", &[&format!("Authorization: Bearer {token}")]).status;
     let (reads, _) = make(&["--may", "read"]);
@@ -47,4 +67,135 @@ fn a_token_with_a_scope_is_good_here_too_until_it_is_revoked() {
     assert_eq!(site.socket(&[("authorization", &bearer)]).err(), Some(401));
     let uses = stage.run(&["history", "--type", "token", "--json"]).stdout;
     assert!(uses.contains("/metrics") && uses.contains("/ws"), "{uses}");
+}
+
+#[test]
+fn a_browser_of_a_holder_may_what_the_token_may_and_no_more() {
+    let stage = Stage::new();
+    let team = stage.team(WEB, vec![agent("ui"), agent("api")]);
+    let _port = team.steer_when_ready(&["ui", "api"]);
+    let (token, id) = make(&stage, &["--may", "read,prompt", "--agents", "ui"]);
+    let (blind, _) = make(&stage, &["--may", "prompt,control"]);
+    let refused = ask_for_link(&stage, &team.run_file, &blind, &[]);
+    assert!(refused.code == 1 && refused.stderr.contains("right `read`"), "{refused:?}");
+    let more = ask_for_link(&stage, &team.run_file, &token, &["--scope", "control"]);
+    assert!(more.code == 1 && more.stderr.contains("leave `scope` out"), "{more:?}");
+
+    let (site, path) = link(&stage, &team.run_file, &token);
+    let browser = site.enter(&path);
+    assert_eq!(site.get("/app.js", &[&browser.cookie]).status, 200);
+    assert_eq!(site.get("/metrics", &[&browser.cookie]).status, 403, "it has all agents");
+    let mut socket = site.page(&browser);
+    socket.send(&json!({ "type": "auth", "token": browser.token }));
+    let answer: Value = serde_json::from_str(&socket.next().unwrap()).unwrap();
+    let result = json!({
+        "authenticated": true, "team": "shop", "owner": "ada", "may": ["read", "prompt"],
+    });
+    assert_eq!(answer["result"], result);
+    let agents = socket.call("list_agents", &json!({})).unwrap();
+    assert_eq!((agents.as_array().unwrap().len(), &agents[0]["agent_id"]), (1, &json!("ui")));
+    socket.call("cancel", &json!({ "agent_id": "ui" })).unwrap();
+    for (method, params) in [
+        ("cancel", json!({ "agent_id": "api" })),
+        ("stop_agent", json!({ "agent_id": "ui" })),
+        ("search_events", json!({ "query": "x" })),
+        // Nobody gets more from here than there was.
+        ("web_link", json!({})),
+        ("web_token", json!({ "scope": "read" })),
+        ("token_list", json!({})),
+    ] {
+        assert_eq!(socket.call(method, &params), Err(json!(403)), "{method}");
+    }
+    // The cookie alone, or the token itself, opens no socket of a page.
+    let mut other = site.page(&browser);
+    assert_eq!(other.auth(&token), json!(401));
+
+    // Its end is that of the token, and the browser's own end is not.
+    let (_, unused) = link(&stage, &team.run_file, &token);
+    let (_, second) = link(&stage, &team.run_file, &token);
+    let left = site.enter(&second);
+    let origin = format!("Origin: http://{}", site.host);
+    let shown = format!("x-eisen-token: {}", left.token);
+    let lines = [&*left.cookie, &origin, &shown];
+    assert_eq!(site.ask("POST /leave", &lines).status, 204);
+    assert_eq!(site.get("/", &[&left.cookie]).status, 401);
+    socket.call("list_agents", &json!({})).unwrap();
+    assert_eq!(stage.run(&["token", "revoke", &id]).code, 0);
+    while socket.next().is_some() {}
+    assert_eq!(site.get("/", &[&browser.cookie]).status, 401);
+    assert_eq!(site.get(&unused, &[]).status, 401);
+
+    let uses = stage.run(&["history", "--type", "token", "--json"]).stdout;
+    for used in ["web_link", "/enter", "/ws", "/leave", "list_agents"] {
+        assert!(uses.contains(&format!("\"{used}\"")), "{used} in {uses}");
+    }
+    assert!(!uses.contains("app.js"), "{uses}");
+}
+
+#[test]
+fn a_holder_of_control_is_the_holder_on_the_page_too() {
+    let stage = Stage::new();
+    let team = stage.team(WEB, vec![agent("ui")]);
+    let _port = team.steer_when_ready(&["ui"]);
+    let (token, _) = make(&stage, &["--may", "read,prompt,decide,control"]);
+    let (site, path) = link(&stage, &team.run_file, &token);
+    let browser = site.enter(&path);
+    assert_eq!(site.get("/metrics", &[&browser.cookie]).status, 200);
+    let mut socket = site.page(&browser);
+    assert_eq!(socket.auth(&browser.token), Value::Null, "a holder has rights, and no scope");
+    socket.call("restart_agent", &json!({ "agent_id": "ui" })).unwrap();
+    assert_eq!(socket.call("web_revoke", &json!({})), Err(json!(403)));
+    let uses = stage.run(&["history", "--type", "token.use", "--json"]).stdout;
+    assert!(uses.contains("\"restart_agent\"") && uses.contains("\"ada\""), "{uses}");
+    // A person ends the browsers of holders, and their tokens stay.
+    assert_eq!(stage.run(&["web", "revoke"]).stdout, "revoked 1 credential\n");
+    while socket.next().is_some() {}
+    assert_eq!(site.get("/", &[&browser.cookie]).status, 401);
+    link(&stage, &team.run_file, &token);
+}
+
+#[test]
+fn the_page_shows_a_holder_what_the_token_opens_until_it_is_revoked() {
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let team =
+        stage.team(WEB, vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    port.prompt("ui", "said before");
+    let (token, id) = make(&stage, &["--may", "read,prompt", "--agents", "ui"]);
+    let (site, path) = link(&stage, &team.run_file, &token);
+    let browser = driver.open(&stage, "holder", (1280, 860));
+    browser.goto(&format!("http://{}{path}", site.host));
+    browser.shows("live");
+    browser.shows("ada: read, prompt");
+    browser.click("#team a, #team button", "ui");
+    browser.shows("Cancel turn");
+    browser.shows("said before");
+    browser.keys("p");
+    browser.keys("write src/ui/app.ts better");
+    browser.click("button", "Send");
+    browser.shows("written");
+    assert_eq!(stage.read("shop/src/ui/app.ts"), "better");
+    let text = browser.text();
+    for hidden in ["api", "Stop", "Restart"] {
+        assert!(!text.contains(hidden), "{hidden:?} in {text}");
+    }
+    browser.picture("holder.png");
+    browser.click("a", "Changes");
+    browser.shows("@@ -1 +1 @@");
+    assert!(!browser.text().contains("Undo"), "{}", browser.text());
+    // What waits is shown, and decided by others.
+    port.begin("api", "read src/ui/app.ts");
+    port.begin("ui", "read src/api/cart.rs");
+    browser.keys("3");
+    browser.shows("src/api/cart.rs");
+    let inbox = browser.run("return document.querySelector('#inbox').innerText");
+    let inbox = inbox.as_str().unwrap();
+    assert!(!inbox.contains("Deny") && !inbox.contains("app.ts"), "{inbox}");
+    browser.keys("2");
+    browser.comes("document.querySelector('#map canvas')");
+    browser.shows("app.ts");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(stage.run(&["token", "revoke", &id]).code, 0);
+    browser.shows("a token of ada has ended");
 }

@@ -3,6 +3,7 @@
 use super::WEB;
 use super::browser::Driver;
 use super::client::Site;
+use super::holders::link;
 use crate::harness::{NatsServer, Stage, agent};
 
 /// The key that all hosts have.
@@ -12,7 +13,7 @@ const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abc
 fn a_person_steers_and_decides_for_two_hosts_on_one_page() {
     let Some(driver) = Driver::start() else { return };
     let Some(nats) = NatsServer::start() else { return };
-    let hosts = [("a", "ui"), ("b", "api")].map(|(host, agent_id)| {
+    let mut hosts = [("a", "ui"), ("b", "api")].map(|(host, agent_id)| {
         let stage = Stage::new();
         stage.file("home/hub.key", KEY);
         let keys = format!("{WEB}\n[hub]\nnats = {:?}\nhost = {host:?}\n", nats.url());
@@ -41,8 +42,7 @@ fn a_person_steers_and_decides_for_two_hosts_on_one_page() {
     // What waits on the other host is decided here.
     browser.keys("3");
     browser.shows("Nothing waits");
-    let [(_, _, mut port), _] = hosts;
-    let turn = port.begin("ui", "read src/api/cart.rs");
+    let turn = hosts[0].2.begin("ui", "read src/api/cart.rs");
     browser.shows("src/api/cart.rs");
     browser.picture("hub-inbox.png");
     // A card that has just come up is to be read first.
@@ -50,7 +50,7 @@ fn a_person_steers_and_decides_for_two_hosts_on_one_page() {
     browser.comes("Date.now() - window.pressed > 600");
     browser.keys("a");
     browser.shows("llowed by you");
-    assert_eq!(port.said(turn), "got api\n");
+    assert_eq!(hosts[0].2.said(turn), "got api\n");
     browser.keys("2");
     browser.comes("document.querySelector('#map canvas')");
     browser.shows("app.ts");
@@ -58,5 +58,22 @@ fn a_person_steers_and_decides_for_two_hosts_on_one_page() {
     browser.keys("4");
     browser.shows("agent");
     browser.picture("hub-time.png");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    // The holder of a token of the hub sees its agents only, and prompts them on their host.
+    let args = ["token", "create", "--team", "hub", "--owner", "ada", "--may", "read,prompt"];
+    let made = stage.run(&[&args[..], &["--agents", "b/api"]].concat());
+    let run_file = stage.run_file("hub").unwrap();
+    let (site, path) = link(&stage, &run_file, made.stdout.trim());
+    let browser = driver.open(&stage, "holder", (1280, 860));
+    browser.goto(&format!("http://{}{path}", site.host));
+    browser.shows("ada: read, prompt");
+    browser.click("#team a, #team button", "b/api");
+    browser.shows("Cancel turn");
+    browser.keys("p");
+    browser.keys("write src/ui/app.ts best");
+    browser.click("button", "Send");
+    browser.shows("written");
+    assert!(!browser.text().contains("a/ui"), "{}", browser.text());
+    assert_eq!(hosts[1].0.read("shop/src/ui/app.ts"), "best");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -13,7 +13,8 @@ use crate::model::{
     SessionId, StreamReplay, StreamReport, StreamState, WebScope,
 };
 use crate::serve::{
-    AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Team, WebLink, WebToken,
+    AgentDetails, BoxFuture, Fork, OpenedOnWeb, Prompt, Refused, Reloaded, Rewind, Team, WebLink,
+    WebToken,
 };
 use crate::undo;
 
@@ -35,8 +36,11 @@ impl Team for Fake {
         self.budgets.lock().unwrap().clone()
     }
 
-    fn web_link(&self, scope: WebScope) -> BoxFuture<'_, Result<WebLink, Refused>> {
-        self.ask(format!("link {}", scope.as_str()));
+    fn web_link(&self, opens: OpenedOnWeb) -> BoxFuture<'_, Result<WebLink, Refused>> {
+        self.ask(match opens {
+            OpenedOnWeb::Scope(scope) => format!("link {}", scope.as_str()),
+            OpenedOnWeb::Holder(holder) => format!("link of {}", holder.owner),
+        });
         let url = "http://127.0.0.1:17321/enter?link=SECRET".to_owned();
         Box::pin(async { Ok(WebLink { url, lasts: Duration::from_secs(300) }) })
     }

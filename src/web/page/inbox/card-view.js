@@ -28,7 +28,7 @@ export function canAnswer(card) {
   return card.kind === "access" && card.line.action === "read" && ["fs", "request"].includes(card.line.via);
 }
 
-/** @param {{press: (card: Object, key: string) => void, may: (scope: string) => boolean}} hooks */
+/** @param {{press: (card: Object, key: string) => void, may: (...rights: string[]) => boolean}} hooks */
 export function drawCard(el, card, hooks) {
   el.className = `card card-${card.kind} is-${card.status}`;
   el.setAttribute("aria-label", subject(card) + (card.status === "done" ? `: ${card.outcome}` : ""));

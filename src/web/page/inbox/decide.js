@@ -18,6 +18,8 @@ export class Decider {
   /** Asks what a waiting access or write would do, once. */
   async preview(card) {
     if (!hasFile(card) || card.previewState || card.status !== "waits") return;
+    // Only who decides is shown what it is about.
+    if (!this.app.may("decide")) return;
     if (!this.hasPreviews) return void (card.previewState = "none");
     card.previewState = "asked";
     try {

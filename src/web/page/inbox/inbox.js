@@ -107,14 +107,14 @@ export class InboxView {
     const isSelected = card.key === this.cards.selected;
     el.tabIndex = isSelected ? 0 : -1;
     el.classList.toggle("selected", isSelected);
-    const look = `${card.version} ${card.status} ${card.previewState} ${JSON.stringify(card.line)} ${this.app.scope}`;
+    const look = `${card.version} ${card.status} ${card.previewState} ${JSON.stringify(card.line)} ${[...this.app.rights]}`;
     if (el.look === look) return;
     const height = el.look ? el.offsetHeight : 0;
     el.look = look;
     const typed = el.querySelector(".asking")?.firstElementChild;
     drawCard(el, card, {
       press: (it, key) => this.press(it, key, false),
-      may: (scope) => this.app.may(scope),
+      may: (...rights) => this.app.may(...rights),
     });
     el.classList.toggle("selected", isSelected);
     // What a person types stays while the card changes.
@@ -181,8 +181,8 @@ export class InboxView {
   press(card, key, isKey) {
     const now = Date.now();
     const isBeyond = key === "e" || (key === "r" && card.line.denied_by);
-    const scope = card.kind === "budget" || isBeyond ? "control" : "decide";
-    if (!this.app.may(scope)) return notice("this browser may not decide that", true);
+    const rights = [card.kind !== "budget" && "decide", (card.kind === "budget" || isBeyond) && "control"];
+    if (!this.app.may(...rights.filter(Boolean))) return notice("this browser may not decide that", true);
     const hasJustMoved = !isKey && now - this.cards.movedAt < UNREAD_MS;
     const refusal = hasJustMoved ? "the cards have just moved: look again" : this.cards.refusal(card, now);
     if (refusal) return notice(refusal, true);

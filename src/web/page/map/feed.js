@@ -67,7 +67,8 @@ export class LayoutFeed {
       layout.take(answer);
       this.done();
     } catch (error) {
-      if (error.code === 404) layout.isKept = false;
+      // A token for some agents gets no layout, which has the files of all.
+      if ([403, 404].includes(error.code)) layout.isKept = false;
     }
   }
 

@@ -158,7 +158,7 @@ export class MapView {
     if (graph.isKnown) parts.push(`${whole(graph.symbolCount)} symbols`);
     if (layout.unplaced) parts.push(`${whole(layout.unplaced)} have no place of their own`);
     if (graph.leftOut) parts.push(`${whole(graph.leftOut)} symbols and calls are left out here`);
-    if (!layout.isKept) parts.push("in a grid: this team keeps no layout");
+    if (!layout.isKept) parts.push("in a grid: no layout was given");
     if (this.surface.isFlat) parts.push("drawn without WebGL2");
     return parts.join(" · ");
   }

@@ -56,12 +56,12 @@ export class AgentPanel {
   }
 
   scoped() {
-    const may = this.app.may("control");
-    this.form.hidden = !may;
+    this.form.hidden = !this.app.may("prompt");
     fill(
       this.actions,
-      may && [
+      this.app.may("prompt") &&
         button("Cancel turn", () => this.act("cancel"), { data: { act: "cancel" } }),
+      this.app.may("control") && [
         button("Start", () => this.act("start_agent"), { data: { act: "start" } }),
         button("Stop", () => this.act("stop_agent"), { data: { act: "stop" } }),
         button("Restart", () => this.act("restart_agent"), { data: { act: "restart" } }),
@@ -237,10 +237,9 @@ export class AgentPanel {
     if (key === "G") return (this.transcript.follow(), true);
     if (key === "Enter") return (this.transcript.element.querySelector(".scroll").focus(), true);
     if (key === "l") return (this.lastTurn(), true);
-    if (!this.app.may("control")) return false;
-    if (key === "p") return (this.text.focus(), true);
+    if (key === "p") return this.app.may("prompt") && (this.text.focus(), true);
     const method = { c: "cancel", S: "start_agent", x: "stop_agent", R: "restart_agent" }[key];
-    if (!method) return false;
+    if (!method || !this.app.may(method === "cancel" ? "prompt" : "control")) return false;
     this.act(method);
     return true;
   }

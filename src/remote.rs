@@ -32,6 +32,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const UNANSWERED: Duration = Duration::from_secs(45);
 
+/// A server says this if it wants the session of each answer beside it, which the library's client does not send.
+const WANTS_SESSION: &str = "Missing Acp-Session-Id";
+
 /// How long the agent has to take what is left for it when its client leaves.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -202,9 +205,28 @@ fn line_of(frame: TransportFrame) -> Vec<u8> {
 
 /// An error of the transport, in one line.
 fn said(error: &agent_client_protocol::Error) -> String {
-    match &error.data {
+    let why = match &error.data {
         Some(serde_json::Value::String(why)) => why.clone(),
         Some(data) => format!("{}: {data}", error.message),
         None => error.message.clone(),
+    };
+    if why.contains(WANTS_SESSION) {
+        return format!(
+            "{why}; this server takes answers by a WebSocket only: give `ws://` or `wss://`"
+        );
+    }
+    why
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_takes_no_answers_by_http_is_to_be_asked_by_a_websocket() {
+        let failed = |why: &str| said(&agent_client_protocol::Error::internal_error().data(why));
+        assert_eq!(failed("POST: timed out"), "POST: timed out");
+        let why = failed("POST: HTTP 400 Bad Request: Missing Acp-Session-Id");
+        assert!(why.ends_with("by a WebSocket only: give `ws://` or `wss://`"), "{why}");
     }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::output::{plain, print};
-use super::team::{Which, failed};
+use super::team::{AtHost, Which, failed};
 use super::{Global, format};
 use crate::app::Failure;
 
@@ -20,6 +20,8 @@ Examples:
   eisen-core budget                        all budgets, and what is used of them
   eisen-core budget ui --tokens 8000000    a new total for an agent
   eisen-core budget --team-wide --cost 50  for the whole team
+  eisen-core budget --team hub --host a --team-wide --cost 50
+                                           at a hub, for the team of one host
 
 Exit codes: 0 done, 1 no such team or agent, or not permitted, 2 wrong usage.")]
 pub(super) struct BudgetArgs {
@@ -46,6 +48,8 @@ pub(super) struct BudgetArgs {
     json: bool,
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    at: AtHost,
 }
 
 impl BudgetArgs {
@@ -53,7 +57,8 @@ impl BudgetArgs {
         let mut team = self.which.connect(global).await?;
         let totals = self.totals();
         let budgets = if totals.is_empty() {
-            let all = team.call("list_budgets", &json!({})).await.map_err(failed)?;
+            let all =
+                team.call("list_budgets", &self.at.params(json!({}))).await.map_err(failed)?;
             let all = all.as_array().cloned().unwrap_or_default();
             all.into_iter().filter(|budget| self.means(&budget["agent_id"])).collect()
         } else {
@@ -61,11 +66,12 @@ impl BudgetArgs {
                 let why = "say whose total it is: name an agent, or give --team-wide";
                 return Err(Failure::Usage(anyhow::anyhow!(why)));
             }
-            let mut params = Value::Object(totals);
+            let mut params = self.at.params(Value::Object(totals));
             if let Some(agent) = &self.agent {
                 params["agent_id"] = json!(agent);
             }
-            vec![team.call("raise_budget", &params).await.map_err(failed)?]
+            let budget = team.call("raise_budget", &params).await.map_err(failed)?;
+            vec![self.at.params(budget)]
         };
         if self.json {
             return print(Value::Array(budgets));

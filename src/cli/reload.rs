@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Global;
 use super::output::{escape_controls, print};
-use super::team::{Which, failed};
+use super::team::{AtHost, Which, failed};
 use crate::app::Failure;
 use crate::serve::client::ClientError;
 
@@ -26,6 +26,8 @@ Exit codes: 0 applied, 1 refused or no such team, 2 wrong usage.")]
 pub(super) struct Reload {
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    at: AtHost,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -51,7 +53,7 @@ struct AppliedChange {
 impl Reload {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
-        let answer = team.call("reload", &json!({})).await.map_err(refused)?;
+        let answer = team.call("reload", &self.at.params(json!({}))).await.map_err(refused)?;
         if self.json {
             return print(answer);
         }

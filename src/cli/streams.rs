@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Global;
 use super::output::{plain, print, style};
 use super::table::{Cell, Table};
-use super::team::{Which, failed};
+use super::team::{AtHost, Which, failed};
 use crate::app::Failure;
 
 /// Show where a running team delivers its journal, or attach and detach streams
@@ -24,6 +24,7 @@ Examples:
   eisen-core streams
   eisen-core streams attach turns kind=file path=turns.ndjson 'scope.types=[\"turn\"]'
   eisen-core streams detach turns
+  eisen-core streams detach turns --team hub --host a
 
 Exit codes: 0 done, 1 refused or no such team, 2 wrong usage."
 )]
@@ -35,6 +36,8 @@ pub(super) struct StreamsArgs {
     json: bool,
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    at: AtHost,
 }
 
 #[derive(Subcommand, Debug)]
@@ -92,10 +95,10 @@ impl StreamsArgs {
         };
         let mut team = self.which.connect(global).await?;
         if let Some((method, params)) = request {
-            let stream = team.call(method, &params).await.map_err(failed)?;
+            let stream = team.call(method, &self.at.params(params)).await.map_err(failed)?;
             return print(describe(&read::<StreamRow>(&stream)?));
         }
-        let list = team.call("list_streams", &json!({})).await.map_err(failed)?;
+        let list = team.call("list_streams", &self.at.params(json!({}))).await.map_err(failed)?;
         if self.json {
             return print(list);
         }

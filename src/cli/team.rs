@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Global;
 use super::output::{note, plain};
@@ -56,6 +56,25 @@ impl Which {
             Some(run) => agent_of_run(&eisen_dir, &run).await,
             None => self.find(global).map(of_team),
         }
+    }
+}
+
+/// Selects one team of a hub, for what is about a whole team.
+#[derive(Args, Clone, Debug)]
+pub(super) struct AtHost {
+    /// At a hub: the team of this host
+    #[arg(long, global = true, value_name = "HOST")]
+    host: Option<String>,
+}
+
+impl AtHost {
+    /// Params for that team, or an answer of it, with its host.
+    pub(super) fn params(&self, params: Value) -> Value {
+        let mut params = params;
+        if let Some(host) = &self.host {
+            params["host"] = json!(host);
+        }
+        params
     }
 }
 

@@ -189,7 +189,9 @@ fn budgets_are_shown_and_set_through_the_hub_and_hold_at_their_hosts() {
 
     // That of a whole team.
     assert_eq!(code(port.call("raise_budget", &json!({ "turns": 1 }))), 400);
-    port.call("raise_budget", &json!({ "host": "b", "turns": 1 })).unwrap();
+    let turns = ["budget", "--team", "hub", "--host", "b", "--team-wide", "--turns", "1"];
+    let lowered = hub.0.run(&turns);
+    assert!(lowered.stdout.starts_with("host b: open, 0 of 1 turns"), "{lowered:?}");
     assert_eq!(port.prompt("b/api", "hello"), "hello");
     let line = port.expect(&json!({ "type": "budget", "host": "b", "state": "exceeded" }));
     assert_eq!(line["agent_id"], Value::Null);

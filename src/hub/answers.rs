@@ -10,8 +10,23 @@ use indexmap::IndexMap;
 use super::message::HubRequest;
 use super::presence::EVERY;
 
-/// Requests that are performed at once; a further one is refused.
+/// Requests that are performed at once, and how many of them may be of the methods that last; a further one
+/// is refused. So decisions find a place beside any number of prompts.
 const MOST_RUNNING: usize = 256;
+const MOST_LASTING: usize = 192;
+
+/// Methods that may take minutes: they wait for agents, or for who decides.
+const LASTING: [&str; 9] = [
+    "prompt",
+    "new_session",
+    "fork_session",
+    "rewind_session",
+    "wait_for_tasks",
+    "wait_for_runs",
+    "start_run",
+    "replay_session",
+    "replay_to_stream",
+];
 
 /// Answers that are kept for requests that are sent again, their bytes, and how long.
 const MOST_KEPT: usize = 4_096;
@@ -35,12 +50,13 @@ pub(super) struct Answers {
     known: IndexMap<String, KnownRequest>,
     bytes: usize,
     running: usize,
+    lasting: usize,
     beats: VecDeque<(u64, Instant)>,
 }
 
 #[derive(Debug)]
 enum KnownRequest {
-    Running,
+    Running { is_lasting: bool },
     Done(Bytes, Instant),
 }
 
@@ -58,7 +74,7 @@ pub(super) enum Admission {
 impl Answers {
     pub(super) fn new(epoch: String) -> Self {
         let (known, beats) = (IndexMap::new(), VecDeque::new());
-        Self { epoch, known, bytes: 0, running: 0, beats }
+        Self { epoch, known, bytes: 0, running: 0, lasting: 0, beats }
     }
 
     /// Notes when a beat was sent.
@@ -76,7 +92,7 @@ impl Answers {
         }
         match self.known.get_mut(&request.id) {
             Some(KnownRequest::Done(answer, _)) => return Admission::Done(answer.clone()),
-            Some(KnownRequest::Running) => return Admission::Running,
+            Some(KnownRequest::Running { .. }) => return Admission::Running,
             None => {}
         }
         let heard = self.beats.iter().find(|(beat, _)| *beat == request.beat);
@@ -85,23 +101,28 @@ impl Answers {
             let message = "this request came too late: unless it was done before, it is not done";
             return Admission::Refused(409, message.to_owned());
         }
-        if self.running >= MOST_RUNNING || self.known.len() >= 2 * MOST_KEPT {
-            let message = format!("{MOST_RUNNING} requests of hubs are under way");
+        let is_lasting = LASTING.contains(&request.method.as_str());
+        let are_too_many = self.running >= MOST_RUNNING || self.known.len() >= 2 * MOST_KEPT;
+        if are_too_many || is_lasting && self.lasting >= MOST_LASTING {
+            let message = format!(
+                "{} requests of hubs are under way, {} of them prompts and others that last",
+                self.running, self.lasting
+            );
             return Admission::Refused(409, message);
         }
         self.running += 1;
-        self.known.insert(request.id.clone(), KnownRequest::Running);
+        self.lasting += usize::from(is_lasting);
+        self.known.insert(request.id.clone(), KnownRequest::Running { is_lasting });
         Admission::Run
     }
 
     /// Keeps the answer of a request.
     pub(super) fn done(&mut self, id: &str, answer: &Bytes, now: Instant) {
-        if !matches!(self.known.get(id), Some(KnownRequest::Running)) {
-            return;
-        }
+        let Some(&KnownRequest::Running { is_lasting }) = self.known.get(id) else { return };
         // The newest is the last one.
         self.known.shift_remove(id);
         self.running -= 1;
+        self.lasting -= usize::from(is_lasting);
         self.bytes += answer.len();
         self.known.insert(id.to_owned(), KnownRequest::Done(answer.clone(), now));
         self.forget(now);
@@ -184,15 +205,24 @@ mod tests {
         answers.beat(1, now);
         for n in 0..MOST_RUNNING {
             let asked = request(&format!("r{n}"), "e", 1);
+            // Past the places of what lasts there are some for decisions.
+            if n >= MOST_LASTING {
+                let prompt = answers.admit(&asked, now);
+                assert!(refusal(&prompt).contains("under way"), "{prompt:?}");
+            }
+            let method = if n < MOST_LASTING { "prompt" } else { "resolve_blocked" };
+            let asked = HubRequest { method: method.to_owned(), ..asked };
             assert_eq!(answers.admit(&asked, now), Admission::Run);
         }
-        let more = answers.admit(&request("more", "e", 1), now);
+        let more = HubRequest { method: "resolve_blocked".to_owned(), ..request("more", "e", 1) };
+        let more = answers.admit(&more, now);
         assert!(refusal(&more).contains("under way"), "{more:?}");
         let answer = Bytes::from(vec![b'x'; MOST_BYTES / 4]);
         for n in 0..MOST_RUNNING {
             answers.done(&format!("r{n}"), &answer, now);
         }
-        assert!(answers.bytes <= MOST_BYTES && answers.running == 0);
+        assert!(answers.bytes <= MOST_BYTES);
+        assert_eq!((answers.running, answers.lasting), (0, 0));
         // None of them is done again.
         let first = answers.admit(&request("r0", "e", 1), now);
         assert_eq!(first, Admission::Done(Bytes::from_static(GONE)));

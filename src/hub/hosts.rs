@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::forward::{self, Errand};
-use super::merging::OF_ALL;
+use super::merging::{self, OF_ALL};
 use super::message::{Beat, Sender};
 use super::naming;
 use super::presence::{BeatNews, Presence};
@@ -77,7 +77,7 @@ impl Hosts {
     ) -> Result<Value, Refused> {
         let mut result = self.ask_team(host, by, method, params).await?;
         naming::to_hub(&mut result, host);
-        for item in result.as_array_mut().into_iter().flatten() {
+        for item in merging::items(method, &mut result) {
             if method == "list_streams" {
                 naming::stream_to_hub(item, host);
             }

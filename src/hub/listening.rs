@@ -125,24 +125,31 @@ impl Hub {
             }
         }
         match (all, refused) {
-            (Some(all), _) => Ok(all),
+            (Some(mut all), _) => {
+                merging::sort(method, &mut all);
+                Ok(all)
+            }
             (None, Some(refused)) => Err(refused),
             (None, None) => Ok(json!([])),
         }
     }
 
-    /// Tells clients what became of accesses that a new feed did not repeat.
+    /// Tells clients what became of accesses and writes that a new feed did not repeat.
     async fn tell_settled(self, host: String, gone: Vec<Relayed>) {
         let by = Visitor {
             owner: "hub".to_owned(),
             may: [TokenRight::Read].into(),
             ..Visitor::default()
         };
-        let listed = self.0.hosts.ask_team(&host, by, "list_blocked", Map::new()).await;
-        let listed = listed.ok().and_then(|listed| serde_json::from_value(listed).ok());
-        let listed: Vec<Value> = listed.unwrap_or_default();
-        for access in gone {
-            self.0.mirror.settled(&host, access, &listed);
+        let mut listed = Vec::new();
+        for (method, list) in [("list_blocked", ""), ("list_conflicts", "/conflicts")] {
+            let asked = self.0.hosts.ask_team(&host, by.clone(), method, Map::new()).await;
+            let mut answer = asked.unwrap_or_default();
+            let items = answer.pointer_mut(list).and_then(Value::as_array_mut);
+            listed.append(items.unwrap_or(&mut Vec::new()));
+        }
+        for waited in gone {
+            self.0.mirror.settled(&host, waited, &listed);
         }
     }
 }

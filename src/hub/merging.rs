@@ -19,7 +19,31 @@ pub(super) const OF_ALL: [&str; 10] = [
     "check_tasks",
 ];
 
-/// Puts an answer behind those before it: lists are joined, totals added up; of all else the first one
+/// Fields that count.
+const COUNTS: [&str; 2] = ["total", "pending"];
+
+/// The items of an answer that is a list, or of the lists in an answer of all teams.
+pub(super) fn items<'a>(method: &str, answer: &'a mut Value) -> Vec<&'a mut Value> {
+    match answer {
+        Value::Array(items) => items.iter_mut().collect(),
+        Value::Object(fields) if OF_ALL.contains(&method) => {
+            fields.values_mut().filter_map(Value::as_array_mut).flatten().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Puts the items of all answers in the order that those of one have.
+pub(super) fn sort(method: &str, answer: &mut Value) {
+    if method == "hot_files"
+        && let Some(files) = answer["files"].as_array_mut()
+    {
+        let heat = |file: &Value| file["heat"].as_f64().unwrap_or_default();
+        files.sort_by(|one, other| heat(other).total_cmp(&heat(one)));
+    }
+}
+
+/// Puts an answer behind those before it: lists are joined, counts added up; of all else the first one
 /// stays.
 pub(super) fn add(all: &mut Value, next: Value) {
     match (all, next) {
@@ -31,7 +55,7 @@ pub(super) fn add(all: &mut Value, next: Value) {
                     continue;
                 };
                 match (known.as_u64(), field.as_u64()) {
-                    (Some(one), Some(two)) if name == "total" => {
+                    (Some(one), Some(two)) if COUNTS.contains(&name.as_str()) => {
                         *known = one.saturating_add(two).into();
                     }
                     _ => add(known, field),
@@ -49,13 +73,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_joined_and_totals_added() {
+    fn lists_are_joined_and_counts_added() {
         let mut all = json!({ "tasks": [1], "total": 1, "version": 3 });
         add(&mut all, json!({ "tasks": [2, 3], "total": 2, "version": 4, "more": [5] }));
         assert_eq!(all, json!({ "tasks": [1, 2, 3], "total": 3, "version": 3, "more": [5] }));
+        let mut all = json!({ "agents": [{ "pending": 1 }], "pending": 1 });
+        add(&mut all, json!({ "agents": [{ "pending": 2 }], "pending": 2 }));
+        assert_eq!(all, json!({ "agents": [{ "pending": 1 }, { "pending": 2 }], "pending": 3 }));
         let mut all = json!([1]);
         add(&mut all, json!([2]));
         add(&mut all, json!("x"));
         assert_eq!(all, json!([1, 2]));
+    }
+
+    #[test]
+    fn the_hottest_file_of_all_hosts_is_first() {
+        let mut all = json!({ "files": [{ "heat": 0.5 }, { "heat": 0.1 }] });
+        add(&mut all, json!({ "files": [{ "heat": 0.9 }, { "heat": 0.3 }] }));
+        sort("hot_files", &mut all);
+        let heats: Vec<_> =
+            items("hot_files", &mut all).iter().map(|it| it["heat"].clone()).collect();
+        assert_eq!(heats, [0.9, 0.5, 0.3, 0.1]);
+        assert!(items("agent_status", &mut all).is_empty());
     }
 }

@@ -16,6 +16,7 @@ use crate::tracker::Snapshots;
 /// What subjects begin with.
 const AGENT: &str = "agent ";
 const BLOCKED: &str = "blocked ";
+const CONFLICT: &str = "conflict ";
 
 #[derive(Debug)]
 pub(super) struct Mirror {
@@ -60,7 +61,7 @@ pub(super) enum FeedError {
 #[derive(PartialEq, Debug)]
 pub(super) enum AfterLine {
     Nothing,
-    /// The state is whole; these accesses do not wait any more, and it is not known why.
+    /// The state is whole; these accesses and writes do not wait any more, and it is not known why.
     Settled(Vec<Relayed>),
 }
 
@@ -118,7 +119,7 @@ impl Mirror {
         Ok(AfterLine::Nothing)
     }
 
-    /// Removes what a feed did not repeat, and says that of agents; returns the accesses that waited.
+    /// Removes what a feed did not repeat, and says that of agents; returns what waited for a decision.
     fn sweep(&self, host: &mut MirroredHost) -> Vec<Relayed> {
         for key in std::mem::take(&mut host.stale_maps) {
             if let Some(map) = host.maps.shift_remove(&key) {
@@ -130,7 +131,7 @@ impl Mirror {
             let Some(relayed) = host.standing.shift_remove(&subject) else { continue };
             if subject.starts_with(AGENT) {
                 self.stopped(relayed, "it is not in its team any more");
-            } else if subject.starts_with(BLOCKED) {
+            } else if waits(&subject) {
                 gone.push(relayed);
             }
         }
@@ -152,9 +153,9 @@ impl Mirror {
         self.bus.publish(Event::Relayed(Relayed { line, ..relayed }));
     }
 
-    /// Says what became of an access: as its team lists it, else it has expired with its team.
-    pub(super) fn settled(&self, host: &str, access: Relayed, listed: &[Value]) {
-        let own = serde_json::from_str::<Value>(&access.line).unwrap_or_default();
+    /// Says what became of what waited: as its team lists it, else it has expired with its team.
+    pub(super) fn settled(&self, host: &str, waited: Relayed, listed: &[Value]) {
+        let own = serde_json::from_str::<Value>(&waited.line).unwrap_or_default();
         let id = own["id"].as_str().and_then(|id| id.split_once('/'));
         let is_it = |known: &&Value| {
             id.is_some_and(|(_, id)| known["id"] == id) && known["path"] == own["path"]
@@ -163,13 +164,13 @@ impl Mirror {
             Some(known) if known["status"] == "pending" => {}
             Some(known) => {
                 let mut line = known.clone();
-                line["type"] = "blocked".into();
+                line["type"] = own["type"].clone();
                 let line = lines::read(line.to_string().as_bytes(), host, |_| None);
                 if let Ok(HubLine::Relayed { relayed, .. }) = line {
                     self.bus.publish(Event::Relayed(relayed));
                 }
             }
-            None => self.again(access, |line| line["status"] = "expired".into()),
+            None => self.again(waited, |line| line["status"] = "expired".into()),
         }
     }
 
@@ -196,7 +197,7 @@ impl Mirror {
         for (subject, relayed) in host.standing {
             if subject.starts_with(AGENT) {
                 self.stopped(relayed, "its team has ended");
-            } else if subject.starts_with(BLOCKED) {
+            } else if waits(&subject) {
                 self.again(relayed, |line| line["status"] = "expired".into());
             }
         }
@@ -235,6 +236,11 @@ impl Mirror {
         }
         Some(agents)
     }
+}
+
+/// Whether this is an access, or a write in conflict, that waits for a decision.
+fn waits(subject: &str) -> bool {
+    subject.starts_with(BLOCKED) || subject.starts_with(CONFLICT)
 }
 
 impl MirroredMap {

@@ -11,21 +11,21 @@ use crate::harness::{Port, Puppet, Stage, Team, agent, eventually};
 const FILE: &str = "src/ui/app.ts";
 
 /// Two agents with one zone, each played by the test in the middle of a turn.
-struct Pair {
+pub(super) struct Pair {
     port: Port,
-    ui: Player,
-    api: Player,
+    pub(super) ui: Player,
+    pub(super) api: Player,
     team: Team,
 }
 
-struct Player {
-    puppet: Puppet,
+pub(super) struct Player {
+    pub(super) puppet: Puppet,
     session: &'static str,
     turn: Value,
     path: String,
 }
 
-fn pair(stage: &Stage, keys: &str) -> Pair {
+pub(super) fn pair(stage: &Stage, keys: &str) -> Pair {
     let puppets = ["ui", "api"].map(|name| stage.puppet(name));
     let zoned = |name: &str| agent(name).puppet().zone("src/**").with("enforce = \"kernel\"");
     let team = stage.team(keys, vec![zoned("ui"), zoned("api")]);
@@ -50,12 +50,12 @@ impl Player {
     }
 
     /// Sends a write by `fs/write_text_file`; returns its id.
-    fn begin_write(&mut self, content: &str) -> Value {
+    pub(super) fn begin_write(&mut self, content: &str) -> Value {
         let params = json!({ "sessionId": self.session, "path": self.path, "content": content });
         self.puppet.ask("fs/write_text_file", &params)
     }
 
-    fn write(&mut self, content: &str) -> Value {
+    pub(super) fn write(&mut self, content: &str) -> Value {
         let id = self.begin_write(content);
         self.puppet.answer(&id)
     }
@@ -77,7 +77,7 @@ impl Player {
         self.puppet.call("terminal/wait_for_exit", terminal)["result"]["exitCode"].clone()
     }
 
-    fn end_turn(&mut self) {
+    pub(super) fn end_turn(&mut self) {
         self.puppet.end_turn(&self.turn);
     }
 }

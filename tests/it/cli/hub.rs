@@ -3,6 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
+use crate::conflicts;
 use crate::harness::{
     AgentTable, EISEN_CORE, NatsServer, Port, Program, Stage, Team, agent, eventually,
 };
@@ -91,6 +92,9 @@ fn a_hub_shows_the_teams_of_all_hosts_and_steers_them() {
     assert_eq!(port.said(reading), "got api\n");
     port.expect(&json!({ "type": "blocked", "id": "a/b1", "status": "allowed" }));
     assert_eq!(code(port.resolve(&blocked, &json!({ "decision": "deny" }))), 409);
+    // Lists of all hosts say whose their items are.
+    let hot = port.call("hot_files", &json!({})).unwrap();
+    assert!(hot["files"].as_array().unwrap().iter().any(|file| file["host"] == "a"), "{hot}");
     // The team itself has the same.
     let mut own = team_a.steer();
     let listed = own.call("list_blocked", &json!({})).unwrap();
@@ -99,7 +103,11 @@ fn a_hub_shows_the_teams_of_all_hosts_and_steers_them() {
     assert_eq!(code(port.call("prompt", &json!({ "agent_id": "c/ui", "text": "x" }))), 404);
     assert_eq!(code(port.call("prompt", &json!({ "agent_id": "ui", "text": "x" }))), 400);
     assert_eq!(code(port.call("reload", &json!({}))), 400);
-    port.call("reload", &json!({ "host": "b" })).unwrap();
+    let reloaded = hub.0.run(&["reload", "--team", "hub", "--host", "b"]);
+    assert_eq!((reloaded.code, &*reloaded.stdout), (0, "nothing changed\n"), "{reloaded:?}");
+    // Its team keeps a stream for the hub.
+    let streams = hub.0.run(&["streams", "--team", "hub", "--host", "b"]).stdout;
+    assert!(streams.contains("b/hub") && !streams.contains("a/hub"), "{streams}");
     // Without a token nobody steers.
     let mut stranger = hub.1.connect();
     assert_eq!(code(stranger.call("prompt", &json!({ "agent_id": "a/ui", "text": "x" }))), 401);
@@ -138,6 +146,8 @@ fn nats_that_is_away_stops_no_team_and_what_waits_is_decided_later() {
     // A decision that was made meanwhile is told.
     let reading = own.begin("ui", "read src/api/order.rs");
     let blocked = port.expect(&json!({ "type": "blocked", "id": "a/b2", "status": "pending" }));
+    let status = port.call("team_status", &json!({})).unwrap();
+    assert_eq!((&status["pending"], &status["agents"][0]["host"]), (&json!(1), &json!("a")));
     nats.signal(Signal::SIGSTOP);
     own.call("resolve_blocked", &json!({ "id": "b2", "decision": "deny" })).unwrap();
     assert!(own.said(reading).starts_with("refused"));
@@ -145,6 +155,28 @@ fn nats_that_is_away_stops_no_team_and_what_waits_is_decided_later() {
     nats.run();
     port.expect(&json!({ "type": "blocked", "id": "a/b2", "status": "denied" }));
     assert_eq!(code(port.resolve(&blocked, &json!({ "decision": "allow" }))), 409);
+}
+
+#[test]
+fn a_write_in_conflict_that_goes_on_while_nats_is_away_is_told() {
+    let Some(mut nats) = NatsServer::start() else { return };
+    let stage = Stage::new();
+    stage.file("home/hub.key", KEY);
+    let keys = format!("[conflicts]\n{HOLD}\n[hub]\nnats = {:?}\nhost = \"a\"\n", nats.url());
+    let mut pair = conflicts::pair(&stage, &keys);
+    let hub = hub(&nats, KEY);
+    let mut port = steer(&hub);
+    are_there(&mut port, &["a/ui", "a/api"]);
+    pair.ui.write("ui\n");
+    let held = pair.api.begin_write("api\n");
+    let waits = port.expect(&json!({ "type": "conflict", "status": "pending" }));
+    assert_eq!((&waits["id"], &waits["agents"]), (&json!("a/c1"), &json!(["a/api", "a/ui"])));
+    nats.signal(Signal::SIGSTOP);
+    pair.ui.end_turn();
+    assert_eq!(pair.api.puppet.answer(&held)["result"], json!({}));
+    nats.kill();
+    nats.run();
+    port.expect(&json!({ "type": "conflict", "id": "a/c1", "status": "allowed" }));
 }
 
 #[test]

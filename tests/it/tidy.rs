@@ -2,6 +2,7 @@
 //! readable by `clippy.toml`.
 
 mod imports;
+mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

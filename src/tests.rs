@@ -5,6 +5,11 @@ use std::time::{Duration, Instant};
 /// Never reached by code that does what is tested.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Looks that follow each other at once. What runs on the test's own runtime is done by then; whoever waits
+/// longer waits for a thread or a process, and leaves the processor to it.
+const AT_ONCE: u32 = 100;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
 /// Waits until `is_so` holds. The deadline is in real time: a paused clock jumps ahead while a
 /// test polls.
 #[track_caller]
@@ -14,8 +19,13 @@ pub(crate) fn eventually(
 ) -> impl Future<Output = ()> {
     let (begun, caller) = (Instant::now(), std::panic::Location::caller());
     async move {
+        let mut looks = 0;
         while !is_so().await {
             assert!(begun.elapsed() < PATIENCE, "{caller}: not in time: {what}");
+            looks += 1;
+            if looks > AT_ONCE {
+                std::thread::park_timeout(BETWEEN_LOOKS);
+            }
             tokio::task::yield_now().await;
         }
     }

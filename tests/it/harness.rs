@@ -27,13 +27,16 @@ pub(crate) use stage::{AgentTable, Stage, agent};
 /// Never reached by a program that does what is tested.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
+/// Between two looks of a test at what it waits for: other tests run meanwhile.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
 /// Waits until `is_so` holds.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < PATIENCE, "not in time: {what}");
-        std::thread::yield_now();
+        std::thread::park_timeout(BETWEEN_LOOKS);
     }
 }
 

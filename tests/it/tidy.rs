@@ -3,6 +3,7 @@
 
 mod imports;
 mod units;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -150,14 +150,14 @@ trap '' TERM
 read -r line
 id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
 printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":9}}\n' "$id"
-sleep 3
+sleep 1000
 "#;
 
 #[test]
 fn what_is_no_agent_of_this_protocol_is_reported_before_it_is_stopped() {
     for (script, why) in [
         (OF_ANOTHER_VERSION, "speaks protocol version 9"),
-        ("trap '' TERM; cat; sleep 3", "sends back what it is sent"),
+        ("trap '' TERM; cat; sleep 1000", "sends back what it is sent"),
     ] {
         let stage = Stage::new();
         stage.file("agent.sh", script);

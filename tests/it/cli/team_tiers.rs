@@ -129,7 +129,7 @@ fn a_member_that_is_silent_makes_room_and_the_last_one_has_all_time() {
     let stage = stage("300", &format!("{BOTH}{bound}"), &["ui"]);
     let silent = "[[on]]\nsteps = [{ wait = \"cancel\" }]\n";
     stage.file("first.toml", &format!("[agent]\nname = \"first\"\n{silent}"));
-    let slow = "[[on]]\nsteps = [{ wait_ms = 2500 }, { say = \"At last.\" }]\n";
+    let slow = "[[on]]\nsteps = [{ wait_ms = 2000 }, { say = \"At last.\" }]\n";
     stage.file("second.toml", &format!("[agent]\nname = \"second\"\n{slow}"));
     let team = stage.up();
     let mut port = team.steer_when_ready(&["ui"]);

@@ -54,6 +54,7 @@ mod token;
 mod top;
 mod transcript;
 mod transfer;
+mod trust;
 mod undo;
 mod up;
 mod violation;
@@ -178,6 +179,7 @@ enum Command {
     Hub(hub::HubArgs),
     Web(web::WebArgs),
     Token(token::TokenArgs),
+    Team(trust::TeamArgs),
     Snapshot(snapshot::SnapshotArgs),
     Plugin(plugin::PluginArgs),
     /// Play a script as an ACP agent: for demos, rehearsals and tests
@@ -318,6 +320,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Reload(reload) => block_on(reload.run(&global)).map(|()| 0),
         Command::Notify(notify) => block_on(notify.run(&global)).map(|()| 0),
         Command::Schema => output::print(format_args!("{:#}", serve::schema())).map(|()| 0),
+        Command::Team(team) => team.run(global.cwd),
         Command::Snapshot(snapshot) => snapshot.run(global.cwd).map(|()| 0),
         Command::Plugin(plugin) => plugin.run(global.cwd),
         Command::ScriptedAgent { script } => scripted_agent(&in_folder(global.cwd, &script)),

@@ -10,6 +10,7 @@ pub mod batch;
 mod budget;
 mod candidate;
 pub mod check;
+mod child;
 mod command;
 mod confined;
 mod conflicts;
@@ -54,12 +55,13 @@ mod templates;
 #[cfg(test)]
 mod tests;
 mod tiers;
+mod trusted;
 mod value;
 mod web;
 mod why;
 mod zones;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -97,12 +99,12 @@ pub use self::team::{LISTEN, Port, Tracker};
 pub use self::telemetry::Telemetry;
 pub use self::templates::Template;
 pub use self::tiers::{AgentTier, Pick, TierCandidate};
+pub use self::trusted::{TRUSTED_PLACES, Trust, TrustError, TrustedPlaces};
 pub use self::value::is_name;
 pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
-pub use self::zones::{Enforce, Zones};
+pub use self::zones::{AgentZone, Enforce, Zones};
 use crate::model::{AgentId, OnLoop, OnViolation, RuleSpec, StreamSpec, named};
-use crate::zone::ZoneSpec;
 pub use crate::zone::{Confine, compile_glob};
 
 /// The content of one `eisen.toml`, with all defaults filled in and all paths absolute.
@@ -187,6 +189,10 @@ pub struct Agent {
     pub parent: Option<AgentId>,
     /// 0 for an agent without a parent, one more for each level of helpers.
     pub depth: u32,
+    /// An agent asked for it: it has nothing that its parent does not have.
+    pub is_asked_for: bool,
+    /// What it would have by itself, and does not get, since its parent does not have it.
+    pub without: Vec<String>,
     /// Who answers for it.
     pub owner: Option<String>,
     /// Program and arguments; never empty. [`Agent::launch`] returns the command that is started.
@@ -238,22 +244,6 @@ pub struct Agent {
     pub budget: Budget,
 }
 
-#[derive(Clone, Debug)]
-pub struct AgentZone {
-    /// The agent has a `[agents.zone]` table; without one it owns no paths.
-    pub own: bool,
-    pub spec: ZoneSpec,
-    /// The agent's own patterns in `spec.denied`.
-    pub denied: Vec<String>,
-    /// The agent's own patterns in `spec.readable`.
-    pub readable: Vec<String>,
-    pub enforce: Enforce,
-    pub confine: Confine,
-    /// The agent's own patterns of external sockets that it may connect to.
-    pub sockets: Vec<String>,
-    pub observe_files: bool,
-}
-
 impl Config {
     /// Reads, checks and compiles a file without trying its plugins. `eisen_dir` is denied to every
     /// agent.
@@ -292,9 +282,10 @@ impl Config {
         let mut repaired = syntax::repair(&text);
         // The remaining errors are duplicate keys, which are already reported.
         let (mut document, _) = DeTable::parse_recoverable(&repaired.text);
-        let user = match SharedConfig::of_user(surroundings) {
-            Ok(user) => user,
-            Err(errors) => return (Err(errors), KnownKeys::default()),
+        let trusted = TrustedPlaces::for_config(file, &surroundings.eisen_dir);
+        let (user, trusted) = match (SharedConfig::of_user(surroundings), trusted) {
+            (Ok(user), Ok(trusted)) => (user, trusted),
+            (Err(errors), _) | (_, Err(errors)) => return (Err(errors), KnownKeys::default()),
         };
         // Appended to the file, so that each offset belongs to one of the two.
         let behind = layer.behind(&text);
@@ -305,7 +296,7 @@ impl Config {
         repaired.gaps.sort_by_key(|gap| gap.start);
         layer.append_to(&mut text);
         let reader = ConfigReader::new(&text, &repaired.gaps, &dir, surroundings);
-        let tables = Tables { user, added: added.get_ref(), removed: layer.removed() };
+        let tables = Tables { user, added: added.get_ref(), layer, trusted };
         let config =
             reader.read(document.get_ref(), |root| Self::read(root, &tables, surroundings));
         let (mut faults, known) = reader.finish();
@@ -347,11 +338,11 @@ impl Config {
         let read = |table: &Table<'a>| {
             table.sections("agents", |agent| {
                 let plugin = plugins::protocol(agent, &plugins, &folder);
-                agents::agent(agent, plugin, &profiles, &zones, &shared.tiers)
+                agents::agent(agent, plugin, &profiles, &zones, (&shared.tiers, &others.trusted))
             })
         };
         let mut agents = read(root);
-        let stays_away = |id: &Text| others.removed.contains(&id.value);
+        let stays_away = |id: &Text| others.layer.removed().contains(&id.value);
         agents.retain(|agent| !agent.id.as_ref().is_some_and(stays_away));
         agents.extend(root.reader.read(others.added, read));
         let may_add = orchestrator.may_add.as_ref();
@@ -361,11 +352,11 @@ impl Config {
             agents,
             &orchestrator,
             routing,
-            others.removed,
+            others.layer,
             team.max_depth,
         );
         let orchestrator = Orchestrator { may_add, ..orchestrator };
-        let gateway = gateway.resolved(root.reader, &agents, others.removed);
+        let gateway = gateway.resolved(root.reader, &agents, others.layer.removed());
         let zones = zones.written;
         Self {
             team,
@@ -395,6 +386,6 @@ struct Tables<'a> {
     /// What the file is laid over.
     user: SharedConfig,
     added: &'a DeTable<'a>,
-    /// Ids of agents of the file.
-    removed: &'a BTreeSet<String>,
+    layer: &'a Layer,
+    trusted: TrustedPlaces,
 }

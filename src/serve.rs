@@ -75,7 +75,9 @@ pub use schema::schema;
 pub use server::{BindError, Server, answers, bind};
 pub use shared::Limits;
 pub use sources::Sources;
-pub use spawned::{HelperEnd, NewHelper, NewMember, NewRun, RunAsks, StartedRun, WantedSession};
+pub use spawned::{
+    HelperEnd, NewHelper, NewMember, NewRun, RunAsks, StartedHelper, StartedRun, WantedSession,
+};
 pub use strangers::{Arrival, Strangers};
 pub use token::{Caller, TokenError, Tokens};
 pub use tools_http::TOOLS_PATH;
@@ -187,7 +189,7 @@ pub trait Team: Send + Sync + 'static {
     }
 
     /// Starts a helper; answers once its start is under way. It is gone after a restart of the team.
-    fn start_helper(&self, _helper: NewHelper) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+    fn start_helper(&self, _helper: NewHelper) -> BoxFuture<'_, Result<StartedHelper, Refused>> {
         refuse(self)
     }
 

@@ -33,7 +33,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use self::bounds::{Bounds, Confine, Coverage, Grant, PatternCoverage, Reach, Rule, Wall};
+pub use self::bounds::{
+    Bounds, Confine, Coverage, Grant, GrantedPlace, MovedPlace, PatternCoverage, Reach, Rule, Wall,
+    common, is_of_system,
+};
 use self::git::{Git, GitVerdict};
 use self::open::Root;
 pub(crate) use self::open::{FOLDER, open_beneath};

@@ -70,6 +70,9 @@ pub(super) async fn confine(
     });
     let outside = team.ungranted.clone();
     let built = tokio::task::spawn_blocking(move || {
+        if let Some(moved) = bounds.moved() {
+            return Err(moved.to_string());
+        }
         let private = Private::create(&bounds.reach().private).map_err(|error| {
             let folder = bounds.reach().private.display();
             format!("cannot make its temporary folder `{folder}`: {error}")
@@ -89,10 +92,11 @@ fn make_writable(reach: &Reach) {
     if reach.confine != Confine::Strict {
         return;
     }
-    let folders = reach.writable.iter().filter(|place| place.extension().is_none());
-    for folder in folders.filter(|place| !place.exists()) {
-        if let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(folder) {
-            tracing::debug!(folder = %folder.display(), %error, "cannot make a folder of an agent");
+    let folders = reach.writable.iter().filter(|place| place.name.extension().is_none());
+    for folder in folders.filter(|place| place.real.symlink_metadata().is_err()) {
+        if let Err(error) = folder.make() {
+            let folder = folder.real.display();
+            tracing::info!(%folder, %error, "cannot make a folder of an agent's profile");
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::journal::Journal;
 use crate::model::{AgentId, AgentStatus, Order, TimestampMs};
 use crate::routing::RoutingHandle;
 use crate::runs::{RunId, RunState};
-use crate::serve::{HelperEnd, NewHelper, NewMember, NewRun, Refused, Reloaded};
+use crate::serve::{self, HelperEnd, NewHelper, NewMember, NewRun, Refused, Reloaded};
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::TrackerHandle;
 
@@ -44,7 +44,7 @@ pub(super) enum TeamCommand {
     Reload(Reply<Reloaded>),
     Add(AgentTable, Reply<AgentStatus>),
     Remove(AgentId, Reply<AgentStatus>),
-    StartHelper(NewHelper, Reply<AgentStatus>),
+    StartHelper(NewHelper, Reply<serve::StartedHelper>),
     /// With the run whose session it begins with.
     StartRun(RunId, Box<NewRun>, Option<Box<RunState>>, Reply<StartedHelper>),
     EndHelper(Box<HelperEnd>, Reply<()>),

@@ -17,7 +17,8 @@ use crate::budget::Budgets;
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
 use crate::config::{
-    self, Config, Enforce, Isolation, Permissions, RestartPolicy, SharedConfig, UsageCount,
+    self, Config, Enforce, Isolation, Permissions, RestartPolicy, SharedConfig, TrustedPlaces,
+    UsageCount,
 };
 use crate::conflicts::{self, Conflicts};
 use crate::journal::Journal;
@@ -30,7 +31,7 @@ use crate::runs::TeamRuns;
 use crate::slots::Slots;
 use crate::supervisor::Member;
 use crate::tracker::OrchestratorView;
-use crate::zone::{Bounds, Zone};
+use crate::zone::{Bounds, GrantedPlace, Zone};
 
 /// Variables that name the folder for temporary files; tmux has its own, for its socket.
 const TEMPORARY: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "TMUX_TMPDIR"];
@@ -79,6 +80,7 @@ impl Conditions {
             config.move_workspace(scratch);
         }
         places::make_for_builds(&config);
+        TrustedPlaces::keep(&self.eisen_dir, config.agents.iter())?;
         let zones = compile_zones(&config)?;
         let rules = routing::Rules {
             hold: config.orchestrator.on_block == config::OnBlock::Hold,
@@ -101,7 +103,6 @@ impl Conditions {
         edition: u64,
     ) -> anyhow::Result<Member> {
         let is_orchestrator = config.orchestrator.agent.as_ref() == Some(&agent.id);
-        places::make_for_profile(agent);
         let bounds = self.bounds(agent, &zone)?;
         let (command, own) = agent.launch(bounds.is_some());
         let mut environment = self.environment(agent, own, is_orchestrator);
@@ -208,7 +209,7 @@ impl Conditions {
             .with_context(|| format!("cannot create {}", private.display()))?;
         let mut reach = agent.reach(&private, Some(&self.private));
         // Its client starts this program for the tools of the team.
-        reach.readable.push(environment::program());
+        reach.readable.extend(GrantedPlace::now(&environment::program()));
         let bounds = Bounds::new(zone.clone(), reach);
         let bounds = bounds.with_context(|| format!("the zone of agent `{}`", agent.id))?;
         Ok(Some(Arc::new(bounds)))

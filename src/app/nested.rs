@@ -67,7 +67,7 @@ pub(super) async fn start(team: Workplace, mut new: NewRun) -> Result<StartedRun
     let change = |reply| TeamCommand::StartRun(id, Box::new(new), above, reply);
     let helper: StartedHelper = changes::request(&team.changes, change).await?;
     let (agent, zone) = (helper.agent.clone(), helper.zone.clone());
-    let further = helper.further.clone();
+    let (further, without) = (helper.further.clone(), helper.without.clone());
     let state = RunState { begins_with, ..first_state(&team, id, helper, (tier, timeout)) };
     let kept = keep(team.clone(), id, state, (prompt, asks)).await;
     let (folder, state, request, prompt) = match kept {
@@ -90,7 +90,7 @@ pub(super) async fn start(team: Workplace, mut new: NewRun) -> Result<StartedRun
         session,
     };
     tokio::spawn(perform(team, run));
-    Ok(StartedRun { id: id.to_string(), agent, zone, further })
+    Ok(StartedRun { id: id.to_string(), agent, zone, further, without })
 }
 
 fn first_state(

@@ -2,10 +2,9 @@
 //! paths.
 
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-use crate::config::{Agent, Config, Confine};
+use crate::config::Config;
 
 /// Creates the output folders of builds; logs a warning for each failure.
 pub(super) fn make_for_builds(config: &Config) {
@@ -19,26 +18,6 @@ pub(super) fn make_for_builds(config: &Config) {
             );
         }
     }
-}
-
-/// Creates the writable folders of an agent's profile, so that `confine = "strict"` can grant them:
-/// the confined agent could not create them itself.
-pub(super) fn make_for_profile(agent: &Agent) {
-    if agent.zone.confine != Confine::Strict {
-        return;
-    }
-    for place in agent.confined.writable.iter().filter(|place| is_folder(place)) {
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(place);
-        if let Err(error) = made {
-            tracing::info!(agent = %agent.id, place = %place.display(), %error, "cannot create a folder of the profile");
-        }
-    }
-}
-
-/// Whether a missing path should become a folder: paths with an extension (`.claude.json`) are
-/// files.
-fn is_folder(place: &Path) -> bool {
-    place.symlink_metadata().is_err() && place.extension().is_none()
 }
 
 /// Makes a folder and those above it, never beyond a link that leads out of the workspace.

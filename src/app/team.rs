@@ -23,7 +23,8 @@ use crate::process::Family;
 use crate::runs::TeamRuns;
 use crate::serve::{
     AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, NewRun, OpenedOnWeb, Prompt,
-    RefusalKind, Refused, Reloaded, Rewind, StartedRun, Team, Tier, WebLink, WebToken,
+    RefusalKind, Refused, Reloaded, Rewind, StartedHelper, StartedRun, Team, Tier, WebLink,
+    WebToken,
 };
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
@@ -232,7 +233,7 @@ impl Team for Supervised {
         })
     }
 
-    fn start_helper(&self, helper: NewHelper) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+    fn start_helper(&self, helper: NewHelper) -> BoxFuture<'_, Result<StartedHelper, Refused>> {
         Box::pin(self.change(|reply| TeamCommand::StartHelper(helper, reply)))
     }
 

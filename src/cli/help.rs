@@ -12,7 +12,7 @@ use super::Cli;
 const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Run a team",
-        &["init", "check", "templates", "doctor", "why", "notify", "up", "down", "observe"],
+        &["init", "check", "templates", "doctor", "why", "team", "notify", "up", "down", "observe"],
     ),
     ("Run agents for tasks", &["run", "runs", "wait", "result", "kill", "tiers", "batch"]),
     ("Inspect a running team", &["top", "web", "watch", "ps", "logs", "blocked", "conflicts"]),

@@ -21,6 +21,8 @@ struct Started {
     id: String,
     zone: Vec<String>,
     reaches_out: Vec<String>,
+    #[serde(default)]
+    without: Vec<String>,
     run: Option<RunAnswer>,
 }
 
@@ -56,7 +58,7 @@ pub(super) async fn run(
         _ = interrupt.recv() => return Ok(INTERRUPTED),
         _ = terminate.recv() => return Ok(KILLED),
     };
-    let Started { id, zone, reaches_out, run } = match started {
+    let Started { id, zone, reaches_out, without, run } = match started {
         Ok(started) => started,
         Err(ClientError::Refused { code: 400..=404, message }) => {
             return Err(Failure::Usage(anyhow!("{}", plain(&message))));
@@ -77,6 +79,12 @@ pub(super) async fn run(
     if !reaches_out.is_empty() || (is_whole && zone != ["**"]) {
         let zone = plain(&zone.join(", "));
         note(format_args!("the zone is cut to that of the agent that starts it: {zone}"));
+    }
+    if !without.is_empty() {
+        let without = plain(&without.join(", "));
+        note(format_args!(
+            "it goes without what the agent that starts it does not have: {without}"
+        ));
     }
     let Some(RunAnswer { state, stop_reason, text }) = run else {
         print(id)?;

@@ -19,7 +19,7 @@ use super::source::{plain, read_bytes};
 use super::tiers::{AgentTier, TierCandidate, of_agent};
 use super::value::{bad_name, is_name};
 use super::zones::{TeamZones, agent_zone};
-use super::{Agent, Confined, Plugin, mcp};
+use super::{Agent, Confined, Plugin, TrustedPlaces, mcp};
 use crate::model::{AgentId, named};
 
 /// The orchestrator's own id on the wire, so no agent can have it.
@@ -98,7 +98,7 @@ pub(super) fn agent(
     plugin: Option<Plugin>,
     profiles: &Profiles,
     zones: &TeamZones,
-    tiers: &[AgentTier],
+    (tiers, trusted): (&[AgentTier], &TrustedPlaces),
 ) -> RawAgent {
     let id = id(table);
     // It is merged in already.
@@ -112,7 +112,7 @@ pub(super) fn agent(
         None => (word("model"), word("thinking")),
     };
     let lookup = &table.reader.surroundings.variable;
-    let confined = Confined::new(&profile, &command, &env, lookup);
+    let confined = Confined::new(&profile, &command, &env, lookup, trusted);
     let unattended = unattended(table, &profile);
     let session = table.flag("session", true);
     let tools = table.flag("tools", true);
@@ -131,6 +131,8 @@ pub(super) fn agent(
             id: AgentId::new(id.as_ref().map_or("", |id| &id.value)),
             parent: None,
             depth: 0,
+            is_asked_for: false,
+            without: Vec::new(),
             owner: owner(table),
             command,
             remote: remote.clone(),

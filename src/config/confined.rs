@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Agent;
+use super::TrustedPlaces;
 use super::profiles::{self, Profile};
 use super::surroundings::Lookup;
-use crate::zone::{Bounds, Reach, Zone};
+use crate::zone::{Bounds, GrantedPlace, Reach, Zone};
 
-/// The absolute paths that an agent needs with `confine = "strict"`.
+/// The places that an agent needs with `confine = "strict"`.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Confined {
-    pub readable: Vec<PathBuf>,
-    pub writable: Vec<PathBuf>,
+    pub readable: Vec<GrantedPlace>,
+    pub writable: Vec<GrantedPlace>,
+    /// Folders of programs, with the libraries beside them, which may be read.
+    pub programs: Vec<GrantedPlace>,
 }
 
 impl Agent {
@@ -24,7 +27,7 @@ impl Agent {
             confine: self.zone.confine,
             private: private.to_owned(),
             privates: privates.map(Path::to_owned),
-            readable: self.confined.readable.clone(),
+            readable: [&self.confined.readable[..], &self.confined.programs].concat(),
             writable: self.confined.writable.clone(),
             sockets: [profiles::base_sockets(), &self.zone.sockets].concat(),
         }
@@ -39,12 +42,17 @@ impl Agent {
 }
 
 impl Confined {
+    pub(super) fn places(&self) -> impl Iterator<Item = &GrantedPlace> {
+        self.readable.iter().chain(&self.writable).chain(&self.programs)
+    }
+
     /// Collects the needs of an agent with this command and environment.
     pub(super) fn new(
         profile: &Profile,
         command: &[String],
         env: &BTreeMap<String, String>,
         lookup: &Lookup,
+        trusted: &TrustedPlaces,
     ) -> Self {
         let program = command.first();
         let variable = |name: &str| env.get(name).cloned().or_else(|| lookup(name));
@@ -53,15 +61,19 @@ impl Confined {
             let places = base.iter().chain(of_profile);
             places.flat_map(|place| expand(place, &variable)).collect()
         };
-        let mut readable: Vec<PathBuf> = all(&profile.readable, &base.readable);
+        let readable: Vec<PathBuf> = all(&profile.readable, &base.readable);
+        let writable: Vec<PathBuf> = all(&profile.writable, &base.writable);
         let program = program.map(Path::new).filter(|program| program.is_absolute());
         let own = program.and_then(Path::parent).map(Path::to_owned);
         let search = variable("PATH").unwrap_or_default();
         let searched = std::env::split_paths(&search).filter(|folder| is_place(folder));
         let home = variable("HOME").map(PathBuf::from);
         let programs = own.into_iter().chain(searched);
-        readable.extend(programs.flat_map(|folder| installed(&folder, home.as_deref())));
-        Self { readable, writable: all(&profile.writable, &base.writable) }
+        let programs = programs.flat_map(|folder| installed(&folder, home.as_deref())).collect();
+        let places = |names: Vec<PathBuf>| {
+            names.iter().filter_map(|name| trusted.place(name, home.as_deref())).collect()
+        };
+        Self { readable: places(readable), writable: places(writable), programs: places(programs) }
     }
 }
 

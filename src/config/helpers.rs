@@ -4,7 +4,7 @@ use super::agents::RawAgent;
 use super::errors::quoted;
 use super::fault::Fault;
 use super::read::ConfigReader;
-use super::{Agent, AgentZone, Enforce};
+use super::{Agent, Enforce, child};
 use crate::zone::{self, ZoneSpec};
 
 /// Completes helpers by their parents, whose places `parents` has.
@@ -33,18 +33,7 @@ pub(super) fn inherit(
         if let Some(fault) = cannot_be_held(helper, &parent) {
             reader.fault(fault);
         }
-        within(&mut helper.agent.zone, &parent.zone);
-        helper.agent.zone.enforce = match (&helper.agent.remote, &parent.remote) {
-            (Some(_), Some(_)) => Enforce::Protocol,
-            (Some(_), None) => {
-                // They would run here, where the kernel holds the parent's.
-                helper.agent.zone.spec.terminals = false;
-                Enforce::Protocol
-            }
-            // What holds the parent's zone elsewhere says nothing of what holds this one's here.
-            (None, Some(_)) => Enforce::Auto,
-            (None, None) => parent.zone.enforce,
-        };
+        child::bound(&mut helper.agent, &parent);
         helper.agent.parent = Some(parent.id);
     }
 }
@@ -160,16 +149,4 @@ fn cannot_be_held(helper: &RawAgent, parent: &Agent) -> Option<Fault> {
         Some(parent) => Fault::new(parent.span.clone(), message).help(help),
         None => Fault::of_file(message, help.to_owned()),
     })
-}
-
-/// Takes over what the parent's zone denies, and how far it goes.
-fn within(own: &mut AgentZone, parent: &AgentZone) {
-    let denied = parent.denied.iter().filter(|pattern| !own.denied.contains(pattern));
-    let denied: Vec<_> = denied.cloned().collect();
-    own.spec.denied.extend_from_slice(&denied);
-    own.denied.extend(denied);
-    own.spec.terminals = parent.spec.terminals;
-    own.confine = parent.confine;
-    own.sockets.clone_from(&parent.sockets);
-    own.observe_files = parent.observe_files;
 }

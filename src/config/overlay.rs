@@ -290,7 +290,8 @@ impl Overlay {
     /// Writes the added agents as a configuration; the error has a sentence for each that cannot be
     /// written.
     pub(super) fn layer(&self) -> Result<Layer, Vec<String>> {
-        let mut layer = Layer { removed: self.removed.clone(), ..Layer::default() };
+        let asked_for = self.helpers.iter().map(|table| id(table).to_owned()).collect();
+        let mut layer = Layer { removed: self.removed.clone(), asked_for, ..Layer::default() };
         let mut mistakes = Vec::new();
         for table in self.added.iter().chain(&self.helpers) {
             layer.starts.push((layer.text.len(), id(table).to_owned()));

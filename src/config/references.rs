@@ -1,11 +1,12 @@
 //! References between the agents of a file: ids, dependencies, the orchestrator.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::agents::RawAgent;
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::near::nearest;
+use super::overlay::Layer;
 use super::read::{ConfigReader, Text};
 use super::routing::RawRouting;
 use super::team::RawOrchestrator;
@@ -19,7 +20,7 @@ pub(super) fn link(
     mut raw: Vec<RawAgent>,
     orchestrator: &RawOrchestrator,
     routing: Vec<RawRouting>,
-    removed: &BTreeSet<String>,
+    layer: &Layer,
     max_depth: u32,
 ) -> (Vec<Agent>, Orchestrator, Vec<RuleSpec>) {
     let ids = ids(reader, &raw);
@@ -75,7 +76,7 @@ pub(super) fn link(
         reader.fault(Fault::new(place.clone(), message).help("write \"allow\" or \"deny\""));
     }
     let check = |name: &Text| {
-        if !removed.contains(&name.value) {
+        if !layer.removed().contains(&name.value) {
             find(name);
         }
     };
@@ -84,6 +85,9 @@ pub(super) fn link(
         .iter()
         .map(|found| found.iter().map(|(other, _)| raw[*other].agent.id.clone()).collect())
         .collect();
+    for RawAgent { agent, .. } in &mut raw {
+        agent.is_asked_for = layer.asked_for().contains(agent.id.as_str());
+    }
     helpers::inherit(reader, &mut raw, &parents, max_depth);
     let orchestrator = Orchestrator {
         agent: lead.map(|lead| raw[lead].agent.id.clone()),

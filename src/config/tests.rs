@@ -3,6 +3,7 @@
 #![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_raw_string_hashes)]
 
 mod batch;
+mod children;
 mod diff;
 mod gateway;
 mod good;
@@ -17,6 +18,7 @@ mod shared;
 mod streams;
 mod telemetry;
 mod templates;
+mod trusted;
 mod why;
 
 use std::collections::BTreeMap;

@@ -6,9 +6,9 @@ use super::errors::quoted;
 use super::fault::Fault;
 use super::patterns::{checked, pattern, patterns};
 use super::read::Table;
-use super::{AgentZone, Config, profiles, streams};
+use super::{Config, profiles, streams};
 use crate::model::named;
-use crate::zone::{GitAccess, ZoneSpec};
+use crate::zone::{Confine, GitAccess, ZoneSpec};
 
 /// Settings for every agent; each agent's [`ZoneSpec`] includes them.
 #[derive(Clone, Debug)]
@@ -22,6 +22,23 @@ pub struct Zones {
     /// Every agent may read the files that common tools need.
     pub base: bool,
     pub git: GitAccess,
+}
+
+/// The zone of an agent, with what the team says of all zones.
+#[derive(Clone, Debug)]
+pub struct AgentZone {
+    /// The agent has a `[agents.zone]` table; without one it owns no paths.
+    pub own: bool,
+    pub spec: ZoneSpec,
+    /// The agent's own patterns in `spec.denied`.
+    pub denied: Vec<String>,
+    /// The agent's own patterns in `spec.readable`.
+    pub readable: Vec<String>,
+    pub enforce: Enforce,
+    pub confine: Confine,
+    /// The agent's own patterns of external sockets that it may connect to.
+    pub sockets: Vec<String>,
+    pub observe_files: bool,
 }
 
 named! {

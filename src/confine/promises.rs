@@ -82,6 +82,14 @@ const PROMISES: &[Promise] = &[
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },
     Promise {
+        what: "A run or helper that an agent asks for has nothing that the agent does not have, whatever it names",
+        protocol: "patterns of its zone, limits and environment", wall: YES, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "With `confine = \"strict\"`: a place of a profile that became a link, or leads elsewhere, is not granted",
+        protocol: NO, wall: YES, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
         what: "Hooks, config and info of the git folder are not written, no link is made in it, and it stays a repository",
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },

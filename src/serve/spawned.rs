@@ -76,6 +76,16 @@ pub struct StartedRun {
     pub zone: Vec<String>,
     /// What was asked for, and reaches out of the parent's zone.
     pub further: Vec<String>,
+    /// Places and variables of its profile that the parent does not have.
+    pub without: Vec<String>,
+}
+
+/// A helper that was started.
+#[derive(Clone, Debug)]
+pub struct StartedHelper {
+    pub agent: AgentId,
+    /// Places and variables of its profile that the parent does not have.
+    pub without: Vec<String>,
 }
 
 /// An agent that the orchestrator adds.

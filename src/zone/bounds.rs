@@ -17,6 +17,7 @@
 mod found;
 mod held;
 mod mounts;
+mod place;
 mod system;
 mod tree;
 mod wall;
@@ -24,7 +25,9 @@ mod wall;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use self::place::{GrantedPlace, MovedPlace, common};
 use self::system::Devices;
+pub use self::system::is_of_system;
 use super::git::GitVerdict;
 use super::patterns::{Patterns, Subtree, Trails};
 use super::real::real;
@@ -39,10 +42,10 @@ pub struct Reach {
     pub private: PathBuf,
     /// The folder that contains it and those of other agents, each of which is private.
     pub privates: Option<PathBuf>,
-    /// Absolute paths that its launch profile needs, each with everything below it. Used by
-    /// [`Confine::Strict`] only.
-    pub readable: Vec<PathBuf>,
-    pub writable: Vec<PathBuf>,
+    /// What its launch profile needs. Used by [`Confine::Strict`] only. Names that lead into the workspace or
+    /// through it grant nothing.
+    pub readable: Vec<GrantedPlace>,
+    pub writable: Vec<GrantedPlace>,
     /// Absolute patterns of the sockets outside the workspace to which it may connect.
     pub sockets: Vec<String>,
 }
@@ -125,12 +128,16 @@ pub enum Coverage {
 
 impl Bounds {
     /// Compiles the patterns, and finds devices and resolves links on the disk.
-    pub fn new(zone: Arc<Zone>, reach: Reach) -> Result<Self, globset::Error> {
+    pub fn new(zone: Arc<Zone>, mut reach: Reach) -> Result<Self, globset::Error> {
         let (workspace, spec) = (&zone.workspace, &zone.spec);
         let writable = [&spec.allowed[..], &spec.shared].concat();
         let readable = [&writable[..], &spec.readable].concat();
-        let real_places =
-            |places: &[PathBuf]| system::outermost(places.iter().filter_map(|place| real(place)));
+        for places in [&mut reach.readable, &mut reach.writable] {
+            places.retain(|place| !place.passes(&workspace.real));
+        }
+        let real_places = |places: &[GrantedPlace]| {
+            system::outermost(places.iter().map(|place| place.real.clone()))
+        };
         let strict = reach.confine == Confine::Strict;
         let mut system = if strict { system::readable() } else { Vec::new() };
         system.extend(real_places(&reach.readable));

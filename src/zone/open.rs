@@ -70,7 +70,8 @@ impl Permit {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(folder());
         };
-        let parent = make_folder(root.as_fd(), parent).map_err(explain)?;
+        let parent =
+            make_folder(root.as_fd(), parent, Mode::from_bits_truncate(0o777)).map_err(explain)?;
         let name = Path::new(name);
         let old = match fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(old) => {
@@ -172,11 +173,11 @@ pub(super) fn walk(root: BorrowedFd, path: &Path, flags: OFlag) -> nix::Result<O
 }
 
 /// Opens a folder beneath `root`, and creates missing ones.
-fn make_folder(root: BorrowedFd, path: &Path) -> nix::Result<OwnedFd> {
+pub(super) fn make_folder(root: BorrowedFd, path: &Path, mode: Mode) -> nix::Result<OwnedFd> {
     match (open_beneath(root, path, FOLDER), path.parent(), path.file_name()) {
         (Err(Errno::ENOENT), Some(parent), Some(name)) => {
-            let parent = make_folder(root, parent)?;
-            match mkdirat(&parent, name, Mode::from_bits_truncate(0o777)) {
+            let parent = make_folder(root, parent, mode)?;
+            match mkdirat(&parent, name, mode) {
                 Ok(()) | Err(Errno::EEXIST) => {}
                 Err(errno) => return Err(errno),
             }

@@ -163,7 +163,7 @@ class Team:
     def rights(self):
         return {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []} if self.user else {}
 
-    def start(self):
+    def start(self, seconds=30):
         self.log = open(self.folder + "/log", "w+")
         self.process = subprocess.Popen(
             [self.program, "up", "-c", self.config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -178,7 +178,7 @@ class Team:
         self.steer.send({"type": "subscribe", "topics": ["session_update"]})
         ready = lambda: (agents := self.steer.ask("list_agents").get("result")) and all(
             agent["state"] == "ready" and agent["sessions"] for agent in agents if agent["agent_id"])
-        if not until(ready, 30):
+        if not until(ready, seconds):
             raise SystemExit("the agents are not ready: " + self.said()[-2000:])
 
     def session(self, agent):

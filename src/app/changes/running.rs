@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::spawning::table_of;
+use super::spawning::{plain, table_of};
 use super::started::StartedHelper;
 use super::{Changes, conflict, unknown, wrong};
 use crate::app::failover::told::none_left;
@@ -54,6 +54,7 @@ impl Changes {
         }
         journaling::spawned(self.journal(), &new.parent, depth, &table);
         let started = self.current.agent(&agent);
+        let without = started.map(|agent| agent.without.clone()).unwrap_or_default();
         if let Some(started) = started {
             let zone = zone_of(started);
             let zone = could_read.iter().fold(zone, RunZone::and);
@@ -69,6 +70,7 @@ impl Changes {
             depth,
             zone,
             further,
+            without,
         })
     }
 
@@ -188,11 +190,6 @@ fn helper(agent: &AgentId, new: &NewRun, zone: &[String]) -> Value {
         table["budget"] = new.budget.clone().into();
     }
     table
-}
-
-/// A text that names no variable: those of this process are not an agent's to read.
-fn plain(text: &str) -> String {
-    text.replace('$', "$$")
 }
 
 fn too_deep(chain: &[String], most: u32) -> String {

@@ -10,7 +10,7 @@ use crate::app::{details, journaling};
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTable, Config, Layered, MayAdd, Overlay, zone_pattern};
 use crate::model::{AgentId, AgentStatus, Event, Order};
-use crate::serve::{HelperEnd, NewHelper, NewMember, Refused};
+use crate::serve::{HelperEnd, NewHelper, NewMember, Refused, StartedHelper};
 use crate::supervisor::Roster;
 use crate::zone;
 
@@ -18,7 +18,7 @@ use crate::zone;
 const LONGEST_ID: usize = 64;
 
 impl Changes {
-    pub(super) async fn start_helper(&mut self, new: NewHelper) -> Result<AgentStatus, Refused> {
+    pub(super) async fn start_helper(&mut self, new: NewHelper) -> Result<StartedHelper, Refused> {
         let NewHelper { parent, zone, profile } = new;
         let Some(of) = self.current.agent(&parent) else { return Err(unknown(&parent)) };
         let (depth, most) = (of.depth + 1, self.current.team.max_depth);
@@ -30,6 +30,7 @@ impl Changes {
         }
         self.may_spawn()?;
         let id = self.free_id(&parent);
+        let zone: Vec<_> = zone.iter().map(|pattern| plain(pattern)).collect();
         let mut table = json!({
             "id": id,
             "parent": parent.as_str(),
@@ -37,14 +38,15 @@ impl Changes {
             "restart": { "policy": "never" },
         });
         if let Some(profile) = profile {
-            table["profile"] = profile.into();
+            table["profile"] = plain(&profile).into();
         }
         let table = table_of(table);
         let mut overlay = self.overlay.clone();
         overlay.add_helper(table.clone());
-        let status = self.add_by(overlay, &AgentId::new(id)).await?;
+        let agent = self.add_by(overlay, &AgentId::new(id)).await?.agent;
         journaling::spawned(self.journal(), &parent, depth, &table);
-        Ok(status)
+        let without = self.current.agent(&agent).map(|it| it.without.clone()).unwrap_or_default();
+        Ok(StartedHelper { agent, without })
     }
 
     /// Records the end of a helper's task, and removes the helper with those that it started.
@@ -132,9 +134,10 @@ impl Changes {
         }
         self.may_add(&profile, &zone)?;
         self.may_spawn()?;
+        let zone: Vec<_> = zone.iter().map(|pattern| plain(pattern)).collect();
         let table = table_of(json!({
             "id": agent.as_str(),
-            "profile": profile,
+            "profile": plain(&profile),
             "zone": { "allowed": zone },
         }));
         let mut overlay = self.overlay.clone();
@@ -262,4 +265,9 @@ pub(super) fn table_of(table: Value) -> AgentTable {
         Value::Object(table) => table,
         _ => AgentTable::new(),
     }
+}
+
+/// A text that names no variable: those of this process are not an agent's to read.
+pub(super) fn plain(text: &str) -> String {
+    text.replace('$', "$$")
 }

@@ -19,6 +19,8 @@ pub(in crate::app) struct StartedHelper {
     pub(in crate::app) zone: Vec<String>,
     /// Patterns that were asked for, and reach out of its parent's zone.
     pub(in crate::app) further: Vec<String>,
+    /// What its profile has, and its parent has not.
+    pub(in crate::app) without: Vec<String>,
     pub(in crate::app) workspace: PathBuf,
 }
 

@@ -13,11 +13,17 @@ pub(in crate::config) struct Layer {
     /// The start of each agent's section.
     pub(super) starts: Vec<(usize, String)>,
     pub(super) removed: BTreeSet<String>,
+    /// Ids of the added agents that agents asked for.
+    pub(super) asked_for: BTreeSet<String>,
 }
 
 impl Layer {
     pub(in crate::config) fn removed(&self) -> &BTreeSet<String> {
         &self.removed
+    }
+
+    pub(in crate::config) fn asked_for(&self) -> &BTreeSet<String> {
+        &self.asked_for
     }
 
     /// Returns the layer's text, to be appended to the file's.

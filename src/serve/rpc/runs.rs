@@ -93,6 +93,9 @@ pub(in crate::serve) struct RunStarted {
     zone: Vec<String>,
     /// Patterns that were asked for, and reach out of the caller's zone.
     reaches_out: Vec<String>,
+    /// Places and `$VARIABLES` that its profile has and the caller has not: it does not get them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without: Vec<String>,
     /// With `wait`: how it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<RunRow>,
@@ -163,7 +166,7 @@ async fn start_run(
     });
     let failed = |error: tokio::task::JoinError| RpcError::new(500, error.to_string());
     let (started, mut guard) = starting.await.map_err(failed)??;
-    let StartedRun { id, agent, zone, further } = started;
+    let StartedRun { id, agent, zone, further, without } = started;
     let run = if wait {
         // The caller's turn waits for it: whoever waits for the caller is in the circle.
         let _waits = shared.waits.begin(&parent, std::slice::from_ref(&agent), WaitKind::Task)?;
@@ -180,7 +183,8 @@ async fn start_run(
     } else {
         None
     };
-    json(&RunStarted { id, agent_id: agent.to_string(), zone, reaches_out: further, run })
+    let agent_id = agent.to_string();
+    json(&RunStarted { id, agent_id, zone, reaches_out: further, without, run })
 }
 
 /// Checks what is asked for.

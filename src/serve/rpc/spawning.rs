@@ -10,7 +10,7 @@ use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
 use super::{json, wrong};
 use crate::model::AgentId;
 use crate::serve::shared::Shared;
-use crate::serve::spawned::{self, NewHelper, NewMember, Stays};
+use crate::serve::spawned::{self, NewHelper, NewMember, StartedHelper, Stays};
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{Caller, owned};
 use crate::tasks::NewTask;
@@ -76,11 +76,13 @@ pub(super) async fn start_helper(
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
     // Both or neither, even if the caller leaves meanwhile.
     let starting = tokio::spawn(async move {
-        let agent = team.start_helper(new).await?.agent;
+        let StartedHelper { agent, without } = team.start_helper(new).await?;
         let task = NewTask { by: parent, owner, agent, text: task, files: Vec::new(), key };
-        Ok::<_, RpcError>(spawned::begin(team, own_tasks, task, Stays::ForTask).await?)
+        let task = spawned::begin(team, own_tasks, task, Stays::ForTask).await?;
+        Ok::<_, RpcError>((task, without))
     });
-    tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)
+    let (task, without) = starting.await.map_err(|error| failed(&error))??;
+    tasks::started(tasks, &task, without)
 }
 
 pub(super) async fn add_member(

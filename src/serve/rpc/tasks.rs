@@ -51,6 +51,10 @@ pub(in crate::serve) struct Delegated {
     id: String,
     agent: String,
     state: String,
+    /// With `start_helper`: places and `$VARIABLES` that the helper's profile has and its parent has not. It does
+    /// not get them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) without: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -191,11 +195,17 @@ pub(super) async fn delegate_task(
 }
 
 pub(super) fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Value, RpcError> {
+    started(tasks, id, Vec::new())
+}
+
+/// As [`delegated`], for a helper that goes `without` some of what its profile has.
+pub(super) fn started(tasks: &Tasks, id: &TaskId, without: Vec<String>) -> Result<Value, RpcError> {
     let kept = tasks.get(None, id)?;
     json(&Delegated {
         id: kept.id.to_string(),
         agent: kept.agent.to_string(),
         state: kept.state.as_str().to_owned(),
+        without,
     })
 }
 

@@ -11,8 +11,12 @@ pub(super) fn reach(bed: &Bed, confine: Confine) -> Reach {
         confine,
         private: bed.path("eisen/tmp/ui"),
         privates: None,
-        readable: vec![bed.path("needs/read")],
-        writable: vec![bed.path("needs/write")],
+        // The zone alone decides in the workspace.
+        readable: ["needs/read", "ws/b"]
+            .iter()
+            .filter_map(|it| GrantedPlace::now(&bed.path(it)))
+            .collect(),
+        writable: GrantedPlace::now(&bed.path("needs/write")).into_iter().collect(),
         sockets: bed.globs(&["@/run/nscd.sock", "@/run/*/listed"]),
     }
 }
@@ -299,4 +303,42 @@ fn only_listed_sockets_outside_are_connected_to() {
             [&"@/run/nscd.sock", &"@/run/a/listed", &"@/ws/src/dev.sock", &"@/eisen/tmp/ui/x"]
         );
     }
+}
+
+/// Agents replace names in the workspace.
+#[test]
+fn a_place_by_a_name_in_the_workspace_grants_nothing() {
+    let bed = Bed::new(&["home/x", "needs/x", "ws/lnk -> @/home", "by -> @/ws", "ok -> @/needs"]);
+    let zone = Arc::new(Zone::compile(&bed.spec(&["src/**"])).unwrap());
+    let places = ["ws/lnk", "by/lnk", "by", "ws/lnk/x", "ok"];
+    let reach = |confine| Reach {
+        readable: places.iter().filter_map(|place| GrantedPlace::now(&bed.path(place))).collect(),
+        writable: vec![],
+        ..reach(&bed, confine)
+    };
+    let bounds = Bounds::new(zone, reach(Confine::Strict)).unwrap();
+    let read = ["@/home/x", "@/home", "@/ws/lnk", "@/needs/x"];
+    expect![[r#"
+        @/home/x                         no
+        @/home                           no
+        @/ws/lnk                         no
+        @/needs/x                        read yes, write no
+    "#]]
+    .assert_eq(&judged(&bed, &bounds, &read));
+    assert_eq!(bounds.moved(), None);
+    fs::remove_file(bed.path("ok")).unwrap();
+    bed.add(&["ok -> @/home"]);
+    let moved = bounds.moved().unwrap();
+    assert_eq!((moved.place.real, moved.leads_to), (bed.path("needs"), Some(bed.path("home"))));
+}
+
+#[test]
+fn the_folder_of_a_place_is_made_without_following_links() {
+    let bed = Bed::new(&["state/", "home/"]);
+    let place = GrantedPlace::now(&bed.path("state/a/b")).unwrap();
+    bed.add(&["state/a -> @/home"]);
+    assert!(place.make().is_err() && !bed.path("home/b").exists());
+    fs::remove_file(bed.path("state/a")).unwrap();
+    place.make().unwrap();
+    assert!(bed.path("state/a/b").is_dir());
 }

@@ -1,0 +1,218 @@
+//! The places of profiles that are trusted: the real path that each had when a person first started an agent
+//! that needs it. TrustFile in `$EISEN_DIR`, which no agent writes.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{DirBuilder, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+use super::fault::Fault;
+use super::source::read_bytes;
+use super::{Agent, ConfigErrors};
+use crate::model::{fold, within};
+use crate::zone::{GrantedPlace, is_of_system};
+
+/// The file, in `$EISEN_DIR`.
+pub const TRUSTED_PLACES: &str = "places.json";
+
+/// Limit of the file.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Places past which those are forgotten that are no file now, and that no start asks for: shells of some
+/// tools put a new folder on PATH each.
+const MOST: usize = 4096;
+
+/// The trusted places, as they were when the file was read.
+#[derive(Debug)]
+pub struct TrustedPlaces {
+    kept: TrustFile,
+    /// Places that were resolved already: each is resolved once for a configuration.
+    resolved: RefCell<HashMap<PathBuf, Option<GrantedPlace>>>,
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TrustFile {
+    /// Real paths by names.
+    places: BTreeMap<String, String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    #[error(
+        "{} {why}; it says where the places of profiles led when they were first used: mend it, or delete it \
+         to trust where they lead now",
+        .file.display()
+    )]
+    Unusable { file: PathBuf, why: String },
+    #[error("cannot keep which places are trusted in {}: {cause}", .file.display())]
+    NotKept { file: PathBuf, cause: io::Error },
+    #[error("`{}` leads nowhere", .0.display())]
+    Nowhere(PathBuf),
+}
+
+/// What a place is trusted for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trust {
+    /// The real path that is trusted; None: the place is not known.
+    pub trusted: Option<PathBuf>,
+    /// Where it leads now.
+    pub leads_to: PathBuf,
+}
+
+impl TrustedPlaces {
+    /// Reads the file; a missing one is empty.
+    pub fn read(eisen_dir: &Path) -> Result<Self, TrustError> {
+        let kept = TrustFile::read(&eisen_dir.join(TRUSTED_PLACES))?;
+        Ok(Self { kept, resolved: RefCell::default() })
+    }
+
+    /// Reads them for a configuration, whose errors they can be.
+    pub(super) fn for_config(file: &Path, eisen_dir: &Path) -> Result<Self, ConfigErrors> {
+        Self::read(eisen_dir).map_err(|error| {
+            let fault = Fault::of_file(error.to_string(), String::new());
+            ConfigErrors::new(file, String::new(), vec![fault])
+        })
+    }
+
+    /// What a place grants: its trusted path, for an unknown one where it leads now. None if that can't be
+    /// resolved. A link to the home or above grants only what its name is, as long as nobody trusts it.
+    pub(super) fn place(&self, name: &Path, home: Option<&Path>) -> Option<GrantedPlace> {
+        let name = fold(name);
+        let mut resolved = self.resolved.borrow_mut();
+        let found = resolved.entry(name.clone()).or_insert_with(|| self.resolve(&name, home));
+        found.clone()
+    }
+
+    fn resolve(&self, name: &Path, home: Option<&Path>) -> Option<GrantedPlace> {
+        if let Some(real) = self.kept.real(name) {
+            return Some(GrantedPlace { name: name.to_owned(), real });
+        }
+        let now = GrantedPlace::now(name)?;
+        now.real.to_str()?;
+        match home.and_then(GrantedPlace::now) {
+            Some(home) if within(&now.real, &home.real).is_some() => {
+                let rest = within(&home.name, name);
+                let unlinked = rest.map_or_else(|| name.to_owned(), |rest| home.real.join(rest));
+                Some(GrantedPlace { real: unlinked, ..now })
+            }
+            None if now.real.parent().is_none() => None,
+            _ => Some(now),
+        }
+    }
+
+    /// Trusts the places of agents that a person starts, those that are not known yet.
+    pub fn keep<'a>(
+        eisen_dir: &Path,
+        agents: impl Iterator<Item = &'a Agent>,
+    ) -> Result<(), TrustError> {
+        let mut asked = BTreeMap::new();
+        // Agents get no more than those that ask for them.
+        for agent in agents.filter(|agent| !agent.is_asked_for) {
+            for place in agent.confined.places() {
+                let is_of_system = is_of_system(&place.name) && is_of_system(&place.real);
+                // A link that is not trusted is not, either, because somebody starts an agent.
+                let leads_there =
+                    || GrantedPlace::now(&place.name).is_some_and(|now| now.real == place.real);
+                if let (Some(name), Some(real)) = (place.name.to_str(), place.real.to_str())
+                    && !is_of_system
+                    && !asked.contains_key(name)
+                    && leads_there()
+                {
+                    asked.insert(name.to_owned(), real.to_owned());
+                }
+            }
+        }
+        let file = eisen_dir.join(TRUSTED_PLACES);
+        let is_known = |kept: &TrustFile| asked.keys().all(|name| kept.places.contains_key(name));
+        if is_known(&TrustFile::read(&file)?) {
+            return Ok(());
+        }
+        TrustFile::change(&file, |kept| {
+            for (name, real) in &asked {
+                kept.places.entry(name.clone()).or_insert_with(|| real.clone());
+            }
+            if kept.places.len() > MOST {
+                let is_there = |name: &String| Path::new(name).symlink_metadata().is_ok();
+                kept.places.retain(|name, _| asked.contains_key(name) || is_there(name));
+            }
+        })
+    }
+
+    /// Trusts where a place leads now, if `is_wanted` says so of what is known of it. Returns whether it did.
+    pub fn trust(
+        eisen_dir: &Path,
+        name: &Path,
+        is_wanted: impl FnOnce(&Trust) -> bool,
+    ) -> Result<bool, TrustError> {
+        let (file, name) = (eisen_dir.join(TRUSTED_PLACES), fold(name));
+        let nowhere = || TrustError::Nowhere(name.clone());
+        let now = GrantedPlace::now(&name).ok_or_else(nowhere)?.real;
+        let trust = Trust { trusted: TrustFile::read(&file)?.real(&name), leads_to: now };
+        if !is_wanted(&trust) {
+            return Ok(false);
+        }
+        // What was shown is trusted, wherever the name leads since.
+        let (key, real) = (name.to_str(), trust.leads_to.to_str());
+        let (Some(key), Some(real)) = (key, real) else { return Err(nowhere()) };
+        TrustFile::change(&file, |kept| {
+            kept.places.insert(key.to_owned(), real.to_owned());
+        })?;
+        Ok(true)
+    }
+}
+
+impl TrustFile {
+    fn real(&self, name: &Path) -> Option<PathBuf> {
+        self.places.get(name.to_str()?).map(PathBuf::from)
+    }
+
+    fn read(file: &Path) -> Result<Self, TrustError> {
+        if matches!(file.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+        {
+            return Ok(Self::default());
+        }
+        let unusable = |why| TrustError::Unusable { file: file.to_owned(), why };
+        let bytes = read_bytes(file, MAX_BYTES).map_err(|(why, _)| unusable(why))?;
+        let kept: Self = serde_json::from_slice(&bytes)
+            .map_err(|error| unusable(format!("makes no sense: {error}")))?;
+        let is_path = |path: &String| path.starts_with('/');
+        match kept.places.iter().find(|(name, real)| !is_path(name) || !is_path(real)) {
+            Some((name, _)) => Err(unusable(format!("makes no sense: {name:?} is no place"))),
+            None => Ok(kept),
+        }
+    }
+
+    /// Changes the file while no other process does.
+    fn change(file: &Path, change: impl FnOnce(&mut Self)) -> Result<(), TrustError> {
+        let not_kept = |cause| TrustError::NotKept { file: file.to_owned(), cause };
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let held = made.and_then(|()| File::open(folder)).map_err(not_kept)?;
+        let lock = Flock::lock(held, FlockArg::LockExclusive);
+        let _lock = lock.map_err(|(_, errno)| not_kept(errno.into()))?;
+        let mut kept = Self::read(file)?;
+        change(&mut kept);
+        let replace = || {
+            let text = serde_json::to_string_pretty(&kept)?;
+            if text.len() as u64 >= MAX_BYTES {
+                let why = format!("it would be larger than {} MiB", MAX_BYTES >> 20);
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+            }
+            let mut new = tempfile::Builder::new()
+                .prefix(".places-")
+                .permissions(Permissions::from_mode(0o600))
+                .tempfile_in(folder)?;
+            writeln!(new, "{text}")?;
+            new.as_file().sync_all()?;
+            new.persist(file)?;
+            io::Result::Ok(())
+        };
+        replace().map_err(not_kept)
+    }
+}

@@ -14,7 +14,7 @@ use nix::sys::stat::{Mode, SFlag, mkdirat, mknodat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::open::TERMINALS;
-use super::{Stop, Syscall, SyscallReply, SyscallResult};
+use super::{Stop, Syscall, SyscallReply, SyscallResult, spare_rights};
 use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::resolve::{PathArg, Resolved, Slot};
@@ -51,6 +51,10 @@ impl Syscall<'_> {
         let kind = SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits());
         if matches!(kind, SFlag::S_IFBLK | SFlag::S_IFCHR) {
             return Err(Errno::EPERM.into());
+        }
+        // A mode without a kind is a regular file's.
+        if matches!(kind, SFlag::S_IFREG) || kind.is_empty() {
+            spare_rights(mode)?;
         }
         self.make(kind, arg, |slot, umask| {
             let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);

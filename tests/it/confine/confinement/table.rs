@@ -135,6 +135,9 @@ pub(super) const ESCAPES: &[Escapes] = &[
     Escapes { shows: Says, needs: &[], names: &[
         "write-run-file-times", "write-named-like-a-folder", "write-version-of-readable",
         "write-configuration",
+        "write-set-uid-by-mode", "write-set-gid-by-mode", "write-set-uid-by-descriptor",
+        "write-set-uid-by-new-call", "write-set-uid-by-creating", "write-set-uid-by-node",
+        "write-set-uid-outside", "write-set-uid-by-structure",
     ] },
     Escapes { shows: Says, needs: &[Root], names: &[
         "write-attribute-of-the-system", "kernel-group-entered-by-a-child",

@@ -33,7 +33,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use self::bounds::{Bounds, Confine, Coverage, Grant, PatternCoverage, Reach, Rule, Wall};
+pub use self::bounds::{
+    Bounds, Confine, Coverage, Grant, HELD_ALONE, PatternCoverage, Reach, Rule, Wall,
+};
 use self::git::{Git, GitVerdict};
 use self::open::Root;
 pub(crate) use self::open::{FOLDER, open_beneath};

@@ -222,11 +222,13 @@ impl<'a> Syscall<'a> {
         self.demand(&slot.real(), Action::Write, arg)
     }
 
-    /// Whether the wall itself lets names in this folder change, which it does nowhere in the
-    /// workspace.
+    /// Whether the wall itself lets names in this folder change. It does so nowhere in the workspace,
+    /// nor where a denied pattern may match something below; a wall that is older than the bounds
+    /// does not know of all of these.
     fn wall_leaves_names(&self, folder: &Resolved) -> bool {
         self.granted.is_empty()
             && !self.is_read_again()
+            && self.confinement.is_of(&self.bounds)
             && self.confinement.covers(&folder.real, Grant::Whole, folder.identity())
     }
 

@@ -24,6 +24,7 @@ mod wall;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use self::held::HELD_ALONE;
 use self::system::Devices;
 use super::git::GitVerdict;
 use super::patterns::{Patterns, Subtree, Trails};
@@ -119,8 +120,10 @@ pub enum Coverage {
     Exact,
     /// The rules grant less than the pattern; the text names the loss.
     Narrowed(String),
-    /// Only the doorbell enforces it; the text says why.
+    /// Only the doorbell enforces it for what is made later; the text says why.
     Doorbell(String),
+    /// Only the doorbell enforces it, for what is there too.
+    Alone,
 }
 
 impl Bounds {
@@ -225,6 +228,17 @@ impl Bounds {
     /// The rules of [`Bounds::wall`], without the coverage of patterns.
     pub fn rules(&self) -> Vec<Rule> {
         wall::compile_rules(self)
+    }
+
+    /// Names the denied patterns that neither path rules nor the doorbell's own hand hold, and says
+    /// what that means.
+    pub fn held_alone(&self) -> Option<String> {
+        let denied = self.zone.spec.denied.iter().enumerate();
+        let alone: Vec<_> = denied
+            .filter(|(at, _)| held::is_alone(self, *at))
+            .map(|(_, pattern)| format!("`{pattern}`"))
+            .collect();
+        (!alone.is_empty()).then(|| format!("of `denied` {} is {HELD_ALONE}", alone.join(", ")))
     }
 
     fn verdict(&self, real: &Path, action: Action) -> Verdict {

@@ -9,11 +9,13 @@ use super::profiles::{self, Profile};
 use super::surroundings::Lookup;
 use crate::zone::{Bounds, Reach, Zone};
 
-/// The absolute paths that an agent needs with `confine = "strict"`.
+/// The absolute paths that an agent needs with `confine = "strict"`, and those that are sealed.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Confined {
     pub readable: Vec<PathBuf>,
     pub writable: Vec<PathBuf>,
+    /// With any `confine`: settings that it may not write unless its zone allows it.
+    pub sealed: Arc<[PathBuf]>,
 }
 
 impl Agent {
@@ -27,6 +29,7 @@ impl Agent {
             readable: self.confined.readable.clone(),
             writable: self.confined.writable.clone(),
             sockets: [profiles::base_sockets(), &self.zone.sockets].concat(),
+            sealed: Arc::clone(&self.confined.sealed),
         }
     }
 
@@ -61,7 +64,9 @@ impl Confined {
         let home = variable("HOME").map(PathBuf::from);
         let programs = own.into_iter().chain(searched);
         readable.extend(programs.flat_map(|folder| installed(&folder, home.as_deref())));
-        Self { readable, writable: all(&profile.writable, &base.writable) }
+        let writable = all(&profile.writable, &base.writable);
+        // Known when the whole file is read.
+        Self { readable, writable, sealed: Arc::default() }
     }
 }
 
@@ -79,7 +84,7 @@ fn installed(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 
 /// Expands a profile's place: `~/…`, `$NAME` or an absolute path; nothing if the variable is not
 /// set.
-fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+pub(super) fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     if let Some(name) = place.strip_prefix('$') {
         return variable(name)
             .map(PathBuf::from)

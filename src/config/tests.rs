@@ -13,6 +13,7 @@ mod notices;
 mod overlay;
 mod reference;
 mod remote;
+mod sealing;
 mod shared;
 mod streams;
 mod telemetry;

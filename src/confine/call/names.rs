@@ -259,11 +259,18 @@ impl Syscall<'_> {
         Ok(SyscallReply::Done)
     }
 
-    /// Fails unless a name in a git folder is of a file or folder. Git, run by its user, would
-    /// write through a link, or block at a pipe.
+    /// Fails for a name of another kind than others rely on. In a git folder that is a file or folder:
+    /// git, run by its user, would write through a link, or block at a pipe. Above settings it is a
+    /// folder.
     pub(super) fn demand_kind(&self, kind: SFlag, slot: &Slot, arg: &PathArg) -> SyscallResult<()> {
         let real = slot.real();
-        if matches!(kind, SFlag::S_IFREG | SFlag::S_IFDIR) || !self.bounds.is_git(&real) {
+        let fits = match kind {
+            SFlag::S_IFDIR => true,
+            _ if self.bounds.is_above_setting(&real) => false,
+            SFlag::S_IFREG => true,
+            _ => !self.bounds.is_git(&real),
+        };
+        if fits {
             return Ok(());
         }
         let path = wire_real(self.bounds.zone().workspace(), &real).into();

@@ -178,7 +178,9 @@ impl<'a> Builder<'a> {
             return None;
         }
         let is_kernels = system::KERNEL.iter().any(|folder| path == Path::new(folder));
-        let sealed = bounds.zone.git.is_sealed(path) || bounds.zone.is_sealed(path);
+        let sealed = bounds.zone.git.is_sealed(path)
+            || bounds.zone.is_sealed(path)
+            || bounds.is_setting(path);
         let grant = if sealed || is_kernels { grant.min(Grant::Read) } else { grant };
         // What is there changes with each process.
         let nothing = Trail::default();

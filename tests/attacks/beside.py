@@ -57,7 +57,8 @@ class Beside(Team):
             text = text.replace('denied = ["**/.env"]', f'denied = ["{self.pattern.replace("~", home)}"]')
         if self.profile:
             own = f'command = ["{PYTHON}", "{self.tools}/agent.py"]'
-            text = text.replace(own, f'profile = "{self.profile}"')
+            # A line about tools in front of a prompt would be no task.
+            text = text.replace(own, f'profile = "{self.profile}"\ntools = false')
             text += f'\n[profiles.{self.profile}]\nbase = "{self.profile}"\n{own}\n'
         with open(self.config, "w") as file:
             file.write(text)

@@ -303,7 +303,7 @@ impl Config {
         faults.extend(repaired.faults);
         if faults.is_empty() {
             let file = file.file_name().map(|name| dir.join(name));
-            return (Ok(config.sealed(file.as_ref())), known);
+            return (Ok(config.sealed(file.as_ref(), &surroundings.variable)), known);
         }
         (Err(ConfigErrors::new(file, text, faults)), known)
     }

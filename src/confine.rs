@@ -56,6 +56,8 @@ pub struct Confinement {
     drafts: Own,
     /// Terminals whose upper end the agent opened.
     terminals: Own,
+    /// The bounds that the wall was compiled from.
+    bounds: Option<Arc<Bounds>>,
     keeper: Arc<dyn Doorkeeper>,
 }
 
@@ -82,11 +84,12 @@ impl Confinement {
     /// `outside` is a folder without any grant, in which the file `canary` is created and left.
     /// Reads the disk.
     pub fn build(
-        bounds: &Bounds,
+        bounds: &Arc<Bounds>,
         outside: &Path,
         keeper: Arc<dyn Doorkeeper>,
     ) -> Result<Self, ConfineError> {
-        Self::behind(&bounds.rules(), outside, keeper)
+        let behind = Self::behind(&bounds.rules(), outside, keeper)?;
+        Ok(Self { bounds: Some(Arc::clone(bounds)), ..behind })
     }
 
     /// Like [`Confinement::build`], from rules.
@@ -105,7 +108,8 @@ impl Confinement {
         })?;
         let failed = |source| ConfineError::Wall { rules: rules.len(), source };
         let ruleset = Ruleset::new(rules).map_err(failed)?;
-        Ok(Self { ruleset, canary, drafts: Own::default(), terminals: Own::default(), keeper })
+        let (drafts, terminals) = (Own::default(), Own::default());
+        Ok(Self { ruleset, canary, drafts, terminals, bounds: None, keeper })
     }
 
     /// The ruleset that a child enters.
@@ -120,6 +124,11 @@ impl Confinement {
 
     fn covers(&self, real: &Path, grant: Grant, identity: (u64, u64)) -> bool {
         self.ruleset.covers(real, grant, identity)
+    }
+
+    /// Whether the wall was compiled from these bounds. A zone may change while its agent runs.
+    fn is_of(&self, bounds: &Arc<Bounds>) -> bool {
+        self.bounds.as_ref().is_some_and(|own| Arc::ptr_eq(own, bounds))
     }
 
     fn drafts(&self) -> &Own {

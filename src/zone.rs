@@ -34,8 +34,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use self::bounds::{
-    Bounds, Confine, Coverage, Grant, GrantedPlace, MovedPlace, PatternCoverage, Reach, Rule, Wall,
-    common, is_of_system,
+    Bounds, Confine, Coverage, Grant, GrantedPlace, HELD_ALONE, MovedPlace, PatternCoverage, Reach,
+    Rule, Wall, common, is_of_system,
 };
 use self::git::{Git, GitVerdict};
 use self::open::Root;

@@ -231,6 +231,7 @@ pub(crate) fn bounds(workspace: &Path) -> Bounds {
         readable: Vec::new(),
         writable: Vec::new(),
         sockets: Vec::new(),
+        sealed: Arc::default(),
     };
     Bounds::new(Arc::new(zone.unwrap()), reach).unwrap()
 }

@@ -15,7 +15,7 @@ use crate::capture::RunFiles;
 use crate::confine::Confinement;
 use crate::process::{self, Launcher, remove_folder};
 use crate::proxy::{LiveCalls, Rules, Vitals};
-use crate::zone::{Confine, Reach};
+use crate::zone::Reach;
 
 /// The private TMPDIR of a run. Dropping it removes the folder, which blocks.
 #[derive(Debug)]
@@ -85,18 +85,16 @@ pub(super) async fn confine(
     built.await.unwrap_or_else(|error| Err(format!("cannot confine it: {error}")))
 }
 
-/// Creates the writable folders of a strictly confined agent outside the workspace, since it could
-/// not create their parents. A path with an extension is taken for a file. A folder that cannot be
-/// created is missing for the agent too.
+/// Creates the writable folders of an agent's profile outside the workspace. A strictly confined
+/// agent could not create their parents; for any other one, programs in a folder that is made later
+/// can't be executed. A path with an extension is taken for a file. A folder that cannot be created
+/// is missing for the agent too.
 fn make_writable(reach: &Reach) {
-    if reach.confine != Confine::Strict {
-        return;
-    }
     let folders = reach.writable.iter().filter(|place| place.name.extension().is_none());
     for folder in folders.filter(|place| place.real.symlink_metadata().is_err()) {
         if let Err(error) = folder.make() {
             let folder = folder.real.display();
-            tracing::info!(%folder, %error, "cannot make a folder of an agent's profile");
+            tracing::debug!(%folder, %error, "cannot make a folder of an agent's profile");
         }
     }
 }

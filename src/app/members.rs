@@ -212,6 +212,14 @@ impl Conditions {
         reach.readable.extend(GrantedPlace::now(&environment::program()));
         let bounds = Bounds::new(zone.clone(), reach);
         let bounds = bounds.with_context(|| format!("the zone of agent `{}`", agent.id))?;
+        match bounds.held_alone() {
+            Some(alone) if agent.zone.enforce == Enforce::Kernel => anyhow::bail!(
+                "agent `{}` does not start: the kernel must hold its zone (`enforce = \"kernel\"`), and {alone}",
+                agent.id
+            ),
+            Some(alone) => tracing::warn!(agent = %agent.id, "{alone}"),
+            None => {}
+        }
         Ok(Some(Arc::new(bounds)))
     }
 

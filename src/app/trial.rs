@@ -110,6 +110,7 @@ async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
         readable: Vec::new(),
         writable: Vec::new(),
         sockets: Vec::new(),
+        sealed: Arc::default(),
     };
     let bounds = Arc::new(Bounds::new(Arc::new(zone), reach)?);
     let mut rules = bounds.rules();

@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
-use crate::model::{FileKind, FileState};
+use crate::model::{FileKind, FileState, SET_ID};
 
 /// Maximum bytes of a text, and of another content, that is kept; of larger ones only the hash is.
 const LONGEST_TEXT: u64 = 16 << 20;
@@ -159,9 +159,10 @@ pub(super) fn read(path: &Path, depth: Depth) -> Seen {
     let Some(kind) = kind(&stat) else { return Seen::default() };
     let mut seen = Seen { stamp: Some(Stamp::of(&stat)), ..Seen::default() };
     seen.is_fresh = seen.stamp.is_some_and(|stamp| is_fresh(&stamp));
+    let bits = if kind == FileKind::File { 0o7777 & !SET_ID } else { 0o7777 };
     let mut state = FileState {
         kind,
-        mode: mode(&stat) & 0o7777,
+        mode: mode(&stat) & bits,
         size: stat.st_size.cast_unsigned(),
         hash: None,
         stored: kind == FileKind::Folder,

@@ -15,6 +15,14 @@ pub enum FileKind {
     Other,
 }
 
+impl FileKind {
+    /// The bits of a mode that are restored: no file is made that sets the user or group of whoever
+    /// executes it.
+    pub fn mode_bits(self) -> u32 {
+        if self == Self::File { 0o1777 } else { 0o7777 }
+    }
+}
+
 /// A file at one time. An `Option` of it is None if there is no file.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize)]
 pub struct FileState {
@@ -41,7 +49,7 @@ impl FileState {
     }
 
     pub fn permissions(&self) -> u32 {
-        self.mode & 0o7777
+        self.mode & self.kind.mode_bits()
     }
 }
 

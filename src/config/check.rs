@@ -197,11 +197,14 @@ impl Kernel {
     }
 
     fn warning(&self, agent: &Agent) -> Option<String> {
-        let refused = agent.zone.enforce == Enforce::Kernel && !self.is_whole();
-        refused.then(|| {
-            let lacks = self.lacks();
-            format!("{} will not start: its zone must be held by the kernel, and {lacks}", agent.id)
-        })
+        if agent.zone.enforce != Enforce::Kernel {
+            return None;
+        }
+        let lacks = if self.is_whole() { agent.bounds()?.held_alone()? } else { self.lacks() };
+        Some(format!(
+            "{} will not start: its zone must be held by the kernel, and {lacks}",
+            agent.id
+        ))
     }
 
     fn is_whole(&self) -> bool {

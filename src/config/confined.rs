@@ -10,13 +10,15 @@ use super::profiles::{self, Profile};
 use super::surroundings::Lookup;
 use crate::zone::{Bounds, GrantedPlace, Reach, Zone};
 
-/// The places that an agent needs with `confine = "strict"`.
+/// The places that an agent needs with `confine = "strict"`, and those that are sealed.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Confined {
     pub readable: Vec<GrantedPlace>,
     pub writable: Vec<GrantedPlace>,
     /// Folders of programs, with the libraries beside them, which may be read.
     pub programs: Vec<GrantedPlace>,
+    /// With any `confine`: settings that it may not write unless its zone allows it.
+    pub sealed: Arc<[PathBuf]>,
 }
 
 impl Agent {
@@ -30,6 +32,7 @@ impl Agent {
             readable: [&self.confined.readable[..], &self.confined.programs].concat(),
             writable: self.confined.writable.clone(),
             sockets: [profiles::base_sockets(), &self.zone.sockets].concat(),
+            sealed: Arc::clone(&self.confined.sealed),
         }
     }
 
@@ -73,7 +76,9 @@ impl Confined {
         let places = |names: Vec<PathBuf>| {
             names.iter().filter_map(|name| trusted.place(name, home.as_deref())).collect()
         };
-        Self { readable: places(readable), writable: places(writable), programs: places(programs) }
+        let (readable, writable, programs) = (places(readable), places(writable), places(programs));
+        // Which settings are sealed is known when the whole file is read.
+        Self { readable, writable, programs, sealed: Arc::default() }
     }
 }
 
@@ -91,7 +96,7 @@ fn installed(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 
 /// Expands a profile's place: `~/…`, `$NAME` or an absolute path; nothing if the variable is not
 /// set.
-fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+pub(super) fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     if let Some(name) = place.strip_prefix('$') {
         return variable(name)
             .map(PathBuf::from)

@@ -18,7 +18,9 @@ use super::read::{Table, Text};
 use super::value::{bad_name, is_name};
 
 pub use self::built_in::{ClientFs, Profile, UsageCount, base_patterns};
-pub(super) use self::built_in::{base_needs, base_sockets, built_in, login_files, of_command};
+pub(super) use self::built_in::{
+    base_needs, base_sockets, built_in, login_files, of_command, sealed,
+};
 
 /// Stands for the model in `model_args`.
 pub(super) const MODEL: &str = "{model}";
@@ -142,6 +144,8 @@ const LISTS: &Keys<Vec<String>> = &[
     ("unattended_args", |profile| &mut profile.unattended_args),
     ("readable", |profile| &mut profile.readable),
     ("writable", |profile| &mut profile.writable),
+    ("settings", |profile| &mut profile.settings),
+    ("own_settings", |profile| &mut profile.own_settings),
     ("confined_args", |profile| &mut profile.confined_args),
 ];
 

@@ -14,6 +14,7 @@ mod notices;
 mod overlay;
 mod reference;
 mod remote;
+mod sealing;
 mod shared;
 mod streams;
 mod telemetry;

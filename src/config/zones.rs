@@ -1,11 +1,14 @@
 //! `[zones]` and `[agents.zone]`: checks the patterns, and collects them in a `ZoneSpec`.
 
+mod sealing;
+
 use std::path::{Path, PathBuf};
 
 use super::errors::quoted;
 use super::fault::Fault;
 use super::patterns::{checked, pattern, patterns};
 use super::read::Table;
+use super::surroundings::Lookup;
 use super::{Config, profiles, streams};
 use crate::model::named;
 use crate::zone::{Confine, GitAccess, ZoneSpec};
@@ -52,8 +55,8 @@ named! {
 
 impl Config {
     /// Denies all agents write access to the file itself and to the files that it names, and all
-    /// access to the journal and to the files of streams.
-    pub(super) fn sealed(mut self, file: Option<&PathBuf>) -> Self {
+    /// access to the journal and to the files of streams; and write access to settings outside.
+    pub(super) fn sealed(mut self, file: Option<&PathBuf>, lookup: &Lookup) -> Self {
         let prompts = self.agents.iter().filter_map(|agent| agent.prompt_file.as_ref());
         let protocols = self.agents.iter().filter_map(|agent| agent.plugin.as_ref());
         let libraries = self.plugins.iter().chain(protocols).map(|plugin| &plugin.path);
@@ -64,7 +67,7 @@ impl Config {
             agent.zone.spec.journals.extend(self.journal.path.clone());
             agent.zone.spec.journals.extend(streams::files(&self.streams));
         }
-        self
+        self.with_settings_sealed(lookup)
     }
 }
 

@@ -21,7 +21,7 @@ use super::place::Unresolved;
 use super::raw;
 use super::resolve::{PathArg, Resolved, Slot};
 use super::{Confinement, FileCall};
-use crate::model::{Action, wire_real};
+use crate::model::{Action, SET_ID, wire_real};
 use crate::zone::{Bounds, Denied, Grant};
 
 /// The result of handling a call.
@@ -222,11 +222,19 @@ impl<'a> Syscall<'a> {
         self.demand(&slot.real(), Action::Write, arg)
     }
 
-    /// Whether the wall itself lets names in this folder change, which it does nowhere in the
-    /// workspace.
+    /// Whether the wall itself lets names in this folder change. It does so nowhere in the workspace,
+    /// nor where a denied pattern may match something below; a wall that is older than the bounds
+    /// does not know of all of these.
     fn wall_leaves_names(&self, folder: &Resolved) -> bool {
         self.granted.is_empty()
+            && !self.is_read_again()
+            && self.confinement.is_of(&self.bounds)
             && self.confinement.covers(&folder.real, Grant::Whole, folder.identity())
+    }
+
+    /// Whether the kernel would read more than the path again: flags and mode are in memory, too.
+    fn is_read_again(&self) -> bool {
+        self.caller.notice.call == libc::SYS_openat2
     }
 
     /// Makes sure that the rest is performed with the caller's rights.
@@ -279,6 +287,11 @@ impl<'a> Syscall<'a> {
         let is_final = action == Action::Read || !drafts::looks_like_draft(real);
         is_final && self.granted.is_empty() && self.bounds.is_inside(real)
     }
+}
+
+/// Fails for the mode of a new file that would give others the caller's rights.
+fn spare_rights(mode: u32) -> Result<(), Errno> {
+    if mode & SET_ID == 0 { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "as the kernel does")]

@@ -21,7 +21,6 @@ const KEPT: &[u32] = &[
     0,  // CAP_CHOWN
     1,  // CAP_DAC_OVERRIDE
     3,  // CAP_FOWNER
-    4,  // CAP_FSETID
     5,  // CAP_KILL
     6,  // CAP_SETGID
     7,  // CAP_SETUID

@@ -18,6 +18,9 @@ struct Promise {
     /// At the tier `kernel`.
     wall: &'static str,
     doorbell: &'static str,
+    /// What a move of a folder above, and a path that is swapped after the look, come to at the tier
+    /// `kernel`.
+    swaps: &'static str,
     from: Since,
 }
 
@@ -38,48 +41,62 @@ const NO: &str = "–";
 /// Only accesses over the protocol.
 const ASKED: &str = "requests to its client";
 const AT_START: &str = "files that exist at its start";
+/// No rule lets a name be moved where something below may be denied.
+const LATER: &str =
+    "a move is judged with all in the folder; a race gets only what appeared after the start";
+const BY_HAND: &str = "nothing: it is done on what was judged";
+const HELD: &str = "nothing: no folder above it is moved, and no rule reaches it";
 
 #[rustfmt::skip]
 const PROMISES: &[Promise] = &[
     Promise {
         what: "No program of the agent reads the contents of a file outside its zone",
-        protocol: ASKED, wall: AT_START, doorbell: YES, from: Since::Tier,
+        protocol: ASKED, wall: AT_START, doorbell: YES, swaps: LATER, from: Since::Tier,
     },
     Promise {
         what: "… or writes, empties or replaces one",
-        protocol: ASKED, wall: AT_START, doorbell: YES, from: Since::Tier,
+        protocol: ASKED, wall: AT_START, doorbell: YES, swaps: LATER, from: Since::Tier,
     },
     Promise {
         what: "… or executes one",
-        protocol: NO, wall: AT_START, doorbell: NO, from: Since::Tier,
+        protocol: NO, wall: AT_START, doorbell: NO, swaps: "nothing by a move; what appeared after the start is executed anyway", from: Since::Tier,
     },
     Promise {
         what: "… or changes its mode, owner, times or extended attributes",
-        protocol: NO, wall: NO, doorbell: YES, from: Since::Tier,
+        protocol: NO, wall: NO, doorbell: YES, swaps: BY_HAND, from: Since::Tier,
     },
     Promise {
         what: "No name of the workspace outside the zone is made, moved, linked or removed",
-        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+        protocol: ASKED, wall: YES, doorbell: YES, swaps: BY_HAND, from: Since::Tier,
     },
     Promise {
         what: "A file that is made later and that a `denied` pattern matches is denied too",
-        protocol: ASKED, wall: NO, doorbell: YES, from: Since::Tier,
+        protocol: ASKED, wall: NO, doorbell: YES, swaps: "a move is judged with all in the folder; a race opens it", from: Since::Tier,
     },
     Promise {
         what: "A path that is swapped between check and use gains nothing",
-        protocol: YES, wall: AT_START, doorbell: "calls that it performs", from: Since::Tier,
+        protocol: YES, wall: AT_START, doorbell: "calls that it performs", swaps: LATER, from: Since::Tier,
     },
     Promise {
         what: "`$EISEN_DIR`, with the control token, and the team's journal are neither read nor written",
-        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+        protocol: ASKED, wall: YES, doorbell: YES, swaps: HELD, from: Since::Tier,
     },
     Promise {
         what: "The team's `eisen.toml`, prompt files and plugins are not written, moved or removed",
-        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+        protocol: ASKED, wall: YES, doorbell: YES, swaps: HELD, from: Since::Tier,
+    },
+    Promise {
+        what: "Settings that other programs and agents obey are not written, unless the zone names them",
+        protocol: ASKED, wall: YES, doorbell: YES,
+        swaps: "nothing: no rule reaches them, and a move is judged with all in the folder", from: Since::Tier,
+    },
+    Promise {
+        what: "No file gets the set-uid or the set-gid bit, by `undo` and `redo` neither",
+        protocol: NO, wall: NO, doorbell: YES, swaps: BY_HAND, from: Since::Tier,
     },
     Promise {
         what: "Temporary folders of other agents of the team are neither read nor written",
-        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+        protocol: ASKED, wall: YES, doorbell: YES, swaps: HELD, from: Since::Tier,
     },
     Promise {
         what: "A run or helper that an agent asks for has nothing that the agent does not have, whatever it names",
@@ -91,71 +108,71 @@ const PROMISES: &[Promise] = &[
     },
     Promise {
         what: "Hooks, config and info of the git folder are not written, no link is made in it, and it stays a repository",
-        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+        protocol: ASKED, wall: YES, doorbell: YES, swaps: HELD, from: Since::Tier,
     },
     Promise {
         what: "Sockets by path: only those in the zone and the private TMPDIR (none can be moved there from outside), and listed ones",
-        protocol: NO, wall: NO, doorbell: YES, from: Since::Tier,
+        protocol: NO, wall: NO, doorbell: YES, swaps: BY_HAND, from: Since::Tier,
     },
     Promise {
         what: "Abstract sockets of processes outside are not connected to",
-        protocol: NO, wall: YES, doorbell: YES, from: Since::Feature(SCOPES),
+        protocol: NO, wall: YES, doorbell: YES, swaps: NO, from: Since::Feature(SCOPES),
     },
     Promise {
         what: "Processes outside are not inspected (ptrace, memory, descriptors)",
-        protocol: NO, wall: YES, doorbell: NO, from: Since::Tier,
+        protocol: NO, wall: YES, doorbell: NO, swaps: NO, from: Since::Tier,
     },
     Promise {
         what: "… and get no signals",
-        protocol: NO, wall: YES, doorbell: NO, from: Since::Feature(SCOPES),
+        protocol: NO, wall: YES, doorbell: NO, swaps: NO, from: Since::Feature(SCOPES),
     },
     Promise {
         what: "Disks and the machine's memory are not opened",
-        protocol: NO, wall: YES, doorbell: YES, from: Since::Tier,
+        protocol: NO, wall: YES, doorbell: YES, swaps: HELD, from: Since::Tier,
     },
     Promise {
         what: "Devices outside are not controlled (ioctl)",
-        protocol: NO, wall: YES, doorbell: NO, from: Since::Feature(DEVICES),
+        protocol: NO, wall: YES, doorbell: NO, swaps: NO, from: Since::Feature(DEVICES),
     },
     Promise {
         what: "Nothing is mounted, no other root or namespace is made or entered, `io_uring` is absent",
-        protocol: NO, wall: "mounts", doorbell: "its filter", from: Since::Tier,
+        protocol: NO, wall: "mounts", doorbell: "its filter", swaps: NO, from: Since::Tier,
     },
     Promise {
         what: "A descriptor from another mount namespace is not used, even if another process passes it",
-        protocol: NO, wall: AT_START, doorbell: YES, from: Since::Tier,
+        protocol: NO, wall: AT_START, doorbell: YES, swaps: LATER, from: Since::Tier,
     },
     Promise {
         what: "As root too: no packets of others are seen or forged, no address, route or clock is changed",
-        protocol: NO, wall: NO, doorbell: "its filter; rights given up", from: Since::Tier,
+        protocol: NO, wall: NO, doorbell: "its filter; rights given up", swaps: NO, from: Since::Tier,
     },
     Promise {
         what: "A blocked access is put before the orchestrator, and can be held and allowed",
-        protocol: ASKED, wall: NO, doorbell: "intended accesses", from: Since::Tier,
+        protocol: ASKED, wall: NO, doorbell: "intended accesses", swaps: "what it gets, as above", from: Since::Tier,
     },
     Promise {
         what: "A signal to a program does not interrupt its held call",
-        protocol: NO, wall: NO, doorbell: YES, from: Since::Feature(KILLABLE),
+        protocol: NO, wall: NO, doorbell: YES, swaps: NO, from: Since::Feature(KILLABLE),
     },
     Promise {
         what: "No process outlives its agent or the team",
-        protocol: "wardens", wall: "wardens", doorbell: "wardens", from: Since::Any,
+        protocol: "wardens", wall: "wardens", doorbell: "wardens", swaps: NO, from: Since::Any,
     },
     Promise {
         what: "Names in folders, sizes, times",
-        protocol: NO, wall: NO, doorbell: NO, from: Since::Never,
+        protocol: NO, wall: NO, doorbell: NO, swaps: NO, from: Since::Never,
     },
     Promise {
         what: "The network (TCP, UDP), and its servers",
-        protocol: NO, wall: NO, doorbell: NO, from: Since::Never,
+        protocol: NO, wall: NO, doorbell: NO, swaps: NO, from: Since::Never,
     },
     Promise {
         what: "Contents of a denied file in git's objects",
-        protocol: NO, wall: "with `git = \"none\"`", doorbell: "with `git = \"none\"`", from: Since::Tier,
+        protocol: NO, wall: "with `git = \"none\"`", doorbell: "with `git = \"none\"`", swaps: NO, from: Since::Tier,
     },
     Promise {
         what: "Side channels: timing, load, caches",
-        protocol: NO, wall: NO, doorbell: NO, from: Since::Never,
+        protocol: NO, wall: NO, doorbell: NO, swaps: NO, from: Since::Never,
     },
 ];
 
@@ -186,16 +203,16 @@ fn tables() -> String {
     let mut text = String::new();
     let (needed, gaps) = features();
     let tier = needed.iter().copied().filter_map(linux).max().unwrap();
-    text += "| promise | `protocol` | `kernel`: wall | `kernel`: doorbell | from |\n";
-    text += "| --- | --- | --- | --- | --- |\n";
-    for Promise { what, protocol, wall, doorbell, from } in PROMISES {
+    text += "| promise | `protocol` | `kernel`: wall | `kernel`: doorbell | what a `mv` of a folder above it, or a race, gets | from |\n";
+    text += "| --- | --- | --- | --- | --- | --- |\n";
+    for Promise { what, protocol, wall, doorbell, swaps, from } in PROMISES {
         let from = match from {
             Since::Tier => shown(tier),
             Since::Feature(words) => shown(linux(words).unwrap().max(tier)),
             Since::Any => "any".to_owned(),
             Since::Never => NO.to_owned(),
         };
-        writeln!(text, "| {what} | {protocol} | {wall} | {doorbell} | {from} |").unwrap();
+        writeln!(text, "| {what} | {protocol} | {wall} | {doorbell} | {swaps} | {from} |").unwrap();
     }
     text += "\n| what a kernel may lack | without it |\n| --- | --- |\n";
     for words in needed {

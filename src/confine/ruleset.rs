@@ -13,11 +13,11 @@ use landlock::{
     RulesetCreatedAttr, Scope,
 };
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
-use nix::sys::stat::{SFlag, fstat};
+use nix::fcntl::OFlag;
+use nix::sys::stat::{Mode, SFlag, fstat};
 
 use super::support::landlock_version;
-use crate::zone::{Grant, Rule};
+use crate::zone::{FOLDER, Grant, Rule, open_beneath};
 
 /// A ruleset and an index of its grants.
 #[derive(Debug)]
@@ -50,8 +50,9 @@ impl Ruleset {
         };
         let mut ruleset = handled.and_then(Handled::create).map_err(io::Error::other)?;
         let mut covers = Covers::default();
+        let root = nix::fcntl::open("/", FOLDER, Mode::empty())?;
         for rule in rules {
-            let Some(place) = open(&rule.path)? else { continue };
+            let Some(place) = open(root.as_fd(), &rule.path)? else { continue };
             let status = fstat(&place)?;
             let is_folder =
                 SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR;
@@ -136,11 +137,9 @@ fn rights(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {
 }
 
 /// Opens the file of a rule as a mere reference.
-fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
-    let how = OpenHow::new()
-        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
-        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
-    match openat2(AT_FDCWD, path, how) {
+fn open(root: BorrowedFd, path: &Path) -> io::Result<Option<OwnedFd>> {
+    let below = path.strip_prefix("/").unwrap_or(path);
+    match open_beneath(root, below, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC) {
         Ok(fd) => Ok(Some(fd)),
         Err(
             Errno::ENOENT | Errno::ENOTDIR | Errno::ELOOP | Errno::EACCES | Errno::ENAMETOOLONG,

@@ -9,6 +9,11 @@ use parking_lot::Mutex;
 use super::AgentId;
 use super::named::named;
 
+/// Bits of a file's mode that give whoever executes it the rights of its user or group. No file gets
+/// them through an agent, nor are they recorded or restored: it would carry the agent's rights past
+/// its wall.
+pub const SET_ID: u32 = 0o6000;
+
 /// A change of one file, for the journal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FileChange {

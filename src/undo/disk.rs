@@ -19,9 +19,6 @@ use crate::changes::{FileKind, FileState, Tree, same};
 use crate::journal::hash_of;
 use crate::zone::{FOLDER, open_beneath};
 
-/// All bits of a mode that `chmod` sets.
-const MODE: u32 = 0o7777;
-
 /// The largest file that is read as a whole.
 pub(super) const MOST_READ: u64 = 256 << 20;
 
@@ -242,7 +239,7 @@ impl Spot {
                 .or_else(|_| fchown(&file, None, Some(group)));
         }
         write_sparse(&mut file, content)?;
-        Ok(fchmod(&file, bits(state.mode))?)
+        Ok(fchmod(&file, bits(state.permissions()))?)
     }
 
     pub(super) fn make_folder(&self, mode: u32) -> io::Result<()> {
@@ -265,9 +262,11 @@ impl Spot {
             // This kind of descriptor needs no right to read.
             let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
             let held = openat(&self.folder, self.name.as_path(), flags, Mode::empty())?;
-            if kind(&fstat(&held)?) == SFlag::S_IFLNK {
+            let kind = file_kind(&fstat(&held)?);
+            if kind == Some(FileKind::Symlink) {
                 return Err(swapped());
             }
+            let mode = kind.map_or(mode, |kind| mode & kind.mode_bits());
             let held = PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()));
             let follow = FchmodatFlags::FollowSymlink;
             return Ok(fchmodat(nix::fcntl::AT_FDCWD, &held, bits(mode), follow)?);
@@ -293,14 +292,24 @@ fn kind(stat: &FileStat) -> SFlag {
     SFlag::from_bits_truncate(stat.st_mode & SFlag::S_IFMT.bits())
 }
 
+/// The recorded kind; None for a pipe, a socket or a device.
+fn file_kind(stat: &FileStat) -> Option<FileKind> {
+    match kind(stat) {
+        SFlag::S_IFREG => Some(FileKind::File),
+        SFlag::S_IFLNK => Some(FileKind::Symlink),
+        SFlag::S_IFDIR => Some(FileKind::Folder),
+        _ => None,
+    }
+}
+
 #[allow(clippy::unnecessary_cast, clippy::cast_lossless, reason = "16 bits on some systems")]
 fn mode(stat: &FileStat) -> u32 {
-    stat.st_mode as u32 & MODE
+    stat.st_mode as u32 & file_kind(stat).unwrap_or(FileKind::Other).mode_bits()
 }
 
 #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "16 bits on some systems")]
 fn bits(mode: u32) -> Mode {
-    Mode::from_bits_truncate((mode & MODE) as nix::libc::mode_t)
+    Mode::from_bits_truncate(mode as nix::libc::mode_t)
 }
 
 /// Whether a path has no file, since a folder above is missing or not a folder.

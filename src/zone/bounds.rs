@@ -11,7 +11,9 @@
 //! 4. `/proc` and `/sys` may be read, as far as the kernel itself shows them to the process;
 //!    nothing there may be written. Of `/dev`, the devices that [`Confine`] allows may be used,
 //!    never a disk or the machine's memory.
-//! 5. The rest is as [`Confine`] says. Denied patterns win, and the repository's git folder is
+//! 5. Settings that programs of others obey ([`Reach::sealed`]) are not written, unless a pattern of
+//!    the zone allows it.
+//! 6. The rest is as [`Confine`] says. Denied patterns win, and the repository's git folder is
 //!    judged as in the workspace where it lies outside.
 
 mod found;
@@ -25,12 +27,13 @@ mod wall;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use self::held::HELD_ALONE;
 pub use self::place::{GrantedPlace, MovedPlace, common};
 use self::system::Devices;
 pub use self::system::is_of_system;
 use super::git::GitVerdict;
 use super::patterns::{Patterns, Subtree, Trails};
-use super::real::real;
+use super::real::{names, real};
 use super::{Denied, Verdict, Zone};
 use crate::model::{Action, fold, named, within};
 
@@ -48,6 +51,9 @@ pub struct Reach {
     pub writable: Vec<GrantedPlace>,
     /// Absolute patterns of the sockets outside the workspace to which it may connect.
     pub sockets: Vec<String>,
+    /// Absolute paths outside the workspace that it may not write, each with everything below it,
+    /// unless its zone allows it.
+    pub sealed: Arc<[PathBuf]>,
 }
 
 named! {
@@ -75,6 +81,8 @@ pub struct Bounds {
     /// Real paths outside that [`Confine::Strict`] lets be read and written.
     readable: Vec<PathBuf>,
     writable: Vec<PathBuf>,
+    /// The real paths of [`Reach::sealed`], and of all links that lead there.
+    settings: Vec<PathBuf>,
     denied: Trails,
     /// The zone's patterns for writing and for reading.
     allowed: [Trails; 2],
@@ -122,8 +130,10 @@ pub enum Coverage {
     Exact,
     /// The rules grant less than the pattern; the text names the loss.
     Narrowed(String),
-    /// Only the doorbell enforces it; the text says why.
+    /// Only the doorbell enforces it for what is made later; the text says why.
     Doorbell(String),
+    /// Only the doorbell enforces it, for what is there too.
+    Alone,
 }
 
 impl Bounds {
@@ -149,7 +159,11 @@ impl Bounds {
         let others = reach.privates.as_deref().and_then(real);
         let barred = zone.closed().cloned().chain(aliases).chain(watching).chain(others);
         let barred = barred.collect();
+        let settings = reach.sealed.iter().flat_map(|place| names(place));
+        // There the zone alone decides.
+        let settings = settings.filter(|place| within(&workspace.real, place).is_none());
         Ok(Self {
+            settings: system::outermost(settings),
             barred,
             private: real(&reach.private).unwrap_or_else(|| fold(&reach.private)),
             sockets: Patterns::granting(workspace, &reach.sockets)?,
@@ -196,6 +210,12 @@ impl Bounds {
         self.zone.is_above(real, &self.zone.place(real))
     }
 
+    /// Whether a real path is a folder above a setting that is sealed. Only a folder may stand there:
+    /// a link would lead to settings of the agent's own.
+    pub fn is_above_setting(&self, real: &Path) -> bool {
+        self.settings.iter().any(|setting| is_below(real, setting))
+    }
+
     /// Whether a real path is, or is in, a git folder, whose contents git obeys with its user's
     /// rights.
     pub fn is_git(&self, real: &Path) -> bool {
@@ -234,6 +254,17 @@ impl Bounds {
         wall::compile_rules(self)
     }
 
+    /// Names the denied patterns that neither path rules nor the doorbell's own hand hold, and says
+    /// what that means.
+    pub fn held_alone(&self) -> Option<String> {
+        let denied = self.zone.spec.denied.iter().enumerate();
+        let alone: Vec<_> = denied
+            .filter(|(at, _)| held::is_alone(self, *at))
+            .map(|(_, pattern)| format!("`{pattern}`"))
+            .collect();
+        (!alone.is_empty()).then(|| format!("of `denied` {} is {HELD_ALONE}", alone.join(", ")))
+    }
+
     fn verdict(&self, real: &Path, action: Action) -> Verdict {
         if self.is_private(real) {
             return Verdict::Allowed;
@@ -246,6 +277,9 @@ impl Bounds {
         }
         if self.is_inside(real) {
             return self.verdict_inside(real, action);
+        }
+        if action == Action::Write && self.is_setting(real) && !self.allows(real, action) {
+            return Verdict::Denied;
         }
         if let Some(may) = system::may(action, real) {
             return if may { self.unless_denied(real) } else { Verdict::Never };
@@ -302,6 +336,11 @@ impl Bounds {
         self.denied.matched(&self.denied.to(real))
     }
 
+    /// Whether a real path is, or is in, a setting that is sealed.
+    fn is_setting(&self, real: &Path) -> bool {
+        self.settings.iter().any(|setting| within(setting, real).is_some())
+    }
+
     fn is_private(&self, real: &Path) -> bool {
         within(&self.private, real).is_some()
             && !(self.is_barred(real)
@@ -312,4 +351,9 @@ impl Bounds {
         self.barred.iter().any(|barred| within(barred, real).is_some())
             || self.zone.is_of_journal(real)
     }
+}
+
+/// Whether a real path lies below a folder.
+fn is_below(folder: &Path, path: &Path) -> bool {
+    within(folder, path).is_some_and(|rest| !rest.as_os_str().is_empty())
 }

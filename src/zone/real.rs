@@ -55,6 +55,22 @@ fn meets_no_link(_path: &Path) -> bool {
 }
 
 pub(super) fn walk(path: &Path) -> Option<PathBuf> {
+    walk_by(path, &mut |_| {})
+}
+
+/// All names on which it depends where a path leads: the path as it is spelled, each link on it, and
+/// the real path.
+pub(super) fn names(path: &Path) -> Vec<PathBuf> {
+    let mut names = vec![fold(path)];
+    let real = walk_by(path, &mut |link| names.push(link.to_owned()));
+    names.extend(real);
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Calls `link` with the real path of each link.
+fn walk_by(path: &Path, link: &mut dyn FnMut(&Path)) -> Option<PathBuf> {
     let mut real = PathBuf::from("/");
     let mut here = Here::Folder;
     let mut links = 0;
@@ -79,6 +95,7 @@ pub(super) fn walk(path: &Path) -> Option<PathBuf> {
                 if links > LINKS_MAX || real.starts_with("/proc") {
                     return None;
                 }
+                link(&real);
                 let target = fs::read_link(&real).ok()?;
                 real.pop();
                 if target.has_root() {

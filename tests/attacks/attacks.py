@@ -28,6 +28,7 @@ import tempfile
 import threading
 import time
 
+import beside
 import children
 import recorded
 from team import ASK, ENVIRONMENT, MARK, MODES, NOBODY, PYTHON, ROOT, Port, Team, until
@@ -216,7 +217,7 @@ def path_in_the_briefing(program, mode):
 
 ON_THE_TEAM = [orchestrator_adds_an_agent, orchestrator_grants_itself, contents_without_a_token,
                token_on_loopback, check_runs_native_code, idle_connections, path_in_the_briefing, *recorded.ATTACKS,
-               *children.ATTACKS]
+               *children.ATTACKS, *beside.ATTACKS]
 
 
 def mounts_of_our_own():

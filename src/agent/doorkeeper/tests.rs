@@ -107,6 +107,7 @@ fn bounds(workspace: PathBuf) -> Arc<Bounds> {
         readable: Vec::new(),
         writable: Vec::new(),
         sockets: Vec::new(),
+        sealed: Arc::default(),
     };
     Arc::new(Bounds::new(Arc::new(Zone::compile(&spec).unwrap()), reach).unwrap())
 }

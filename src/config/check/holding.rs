@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Kernel;
 use crate::config::{Agent, Enforce, profiles};
-use crate::zone::{Coverage, PatternCoverage};
+use crate::zone::{Coverage, HELD_ALONE, PatternCoverage};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tier {
@@ -80,5 +80,6 @@ fn words(how: &Coverage) -> String {
         Coverage::Exact => "exact".to_owned(),
         Coverage::Narrowed(lost) => format!("narrowed: {lost}"),
         Coverage::Doorbell(why) => format!("by the doorbell: {why}"),
+        Coverage::Alone => HELD_ALONE.to_owned(),
     }
 }

@@ -38,6 +38,8 @@ pub struct Profile {
     pub rule_files: Vec<String>,
     pub readable: Vec<String>,
     pub writable: Vec<String>,
+    pub settings: Vec<String>,
+    pub own_settings: Vec<String>,
     pub confined_args: Vec<String>,
     pub confined_env: BTreeMap<String, String>,
     pub confined_client_fs: Option<bool>,
@@ -81,6 +83,8 @@ struct BuiltInTable {
     sockets: Vec<String>,
     /// The needs of every agent.
     needs: Needs,
+    /// Settings that programs of the user obey, each with the reason why no agent writes it.
+    sealed: BTreeMap<String, String>,
     profiles: BTreeMap<String, Profile>,
     /// Files with logins, by profile.
     login_files: BTreeMap<String, Vec<String>>,
@@ -127,6 +131,11 @@ pub(in crate::config) fn base_sockets() -> &'static [String] {
 /// Returns the external needs of every confined agent, with any profile.
 pub(in crate::config) fn base_needs() -> &'static Needs {
     &TABLE.needs
+}
+
+/// Returns the settings that no agent of any profile writes, each with the reason.
+pub(in crate::config) fn sealed() -> &'static BTreeMap<String, String> {
+    &TABLE.sealed
 }
 
 /// Returns the built-in profile of an agent with its own command.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 
-use super::{ClientFs, MODEL, Profile, UsageCount, built_in, login_files};
+use super::{ClientFs, MODEL, Profile, UsageCount, built_in, login_files, sealed};
 
 const BEGIN: &str =
     "<!-- Printed from config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
@@ -49,6 +49,10 @@ fn printed() -> String {
             }
         }
     }
+    text += "\n## Settings that no agent writes\n\n| setting | reason |\n| --- | --- |\n";
+    for (place, reason) in sealed() {
+        writeln!(text, "| `{place}` | {reason} |").unwrap();
+    }
     text
 }
 
@@ -87,6 +91,8 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
         ("reads its rules from", list(&profile.rule_files)),
         ("reads outside", list(&profile.readable)),
         ("writes outside", list(&profile.writable)),
+        ("its settings that no agent writes", list(&profile.settings)),
+        ("its settings that only its agents write", list(&profile.own_settings)),
         ("is started confined with", joined(&confined, ", ")),
         ("opens no files by its client where the kernel holds its zone", own_files(profile)),
     ]
@@ -134,6 +140,17 @@ fn joined(parts: &[String], by: &str) -> String {
     let parts: Vec<&str> =
         parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
     parts.join(by)
+}
+
+/// Agents of one profile reach each other through what they have to write, so the user is told.
+#[test]
+fn what_agents_of_a_profile_share_is_said() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/confinement.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    for (name, profile) in built_in().iter().filter(|(_, known)| !known.own_settings.is_empty()) {
+        let row = format!("| `{name}` | {} |", list(&profile.own_settings));
+        assert!(document.contains(&row), "docs/confinement.md lacks: {row}");
+    }
 }
 
 #[test]

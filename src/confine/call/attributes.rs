@@ -18,7 +18,7 @@ use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::raw;
 use crate::confine::resolve::{PathArg, Resolved};
-use crate::model::Action;
+use crate::model::{Action, SET_ID};
 use crate::zone::Grant;
 
 /// The kernel's limit for an extended attribute.
@@ -108,7 +108,11 @@ impl Syscall<'_> {
             if file.found.real.has_root() {
                 self.changes(FileCall::Write(&file.found.real, &file.found.stat));
             }
-            let mode = Mode::from_bits_truncate(low_unsigned(mode) & 0o7777);
+            let mode = low_unsigned(mode) & 0o7777;
+            // Left out as the kernel leaves out a group's: package managers give up at an error.
+            let is_file = file.found.kind() == SFlag::S_IFREG;
+            let mode = if is_file { mode & !SET_ID } else { mode };
+            let mode = Mode::from_bits_truncate(mode);
             fchmodat(AT_FDCWD, path, mode, FchmodatFlags::FollowSymlink)
         })
     }

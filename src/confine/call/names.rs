@@ -14,7 +14,7 @@ use nix::sys::stat::{Mode, SFlag, mkdirat, mknodat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::open::TERMINALS;
-use super::{Stop, Syscall, SyscallReply, SyscallResult};
+use super::{Stop, Syscall, SyscallReply, SyscallResult, spare_rights};
 use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::resolve::{PathArg, Resolved, Slot};
@@ -51,6 +51,10 @@ impl Syscall<'_> {
         let kind = SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits());
         if matches!(kind, SFlag::S_IFBLK | SFlag::S_IFCHR) {
             return Err(Errno::EPERM.into());
+        }
+        // A mode without a kind is a regular file's.
+        if matches!(kind, SFlag::S_IFREG) || kind.is_empty() {
+            spare_rights(mode)?;
         }
         self.make(kind, arg, |slot, umask| {
             let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);
@@ -255,11 +259,18 @@ impl Syscall<'_> {
         Ok(SyscallReply::Done)
     }
 
-    /// Fails unless a name in a git folder is of a file or folder. Git, run by its user, would
-    /// write through a link, or block at a pipe.
+    /// Fails for a name of another kind than others rely on. In a git folder that is a file or folder:
+    /// git, run by its user, would write through a link, or block at a pipe. Above settings it is a
+    /// folder.
     pub(super) fn demand_kind(&self, kind: SFlag, slot: &Slot, arg: &PathArg) -> SyscallResult<()> {
         let real = slot.real();
-        if matches!(kind, SFlag::S_IFREG | SFlag::S_IFDIR) || !self.bounds.is_git(&real) {
+        let fits = match kind {
+            SFlag::S_IFDIR => true,
+            _ if self.bounds.is_above_setting(&real) => false,
+            SFlag::S_IFREG => true,
+            _ => !self.bounds.is_git(&real),
+        };
+        if fits {
             return Ok(());
         }
         let path = wire_real(self.bounds.zone().workspace(), &real).into();

@@ -9,7 +9,7 @@ use nix::libc;
 use nix::sys::stat::{Mode, SFlag, makedev};
 use nix::unistd::{AccessFlags, faccessat};
 
-use super::{Syscall, SyscallReply, SyscallResult};
+use super::{Syscall, SyscallReply, SyscallResult, spare_rights};
 use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::place::by_handle;
@@ -34,7 +34,8 @@ impl Syscall<'_> {
         self.open_resolving(arg, flags, super::low_unsigned(mode), ResolveFlag::empty())
     }
 
-    /// `openat2`, whose flags are in memory.
+    /// `openat2`, whose flags and mode are in memory. None goes on: the kernel would read them again.
+    /// What can't be done here fails as on an older kernel, for which programs have another way.
     pub(super) fn open_how(
         &self,
         arg: &PathArg,
@@ -62,7 +63,10 @@ impl Syscall<'_> {
         let resolve = ResolveFlag::from_bits(field(16)).ok_or(Errno::EINVAL)?;
         let flags = i32::try_from(field(0)).map_err(|_| Errno::EINVAL)?;
         let mode = u32::try_from(field(8)).map_err(|_| Errno::EINVAL)?;
-        self.open_resolving(arg, OFlag::from_bits_retain(flags), mode, resolve)
+        match self.open_resolving(arg, OFlag::from_bits_retain(flags), mode, resolve)? {
+            SyscallReply::Continue => Err(Errno::ENOSYS.into()),
+            reply => Ok(reply),
+        }
     }
 
     fn open_resolving(
@@ -77,7 +81,13 @@ impl Syscall<'_> {
             return Ok(SyscallReply::Continue);
         }
         let creates = flags.contains(OFlag::O_CREAT);
-        if flags.contains(OFlag::O_TMPFILE) {
+        let unnamed = flags.contains(OFlag::O_TMPFILE);
+        // Other calls leave the register as it was. None goes on with such a mode, wherever its path
+        // leads: the kernel reads that again.
+        if creates || unnamed {
+            spare_rights(mode)?;
+        }
+        if unnamed {
             return self.open_unnamed(arg, flags, mode, resolve);
         }
         let exclusive = creates && flags.contains(OFlag::O_EXCL);
@@ -116,6 +126,11 @@ impl Syscall<'_> {
                 return Err(Errno::EISDIR.into());
             }
             // Listing a folder is always allowed.
+            SFlag::S_IFDIR if self.is_read_again() => {
+                self.take_rights()?;
+                let flags_now = (flags - APPLIED) | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+                return Ok(add_fd(open(&*found.path(), flags_now, Mode::empty())?, flags));
+            }
             SFlag::S_IFDIR => return Ok(SyscallReply::Continue),
             _ if flags.contains(OFlag::O_DIRECTORY) => return Err(Errno::ENOTDIR.into()),
             // A disk holds the contents of all its files.
@@ -145,8 +160,8 @@ impl Syscall<'_> {
         }
         let is_regular = found.kind() == SFlag::S_IFREG;
         let grant = if writes { Grant::Write } else { Grant::Read };
-        if self.granted.is_empty() && self.confinement.covers(&found.real, grant, found.identity())
-        {
+        let may_go_on = self.granted.is_empty() && !self.is_read_again();
+        if may_go_on && self.confinement.covers(&found.real, grant, found.identity()) {
             if is_regular && self.is_shown(&found.real, action) && self.may_open(found, flags)? {
                 self.passed(&found.real, action);
             }

@@ -207,6 +207,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         readable: Vec::new(),
         writable: Vec::new(),
         sockets: Vec::new(),
+        sealed: Arc::default(),
     };
     let bounds = options.kernel.then(|| Arc::new(Bounds::new(zone.clone(), reach).unwrap()));
     let gate = options.zoned.then(|| Gatekeeping {

@@ -13,8 +13,10 @@ pub(super) struct WallRules {
     pub(super) open: BTreeSet<usize>,
     /// Folders that the zone grants except for something below.
     pub(super) broken: Vec<PathBuf>,
-    /// The walk reached its limit.
+    /// The walk of the zone reached its limit.
     pub(super) cut: bool,
+    /// The walk outside the workspace reached its limit.
+    pub(super) unsearched: bool,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -3,12 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use super::found::WallRules;
-use super::{Bounds, Coverage, Grant, PatternCoverage};
+use super::{Bounds, Coverage, Grant, PatternCoverage, system};
 use crate::model::wire_real;
 use crate::zone::patterns::Start;
 
 /// Folders that are named; further ones are only counted.
 const NAMED: usize = 3;
+
+/// How a pattern is held that neither rules nor the doorbell's own hand hold.
+pub const HELD_ALONE: &str =
+    "held by the doorbell alone: a move of a folder above it, or a race, opens it";
 
 pub(super) fn held(bounds: &Bounds, found: &WallRules) -> Vec<PatternCoverage> {
     let spec = &bounds.zone.spec;
@@ -42,10 +46,14 @@ pub(super) fn held(bounds: &Bounds, found: &WallRules) -> Vec<PatternCoverage> {
 }
 
 fn denying(bounds: &Bounds, found: &WallRules, at: usize) -> Coverage {
-    if bounds.denied.searches(at) {
-        let why = "what it matches may lie at any depth outside the workspace, where no walk \
-                   looks for it: it is held by the doorbell only";
-        return Coverage::Doorbell(why.to_owned());
+    let mut starts = bounds.denied.starts().filter(|start| start.pattern == at);
+    if is_alone(bounds, at) {
+        return Coverage::Alone;
+    }
+    if found.unsearched && starts.any(|start| start.searches) {
+        let why = "there is more to search for it than is walked: what was not walked is opened \
+                   by the doorbell, and can't be executed";
+        return Coverage::Narrowed(why.to_owned());
     }
     if found.open.contains(&at) {
         let why = "what matches it now is held by rules; a file made later that matches is held \
@@ -53,6 +61,20 @@ fn denying(bounds: &Bounds, found: &WallRules, at: usize) -> Coverage {
         return Coverage::Doorbell(why.to_owned());
     }
     Coverage::Exact
+}
+
+/// Whether the doorbell alone holds a pattern that denies.
+pub(super) fn is_alone(bounds: &Bounds, at: usize) -> bool {
+    let mut starts = bounds.denied.starts().filter(|start| start.pattern == at);
+    starts.any(|start| is_of_the_kernel(&start))
+}
+
+/// Whether a pattern that denies names something in the kernel's own folders: what is there differs
+/// for each process, so that neither rules nor the doorbell's own hand can hold it.
+fn is_of_the_kernel(start: &Start) -> bool {
+    let folder = system::KERNEL.iter().find(|folder| start.path.starts_with(folder));
+    folder
+        .is_some_and(|folder| start.path != Path::new(folder) || !start.is_whole && !start.is_path)
 }
 
 /// Describes the part of a pattern from `start` that the rules do not grant.

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Bounds, Confine, Denied, Subtree, system};
-use crate::model::{Action, within};
+use super::{Bounds, Confine, Denied, Subtree, is_below, system};
+use crate::model::Action;
 use crate::zone::GitAccess;
 use crate::zone::git::GitVerdict;
 use crate::zone::patterns::Trail;
@@ -96,6 +96,9 @@ impl Bounds {
             }
             let child = at.join(&name);
             self.judge(&child, action)?;
+            if !is_folder && self.is_above_setting(&child) {
+                return Err(refused());
+            }
             if is_folder {
                 let here = self.step(here, &name);
                 self.judge_below(&entry.path(), &child, &here, action, entries, depth + 1)?;
@@ -129,6 +132,9 @@ impl Bounds {
         let index = usize::from(action == Action::Read);
         let by_pattern = || self.allowed[index].below(&here.allowed[index]);
         let inside = self.is_inside(real);
+        if action == Action::Write && !inside && self.is_setting(real) {
+            return by_pattern();
+        }
         match git.below(real, action) {
             Some((subtree, GitVerdict::Allowed)) => subtree,
             Some((subtree, _)) => both(subtree, by_pattern()),
@@ -173,10 +179,10 @@ impl Bounds {
 
     /// Whether a path that is judged specially lies below a folder.
     pub(super) fn is_above_place(&self, real: &Path) -> bool {
-        let below = |place| within(real, place).is_some_and(|rest| !rest.as_os_str().is_empty());
-        self.places().any(below)
-            || system::KERNEL.iter().any(|place| below(Path::new(place)))
-            || below(Path::new(system::DEV))
+        self.places().any(|place| is_below(real, place))
+            || system::KERNEL.iter().any(|place| is_below(real, Path::new(place)))
+            || is_below(real, Path::new(system::DEV))
+            || !self.is_inside(real) && self.is_above_setting(real)
     }
 
     /// Whether a real path is judged differently from its surroundings.

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::found::{Granted, WallRules};
 use super::tree::{Here, MAX_DEPTH, MAX_ENTRIES};
@@ -19,6 +19,9 @@ use crate::zone::patterns::Trail;
 
 /// Single files that get rules; beyond this the doorbell opens them.
 const MAX_FILES: usize = 10_000;
+
+/// Entries outside the workspace after which a walk ends; the doorbell opens what lies further.
+const MAX_SEARCHED: usize = 2_000_000;
 
 pub(super) fn compile(bounds: &Bounds) -> Wall {
     let found = find(bounds);
@@ -45,8 +48,17 @@ fn rules(found: WallRules) -> Vec<Rule> {
 struct Builder<'a> {
     bounds: &'a Bounds,
     found: WallRules,
+    listed: Walked,
+}
+
+/// How far a walk got.
+struct Walked {
     entries: usize,
+    most: usize,
+    /// Single files with rules.
     files: usize,
+    /// It reached a limit.
+    cut: bool,
 }
 
 /// The access that rules may grant to a path with everything below it.
@@ -56,20 +68,27 @@ struct Full {
     read: bool,
 }
 
-struct WallEntry {
-    path: PathBuf,
-    full: Full,
-    /// Of a folder.
-    denied: Option<Trail>,
+impl Walked {
+    fn up_to(most: usize) -> Self {
+        Self { entries: 0, most, files: 0, cut: false }
+    }
 }
 
 impl Full {
     const NOTHING: Self = Self { write: false, read: false };
+
+    fn grant(self) -> Option<Grant> {
+        match self {
+            Self { write: true, .. } => Some(Grant::Write),
+            Self { read: true, .. } => Some(Grant::Read),
+            Self::NOTHING => None,
+        }
+    }
 }
 
 impl<'a> Builder<'a> {
     fn new(bounds: &'a Bounds) -> Self {
-        Self { bounds, found: WallRules::default(), entries: 0, files: 0 }
+        Self { bounds, found: WallRules::default(), listed: Walked::up_to(MAX_SEARCHED) }
     }
 
     fn build(&mut self) {
@@ -79,11 +98,10 @@ impl<'a> Builder<'a> {
         // Files moved there are checked: sockets from elsewhere are refused.
         self.rule(&bounds.private, Grant::Write, true);
         match bounds.reach.confine {
-            Confine::Workspace => {
-                self.outside(root, Grant::Whole, &bounds.denied.to_found(root), true, 0);
-            }
+            Confine::Workspace => self.start_outside(root, Grant::Whole),
             Confine::Strict => self.strict(),
         }
+        self.found.unsearched = self.listed.cut;
     }
 
     fn strict(&mut self) {
@@ -111,8 +129,10 @@ impl<'a> Builder<'a> {
 
     fn start_outside(&mut self, place: &Path, grant: Grant) {
         let Ok(found) = fs::symlink_metadata(place) else { return };
-        let denied = self.bounds.denied.to_found(place);
-        self.outside(place, grant, &denied, found.is_dir(), 0);
+        let denied = self.bounds.denied.to(place);
+        if let Some(grant) = self.outside(place, grant, &denied, found.is_dir(), 0) {
+            self.grant(place, grant, found.is_dir().then_some(&denied));
+        }
     }
 
     /// Walks a path of the zone, and adds its rules.
@@ -123,13 +143,20 @@ impl<'a> Builder<'a> {
         if found.is_symlink() || bounds.is_barred(place) || bounds.denied.matched(&here.denied) {
             return;
         }
+        let outside = std::mem::replace(&mut self.listed, Walked::up_to(MAX_ENTRIES));
         let full = if found.is_dir() { self.walk(place, &here, 0) } else { self.judge(place) };
-        let denied = found.is_dir().then_some(here.denied);
-        self.grant(&WallEntry { path: place.to_owned(), full, denied });
+        self.found.cut |= std::mem::replace(&mut self.listed, outside).cut;
+        if let Some(grant) = full.grant() {
+            self.grant(place, grant, found.is_dir().then_some(&here.denied));
+        }
     }
 
-    /// Grants a path outside the workspace with everything below it, except paths that are judged
-    /// specially.
+    /// Walks a path outside the workspace. Returns what one rule may grant to it with everything
+    /// below; if there is none, its contents got rules of their own.
+    ///
+    /// Where a denied pattern may match at any depth, a folder without a match gets a rule, since
+    /// its programs could not be executed otherwise. This rule lets no name be moved: the doorbell
+    /// does that, and looks for matches in what is moved.
     fn outside(
         &mut self,
         path: &Path,
@@ -137,28 +164,53 @@ impl<'a> Builder<'a> {
         denied: &Trail,
         is_folder: bool,
         depth: usize,
-    ) {
+    ) -> Option<Grant> {
         let bounds = self.bounds;
         if bounds.is_barred(path) || bounds.denied.matched(denied) || *path == *bounds.private {
-            return;
+            return None;
         }
         if path == bounds.zone.workspace() || bounds.zone.git.is_own(path) {
-            return self.start(path);
+            self.start(path);
+            return None;
         }
-        let sealed = bounds.zone.git.is_sealed(path) || bounds.zone.is_sealed(path);
-        let kernels = system::KERNEL.iter().any(|folder| path == Path::new(folder));
-        let grant = if sealed || kernels { grant.min(Grant::Read) } else { grant };
         if path == Path::new(system::DEV) {
-            return self.devices(denied);
+            self.devices(denied);
+            return None;
         }
-        let is_quiet = bounds.denied.below(denied) == Subtree::None && !bounds.is_above_place(path);
-        if !is_folder || is_quiet {
-            return self.rule(path, grant, is_folder);
+        let is_kernels = system::KERNEL.iter().any(|folder| path == Path::new(folder));
+        let sealed = bounds.zone.git.is_sealed(path)
+            || bounds.zone.is_sealed(path)
+            || bounds.is_setting(path);
+        let grant = if sealed || is_kernels { grant.min(Grant::Read) } else { grant };
+        // What is there changes with each process.
+        let nothing = Trail::default();
+        let denied = if is_kernels { &nothing } else { denied };
+        if !is_folder || bounds.is_quiet(path, denied) {
+            return Some(grant);
         }
-        for (name, is_folder) in self.list(path, depth).unwrap_or_default() {
-            let denied = bounds.denied.step(denied, &name);
-            self.outside(&path.join(name), grant, &denied, is_folder, depth + 1);
+        let above = bounds.is_above_place(path);
+        let mut is_clean = !above && bounds.denied.is_deep(denied);
+        let mut children = Vec::new();
+        for (name, is_folder) in self.list(path, depth)? {
+            // Most names are judged alike.
+            if !is_folder && !above && !bounds.denied.hits(denied, &name) {
+                children.push((name, Some(grant), None));
+                continue;
+            }
+            let below = bounds.denied.step(denied, &name);
+            let child = self.outside(&path.join(&name), grant, &below, is_folder, depth + 1);
+            is_clean &= child.is_some();
+            children.push((name, child, is_folder.then_some(below)));
         }
+        if is_clean {
+            return Some(grant.min(Grant::Write));
+        }
+        for (name, child, denied) in children {
+            if let Some(grant) = child {
+                self.grant(&path.join(name), grant, denied.as_ref());
+            }
+        }
+        None
     }
 
     fn devices(&mut self, denied: &Trail) {
@@ -168,8 +220,11 @@ impl<'a> Builder<'a> {
             let names = path.strip_prefix(dev).into_iter().flatten();
             let denied =
                 names.fold(denied.clone(), |trail, name| self.bounds.denied.step(&trail, name));
-            if !found.is_symlink() {
-                self.outside(path, Grant::Whole, &denied, found.is_dir(), 0);
+            if found.is_symlink() {
+                continue;
+            }
+            if let Some(grant) = self.outside(path, Grant::Whole, &denied, found.is_dir(), 0) {
+                self.grant(path, grant, found.is_dir().then_some(&denied));
             }
         }
     }
@@ -230,8 +285,8 @@ impl<'a> Builder<'a> {
         for (name, mut own, denied) in children {
             own.write &= !full.write;
             own.read &= !full.read;
-            if own != Full::NOTHING {
-                self.grant(&WallEntry { path: folder.join(name), full: own, denied });
+            if let Some(grant) = own.grant() {
+                self.grant(&folder.join(name), grant, denied.as_ref());
             }
         }
         full
@@ -254,21 +309,17 @@ impl<'a> Builder<'a> {
         Full { read, write: read && allowed(Action::Write) }
     }
 
-    fn grant(&mut self, child: &WallEntry) {
-        let grant = match child.full {
-            Full { write: true, .. } => Grant::Write,
-            Full { read: true, .. } => Grant::Read,
-            Full::NOTHING => return,
-        };
-        match &child.denied {
+    /// Adds a rule. `denied` is the trail of a folder; a single file has none.
+    fn grant(&mut self, path: &Path, grant: Grant, denied: Option<&Trail>) {
+        match denied {
             Some(denied) => self.found.open.extend(self.bounds.denied.live(denied)),
-            None if self.files >= MAX_FILES => {
-                self.found.cut = true;
+            None if self.listed.files >= MAX_FILES => {
+                self.listed.cut = true;
                 return;
             }
-            None => self.files += 1,
+            None => self.listed.files += 1,
         }
-        self.rule(&child.path, grant, child.denied.is_some());
+        self.rule(path, grant, denied.is_some());
     }
 
     fn rule(&mut self, path: &Path, grant: Grant, is_folder: bool) {
@@ -280,14 +331,14 @@ impl<'a> Builder<'a> {
     /// cannot all be listed.
     fn list(&mut self, folder: &Path, depth: usize) -> Option<Vec<(OsString, bool)>> {
         if depth > MAX_DEPTH {
-            self.found.cut = true;
+            self.listed.cut = true;
             return None;
         }
         let mut entries = Vec::new();
         for entry in fs::read_dir(folder).ok()? {
-            self.entries += 1;
-            if self.entries > MAX_ENTRIES {
-                self.found.cut = true;
+            self.listed.entries += 1;
+            if self.listed.entries > self.listed.most {
+                self.listed.cut = true;
                 return None;
             }
             let entry = entry.ok()?;

@@ -100,10 +100,12 @@ impl Trails {
         Ok(trails)
     }
 
-    /// Whether only a walk through everything below a folder outside the workspace could find the
-    /// matches of a pattern.
-    pub(in crate::zone) fn searches(&self, pattern: usize) -> bool {
-        self.globs.iter().any(|glob| glob.index == pattern && glob.searches)
+    /// Whether some pattern may match at any depth below the path of `trail`.
+    pub(in crate::zone) fn is_deep(&self, trail: &Trail) -> bool {
+        trail.at.iter().any(|&(glob, at)| {
+            let part = self.globs[glob].parts.get(at);
+            matches!(part, Some(TrailPart::Deep | TrailPart::Unknown))
+        })
     }
 
     /// The path of each pattern before its first wildcard.
@@ -122,20 +124,9 @@ impl Trails {
 
     /// The trail of a path.
     pub(in crate::zone) fn to(&self, path: &Path) -> Trail {
-        self.follow(path, true)
-    }
-
-    /// The trail of a path, without the patterns that search.
-    pub(in crate::zone) fn to_found(&self, path: &Path) -> Trail {
-        self.follow(path, false)
-    }
-
-    fn follow(&self, path: &Path, with_searches: bool) -> Trail {
         let mut trail = Trail::default();
-        for (index, glob) in self.globs.iter().enumerate() {
-            if with_searches || !glob.searches {
-                self.arrive(&mut trail, index, 0);
-            }
+        for index in 0..self.globs.len() {
+            self.arrive(&mut trail, index, 0);
         }
         for name in path.iter().skip(1) {
             trail = self.step(&trail, name);

@@ -18,6 +18,7 @@ pub(super) fn reach(bed: &Bed, confine: Confine) -> Reach {
             .collect(),
         writable: GrantedPlace::now(&bed.path("needs/write")).into_iter().collect(),
         sockets: bed.globs(&["@/run/nscd.sock", "@/run/*/listed"]),
+        sealed: [".gitrc", ".config/editor"].map(|name| bed.path("home").join(name)).into(),
     }
 }
 
@@ -35,7 +36,7 @@ fn word(bounds: &Bounds, path: &Path) -> String {
     if read == write { read.to_owned() } else { format!("read {read}, write {write}") }
 }
 
-fn judged(bed: &Bed, bounds: &Bounds, paths: &[&str]) -> String {
+pub(super) fn judged(bed: &Bed, bounds: &Bounds, paths: &[&str]) -> String {
     let line = |path: &&str| {
         let word = word(bounds, Path::new(&bed.expand(path)));
         format!("{:<32} {word}\n", path.escape_debug().to_string())
@@ -53,6 +54,7 @@ const PATHS: &[&str] = &[
     "@/eisen/tmp/ui/x",
     "@/eisen/tmp/api/x",
     "@/home/.bashrc",
+    "@/home/.gitrc",
     "@/home/.ssh/id",
     "@/home/.ssh2/id",
     "@/out/a",
@@ -90,6 +92,7 @@ fn outside_the_workspace_is_as_usual_but_for_what_is_denied() {
         @/eisen/tmp/ui/x                 yes
         @/eisen/tmp/api/x                never
         @/home/.bashrc                   yes
+        @/home/.gitrc                    read yes, write no
         @/home/.ssh/id                   no
         @/home/.ssh2/id                  yes
         @/out/a                          yes
@@ -122,6 +125,7 @@ fn strict_bounds_have_what_the_zone_names_and_what_programs_need() {
         @/eisen/tmp/ui/x                 yes
         @/eisen/tmp/api/x                never
         @/home/.bashrc                   no
+        @/home/.gitrc                    no
         @/home/.ssh/id                   no
         @/home/.ssh2/id                  no
         @/out/a                          yes

@@ -106,9 +106,11 @@ fn tools(stage: &Stage) {
 /// Brings up a team whose agents start on request. It inherits a descriptor that none
 /// of them is to have.
 fn up(stage: &Stage, user: User, child: &Scene) -> (Team, Puppet) {
-    let mut text = "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n\
-                    [zones]\ndenied = [\"**/.env\"]\ngit = \"commit\"\n"
-        .to_owned();
+    let hidden = stage.path("outside/**/hidden/**").display().to_string();
+    let mut text = format!(
+        "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n\
+         [zones]\ndenied = [\"**/.env\", {hidden:?}]\ngit = \"commit\"\n"
+    );
     let terminal = stage.puppet("terminal");
     for end in ["terminal.in", "terminal.out"] {
         user.own(&stage.path(end));

@@ -52,6 +52,7 @@ impl Place {
             readable: vec![],
             writable: vec![],
             sockets: vec![],
+            sealed: Arc::default(),
         };
         Arc::new(Bounds::new(Arc::new(zone.unwrap()), reach).unwrap())
     }

@@ -66,6 +66,8 @@ pub(super) const ESCAPES: &[Escapes] = &[
         "read-copy-file-range", "read-sendfile-to-memory", "read-splice-to-pipe",
         "read-inherited", "read-vault", "read-vault-by-link", "read-vault-linked",
         "read-vault-renamed", "read-vault-parent-renamed", "read-workspace-renamed",
+        "read-hidden", "read-hidden-linked", "read-hidden-parent-renamed",
+        "read-hidden-parent-of-parent-renamed", "read-hidden-parent-exchanged",
         "read-secret-renamed-out-of-the-workspace", "read-secret-linked-out-of-the-workspace",
         "read-draft-name", "read-draft-by-renaming", "read-draft-by-linking",
         "read-run-file", "read-exec-script", "read-exec-script-by-shell",
@@ -135,6 +137,9 @@ pub(super) const ESCAPES: &[Escapes] = &[
     Escapes { shows: Says, needs: &[], names: &[
         "write-run-file-times", "write-named-like-a-folder", "write-version-of-readable",
         "write-configuration",
+        "write-set-uid-by-mode", "write-set-gid-by-mode", "write-set-uid-by-descriptor",
+        "write-set-uid-by-new-call", "write-set-uid-by-creating", "write-set-uid-by-node",
+        "write-set-uid-outside", "write-set-uid-by-structure",
     ] },
     Escapes { shows: Says, needs: &[Root], names: &[
         "write-attribute-of-the-system", "kernel-group-entered-by-a-child",

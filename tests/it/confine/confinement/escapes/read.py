@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import os
+import platform
 import struct
 import subprocess
 import sys
@@ -370,6 +371,38 @@ def vault_parent_renamed():
         show(VAULT.replace(stage + "/home", stage + "/elsewhere") + "/secret")
     finally:
         os.rename(stage + "/elsewhere", stage + "/home")
+
+
+def hidden():
+    """Outside the workspace, where a pattern that searches at any depth denies it."""
+    show(OUTSIDE + "/a/hidden/secret")
+
+
+def hidden_linked():
+    os.link(OUTSIDE + "/a/hidden/secret", "link")
+    show("link")
+
+
+def out_of_sight():
+    """A folder to which that pattern does not reach."""
+    stage = os.path.dirname(os.environ["WORKSPACE"])
+    return stage + "/out-of-sight-" + "-".join(OUTSIDE.split("/")[-2:])
+
+
+def hidden_parent_renamed():
+    os.rename(OUTSIDE + "/a", out_of_sight())
+    show(out_of_sight() + "/hidden/secret")
+
+
+def hidden_parent_of_parent_renamed():
+    os.rename(OUTSIDE, out_of_sight())
+    show(out_of_sight() + "/a/hidden/secret")
+
+
+def hidden_parent_exchanged():
+    os.mkdir(out_of_sight())
+    syscall(276 if platform.machine() == "aarch64" else 316, AT_FDCWD, out_of_sight(), AT_FDCWD, OUTSIDE + "/a", 2)
+    show(out_of_sight() + "/hidden/secret")
 
 
 def workspace_renamed():

@@ -60,6 +60,9 @@ def make(name, secret, opened, mixed, closed, docs, outside, vault):
         put(closed + "/single.txt", "mine\n")
         put(closed + "/single.txt.lock", secret + "\n")
         marked(closed + "/single.txt.bak")
+    if "hidden" in name:
+        os.makedirs(outside + "/a/hidden")
+        put(outside + "/a/hidden/secret", secret + "\n")
     if "odd-names" in name:
         for odd in (b"new\nline", b"\xff\xfe", b"n" * 255, b" ", b"-"):
             put(os.fsencode(closed) + b"/" + odd, secret + "\n")

@@ -547,4 +547,53 @@ def run_file_times():
     through()
 
 
+def set_id(make):
+    """A file in the zone that gives whoever executes it the rights of its user."""
+    open("program", "w").close()
+    try:
+        make()
+    except OSError as error:
+        print(error)
+    for name in ("program", "new"):
+        if os.path.exists(name) and os.stat(name).st_mode & 0o6000:
+            through()
+
+
+def set_uid_by_mode():
+    set_id(lambda: os.chmod("program", 0o4755))
+
+
+def set_gid_by_mode():
+    set_id(lambda: os.chmod("program", 0o2755))
+
+
+def set_uid_by_descriptor():
+    set_id(lambda: os.fchmod(os.open("program", os.O_RDONLY), 0o4755))
+
+
+def set_uid_by_new_call():
+    set_id(lambda: syscall(452, AT_FDCWD, "program", 0o4755, 0))
+
+
+def set_uid_by_creating():
+    set_id(lambda: os.open("new", os.O_CREAT | os.O_WRONLY, 0o4755))
+
+
+def set_uid_by_node():
+    set_id(lambda: os.mknod("new", 0o104755))
+
+
+def set_uid_outside():
+    """Where names are made without help."""
+    os.chdir(OUTSIDE)
+    set_id(lambda: os.open("new", os.O_CREAT | os.O_WRONLY, 0o4755))
+
+
+def set_uid_by_structure():
+    """The mode lies in memory."""
+    os.chdir(OUTSIDE)
+    how = struct.pack("QQQ", os.O_CREAT | os.O_WRONLY, 0o4755, 0)
+    set_id(lambda: syscall(437, AT_FDCWD, "new", how, 24))
+
+
 run(globals())

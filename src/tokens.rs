@@ -15,7 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::file::TokenFile;
 pub use self::record::{NewToken, TokenHolder, TokenRecord, TokenRight, Visitor};
-use crate::model::now_ms;
+use crate::model::{KeptFiles, KeptForm, now_ms};
+
+/// Hashes of tokens, and whose they are.
+pub const KEPT: [KeptFiles; 1] =
+    [KeptFiles::new("tokens", KeptForm::Fixed, &["teams/*/tokens.json*", "teams/*/tokens.lock"])];
 
 /// What each token begins with. An agent's token and the control token never do.
 pub const PREFIX: &str = "eisen_";

@@ -43,6 +43,7 @@ mod run_file;
 mod schema;
 mod server;
 mod shared;
+mod sight;
 mod sources;
 mod spawned;
 mod strangers;

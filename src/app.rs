@@ -65,9 +65,9 @@ pub use batch::{
 pub use detached::{Detached, up_detached};
 pub use doctor::{Examination, Finding, Health, doctor};
 pub use down::{Down, Downed, down};
-pub use environment::{DepthError, cache_folder, eisen_dir, own_command};
+pub use environment::{DepthError, cache_folder, eisen_dir, eisen_place, own_command};
 pub use failover::told::clock;
-pub use garbage::{Garbage, garbage};
+pub use garbage::{Garbage, garbage, outside_contents};
 pub use hints::hints;
 pub use hub::{HubOptions, hub};
 pub use journaling::{
@@ -80,7 +80,7 @@ pub use notifying::try_notices;
 pub use observe::{ObserveOptions, ObservePlugin, observe};
 pub use outlet::{Outlet, stderr};
 pub use plugins::{check_plugin, describe_plugin};
-pub use purging::purge_tasks;
+pub use purging::{PurgedFile, purge_files, unregistered_files};
 pub use replay::{ReplayOptions, replay};
 pub use routes::{Route, route};
 pub use run::{RunEnd, RunOptions, check_run, run, run_detached, run_prepared};
@@ -144,7 +144,7 @@ fn limits(port: config::Port) -> serve::Limits {
     let available = match crate::process::raise_descriptor_limit() {
         Ok(limit) => usize::try_from(limit.saturating_sub(OWN_DESCRIPTORS)).unwrap_or(usize::MAX),
         Err(error) => {
-            tracing::info!(%error, "cannot raise the open file limit");
+            tracing::warn!(%error, "cannot raise the limit of open files");
             usize::MAX
         }
     };
@@ -152,7 +152,8 @@ fn limits(port: config::Port) -> serve::Limits {
     if max_connections < port.max_connections {
         tracing::warn!(
             max_connections,
-            "the port serves fewer clients than configured: the system's open file limit is too low"
+            "the port serves fewer clients than configured, and agents may fail to start: the system's limit of \
+             open files is too low (`eisen-core doctor` says how to raise it)"
         );
     }
     serve::Limits {

@@ -106,12 +106,18 @@ impl Capture {
     pub fn start(settings: Settings, journal: Journal, tracker: TrackerHandle) -> io::Result<Self> {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let left_out = settings.left_out.into_iter().map(real).collect();
-        let scope = CaptureScope::new(real(settings.workspace), left_out);
+        let outside = journal.settings().keep.outside;
+        let scope = CaptureScope::new(real(settings.workspace), left_out, outside);
         let team = Arc::new(CaptureTeam::new(scope, Room::new(journal), tracker.clone()));
         let (requests, queue) = mpsc::channel();
         let keeper = Keeper::new(Arc::clone(&team), queue);
         std::thread::Builder::new().name("capture".to_owned()).spawn(move || keeper.run())?;
         Ok(Self { team, requests, tracker, runs: Arc::default() })
+    }
+
+    /// Real.
+    pub fn workspace(&self) -> &Path {
+        self.team.scope.workspace()
     }
 
     /// Sets the zone of an agent: files that its `denied` patterns match are not read.

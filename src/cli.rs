@@ -234,7 +234,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) if failure.error().is::<output::Closed>() => 0,
         Err(failure) => {
-            let colored = format!("{}\n", ErrorReport(failure.error()));
+            let colored = output::harmless(format!("{}\n", ErrorReport(failure.error())));
             let text = if has_colors() {
                 colored
             } else {

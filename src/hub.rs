@@ -26,3 +26,8 @@ pub use self::key::{HubKey, KeyError};
 pub use self::listening::{Hub, HubSettings};
 pub use self::member::{MemberSettings, serve};
 pub use self::neighbours::Neighbours;
+use crate::model::{KeptFiles, KeptForm};
+
+/// The key of a hub, and its configuration, which is the user's.
+pub const KEPT: [KeptFiles; 1] =
+    [KeptFiles::new("hub", KeptForm::Fixed, &["hub.key*", "config.toml"])];

@@ -10,6 +10,7 @@
 //! To read a journal, open a [`Store`]: it needs no running team. To write one, [`start`] it, or
 //! [`open()`] it where no team runs; then [`Journal::append`] and await the result.
 
+mod chunks;
 mod contents;
 mod conversation;
 mod database;
@@ -22,6 +23,7 @@ mod gone;
 mod ids;
 mod migrations;
 mod names;
+mod outside;
 mod pins;
 mod portable;
 mod probe;
@@ -53,7 +55,7 @@ use self::feed::Feed;
 use self::progress::FeedProgress;
 use self::writer::{Work, Writer};
 use crate::bus::Subscriber;
-use crate::model::{FileContents, Topic};
+use crate::model::{FileContents, KeptFiles, KeptForm, OutsideFiles, Topic};
 
 pub use conversation::Point;
 pub use database::{APPLICATION_ID, ChangeError, OpenError, files_set_aside, is_written};
@@ -63,6 +65,7 @@ pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
 pub use gone::{excess, past, prune};
 pub use migrations::VERSION;
 pub use names::NameError;
+pub use outside::{OutsideContents, outside, remove_outside};
 pub use pins::{Pin, PinKind, pin, unpin};
 pub use portable::{PortError, export, import, team_of};
 pub use probe::probe;
@@ -77,6 +80,16 @@ pub use search::is_searchable;
 pub use spending::spending;
 pub use trouble::Trouble;
 
+/// Journals, and files beside them. Those that were set aside may be corrupt.
+pub const KEPT: [KeptFiles; 2] = [
+    KeptFiles::new(
+        "journal",
+        KeptForm::Journal,
+        &["teams/*/journal.db", "teams/*/journal.db-wal", "teams/*/journal.db-shm"],
+    ),
+    KeptFiles::new("journal", KeptForm::Fixed, &["teams/*/journal.db*"]),
+];
+
 /// Batches and single events that wait for the writer; beyond this the feed waits, and only the
 /// bus's backlog grows.
 const QUEUE: usize = 256;
@@ -87,13 +100,26 @@ const MOST_QUEUED: usize = 64 << 20;
 /// How long a sender waits for an event to be committed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether the journal keeps texts.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Keep {
-    #[default]
-    Full,
-    /// No text of prompts, messages, tool inputs and files.
-    Metadata,
+/// What the journal keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Keep {
+    /// Texts of prompts, messages, tool inputs and files.
+    pub texts: bool,
+    /// What is kept of files outside the workspace.
+    pub outside: OutsideFiles,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self { texts: true, outside: OutsideFiles::default() }
+    }
+}
+
+impl Keep {
+    /// Whether the contents of files are kept: of those outside the workspace, or in it.
+    pub fn contents(self, are_outside: bool) -> bool {
+        self.texts && (!are_outside || self.outside == OutsideFiles::Content)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -12,11 +12,13 @@ mod event;
 mod file_change;
 mod graph;
 mod id;
+mod kept_files;
 mod lines;
 mod loops;
 mod map;
 mod mask;
 mod named;
+mod outside_files;
 mod overlap;
 mod path;
 mod price;
@@ -48,12 +50,14 @@ pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
 };
 pub use id::{AgentId, BlockedId, ConflictId, SessionId, SessionKey, TaskId, is_name};
+pub use kept_files::{KeptFiles, KeptForm};
 pub use lines::Lines;
 pub use loops::{Loop, LoopKind, LoopReport, OnLoop, SessionStep};
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
 pub use mask::mask;
 pub use named::Variants;
 pub(crate) use named::named;
+pub use outside_files::OutsideFiles;
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, walk_first, wire_path, wire_real, within};
 pub use price::Price;

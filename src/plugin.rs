@@ -20,9 +20,14 @@ mod translation;
 mod translator;
 mod trial;
 
+/// Libraries of plugins, and which are approved.
+pub const KEPT: [KeptFiles; 1] =
+    [KeptFiles::new("plugins", KeptForm::Fixed, &["trusted_plugins.*", "plugins/**"])];
+
 /// The version of the interface.
 pub const INTERFACE: u32 = eisen_plugin::abi::ABI;
 
+use crate::model::{KeptFiles, KeptForm};
 pub use approval::{Approval, ApprovalError, Approvals, Approved};
 pub use extractor_host::{AgentInfo, ExtractorHost, News, PluginExtractor};
 pub use host::serve_if_asked;

@@ -79,7 +79,7 @@ pub use family::{Family, command_line, look_at, memory_below};
 pub use folder::remove_folder;
 pub use launcher::{Launcher, widen};
 pub use limits::{Limits, Peak, Usage};
-pub use log::StderrLog;
+pub use log::{KEPT, StderrLog};
 pub use mark::{age_of, boot, end_run, marker, start_of};
 pub use orphans::become_subreaper;
 #[cfg(target_os = "linux")]

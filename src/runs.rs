@@ -19,6 +19,14 @@ pub use self::earlier::{SessionError, find_session, session_among};
 pub use self::folder::{RunFolder, RunHold, all_runs, set_aside};
 pub use self::state::{EarlierSession, RunAttempt, RunState, RunStatus};
 pub use self::team_runs::{EndedTeam, FoundRun, FoundRuns, RunZone, TeamRuns};
+use crate::model::{KeptFiles, KeptForm};
+
+/// One-shot runs: what they were told, and what came of it.
+pub const KEPT: [KeptFiles; 3] = [
+    KeptFiles::new("console of a run", KeptForm::Log, &["runs/*/console", "runs/*/console.*"]),
+    KeptFiles::new("run", KeptForm::Json, &["runs/*/*.json"]),
+    KeptFiles::new("run", KeptForm::Text, &["runs/*/*"]),
+];
 
 /// The name of a run: a ULID, so that names sort by the time of their making.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -43,6 +43,7 @@ mod run_file;
 mod schema;
 mod server;
 mod shared;
+mod sight;
 mod sources;
 mod spawned;
 mod strangers;
@@ -69,7 +70,8 @@ pub use reloaded::{Change, Kind, Reloaded, Restart};
 pub(crate) use rights::PROGRAM;
 pub use rpc::call_about_tokens;
 pub use run_file::{
-    Held, Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, hold, live_teams, stale_runs,
+    Held, KEPT, Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, hold, live_teams,
+    stale_runs,
 };
 pub use schema::schema;
 pub use server::{BindError, Server, answers, bind};

@@ -19,10 +19,21 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{SessionKey, now_ms};
+use crate::model::{KeptFiles, KeptForm, SessionKey, now_ms};
 use file::{ActiveCache, RegistryFile};
 
 pub use registry::{Answer, Listed, Raw, Registry, RegistryRequest, Session, Upsert};
+
+/// The registry. What was set aside as corrupt may be no JSON.
+pub const KEPT: [KeptFiles; 2] = [
+    KeptFiles::new("sessions", KeptForm::Json, &["core_sessions.json"])
+        .locked_by("core_sessions.lock"),
+    KeptFiles::new(
+        "registry of sessions",
+        KeptForm::Fixed,
+        &["core_sessions.lock", "core_sessions.tmp", "core_sessions.corrupt-*"],
+    ),
+];
 
 /// How long a request waits for the lock. Clients wait 5 s for an answer.
 pub const PATIENCE: Duration = Duration::from_secs(4);

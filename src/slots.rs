@@ -35,6 +35,10 @@ use self::queue::Queue;
 pub use self::standing::QueueStanding;
 use self::ticket::Ticket;
 use self::watch::first_end;
+use crate::model::{KeptFiles, KeptForm};
+
+/// Places and tickets: names of profiles, and numbers.
+pub const KEPT: [KeptFiles; 1] = [KeptFiles::new("places", KeptForm::Fixed, &["slots/**"])];
 
 /// The place of a session of an agent with this profile, else with this command.
 pub fn place_of_session(profile: Option<&str>, command: &[String], session_id: &str) -> SlotPlace {

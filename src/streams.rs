@@ -37,7 +37,15 @@ use self::sink::Sink;
 use self::worker::{BusOutlet, MOST_REPLAYS, Replay, Worker};
 use crate::bus::Bus;
 use crate::journal::{Journal, NameError, Store};
-use crate::model::{StreamReplay, StreamReport, StreamSpec, StreamState, now_ms};
+use crate::model::{
+    KeptFiles, KeptForm, StreamReplay, StreamReport, StreamSpec, StreamState, now_ms,
+};
+
+/// Events that a receiver refused, how far each stream is, and which were attached.
+pub const KEPT: [KeptFiles; 2] = [
+    KeptFiles::new("dead letters", KeptForm::Json, &["teams/*/streams/*.dead.ndjson*"]),
+    KeptFiles::new("streams", KeptForm::Json, &["teams/*/streams/*"]),
+];
 
 /// What all streams of a team share.
 #[derive(Debug)]

@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Bus, Received, Subscriber};
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, Event, SessionId, TaskId, TaskReport, TaskState, now_ms,
+    AgentId, AgentStatus, BlockedAccess, Event, KeptFiles, KeptForm, SessionId, TaskId, TaskReport,
+    TaskState, now_ms,
 };
 use board::Board;
 use store::Store;
@@ -27,6 +28,10 @@ use store::Store;
 pub use board::Begun;
 pub use kept::{Kept, MOST_TEXT};
 pub use waits::{Circle, WaitGuard, WaitKind, Waits};
+
+/// Tasks, with their results.
+pub const KEPT: [KeptFiles; 1] =
+    [KeptFiles::new("tasks", KeptForm::Json, &["teams/*/tasks/*.json", "teams/*/tasks/*.new"])];
 
 /// Tasks that are kept; one more is refused.
 const MOST: usize = 1000;

@@ -8,3 +8,10 @@ mod setback;
 pub use self::choice::{CandidateStanding, Hindrance, standings};
 pub use self::cooldowns::{Cooldown, Cooldowns, LoginId};
 pub use self::setback::Setback;
+use crate::model::{KeptFiles, KeptForm};
+
+/// Cool-downs, with the errors that they are for.
+pub const KEPT: [KeptFiles; 2] = [
+    KeptFiles::new("cool-downs", KeptForm::Json, &["cooldowns/state.json"]).locked_by("lock"),
+    KeptFiles::new("cool-downs", KeptForm::Fixed, &["cooldowns/*"]),
+];

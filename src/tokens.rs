@@ -6,6 +6,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::file::TokenFile;
 pub use self::record::{NewToken, TokenHolder, TokenRecord, TokenRight, Visitor};
-use crate::model::now_ms;
+use crate::model::{KeptFiles, KeptForm, now_ms};
+
+/// Hashes of tokens, and whose they are.
+pub const KEPT: [KeptFiles; 1] =
+    [KeptFiles::new("tokens", KeptForm::Fixed, &["teams/*/tokens.json*", "teams/*/tokens.lock"])];
 
 /// What each token begins with. An agent's token and the control token never do.
 pub const PREFIX: &str = "eisen_";
@@ -34,6 +39,11 @@ pub struct ScopedTokens(Arc<TeamTokens>);
 struct TeamTokens {
     file: TokenFile,
     known: Mutex<Vec<LiveToken>>,
+}
+
+/// What a client proves a token by: of one with a scope its hash, since a team knows no more.
+pub fn proving(token: &str) -> Cow<'_, str> {
+    if token.starts_with(PREFIX) { record::hash(token).into() } else { token.into() }
 }
 
 /// A token that is good until it is revoked, or expires.
@@ -110,11 +120,20 @@ impl ScopedTokens {
             return None;
         }
         let presented = record::hash(presented);
+        self.find(|record| record.is_of(&presented))
+    }
+
+    /// Returns the holder of the token that a client has proved, by what [`proving`] makes of it.
+    pub fn prover(&self, proves: impl Fn(&str) -> bool) -> Option<TokenHolder> {
+        self.find(|record| record.proves(&proves))
+    }
+
+    fn find(&self, is_it: impl Fn(&TokenRecord) -> bool) -> Option<TokenHolder> {
         let now = now_ms();
         let known = self.0.known.lock();
         let mut found = None;
         for known in known.iter() {
-            if known.record.is_of(&presented) {
+            if is_it(&known.record) {
                 found = Some(known);
             }
         }

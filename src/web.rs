@@ -24,3 +24,12 @@ pub use served::Served;
 pub use server::WebServer;
 pub use site::WebSite;
 pub use tls::TlsError;
+
+use crate::model::{KeptFiles, KeptForm};
+
+/// Hashes of credentials, and the last link that was opened.
+pub const KEPT: [KeptFiles; 1] = [KeptFiles::new(
+    "credentials of the web",
+    KeptForm::Fixed,
+    &["teams/*/web.json*", "web-link.html"],
+)];

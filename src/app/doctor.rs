@@ -7,6 +7,7 @@ mod disk;
 mod folder;
 mod listener;
 mod machine;
+mod outside;
 mod ports;
 mod runs;
 mod version;
@@ -160,6 +161,7 @@ impl StateFolder<'_> {
         found.extend(runs::unfinished(self.eisen_dir, self.order.fix).await);
         found.extend(runs::cooldowns(self.eisen_dir));
         progress("what is nobody's");
+        found.extend(outside::contents(self.eisen_dir));
         found.push(runs::nobodys(self.eisen_dir).await);
         Ok(found)
     }

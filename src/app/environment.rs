@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -45,8 +46,35 @@ fn said_depth() -> u32 {
     std::env::var("EISEN_DEPTH").ok().and_then(|depth| depth.parse().ok()).unwrap_or(0)
 }
 
-/// Returns `$EISEN_DIR`, else `~/.eisen`.
+/// Returns `$EISEN_DIR`, else `~/.eisen`. One that others could change is refused: tokens, run files and
+/// what agents start by lie in it.
 pub fn eisen_dir() -> anyhow::Result<PathBuf> {
+    let dir = eisen_place()?;
+    check_owned(&dir)?;
+    Ok(dir)
+}
+
+fn check_owned(dir: &Path) -> anyhow::Result<()> {
+    let Ok(found) = dir.metadata() else { return Ok(()) };
+    let place = dir.display();
+    let own = nix::unistd::geteuid().as_raw();
+    anyhow::ensure!(
+        found.uid() == own,
+        "EISEN_DIR, {place}, is owned by another user, uid {}, and this program runs as {own}: set EISEN_DIR \
+         to a folder of yours",
+        found.uid()
+    );
+    anyhow::ensure!(
+        found.mode() & OTHERS_WRITE == 0,
+        "EISEN_DIR, {place}, can be changed by other users, mode {:04o}: `chmod go-w` it, or set EISEN_DIR to a \
+         folder of yours",
+        found.mode() & 0o7777
+    );
+    Ok(())
+}
+
+/// The same, whoever can change it.
+pub fn eisen_place() -> anyhow::Result<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let dir = match (set("EISEN_DIR"), set("HOME")) {
         (Some(dir), _) => PathBuf::from(dir),
@@ -67,6 +95,9 @@ pub fn eisen_dir() -> anyhow::Result<PathBuf> {
     );
     Ok(dir)
 }
+
+/// What of a mode lets others write.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Creates `$EISEN_DIR`, and checks that it is writable.
 pub(super) fn prepare(eisen_dir: &Path) -> anyhow::Result<()> {
@@ -217,4 +248,34 @@ pub fn cache_folder() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
     Some(folder.join("eisen-core/graph"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_others_could_change_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("eisen");
+        assert!(check_owned(&folder).is_ok(), "it is made");
+        std::fs::create_dir(&folder).unwrap();
+        let set = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode));
+        for (mode, is_right) in [(0o700, true), (0o755, true), (0o770, false), (0o1777, false)] {
+            set(mode).unwrap();
+            assert_eq!(check_owned(&folder).is_ok(), is_right, "{mode:o}");
+        }
+        set(0o700).unwrap();
+        let foreign = if nix::unistd::geteuid().is_root() {
+            chown(&folder, Some(12_345), None).unwrap();
+            folder.as_path()
+        } else {
+            Path::new("/")
+        };
+        let refused = check_owned(foreign).unwrap_err().to_string();
+        assert!(refused.contains("another user") && refused.contains("set EISEN_DIR"), "{refused}");
+    }
 }

@@ -8,6 +8,7 @@ mod batches;
 mod cooldowns;
 mod files;
 mod locks;
+mod outside;
 mod runs;
 mod sessions;
 
@@ -19,10 +20,11 @@ use anyhow::{Context as _, bail};
 
 pub(super) use self::files::size;
 use self::files::{age, names_of, remove};
+pub use self::outside::outside_contents;
 use self::runs::{OneShots, RunChange};
 use super::journaling::{journal_place, team_folder, workspace_of};
 use super::leftovers;
-use crate::journal::{self, Excess, Store};
+use crate::journal::{self, ChangeError, Excess, OpenError, Store};
 use crate::model::{SessionKey, rfc3339};
 use crate::runs::{RunFolder, all_runs, is_of_run};
 use crate::serve::{self, StaleRun};
@@ -49,6 +51,8 @@ enum Removal {
     Paths(Vec<PathBuf>),
     /// The oldest part of a journal.
     Prune(PathBuf, Excess),
+    /// The contents of files outside the workspace in a journal.
+    Outside(PathBuf),
     Run(Box<StaleRun>),
     /// Entries of the registry.
     Sessions(Vec<SessionKey>),
@@ -145,6 +149,11 @@ impl Garbage {
             Removal::Prune(path, excess) => journal::prune(&path, &excess)
                 .map(drop)
                 .map_err(|trouble| anyhow::anyhow!("{trouble}")),
+            Removal::Outside(path) => match journal::remove_outside(&path) {
+                // It went as a whole, just before.
+                Ok(_) | Err(ChangeError::Open(OpenError::Missing(_))) => Ok(()),
+                Err(error) => Err(error.into()),
+            },
             Removal::Run(run) => {
                 leftovers::clean_after(*run);
                 Ok(())

@@ -28,10 +28,8 @@ const WORKSPACE: &str = "workspace";
 /// The settings of a team's journal; None if it is switched off.
 pub(super) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Settings> {
     let (team, config) = (config.team.name.clone(), &config.journal);
-    let keep = match config.content {
-        JournalContent::Full => Keep::Full,
-        JournalContent::Metadata => Keep::Metadata,
-    };
+    let texts = config.content == JournalContent::Full;
+    let keep = Keep { texts, outside: config.outside };
     let path = config.path.clone().unwrap_or_else(|| journal_path(eisen_dir, &team));
     let quotas = Some(Quotas { keep_days: config.keep_days, max_mb: config.max_mb });
     let settings = journal::Settings { team, path, keep, quotas };
@@ -66,7 +64,7 @@ pub fn journal_line(config: &Config, eisen_dir: &Path) -> String {
     match settings(config, eisen_dir) {
         None => "none".to_owned(),
         Some(settings) => {
-            let keep = if settings.keep == Keep::Metadata { ", without texts" } else { "" };
+            let keep = if settings.keep.texts { "" } else { ", without texts" };
             format!("{}{keep}", settings.path.display())
         }
     }
@@ -159,7 +157,7 @@ pub(super) fn added(journal: Option<&Journal>, table: &AgentTable) {
     let mut config = serde_json::Value::from(table.clone());
     mask(&mut config);
     if let (Some(journal), Some(table)) = (journal, config.as_object_mut())
-        && journal.settings().keep == Keep::Metadata
+        && !journal.settings().keep.texts
     {
         table.retain(|key, _| key != "prompt");
     }
@@ -194,7 +192,7 @@ pub(super) fn spawned(journal: Option<&Journal>, parent: &AgentId, depth: u32, t
 pub(super) fn completed(journal: Option<&Journal>, end: &HelperEnd, usage: &[serde_json::Value]) {
     let Some(journal) = journal else { return };
     let HelperEnd { agent, task, state, reason, text } = end;
-    let keeps_texts = journal.settings().keep == Keep::Full;
+    let keeps_texts = journal.settings().keep.texts;
     let result = text.get(text.ceil_char_boundary(text.len().saturating_sub(RESULT))..);
     let payload = json!({
         "task": task.as_ref().map(TaskId::as_str),

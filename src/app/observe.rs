@@ -351,7 +351,8 @@ fn journal_of(agent: &AgentId, workspace: &Path, eisen_dir: &Path) -> journal::S
     let team = format!("observe-{agent}");
     journaling::note_workspace(&team, workspace, eisen_dir);
     let path = config::journal_path(eisen_dir, &team);
-    journal::Settings { team, path, keep: journal::Keep::Full, quotas: None }
+    let quotas = Some(journal::Quotas { keep_days: 0, max_mb: config::MAX_MB });
+    journal::Settings { team, path, keep: journal::Keep::default(), quotas }
 }
 
 async fn forward_stderr(mut stderr: pipe::Receiver) {

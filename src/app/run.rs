@@ -164,7 +164,7 @@ fn first_state(
     agent.team = id.team();
     agent.without_session = begins_with.is_some();
     let keep = || {
-        std::fs::write(folder.config(), agent.text())?;
+        folder.keep_config(&agent.text())?;
         folder.keep_prompt(&prompt)?;
         if !attachments.is_empty() {
             folder.keep_attachments(&attachments)?;

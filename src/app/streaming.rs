@@ -1,9 +1,9 @@
 //! Connects `[[streams]]` of the configuration with the room `streams`; keeps which streams were attached
 //! and detached over the port.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -215,7 +215,7 @@ impl KeptStreams {
 
     /// Replaces the file as a whole.
     fn write(&self, folder: &Path) -> io::Result<()> {
-        fs::create_dir_all(folder)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let new = folder.join(KEPT).with_added_extension("new");
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;

@@ -2,6 +2,7 @@
 //! inside. Remembers a success, which holds until the machine boots or the program changes.
 
 use std::fmt::Display;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub(super) fn begin(
         }
         let kernel = of_kernel(&launcher, &within).await;
         if let Some(now) = now.filter(|_| kernel.holds)
-            && let Err(error) = std::fs::write(&file, now)
+            && let Err(error) = note(&file, &now)
         {
             tracing::debug!(%error, "cannot remember that the kernel enforces zones");
         }
@@ -82,6 +83,13 @@ fn supported(support: Support) -> Kernel {
 
 fn failed(why: &dyn Display) -> Kernel {
     Kernel { holds: false, missing: vec![format!("a successful test: {why}")] }
+}
+
+/// Replaces a file that only its owner can read.
+fn note(file: &Path, text: &str) -> io::Result<()> {
+    let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(file))?;
+    new.write_all(text.as_bytes())?;
+    new.persist(file).map(drop).map_err(|error| error.error)
 }
 
 async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {

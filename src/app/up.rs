@@ -20,7 +20,6 @@ use super::kernel::warn_of_tier;
 use super::listening::Listeners;
 use super::loading::{load, log_overlay, note_taken};
 use super::members::{self, Conditions, TeamSlots};
-use super::purging::tasks_folder;
 use super::scoped_tokens::with_tokens;
 use super::team::Supervised;
 use super::web_page::{PageOf, WebPage, WebWish};
@@ -159,7 +158,7 @@ pub(super) async fn run_team<T>(
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let roster = supervisor.roster();
-    let folder = tasks_folder(&conditions.eisen_dir, &config.team.name);
+    let folder = journaling::team_folder(&conditions.eisen_dir, &config.team.name).join("tasks");
     wiring.keep_tasks(folder, &routing, roster.clone());
     let undoer = undoing::undoer(&wiring, roster.clone(), &workspace).await;
     let channels = notifying::start(&config, &surroundings, roster.clone(), &budgets, &notices);

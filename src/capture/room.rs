@@ -19,9 +19,9 @@ impl Room {
         Self { journal, bytes: AtomicUsize::new(0) }
     }
 
-    /// Whether the journal keeps contents at all.
-    pub(super) fn keeps_contents(&self) -> bool {
-        self.journal.settings().keep == Keep::Full
+    /// What the journal keeps.
+    pub(super) fn keep(&self) -> Keep {
+        self.journal.settings().keep
     }
 
     pub(super) fn journal(&self) -> &Journal {
@@ -29,7 +29,7 @@ impl Room {
     }
 
     pub(super) fn has_journal_room(&self) -> bool {
-        self.keeps_contents() && self.journal.has_room()
+        self.keep().texts && self.journal.has_room()
     }
 
     /// Takes room for a content; false if there is no room.

@@ -12,7 +12,7 @@ use ignore::Match;
 use ignore::gitignore::Gitignore;
 
 use crate::ignored::{self, Links};
-use crate::model::{AgentId, FileName, wire_real, within};
+use crate::model::{AgentId, FileName, OutsideFiles, wire_real, within};
 use crate::zone::Zone;
 
 /// Folders of the kernel's file systems.
@@ -26,6 +26,7 @@ pub(super) struct CaptureScope {
     workspace: PathBuf,
     /// Paths that are not recorded, with all paths that begin with them.
     left_out: Vec<PathBuf>,
+    outside: OutsideFiles,
     /// The zone of each agent.
     zones: RwLock<HashMap<AgentId, Arc<Zone>>>,
     ignores: Mutex<HashMap<PathBuf, Remembered>>,
@@ -39,9 +40,13 @@ struct Remembered {
 type Fingerprint = Option<(SystemTime, u64)>;
 
 impl CaptureScope {
-    pub(super) fn new(workspace: PathBuf, left_out: Vec<PathBuf>) -> Self {
+    pub(super) fn new(workspace: PathBuf, left_out: Vec<PathBuf>, outside: OutsideFiles) -> Self {
         let (zones, ignores) = (RwLock::default(), Mutex::default());
-        Self { workspace, left_out, zones, ignores }
+        Self { workspace, left_out, outside, zones, ignores }
+    }
+
+    pub(super) fn workspace(&self) -> &Path {
+        &self.workspace
     }
 
     pub(super) fn set_zone(&self, agent: &AgentId, zone: Arc<Zone>) {
@@ -52,9 +57,15 @@ impl CaptureScope {
     pub(super) fn leaves_out(&self, real: &Path) -> bool {
         let bytes = real.as_os_str().as_bytes();
         real == self.workspace
+            || self.outside == OutsideFiles::Nothing && self.is_outside(real)
             || KERNEL.iter().any(|folder| within(Path::new(folder), real).is_some())
             || self.left_out.iter().any(|path| bytes.starts_with(path.as_os_str().as_bytes()))
             || bytes.split(|byte| *byte == b'/').any(|name| name == b".git")
+    }
+
+    /// Whether a path is outside the workspace.
+    pub(super) fn is_outside(&self, real: &Path) -> bool {
+        within(&self.workspace, real).is_none()
     }
 
     /// Whether a `denied` pattern of any agent matches.

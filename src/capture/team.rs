@@ -101,7 +101,7 @@ impl CaptureTeam {
         let file = self.table.file(path, |path| {
             let depth = match () {
                 () if self.scope.denies(&path) => Depth::Stamp,
-                () if self.room.keeps_contents() => Depth::Content,
+                () if self.room.keep().contents(self.scope.is_outside(&path)) => Depth::Content,
                 () => Depth::Hash,
             };
             Tracked::new(path, depth, Arc::clone(&self.room))

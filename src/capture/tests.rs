@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 
 use super::disk::{self, Depth};
 use super::scope::CaptureScope;
-use crate::model::FileKind;
+use crate::model::{FileKind, OutsideFiles};
 
 #[test]
 fn contents_are_read_within_their_bounds() {
@@ -83,7 +83,8 @@ fn what_git_ignores_is_known_and_what_is_its_own_left_out() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let scope = CaptureScope::new(root.clone(), vec![root.join("journal.db")]);
+    let scope =
+        CaptureScope::new(root.clone(), vec![root.join("journal.db")], OutsideFiles::Content);
     let ignores = |path: &str| scope.ignores(&root.join(path), false);
     for path in ["x.log", "out/a/b", "sub/x.log", "mine", "sub/mine"] {
         assert!(ignores(path), "{path}");

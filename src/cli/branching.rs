@@ -194,7 +194,7 @@ fn found(
         Ok((team, session, point))
     };
     let (team, session, point) = find().map_err(|error| Failure::Run(error.into()))?;
-    Ok((Settings { team, path, keep: Keep::Full, quotas: None }, session, point))
+    Ok((Settings { team, path, keep: Keep::default(), quotas: None }, session, point))
 }
 
 async fn append(settings: Settings, event: NewEvent) -> Result<journal::Committed, Failure> {

@@ -1,6 +1,5 @@
 //! `conflicts`: lists conflicts of writes, and decides those that wait for a person.
 
-use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -108,10 +107,7 @@ impl ConflictsArgs {
             }
             (None, None) => None,
         };
-        if let Some(mut decision) = decided {
-            if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-                decision["at_terminal"] = json!(true);
-            }
+        if let Some(decision) = decided {
             let conflict = team.call("resolve_conflict", &decision).await.map_err(failed)?;
             return if self.json { print(conflict) } else { print(describe(&read(&conflict)?)) };
         }
@@ -166,8 +162,10 @@ pub(super) fn describe(conflict: &Conflict) -> String {
     let color = style(&conflict.status);
     let Conflict { id, status, message, decided_by, .. } = conflict;
     let by = match decided_by.as_deref() {
-        Some(by @ ("person" | "program")) => format!(" by a {by}"),
-        _ => String::new(),
+        Some("person") => " by a person".to_owned(),
+        Some("web") => " by a person on the web".to_owned(),
+        Some(by) => format!(" by {}", plain(by.strip_prefix("token:").unwrap_or(by))),
+        None => String::new(),
     };
     format!("{}: {color}{}{color:#}{by}: {}", plain(id), plain(status), plain(message))
 }

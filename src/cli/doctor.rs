@@ -47,7 +47,8 @@ pub(super) struct Doctor {
 impl Doctor {
     pub(super) fn run(self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
         let examination = Examination {
-            eisen_dir: app::eisen_dir(),
+            // Also one that is refused: the findings say how to mend it.
+            eisen_dir: app::eisen_place(),
             configuration: in_folder(cwd, &self.file.config),
             fix: self.fix,
         };

@@ -20,6 +20,7 @@ use crate::app::{self, Failure};
 Examples:
   eisen-core gc --dry-run                 list what would go
   eisen-core gc --max-age-days 90
+  eisen-core gc --outside --dry-run       what agents wrote outside their workspaces
   eisen-core pin ui/s1                    keep a session in spite of all quotas
 
 Exit codes: 0 done, 1 something could not be removed, 2 wrong usage.")]
@@ -31,19 +32,31 @@ pub(super) struct Gc {
     /// ended N days ago [default: 30 for runs, else never]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=36_500))]
     max_age_days: Option<u64>,
+    /// Remove also the contents of files outside the workspaces that journals have, also while their
+    /// teams run. Their changes then can't be undone
+    #[arg(long)]
+    outside: bool,
 }
 
 impl Gc {
     pub(super) async fn run(self, _global: &Global) -> Result<(), Failure> {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let all = app::garbage(&eisen_dir, self.max_age_days).await.map_err(Failure::Run)?;
+        let mut all = app::garbage(&eisen_dir, self.max_age_days).await.map_err(Failure::Run)?;
+        let mut failed = None;
+        let outside = self.outside.then(|| app::outside_contents(&eisen_dir));
+        for found in outside.into_iter().flatten() {
+            match found {
+                Ok(garbage) => all.push(garbage),
+                Err(error) => failed = Some(failure(error)),
+            }
+        }
         for garbage in &all {
             let (what, reason) = (plain(&garbage.what), plain(&garbage.reason));
             let size = format::bytes(garbage.bytes);
             let size = if garbage.is_repair() { "mend" } else { &size };
             print(format_args!("{size:>10}  {what}: {reason}"))?;
         }
-        if all.is_empty() {
+        if all.is_empty() && failed.is_none() {
             note("nothing is to be removed");
             return Ok(());
         }
@@ -52,19 +65,23 @@ impl Gc {
         let mended = if repairs > 0 { format!(", {repairs} mended") } else { String::new() };
         if self.dry_run {
             note(format_args!("{bytes} would be removed{mended}; nothing was, by --dry-run"));
-            return Ok(());
+            return failed.map_or(Ok(()), Err);
         }
-        let mut failed = None;
         for garbage in all {
             if let Err(error) = garbage.remove(&eisen_dir).await {
-                note(format_args!("error: {}", plain(&format!("{error:#}"))));
-                failed = Some(error);
+                failed = Some(failure(error));
             }
         }
         note(format_args!(
             "{bytes} {} removed{mended}",
             if failed.is_some() { "were to be" } else { "were" }
         ));
-        failed.map_or(Ok(()), |_| Err(Failure::Run(anyhow::anyhow!("not all could be done"))))
+        failed.map_or(Ok(()), Err)
     }
+}
+
+/// Says what failed; returns how the command ends.
+fn failure(error: anyhow::Error) -> Failure {
+    note(format_args!("error: {}", plain(&format!("{error:#}"))));
+    Failure::Run(anyhow::anyhow!("not all could be done"))
 }

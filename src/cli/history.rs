@@ -4,7 +4,7 @@ mod since;
 mod summary;
 mod tree;
 
-use std::io::{self, BufWriter};
+use std::io;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
@@ -14,7 +14,7 @@ pub(super) use self::since::{Since, span_ms};
 use self::tree::Tree;
 use super::Global;
 use super::journal::WhichJournal;
-use super::output::{failure, is_terminal, plain, print};
+use super::output::{failure, is_terminal, lines, plain, print};
 use crate::app::Failure;
 use crate::journal::{Event, Filter, NameError, OpenError, Session, Store};
 use crate::model::rfc3339;
@@ -116,11 +116,10 @@ impl History {
                 Some(Named::Session(session)) => filter.session_id = Some(session.id),
                 None => {}
             }
-            let mut out = BufWriter::new(io::stdout().lock());
+            let mut out = lines();
             return each(store, &filter, &mut |event| write_json(&mut out, event));
         }
-        let out = anstream::AutoStream::auto(io::stdout());
-        let mut tree = Tree::new(store, filter, BufWriter::new(out)).map_err(unreadable)?;
+        let mut tree = Tree::new(store, filter, lines()).map_err(unreadable)?;
         match named {
             Some(Named::Session(session)) => tree.session(&session)?,
             Some(Named::Agent(agent)) => tree.team(Some(&agent))?,
@@ -205,7 +204,7 @@ fn search(store: &Store, words: &[String], limit: usize, as_json: bool) -> Resul
 fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
     let event = event(store, id)?;
     if as_json {
-        return write_json(&mut io::stdout().lock(), &event);
+        return write_json(&mut lines(), &event);
     }
     let none = || "-".to_owned();
     let number = |number: Option<u64>| number.map_or_else(none, |it| it.to_string());

@@ -2,7 +2,7 @@
 //! terminals.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -18,12 +18,48 @@ use crate::model::{deceives, one_line};
 #[error("standard output was closed")]
 pub(super) struct Closed;
 
-/// Prints a line, with colours if standard output takes them. Characters that steer a terminal or
-/// reorder the line are escaped as in JSON.
+/// Prints a line, with colours if standard output takes them, made [`harmless`].
 pub(super) fn print(line: impl Display) -> Result<(), Failure> {
-    let line = escaped(line.to_string());
+    let line = harmless(line.to_string());
     let mut stdout = anstream::stdout().lock();
     writeln!(stdout, "{line}").and_then(|()| stdout.flush()).map_err(failure)
+}
+
+/// Standard output for many lines, with colours if it takes them, each made [`harmless`].
+pub(super) fn lines() -> Harmless<impl Write> {
+    Harmless { out: BufWriter::new(anstream::AutoStream::auto(io::stdout())), line: Vec::new() }
+}
+
+/// Makes each line [`harmless`] before it is written.
+pub(super) struct Harmless<W: Write> {
+    out: W,
+    /// The last line, which has no end yet.
+    line: Vec<u8>,
+}
+
+impl<W: Write> Write for Harmless<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                self.end_line()?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.end_line()?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Harmless<W> {
+    fn end_line(&mut self) -> io::Result<()> {
+        let line = String::from_utf8_lossy(&self.line).into_owned();
+        self.line.clear();
+        self.out.write_all(harmless(line).as_bytes())
+    }
 }
 
 /// Writes bytes unchanged.
@@ -34,7 +70,7 @@ pub(super) fn write(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Prints a line to standard error; errors are ignored.
 pub(super) fn note(line: impl Display) {
-    let _ = writeln!(anstream::stderr().lock(), "{line}");
+    let _ = writeln!(anstream::stderr().lock(), "{}", harmless(line.to_string()));
 }
 
 pub(super) fn failure(error: io::Error) -> Failure {
@@ -72,21 +108,37 @@ pub(super) fn plain(text: &str) -> String {
     one_line(text)
 }
 
-fn escaped(line: String) -> String {
-    let steers = |c: char| ('\u{7f}'..='\u{9f}').contains(&c) || deceives(c) && !joins(c);
-    if !line.contains(steers) {
-        return line;
+/// Escapes, as JSON does, all characters of a text that steer a terminal or reorder a line, but for colours.
+/// The one place where that is done for whatever a command prints.
+pub(super) fn harmless(text: String) -> String {
+    let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || deceives(c) && !joins(c);
+    if !text.contains(steers) {
+        return text;
     }
-    let mut shown = String::with_capacity(line.len());
-    for c in line.chars() {
-        if steers(c) {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), &text[..]);
+    while let Some(at) = rest.find(steers) {
+        shown.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let color = color_at(rest);
+        if color > 0 {
+            shown.push_str(&rest[..color]);
+            rest = &rest[color..];
+        } else if let Some(c) = rest.chars().next() {
             let mut units = [0; 2];
             shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            shown.push(c);
+            rest = &rest[c.len_utf8()..];
         }
     }
+    shown.push_str(rest);
     shown
+}
+
+/// The bytes of the sequence that a text begins with, if it sets a colour or a style.
+fn color_at(text: &str) -> usize {
+    let Some(parameters) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let length =
+        parameters.bytes().take_while(|it| it.is_ascii_digit() || b";:".contains(it)).count();
+    if parameters[length..].starts_with('m') { 2 + length + 1 } else { 0 }
 }
 
 /// Removes control sequences from untrusted text; newlines and tabs stay.
@@ -132,9 +184,26 @@ mod tests {
     }
 
     #[test]
+    fn of_sequences_only_colours_are_printed() {
+        let title = "\u{1b}]0;pwn\u{7}\u{1b}]52;c;ZXZpbA==\u{7}";
+        for (text, shown) in [
+            ("\u{1b}[1;31mred\u{1b}[0m\tb\nc", "\u{1b}[1;31mred\u{1b}[0m\tb\nc"),
+            (title, r"\u001b]0;pwn\u0007\u001b]52;c;ZXZpbA==\u0007"),
+            ("a\u{1b}[2Jb\rc\u{1b}", r"a\u001b[2Jb\u000dc\u001b"),
+            ("\u{1b}[1;", r"\u001b[1;"),
+        ] {
+            assert_eq!(harmless(text.to_owned()), shown, "{text:?}");
+        }
+        let mut out = Harmless { out: Vec::new(), line: Vec::new() };
+        write!(out, "a{title}\nb\u{1b}").and_then(|()| out.flush()).ok();
+        let said = String::from_utf8(out.out).unwrap_or_default();
+        assert!(!said.contains('\u{1b}') && said.ends_with("\nb\\u001b"), "{said:?}");
+    }
+
+    #[test]
     fn json_of_names_reaches_a_terminal_without_what_steers_it() {
         let name = "a\u{9b}31m\u{202e}b\u{e0041}\u{1f469}\u{200d}\u{1f680}é";
-        let line = escaped(serde_json::json!({ "path": name }).to_string());
+        let line = harmless(serde_json::json!({ "path": name }).to_string());
         assert!(!line.contains(['\u{9b}', '\u{202e}', '\u{e0041}']), "{line:?}");
         let read =
             serde_json::from_str::<serde_json::Value>(&line).map(|read| read["path"].clone());

@@ -1,4 +1,4 @@
-//! `purge`: removes a secret from journals and tasks.
+//! `purge`: removes a secret from journals, and from all else below `$EISEN_DIR`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,10 @@ use crate::journal::{self, Matches, Pattern};
 /// Take a text, such as a secret, out of everything that journals keep
 ///
 /// Replaces it by `[purged]` in all events, also in what a search finds them by, in messages that
-/// are being written, and in tasks with their results; removes the contents of files that have it; and writes the journal anew,
-/// so that no byte of it is left in its files. Later exports don't have it. An earlier export, a
-/// log, and the files of the workspace are not touched.
+/// are being written, in tasks, runs, the registry of sessions, logs, and what streams could not deliver;
+/// removes the contents of files that have it; and writes the journal anew, so that no byte of it is left
+/// in its files. Names what has it and can't be cleaned. Later exports don't have it. Earlier exports,
+/// and the files of the workspace, are not touched.
 ///
 /// It can be done while the team runs; what an agent is saying at that moment may be missed, so
 /// repeat it after the turn.
@@ -27,7 +28,7 @@ Examples:
   eisen-core purge --matching hunter2 --team shop
   eisen-core purge --regex --matching 'sk-[A-Za-z0-9]{20,}'
 
-Exit codes: 0 done, 1 a journal could not be purged, 2 wrong usage.")]
+Exit codes: 0 done, 1 something that has it, or may have it, could not be cleaned, 2 wrong usage.")]
 pub(super) struct Purge {
     /// The text; with --regex a regular expression
     #[arg(long, value_name = "TEXT|REGEX")]
@@ -49,10 +50,8 @@ impl Purge {
             Failure::Usage(anyhow::Error::new(error).context("--matching can't be used"))
         })?;
         let (mut is_found, mut failed) = (false, false);
-        for (path, team) in self.journals(global)? {
-            let found = self.purge(&path, &pattern);
-            match found.and_then(|found| Ok(self.purge_tasks(team.as_deref(), &pattern)? || found))
-            {
+        for path in self.journals(global)? {
+            match self.purge(&path, &pattern) {
                 Ok(found) => is_found |= found,
                 Err(Failure::Run(error)) if !error.is::<super::output::Closed>() => {
                     failed = true;
@@ -61,8 +60,19 @@ impl Purge {
                 Err(failure) => return Err(failure),
             }
         }
-        if failed {
-            return Err(Failure::Run(anyhow!("not all journals could be purged")));
+        if !self.which.is_file() {
+            for purged in self.purge_files(global, &pattern)? {
+                is_found = true;
+                let path = plain(&purged.path.display().to_string());
+                print(format_args!("{path}: {}", purged.what))?;
+                if let Some(why) = purged.left {
+                    failed = true;
+                    note(format_args!("error: {path} is not purged: {}", plain(&why)));
+                }
+            }
+        }
+        if failed && !self.dry_run {
+            return Err(Failure::Run(anyhow!("not all could be purged")));
         }
         if !is_found {
             let hint = if self.regex { "" } else { "; for a regular expression add --regex" };
@@ -71,33 +81,30 @@ impl Purge {
         Ok(())
     }
 
-    /// The journals with their teams; without a name those of all teams. A file has no team.
-    fn journals(&self, global: &Global) -> Result<Vec<(PathBuf, Option<String>)>, Failure> {
-        if self.which.is_file() {
-            return Ok(vec![(self.which.path(global)?, None)]);
+    /// The journals; without a name those of all teams.
+    fn journals(&self, global: &Global) -> Result<Vec<PathBuf>, Failure> {
+        if self.which.is_named() {
+            return Ok(vec![self.which.path(global)?]);
         }
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        if self.which.is_named() {
-            let team = self.which.team(global, &eisen_dir)?;
-            return Ok(vec![(self.which.path(global)?, Some(team))]);
-        }
         let teams = app::teams_with_journals(&eisen_dir).into_iter();
-        Ok(teams.map(|team| (app::journal_place(&eisen_dir, &team), Some(team))).collect())
+        Ok(teams.map(|team| app::journal_place(&eisen_dir, &team)).collect())
     }
 
-    /// Purges the tasks that a team keeps; returns whether one had the text.
-    fn purge_tasks(&self, team: Option<&str>, pattern: &Pattern) -> Result<bool, Failure> {
-        let Some(team) = team else { return Ok(false) };
+    /// Purges what is kept besides journals: of the team that is named, or of all.
+    fn purge_files(
+        &self,
+        global: &Global,
+        pattern: &Pattern,
+    ) -> Result<Vec<app::PurgedFile>, Failure> {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let found = app::purge_tasks(&eisen_dir, team, pattern, self.dry_run);
-        let found = found.map_err(|error| {
-            let error = anyhow::Error::new(error);
-            Failure::Run(error.context(format!("cannot purge the tasks of the team `{team}`")))
-        })?;
-        for file in &found {
-            print(format_args!("{}: task", plain(&file.display().to_string())))?;
-        }
-        Ok(!found.is_empty())
+        let team =
+            self.which.is_named().then(|| self.which.team(global, &eisen_dir)).transpose()?;
+        let purged = app::purge_files(&eisen_dir, team.as_deref(), pattern, self.dry_run);
+        purged.map_err(|error| {
+            let place = eisen_dir.display();
+            Failure::Run(anyhow::Error::new(error).context(format!("cannot look through {place}")))
+        })
     }
 
     /// Purges one journal; returns whether it had the text.
@@ -127,6 +134,9 @@ fn announce(path: &Path, found: &Matches) -> Result<(), Failure> {
     }
     for hash in &found.contents {
         print(format_args!("{path}: content {}", plain(hash)))?;
+    }
+    for id in &found.sessions {
+        print(format_args!("{path}: id of the session {}", plain(id)))?;
     }
     if found.drafts > 0 {
         print(format_args!("{path}: messages that are being written: {}", found.drafts))?;

@@ -1,6 +1,6 @@
 //! `resolve`: decides blocked accesses.
 
-use std::io::{IsTerminal as _, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -94,9 +94,6 @@ impl Resolve {
         self.many.check(self.id.as_deref()).map_err(Failure::Usage)?;
         let folder = global.cwd.clone().unwrap_or_default();
         let mut params = self.decision.params(&folder).map_err(Failure::Usage)?;
-        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-            params["at_terminal"] = json!(true);
-        }
         let mut team = self.which.connect(global).await?;
         let Some(id) = self.id else { return self.many.decide(team, params, self.json).await };
         params["id"] = json!(id);

@@ -14,7 +14,7 @@ use super::journal::WhichJournal;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::team::failed;
 use crate::app::{self, Failure};
-use crate::journal::{self, Keep, Settings, Store};
+use crate::journal::{self, Settings, Store};
 use crate::serve::client::{Connection, Environment, Target};
 use crate::undo::{self, Aim, UndoError, UndoRequest, Undoer};
 
@@ -214,8 +214,7 @@ pub(super) async fn alone(
     workspace: &Path,
     request: UndoRequest,
 ) -> Result<undo::Outcome, UndoError> {
-    let keeps = Store::open(path)?.keeps_contents()?;
-    let keep = if keeps { Keep::Full } else { Keep::Metadata };
+    let keep = Store::open(path)?.keep()?;
     if request.dry_run {
         let (path, workspace) = (path.to_owned(), workspace.to_owned());
         let preview = move || undo::preview(&path, &workspace, keep, &request);

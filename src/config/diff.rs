@@ -181,6 +181,12 @@ macro_rules! web_differs {
     };
 }
 
+macro_rules! tls_differs {
+    ($($at:ident).+, $file:ident) => {
+        web_differs!($($at).+, tls.as_ref().map(|tls| &tls.$file))
+    };
+}
+
 /// Whether two configurations differ in a field of a table that may be left out.
 macro_rules! table_differs {
     ($($table:ident).+, $($field:tt)+) => {
@@ -271,23 +277,15 @@ const TEAM: &Keys<Config> = &[
         listen(a) != listen(b)
     }),
     ("gateway.origin", Takes::AtTeamStart, web_differs!(gateway.served, origin)),
-    (
-        "gateway.cert",
-        Takes::AtTeamStart,
-        web_differs!(gateway.served, tls.as_ref().map(|tls| &tls.cert)),
-    ),
-    (
-        "gateway.key",
-        Takes::AtTeamStart,
-        web_differs!(gateway.served, tls.as_ref().map(|tls| &tls.key)),
-    ),
+    ("gateway.cert", Takes::AtTeamStart, tls_differs!(gateway.served, cert)),
+    ("gateway.key", Takes::AtTeamStart, tls_differs!(gateway.served, key)),
     ("gateway.trusted_proxy", Takes::AtTeamStart, web_differs!(gateway.served, trusted_proxy)),
     // The presence of the table.
     ("web", Takes::AtTeamStart, |a, b| a.web.is_some() != b.web.is_some()),
     ("web.listen", Takes::AtTeamStart, web_differs!(web, listen)),
     ("web.origin", Takes::AtTeamStart, web_differs!(web, origin)),
-    ("web.cert", Takes::AtTeamStart, web_differs!(web, tls.as_ref().map(|tls| &tls.cert))),
-    ("web.key", Takes::AtTeamStart, web_differs!(web, tls.as_ref().map(|tls| &tls.key))),
+    ("web.cert", Takes::AtTeamStart, tls_differs!(web, cert)),
+    ("web.key", Takes::AtTeamStart, tls_differs!(web, key)),
     ("web.trusted_proxy", Takes::AtTeamStart, web_differs!(web, trusted_proxy)),
     ("routing", Takes::AtOnce, differs!(routing)),
     ("budget.tokens", Takes::AtOnce, differs!(budget.limits.tokens)),
@@ -311,6 +309,7 @@ const TEAM: &Keys<Config> = &[
     ("journal.keep_days", Takes::AtTeamStart, differs!(journal.keep_days)),
     ("journal.max_mb", Takes::AtTeamStart, differs!(journal.max_mb)),
     ("journal.content", Takes::AtTeamStart, differs!(journal.content)),
+    ("journal.outside", Takes::AtTeamStart, differs!(journal.outside)),
     ("telemetry.otlp", Takes::AtTeamStart, table_differs!(telemetry, otlp)),
     ("telemetry.contents", Takes::AtTeamStart, table_differs!(telemetry, contents)),
     ("telemetry.headers", Takes::AtTeamStart, table_differs!(telemetry, headers)),

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use super::errors::quoted;
 use super::fault::Fault;
 use super::read::Table;
-use crate::model::named;
+use crate::model::{OutsideFiles, named};
+
+/// The default of `max_mb`.
+pub const MAX_MB: u64 = 2048;
 
 /// The default place of a team's journal.
 pub fn journal_path(eisen_dir: &Path, team: &str) -> PathBuf {
@@ -23,6 +26,8 @@ pub struct Journal {
     /// Size of the file past which the oldest sessions go; 0: no limit.
     pub max_mb: u64,
     pub content: JournalContent,
+    /// What is kept of files outside the workspace.
+    pub outside: OutsideFiles,
 }
 
 named! {
@@ -39,8 +44,9 @@ pub(super) fn journal(table: &Table<'_>) -> Journal {
         enabled: table.flag("enabled", true),
         path: path(table),
         keep_days: table.count("keep_days", 0..=36_500, 0),
-        max_mb: table.count("max_mb", 0..=1_000_000_000, 0),
+        max_mb: table.count("max_mb", 0..=1_000_000_000, MAX_MB),
         content: table.choice("content"),
+        outside: table.choice("outside"),
     }
 }
 

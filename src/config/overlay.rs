@@ -17,7 +17,11 @@ pub(super) use self::layer::Layer;
 use super::errors::{code, printable};
 use super::source::read_bytes;
 use super::{Config, ConfigErrors, Source, Surroundings, TierCandidate, TryOut};
-use crate::model::AgentId;
+use crate::model::{AgentId, KeptFiles, KeptForm};
+
+/// Agents that were added over the port.
+pub const KEPT: [KeptFiles; 1] =
+    [KeptFiles::new("added agents", KeptForm::Json, &["teams/*.json", "teams/*.json.*"])];
 
 /// Limit of an overlay's file, the same as of the user's file.
 const MAX_BYTES: u64 = 1024 * 1024;

@@ -80,6 +80,15 @@ impl Store {
     /// The conversation up to an event, as a document in Markdown: the newest part that fits. None
     /// if it is empty.
     pub fn conversation(&self, at: &str) -> Result<Option<String>, OpenError> {
+        self.conversation_for(at, &|_| true)
+    }
+
+    /// The same, without what calls brought whose payload `may_see` refuses.
+    pub fn conversation_for(
+        &self,
+        at: &str,
+        may_see: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<String>, OpenError> {
         // Newest first: `CROSS JOIN` keeps the order of the line.
         let sql = format!(
             "WITH RECURSIVE line(number, parent_id) AS ( \
@@ -99,7 +108,12 @@ impl Store {
                 return Ok(());
             }
             let payload: String = row.get(1)?;
-            writing.add(&kind, &serde_json::from_str(&payload).unwrap_or_default());
+            let mut read: Value = serde_json::from_str(&payload).unwrap_or_default();
+            if kind == "tool.result" && !may_see(&payload) {
+                (read["content"], read["error"]) = (Value::Null, Value::Null);
+                read["output"] = "(It is about files that this agent may not read.)".into();
+            }
+            writing.add(&kind, &read);
             Ok(())
         })?;
         Ok(writing.document())

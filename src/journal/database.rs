@@ -119,13 +119,6 @@ impl Database {
         identity(path) != self.file
     }
 
-    /// Sets a value of `meta`.
-    pub(super) fn note(&self, key: &str, value: &str) -> rusqlite::Result<()> {
-        let set = "INSERT INTO meta(key, value) VALUES (?1, ?2) \
-                   ON CONFLICT(key) DO UPDATE SET value = ?2 WHERE value <> ?2";
-        self.connection.execute(set, [key, value]).map(drop)
-    }
-
     /// Empties the write-ahead log when it has grown: `SQLite` itself can't while readers hold it.
     pub(super) fn bound_log(&self, path: &Path) -> Result<(), Trouble> {
         let size = || fs::metadata(with_suffix(path, "-wal")).map_or(0, |log| log.len());
@@ -150,6 +143,13 @@ impl Database {
         drop(self.connection);
         set_aside(path, why)
     }
+}
+
+/// Sets a value of `meta`.
+pub(super) fn note(connection: &Connection, key: &str, value: &str) -> rusqlite::Result<()> {
+    let set = "INSERT INTO meta(key, value) VALUES (?1, ?2) \
+               ON CONFLICT(key) DO UPDATE SET value = ?2 WHERE value <> ?2";
+    connection.execute(set, [key, value]).map(drop)
 }
 
 /// Opens the file for reading, also while a team writes it.

@@ -344,7 +344,7 @@ impl Fold {
     }
 
     fn keeps_texts(&self) -> bool {
-        self.keep == Keep::Full
+        self.keep.texts
     }
 }
 

@@ -4,7 +4,11 @@
 use rusqlite::Connection;
 
 /// One step for each version, the first from an empty file.
-const STEPS: &[&str] = &[include_str!("migrations/1.sql"), include_str!("migrations/2.sql")];
+const STEPS: &[&str] = &[
+    include_str!("migrations/1.sql"),
+    include_str!("migrations/2.sql"),
+    include_str!("migrations/3.sql"),
+];
 
 /// The version that this program writes.
 #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "few versions")]

@@ -15,6 +15,7 @@ use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::contents::{StoredContent, insert_content};
 use super::database::{Database, open_to_read, with_suffix};
 use super::event::{Blob, hash_of};
 use super::migrations::VERSION;
@@ -122,11 +123,10 @@ pub fn export(path: &Path, out: &mut impl Write) -> Result<(), PortError> {
     let events = "SELECT e.*, f.text FROM events e LEFT JOIN events_fts f ON f.rowid = e.number \
                   ORDER BY e.number";
     each(&snapshot, events, out, event_line)?;
-    let contents = "SELECT hash, created, size, encoding, data FROM contents ORDER BY hash";
-    each(&snapshot, contents, out, |row| {
-        let (size, encoding): (usize, String) = (row.get(2)?, row.get(3)?);
-        let data: Vec<u8> = row.get(4)?;
-        let data = super::contents::unpacked(&encoding, size, data).unwrap_or_default();
+    let columns = StoredContent::COLUMNS;
+    let contents = format!("SELECT hash, created, {columns} FROM contents ORDER BY hash");
+    each(&snapshot, &contents, out, |row| {
+        let data = StoredContent::of_row(row, 2)?.whole(&snapshot)?.unwrap_or_default();
         let data = STANDARD.encode(data).into();
         Ok(Line::Content { hash: row.get(0)?, created: row.get(1)?, data })
     })?;
@@ -250,7 +250,7 @@ fn insert(connection: &Connection, line: Line<'_>, team: Option<&str>) -> Result
             if hash_of(&data) != hash {
                 return Err(format!("the content is not that of the hash {hash}"));
             }
-            super::writer::insert_content(connection, &Blob { hash: hash.clone(), data })
+            insert_content(connection, &Blob { hash: hash.clone(), data })
                 .map_err(|error| error.to_string())?;
             run("UPDATE contents SET created = ?2 WHERE hash = ?1", params![hash, created])
         }

@@ -10,6 +10,7 @@ pub(super) mod candidates;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
 use self::candidates::{OUTSIDE, Quota, Team, next_session, outside_before, target, used_bytes};
+use super::contents::delete_content;
 use super::event::contents_named;
 
 /// Events of one step, and bytes of their payloads.
@@ -135,11 +136,9 @@ fn forget_name(transaction: &Transaction<'_>, hash: &str, number: i64) -> rusqli
     let mut name =
         transaction.prepare_cached("DELETE FROM content_refs WHERE hash = ?1 AND number = ?2")?;
     name.execute(params![hash, number])?;
-    let mut content = transaction.prepare_cached(
-        "DELETE FROM contents WHERE hash = ?1 \
-         AND NOT EXISTS (SELECT 1 FROM content_refs WHERE hash = ?1)",
-    )?;
-    content.execute([hash])
+    let mut others =
+        transaction.prepare_cached("SELECT 1 FROM content_refs WHERE hash = ?1 LIMIT 1")?;
+    Ok(usize::from(!others.exists([hash])? && delete_content(transaction, hash)?))
 }
 
 /// A session whose row is gone, while events of it are still there.

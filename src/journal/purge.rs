@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::pattern::Pattern;
 use super::Trouble;
-use super::contents::unpacked;
+use super::contents::{StoredContent, delete_content};
 use super::database::{ChangeError, open_to_change, open_to_read};
 use super::event::{EventType, NewEvent, Place, unstore};
 
@@ -37,11 +37,16 @@ pub struct Matches {
     pub contents: Vec<String>,
     /// The number of incomplete messages.
     pub drafts: u64,
+    /// The journal's ids of sessions whose ids on the wire have it.
+    pub sessions: Vec<String>,
 }
 
 impl Matches {
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.contents.is_empty() && self.drafts == 0
+        self.events.is_empty()
+            && self.contents.is_empty()
+            && self.drafts == 0
+            && self.sessions.is_empty()
     }
 }
 
@@ -69,17 +74,19 @@ fn find_in(connection: &Connection, pattern: &Pattern) -> rusqlite::Result<Match
     let mut found = Matches::default();
     let mut last = 0;
     while find_events(connection, pattern, &mut last, &mut found)? {}
-    let mut contents = connection.prepare("SELECT hash, size, encoding, data FROM contents")?;
+    let contents = format!("SELECT hash, {} FROM contents", StoredContent::COLUMNS);
+    let mut contents = connection.prepare(&contents)?;
     let mut rows = contents.query([])?;
     while let Some(row) = rows.next()? {
-        let (size, encoding): (usize, String) = (row.get(1)?, row.get(2)?);
-        if unpacked(&encoding, size, row.get(3)?).is_some_and(|data| pattern.is_in(&data)) {
+        let whole = StoredContent::of_row(row, 1)?.whole(connection)?;
+        if whole.is_some_and(|data| pattern.is_in(&data)) {
             found.contents.push(row.get(0)?);
         }
     }
     for (_, text) in drafts(connection)? {
         found.drafts += u64::from(pattern.is_in(text.as_bytes()));
     }
+    found.sessions = purged_sessions(connection, pattern)?.into_iter().map(|(id, _)| id).collect();
     Ok(found)
 }
 
@@ -108,6 +115,23 @@ fn find_events(
     Ok(count == PAGE)
 }
 
+/// The sessions whose ids on the wire have the text, each with the id that takes its place.
+fn purged_sessions(
+    connection: &Connection,
+    pattern: &Pattern,
+) -> rusqlite::Result<Vec<(String, String)>> {
+    let sql = "SELECT id, wire_session_id FROM sessions WHERE wire_session_id NOT NULL";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if let Some(purged) = pattern.purged(row.get_ref(1)?.as_str()?) {
+            found.push((row.get(0)?, purged));
+        }
+    }
+    Ok(found)
+}
+
 /// Each incomplete message, with its text so far.
 fn drafts(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
     let sql = "SELECT draft, group_concat(text, '' ORDER BY piece) FROM drafts GROUP BY draft";
@@ -125,6 +149,10 @@ fn replace_all(connection: &mut Connection, pattern: &Pattern) -> rusqlite::Resu
         remove_content(connection, hash)?;
     }
     replace_drafts(connection, pattern)?;
+    for (id, purged) in purged_sessions(connection, pattern)? {
+        let sql = "UPDATE sessions SET wire_session_id = ?2 WHERE id = ?1";
+        connection.execute(sql, [id, purged])?;
+    }
     // Events that were written meanwhile.
     let mut later = Matches::default();
     while find_events(connection, pattern, &mut last, &mut later)? {}
@@ -171,7 +199,7 @@ fn replace_events(
 }
 
 /// Removes a content, and marks it as not stored in the events that name it.
-fn remove_content(connection: &mut Connection, hash: &str) -> rusqlite::Result<()> {
+pub(super) fn remove_content(connection: &mut Connection, hash: &str) -> rusqlite::Result<()> {
     let behavior = rusqlite::TransactionBehavior::Immediate;
     let transaction = connection.transaction_with_behavior(behavior)?;
     let sql = "SELECT e.number, e.payload FROM content_refs r JOIN events e \
@@ -190,7 +218,7 @@ fn remove_content(connection: &mut Connection, hash: &str) -> rusqlite::Result<(
         }
     }
     drop(statement);
-    transaction.execute("DELETE FROM contents WHERE hash = ?1", [hash])?;
+    delete_content(&transaction, hash)?;
     transaction.commit()
 }
 
@@ -208,7 +236,7 @@ fn replace_drafts(connection: &mut Connection, pattern: &Pattern) -> rusqlite::R
 }
 
 /// Rewrites the search index and the file, so that no page keeps a replaced text.
-fn scrub(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn scrub(connection: &Connection) -> rusqlite::Result<()> {
     // Merges all segments of the index, which drops the words of replaced texts. A negative number
     // begins the merge; while it goes on, more than one row changes.
     let merge = "INSERT INTO events_fts(events_fts, rank) VALUES ('merge', ?1)";
@@ -225,7 +253,7 @@ fn scrub(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Empties the write-ahead log, which may need readers to end.
-fn empty_log(connection: &Connection, path: &Path) -> Result<(), ChangeError> {
+pub(super) fn empty_log(connection: &Connection, path: &Path) -> Result<(), ChangeError> {
     let begun = Instant::now();
     loop {
         let sql = "PRAGMA wal_checkpoint(TRUNCATE)";

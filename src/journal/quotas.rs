@@ -5,6 +5,7 @@ use std::fmt;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::{Value, json};
 
+use super::database::note;
 use super::prune::candidates::{
     MB, Quota, Team, count_outside, next_session, outside_before, removable, target, used_bytes,
 };
@@ -12,6 +13,9 @@ use super::prune::{Prune, Pruned};
 use crate::model::TimestampMs;
 
 pub(super) const DAY_MS: u64 = 86_400_000;
+
+/// The last days, of which nothing goes by size.
+const KEPT_DAYS: u64 = 7;
 
 /// How much of a journal is kept; 0: no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -39,12 +43,8 @@ impl Quotas {
 
     /// Notes them in the journal, for commands that read it after its team is gone.
     pub(super) fn note(self, connection: &Connection) -> rusqlite::Result<()> {
-        let sql = "INSERT INTO meta(key, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE \
-                   SET value = excluded.value WHERE value <> excluded.value";
-        for (key, value) in [("keep_days", self.keep_days), ("max_mb", self.max_mb)] {
-            connection.execute(sql, [key, &value.to_string()])?;
-        }
-        Ok(())
+        note(connection, "keep_days", &self.keep_days.to_string())?;
+        note(connection, "max_mb", &self.max_mb.to_string())
     }
 
     /// The quotas that its team had last.
@@ -77,7 +77,8 @@ impl Quotas {
             return Ok(None);
         }
         let bytes = used_bytes(connection)?;
-        let quota = Quota::Size { max_mb: self.max_mb, bytes };
+        let before = now.saturating_sub(KEPT_DAYS * DAY_MS);
+        let quota = Quota::Size { max_mb: self.max_mb, bytes, before };
         let may_go = bytes > self.max_mb * MB
             && (next_session(connection, team, quota)?.is_some()
                 || count_outside(connection, outside_before(connection, team, quota)?)? > 0);
@@ -92,7 +93,7 @@ impl Quotas {
         Ok(is_over.then(|| {
             format!(
                 "it has {} MB, `max_mb` is {}, and nothing in it can go: its sessions are open or \
-                 pinned",
+                 pinned, or of the last {KEPT_DAYS} days",
                 bytes.div_ceil(MB),
                 self.max_mb
             )

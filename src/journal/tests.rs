@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod contents;
 mod earlier;
 mod faults;
 mod following;
@@ -24,7 +25,7 @@ pub(super) fn key(name: &str) -> SessionKey {
 
 pub(super) fn settings(folder: &Path) -> Settings {
     let path = folder.join("teams/t/journal.db");
-    Settings { team: "t".to_owned(), path, keep: Keep::Full, quotas: None }
+    Settings { team: "t".to_owned(), path, keep: Keep::default(), quotas: None }
 }
 
 fn wire(name: &str, kind: EventType) -> NewEvent {

@@ -19,9 +19,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use self::batch::{Batch, bytes_of, content_bytes};
 use self::insert::State;
-pub(super) use self::texts::{insert_content, insert_refs};
+pub(super) use self::texts::insert_refs;
 use self::upkeep::Upkeep;
-use super::database::{Database, is_corrupt};
+use super::contents::insert_content;
+use super::database::{Database, is_corrupt, note};
 use super::event::{Blob, Committed, EventType, NewEvent, Place};
 use super::fold::Row;
 use super::progress::FeedProgress;
@@ -265,7 +266,7 @@ impl Writer {
         }
         while let Some((key, value)) = self.notes.pop_first() {
             // A note that fails is not tried again.
-            let _ = database.note(key, &value);
+            let _ = note(&database.connection, key, &value);
         }
         let gap = (self.lost > 0).then(|| {
             let payload = json!({ "events": self.lost, "reason": &self.why_lost });

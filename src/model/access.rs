@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use super::named::named;
@@ -113,9 +114,12 @@ impl AccessRule {
 pub enum DecidedBy {
     /// An agent of the team: the orchestrator, or the owner of the path.
     Agent(AgentId),
-    /// At a terminal.
+    /// Whoever showed the control token.
     Person,
-    Program,
+    /// Whoever showed a credential of the web.
+    Web,
+    /// The owner of a token with a scope.
+    Token(String),
     /// A rule of `[[routing]]`.
     Rule,
 }
@@ -126,7 +130,8 @@ impl DecidedBy {
         match by {
             Some(Self::Agent(agent)) => format!(" by `{agent}`"),
             Some(Self::Person) => " by a person".to_owned(),
-            Some(Self::Program) => " by a program".to_owned(),
+            Some(Self::Web) => " by a person on the web".to_owned(),
+            Some(Self::Token(owner)) => format!(" by `{owner}`"),
             Some(Self::Rule) => " by a rule".to_owned(),
             None => String::new(),
         }
@@ -138,9 +143,26 @@ impl fmt::Display for DecidedBy {
         match self {
             Self::Agent(agent) => write!(f, "agent:{agent}"),
             Self::Person => f.write_str("person"),
-            Self::Program => f.write_str("program"),
+            Self::Web => f.write_str("web"),
+            Self::Token(owner) => write!(f, "token:{owner}"),
             Self::Rule => f.write_str("rule"),
         }
+    }
+}
+
+impl FromStr for DecidedBy {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Ok(match (text, text.split_once(':')) {
+            // Earlier versions told persons from programs by what these said of themselves.
+            ("person" | "program", _) => Self::Person,
+            ("web", _) => Self::Web,
+            ("rule", _) => Self::Rule,
+            (_, Some(("agent", agent))) => Self::Agent(AgentId::new(agent)),
+            (_, Some(("token", owner))) => Self::Token(owner.to_owned()),
+            _ => return Err(()),
+        })
     }
 }
 

@@ -6,19 +6,29 @@ use std::sync::OnceLock;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+/// Descriptors that are enough for a team with all its clients. A lower hard limit is raised to it where
+/// the system lets this user do that.
+const ENOUGH: u64 = 65_536;
+
 /// The soft limit at the program's start, set once it was raised.
 static ORIGINAL: OnceLock<u64> = OnceLock::new();
 
-/// Raises the soft limit to the hard one, and returns it. Children get the original limit. Call it
-/// once, before the first child is started.
+/// Raises the soft limit to the hard one, and a low hard limit where that may be; returns the soft limit.
+/// Children get the original one. Call it once, before the first child is started.
 pub fn raise_descriptor_limit() -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    if soft >= hard {
+    if soft >= hard.max(ENOUGH) {
         return Ok(soft);
     }
-    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
-    let _ = ORIGINAL.set(soft);
-    Ok(hard)
+    let raised = hard < ENOUGH && setrlimit(Resource::RLIMIT_NOFILE, ENOUGH, ENOUGH).is_ok();
+    let limit = if raised { ENOUGH } else { hard };
+    if !raised && soft < hard {
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    }
+    if soft < limit {
+        let _ = ORIGINAL.set(soft);
+    }
+    Ok(limit)
 }
 
 /// The soft limit for children, if it differs from this program's.

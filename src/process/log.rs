@@ -15,7 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::line::{Framer, content, lines};
-use crate::model::{AgentId, now_ms, rfc3339};
+use crate::model::{AgentId, KeptFiles, KeptForm, now_ms, rfc3339};
+
+/// What agents wrote to standard error.
+pub const KEPT: [KeptFiles; 1] = [KeptFiles::new("log", KeptForm::Log, &["logs/*/*"])];
 
 /// Maximum bytes of a line; longer lines are split.
 const LONGEST_LINE: usize = 64 * 1024;

@@ -210,12 +210,7 @@ fn rule(payload: &Value) -> Option<AccessRule> {
 }
 
 fn decided_by(payload: &Value) -> Option<DecidedBy> {
-    match payload["decided_by"].as_str()? {
-        "person" => Some(DecidedBy::Person),
-        "program" => Some(DecidedBy::Program),
-        "rule" => Some(DecidedBy::Rule),
-        by => by.strip_prefix("agent:").map(|agent| DecidedBy::Agent(AgentId::new(agent))),
-    }
+    payload["decided_by"].as_str()?.parse().ok()
 }
 
 fn blocked(payload: &Value, key: &SessionKey, timestamp_ms: u64) -> Option<Scene> {

@@ -9,12 +9,12 @@ use crate::model::{AgentId, BlockedId, BlockedStatus, DecidedBy, quoted};
 /// The author of a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decider {
-    /// A person at a terminal, with the control token.
+    /// Whoever has the control token.
     Person,
-    /// A person that also overrides a matching pattern of `denied`.
+    /// The same, overriding a matching pattern of `denied`.
     Insistent,
-    /// A program that has the control token.
-    Program,
+    /// Whoever has another credential; may override a matching pattern of `denied`, too.
+    Holder { by: DecidedBy, insists: bool },
     /// An agent of the team, with its own token.
     Agent(AgentId),
 }
@@ -24,8 +24,15 @@ impl From<&Decider> for DecidedBy {
         match by {
             Decider::Agent(agent) => Self::Agent(agent.clone()),
             Decider::Person | Decider::Insistent => Self::Person,
-            Decider::Program => Self::Program,
+            Decider::Holder { by, .. } => by.clone(),
         }
+    }
+}
+
+impl Decider {
+    /// Whether it overrides a matching pattern of `denied`.
+    pub(super) fn insists(&self) -> bool {
+        matches!(self, Self::Insistent | Self::Holder { insists: true, .. })
     }
 }
 

@@ -33,7 +33,7 @@ impl RoutingHandle {
     ) -> Result<BlockedAccess, ResolveError> {
         let reader = match &by {
             Decider::Agent(agent) => Some(agent.clone()),
-            Decider::Person | Decider::Insistent | Decider::Program => None,
+            Decider::Person | Decider::Insistent | Decider::Holder { .. } => None,
         };
         let shown = self.show(id.clone(), reader).await?;
         if shown.version != version {

@@ -22,6 +22,9 @@ const LONGEST: u64 = 32 << 20;
 /// What the name of a folder begins with that is being removed.
 const GONE: &str = "gone-";
 
+/// The file with its configuration.
+const CONFIG: &str = "eisen.toml";
+
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct RunFolder {
     id: String,
@@ -96,7 +99,12 @@ impl RunFolder {
 
     /// The configuration of its team.
     pub fn config(&self) -> PathBuf {
-        self.path.join("eisen.toml")
+        self.path.join(CONFIG)
+    }
+
+    /// Keeps its configuration, before its first state.
+    pub fn keep_config(&self, text: &str) -> io::Result<()> {
+        self.replace(CONFIG, text, false)
     }
 
     /// What a detached run says on standard error.
@@ -118,13 +126,13 @@ impl RunFolder {
 
     /// Keeps its prompt, before its first state.
     pub fn keep_prompt(&self, text: &str) -> io::Result<()> {
-        fs::write(self.path.join("prompt"), text)
+        self.replace("prompt", text, false)
     }
 
     /// Keeps the files that go with the prompt, before its first state.
     pub fn keep_attachments(&self, all: &[Attachment]) -> io::Result<()> {
         let text = serde_json::to_string(all).map_err(io::Error::other)?;
-        fs::write(self.path.join("attachments.json"), text)
+        self.replace("attachments.json", &text, false)
     }
 
     pub fn attachments(&self) -> io::Result<Vec<Attachment>> {
@@ -136,7 +144,7 @@ impl RunFolder {
 
     /// Keeps the JSON Schema that its answer has to fit, before its first state.
     pub fn keep_schema(&self, schema: &Value) -> io::Result<()> {
-        fs::write(self.path.join("schema.json"), schema.to_string())
+        self.replace("schema.json", &schema.to_string(), false)
     }
 
     pub fn schema(&self) -> io::Result<Option<Value>> {

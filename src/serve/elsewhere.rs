@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use serde_json::value::RawValue;
 
 use super::{BoxFuture, Caller, Refused};
-use crate::model::Relayed;
+use crate::model::{Relayed, WebScope};
 use crate::tokens::{TokenRight, Visitor};
 
 /// The owner of what is asked with a control token, or without a token.
@@ -38,7 +38,11 @@ pub(super) fn visitor(caller: Option<&Caller>) -> Result<Visitor, Refused> {
     let person = Visitor { owner: PERSON.to_owned(), ..Visitor::default() };
     Ok(match caller {
         Some(Caller::Holder(holder)) => holder.visitor(),
-        Some(Caller::Person) => Visitor { may: BTreeSet::from(TokenRight::ALL), ..person },
+        Some(Caller::Person | Caller::Web(WebScope::Control)) => {
+            Visitor { may: BTreeSet::from(TokenRight::ALL), ..person }
+        }
+        Some(Caller::Web(WebScope::Decide)) => Visitor { may: [Read, Decide].into(), ..person },
+        Some(Caller::Web(WebScope::Read)) => Visitor { may: [Read].into(), ..person },
         Some(Caller::Lead(agent)) => Visitor {
             owner: agent.to_string(),
             may: [Read, Prompt, Decide].into(),

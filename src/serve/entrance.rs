@@ -9,7 +9,6 @@ use tokio::io::{AsyncRead, DuplexStream, Interest, ReadHalf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 
-use super::places::Rank;
 use super::rights::{permit_params, permit_scope};
 use super::shared::Shared;
 use super::token::Caller;
@@ -64,23 +63,10 @@ impl Entrance {
             Self::Web { scope_of, shown } => {
                 let opened = shown.insert(scope_of(token)?);
                 Ok(match opened {
-                    OpenedOnWeb::Scope(_) => Caller::Person,
+                    OpenedOnWeb::Scope(scope) => Caller::Web(*scope),
                     OpenedOnWeb::Holder(holder) => Caller::Holder(holder.clone()),
                 })
             }
-        }
-    }
-
-    /// The rank of a client that has shown a token: one of the web that controls nothing gives way to
-    /// those that do.
-    pub(super) fn rank(&self, caller: &Caller) -> Rank {
-        match self {
-            Self::Web { shown: Some(OpenedOnWeb::Scope(scope)), .. }
-                if *scope < WebScope::Control =>
-            {
-                Rank::Agent
-            }
-            Self::Web { .. } | Self::Port => Rank::from(caller),
         }
     }
 
@@ -108,21 +94,4 @@ impl Entrance {
 /// The refusal of a token that nobody has.
 pub(super) fn wrong_token() -> RpcError {
     RpcError::new(401, "wrong token")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_of_the_web_that_controls_nothing_gives_way() {
-        let rank = |shown| {
-            let scope_of: ScopeOfToken = Arc::new(|_| Ok(OpenedOnWeb::Scope(WebScope::Control)));
-            Entrance::Web { scope_of, shown: Some(OpenedOnWeb::Scope(shown)) }.rank(&Caller::Person)
-        };
-        assert_eq!(rank(WebScope::Read), Rank::Agent);
-        assert_eq!(rank(WebScope::Decide), Rank::Agent);
-        assert_eq!(rank(WebScope::Control), Rank::Person);
-        assert_eq!(Entrance::Port.rank(&Caller::Person), Rank::Person);
-    }
 }

@@ -1,6 +1,7 @@
 //! The state of a running team, read from the handles of its rooms.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,6 +27,7 @@ use crate::tasks::{Tasks, Waits};
 use crate::tokens::ScopedTokens;
 use crate::tracker::{SessionReport, Settings, Snapshots, TrackerHandle};
 use crate::watch::{GraphHandle, GraphState};
+use crate::zone::Zone;
 
 /// Asks the recorder of sessions to catch up; answered once all known sessions are in the registry.
 pub type Recorder = mpsc::Sender<oneshot::Sender<()>>;
@@ -132,11 +134,12 @@ impl Sources for Handles {
         Box::pin(self.routing.whose(agent, path))
     }
 
-    fn own_patterns(&self) -> BoxFuture<'_, HashMap<AgentId, Vec<String>>> {
-        Box::pin(async {
-            let zones = self.routing.zones().await.into_iter();
-            zones.map(|(agent, zone)| (agent, zone.own_patterns().to_vec())).collect()
-        })
+    fn zones(&self) -> BoxFuture<'_, HashMap<AgentId, Arc<Zone>>> {
+        Box::pin(self.routing.zones())
+    }
+
+    fn workspace(&self) -> Option<PathBuf> {
+        self.capture.as_ref().map(|capture| capture.workspace().to_owned())
     }
 
     fn scoped_tokens(&self) -> Option<ScopedTokens> {

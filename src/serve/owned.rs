@@ -5,14 +5,20 @@ use super::shared::Shared;
 use super::{Caller, Team};
 use crate::model::SessionKey;
 use crate::session::RegistryRequest;
+use crate::tokens::TokenHolder;
 
 /// The owner of the token with a scope that a caller showed.
 fn of_token(caller: Option<&Caller>) -> Option<&str> {
     let Some(Caller::Holder(holder)) = caller else { return None };
-    // Through a hub, or from another host, asks a person with the control token, too, or an agent elsewhere.
-    let is_person = holder.owner.rsplit('/').next() == Some(PERSON);
-    let is_nobodys = holder.is_visitor() && (is_person || holder.agent_elsewhere().is_some());
+    let is_nobodys =
+        is_persons(holder) || holder.is_visitor() && holder.agent_elsewhere().is_some();
     (!is_nobodys).then_some(&*holder.owner)
+}
+
+/// Whether a person asks through a hub, or from another host, with the control token there.
+pub(super) fn is_persons(holder: &TokenHolder) -> bool {
+    let is_person = holder.owner.rsplit('/').next() == Some(PERSON);
+    holder.is_visitor() && is_person && holder.agent_elsewhere().is_none()
 }
 
 /// Notes whose a session is that was opened for a caller. Without a note it is its agent's owner's.
@@ -37,7 +43,7 @@ pub(super) fn of_task(team: &dyn Team, caller: Option<&Caller>) -> Option<String
 mod tests {
     use super::*;
     use crate::model::AgentId;
-    use crate::tokens::{TokenHolder, Visitor};
+    use crate::tokens::Visitor;
 
     #[test]
     fn the_control_token_is_nobodys_also_through_a_hub() {

@@ -26,8 +26,8 @@ pub(super) enum Rank {
 impl From<&Caller> for Rank {
     fn from(caller: &Caller) -> Self {
         match caller {
-            Caller::Person => Self::Person,
-            Caller::Lead(_) | Caller::Member(_) | Caller::Holder(_) => Self::Agent,
+            caller if caller.is_person() => Self::Person,
+            _ => Self::Agent,
         }
     }
 }
@@ -93,5 +93,20 @@ impl ConnectionSlots {
         place.touch();
         taken.push(Arc::clone(&place));
         Some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::WebScope;
+
+    #[test]
+    fn a_client_of_the_web_that_controls_nothing_gives_way() {
+        let rank = |scope| Rank::from(&Caller::Web(scope));
+        assert_eq!(rank(WebScope::Read), Rank::Agent);
+        assert_eq!(rank(WebScope::Decide), Rank::Agent);
+        assert_eq!(rank(WebScope::Control), Rank::Person);
+        assert_eq!(Rank::from(&Caller::Person), Rank::Person);
     }
 }

@@ -255,7 +255,7 @@ impl<R: ClientInput> Reader<R> {
             Request::Prove { proof } => {
                 // A challenge is valid for one try.
                 let challenge = self.challenge.take();
-                let caller = challenge.and_then(|made| self.shared.tokens.prover(&proof, &made));
+                let caller = challenge.and_then(|made| self.shared.prover(&proof, &made));
                 return self.authenticate(caller.ok_or_else(wrong_token)).await;
             }
             Request::Tools { proof } => {

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Caller;
 use super::wire::RpcError;
-use crate::model::{AgentId, BlockedAccess, Event, TaskReport, Topic, WebScope};
+use super::{Caller, owned};
+use crate::model::{AgentId, BlockedAccess, DecidedBy, Event, TaskReport, Topic, WebScope};
 use crate::routing::Decider;
 use crate::tokens::TokenRight;
 
@@ -63,7 +63,8 @@ pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Res
         (Right::Anyone | Right::Register, _)
         | (Right::Reader, Some(_))
         // What a token with a scope opens is judged by `rpc::openings`.
-        | (_, Some(Caller::Person | Caller::Holder(_)))
+        // And that of the web by `permit_scope`.
+        | (_, Some(Caller::Person | Caller::Holder(_) | Caller::Web(_)))
         | (Right::Lead, Some(Caller::Lead(_))) => Ok(()),
         (Right::Reader | Right::Lead | Right::Person, None) => {
             Err(RpcError::new(401, format!("`{method}` needs `auth` first")))
@@ -177,7 +178,7 @@ pub(super) fn permit_topic(topic: Topic, caller: Option<&Caller>) -> Result<(), 
 /// Whether a token opens the content of an agent's sessions.
 pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
     match caller {
-        Caller::Person | Caller::Lead(_) => true,
+        Caller::Person | Caller::Web(_) | Caller::Lead(_) => true,
         Caller::Member(own) => own == agent,
         Caller::Holder(holder) => holder.may(TokenRight::Read) && holder.covers(agent),
     }
@@ -260,16 +261,27 @@ pub(super) fn own_only(caller: Option<&Caller>) -> Option<&AgentId> {
 }
 
 /// Returns the decider of a blocked access, by the caller's token.
-pub(super) fn decider(caller: Option<&Caller>, even_denied: bool, at_terminal: bool) -> Decider {
-    let elsewhere = match caller {
-        Some(Caller::Holder(holder)) => holder.agent_elsewhere(),
-        _ => None,
-    };
-    match caller.and_then(Caller::agent).or(elsewhere) {
-        Some(agent) => Decider::Agent(agent.clone()),
-        None if even_denied => Decider::Insistent,
-        None if at_terminal => Decider::Person,
-        None => Decider::Program,
+pub(super) fn decider(caller: Option<&Caller>, even_denied: bool) -> Decider {
+    match decided_by(caller) {
+        DecidedBy::Agent(agent) => Decider::Agent(agent),
+        DecidedBy::Person if even_denied => Decider::Insistent,
+        DecidedBy::Person => Decider::Person,
+        by => Decider::Holder { by, insists: even_denied },
+    }
+}
+
+/// Whose decision it is, by the caller's token, whatever the client says of itself.
+pub(super) fn decided_by(caller: Option<&Caller>) -> DecidedBy {
+    match caller {
+        Some(Caller::Lead(agent) | Caller::Member(agent)) => DecidedBy::Agent(agent.clone()),
+        Some(Caller::Holder(holder)) => match holder.agent_elsewhere() {
+            Some(agent) => DecidedBy::Agent(agent.clone()),
+            None if owned::is_persons(holder) => DecidedBy::Person,
+            None => DecidedBy::Token(holder.owner.clone()),
+        },
+        Some(Caller::Web(_)) => DecidedBy::Web,
+        // Without a token nothing is decided.
+        Some(Caller::Person) | None => DecidedBy::Person,
     }
 }
 

@@ -164,7 +164,9 @@ async fn answer(
         Method::Stream(method) => streams::call(shared, method, params).await,
         Method::ListConflicts => conflicts::list_conflicts(shared, parse(params)?).await,
         Method::ShowConflict => showing::show_conflict(shared, parse(params)?).await,
-        Method::ResolveConflict => conflicts::resolve_conflict(shared, parse(params)?).await,
+        Method::ResolveConflict => {
+            conflicts::resolve_conflict(shared, caller, parse(params)?).await
+        }
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
         Method::AddAgent => control::add_agent(shared, parse(params)?).await,
         Method::RemoveAgent => control::remove_agent(shared, parse(params)?).await,

@@ -17,7 +17,11 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+use crate::model::{KeptFiles, KeptForm};
 pub use remains::{Ledger, Remains, StaleRun, stale_runs};
+
+/// What a running team left for other processes to find it, and for the next start.
+pub const KEPT: [KeptFiles; 1] = [KeptFiles::new("run file", KeptForm::Fixed, &["run/*"])];
 
 /// Attempts to take a lock that another process may hold for a moment to test it.
 const TRIES: u32 = 10;

@@ -10,7 +10,7 @@ use super::beside::Beside;
 use super::kept_answers::KeptAnswers;
 use super::ongoing::Ongoing;
 use super::traffic::Traffic;
-use super::{Sources, Team, Tokens};
+use super::{Caller, Sources, Team, Tokens, token};
 use crate::bus::Bus;
 use crate::gateway::GatewayHandle;
 use crate::mcp::ToolUses;
@@ -98,6 +98,17 @@ impl Shared {
             gateway: OnceLock::new(),
             crowded: watch::Sender::new(()),
         }
+    }
+}
+
+impl Shared {
+    /// Returns the caller whose token this answer to a challenge proves.
+    pub(super) fn prover(&self, presented: &str, challenge: &str) -> Option<Caller> {
+        let scoped = || {
+            let proves = |secret: &str| token::is_proof(presented, secret, challenge);
+            self.scoped.as_ref()?.prover(proves).map(Caller::Holder)
+        };
+        self.tokens.prover(presented, challenge).or_else(scoped)
     }
 }
 

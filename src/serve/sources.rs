@@ -1,6 +1,7 @@
 //! Owns the interface by which the port reads the team's state and decides accesses.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -22,6 +23,7 @@ use crate::tasks::{Tasks, Waits};
 use crate::tokens::ScopedTokens;
 use crate::tracker::{SessionReport, Settings, Snapshots};
 use crate::watch::GraphState;
+use crate::zone::Zone;
 
 /// The state behind the stream. An answer contains all events that were published before the call.
 pub trait Sources: Send + Sync + 'static {
@@ -74,7 +76,20 @@ pub trait Sources: Send + Sync + 'static {
 
     /// The patterns of each agent's own zone.
     fn own_patterns(&self) -> BoxFuture<'_, HashMap<AgentId, Vec<String>>> {
+        Box::pin(async {
+            let zones = self.zones().await.into_iter();
+            zones.map(|(agent, zone)| (agent, zone.own_patterns().to_vec())).collect()
+        })
+    }
+
+    /// The zones of all agents that have one.
+    fn zones(&self) -> BoxFuture<'_, HashMap<AgentId, Arc<Zone>>> {
         Box::pin(async { HashMap::new() })
+    }
+
+    /// The team's workspace; None: it is not known.
+    fn workspace(&self) -> Option<PathBuf> {
+        None
     }
 
     /// The agent that decides accesses; None: a program or a person does.

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use subtle::ConstantTimeEq as _;
 
-use crate::model::AgentId;
+use crate::model::{AgentId, WebScope};
 use crate::tokens::TokenHolder;
 
 const BYTES: usize = 32;
@@ -31,15 +31,22 @@ pub enum Caller {
     Member(AgentId),
     /// The holder of a token with a scope.
     Holder(TokenHolder),
+    /// A client of the web, by a credential that a person made.
+    Web(WebScope),
 }
 
 impl Caller {
     /// The agent whose token it is.
     pub fn agent(&self) -> Option<&AgentId> {
         match self {
-            Self::Person | Self::Holder(_) => None,
+            Self::Person | Self::Holder(_) | Self::Web(_) => None,
             Self::Lead(agent) | Self::Member(agent) => Some(agent),
         }
+    }
+
+    /// Whether it may do whatever a person may.
+    pub(super) fn is_person(&self) -> bool {
+        matches!(self, Self::Person | Self::Web(WebScope::Control))
     }
 }
 
@@ -73,10 +80,7 @@ impl Tokens {
     /// Returns the caller that may use the tools by this answer to a challenge: an agent by its
     /// token for them, or a holder of the control token.
     pub(super) fn tool_user(&self, presented: &str, challenge: &str) -> Option<Caller> {
-        let is = |token: &str| {
-            let wanted = proof(token, challenge);
-            bool::from(wanted.as_bytes().ct_eq(presented.as_bytes()))
-        };
+        let is = |token: &str| is_proof(presented, token, challenge);
         if is(&self.owner) {
             return Some(Caller::Person);
         }
@@ -139,6 +143,11 @@ pub(super) fn proof(token: &str, challenge: &str) -> String {
         Some((_, agent)) => format!("{hash}.{agent}"),
         None => hash.to_string(),
     }
+}
+
+/// Whether a client has shown the proof of a token.
+pub(super) fn is_proof(presented: &str, token: &str, challenge: &str) -> bool {
+    proof(token, challenge).as_bytes().ct_eq(presented.as_bytes()).into()
 }
 
 /// Keeps the secrets out of logs.

@@ -55,7 +55,7 @@ fn of(shared: &Arc<Shared>, caller: Caller) -> (Audience, PortOperations) {
     };
     let audience = match &caller {
         Caller::Member(_) => Audience::Member,
-        Caller::Lead(_) | Caller::Person | Caller::Holder(_) => Audience::Lead,
+        Caller::Lead(_) | Caller::Person | Caller::Holder(_) | Caller::Web(_) => Audience::Lead,
     };
     let agent = caller.agent().filter(|agent| agent.as_str() != PROGRAM).cloned();
     (audience, PortOperations { shared: Arc::clone(shared), caller, agent })

@@ -6,8 +6,8 @@ mod reading;
 use std::io;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream, ReadHalf};
+use bytes::Bytes;
+use tokio::io::{AsyncWrite, DuplexStream, ReadHalf};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 
@@ -16,8 +16,9 @@ use super::command::ViewerCommand;
 use super::filter::Filter;
 use super::outgoing::Outgoing;
 use super::shared::Shared;
+use super::sight::{Sight, UpdateSight};
 use super::wire::{self, GRAPH_IS_OFF, RpcError};
-use super::{Caller, rights};
+use super::{Caller, attached, rights};
 use crate::bus::{Received, Rendered, Subscriber};
 use crate::model::{
     AgentStatus, BlockedAccess, BlockedStatus, Conflict, ConflictStatus, Event, SessionId,
@@ -25,9 +26,6 @@ use crate::model::{
 };
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
-
-/// Bytes of an agent that are forwarded at once.
-const CHUNK: usize = 64 * 1024;
 
 pub(super) struct Viewer<W> {
     shared: Arc<Shared>,
@@ -41,6 +39,8 @@ pub(super) struct Viewer<W> {
     view: ClientView,
     /// The client's token, which opens the content of sessions.
     caller: Option<Caller>,
+    /// The files whose contents it may see; as when it asked for what agents say.
+    sight: UpdateSight,
     /// The agent that the client is attached to.
     attached: Option<ReadHalf<DuplexStream>>,
 }
@@ -56,7 +56,8 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             Outgoing::new(writer, shared.limits.write_deadline, shared.sources.is_replay());
         let (filter, view) = (Filter::default(), ClientView::default());
         let (events, caller, attached) = (None, None, None);
-        Self { shared, guarded, outgoing, commands, events, filter, view, caller, attached }
+        let sight = UpdateSight::new(Sight::Nothing);
+        Self { shared, guarded, outgoing, commands, events, filter, view, caller, sight, attached }
     }
 
     /// Sends until the reader is gone, then the waiting lines, then the end.
@@ -76,28 +77,11 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             }
             self.gather().await?;
             if let Some(agent) = self.attached.take() {
-                return self.pass_on(agent).await;
+                return attached::pass_on(self.outgoing, self.commands, agent).await;
             }
         }
         self.catch_up().await?;
         self.outgoing.close().await
-    }
-
-    /// Forwards an agent's bytes until the agent or the reader ends.
-    async fn pass_on(mut self, mut agent: ReadHalf<DuplexStream>) -> io::Result<()> {
-        loop {
-            self.outgoing.flush().await?;
-            let mut said = BytesMut::with_capacity(CHUNK);
-            tokio::select! {
-                biased;
-                read = agent.read_buf(&mut said) => if read? == 0 {
-                    return self.outgoing.close().await;
-                },
-                // All bytes of the agent so far were pushed.
-                None = self.commands.recv() => return self.outgoing.close().await,
-            }
-            self.outgoing.push(said.freeze());
-        }
     }
 
     /// Takes further ready lines, up to one write, and those that come while other tasks run: who
@@ -142,6 +126,9 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 self.refresh_sessions().await?;
             }
             ViewerCommand::Want(topic) => {
+                if topic == Topic::SessionUpdate {
+                    self.look().await;
+                }
                 if let Some(events) = &mut self.events {
                     events.want(topic);
                 }
@@ -151,6 +138,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             }
             ViewerCommand::Known(caller) => {
                 self.caller = Some(caller);
+                self.look().await;
                 let may_see = rights::may_see(self.caller.as_ref());
                 if self.events.is_none() && may_see {
                     self.join().await?;

@@ -29,8 +29,12 @@ impl Bench {
     async fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("journal.db");
-        let settings =
-            journal::Settings { team: "shop".to_owned(), path, keep: Keep::Full, quotas: None };
+        let settings = journal::Settings {
+            team: "shop".to_owned(),
+            path,
+            keep: Keep::default(),
+            quotas: None,
+        };
         let journal = journal::open(settings).await.unwrap();
         let bus = Bus::new(Backlog::of(1_000));
         let settings = Settings {

@@ -80,6 +80,10 @@ impl TokenRecord {
         hash.as_bytes().ct_eq(self.hash.as_bytes()).into()
     }
 
+    pub(super) fn proves(&self, proves: impl Fn(&str) -> bool) -> bool {
+        proves(&self.hash)
+    }
+
     /// Whether its hash is one: no other is compared.
     pub(super) fn is_whole(&self) -> bool {
         blake3::Hash::from_hex(&self.hash).is_ok()

@@ -16,6 +16,9 @@ use crate::changes::{
 };
 use crate::journal::{EventType, Keep, Store};
 
+/// Why a file outside the workspace stays.
+const NOT_KEPT: &str = "not kept: the journal has no content of it (`[journal] outside`)";
+
 /// Maximum files of one undo.
 const MOST_FILES: usize = 100_000;
 
@@ -108,7 +111,11 @@ impl Plan {
                 ClashReason::Denied | ClashReason::Missing(_) => ObstacleKind::NotRestorable,
                 ClashReason::Unreadable(_) => ObstacleKind::InTheWay,
             };
-            work.hit(&clash.path, kind, clash.why.to_string(), clash.forced);
+            let why = match clash.why {
+                ClashReason::Missing(_) if clash.path.is_absolute() => NOT_KEPT.to_owned(),
+                why => why.to_string(),
+            };
+            work.hit(&clash.path, kind, why, clash.forced);
         }
         let mut targets = PathChanges::new();
         // A file that a rename moved into the workspace does not go back to its old path.
@@ -275,13 +282,18 @@ impl Planning {
             let is_lost = target.is_lost() && !moved.contains(path.as_path());
             let Some(before) = &mut target.before else { continue };
             let Some(hash) = &before.hash else { continue };
-            let can_be_kept = keep == Keep::Full && before.size <= MOST_READ;
+            let can_be_kept = keep.contents(path.is_outside()) && before.size <= MOST_READ;
             before.stored = can_be_kept || store.has_content(hash)?;
             stored.insert(hash.clone(), before.stored);
             if is_lost && !before.stored {
                 let why = match keep {
-                    Keep::Full => format!("it is too large to be kept: {} bytes", before.size),
-                    Keep::Metadata => "the journal keeps no contents of files".to_owned(),
+                    _ if path.is_outside() => NOT_KEPT.to_owned(),
+                    Keep { texts: true, .. } => {
+                        format!("it is too large to be kept: {} bytes", before.size)
+                    }
+                    Keep { texts: false, .. } => {
+                        "the journal keeps no contents of files".to_owned()
+                    }
                 };
                 self.hit(path.as_path(), ObstacleKind::NotRestorable, why, false);
             }

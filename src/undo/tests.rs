@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod life;
+mod outside;
 mod properties;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::journal::{self, Blob, EventType, Journal, Keep, NewEvent, Place, Settings, hash_of};
-use crate::model::{AgentId, SessionId, SessionKey};
+use crate::model::{AgentId, OutsideFiles, SessionId, SessionKey};
 
 /// A workspace with a journal, in which changes are recorded as the capture does.
 struct Scene {
@@ -31,11 +32,15 @@ type OnDisk = (u32, char, Vec<u8>);
 
 impl Scene {
     async fn new() -> Self {
+        Self::that_keeps(Keep::default()).await
+    }
+
+    async fn that_keeps(keep: Keep) -> Self {
         let folder = TempDir::new().unwrap();
         let workspace = folder.path().join("workspace");
         fs::create_dir(&workspace).unwrap();
         let path = folder.path().join("journal.db");
-        let settings = Settings { team: "t".to_owned(), path, keep: Keep::Full, quotas: None };
+        let settings = Settings { team: "t".to_owned(), path, keep, quotas: None };
         let journal = journal::open(settings).await.unwrap();
         let undoer = Undoer::alone(journal.clone(), &workspace);
         Self { folder, journal, undoer }

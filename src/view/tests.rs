@@ -103,7 +103,7 @@ fn conflicts_and_budgets_wait_beside_accesses() {
 #[test]
 fn the_log_says_who_decided() {
     let mut view = TeamView::default();
-    for by in ["person", "program", "rule", "agent:api"] {
+    for by in ["person", "web", "token:ada", "rule", "agent:api"] {
         let mut line = access("b1", "ui", "denied");
         line["decided_by"] = by.into();
         fold(&mut view, &line);
@@ -111,7 +111,8 @@ fn the_log_says_who_decided() {
     let said: Vec<_> = view.log().entries().iter().map(|entry| entry.text.as_str()).collect();
     expect_test::expect![[r#"
         b1 denied by a person: read core/a.rs
-        b1 denied by a program: read core/a.rs
+        b1 denied by a person on the web: read core/a.rs
+        b1 denied by ada: read core/a.rs
         b1 denied by a rule: read core/a.rs
         b1 denied by api: read core/a.rs"#]]
     .assert_eq(&said.join("\n"));

@@ -105,8 +105,8 @@ pub fn decider(line: &Value) -> Option<&str> {
     let by = line["decided_by"].as_str().filter(|by| !by.is_empty())?;
     Some(match by {
         "person" => "a person",
-        "program" => "a program",
+        "web" => "a person on the web",
         "rule" => "a rule",
-        _ => by.strip_prefix("agent:").unwrap_or(by),
+        _ => ["agent:", "token:"].iter().find_map(|kind| by.strip_prefix(kind)).unwrap_or(by),
     })
 }

@@ -1,7 +1,7 @@
 //! Bearer tokens that outlast the team, on disk: only their hashes, so the file opens nothing.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ impl TokenFile {
         });
         let content = serde_json::to_vec(&Content { tokens: tokens.collect() })?;
         let folder = self.0.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(folder)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut new = tempfile::NamedTempFile::new_in(folder)?;
         new.as_file().set_permissions(std::fs::Permissions::from_mode(0o600))?;
         io::Write::write_all(&mut new, &content)?;

@@ -16,6 +16,7 @@ mod hub_requests;
 mod logs;
 mod nested;
 mod opencode;
+mod outside;
 mod prompt;
 mod ps;
 mod remote;

@@ -93,7 +93,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("mcp", &["model", "line"]),
     ("gateway", &["model", "line"]),
     ("remote", &["line"]),
-    ("runs", &["process"]),
+    ("runs", &["model", "process"]),
     ("tokens", &["model"]),
     ("view", &["model"]),
     (
@@ -112,6 +112,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "conflicts",
             "undo",
             "showing",
+            "zone",
             "routing",
             "tracker",
             "watch",

@@ -53,7 +53,7 @@ async fn undo(
     agent: &str,
 ) -> Result<Outcome, UndoError> {
     let (team, path) = (team.to_owned(), path.to_owned());
-    let settings = Settings { team, path, keep: Keep::Full, quotas: None };
+    let settings = Settings { team, path, keep: Keep::default(), quotas: None };
     let journal = journal::open(settings).await.map_err(UndoError::Journal)?;
     let agent = agent.to_owned();
     let aim = Aim::Agent { agent, session: None, turn: None, since: None };

@@ -17,8 +17,8 @@ use crate::capture::team::CaptureTeam;
 use crate::capture::{AgentRun, Capture, Moment, RunFiles};
 use crate::journal::{self, Filter, Journal, Keep, Store};
 use crate::model::{
-    AgentId, Event, FileCause, FileChange, FileChangeKind, Record, SeenBy, SessionId, SessionKey,
-    Topic,
+    AgentId, Event, FileCause, FileChange, FileChangeKind, OutsideFiles, Record, SeenBy, SessionId,
+    SessionKey, Topic,
 };
 use crate::tests::eventually;
 use crate::tracker::{self, OrchestratorView, TrackerHandle};
@@ -65,6 +65,10 @@ struct Bench {
 }
 
 async fn bench(moment: Moment) -> Bench {
+    bench_that_keeps(Keep::default(), moment).await
+}
+
+async fn bench_that_keeps(keep: Keep, moment: Moment) -> Bench {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let bus = Bus::new(Backlog { events: 1000, bytes: 1 << 20 });
@@ -83,9 +87,9 @@ async fn bench(moment: Moment) -> Bench {
     let (tracker, task) = TrackerHandle::spawn(settings, view, bus, cancel);
     tokio::spawn(task);
     let path = root.join("journal/journal.db");
-    let settings = journal::Settings { team: "t".into(), path, keep: Keep::Full, quotas: None };
+    let settings = journal::Settings { team: "t".into(), path, keep, quotas: None };
     let journal = journal::open(settings).await.unwrap();
-    let scope = CaptureScope::new(root.clone(), vec![root.join("journal")]);
+    let scope = CaptureScope::new(root.clone(), vec![root.join("journal")], keep.outside);
     let team = CaptureTeam::new(scope, Room::new(journal.clone()), tracker.clone());
     let (requests, queue) = mpsc::channel();
     let runs = Arc::default();
@@ -114,6 +118,34 @@ impl Bench {
             }
         }
         changes
+    }
+}
+
+#[tokio::test]
+async fn of_files_outside_the_workspace_the_journal_has_what_it_is_to_keep() {
+    for outside in OutsideFiles::ALL {
+        let keep = Keep { outside, ..Keep::default() };
+        let mut bench = bench_that_keeps(keep, Moment::default()).await;
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let (login, inside) = (home.join("auth.json"), bench.root.join("a"));
+        fs::write(&login, "old secret").unwrap();
+        for path in [&login, &inside] {
+            bench.files.writes(GONE, path, None);
+            fs::write(path, "new secret").unwrap();
+            bench.team().settle(None);
+        }
+        let changes = bench.changes().await;
+        let paths: Vec<_> = changes.iter().map(|(_, change)| &*change.path.text).collect();
+        let login = login.to_str().unwrap();
+        let expected = if outside == OutsideFiles::Nothing { vec!["a"] } else { vec![login, "a"] };
+        assert_eq!(paths, expected, "{outside:?}");
+        for (_, change) in changes {
+            let is_kept = outside == OutsideFiles::Content || &*change.path.text == "a";
+            let after = change.after.as_ref().unwrap();
+            assert_eq!((after.stored, after.hash.is_some()), (is_kept, true), "{change:?}");
+            assert_eq!(change.contents.take().is_empty(), !is_kept, "{outside:?}");
+        }
     }
 }
 

@@ -21,8 +21,12 @@ impl Team {
     pub(crate) async fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("journal.db");
-        let settings =
-            Settings { team: "t".to_owned(), path: path.clone(), keep: Keep::Full, quotas: None };
+        let settings = Settings {
+            team: "t".to_owned(),
+            path: path.clone(),
+            keep: Keep::default(),
+            quotas: None,
+        };
         let journal = journal::open(settings).await.unwrap();
         Self { _folder: folder, path, journal }
     }

@@ -154,7 +154,6 @@ impl InboxPane {
     /// The decision of a person about an access or a conflict.
     pub(super) fn decide(&mut self, card: &CardId, what: &str, mut params: Value) -> TeamCall {
         params["id"] = card.id.as_str().into();
-        params["at_terminal"] = true.into();
         let file = self.file.as_ref().filter(|(of, _)| of == card);
         if let Some(version) = file.and_then(|(_, file)| file.as_ref()?.version.as_deref()) {
             params["version"] = version.into();

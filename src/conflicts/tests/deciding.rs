@@ -111,10 +111,10 @@ async fn the_first_decision_wins_before_the_write_hears_of_it() {
     let shown = shop.see(&id).await;
     assert_eq!((shown.wanted.is_none(), shop.conflicts.pending()), (true, 1));
     let no = HeldDecision::Deny { message: Some("Not now.".to_owned()) };
-    let denied = shop.conflicts.resolve(&id, no, DecidedBy::Program).unwrap();
+    let denied = shop.conflicts.resolve(&id, no, DecidedBy::Web).unwrap();
     assert_eq!((denied.status, &*denied.message), (ConflictStatus::Denied, "Not now."));
     assert_eq!(shop.conflicts.pending(), 0);
-    let late = "c1 does not wait for a decision: it is denied by a program";
+    let late = "c1 does not wait for a decision: it is denied by a person on the web";
     assert_eq!(shop.allow(&id, &shown.version).await.unwrap_err().to_string(), late);
     assert_eq!(
         shop.conflicts.show(&id, Some(Arc::clone(&shop.zone))).await.unwrap_err().to_string(),
@@ -125,7 +125,7 @@ async fn the_first_decision_wins_before_the_write_hears_of_it() {
     let none = shop.conflicts.show(&unknown, Some(Arc::clone(&shop.zone))).await.unwrap_err();
     assert_eq!(none, ResolveError::Unknown(unknown));
     assert_eq!(wait.settled().await.unwrap_err().message, "Not now.");
-    assert_eq!(shop.last_line(), (ConflictStatus::Denied, Some(DecidedBy::Program)));
+    assert_eq!(shop.last_line(), (ConflictStatus::Denied, Some(DecidedBy::Web)));
 }
 
 #[tokio::test]

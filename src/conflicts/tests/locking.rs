@@ -131,11 +131,11 @@ async fn a_person_decides_where_the_strategy_says_so() {
     let person = DecidedBy::Person;
     conflicts.resolve(&ids[0], HeldDecision::Allow, person.clone()).unwrap();
     let no = HeldDecision::Deny { message: Some("Not now.".to_owned()) };
-    conflicts.resolve(&ids[1], no.clone(), DecidedBy::Program).unwrap();
+    conflicts.resolve(&ids[1], no.clone(), DecidedBy::Web).unwrap();
     first.await.unwrap().unwrap();
     assert_eq!(second.await.unwrap().unwrap_err().message, "Not now.");
     let late = conflicts.resolve(&ids[1], no, person).unwrap_err();
-    let why = "c2 does not wait for a decision: it is denied by a program";
+    let why = "c2 does not wait for a decision: it is denied by a person on the web";
     assert_eq!(late.to_string(), why);
     assert_eq!(conflicts.shown(), ["c1 held allowed b a", "c2 held denied b a"]);
 }

@@ -19,8 +19,17 @@ pub(in crate::journal) enum Team {
 /// A quota that is exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::journal) enum Quota {
-    Age { name: &'static str, days: u64, before: TimestampMs },
-    Size { max_mb: u64, bytes: u64 },
+    Age {
+        name: &'static str,
+        days: u64,
+        before: TimestampMs,
+    },
+    /// Only what is from before a time goes.
+    Size {
+        max_mb: u64,
+        bytes: u64,
+        before: TimestampMs,
+    },
 }
 
 impl fmt::Display for Quota {
@@ -30,7 +39,7 @@ impl fmt::Display for Quota {
                 let day = rfc3339(before / 1000);
                 write!(f, "older than {}, `{name}` is {days}", &day[..10.min(day.len())])
             }
-            Self::Size { max_mb, bytes } => {
+            Self::Size { max_mb, bytes, .. } => {
                 write!(f, "the journal has {} MB, `max_mb` is {max_mb}", bytes.div_ceil(MB))
             }
         }
@@ -70,11 +79,7 @@ pub(in crate::journal) fn next_session(
     team: Team,
     quota: Quota,
 ) -> rusqlite::Result<Option<(String, TimestampMs)>> {
-    let before = match quota {
-        Quota::Age { before, .. } => before,
-        // All ended sessions.
-        Quota::Size { .. } => i64::MAX.unsigned_abs(),
-    };
+    let (Quota::Age { before, .. } | Quota::Size { before, .. }) = quota;
     let sql = format!(
         "SELECT s.id, s.updated FROM sessions s WHERE {} ORDER BY s.updated, s.id DESC LIMIT 1",
         removable(team)
@@ -90,15 +95,16 @@ pub(in crate::journal) fn outside_before(
     team: Team,
     quota: Quota,
 ) -> rusqlite::Result<TimestampMs> {
-    if let Quota::Age { before, .. } = quota {
-        return Ok(before);
-    }
+    let before = match quota {
+        Quota::Age { before, .. } => return Ok(before),
+        Quota::Size { before, .. } => before,
+    };
     if let Some((_, updated)) = next_session(connection, team, quota)? {
         return Ok(updated);
     }
     let first = "SELECT min(created) FROM sessions";
     let first: Option<TimestampMs> = connection.query_row(first, [], |row| row.get(0))?;
-    Ok(first.unwrap_or(0))
+    Ok(first.unwrap_or(0).min(before))
 }
 
 /// Bytes to which a journal over its quota shrinks: somewhat less, so that it is not over again at

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use regex::bytes::Regex;
 
 /// The mark that replaces a purged text.
@@ -34,12 +36,49 @@ impl Pattern {
         Ok(Self(regex))
     }
 
+    /// Whether some bytes have it: as UTF-8, or as UTF-16.
     pub fn is_in(&self, bytes: &[u8]) -> bool {
-        self.0.is_match(bytes)
+        self.0.is_match(bytes) || self.is_in_utf16(bytes)
+    }
+
+    fn is_in_utf16(&self, bytes: &[u8]) -> bool {
+        // Each text in a Latin script has zeros, others begin with a mark.
+        let has_mark = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+        if !has_mark && memchr::memchr(0, bytes).is_none() {
+            return false;
+        }
+        let units = |skip: usize, unit: fn([u8; 2]) -> u16| {
+            let pairs = bytes.get(skip..).unwrap_or_default().chunks_exact(2);
+            let units = pairs.map(move |pair| unit([pair[0], pair[1]]));
+            char::decode_utf16(units).map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER))
+        };
+        let ways = [
+            (0, u16::from_le_bytes as fn([u8; 2]) -> u16),
+            (1, u16::from_le_bytes),
+            (0, u16::from_be_bytes),
+            (1, u16::from_be_bytes),
+        ];
+        ways.into_iter().any(|(skip, unit)| {
+            let text: String = units(skip, unit).collect();
+            self.0.is_match(text.as_bytes())
+        })
+    }
+
+    /// Whether a file of this program has it, in any form in which this program writes texts.
+    pub fn is_in_file(&self, bytes: &[u8]) -> bool {
+        self.is_in(bytes) || self.purged_json(&String::from_utf8_lossy(bytes)).is_some()
+    }
+
+    /// Where it is in some bytes.
+    pub fn places<'a>(
+        &'a self,
+        bytes: &'a [u8],
+    ) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
+        self.0.find_iter(bytes).map(|found| found.range())
     }
 
     /// The text with marks, if it has a match.
-    pub(super) fn purged(&self, text: &str) -> Option<String> {
+    pub fn purged(&self, text: &str) -> Option<String> {
         match self.0.replace_all(text.as_bytes(), regex::bytes::NoExpand(MARK.as_bytes())) {
             Cow::Borrowed(_) => None,
             // A pattern without Unicode may match a part of a character.
@@ -66,12 +105,21 @@ impl Pattern {
     fn purged_string(&self, token: &str) -> Option<String> {
         match serde_json::from_str::<String>(token) {
             Ok(text) => {
-                let purged = self.purged(&text)?;
+                let purged = self.purged(&text).or_else(|| self.purged_base64(&text))?;
                 Some(serde_json::Value::from(purged).to_string())
             }
             // Another program wrote it, or it has half of a pair of surrogates.
             Err(_) => self.purged(token),
         }
+    }
+
+    /// A string in base64, such as the bytes of a name that is not UTF-8.
+    fn purged_base64(&self, text: &str) -> Option<String> {
+        let bytes = STANDARD.decode(text).ok().filter(|bytes| self.is_in(bytes))?;
+        let purged = self.0.replace_all(&bytes, regex::bytes::NoExpand(MARK.as_bytes()));
+        // In UTF-16 nothing was replaced.
+        let purged = if *purged == *bytes { MARK.as_bytes() } else { &*purged };
+        Some(STANDARD.encode(purged))
     }
 
     fn purged_number(&self, token: &str) -> Option<String> {
@@ -123,6 +171,23 @@ mod tests {
         assert_eq!(number.purged_json(r#"[4711,47110]"#).unwrap(), r#"["[purged]",47110]"#);
         let torn = Pattern::regex("sk-[0-9]+").unwrap();
         assert_eq!(torn.purged_json(r#"{"a":"\ud800 sk-12"#).unwrap(), r#"{"a":"\ud800 [purged]"#);
+    }
+
+    #[test]
+    fn what_this_program_encodes_is_found() {
+        let pattern = Pattern::text("hunter2").unwrap();
+        let name = STANDARD.encode(b"bytes-hunter2\xff");
+        let purged = pattern.purged_json(&format!(r#"{{"path_bytes":"{name}"}}"#)).unwrap();
+        let expected = STANDARD.encode(b"bytes-[purged]\xff");
+        assert_eq!(purged, format!(r#"{{"path_bytes":"{expected}"}}"#));
+        let utf16 = |to_bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            "the hunter2".encode_utf16().flat_map(to_bytes).collect()
+        };
+        for bytes in [utf16(u16::to_le_bytes), utf16(u16::to_be_bytes)] {
+            assert!(pattern.is_in(&bytes) && pattern.is_in(&[b"x", &bytes[..]].concat()));
+        }
+        assert!(!pattern.is_in(b"h\0u\0n\0t"));
+        assert!(pattern.is_in_file(br#"{"x":"\u0068unter2"}"#));
     }
 
     #[test]

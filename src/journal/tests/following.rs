@@ -78,7 +78,7 @@ fn a_turn() -> Vec<model::Event> {
 
 #[tokio::test]
 async fn a_turn_is_kept_message_by_message() {
-    let events = journal(Keep::Full, a_turn()).await;
+    let events = journal(Keep::default(), a_turn()).await;
     let expected = [
         "session.start",
         "message.user",
@@ -132,7 +132,7 @@ async fn no_search_finds_a_secret_in_a_result() {
 
 #[tokio::test]
 async fn metadata_has_no_texts() {
-    let events = journal(Keep::Metadata, a_turn()).await;
+    let events = journal(Keep { texts: false, ..Keep::default() }, a_turn()).await;
     assert_eq!(events.len(), 13);
     let all: String = events.iter().map(|event| event.payload.get()).collect();
     for text in ["do it", "I will", "hm\"", "Write x", "no such file", "sk-1", "\"x\""] {
@@ -144,7 +144,7 @@ async fn metadata_has_no_texts() {
 #[tokio::test]
 async fn what_a_loaded_session_repeats_is_not_kept_again() {
     let events = journal(
-        Keep::Full,
+        Keep::default(),
         vec![
             record("a/s", Record::Replays(true)),
             chunk("agent_message_chunk", "old"),
@@ -191,7 +191,7 @@ async fn huge_and_torn_updates_are_bounded_and_marked() {
         let call = json!({ "sessionUpdate": "tool_call", "toolCallId": number.to_string() });
         sent.push(update("a/s", &call));
     }
-    let events = journal(Keep::Full, sent).await;
+    let events = journal(Keep::default(), sent).await;
     assert!(events.iter().all(|event| event.payload.get().len() < 2 << 20));
     let message = events.iter().find(|event| event.kind == "message.assistant").unwrap();
     let message = payload(message);
@@ -216,7 +216,7 @@ async fn decisions_name_who_decided_and_what_was_granted() {
         ttl: None,
     };
     let events = journal(
-        Keep::Full,
+        Keep::default(),
         vec![
             model::Event::Blocked(access(BlockedStatus::Pending)),
             record("a/s", Record::Decided(Box::new(decided))),
@@ -238,7 +238,7 @@ async fn permissions_have_their_outcome() {
     let result = json!({ "outcome": { "outcome": "selected", "optionId": "y" } });
     let id = || "\"1\"".into();
     let events = journal(
-        Keep::Full,
+        Keep::default(),
         vec![
             record("a/s", Record::PermissionAsked { id: id(), params: params.to_string().into() }),
             record(
@@ -272,7 +272,7 @@ async fn an_agent_that_stops_ends_its_sessions() {
         model::Event::Agent(status),
         record("a/s", Record::Opened),
     ];
-    let events = journal(Keep::Full, sent).await;
+    let events = journal(Keep::default(), sent).await;
     let expected = ["session.start", "session.end", "agent.state", "session.start", "session.end"];
     assert_eq!(types(&events), expected);
     assert_eq!(events[0].session_id, events[3].session_id);
@@ -281,7 +281,8 @@ async fn an_agent_that_stops_ends_its_sessions() {
 #[tokio::test]
 async fn what_an_agent_reports_is_kept_unless_texts_are_not() {
     let report = || AgentReport { agent: AgentId::new("a"), text: "Half".into(), timestamp_ms: 1 };
-    for (keep, text) in [(Keep::Full, "Half"), (Keep::Metadata, "")] {
+    for (keep, text) in [(Keep::default(), "Half"), (Keep { texts: false, ..Keep::default() }, "")]
+    {
         let events = journal(keep, vec![model::Event::Report(report())]).await;
         assert_eq!(types(&events), ["report"]);
         assert_eq!(payload(&events[0]), json!({ "text": text, "bytes": 4 }));

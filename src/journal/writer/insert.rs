@@ -6,8 +6,9 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Transaction, params};
 
 use super::Reply;
-use super::texts::{insert_content, insert_draft, insert_refs, with_what_is_stored};
+use super::texts::{insert_draft, insert_refs, with_what_is_stored};
 use crate::journal::AppendError;
+use crate::journal::contents::insert_content;
 use crate::journal::event::{Committed, EventType, Head, NewEvent, Place};
 use crate::journal::fold::Row;
 use crate::journal::ids::Ids;

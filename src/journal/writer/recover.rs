@@ -5,6 +5,8 @@ use serde_json::json;
 
 use super::insert::State;
 use crate::journal::Settings;
+use crate::journal::contents::OUTSIDE;
+use crate::journal::database::note;
 use crate::journal::event::{EventType, NewEvent, Place};
 use crate::journal::fold::Row;
 use crate::journal::ids::Ids;
@@ -41,6 +43,7 @@ impl State {
         }
         if let Some(quotas) = settings.quotas {
             quotas.note(connection)?;
+            note(connection, OUTSIDE, settings.keep.outside.as_str())?;
         }
         let mut rows: Vec<_> = drafts(connection)?;
         rows.extend(open_sessions(connection)?);

@@ -1,43 +1,12 @@
-//! Contents, each stored once, their references from events, and the pieces of incomplete messages.
+//! References from events to contents, and the pieces of incomplete messages.
 
 use std::borrow::Cow;
 
 use memchr::memmem;
 use rusqlite::{Connection, Transaction, params};
 
-use crate::journal::event::{Blob, NewEvent, contents_named, unstore};
+use crate::journal::event::{NewEvent, contents_named, unstore};
 use crate::journal::fold::Draft;
-
-/// The level of zstd for contents.
-const LEVEL: i32 = 3;
-
-/// Contents below this are stored as they are.
-const LEAST_COMPRESSED: usize = 128;
-
-/// Stores a content that is not there yet.
-pub(in crate::journal) fn insert_content(
-    connection: &Connection,
-    blob: &Blob,
-) -> rusqlite::Result<()> {
-    let mut known = connection.prepare_cached("SELECT 1 FROM contents WHERE hash = ?1")?;
-    if known.exists([&blob.hash])? {
-        return Ok(());
-    }
-    let packed = if blob.data.len() < LEAST_COMPRESSED {
-        None
-    } else {
-        zstd::bulk::compress(&blob.data, LEVEL).ok()
-    };
-    let packed = packed.filter(|packed| packed.len() < blob.data.len());
-    let encoding = if packed.is_some() { "zstd" } else { "raw" };
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO contents(hash, size, encoding, data, created) \
-         VALUES (?1, ?2, ?3, ?4, unixepoch('subsec') * 1000)",
-    )?;
-    let data = packed.as_deref().unwrap_or(&blob.data);
-    insert.execute(params![blob.hash, blob.data.len(), encoding, data])?;
-    Ok(())
-}
 
 /// Notes which contents an event names.
 pub(in crate::journal) fn insert_refs(

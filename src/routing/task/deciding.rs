@@ -215,7 +215,7 @@ impl Task {
 
 /// Whether a decision applies to accesses that a pattern of `denied` matches.
 fn opens_denied(decision: &Decision, by: &Decider) -> bool {
-    matches!(decision, Decision::Deny { .. }) || *by == Decider::Insistent
+    matches!(decision, Decision::Deny { .. }) || by.insists()
 }
 
 /// Settles one undecided entry; returns whether a request that waited got the decision.

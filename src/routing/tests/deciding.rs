@@ -183,6 +183,10 @@ async fn the_first_decision_wins_and_the_others_see_whose_it_was() {
     let denied = bench.access().await;
     let is = (denied.status, denied.decided_by);
     assert_eq!(is, (BlockedStatus::Denied, Some(DecidedBy::Person)));
-    let late = bench.routing.resolve(id("b2"), ALLOW, Decider::Program).await.unwrap_err();
+    let late = bench
+        .routing
+        .resolve(id("b2"), ALLOW, Decider::Holder { by: DecidedBy::Web, insists: false })
+        .await
+        .unwrap_err();
     assert_eq!(late.to_string(), "b2 is decided already: denied by a person");
 }

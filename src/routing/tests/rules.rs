@@ -185,7 +185,11 @@ async fn what_is_for_a_person_waits_and_no_agent_decides_it() {
     assert_eq!(bench.routing.briefing().await, None);
     let refused = bench.routing.resolve(id("b1"), ALLOW, BY_LEAD()).await.unwrap_err();
     assert!(refused.to_string().contains("rule 1 of `[[routing]]`"), "{refused}");
-    bench.routing.resolve(id("b1"), ALLOW, Decider::Program).await.unwrap();
+    bench
+        .routing
+        .resolve(id("b1"), ALLOW, Decider::Holder { by: DecidedBy::Web, insists: false })
+        .await
+        .unwrap();
     assert_eq!(asked.await.unwrap(), Some(Settlement::Allowed));
     // What the lead allowed by another way opens nothing that is for a person.
     let bench = ruled(

@@ -16,6 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{ClientError, Target};
 use crate::line::{Line, LineReader};
 use crate::serve::token;
+use crate::tokens;
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -114,7 +115,7 @@ impl Connection {
         let answer = self.accepted().await?;
         let Success { result } = serde_json::from_slice(&answer).map_err(|e| nonsense(&e))?;
         let challenge = result["challenge"].as_str().unwrap_or_default();
-        Ok(token::proof(&target.token, challenge))
+        Ok(token::proof(&tokens::proving(&target.token), challenge))
     }
 
     /// Waits for the answer to a line without id. Skipped lines can be requested again.

@@ -67,10 +67,8 @@ impl Target {
         {
             let team = environment.team.clone().unwrap_or_default();
             let addresses = environment.addresses(own)?;
-            // The parent process is of this version or a later one. Of a token with a scope the team
-            // has only a hash, which proves nothing.
-            let proves = !token.starts_with(crate::tokens::PREFIX);
-            return Ok(Self { team, addresses, token: token.clone(), proves });
+            // The parent process is of this version or a later one, and so is a team with such tokens.
+            return Ok(Self { team, addresses, token: token.clone(), proves: true });
         }
         let mut running = live_teams(eisen_dir).map_err(ClientError::RunFiles)?;
         if let Some(port) = port {
@@ -108,8 +106,7 @@ impl Target {
         }
         let addresses = environment.addresses(environment.port.as_deref().unwrap_or_default())?;
         let team = environment.team.clone().unwrap_or_default();
-        let proves = !token.starts_with(crate::tokens::PREFIX);
-        Ok(Some(Self { team, addresses, token, proves }))
+        Ok(Some(Self { team, addresses, token, proves: true }))
     }
 
     /// Returns the team whose tools the environment is for, if it is for any.

@@ -194,3 +194,38 @@ async fn an_editor_whose_output_breaks_before_its_input_ends_has_left() {
         tokio::join!(attach::attach(&target, "ui", input, Gone(Some(broke))), leaving);
     ended.unwrap();
 }
+
+/// A server that is none of ours gets no token: it may have taken the port of a team that ended.
+#[tokio::test]
+async fn no_token_is_sent_to_whoever_has_the_port() {
+    for knows_challenges in [true, false] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port().to_string();
+        let serving = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (read, mut write) = stream.into_split();
+            let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(read));
+            let mut heard = String::new();
+            while let Ok(Some(line)) = lines.next_line().await {
+                heard += &line;
+                let answer = match knows_challenges {
+                    true => {
+                        json!({ "type": "rpc_result", "id": null, "result": { "challenge": "00" } })
+                    }
+                    false => {
+                        json!({ "type": "rpc_error", "id": null, "error": { "code": 404, "message": "x" } })
+                    }
+                };
+                let _ = write.write_all(format!("{answer}\n").as_bytes()).await;
+            }
+            heard
+        });
+        let token = format!("{}{}", crate::tokens::PREFIX, "ab".repeat(32));
+        let environment =
+            Environment { port: Some(port), token: Some(token.clone()), ..Environment::default() };
+        let target = Target::find(&environment, std::path::Path::new("/nonexistent"), None, None);
+        drop(Connection::open(&target.unwrap()).await);
+        let heard = serving.await.unwrap();
+        assert!(heard.contains("auth_challenge") && !heard.contains("abab"), "{heard}");
+    }
+}

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{Reader, WRONG_TOKENS, end_if};
 use crate::serve::command::ViewerCommand;
 use crate::serve::entrance::{ClientInput, Entrance};
+use crate::serve::places::Rank;
 use crate::serve::web_access::OpenedOnWeb;
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{Caller, rpc, token};
@@ -27,7 +28,7 @@ impl<R: ClientInput> Reader<R> {
             Ok(caller) => caller,
             Err(error) => return self.refuse_token(error).await,
         };
-        self.place.set_rank(self.entrance.rank(&caller));
+        self.place.set_rank(Rank::from(&caller));
         self.caller = Some(caller.clone());
         let mut result = json!({ "authenticated": true });
         if let Entrance::Web { shown: Some(OpenedOnWeb::Scope(scope)), .. } = &self.entrance {

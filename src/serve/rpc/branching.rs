@@ -13,6 +13,7 @@ use crate::client_host::{Continuation, Document, Forking};
 use crate::journal::{NewEvent, Point, Session};
 use crate::model::{AgentId, How, SessionId, SessionKey};
 use crate::serve::shared::Shared;
+use crate::serve::sight::Sight;
 use crate::serve::wire::RpcError;
 use crate::serve::{Caller, Fork, Refused, Rewind, owned};
 use crate::undo;
@@ -78,10 +79,19 @@ pub(super) async fn fork_session(
     caller: Option<&Caller>,
     params: ForkSession,
 ) -> Result<Value, RpcError> {
+    let to = params.agent_id.clone().map(AgentId::new);
+    // Another agent learns no more of files than its zone would open.
+    let sight = match &to {
+        Some(agent) => Sight::of_agent(shared, agent).await,
+        None => Sight::All,
+    };
     let (session, point, document) = read(shared, move |store| {
         let session = store.session_named(&params.session_id, None)?;
         let point = store.point(&session, params.at.as_deref())?;
-        let document = document(&session, &point, store.conversation(&point.event)?);
+        let is_own = to.is_none_or(|agent| agent.as_str() == session.agent_id);
+        let may_see = |payload: &str| is_own || sight.opens_all_of(payload);
+        let text = store.conversation_for(&point.event, &may_see)?;
+        let document = document(&session, &point, text);
         Ok((session, point, document))
     })
     .await?;
@@ -123,7 +133,7 @@ pub(super) async fn rewind_session(
     params: RewindSession,
 ) -> Result<Value, RpcError> {
     let files = params.files.unwrap_or(false);
-    if files && !matches!(caller, Some(Caller::Person | Caller::Holder(_))) {
+    if files && !matches!(caller, Some(Caller::Person | Caller::Holder(_) | Caller::Web(_))) {
         let why = "`files` changes files of the workspace: it takes the control token of a person";
         return Err(RpcError::new(403, why));
     }

@@ -15,6 +15,7 @@ use crate::changes::{
 };
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
+use crate::serve::sight::{Sight, WHY};
 use crate::serve::wire::RpcError;
 
 /// Bytes of patches, or of lines, in one answer.
@@ -150,6 +151,7 @@ pub(super) async fn get_diff(
     if params.turn.is_some() && params.since.is_some() {
         return Err(wrong("`turn` and `since` exclude each other"));
     }
+    let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
         let GetDiff { agent_id, session_id, turn, since, ignored } = params;
         let asked = Asked { agent: own.or(agent_id), session: session_id, turn, since };
@@ -169,6 +171,10 @@ pub(super) async fn get_diff(
         for file in &net.files {
             if diff.is_full(&bytes) {
                 diff.leave_out(full(&file.to));
+                continue;
+            }
+            if !sight.opens(&file.from) || !sight.opens(&file.to) {
+                diff.leave_out(LeftOut { path: file.to.clone(), why: WHY.to_owned() });
                 continue;
             }
             match changes::patch(file, store) {
@@ -197,7 +203,9 @@ pub(super) async fn blame(
     let path = place(&params.path)?;
     let first = params.first_line.unwrap_or(1).max(1);
     let own = own(caller).map(str::to_owned);
+    let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
+        sight.permit(&path)?;
         let history = changes::follow(store, &path)?;
         let blame = changes::blame(&path, &history, store, None)?;
         let names = changes::provenance(store, &blame)?;

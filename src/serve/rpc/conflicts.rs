@@ -12,12 +12,10 @@ use crate::conflicts::{
     ClaimError, Conflicts, HeldDecision, HolderProcess, Lock, LockClaim, ResolveError,
     is_locked_ever,
 };
-use crate::model::{
-    ConflictId, ConflictStatus, ConflictStrategy, DecidedBy, SessionId, SessionKey,
-};
-use crate::serve::Caller;
+use crate::model::{ConflictId, ConflictStatus, ConflictStrategy, SessionId, SessionKey};
 use crate::serve::shared::Shared;
 use crate::serve::wire::{ConflictLine, RpcError};
+use crate::serve::{Caller, rights};
 
 /// Paths of one claim or release.
 const MOST_PATHS: usize = 100;
@@ -84,9 +82,6 @@ pub(in crate::serve) struct ResolveConflict {
     decision: AskedDecision,
     /// With `deny`: what the agent is told.
     message: Option<String>,
-    /// A person decides at a terminal, not a program: for the journal.
-    #[serde(default)]
-    at_terminal: bool,
     /// Only if the write still is as `show_conflict` showed it with this `version`.
     #[serde(default, deserialize_with = "super::name")]
     version: Option<String>,
@@ -158,6 +153,7 @@ pub(super) async fn list_conflicts(
 
 pub(super) async fn resolve_conflict(
     shared: &Shared,
+    caller: Option<&Caller>,
     params: ResolveConflict,
 ) -> Result<Value, RpcError> {
     let decision = match (params.decision, params.message) {
@@ -167,7 +163,7 @@ pub(super) async fn resolve_conflict(
             return Err(wrong("`message` goes with `deny` only"));
         }
     };
-    let by = if params.at_terminal { DecidedBy::Person } else { DecidedBy::Program };
+    let by = rights::decided_by(caller);
     let id = ConflictId::new(params.id);
     let resolved = shared.sources.resolve_conflict(id, decision, by, params.version).await?;
     json(&ConflictLine::from(&resolved))

@@ -102,9 +102,6 @@ pub(in crate::serve) struct NewSession {
 #[schemars(rename = "ResolveParams")]
 pub(in crate::serve) struct Resolve {
     id: String,
-    /// A person decides at a terminal, not a program: for the journal.
-    #[serde(default)]
-    at_terminal: bool,
     /// Only if the access still is as `show_blocked` showed it with this `version`.
     #[serde(default, deserialize_with = "super::name")]
     version: Option<String>,
@@ -224,7 +221,7 @@ pub(super) async fn resolve_blocked(
     caller: Option<&Caller>,
     params: Resolve,
 ) -> Result<Value, RpcError> {
-    let by = rights::decider(caller, params.verdict.is_even_denied(), params.at_terminal);
+    let by = rights::decider(caller, params.verdict.is_even_denied());
     let (id, decision) = (BlockedId::new(params.id), params.verdict.try_into()?);
     if let Decision::Answer { content } = &decision
         && text_pages(content).len() > 1

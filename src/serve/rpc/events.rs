@@ -13,6 +13,7 @@ use super::{raw, wrong};
 use crate::journal::{self, EventType, Filter, NameError, OpenError, Session, Store};
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
+use crate::serve::sight::Sight;
 use crate::serve::wire::RpcError;
 
 /// Events of one answer: by default, and at most.
@@ -138,6 +139,7 @@ pub(super) async fn list_events(
     {
         return Err(foreign(own));
     }
+    let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
         let agent = params.agent_id.as_deref();
         let session =
@@ -154,7 +156,8 @@ pub(super) async fn list_events(
             bytes: MOST_BYTES,
             ..Filter::default()
         };
-        let page = store.events(&filter)?;
+        let mut page = store.events(&filter)?;
+        page.events.iter_mut().for_each(|event| sight.reduce(event));
         raw(&Events {
             events: page.events.iter().map(Event::from).collect(),
             next: page.next.as_deref(),
@@ -169,8 +172,10 @@ pub(super) async fn get_event(
     params: GetEvent,
 ) -> Result<Box<RawValue>, RpcError> {
     let own = own(caller).map(str::to_owned);
+    let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
-        let event = store.event_named(&params.id)?;
+        let mut event = store.event_named(&params.id)?;
+        sight.reduce(&mut event);
         match own {
             Some(own) if event.agent_id.as_ref() != Some(&own) => Err(foreign(&own)),
             _ => raw(&Event::from(&event)),
@@ -192,8 +197,11 @@ pub(super) async fn search_events(
         return Err(wrong("`query` has no word to search for"));
     }
     let own = own(caller).map(str::to_owned);
+    let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
-        let found = store.search_of(own.as_deref(), &params.query, limit, MOST_BYTES)?;
+        let mut found = store.search_of(own.as_deref(), &params.query, limit, MOST_BYTES)?;
+        // That it was found would say what is in it.
+        found.retain(|found| sight.opens_event(&found.event));
         let events = found.iter().map(|found| FoundEvent {
             event: (&found.event).into(),
             snippet: &found.snippet,

@@ -190,7 +190,7 @@ pub(super) async fn call(
     if let Some(key) = request.changes() {
         if shared.team.keeps(&key.agent) {
             rights::permit_session(&key.agent, caller)?;
-        } else if !matches!(caller, Some(Caller::Person)) {
+        } else if !caller.is_some_and(Caller::is_person) {
             let found = shared.sources.registry(RegistryRequest::Get(key.clone())).await;
             if let Ok(Answer::Session(session)) = &found
                 && let Some(team) = other_team(shared, session)
@@ -206,7 +206,7 @@ pub(super) async fn call(
             let is_open = if shared.team.keeps(agent) {
                 caller.is_some_and(|caller| rights::opens(caller, agent))
             } else {
-                matches!(caller, Some(Caller::Person)) || other_team(shared, &session).is_none()
+                caller.is_some_and(Caller::is_person) || other_team(shared, &session).is_none()
             };
             let state = State::from(&*session);
             raw(&if is_open { state } else { state.withheld() })

@@ -15,6 +15,7 @@ use crate::replay::{Audience, Player, Recording, Speed};
 use crate::serve::command::ViewerCommand;
 use crate::serve::progress::Progress;
 use crate::serve::shared::Shared;
+use crate::serve::sight::{Sight, UpdateSight};
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{BoxFuture, Caller};
 use crate::tracker::OrchestratorView;
@@ -51,6 +52,7 @@ pub(in crate::serve) struct Replayed {
 /// The client that asked. If it does not read, its own replay waits.
 struct Client<'a> {
     events: Subscriber,
+    sight: UpdateSight,
     progress: &'a Progress,
 }
 
@@ -58,7 +60,9 @@ impl Audience for Client<'_> {
     fn shown(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             while let Some(received) = self.events.try_recv() {
-                if let Received::Event(_, event) = received {
+                if let Received::Event(_, event) = received
+                    && self.sight.opens(&event)
+                {
                     self.progress.command(ViewerCommand::Replayed(event)).await;
                 }
             }
@@ -97,7 +101,8 @@ pub(super) async fn replay_session(
     let path = journal.settings().path.clone();
     let recording = Recording { path, session: Some(session) };
     let (bus, view) = (Bus::encoding(BACKLOG, wire::encode), OrchestratorView::None(key));
-    let mut client = Client { events: bus.subscribe(), progress };
+    let sight = UpdateSight::new(Sight::of(shared, caller).await);
+    let mut client = Client { events: bus.subscribe(), sight, progress };
     client.events.want(Topic::SessionUpdate);
     let settings = shared
         .sources

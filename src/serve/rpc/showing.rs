@@ -10,10 +10,11 @@ use super::conflicts::LockRow;
 use super::json;
 use crate::changes::{is_binary, unified};
 use crate::conflicts::ShownConflict;
-use crate::model::{Action, BlockedId, ConflictId};
+use crate::model::{Action, BlockedId, BlockedStatus, ConflictId};
 use crate::routing::ShownAccess;
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
+use crate::serve::sight::Sight;
 use crate::serve::wire::RpcError;
 use crate::showing::{FoundFile, Wanted};
 
@@ -95,8 +96,17 @@ pub(super) async fn show_blocked(
     params: ShowBlocked,
 ) -> Result<Value, RpcError> {
     let reader = caller.and_then(Caller::agent).cloned();
-    let shown = shared.sources.show(BlockedId::new(params.id), reader).await?;
-    made(move || ShownBlocked::from(shown)).await
+    let mut shown = shared.sources.show(BlockedId::new(params.id), reader).await?;
+    let sight = Sight::of(shared, caller).await;
+    made(move || {
+        let waits = shown.access.status == BlockedStatus::Pending;
+        if !waits && !sight.opens(Path::new(&*shown.access.path)) {
+            let why = "it is shown while the access waits, or to who may read it";
+            shown.file = FoundFile::Withheld(why.to_owned());
+        }
+        ShownBlocked::from(shown)
+    })
+    .await
 }
 
 pub(super) async fn show_conflict(

@@ -29,7 +29,7 @@ pub(super) async fn journal() -> (TempDir, Journal) {
     let path = folder.path().join("journal.db");
     let lines = LINES.replace("HASH", &journal::hash_of(b"footer\n"));
     journal::import(&mut lines.as_bytes(), &path, None).unwrap();
-    let settings = Settings { team: "shop".to_owned(), path, keep: Keep::Full, quotas: None };
+    let settings = Settings { team: "shop".to_owned(), path, keep: Keep::default(), quotas: None };
     (folder, journal::open(settings).await.unwrap())
 }
 

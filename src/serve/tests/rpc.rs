@@ -38,7 +38,7 @@ async fn every_method_answers() {
         expect![[r#"{"session_id":"s","stop_reason":"end_turn","text":"Done."}"#]],
     )
     .await;
-    check("resolve_blocked", json!({ "id": "b1", "decision": "allow" }), expect![[r#"{"agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"allowed","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs","decided_by":"program"}"#]]).await;
+    check("resolve_blocked", json!({ "id": "b1", "decision": "allow" }), expect![[r#"{"agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"allowed","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs","decided_by":"person"}"#]]).await;
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn requests_arrive_as_they_were_meant() {
             json!({ "id": "b1", "decision": "deny", "version": super::samples::VERSION }),
         ),
         ("show_blocked", json!({ "id": "b1" })),
-        ("resolve_conflict", json!({ "id": "c1", "decision": "allow", "at_terminal": true })),
+        ("resolve_conflict", json!({ "id": "c1", "decision": "allow" })),
         (
             "resolve_conflict",
             json!({ "id": "c1", "decision": "deny", "message": "no", "version": super::samples::VERSION }),
@@ -188,14 +188,14 @@ async fn requests_arrive_as_they_were_meant() {
         prompt ui None [Object {"type": String("text"), "text": String("y")}] by_orchestrator: false
         cancel ui Some(SessionId("s")) queued: true
         cancel ui None queued: false
-        b1 Allow { scope: Once, ttl: None } Program
-        b1 Allow { scope: Session, ttl: Some(1.5s) } Program
-        b1 Deny { message: Some("no") } Program
-        b1 Answer { content: "c" } Program
-        b1 Deny { message: None } Program
+        b1 Allow { scope: Once, ttl: None } Person
+        b1 Allow { scope: Session, ttl: Some(1.5s) } Person
+        b1 Deny { message: Some("no") } Person
+        b1 Answer { content: "c" } Person
+        b1 Deny { message: None } Person
         show b1 None
         c1 Allow Person
-        c1 Deny { message: Some("no") } Program"#]]
+        c1 Deny { message: Some("no") } Person"#]]
     .assert_eq(&port.fake.asked.lock().unwrap().join("\n"));
 }
 

@@ -267,3 +267,20 @@ async fn each_use_of_a_token_is_in_the_journal() {
     let all = format!("{payloads:?}");
     assert!(!all.contains(&token) && !all.contains("secret words"), "{all}");
 }
+
+#[tokio::test]
+async fn a_token_is_proved_without_being_shown() {
+    let port = Port::open().await;
+    let (token, _) = make(&port, json!({ "owner": "ada", "may": ["read"] })).await;
+    let proving = crate::tokens::proving(&token);
+    assert_ne!(proving, token);
+    let mut client = port.join().await;
+    for (secret, is_it) in [(&*proving, true), (&*token, false), ("eisen_", false)] {
+        client.say(&json!({ "type": "auth_challenge" })).await;
+        let challenge = client.answer().await["result"]["challenge"].clone();
+        let proof = crate::serve::token::proof(secret, challenge.as_str().unwrap());
+        client.say(&json!({ "type": "auth", "proof": proof })).await;
+        let answer = client.answer().await;
+        assert_eq!(answer["result"]["owner"] == "ada", is_it, "{answer}");
+    }
+}

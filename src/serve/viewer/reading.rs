@@ -8,6 +8,7 @@ use super::Viewer;
 use crate::model::{
     AgentId, BlockedAccess, Event, Relayed, SessionId, SessionKey, SessionMode, Snapshot, Topic,
 };
+use crate::serve::sight::{Sight, UpdateSight};
 use crate::serve::{Caller, rights, wire};
 use crate::session::{Answer, Listed, RegistryRequest};
 
@@ -41,9 +42,14 @@ impl<W> Viewer<W> {
         self.caller.as_ref().is_some_and(|caller| rights::opens(caller, agent))
     }
 
-    pub(super) fn passes(&self, event: &Event) -> bool {
+    /// Finds which contents of files the client may see now.
+    pub(super) async fn look(&mut self) {
+        self.sight = UpdateSight::new(Sight::of(&self.shared, self.caller.as_ref()).await);
+    }
+
+    pub(super) fn passes(&mut self, event: &Event) -> bool {
         let is_open = match event {
-            Event::SessionUpdate { key, .. } => self.opens(&key.agent),
+            Event::SessionUpdate { key, .. } => self.opens(&key.agent) && self.sight.opens(event),
             Event::Relayed(Relayed { topic: Some(Topic::SessionUpdate), agent, .. }) => {
                 agent.as_ref().is_some_and(|agent| self.opens(agent))
             }

@@ -270,7 +270,8 @@ fn decider(by: &DecidedBy) -> (&'static str, Option<&AgentId>) {
     match by {
         DecidedBy::Agent(agent) => ("agent", Some(agent)),
         DecidedBy::Person => ("person", None),
-        DecidedBy::Program => ("program", None),
+        DecidedBy::Web => ("web", None),
+        DecidedBy::Token(_) => ("token", None),
         DecidedBy::Rule => ("rule", None),
     }
 }

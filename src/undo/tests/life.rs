@@ -207,57 +207,6 @@ async fn no_symlink_is_followed_and_no_path_leaves_the_workspace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agents_own_state_outside_the_workspace_stays_unless_it_is_asked_for() {
-    let scene = Scene::new().await;
-    let home = scene.folder.path().canonicalize().unwrap().join("home");
-    fs::create_dir(&home).unwrap();
-    write(&home, "sessions.db", "new\n");
-    let file = |content: &str| (0o644, 'f', content.as_bytes().to_vec());
-    let state = home.join("sessions.db");
-    let draft = home.join("draft");
-    let events = vec![
-        event(Some("ui"), 0, &state, Some(&file("old\n")), Some(&file("new\n"))),
-        event(Some("ui"), 0, &draft, None, Some(&file("made\n"))),
-        moved(&draft, "made", &file("made\n")),
-    ];
-    scene.journal.append_all(events).await.unwrap();
-    write(&scene.workspace(), "made", "made\n");
-    // As an agent has it while it runs.
-    let held = fs::OpenOptions::new().append(true).open(&state).unwrap();
-
-    let outcome = scene.undo("ui").await.unwrap();
-    assert_eq!((outcome.outside, outcome.paths.len()), (2, 1));
-    assert_eq!(look(&home).len(), 1);
-    assert_eq!(fs::read(&state).unwrap(), b"new\n");
-    assert!(!scene.at("made").exists());
-    scene.redo().await.unwrap();
-    assert_eq!(fs::read(scene.at("made")).unwrap(), b"made\n");
-
-    drop(held);
-    let aim = Scene::aim("ui");
-    let request = UndoRequest { aim, force: false, dry_run: false, outside: true };
-    assert_eq!(scene.undoer.run(request).await.unwrap().outside, 0);
-    assert_eq!(fs::read(&state).unwrap(), b"old\n");
-    assert!(!scene.at("made").exists() && !draft.exists());
-    scene.redo().await.unwrap();
-    assert_eq!(fs::read(&state).unwrap(), b"new\n");
-    assert_eq!(fs::read(scene.at("made")).unwrap(), b"made\n");
-}
-
-fn moved(from: &Path, to: &str, state: &OnDisk) -> NewEvent {
-    let state = json!({
-        "hash": hash_of(&state.2), "size": state.2.len(), "mode": state.0, "kind": "file",
-        "stored": true,
-    });
-    let payload = json!({
-        "from": from, "path": to, "before": state, "after": state, "cause": "agent",
-        "restorable": true,
-    });
-    let place = Place::Wire(SessionKey::new(AgentId::new("ui"), SessionId::new("s")));
-    NewEvent::new(place, EventType::FILE_RENAME, &payload).in_turn(0)
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_touched_if_the_journal_can_not_be_written() {
     let scene = Scene::new().await;
     scene

@@ -5,6 +5,9 @@ import { duration, line } from "./format.js";
 import { help } from "./help.js";
 
 const TITLE_EVERY_MS = 250;
+const JOURNAL_EVERY_MS = 60_000;
+/** Characters of what is said of the journal; the tooltip has all. */
+const JOURNAL_LENGTH = 90;
 
 export class Header {
   constructor(app) {
@@ -15,6 +18,7 @@ export class Header {
     this.link = id("link");
     this.count = id("waits");
     this.scope = id("scope");
+    this.journalTag = id("journal");
     this.badge = id("inbox-badge");
     this.bell = id("bell");
     this.bell.addEventListener("click", () => app.notify.toggle().then(() => this.bells()));
@@ -22,6 +26,7 @@ export class Header {
     this.titleTimer = 0;
     this.bells();
     setInterval(() => app.wire.isLive || this.age(), 1000);
+    setInterval(() => document.hidden || this.journal(), JOURNAL_EVERY_MS);
     this.age();
   }
 
@@ -65,9 +70,23 @@ export class Header {
       );
     }
     document.documentElement.dataset.link = link;
+    if (wire.isLive && before !== link) this.journal();
     if (wire.isLive) return setText(this.link, "live");
     const age = wire.heardAt ? `${duration(Date.now() - wire.heardAt)} old, reconnecting` : "connecting";
     setText(this.link, age);
+  }
+
+  /** Says why the journal is not written, or that it is larger than it may be. */
+  async journal() {
+    if (!this.app.wire.isLive) return;
+    const { trouble, notice } = await this.app.call("get_journal").catch(() => ({}));
+    // Its place takes the room.
+    const said = line(trouble ?? notice ?? "");
+    const text = said.replace(/^the journal .*? (is larger|deletes) /, "the journal $1 ");
+    this.journalTag.hidden = !text;
+    this.journalTag.title = said;
+    const isLong = text.length > JOURNAL_LENGTH;
+    setText(this.journalTag, isLong ? `${text.slice(0, JOURNAL_LENGTH)}…` : text);
   }
 
   /** The title counts what waits, also while the page is not seen. */

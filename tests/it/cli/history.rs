@@ -128,7 +128,7 @@ fn a_decision_is_in_the_journal_when_it_is_answered() {
     let decided = events(&stage.run(&["history", "--type", "blocked,grant", "--json"]).stdout);
     let states: Vec<_> = decided.iter().map(|event| event["payload"]["status"].clone()).collect();
     assert_eq!(states, [json!("pending"), json!("allowed"), json!(null)]);
-    assert_eq!(decided[1]["payload"]["decided_by"], "program");
+    assert_eq!(decided[1]["payload"]["decided_by"], "person");
     assert_eq!(decided[2]["payload"]["scope"], "session");
     assert_eq!(port.said(reading), "got api\n");
 }

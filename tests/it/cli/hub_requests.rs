@@ -245,7 +245,7 @@ fn a_token_of_the_hub_decides_for_its_agent_and_does_nothing_else() {
     ada.resolve(&of_a, &json!({ "decision": "allow" })).unwrap();
     assert_eq!(port.said(read_a), "got api\n");
     let line = port.expect(&json!({ "type": "blocked", "id": "a/b1", "status": "allowed" }));
-    assert_eq!(line["decided_by"], "program", "{line}");
+    assert_eq!(line["decided_by"], "token:ada", "{line}");
     assert_eq!(code(ada.resolve(&of_a, &json!({ "decision": "deny" }))), 409);
     let listed = ada.call("list_blocked", &json!({})).unwrap();
     let ids: Vec<_> = listed.as_array().unwrap().iter().map(|it| it["id"].clone()).collect();

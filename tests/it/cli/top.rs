@@ -160,7 +160,7 @@ fn what_is_allowed_is_what_was_shown_and_who_decided_is_said() {
     assert!(terminal.screen().contains("1 waits"), "{}", terminal.screen());
     port.call("resolve_blocked", &json!({ "id": "b1", "decision": "allow" })).unwrap();
     assert_eq!(ui.answer(&asked)["result"]["content"], "other\n");
-    terminal.shows("b1: allowed by a program");
+    terminal.shows("b1: allowed by a person");
     terminal.key("q");
     terminal.shows("left 0");
 }

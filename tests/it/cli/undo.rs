@@ -198,7 +198,7 @@ impl Scene {
         let settings = Settings {
             team: "work".to_owned(),
             path: self.stage.path("journal.db"),
-            keep: Keep::Full,
+            keep: Keep::default(),
             quotas: None,
         };
         let events = changes.into_iter().map(event).collect();

@@ -169,9 +169,5 @@ fn a_person_decides_about_a_write_that_waits() {
     assert_eq!(pair.api.ends(&terminal), 0);
     assert_eq!(stage.read(&format!("shop/{FILE}")), "api 2\n");
     let again = stage.run(&["conflicts", "--allow", &other]);
-    assert!(
-        again.code == 1 && again.stderr.contains("is allowed by a program"),
-        "{}",
-        again.stderr
-    );
+    assert!(again.code == 1 && again.stderr.contains("is allowed by a person"), "{}", again.stderr);
 }

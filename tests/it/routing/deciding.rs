@@ -144,7 +144,7 @@ fn a_person_sees_what_is_decided_and_who_was_first() {
     let refused = port.resolve(&blocked, &allow).unwrap_err();
     assert_eq!(refused["code"], 409, "{refused}");
     let shown = port.call("show_blocked", &id).unwrap();
-    let allow = json!({ "decision": "allow", "version": shown["version"], "at_terminal": true });
+    let allow = json!({ "decision": "allow", "version": shown["version"] });
     assert_eq!(port.resolve(&blocked, &allow).unwrap()["decided_by"], "person");
     assert_eq!(port.blocked("allowed")["decided_by"], "person");
     let late = port.resolve(&blocked, &json!({ "decision": "deny" })).unwrap_err();

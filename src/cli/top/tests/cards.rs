@@ -41,7 +41,7 @@ fn a_key_decides_the_card_that_is_shown_and_not_one_that_just_came_up() {
     assert!(notice(&screen).contains("b1 has just come up"));
     let now = later();
     let call = called(letters(&mut screen, "a", now));
-    let wanted = json!({ "decision": "allow", "id": "b1", "at_terminal": true, "version": "v1" });
+    let wanted = json!({ "decision": "allow", "id": "b1", "version": "v1" });
     assert_eq!(
         (call.method, &call.params, &*call.what),
         ("resolve_blocked", &wanted, "b1: allowed")
@@ -242,13 +242,13 @@ fn conflicts_and_budgets_are_cards() {
     assert_eq!(letters(&mut screen, "s", now), None);
     assert!(notice(&screen).contains("c1 takes"));
     let call = called(letters(&mut screen, "a", now));
-    let wanted = json!({ "decision": "allow", "id": "c1", "at_terminal": true, "version": "v1" });
+    let wanted = json!({ "decision": "allow", "id": "c1", "version": "v1" });
     assert_eq!((call.method, &call.params), ("resolve_conflict", &wanted));
     answer(&mut screen, &call);
     letters(&mut screen, "Dlater", now);
     let call = called(press(&mut screen, KeyCode::Enter, now));
     let wanted = json!({
-        "decision": "deny", "message": "later", "id": "c1", "at_terminal": true, "version": "v1",
+        "decision": "deny", "message": "later", "id": "c1", "version": "v1",
     });
     assert_eq!((call.method, &call.params), ("resolve_conflict", &wanted));
     fold(&mut screen, &conflict("denied"));

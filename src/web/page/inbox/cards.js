@@ -154,8 +154,8 @@ export function byWhom(line) {
   if (!by) return "";
   if (by === "person") return "by another person";
   if (by === "rule") return "by a rule";
-  if (by === "program") return "by a program";
-  return `by ${oneLine(String(by).replace(/^agent:/, ""))}`;
+  if (by === "web") return "by another person on the web";
+  return `by ${oneLine(String(by).replace(/^(agent|token):/, ""))}`;
 }
 
 /** What a card is about, in one line. */

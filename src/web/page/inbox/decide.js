@@ -46,7 +46,7 @@ export class Decider {
 
   /** Sends a decision, with the version of what was shown. */
   async decide(card, decision, more = {}) {
-    const params = { id: card.line.id, decision, at_terminal: true, ...more };
+    const params = { id: card.line.id, decision, ...more };
     if (card.preview?.version !== undefined) params.version = card.preview.version;
     await this.send(
       card,

@@ -1,0 +1,39 @@
+//! What a room keeps in files below `$EISEN_DIR`.
+
+/// The files of one room, as `purge` knows them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeptFiles {
+    /// What they are, for people.
+    pub what: &'static str,
+    /// Globs relative to `$EISEN_DIR`; `*` stands for no `/`.
+    pub files: &'static [&'static str],
+    pub form: KeptForm,
+    /// The file that is locked while one of them is replaced, relative to its folder.
+    pub lock: Option<&'static str>,
+}
+
+/// How a text is taken out of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeptForm {
+    /// A journal, of which the room `journal` takes it out.
+    Journal,
+    /// JSON, or lines of it: a mark takes its place in strings.
+    Json,
+    /// A mark takes its place.
+    Text,
+    /// A process may be appending: as many bytes take its place.
+    Log,
+    /// Not at all: a file that has it is named.
+    Fixed,
+}
+
+impl KeptFiles {
+    pub const fn new(what: &'static str, form: KeptForm, files: &'static [&'static str]) -> Self {
+        Self { what, files, form, lock: None }
+    }
+
+    #[must_use]
+    pub const fn locked_by(self, lock: &'static str) -> Self {
+        Self { lock: Some(lock), ..self }
+    }
+}

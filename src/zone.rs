@@ -22,6 +22,7 @@
 //! A blank pattern matches nothing.
 
 mod bounds;
+mod drafts;
 mod git;
 mod open;
 mod patterns;
@@ -34,6 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use self::bounds::{Bounds, Confine, Coverage, Grant, PatternCoverage, Reach, Rule, Wall};
+pub use self::drafts::{DRAFTS, remove_recorded};
 use self::git::{Git, GitVerdict};
 use self::open::Root;
 pub(crate) use self::open::{FOLDER, open_beneath};

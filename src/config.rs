@@ -76,7 +76,7 @@ use self::fault::Fault;
 pub use self::file::Source;
 pub use self::gateway::Gateway;
 pub use self::hub::HubMember;
-pub use self::journal::{Journal, JournalContent, journal_path};
+pub use self::journal::{Journal, JournalContent, OnFull, journal_path};
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
 use self::overlay::Layer;

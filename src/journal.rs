@@ -20,6 +20,7 @@ mod feed;
 mod fold;
 mod gone;
 mod ids;
+mod kept;
 mod migrations;
 mod names;
 mod pins;
@@ -53,7 +54,7 @@ use self::feed::Feed;
 use self::progress::FeedProgress;
 use self::writer::{Work, Writer};
 use crate::bus::Subscriber;
-use crate::model::{FileContents, Topic};
+use crate::model::{FileContent, FileContents, Topic};
 
 pub use conversation::Point;
 pub use database::{APPLICATION_ID, ChangeError, OpenError, files_set_aside, is_written};
@@ -61,6 +62,7 @@ pub use delivery::{Numbered, Stretch};
 pub use earlier::first_run;
 pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
 pub use gone::{excess, past, prune};
+pub use kept::{HeldContent, KeptFolder};
 pub use migrations::VERSION;
 pub use names::NameError;
 pub use pins::{Pin, PinKind, pin, unpin};
@@ -265,7 +267,7 @@ impl Journal {
     }
 
     /// Contents for an event that will be published on the bus.
-    pub fn contents(&self, contents: Vec<(Arc<str>, Vec<u8>)>) -> FileContents {
+    pub fn contents(&self, contents: Vec<(Arc<str>, FileContent)>) -> FileContents {
         FileContents::new(contents, Arc::clone(&self.queued))
     }
 

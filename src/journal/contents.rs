@@ -1,8 +1,11 @@
 //! Reads the contents that events name.
 
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 
-use super::{OpenError, Store};
+use super::{OpenError, Store, kept};
+
+/// The encoding of a content that is a file beside the journal.
+pub(super) const KEPT: &str = "kept";
 
 /// Maximum bytes of a decompressed content.
 const LARGEST_CONTENT: usize = 1 << 30;
@@ -14,7 +17,7 @@ impl Store {
         let read = |row: &Row<'_>| {
             let (size, encoding): (usize, String) = (row.get(0)?, row.get(1)?);
             let data: Vec<u8> = row.get(2)?;
-            Ok(unpacked(&encoding, size, data))
+            Ok(unpacked(&self.connection, hash, &encoding, size, data))
         };
         let found = self.connection.query_row(sql, [hash], read).optional();
         Ok(found.map_err(|error| self.failed(error))?.flatten())
@@ -35,8 +38,15 @@ impl Store {
 }
 
 /// The original bytes of a content; None for an encoding of a later version.
-pub(super) fn unpacked(encoding: &str, size: usize, data: Vec<u8>) -> Option<Vec<u8>> {
+pub(super) fn unpacked(
+    connection: &Connection,
+    hash: &str,
+    encoding: &str,
+    size: usize,
+    data: Vec<u8>,
+) -> Option<Vec<u8>> {
     match encoding {
+        KEPT => kept::read(connection, hash),
         "raw" => Some(data),
         "zstd" if size <= LARGEST_CONTENT => zstd::bulk::decompress(&data, size).ok(),
         _ => None,

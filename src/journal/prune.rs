@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
 use self::candidates::{OUTSIDE, Quota, Team, next_session, outside_before, target, used_bytes};
 use super::event::contents_named;
+use super::kept;
 
 /// Events of one step, and bytes of their payloads.
 const STEP_EVENTS: usize = 256;
@@ -139,7 +140,11 @@ fn forget_name(transaction: &Transaction<'_>, hash: &str, number: i64) -> rusqli
         "DELETE FROM contents WHERE hash = ?1 \
          AND NOT EXISTS (SELECT 1 FROM content_refs WHERE hash = ?1)",
     )?;
-    content.execute([hash])
+    let removed = content.execute([hash])?;
+    if removed > 0 {
+        kept::remove(transaction, hash);
+    }
+    Ok(removed)
 }
 
 /// A session whose row is gone, while events of it are still there.

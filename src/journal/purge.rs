@@ -17,6 +17,7 @@ use super::Trouble;
 use super::contents::unpacked;
 use super::database::{ChangeError, open_to_change, open_to_read};
 use super::event::{EventType, NewEvent, Place, unstore};
+use super::kept;
 
 /// Events that are read at once.
 const PAGE: usize = 500;
@@ -72,9 +73,11 @@ fn find_in(connection: &Connection, pattern: &Pattern) -> rusqlite::Result<Match
     let mut contents = connection.prepare("SELECT hash, size, encoding, data FROM contents")?;
     let mut rows = contents.query([])?;
     while let Some(row) = rows.next()? {
-        let (size, encoding): (usize, String) = (row.get(1)?, row.get(2)?);
-        if unpacked(&encoding, size, row.get(3)?).is_some_and(|data| pattern.is_in(&data)) {
-            found.contents.push(row.get(0)?);
+        let (hash, size, encoding): (String, usize, String) =
+            (row.get(0)?, row.get(1)?, row.get(2)?);
+        let data = unpacked(connection, &hash, &encoding, size, row.get(3)?);
+        if data.is_some_and(|data| pattern.is_in(&data)) {
+            found.contents.push(hash);
         }
     }
     for (_, text) in drafts(connection)? {
@@ -191,6 +194,7 @@ fn remove_content(connection: &mut Connection, hash: &str) -> rusqlite::Result<(
     }
     drop(statement);
     transaction.execute("DELETE FROM contents WHERE hash = ?1", [hash])?;
+    kept::remove(&transaction, hash);
     transaction.commit()
 }
 

@@ -15,7 +15,7 @@ use super::plan::Plan;
 use super::step::{NotDone, UndoStep};
 use crate::changes::{EntrySource, FileEntry, content_of};
 use crate::journal::{Blob, Committed, Journal, NewEvent, Place, Store, hash_of};
-use crate::model::AgentId;
+use crate::model::{AgentId, FileContent};
 
 /// Bytes of contents that one request keeps.
 const BATCH: usize = 16 << 20;
@@ -120,12 +120,13 @@ impl Site<'_> {
                 let read = read.map_err(|error| UndoError::io(path.to_string(), error))?;
                 let data = read.filter(|data| hash_of(data) == hash);
                 let data = data.ok_or_else(|| UndoError::Changed { path: path.to_string() })?;
+                let data = FileContent::Bytes(data);
                 blobs.push(Blob { hash: hash.to_owned(), data });
             }
             if let Some(FileEntry { source: EntrySource::Merged(data), .. }) = &target.after {
                 blobs.push(Blob::new(data.clone()));
             }
-            bytes += blobs.last().map_or(0, |blob| blob.data.len());
+            bytes += blobs.last().map_or(0, |blob| blob.data.in_memory());
             if bytes >= BATCH {
                 self.store_contents(std::mem::take(&mut blobs))?;
                 bytes = 0;

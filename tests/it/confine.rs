@@ -3,3 +3,4 @@
 mod capturing;
 mod confinement;
 mod confining;
+mod keeping;

@@ -5,8 +5,11 @@ use std::borrow::Cow;
 use memchr::memmem;
 use rusqlite::{Connection, Transaction, params};
 
+use crate::journal::contents::KEPT;
 use crate::journal::event::{Blob, NewEvent, contents_named, unstore};
 use crate::journal::fold::Draft;
+use crate::journal::kept;
+use crate::model::FileContent;
 
 /// The level of zstd for contents.
 const LEVEL: i32 = 3;
@@ -23,19 +26,24 @@ pub(in crate::journal) fn insert_content(
     if known.exists([&blob.hash])? {
         return Ok(());
     }
-    let packed = if blob.data.len() < LEAST_COMPRESSED {
-        None
-    } else {
-        zstd::bulk::compress(&blob.data, LEVEL).ok()
+    let (bytes, packed, encoding): (&[u8], Option<Vec<u8>>, _) = match &blob.data {
+        FileContent::Bytes(bytes) => {
+            let packs = bytes.len() >= LEAST_COMPRESSED;
+            let packed = packs.then(|| zstd::bulk::compress(bytes, LEVEL).ok()).flatten();
+            let packed = packed.filter(|packed| packed.len() < bytes.len());
+            let encoding = if packed.is_some() { "zstd" } else { "raw" };
+            (bytes, packed, encoding)
+        }
+        // It may have been removed since, with the last event that named it.
+        FileContent::Kept { .. } if !kept::is_there(connection, &blob.hash) => return Ok(()),
+        FileContent::Kept { .. } => (&[], None, KEPT),
     };
-    let packed = packed.filter(|packed| packed.len() < blob.data.len());
-    let encoding = if packed.is_some() { "zstd" } else { "raw" };
     let mut insert = connection.prepare_cached(
         "INSERT INTO contents(hash, size, encoding, data, created) \
          VALUES (?1, ?2, ?3, ?4, unixepoch('subsec') * 1000)",
     )?;
-    let data = packed.as_deref().unwrap_or(&blob.data);
-    insert.execute(params![blob.hash, blob.data.len(), encoding, data])?;
+    let data = packed.as_deref().unwrap_or(bytes);
+    insert.execute(params![blob.hash, blob.data.size(), encoding, data])?;
     Ok(())
 }
 

@@ -229,15 +229,16 @@ impl Journal {
         timeout(PATIENCE, appending).await.unwrap_or(Err(AppendError::Late))
     }
 
-    /// Appends an event and waits, without a time limit, until it is committed and safe from a
-    /// power cut, or has failed.
-    pub async fn append_synced(&self, event: NewEvent) -> Result<Committed, AppendError> {
+    /// Appends events and waits, without a time limit, until they are committed and safe from a
+    /// power cut, or have failed.
+    /// Of several, in one transaction, the first is returned.
+    pub async fn append_synced(&self, events: Vec<NewEvent>) -> Result<Committed, AppendError> {
         let (reply, committed) = oneshot::channel();
-        let events = vec![event];
         self.count_in(&events);
         let sent = self.work.send(Work::AppendSynced { events, reply }).await;
         sent.map_err(|_| AppendError::Closed)?;
-        committed.await.map_err(|_| AppendError::Closed)??.pop().ok_or(AppendError::Closed)
+        let committed = committed.await.map_err(|_| AppendError::Closed)??;
+        committed.into_iter().next().ok_or(AppendError::Closed)
     }
 
     /// Stores contents that an event will name, safe from a power cut.

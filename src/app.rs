@@ -3,6 +3,7 @@
 
 mod agent_owners;
 mod batch;
+mod catching_up;
 mod changes;
 mod conflict_notes;
 mod console;

@@ -10,12 +10,19 @@
 //! A possible writer of a path is *registered* with it before it writes. A path is *settled* when
 //! it is read again and compared: soon after, when a turn begins or ends, before another agent
 //! writes it, when the team stops, and on demand. The registered writer is the author of the
-//! change; it stays registered while it holds the file open. Nothing here may fail or hold up a
-//! write: contents that can't be read or kept are marked.
+//! change; it stays registered while it holds the file open. Nothing here may fail a
+//! write. One that destroys a content which git tracks or would add is held until that is safe: in
+//! memory, or as a file beside the journal. Other contents that can't be read or kept are marked.
 
+mod catch_up;
+mod change;
 mod disk;
 mod holders;
+mod index;
 mod keeper;
+mod links;
+mod loss;
+mod losses;
 mod own;
 mod process_call;
 mod publish;
@@ -38,20 +45,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
+use self::disk::Fate;
 use self::keeper::{Keeper, KeeperMsg};
-use self::room::Room;
+use self::room::{Room, Unkept};
 use self::scope::CaptureScope;
 use self::source::{Cause, WriteSource};
-use self::team::CaptureTeam;
+use self::team::{CaptureTeam, Touched};
 use crate::journal::Journal;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
 
+pub use self::catch_up::KnownStates;
 pub use self::disk::Stamp;
+pub use self::losses::{Loss, Verdict};
 pub use self::source::{AgentRun, Moment};
 
 /// Maximum entries of a moved folder that are followed; past that only the folder is.
@@ -65,6 +75,17 @@ pub struct Settings {
     pub workspace: PathBuf,
     /// Paths that are not recorded, with all paths that begin with them: the program's own files.
     pub left_out: Vec<PathBuf>,
+    pub full: Fullness,
+}
+
+/// When the journal has no room for further contents of files, and what becomes of calls that would
+/// destroy them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Fullness {
+    /// Bytes of the journal past which it takes no more; None: no bound.
+    pub at: Option<u64>,
+    /// Whether such a call is held for a decision; else it goes on, and that is said.
+    pub holds: bool,
 }
 
 /// Captures the changes of a team; cheap to clone.
@@ -107,8 +128,9 @@ impl Capture {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let left_out = settings.left_out.into_iter().map(real).collect();
         let outside = journal.settings().keep.outside;
-        let scope = CaptureScope::new(real(settings.workspace), left_out, outside);
-        let team = Arc::new(CaptureTeam::new(scope, Room::new(journal), tracker.clone()));
+        let scope = Arc::new(CaptureScope::new(real(settings.workspace), left_out, outside));
+        let room = Room::new(journal, Arc::clone(&scope), settings.full);
+        let team = Arc::new(CaptureTeam::new(scope, room, tracker.clone()));
         let (requests, queue) = mpsc::channel();
         let keeper = Keeper::new(Arc::clone(&team), queue);
         std::thread::Builder::new().name("capture".to_owned()).spawn(move || keeper.run())?;
@@ -139,6 +161,15 @@ impl Capture {
         self.team.unconfined.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Records what is on the disk and not known, of unknown cause: what a killed run wrote last.
+    /// Blocks on the disk; call it before agents start.
+    pub fn catch_up(&self, known: KnownStates, since_ms: u64) {
+        // Whoever wrote it, nobody saw it.
+        self.team.unconfined.fetch_add(1, Ordering::Relaxed);
+        self.team.catch_up(known, since_ms);
+        self.team.unconfined.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// Takes in changes on the disk, by any author. Never waits.
     pub fn noticed(&self, changed: Vec<Noticed>) {
         let _ = self.requests.send(KeeperMsg::Noticed(changed));
@@ -164,7 +195,72 @@ impl RunFiles {
     /// Registers a process that is about to create, write, change or remove the entry at a real
     /// path; `stamp` if the entry is known to exist. Returns when the present content is kept.
     pub fn writes(&self, process: u32, path: &Path, stamp: Option<Stamp>) {
-        self.register(Cause::Process(process), path, stamp, None);
+        self.register(Cause::Process(process), path, Touched { stamp, ..Touched::default() });
+    }
+
+    /// Registers a process that is about to change the mode of the entry at a real path.
+    pub fn marks(&self, process: u32, path: &Path, stamp: Stamp) {
+        let what = Touched { stamp: Some(stamp), fate: Fate::Stays, from: None };
+        self.register(Cause::Process(process), path, what);
+    }
+
+    /// Registers a process that is about to give a file another name. Real paths.
+    pub fn names(&self, process: u32, of: &Path, name: &Path) {
+        self.0.capture.team.links.add(of, name);
+        self.writes(process, name, None);
+    }
+
+    /// Registers a process that is about to remove the name of a file or folder. Returns when the
+    /// file is kept.
+    pub fn removes(&self, process: u32, path: &Path) {
+        self.register(
+            Cause::Process(process),
+            path,
+            Touched { fate: Fate::Goes, ..Touched::default() },
+        );
+    }
+
+    /// What is lost if the file at a real path is changed or removed now, and that waits for a
+    /// decision.
+    pub fn loss(&self, path: &Path) -> Option<Loss> {
+        let (team, losses) = (&self.0.capture.team, self.0.source.losses());
+        let unkept = self.unkept(path)?;
+        let named = losses.to_decide(team.scope.workspace(), path, &unkept);
+        Some(Loss { what: team.loss(&named, &unkept), named })
+    }
+
+    /// Whether there is such a loss.
+    pub fn loses(&self, path: &Path) -> bool {
+        self.unkept(path).is_some()
+    }
+
+    fn unkept(&self, path: &Path) -> Option<Unkept> {
+        let team = &self.0.capture.team;
+        let waits = team.holds_losses() && self.loss_verdict(path) != Some(Verdict::Allowed);
+        if waits { team.refuses(path) } else { None }
+    }
+
+    /// What was decided in this turn of losses at a path.
+    pub fn loss_verdict(&self, path: &Path) -> Option<Verdict> {
+        self.0.source.losses().verdict(path)
+    }
+
+    /// Decides a loss, with all like it below its folder, until the next turn.
+    pub fn decide_loss(&self, loss: Loss, verdict: Verdict) {
+        self.0.source.losses().decide(loss.named, verdict);
+    }
+
+    /// What the running turn is said to destroy for good.
+    pub fn lost(&self) -> watch::Receiver<Option<String>> {
+        self.0.source.losses().said()
+    }
+
+    /// Registers a process that is about to exchange the entries at two real paths.
+    pub fn exchanges(&self, process: u32, one: &Path, other: &Path) {
+        for path in [one, other] {
+            let what = Touched { fate: Fate::Stays, ..Touched::default() };
+            self.register(Cause::Process(process), path, what);
+        }
     }
 
     /// Registers a process that is about to move a file or folder. Real paths.
@@ -176,8 +272,9 @@ impl RunFiles {
         for path in std::iter::once(from).chain(below.iter().map(PathBuf::as_path)) {
             let Ok(inside) = path.strip_prefix(from) else { continue };
             let moved = if inside.as_os_str().is_empty() { to.to_owned() } else { to.join(inside) };
-            self.register(cause, path, None, None);
-            self.register(cause, &moved, None, Some(&path.into()));
+            self.register(cause, path, Touched { fate: Fate::Stays, ..Touched::default() });
+            let from = Some(&path.into());
+            self.register(cause, &moved, Touched { from, fate: Fate::Goes, ..Touched::default() });
         }
     }
 
@@ -187,7 +284,8 @@ impl RunFiles {
         let mut paths: Vec<_> = missing.chain([path]).collect();
         paths.sort_unstable();
         for path in &paths {
-            self.register(Cause::Request(session), path, None, None);
+            let what = Touched { fate: Fate::Goes, ..Touched::default() };
+            self.register(Cause::Request(session), path, what);
         }
         let writing = Replacing { files: self, session, paths };
         let done = write();
@@ -205,6 +303,7 @@ impl RunFiles {
     /// A turn begins; call it before the agent gets the prompt. Settles earlier writes.
     pub fn turn_began(&self, session: &SessionId) {
         let OfRun { capture, source, .. } = &*self.0;
+        source.losses().begin();
         capture.team.announce_turn(source.agent(), session, disk::now_ns());
         let (agent, session, epoch) = (source.agent().clone(), session.clone(), source.epoch());
         self.send(KeeperMsg::Began { agent, session, epoch });
@@ -237,15 +336,9 @@ impl RunFiles {
         let _ = timeout(PATIENCE, settled).await;
     }
 
-    fn register(
-        &self,
-        cause: Cause<'_>,
-        path: &Path,
-        stamp: Option<Stamp>,
-        from: Option<&Arc<Path>>,
-    ) {
+    fn register(&self, cause: Cause<'_>, path: &Path, what: Touched<'_>) {
         let OfRun { capture, source, .. } = &*self.0;
-        if capture.team.register(source, cause, path, stamp, from) {
+        if capture.team.register(source, cause, path, what) {
             self.send(KeeperMsg::Dirty);
         }
     }

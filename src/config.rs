@@ -78,7 +78,7 @@ use self::fault::Fault;
 pub use self::file::Source;
 pub use self::gateway::Gateway;
 pub use self::hub::HubMember;
-pub use self::journal::{Journal, JournalContent, MAX_MB, journal_path};
+pub use self::journal::{Journal, JournalContent, MAX_MB, OnFull, journal_path};
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
 use self::overlay::Layer;

@@ -21,6 +21,7 @@ mod feed;
 mod fold;
 mod gone;
 mod ids;
+mod kept;
 mod migrations;
 mod names;
 mod outside;
@@ -55,7 +56,7 @@ use self::feed::Feed;
 use self::progress::FeedProgress;
 use self::writer::{Work, Writer};
 use crate::bus::Subscriber;
-use crate::model::{FileContents, KeptFiles, KeptForm, OutsideFiles, Topic};
+use crate::model::{FileContent, FileContents, KeptFiles, KeptForm, OutsideFiles, Topic};
 
 pub use conversation::Point;
 pub use database::{APPLICATION_ID, ChangeError, OpenError, files_set_aside, is_written};
@@ -63,6 +64,7 @@ pub use delivery::{Numbered, Stretch};
 pub use earlier::first_run;
 pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
 pub use gone::{excess, past, prune};
+pub use kept::{HeldContent, KeptFolder};
 pub use migrations::VERSION;
 pub use names::NameError;
 pub use outside::{OutsideContents, outside, remove_outside};
@@ -253,15 +255,16 @@ impl Journal {
         timeout(PATIENCE, appending).await.unwrap_or(Err(AppendError::Late))
     }
 
-    /// Appends an event and waits, without a time limit, until it is committed and safe from a
-    /// power cut, or has failed.
-    pub async fn append_synced(&self, event: NewEvent) -> Result<Committed, AppendError> {
+    /// Appends events and waits, without a time limit, until they are committed and safe from a
+    /// power cut, or have failed.
+    /// Of several, in one transaction, the first is returned.
+    pub async fn append_synced(&self, events: Vec<NewEvent>) -> Result<Committed, AppendError> {
         let (reply, committed) = oneshot::channel();
-        let events = vec![event];
         self.count_in(&events);
         let sent = self.work.send(Work::AppendSynced { events, reply }).await;
         sent.map_err(|_| AppendError::Closed)?;
-        committed.await.map_err(|_| AppendError::Closed)??.pop().ok_or(AppendError::Closed)
+        let committed = committed.await.map_err(|_| AppendError::Closed)??;
+        committed.into_iter().next().ok_or(AppendError::Closed)
     }
 
     /// Stores contents that an event will name, safe from a power cut.
@@ -291,7 +294,7 @@ impl Journal {
     }
 
     /// Contents for an event that will be published on the bus.
-    pub fn contents(&self, contents: Vec<(Arc<str>, Vec<u8>)>) -> FileContents {
+    pub fn contents(&self, contents: Vec<(Arc<str>, FileContent)>) -> FileContents {
         FileContents::new(contents, Arc::clone(&self.queued))
     }
 

@@ -43,8 +43,8 @@ pub use budget::{BudgetLimits, BudgetReport, BudgetState, EarlierUse, OnExceed, 
 pub use conflict::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy};
 pub use event::{Delta, Event, Relayed, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{
-    FileCause, FileChange, FileChangeKind, FileContents, FileKind, FileName, FileState, SET_ID,
-    SeenBy,
+    FileCause, FileChange, FileChangeKind, FileContent, FileContents, FileKind, FileName,
+    FileState, SET_ID, SeenBy,
 };
 pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,

@@ -22,6 +22,7 @@
 //! A blank pattern matches nothing.
 
 mod bounds;
+mod drafts;
 mod git;
 mod open;
 mod patterns;
@@ -37,6 +38,7 @@ pub use self::bounds::{
     Bounds, Confine, Coverage, Grant, GrantedPlace, HELD_ALONE, MovedPlace, PatternCoverage, Reach,
     Rule, Wall, common, is_of_system,
 };
+pub use self::drafts::{DRAFTS, remove_recorded};
 use self::git::{Git, GitVerdict};
 use self::open::Root;
 pub(crate) use self::open::{FOLDER, open_beneath};

@@ -73,7 +73,10 @@ impl Doorkeeper for Keeper {
         let Some(files) = &self.1 else { return };
         match call {
             FileCall::Write(path, stat) => files.writes(process, path, Some(Stamp::of(stat))),
+            FileCall::Mode(path, stat) => files.marks(process, path, Stamp::of(stat)),
             FileCall::Name(path) => files.writes(process, path, None),
+            FileCall::Link { of, name } => files.names(process, of, name),
+            FileCall::Remove(path) => files.removes(process, path),
             FileCall::Rename { from, to, .. } => files.renames(process, from, to),
         }
     }
@@ -176,8 +179,11 @@ impl Place {
         let view = OrchestratorView::None(key);
         let (tracker, task) = TrackerHandle::spawn(settings, view, bus, CancellationToken::new());
         tokio::spawn(task);
-        let settings =
-            capture::Settings { workspace: self.workspace.clone(), left_out: Vec::new() };
+        let settings = capture::Settings {
+            workspace: self.workspace.clone(),
+            left_out: Vec::new(),
+            full: capture::Fullness::default(),
+        };
         let capture = Capture::start(settings, journal.clone(), tracker).unwrap();
         let files = capture.of_run(AgentId::new("a"), Arc::new(OneTurn), true);
         Captured { _journal: journal, files, _folder: folder }

@@ -312,6 +312,8 @@ impl Actor {
         let launcher = self.team.launcher.within(&family);
         let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
         let rules = self.rules.subscribe();
+        let zone = Arc::clone(&rules.borrow().zone);
+        let _ = tokio::task::spawn_blocking(move || zone.take_workspace()).await;
         let files = files_of(&self.settings, &self.team, &running, &family);
         let parts = (running.clone(), vitals.clone(), files.clone());
         let confined = confine(launcher, &self.settings, &self.team, rules.clone(), parts).await;

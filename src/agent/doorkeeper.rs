@@ -4,6 +4,7 @@
 mod contention;
 mod grace_period;
 mod late;
+mod losing;
 mod passing;
 #[cfg(test)]
 mod tests;
@@ -84,6 +85,7 @@ struct HandlerState {
     late: Late,
     vitals: Arc<Vitals>,
     contention: Option<Contention>,
+    files: Option<RunFiles>,
 }
 
 impl KernelAccessHandler {
@@ -122,6 +124,7 @@ impl KernelAccessHandler {
             grace: GracePeriods::new(config.age),
             late: Late::default(),
             contention,
+            files: files.clone(),
         });
         config.handle.spawn(record_late_loop(Arc::downgrade(&state), news));
         Arc::new(Self { state, passing, files, tally, handle: config.handle })
@@ -136,6 +139,7 @@ impl Doorkeeper for KernelAccessHandler {
     fn withholds(&self, real: &Path, action: Action) -> bool {
         self.state.running.withholds(real, action)
             || action == Action::Write && self.state.is_locked(real)
+            || self.state.loses(real, action)
     }
 
     fn passed(&self, path: Arc<str>, action: Action) {
@@ -153,12 +157,12 @@ impl Doorkeeper for KernelAccessHandler {
         let Some(files) = &self.files else { return };
         match call {
             FileCall::Write(path, stat) => files.writes(process, path, Some(Stamp::of(stat))),
+            FileCall::Mode(path, stat) => files.marks(process, path, Stamp::of(stat)),
             FileCall::Name(path) => files.writes(process, path, None),
+            FileCall::Link { of, name } => files.names(process, of, name),
+            FileCall::Remove(path) => files.removes(process, path),
             FileCall::Rename { from, to, exchanges: false } => files.renames(process, from, to),
-            FileCall::Rename { from, to, exchanges: true } => {
-                files.writes(process, from, None);
-                files.writes(process, to, None);
-            }
+            FileCall::Rename { from, to, exchanges: true } => files.exchanges(process, from, to),
         }
     }
 
@@ -188,6 +192,10 @@ impl HandlerState {
         context: TurnContext,
         mut reply: oneshot::Sender<bool>,
     ) {
+        if !self.may_lose(&attempt, &context, &mut reply).await {
+            let _ = reply.send(false);
+            return;
+        }
         if self.is_contended(&attempt) {
             let passes = self.contend(&attempt, &context, &mut reply).await;
             let _ = reply.send(passes);

@@ -16,9 +16,9 @@ use super::lifecycle::LifecycleEvent;
 use super::plugged::{DUPLEX, Plugged, Wires, translated};
 use super::prompting::{Handover, RunHandle, send_briefings};
 use super::stalls::publish_held;
-use super::standing::{enforce, problem};
+use super::standing::{Concerns, enforce, watch_workspace};
 use super::{AgentSettings, Surroundings, locking, pending_or, text_blocks, watch_over};
-use crate::budget::{Account, BudgetStanding};
+use crate::budget::Account;
 use crate::capture::RunFiles;
 use crate::client_host::{HostError, HostHandle, Urgency};
 use crate::conflicts::RunOfAgent;
@@ -44,14 +44,10 @@ pub(super) struct Run {
     ordered: bool,
     /// The reason why the relay failed, if it did.
     broken: watch::Receiver<Option<String>>,
-    /// The current problem, as the stall monitor sees it.
-    concern: watch::Receiver<Option<String>>,
+    /// Its problems.
+    concerns: Concerns,
     /// The decision that the agent waits for.
     held_up: watch::Receiver<Option<String>>,
-    /// The current problem of the plugin.
-    plugin_concern: watch::Receiver<Option<String>>,
-    /// How the agent stands with its budgets.
-    standing: watch::Receiver<BudgetStanding>,
     /// The tasks of prompts, briefings and monitors.
     beside: JoinSet<()>,
     private: Option<Private>,
@@ -105,7 +101,7 @@ impl Run {
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
-        let gate = locking::gate(team, settings, rules, permits.clone());
+        let gate = locking::gate(team, settings, rules.clone(), permits.clone());
         let shared = (running.clone(), vitals.clone(), files.clone());
         let proxy = proxy(settings, team, gate, shared, plugged.is_some());
         let wires: Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
@@ -145,6 +141,8 @@ impl Run {
         let (concern_sender, concern) = watch::channel(None);
         let (held_sender, held_up) = watch::channel(None);
         let mut beside = JoinSet::new();
+        let (moved_sender, moved) = watch::channel(None);
+        beside.spawn(watch_workspace(rules, moved_sender));
         beside.spawn(publish_held(vitals.clone(), held_sender));
         beside.spawn(enforce(settings.account.standing(), relay_handle.clone()));
         let cpu_ms = move || family.usage().cpu_ms;
@@ -154,6 +152,7 @@ impl Run {
         standing.mark_changed();
         let (log, id, pid) = (settings.log.clone(), settings.id.clone(), process.pid());
         let handshake = handshake(host.clone(), settings.session, last).boxed();
+        let lost = files.as_ref().map_or_else(|| watch::channel(None).1, RunFiles::lost);
         Self {
             pid,
             stderr: StderrLog::spawn(stdio.stderr, log, id, pid),
@@ -173,10 +172,8 @@ impl Run {
             wires,
             ordered: false,
             broken,
-            concern,
+            concerns: Concerns::new([moved, concern, plugin_concern, lost], standing),
             held_up,
-            plugin_concern,
-            standing,
             beside,
             private,
             _locks: locks,
@@ -325,7 +322,7 @@ fn proxy(
 /// Waits for the next event of a run; without a run it never returns.
 pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
     let Some(run) = run else { return std::future::pending().await };
-    let Run { process, handshake, broken, concern, held_up, plugin_concern, standing, .. } = run;
+    let Run { process, handshake, broken, concerns, held_up, .. } = run;
     let (stopping, starting) = (matches!(process, Ending::Stopping(_)), handshake.is_some());
     tokio::select! {
         biased;
@@ -341,11 +338,7 @@ pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
                 Err(error) => RunEvent::Failed(error.to_string()),
             }
         }
-        Ok(()) = concern.changed() => RunEvent::Concern(problem(concern, plugin_concern, standing)),
-        Ok(()) = plugin_concern.changed() => {
-            RunEvent::Concern(problem(concern, plugin_concern, standing))
-        }
-        Ok(()) = standing.changed() => RunEvent::Concern(problem(concern, plugin_concern, standing)),
+        problem = concerns.changed() => RunEvent::Concern(problem),
         Ok(()) = held_up.changed(), if starting => {
             RunEvent::HeldUp(held_up.borrow_and_update().clone())
         }

@@ -1,25 +1,68 @@
-//! How an agent stands with its budgets: told to its relay, and shown as its problem.
+//! How an agent stands: its budgets are told to its relay, and its problems are shown.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::budget::BudgetStanding;
-use crate::proxy::RelayHandle;
+use crate::proxy::{RelayHandle, Rules};
 
 /// How often it is looked whether an agent ends its turn for a budget.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// Returns the problem that any of them has.
-pub(super) fn problem(
-    one: &mut watch::Receiver<Option<String>>,
-    other: &mut watch::Receiver<Option<String>>,
-    standing: &mut watch::Receiver<BudgetStanding>,
-) -> Option<String> {
-    let refusal = standing.borrow_and_update().refusal.as_ref().map(ToString::to_string);
-    let one = one.borrow_and_update().clone();
-    let other = other.borrow_and_update().clone();
-    refusal.or(one).or(other)
+/// How often it is looked whether the workspace is still the same.
+const LOOK_AT_WORKSPACE: Duration = Duration::from_millis(500);
+
+/// The problems of a run.
+pub(super) struct Concerns {
+    others: [watch::Receiver<Option<String>>; 4],
+    /// With its budgets.
+    standing: watch::Receiver<BudgetStanding>,
+}
+
+impl Concerns {
+    pub(super) fn new(
+        others: [watch::Receiver<Option<String>>; 4],
+        standing: watch::Receiver<BudgetStanding>,
+    ) -> Self {
+        Self { others, standing }
+    }
+
+    /// Waits for a change; returns the problem to show: with a budget, else the first of the others.
+    pub(super) async fn changed(&mut self) -> Option<String> {
+        let ([one, two, three, four], standing) = (&mut self.others, &mut self.standing);
+        tokio::select! {
+            Ok(()) = one.changed() => {}
+            Ok(()) = two.changed() => {}
+            Ok(()) = three.changed() => {}
+            Ok(()) = four.changed() => {}
+            Ok(()) = standing.changed() => {}
+            else => std::future::pending().await,
+        }
+        let refusal = standing.borrow_and_update().refusal.as_ref().map(ToString::to_string);
+        // All of them are seen by this.
+        let others = self.others.each_mut().map(|other| other.borrow_and_update().clone());
+        refusal.or_else(|| others.into_iter().flatten().next())
+    }
+}
+
+/// Says when the workspace is not there any more, or another folder in its place.
+pub(super) async fn watch_workspace(
+    rules: watch::Receiver<Rules>,
+    problem: watch::Sender<Option<String>>,
+) {
+    loop {
+        tokio::time::sleep(LOOK_AT_WORKSPACE).await;
+        let zone = Arc::clone(&rules.borrow().zone);
+        let looked = tokio::task::spawn_blocking(move || zone.workspace_moved());
+        let Ok(moved) = looked.await else { return };
+        problem.send_if_modified(|known| {
+            let is_new = *known != moved;
+            *known = moved;
+            is_new
+        });
+    }
 }
 
 /// Has the relay end turns for which a budget has no more, and the agent, if it goes on all the same.

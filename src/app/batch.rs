@@ -2,6 +2,7 @@
 //! that is killed leaves its runs alone, and the next one of the same file goes on with them.
 
 mod kept;
+mod lost;
 mod outcome;
 mod results;
 mod watching;
@@ -14,9 +15,10 @@ use self::kept::{KeptBatch, KeptTask, Past, fingerprint};
 pub(super) use self::kept::{folder_of_batches, runs_of};
 pub use self::outcome::{BatchEnd, JobEnd, JobOutcome};
 use self::watching::{end_all, look, wait};
+use super::failover::handover::{Past as PastWork, hand_over};
 use super::run::{RunOptions, run_detached};
 use super::{Failure, StopSignals, environment};
-use crate::runs::{RunFolder, RunStatus, find_run};
+use crate::runs::{RunFolder, RunState, RunStatus, find_run};
 use crate::slots::{SlotError, SlotPlace, SlotRequest, Slots, TakenSlot, Wait};
 
 #[derive(Debug)]
@@ -113,7 +115,7 @@ pub fn plan(options: BatchOptions) -> Result<Vec<PlannedJob>, Failure> {
         let (plan, run) = match past.transpose()? {
             None => ("runs if what is before it succeeds".to_owned(), None),
             Some(Past::Nothing) => ("runs".to_owned(), None),
-            Some(Past::Again(why)) => (format!("runs again: {why}"), None),
+            Some(Past::Again(why, _)) => (format!("runs again: {why}"), None),
             Some(Past::Runs(run)) => (format!("is waited for: the run {}", run.id()), None),
             Some(Past::Ended(state)) if state.status == RunStatus::Succeeded => {
                 (format!("is done: the run {}", state.id), Some(state.id))
@@ -157,6 +159,8 @@ struct WaitingJob {
     agent: String,
     /// None: it was started, or will not be.
     options: Option<RunOptions>,
+    /// An earlier attempt that did not succeed, and why it is done again.
+    lost: Option<(String, Box<RunState>)>,
 }
 
 /// A batch on its way.
@@ -186,6 +190,7 @@ impl BatchWork {
                 content: job.content,
                 agent: named.unwrap_or_default(),
                 options: Some(job.options),
+                lost: None,
             }
         };
         let jobs: Vec<_> = jobs.into_iter().map(waiting).collect();
@@ -251,12 +256,13 @@ impl BatchWork {
         let id = self.jobs[at].id.clone();
         match self.kept.past(&self.eisen_dir, &id, content, true)? {
             Past::Nothing => Ok(false),
-            Past::Again(why) => {
+            Past::Again(why, lost) => {
                 if !self.restart {
                     report(BatchNews::Note(format!("{id}: runs again: {why}")));
                 }
                 // It is reported once.
                 self.kept.forget(&id);
+                self.jobs[at].lost = lost.map(|state| (why, state));
                 Ok(false)
             }
             Past::Runs(run) => {
@@ -282,6 +288,13 @@ impl BatchWork {
         report: &mut (dyn FnMut(BatchNews<'_>) + Send),
     ) -> Result<(), Failure> {
         let Some(mut options) = self.jobs[at].options.take() else { return Ok(()) };
+        if let Some((why, state)) = self.jobs[at].lost.take() {
+            let past = lost::past_of(&self.eisen_dir, &state, &why).await;
+            for sentence in past.iter().filter_map(PastWork::summary) {
+                report(BatchNews::Note(format!("{}: {sentence}", self.jobs[at].id)));
+            }
+            options.prompt = hand_over(&options.prompt, &past);
+        }
         let earlier = self.after[at].iter().filter_map(|before| self.ends[*before].as_ref());
         options.prompt = results::with_results(options.prompt, &self.eisen_dir, earlier)?;
         let (id, mut kept) = (self.jobs[at].id.clone(), self.kept.clone());

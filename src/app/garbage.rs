@@ -31,8 +31,19 @@ use crate::serve::{self, StaleRun};
 use crate::slots::Slots;
 
 /// Suffixes of the files of one journal, besides those that were set aside.
-const OF_A_JOURNAL: [&str; 9] =
-    ["", "-wal", "-shm", ".lock", ".undo", ".import", ".import-wal", ".import-shm", ".import.lock"];
+const OF_A_JOURNAL: [&str; 11] = [
+    "",
+    "-wal",
+    "-shm",
+    ".lock",
+    ".undo",
+    ".kept",
+    ".drafts",
+    ".import",
+    ".import-wal",
+    ".import-shm",
+    ".import.lock",
+];
 
 /// A thing to remove.
 #[derive(Debug)]

@@ -11,10 +11,12 @@ use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use crate::config::{AgentTable, Config, JournalContent, journal_path};
+use crate::capture::Fullness;
+use crate::config::{AgentTable, Config, JournalContent, OnFull, journal_path};
 use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
 use crate::model::{AgentId, TaskId, mask};
 use crate::serve::{HelperEnd, Reloaded, live_teams};
+use crate::zone::DRAFTS;
 
 /// The nice value of a thread that runs when no other does.
 const LOWEST_PRIORITY: i32 = 19;
@@ -34,6 +36,14 @@ pub(super) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Set
     let quotas = Some(Quotas { keep_days: config.keep_days, max_mb: config.max_mb });
     let settings = journal::Settings { team, path, keep, quotas };
     config.enabled.then_some(settings)
+}
+
+/// When the journal takes no more contents of files, and what becomes of calls that would destroy
+/// them.
+pub(super) fn fullness(config: &Config) -> Fullness {
+    let Config { journal, .. } = config;
+    let at = journal.full_mb.map(|most| most.saturating_mul(1 << 20));
+    Fullness { at, holds: journal.on_full == OnFull::Hold }
 }
 
 /// The journal of a team: at the path of its last run, else at the default one.
@@ -97,6 +107,11 @@ pub fn workspace_of(eisen_dir: &Path, team: &str) -> Option<PathBuf> {
 /// The folder of a team's own files.
 pub(super) fn team_folder(eisen_dir: &Path, team: &str) -> PathBuf {
     eisen_dir.join("teams").join(team)
+}
+
+/// The folder of files that the team's client writes, before they take their places.
+pub(super) fn drafts(eisen_dir: &Path, team: &str) -> PathBuf {
+    team_folder(eisen_dir, team).join(DRAFTS)
 }
 
 /// Notes the place of a journal that is not at the default one.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::process;
 use crate::serve::{self, Remains, StaleRun};
+use crate::zone::{DRAFTS, remove_recorded};
 
 /// The prefix of our temporary folders; no other folder is ever removed.
 pub(super) const PREFIX: &str = "eisen-";
@@ -39,13 +40,16 @@ pub(super) fn clean_after(run: StaleRun) {
     }
     let ended =
         if same_boot && !mark.is_empty() { process::end_run(mark, group.as_deref()) } else { 0 };
+    let drafts = folders.iter().filter(|folder| folder.ends_with(DRAFTS));
+    let drafts: usize = drafts.map(|folder| remove_recorded(folder)).sum();
     let removed = folders.iter().filter(|folder| remove(folder)).count();
-    if ended > 0 || removed > 0 {
+    if ended > 0 || removed > 0 || drafts > 0 {
         tracing::warn!(
             team,
             pid,
             processes = ended,
             folders = removed,
+            drafts,
             "cleaned up after a run that was killed"
         );
     }

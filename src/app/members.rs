@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::agent_owners::AgentOwners;
 use super::environment::{self, TeamEnvironment};
-use super::{places, plugins, routes};
+use super::{journaling, places, plugins, routes};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts, SlotWish};
 use crate::budget::Budgets;
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
@@ -304,7 +304,9 @@ fn plugin(
 
 fn compile_zones(config: &Config) -> anyhow::Result<Vec<Arc<Zone>>> {
     let compile = |agent: &config::Agent| {
-        let zone = Zone::compile(&agent.zone.spec);
+        let spec = &agent.zone.spec;
+        let drafts = journaling::drafts(&spec.eisen_dir, &config.team.name);
+        let zone = Zone::compile(spec).map(|zone| zone.with_drafts_in(drafts));
         zone.map(Arc::new).with_context(|| format!("the zone of agent `{}`", agent.id))
     };
     config.agents.iter().map(compile).collect()

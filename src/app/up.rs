@@ -25,9 +25,9 @@ use super::team::Supervised;
 use super::web_page::{PageOf, WebPage, WebWish};
 use super::wiring::{Closing, Wiring};
 use super::{
-    Failure, StopSignal, StopSignals, announce_port, backlog, console, drained, hints, hub,
-    journaling, leftovers, limiting, limits, measuring, notifying, person_queue, recorder, scratch,
-    spending, streaming, tools_seen, tracing_out, trial, undoing,
+    Failure, StopSignal, StopSignals, announce_port, backlog, catching_up, console, drained, hints,
+    hub, journaling, leftovers, limiting, limits, measuring, notifying, person_queue, recorder,
+    scratch, spending, streaming, tools_seen, tracing_out, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
@@ -134,6 +134,7 @@ pub(super) async fn run_team<T>(
     let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
     let (cancel, notices) = (wiring.cancel.clone(), wiring.cancel.child_token());
 
+    let killed_at = catching_up::killed_at(&wiring).await;
     let budgets = spending::start(&config, &mut wiring).await;
     let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
     let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);
@@ -161,6 +162,7 @@ pub(super) async fn run_team<T>(
     let folder = journaling::team_folder(&conditions.eisen_dir, &config.team.name).join("tasks");
     wiring.keep_tasks(folder, &routing, roster.clone());
     let undoer = undoing::undoer(&wiring, roster.clone(), &workspace).await;
+    catching_up::catch_up(&wiring, &workspace, killed_at).await;
     let channels = notifying::start(&config, &surroundings, roster.clone(), &budgets, &notices);
     let (changes, commands) = changes_of(&mut wiring, roster.clone());
     let web = web_page(web, &config, &conditions, &cancel);
@@ -280,7 +282,8 @@ fn wire(
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
     tracing_out::start(config, &mut wiring);
-    wiring.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned(), private.to_owned()]);
+    let left_out = vec![eisen_dir.to_owned(), private.to_owned()];
+    wiring.capture_files(workspace.to_owned(), left_out, journaling::fullness(config));
     wiring.find_conflicts(members::conflicts(config), workspace);
     wiring.note_workspace(workspace);
     wiring.neighbours = hub::neighbours(config);
@@ -325,7 +328,7 @@ fn run_file(
     let Team { name, workspace, scratch, .. } = &config.team;
     let private = scratch::new_path()?;
     let remains = Remains {
-        folders: vec![private.clone()],
+        folders: vec![private.clone(), journaling::drafts(eisen_dir, name)],
         workspace: (!scratch).then(|| workspace.clone()),
         ..leftovers::remains()
     };

@@ -104,11 +104,16 @@ impl Wiring {
     }
 
     /// Captures the changes of files from now on, if there is a journal.
-    pub(super) fn capture_files(&mut self, workspace: PathBuf, left_out: Vec<PathBuf>) {
+    pub(super) fn capture_files(
+        &mut self,
+        workspace: PathBuf,
+        left_out: Vec<PathBuf>,
+        full: capture::Fullness,
+    ) {
         let Some(journal) = self.journal.clone() else { return };
         let mut left_out = left_out;
         left_out.push(journal.settings().path.clone());
-        let settings = capture::Settings { workspace, left_out };
+        let settings = capture::Settings { workspace, left_out, full };
         let started = Capture::start(settings, journal, self.tracker.clone());
         let failed = |error: &_| tracing::warn!(%error, "changes of files are not recorded");
         self.capture = started.inspect_err(failed).ok();
@@ -130,7 +135,8 @@ impl Wiring {
 
     /// Watches the workspace of an unconfined agent, for which an editor writes files.
     pub(super) fn watch_unconfined(&mut self, workspace: &Path, eisen_dir: &Path, graph: bool) {
-        self.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned()]);
+        let full = capture::Fullness::default();
+        self.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned()], full);
         if let Some(capture) = &self.capture {
             capture.add_unconfined();
         }

@@ -14,6 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
+use crate::journal::HeldContent;
 use crate::model::{FileKind, FileState, SET_ID};
 
 /// Maximum bytes of a text, and of another content, that is kept; of larger ones only the hash is.
@@ -21,7 +22,7 @@ const LONGEST_TEXT: u64 = 16 << 20;
 const LONGEST_BINARY: u64 = 1 << 20;
 
 /// Maximum bytes of a file that is hashed; larger ones are known by size and time.
-const LARGEST_HASHED: u64 = 256 << 20;
+pub(super) const LARGEST_HASHED: u64 = 256 << 20;
 
 /// Bytes at the start of a file that are searched for a zero byte: text has none.
 const PREFIX: usize = 8 << 10;
@@ -43,15 +44,34 @@ pub struct Stamp {
 }
 
 /// The entry at a path when it was read.
-#[derive(Clone, Default, Debug)]
+#[derive(Default, Debug)]
 pub(super) struct Seen {
     /// None: no entry, or none that is recorded.
     pub(super) stamp: Option<Stamp>,
     pub(super) state: Option<FileState>,
     /// The content, if it was read and is within the bounds.
-    pub(super) content: Option<Vec<u8>>,
+    pub(super) content: Option<Content>,
     /// The file changed so recently that a later change may leave the same stamp.
     is_fresh: bool,
+}
+
+/// A content before it is recorded.
+#[derive(Debug)]
+pub(super) enum Content {
+    Bytes(Vec<u8>),
+    /// A file beside the journal has it.
+    File(HeldContent),
+}
+
+/// What a call may do to the content at a path.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Fate {
+    /// The file gets another name or mode.
+    Stays,
+    #[default]
+    Changes,
+    /// The file loses this name.
+    Goes,
 }
 
 /// How much is read.
@@ -92,6 +112,11 @@ impl Stamp {
         self.changed_ns >= at - COARSEST_CLOCK_NS
     }
 
+    /// The number of the file's names.
+    pub(super) fn links(&self) -> u64 {
+        self.links
+    }
+
     /// Whether the file may have other names.
     pub(super) fn is_linked(&self) -> bool {
         self.links > 1 && !self.is_folder()
@@ -127,6 +152,11 @@ impl Seen {
         }
     }
 
+    /// A state that the journal knows; what the disk has is another matter.
+    pub(super) fn known(state: Option<FileState>) -> Self {
+        Self { state, ..Self::default() }
+    }
+
     /// The state before an unknown change.
     pub(super) fn unknown(&self) -> Self {
         let mut state = self.state.clone();
@@ -140,8 +170,12 @@ impl Seen {
         self.state.is_some()
     }
 
+    /// Bytes of its content in memory.
     pub(super) fn content_bytes(&self) -> usize {
-        self.content.as_ref().map_or(0, Vec::len)
+        match &self.content {
+            Some(Content::Bytes(bytes)) => bytes.len(),
+            Some(Content::File(_)) | None => 0,
+        }
     }
 }
 
@@ -173,13 +207,13 @@ pub(super) fn read(path: &Path, depth: Depth) -> Seen {
         FileKind::Symlink => {
             if let Ok(target) = target(path, &handle) {
                 state.hash = Some(hash(&target));
-                seen.content = Some(target);
+                seen.content = Some(Content::Bytes(target));
             }
         }
         FileKind::File => {
             if let Ok((hash, size, content)) = content(path, &handle, state.size) {
                 (state.hash, state.size) = (Some(hash), size);
-                seen.content = content;
+                seen.content = content.map(Content::Bytes);
             }
         }
     }
@@ -248,7 +282,7 @@ pub(super) fn now_ns() -> i128 {
 
 /// A descriptor that refers to the entry at a path, without opening it.
 #[cfg(target_os = "linux")]
-fn hold(path: &Path) -> Result<OwnedFd, Errno> {
+pub(super) fn hold(path: &Path) -> Result<OwnedFd, Errno> {
     use nix::fcntl::{AT_FDCWD, OpenHow, ResolveFlag, openat2};
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     // Otherwise a link in place of a folder would lead to other files.
@@ -261,7 +295,7 @@ fn hold(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 #[cfg(target_os = "linux")]
-fn reopen(_: &Path, handle: &OwnedFd) -> io::Result<File> {
+pub(super) fn reopen(_: &Path, handle: &OwnedFd) -> io::Result<File> {
     use std::os::fd::AsRawFd as _;
     let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
     Ok(open(path.as_str(), OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC, Mode::empty())?
@@ -274,13 +308,13 @@ fn target(_: &Path, handle: &OwnedFd) -> Result<Vec<u8>, Errno> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn hold(path: &Path) -> Result<OwnedFd, Errno> {
+pub(super) fn hold(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlag::O_SYMLINK | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     open(path, flags, Mode::empty())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn reopen(_: &Path, handle: &OwnedFd) -> io::Result<File> {
+pub(super) fn reopen(_: &Path, handle: &OwnedFd) -> io::Result<File> {
     Ok(handle.try_clone()?.into())
 }
 

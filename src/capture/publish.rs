@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::change::Settled;
 use super::scope::CaptureScope;
-use super::tracked::Settled;
 use crate::journal::Journal;
 use crate::model::{FileCause, FileChange, FileChangeKind, SeenBy};
 

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use ignore::Match;
 use ignore::gitignore::Gitignore;
 
+use super::index::GitIndex;
 use crate::ignored::{self, Links};
 use crate::model::{AgentId, FileName, OutsideFiles, wire_real, within};
 use crate::zone::Zone;
@@ -30,6 +31,7 @@ pub(super) struct CaptureScope {
     /// The zone of each agent.
     zones: RwLock<HashMap<AgentId, Arc<Zone>>>,
     ignores: Mutex<HashMap<PathBuf, Remembered>>,
+    index: GitIndex,
 }
 
 struct Remembered {
@@ -42,7 +44,8 @@ type Fingerprint = Option<(SystemTime, u64)>;
 impl CaptureScope {
     pub(super) fn new(workspace: PathBuf, left_out: Vec<PathBuf>, outside: OutsideFiles) -> Self {
         let (zones, ignores) = (RwLock::default(), Mutex::default());
-        Self { workspace, left_out, outside, zones, ignores }
+        let index = GitIndex::default();
+        Self { workspace, left_out, outside, zones, ignores, index }
     }
 
     pub(super) fn workspace(&self) -> &Path {
@@ -52,6 +55,10 @@ impl CaptureScope {
     pub(super) fn set_zone(&self, agent: &AgentId, zone: Arc<Zone>) {
         let mut zones = self.zones.write().unwrap_or_else(PoisonError::into_inner);
         zones.insert(agent.clone(), zone);
+    }
+
+    pub(super) fn workspace(&self) -> &Path {
+        &self.workspace
     }
 
     pub(super) fn leaves_out(&self, real: &Path) -> bool {
@@ -80,6 +87,12 @@ impl CaptureScope {
         let shown = within(&self.workspace, real).unwrap_or(real).as_os_str();
         let bytes = shown.to_str().is_none().then(|| shown.as_bytes().into());
         FileName { text, bytes }
+    }
+
+    /// Whether git tracks a path of the workspace, or would add it.
+    pub(super) fn is_of_repository(&self, real: &Path) -> bool {
+        let is_inside = within(&self.workspace, real).is_some();
+        is_inside && (!self.ignores(real, false) || self.index.tracks(&self.workspace, real))
     }
 
     /// Whether the ignore files of git name a path of the workspace, or a folder above it.

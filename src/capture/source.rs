@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::disk::Stamp;
+use super::losses::Losses;
 use super::process_call::{ProcessCall, ThreadProgress};
 use super::turns::Turns;
 use crate::model::{AgentId, SeenBy, SessionId};
@@ -51,6 +52,7 @@ pub(super) struct WriteSource(Arc<Inner>);
 struct Inner {
     agent: AgentId,
     number: u64,
+    losses: Losses,
     run: Arc<dyn AgentRun>,
 }
 
@@ -82,7 +84,7 @@ struct Calling {
 
 impl WriteSource {
     pub(super) fn new(agent: AgentId, number: u64, run: Arc<dyn AgentRun>) -> Self {
-        Self(Arc::new(Inner { agent, number, run }))
+        Self(Arc::new(Inner { agent, number, losses: Losses::new(), run }))
     }
 
     pub(super) fn agent(&self) -> &AgentId {
@@ -92,6 +94,10 @@ impl WriteSource {
     /// A number that no other run of the team has.
     pub(super) fn number(&self) -> u64 {
         self.0.number
+    }
+
+    pub(super) fn losses(&self) -> &Losses {
+        &self.0.losses
     }
 
     pub(super) fn epoch(&self) -> u64 {

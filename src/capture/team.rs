@@ -2,33 +2,49 @@
 //! journal.
 
 use std::collections::{HashMap, HashSet};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::disk::{Depth, Stamp};
+use super::change::{Registration, Settled};
+use super::disk::{Depth, Fate, Stamp};
 use super::holders::Holders;
+use super::links::HardLinks;
 use super::own::OwnPaths;
 use super::publish::change_of;
 use super::room::Room;
 use super::scope::CaptureScope;
 use super::source::{Cause, WriteSource};
 use super::table::{File, FileTable, locked};
-use super::tracked::{Registration, Settled, Tracked};
+use super::tracked::Tracked;
 use super::turns::Turns;
 use crate::journal::{EventType, NewEvent, Place};
-use crate::model::{AgentId, FileCause, FileKind, SessionId, SessionKey};
+use crate::model::{AgentId, FileCause, FileKind, FileState, SessionId, SessionKey};
 use crate::tracker::TrackerHandle;
 
+/// How long a call waits until its file can be followed, and how often it is looked.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How a writer touches a path.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Touched<'a> {
+    /// Of the entry, if it is known to exist.
+    pub(super) stamp: Option<Stamp>,
+    /// The path from which a file comes here.
+    pub(super) from: Option<&'a Arc<Path>>,
+    pub(super) fate: Fate,
+}
+
 pub(super) struct CaptureTeam {
-    pub(super) scope: CaptureScope,
+    pub(super) scope: Arc<CaptureScope>,
     pub(super) table: FileTable,
     pub(super) own: OwnPaths,
-    room: Arc<Room>,
+    pub(super) links: HardLinks,
+    pub(super) room: Arc<Room>,
     tracker: TrackerHandle,
     turns: Mutex<Arc<Turns>>,
     /// Runs of agents that the kernel does not confine.
@@ -40,11 +56,12 @@ pub(super) struct CaptureTeam {
 }
 
 impl CaptureTeam {
-    pub(super) fn new(scope: CaptureScope, room: Room, tracker: TrackerHandle) -> Self {
+    pub(super) fn new(scope: Arc<CaptureScope>, room: Room, tracker: TrackerHandle) -> Self {
         Self {
             scope,
             table: FileTable::default(),
             own: OwnPaths::default(),
+            links: HardLinks::default(),
             room: Arc::new(room),
             tracker,
             turns: Mutex::default(),
@@ -61,13 +78,20 @@ impl CaptureTeam {
         source: &WriteSource,
         cause: Cause<'_>,
         path: &Path,
-        stamp: Option<Stamp>,
-        from: Option<&Arc<Path>>,
+        what: Touched<'_>,
     ) -> bool {
-        let linked = stamp.filter(Stamp::is_linked).map(|stamp| stamp.identity());
-        let mut is_first = self.register_one(source, cause, path, stamp, from);
-        for other in linked.iter().flat_map(|it| self.table.other_names(path, *it)) {
-            is_first |= self.register_one(source, cause, &other, stamp, None);
+        let stamp = what.stamp;
+        let mut is_first = self.register_one(source, cause, path, what);
+        if let Some(linked) = stamp.filter(Stamp::is_linked) {
+            let mut others = self.table.other_names(path, linked.identity());
+            let searched = self.links.others(&self.scope, path, linked);
+            others.extend(searched.iter().map(|other| Arc::from(other.as_path())));
+            others.sort();
+            others.dedup();
+            for other in others {
+                let what = Touched { stamp, fate: what.fate, from: None };
+                is_first |= self.register_one(source, cause, &other, what);
+            }
         }
         is_first
     }
@@ -77,39 +101,54 @@ impl CaptureTeam {
         source: &WriteSource,
         cause: Cause<'_>,
         path: &Path,
-        stamp: Option<Stamp>,
-        from: Option<&Arc<Path>>,
+        what: Touched<'_>,
     ) -> bool {
         if self.scope.leaves_out(path) {
             return false;
         }
         let Some(file) = self.file(path) else { return false };
+        let Touched { stamp, from, fate } = what;
         let turns = &*self.turns();
         let mut tracked = locked(&file);
         let order = self.table.next_order();
         let epoch = source.epoch();
-        let registration = Registration { source, cause, epoch, stamp, from, order, turns };
+        let registration = Registration { source, cause, epoch, stamp, from, fate, order, turns };
         let settled = tracked.register(registration);
+        let unkept = tracked.take_unkept();
         let is_first = self.table.add_dirty(&tracked.path(), &file);
         if let Some(settled) = settled {
             self.publish(vec![settled]);
         }
+        drop(tracked);
+        if let Some(unkept) = unkept {
+            self.warn_of_loss(source, path, &unkept);
+        }
         is_first
     }
 
+    /// The file of a path; waits until it can be followed, for a while.
     fn file(&self, path: &Path) -> Option<File> {
-        let file = self.table.file(path, |path| {
+        let until = Instant::now() + LONGEST_WAIT;
+        let make = |path| {
+            let path: Arc<Path> = path;
             let depth = match () {
                 () if self.scope.denies(&path) => Depth::Stamp,
                 () if self.room.keep().contents(self.scope.is_outside(&path)) => Depth::Content,
                 () => Depth::Hash,
             };
             Tracked::new(path, depth, Arc::clone(&self.room))
-        });
-        if file.is_none() {
-            self.leave_out(1);
+        };
+        loop {
+            let file = self.table.file(path, make);
+            if file.is_some() {
+                return file;
+            }
+            if Instant::now() >= until || !self.room.must_keep(path) {
+                self.leave_out(1);
+                return None;
+            }
+            std::thread::sleep(LOOK_AGAIN);
         }
-        file
     }
 
     /// Counts changes that can't be followed.
@@ -260,6 +299,19 @@ impl CaptureTeam {
         self.publish(settled.into_iter().collect());
     }
 
+    /// Compares a path with the state that the journal knows.
+    pub(super) fn compare(&self, path: &Path, known: Option<FileState>) {
+        let is_unread = |state: &FileState| state.hash.is_none() && state.kind == FileKind::File;
+        let is_left = self.scope.leaves_out(path) || self.scope.denies(path);
+        if is_left || known.as_ref().is_some_and(is_unread) {
+            return;
+        }
+        let Some(file) = self.file(path) else { return };
+        let mut tracked = locked(&file);
+        let settled = tracked.compare(known);
+        self.publish(settled.into_iter().collect());
+    }
+
     /// Takes the present content of a path as known, without an event.
     pub(super) fn accept(&self, path: &Path) {
         if self.scope.leaves_out(path) {
@@ -317,23 +369,5 @@ impl CaptureTeam {
         let key = SessionKey::new(agent, session.unwrap_or_else(|| SessionId::new("")));
         let change = change_of(settled, cause, ignored, &self.scope, self.room.journal());
         self.tracker.file_changed(key, change);
-    }
-
-    /// The paths of all entries below a folder; None if there are more than `most`.
-    pub(super) fn below(folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
-        let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(&folder).ok()?.flatten() {
-                if found.len() >= most {
-                    return None;
-                }
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    folders.push(entry.path());
-                }
-                found.push(entry.path());
-            }
-        }
-        found.sort_by_key(|path| path.as_os_str().as_bytes().to_vec());
-        Some(found)
     }
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::disk::{self, Depth, Seen, Stamp};
+use super::change::{Registration, Settled, authors};
+use super::disk::{self, Depth, Fate, Seen, Stamp};
 use super::holders::Holders;
-use super::room::Room;
-use super::source::{Cause, WriteSource, Writer};
+use super::room::{Room, Unkept};
+use super::source::{WriteSource, Writer};
 use super::turns::Turns;
-use crate::model::{AgentId, FileState, SeenBy, SessionId};
+use crate::model::{AgentId, FileState, SessionId};
 
 /// Maximum writers of one file; past that the oldest is forgotten.
 const MOST_WRITERS: usize = 16;
@@ -47,46 +48,11 @@ pub(super) struct Tracked {
     due: Instant,
     not_before: Instant,
     patience: Duration,
+    /// A call left the content alone, so that it is not held.
+    is_unheld: bool,
+    /// Why the base's content could not be kept, if nobody knows yet.
+    unkept: Option<Unkept>,
     room: Arc<Room>,
-}
-
-/// A registration.
-#[derive(Clone, Copy)]
-pub(super) struct Registration<'a> {
-    pub(super) source: &'a WriteSource,
-    pub(super) cause: Cause<'a>,
-    pub(super) epoch: u64,
-    /// The file's stamp, if it was read just now.
-    pub(super) stamp: Option<Stamp>,
-    pub(super) from: Option<&'a Arc<Path>>,
-    pub(super) order: u64,
-    pub(super) turns: &'a Turns,
-}
-
-/// A file that was found changed.
-#[derive(Debug)]
-pub(super) struct Settled {
-    pub(super) path: Arc<Path>,
-    pub(super) from: Option<Arc<Path>>,
-    pub(super) order: u64,
-    pub(super) before: Option<FileState>,
-    pub(super) after: Option<FileState>,
-    pub(super) contents: Vec<(Arc<str>, Vec<u8>)>,
-    /// None: no writer in the team is known.
-    pub(super) author: Option<Author>,
-    pub(super) contested: Vec<AgentId>,
-    /// When it was changed, in nanoseconds since 1970.
-    pub(super) changed_ns: i128,
-    pub(super) denied: bool,
-}
-
-#[derive(Debug)]
-pub(super) struct Author {
-    pub(super) agent: AgentId,
-    pub(super) session: Option<SessionId>,
-    pub(super) tool_call: Option<Arc<str>>,
-    pub(super) process: Option<u32>,
-    pub(super) by: SeenBy,
 }
 
 impl Tracked {
@@ -105,6 +71,8 @@ impl Tracked {
             due: now,
             not_before: now,
             patience: SOON,
+            is_unheld: false,
+            unkept: None,
             room,
         }
     }
@@ -179,8 +147,13 @@ impl Tracked {
         let known = self.writers.iter_mut().find(|writer| writer.is(source, cause, epoch));
         if let Some(known) = known {
             known.add(cause);
+            // What it wrote in this turn is kept only if it goes, and what came here always.
+            let came = new.fate != Fate::Stays && (self.is_unheld || self.from.is_some());
+            let is_lost = came || new.fate == Fate::Goes && !self.is_kept();
+            let settled = if is_lost { self.settle_before(new) } else { None };
+            self.is_unheld |= new.fate == Fate::Stays;
             self.from = new.from.or(self.from.as_ref()).cloned();
-            return None;
+            return settled;
         }
         let settled = self.settle_before(new);
         let last = self.last.take().filter(|last| last.is(source, cause, epoch));
@@ -198,11 +171,40 @@ impl Tracked {
         settled
     }
 
+    /// Takes why the content from before a registration could not be kept.
+    pub(super) fn take_unkept(&mut self) -> Option<Unkept> {
+        self.unkept.take()
+    }
+
+    /// Whether the content of its last known state is safe.
+    fn is_kept(&self) -> bool {
+        self.base.as_ref().is_some_and(|base| {
+            self.depth != Depth::Content
+                || base.content.is_some()
+                || base.state.as_ref().is_none_or(|state| state.stored)
+        })
+    }
+
+    /// Whether the present content of the file is safe.
+    pub(super) fn is_safe(&self) -> bool {
+        self.is_kept() && !self.may_have_changed(disk::stamp(&self.path))
+    }
+
+    /// Settles earlier changes, and holds the present content.
     fn settle_before(&mut self, new: Registration<'_>) -> Option<Settled> {
-        let base = self.base.as_ref();
-        if self.is_released || base.is_none() {
+        let is_first = self.is_released || self.base.is_none();
+        let settled = self.look_before(new, is_first);
+        if is_first || !self.is_kept() {
+            self.hold(new.fate);
+        }
+        self.is_unheld = new.fate == Fate::Stays;
+        settled
+    }
+
+    fn look_before(&mut self, new: Registration<'_>, is_first: bool) -> Option<Settled> {
+        if is_first {
             let seen = disk::read(&self.path, self.depth);
-            if base.is_some_and(|base| !base.is_same(&seen)) {
+            if self.base.as_ref().is_some_and(|base| !base.is_same(&seen)) {
                 return self.change(seen, new.turns);
             }
             self.set_base(seen);
@@ -232,11 +234,9 @@ impl Tracked {
         let holds = |writer: &Writer| {
             holders.is_none_or(|holders| holders.hold(&writer.source, &path, identity))
         };
-        let is_held = self.writers.iter().any(&holds);
         let is_young = self.writers.iter().all(|writer| writer.age() < UNFINISHED);
-        let is_requested = self.writers.iter().any(Writer::is_requested);
-        let may_wait = patient && (is_requested || is_held && is_young);
-        if may_wait {
+        let is_unfinished = is_young && self.writers.iter().any(&holds);
+        if patient && (is_unfinished || self.writers.iter().any(Writer::is_requested)) {
             self.due = Instant::now() + SOON;
             self.not_before = self.due;
             return None;
@@ -272,6 +272,13 @@ impl Tracked {
         self.settle(None, &Turns::default(), false)
     }
 
+    /// Looks at a file of which the journal knows a state.
+    pub(super) fn compare(&mut self, known: Option<FileState>) -> Option<Settled> {
+        self.base = Some(Seen::known(known));
+        let now = disk::read(&self.path, self.depth);
+        self.change(now, &Turns::default())
+    }
+
     /// Takes the present entry as the base. The journal has its content already.
     pub(super) fn accept(&mut self) {
         let mut now = disk::read(&self.path, self.depth);
@@ -294,6 +301,7 @@ impl Tracked {
     fn change(&mut self, mut now: Seen, turns: &Turns) -> Option<Settled> {
         let Some(mut base) = self.base.take() else {
             self.set_base(now);
+            self.hold(Fate::Stays);
             return None;
         };
         if base.is_same(&now) {
@@ -306,15 +314,15 @@ impl Tracked {
         let mut contents = Vec::new();
         self.room.leave(base.content_bytes());
         for seen in [&mut base, &mut now] {
-            let content = seen.content.take().filter(|_| self.room.has_journal_room());
-            if let (Some(state), Some(content)) = (&mut seen.state, content)
+            if let (Some(state), Some(content)) = (&mut seen.state, seen.content.take())
                 && let Some(hash) = state.hash.clone().filter(|_| !state.stored)
+                && let Some(content) = self.room.record(&self.path, content, &hash)
             {
                 state.stored = true;
                 contents.push((hash, content));
             }
         }
-        let (author, contested) = self.authors(now.stamp, turns);
+        let (author, contested) = authors(&self.writers, &self.path, now.stamp, turns);
         let settled = Settled {
             path: Arc::clone(&self.path),
             from,
@@ -332,34 +340,21 @@ impl Tracked {
         Some(settled)
     }
 
-    /// The last possible writer, and the agents of the others.
-    fn authors(&self, stamp: Option<Stamp>, turns: &Turns) -> (Option<Author>, Vec<AgentId>) {
-        let Some(last) = self.writers.last() else { return (None, Vec::new()) };
-        let mut contested: Vec<AgentId> = Vec::new();
-        for writer in &self.writers {
-            let agent = writer.source.agent();
-            if agent != last.source.agent() && !contested.contains(agent) {
-                contested.push(agent.clone());
-            }
-        }
-        let moment = last.moment(&self.path, stamp, turns);
-        let author = Author {
-            agent: last.source.agent().clone(),
-            session: moment.session,
-            tool_call: moment.tool_call,
-            process: last.process,
-            by: last.by,
-        };
-        (Some(author), contested)
+    fn set_base(&mut self, seen: Seen) {
+        (self.base, self.is_released) = (Some(seen), false);
     }
 
-    /// Keeps a first content, if there is room for it.
-    fn set_base(&mut self, mut seen: Seen) {
-        if !self.room.enter(seen.content_bytes()) {
-            seen.content = None;
+    /// Holds the content of the base, which may be destroyed.
+    fn hold(&mut self, fate: Fate) {
+        // A file that may be open for writing is not safe under another name.
+        let is_open = fate == Fate::Goes && !self.writers.is_empty();
+        let fate = if is_open { Fate::Changes } else { fate };
+        if let Some(mut base) = self.base.take() {
+            if self.depth == Depth::Content {
+                self.unkept = self.room.hold(&self.path, &mut base, fate).err();
+            }
+            self.base = Some(base);
         }
-        self.is_released = false;
-        self.base = Some(seen);
     }
 
     fn rest(&mut self, changed: bool) {

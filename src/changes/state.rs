@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
     File,
@@ -24,7 +24,7 @@ impl FileKind {
 }
 
 /// A file at one time. An `Option` of it is None if there is no file.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize, Serialize)]
 pub struct FileState {
     /// BLAKE3 of the content; None for a folder, and if it is not known.
     #[serde(default)]

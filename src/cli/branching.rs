@@ -147,12 +147,12 @@ impl Rewind {
         }
         if self.files {
             let workspace = workspace(global, &settings.team)?;
-            let request = UndoRequest::of_rewind(&session.agent_id, &session.id, &point.event);
+            let request = UndoRequest::of_rewind(&session, &point.event);
             let undone = alone(&settings.team, &settings.path, &workspace, request).await;
             undone.map_err(|error| Failure::Run(error.into()))?;
+        } else {
+            append(settings, NewEvent::rewind(&session, &point.event, false)).await?;
         }
-        let event = NewEvent::rewind(&session, &point.event, self.files);
-        append(settings, event).await?;
         Ok(json!({
             "agent_id": session.agent_id,
             "session_id": session.wire_session_id,

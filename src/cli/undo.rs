@@ -123,7 +123,8 @@ impl UndoOptions {
     async fn run(&self, global: &Global, aim: Aim, outside: bool) -> Result<u8, Failure> {
         let mut site = self.site(global).await?;
         let force = self.force;
-        let request = |dry_run| UndoRequest { aim: aim.clone(), force, dry_run, outside };
+        let request =
+            |dry_run| UndoRequest { aim: aim.clone(), force, dry_run, outside, rewind: None };
         let asks = io::stdin().is_terminal() && io::stdout().is_terminal();
         let asks = asks && !self.yes && !self.json && !self.dry_run;
         if self.dry_run || asks {

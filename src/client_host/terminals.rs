@@ -73,6 +73,9 @@ impl Terminals {
             let why = "Refused: this terminal was not judged by the agent's zone";
             return Err(rpc::failure(code::INTERNAL_ERROR, why));
         };
+        if let Some(why) = cwd.moved() {
+            return Err(rpc::failure(code::INTERNAL_ERROR, format!("Refused: {why}")));
+        }
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             let why = format!("More than {MAX_TERMINALS} terminals at once: release some");
             return Err(rpc::failure(code::INTERNAL_ERROR, why));

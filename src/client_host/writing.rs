@@ -49,6 +49,9 @@ fn put(
     let replace = || permit.replace(content);
     let replaced = match files {
         Some(files) => {
+            if let Some(loss) = files.loss(&permit.real) {
+                return Err(lossy(&loss.what));
+            }
             let session = SessionId::new(&*request.session_id.0);
             files.replaces(&session, &permit.real, replace)
         }
@@ -153,6 +156,13 @@ impl Merging {
         })
         .await
     }
+}
+
+/// The answer to a write that would destroy what can't be kept, where that is to be decided: nobody
+/// decides writes of the client.
+fn lossy(what: &str) -> Error {
+    let message = format!("Refused: {what}, and `on_full` is \"hold\"");
+    rpc::failure(code::INTERNAL_ERROR, message)
 }
 
 fn refusal(refused: Refused) -> Error {

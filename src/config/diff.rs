@@ -1,5 +1,4 @@
-//! Compares a changed configuration with a running team: which keys take effect at once, and which
-//! need a restart. Pure.
+//! Compares a changed configuration with a running team: which keys take effect when. Pure.
 
 use super::{Agent, Config, Conflicts, Orchestrator, RemoteProtocol, Team, streams};
 use crate::model::AgentId;
@@ -308,6 +307,7 @@ const TEAM: &Keys<Config> = &[
     ("journal.path", Takes::AtTeamStart, differs!(journal.path)),
     ("journal.keep_days", Takes::AtTeamStart, differs!(journal.keep_days)),
     ("journal.max_mb", Takes::AtTeamStart, differs!(journal.max_mb)),
+    ("journal.on_full", Takes::AtTeamStart, differs!(journal.on_full)),
     ("journal.content", Takes::AtTeamStart, differs!(journal.content)),
     ("journal.outside", Takes::AtTeamStart, differs!(journal.outside)),
     ("telemetry.otlp", Takes::AtTeamStart, table_differs!(telemetry, otlp)),

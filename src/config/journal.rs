@@ -25,9 +25,23 @@ pub struct Journal {
     pub keep_days: u64,
     /// Size of the file past which the oldest sessions go; 0: no limit.
     pub max_mb: u64,
+    /// Its size past which it takes no more contents of files, if `max_mb` is written.
+    pub full_mb: Option<u64>,
+    pub on_full: OnFull,
     pub content: JournalContent,
     /// What is kept of files outside the workspace.
     pub outside: OutsideFiles,
+}
+
+named! {
+    /// What becomes of a call that would destroy a content which the journal can't take.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum OnFull {
+        /// It goes on, and that is said.
+        Warn = "warn",
+        /// It waits for a decision.
+        Hold = "hold",
+    }
 }
 
 named! {
@@ -40,11 +54,14 @@ named! {
 }
 
 pub(super) fn journal(table: &Table<'_>) -> Journal {
+    let max_mb = table.count("max_mb", 0..=1_000_000_000, MAX_MB);
     Journal {
         enabled: table.flag("enabled", true),
         path: path(table),
         keep_days: table.count("keep_days", 0..=36_500, 0),
-        max_mb: table.count("max_mb", 0..=1_000_000_000, MAX_MB),
+        max_mb,
+        full_mb: table.place_of("max_mb").map(|_| max_mb).filter(|most| *most > 0),
+        on_full: table.choice("on_full"),
         content: table.choice("content"),
         outside: table.choice("outside"),
     }

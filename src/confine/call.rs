@@ -269,7 +269,8 @@ impl<'a> Syscall<'a> {
         } else {
             self.identity().map_or(thread.cast_unsigned(), |identity| identity.process)
         };
-        self.confinement.keeper().changes(process, call);
+        // What it keeps of the file is the supervisor's.
+        raw::with_own_rights(|| self.confinement.keeper().changes(process, call));
     }
 
     /// Reports an access to a file of the workspace that the zone allows. A draft is reported under

@@ -47,10 +47,16 @@ pub trait Doorkeeper: Send + Sync + 'static {
 /// The object that a call may change. Paths are real.
 #[derive(Clone, Copy, Debug)]
 pub enum FileCall<'a> {
-    /// The content or mode of an existing file.
+    /// The content of an existing file.
     Write(&'a Path, &'a FileStat),
-    /// The entry at a path.
+    /// The mode of an existing file.
+    Mode(&'a Path, &'a FileStat),
+    /// The entry at a path, which is made.
     Name(&'a Path),
+    /// The entry at a path, which becomes another name of a file.
+    Link { of: &'a Path, name: &'a Path },
+    /// The entry at a path, which is removed.
+    Remove(&'a Path),
     Rename {
         from: &'a Path,
         to: &'a Path,

@@ -5,8 +5,11 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::chunks::{HASH_BYTES, LEAST_CHUNKED, chunks, packed, unpacked};
 use super::event::Blob;
-use super::{Keep, OpenError, Store};
-use crate::model::OutsideFiles;
+use super::{Keep, OpenError, Store, kept};
+use crate::model::{FileContent, OutsideFiles};
+
+/// The encoding of a content that is a file beside the journal.
+const KEPT: &str = "kept";
 
 /// The key of `meta` for what is kept of files outside the workspace.
 pub(super) const OUTSIDE: &str = "outside";
@@ -29,7 +32,7 @@ impl Store {
     pub fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, OpenError> {
         let read = || -> rusqlite::Result<Option<Vec<u8>>> {
             let stored = StoredContent::find(&self.connection, hash)?;
-            stored.map_or(Ok(None), |stored| stored.whole(&self.connection))
+            stored.map_or(Ok(None), |stored| stored.whole(&self.connection, hash))
         };
         read().map_err(|error| self.failed(error))
     }
@@ -72,9 +75,16 @@ impl StoredContent {
         connection.prepare_cached(&sql)?.query_row([hash], |row| Self::of_row(row, 0)).optional()
     }
 
-    /// The original bytes; None if a chunk is missing, or for an encoding of a later version.
-    pub(super) fn whole(self, connection: &Connection) -> rusqlite::Result<Option<Vec<u8>>> {
+    /// The original bytes; None if a chunk or the file is missing, or for an encoding of a later version.
+    pub(super) fn whole(
+        self,
+        connection: &Connection,
+        hash: &str,
+    ) -> rusqlite::Result<Option<Vec<u8>>> {
         let Self { size, encoding, data } = self;
+        if encoding == KEPT {
+            return Ok(kept::read(connection, hash));
+        }
         if encoding != CHUNKS {
             return Ok(unpacked(&encoding, size, data));
         }
@@ -107,6 +117,16 @@ pub(super) fn insert_content(connection: &Connection, blob: &Blob) -> rusqlite::
          VALUES (?1, ?2, ?3, ?4, unixepoch('subsec') * 1000)",
     )?;
     let Blob { hash, data } = blob;
+    let data = match data {
+        FileContent::Bytes(data) => data,
+        // The file may have been removed since, with the last event that named it.
+        FileContent::Kept { size } => {
+            if kept::is_there(connection, hash) {
+                insert.execute(params![hash, size, KEPT, &[] as &[u8]])?;
+            }
+            return Ok(());
+        }
+    };
     if data.len() >= LEAST_CHUNKED {
         let mut hashes = Vec::new();
         for chunk in chunks(data) {
@@ -143,6 +163,9 @@ fn insert_chunk(connection: &Connection, chunk: &[u8]) -> rusqlite::Result<blake
 pub(super) fn delete_content(connection: &Connection, hash: &str) -> rusqlite::Result<bool> {
     let Some(stored) = StoredContent::find(connection, hash)? else { return Ok(false) };
     connection.prepare_cached("DELETE FROM contents WHERE hash = ?1")?.execute([hash])?;
+    if stored.encoding == KEPT {
+        kept::remove(connection, hash);
+    }
     if stored.encoding == CHUNKS {
         let mut count = connection.prepare_cached(
             "UPDATE chunk_uses SET uses = uses - 1 WHERE hash = ?1 RETURNING uses",

@@ -347,7 +347,7 @@ fn set_aside(path: &Path, why: &str) -> Result<(), Trouble> {
     };
     let aside = free_name(path);
     fs::rename(path, &aside).map_err(failed)?;
-    for log in ["-wal", "-shm"] {
+    for log in ["-wal", "-shm", ".kept"] {
         match fs::rename(with_suffix(path, log), with_suffix(&aside, log)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}

@@ -13,6 +13,9 @@ use crate::model::{AgentId, BudgetLimits, EarlierUse, TimestampMs, Used};
 /// The key of `meta` with the event behind which those of the run are; empty once the run ended.
 pub(super) const RUN_AFTER: &str = "run_after";
 
+/// Milliseconds that a change may take until it is recorded.
+const UNRECORDED: TimestampMs = 3_000;
+
 /// The events that say what was used.
 const TYPES: [EventType; 7] = [
     EventType::SUBAGENT_SPAWN,
@@ -37,6 +40,20 @@ impl Store {
     /// The event behind which those of a run are that did not end.
     pub fn killed_run(&self) -> Result<Option<String>, OpenError> {
         Ok(self.meta(RUN_AFTER)?.filter(|after| !after.is_empty()))
+    }
+
+    /// The time from which on a run that did not end may have done what it did not record; None if
+    /// the last run ended.
+    pub fn killed_at(&self) -> Result<Option<TimestampMs>, OpenError> {
+        let Some(run) = self.killed_run()? else { return Ok(None) };
+        // Not what was added when the file was opened again.
+        let sql = "SELECT min(timestamp), max(timestamp) FROM events WHERE id > ?1 AND \
+                   type <> 'session.end' AND type NOT LIKE 'message.%'";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let times: Vec<(Option<u64>, Option<u64>)> = self.all(sql, [&run], read)?;
+        Ok(times
+            .into_iter()
+            .find_map(|(first, last)| Some(first?.max(last?.saturating_sub(UNRECORDED)))))
     }
 
     /// The event behind which those of a new run will be.

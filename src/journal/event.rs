@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::reader::Session;
-use crate::model::{AgentId, SessionKey, TimestampMs, now_ms};
+use crate::model::{AgentId, FileContent, SessionKey, TimestampMs, now_ms};
 
 /// The types of events. Others may come with a later version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -110,12 +110,12 @@ pub enum Head {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Blob {
     pub hash: String,
-    pub data: Vec<u8>,
+    pub data: FileContent,
 }
 
 impl Blob {
     pub fn new(data: Vec<u8>) -> Self {
-        Self { hash: hash_of(&data), data }
+        Self { hash: hash_of(&data), data: FileContent::Bytes(data) }
     }
 }
 
@@ -198,7 +198,7 @@ impl NewEvent {
     }
 
     pub(super) fn content_bytes(&self) -> usize {
-        self.contents.iter().map(|blob| blob.data.len()).sum()
+        self.contents.iter().map(|blob| blob.data.in_memory()).sum()
     }
 }
 

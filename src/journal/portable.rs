@@ -20,6 +20,7 @@ use super::database::{Database, open_to_read, with_suffix};
 use super::event::{Blob, hash_of};
 use super::migrations::VERSION;
 use super::{OpenError, Trouble};
+use crate::model::FileContent;
 
 /// The version of the lines.
 const FORMAT: u32 = 1;
@@ -126,9 +127,10 @@ pub fn export(path: &Path, out: &mut impl Write) -> Result<(), PortError> {
     let columns = StoredContent::COLUMNS;
     let contents = format!("SELECT hash, created, {columns} FROM contents ORDER BY hash");
     each(&snapshot, &contents, out, |row| {
-        let data = StoredContent::of_row(row, 2)?.whole(&snapshot)?.unwrap_or_default();
+        let hash: String = row.get(0)?;
+        let data = StoredContent::of_row(row, 2)?.whole(&snapshot, &hash)?.unwrap_or_default();
         let data = STANDARD.encode(data).into();
-        Ok(Line::Content { hash: row.get(0)?, created: row.get(1)?, data })
+        Ok(Line::Content { hash, created: row.get(1)?, data })
     })?;
     each(&snapshot, "SELECT kind, id, created FROM pins ORDER BY kind, id", out, |row| {
         Ok(Line::Pin { kind: row.get(0)?, id: row.get(1)?, created: row.get(2)? })
@@ -250,8 +252,8 @@ fn insert(connection: &Connection, line: Line<'_>, team: Option<&str>) -> Result
             if hash_of(&data) != hash {
                 return Err(format!("the content is not that of the hash {hash}"));
             }
-            insert_content(connection, &Blob { hash: hash.clone(), data })
-                .map_err(|error| error.to_string())?;
+            let blob = Blob { hash: hash.clone(), data: FileContent::Bytes(data) };
+            insert_content(connection, &blob).map_err(|error| error.to_string())?;
             run("UPDATE contents SET created = ?2 WHERE hash = ?1", params![hash, created])
         }
         Line::Pin { kind, id, created } => run(

@@ -78,9 +78,10 @@ fn find_in(connection: &Connection, pattern: &Pattern) -> rusqlite::Result<Match
     let mut contents = connection.prepare(&contents)?;
     let mut rows = contents.query([])?;
     while let Some(row) = rows.next()? {
-        let whole = StoredContent::of_row(row, 1)?.whole(connection)?;
+        let hash: String = row.get(0)?;
+        let whole = StoredContent::of_row(row, 1)?.whole(connection, &hash)?;
         if whole.is_some_and(|data| pattern.is_in(&data)) {
-            found.contents.push(row.get(0)?);
+            found.contents.push(hash);
         }
     }
     for (_, text) in drafts(connection)? {

@@ -25,6 +25,7 @@ use super::contents::insert_content;
 use super::database::{Database, is_corrupt, note};
 use super::event::{Blob, Committed, EventType, NewEvent, Place};
 use super::fold::Row;
+use super::kept;
 use super::progress::FeedProgress;
 use super::trouble::{Trouble, TroubleKind};
 use super::{AppendError, Settings};
@@ -133,6 +134,8 @@ impl Writer {
     /// Writes until the last sender is gone, or one asks to close.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Work>) {
         self.open();
+        // Contents of this run may come as soon as it writes.
+        self.database.iter().for_each(|database| kept::sweep(&database.connection));
         while let Some(batch) = self.next(&mut queue) {
             let is_tick = batch.is_tick;
             let closes = self.write(batch);

@@ -101,22 +101,32 @@ named! {
     }
 }
 
+/// A content on its way into the journal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FileContent {
+    Bytes(Vec<u8>),
+    /// A file of this size beside the journal has it.
+    Kept {
+        size: u64,
+    },
+}
+
 /// Contents by their hashes, on their way to the journal. The taker takes over their count in
 /// `queued`; dropping untaken contents ends it.
 #[derive(Default)]
 pub struct FileContents {
-    contents: Mutex<Vec<(Arc<str>, Vec<u8>)>>,
+    contents: Mutex<Vec<(Arc<str>, FileContent)>>,
     queued: Arc<AtomicUsize>,
 }
 
 impl FileContents {
     /// Adds their bytes to `queued`.
-    pub fn new(contents: Vec<(Arc<str>, Vec<u8>)>, queued: Arc<AtomicUsize>) -> Self {
+    pub fn new(contents: Vec<(Arc<str>, FileContent)>, queued: Arc<AtomicUsize>) -> Self {
         queued.fetch_add(bytes(&contents), Ordering::Relaxed);
         Self { contents: Mutex::new(contents), queued }
     }
 
-    pub fn take(&self) -> Vec<(Arc<str>, Vec<u8>)> {
+    pub fn take(&self) -> Vec<(Arc<str>, FileContent)> {
         std::mem::take(&mut *self.contents.lock())
     }
 }
@@ -127,8 +137,25 @@ impl Drop for FileContents {
     }
 }
 
-fn bytes(contents: &[(Arc<str>, Vec<u8>)]) -> usize {
-    contents.iter().map(|(_, data)| data.len()).sum()
+fn bytes(contents: &[(Arc<str>, FileContent)]) -> usize {
+    contents.iter().map(|(_, content)| content.in_memory()).sum()
+}
+
+impl FileContent {
+    /// Its bytes in memory.
+    pub fn in_memory(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Kept { .. } => 0,
+        }
+    }
+
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Kept { size } => *size,
+        }
+    }
 }
 
 impl PartialEq for FileContents {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::UndoError;
 use super::log::last_undo;
 use crate::changes::{Asked, ChangeSet, FileChange, first, select_where};
-use crate::journal::{EventType, Store};
+use crate::journal::{EventType, NewEvent, Session, Store};
 
 /// The changes to take back.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,18 +38,21 @@ pub struct UndoRequest {
     /// Also takes back an agent's changes outside the workspace: mostly its own state. A redo
     /// always brings back all changes of its undo.
     pub outside: bool,
+    /// The event that sets the session back, committed together with that of the undo.
+    pub rewind: Option<NewEvent>,
 }
 
 impl UndoRequest {
-    /// A request for a session's changes after the event that it is set back to.
-    pub fn of_rewind(agent: &str, session: &str, to: &str) -> Self {
+    /// A request to set a session back to an event, and to take back its changes after it.
+    pub fn of_rewind(session: &Session, to: &str) -> Self {
         let aim = Aim::Agent {
-            agent: agent.to_owned(),
-            session: Some(session.to_owned()),
+            agent: session.agent_id.clone(),
+            session: Some(session.id.clone()),
             turn: None,
             since: Some(to.to_owned()),
         };
-        Self { aim, force: false, dry_run: false, outside: false }
+        let rewind = Some(NewEvent::rewind(session, to, true));
+        Self { aim, force: false, dry_run: false, outside: false, rewind }
     }
 }
 

@@ -2,20 +2,23 @@
 //! intent, changes the files, commits the event and removes the drafts. Before the event, the
 //! intent allows taking all of it back; after it, only drafts are left.
 
+use std::collections::HashMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use tokio::runtime::Handle;
 
 use super::UndoError;
-use super::arrange::{Draft, arrange};
-use super::disk::{Disk, MOST_READ};
-use super::intent::{Intent, intent_path};
+use super::arrange::{Away, Draft, arrange};
+use super::disk::{Disk, Inode, MOST_READ};
+use super::intent::{Intent, drafts_path, intent_path};
 use super::path::FilePath;
 use super::plan::Plan;
 use super::step::{NotDone, UndoStep};
-use crate::changes::{EntrySource, FileEntry, content_of};
+use crate::changes::{EntrySource, FileEntry, FileState, content_of};
 use crate::journal::{Blob, Committed, Journal, NewEvent, Place, Store, hash_of};
-use crate::model::AgentId;
+use crate::model::{AgentId, FileContent};
 
 /// Bytes of contents that one request keeps.
 const BATCH: usize = 16 << 20;
@@ -40,14 +43,19 @@ pub enum Recovered {
 }
 
 impl Site<'_> {
-    /// Carries the plan out; returns its event. Announces the paths before it writes them.
+    /// Carries the plan out, and sets a session back with it; returns the event of the undo.
+    /// Announces the paths before it writes them.
     pub(super) fn apply(
         &self,
         plan: &Plan,
+        rewind: Option<NewEvent>,
         announce: impl FnOnce(Vec<FilePath>) -> Box<dyn Send>,
     ) -> Result<Committed, UndoError> {
         self.keep(plan)?;
-        let arranged = arrange(&plan.targets, fastrand::u64(..));
+        let folder = drafts_path(&self.journal.settings().path);
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        let away = Away::new(self.disk, &folder);
+        let arranged = arrange(&plan.targets, fastrand::u64(..), away.as_ref());
         let (kind, payload) = plan.event();
         let place =
             plan.deed.agent().map_or(Place::Team, |agent| Place::Agent(AgentId::new(agent)));
@@ -62,7 +70,8 @@ impl Site<'_> {
         let _own = announce(intent.paths());
         let done = self.stage(arranged.drafts).and_then(|()| self.carry_out(&intent.steps));
         let done = done.and_then(|()| {
-            self.runtime.block_on(self.journal.append_synced(event)).map_err(UndoError::Journal)
+            let events = std::iter::once(event).chain(rewind).collect();
+            self.runtime.block_on(self.journal.append_synced(events)).map_err(UndoError::Journal)
         });
         match done {
             Ok(committed) => {
@@ -120,12 +129,12 @@ impl Site<'_> {
                 let read = read.map_err(|error| UndoError::io(path.to_string(), error))?;
                 let data = read.filter(|data| hash_of(data) == hash);
                 let data = data.ok_or_else(|| UndoError::Changed { path: path.to_string() })?;
-                blobs.push(Blob { hash: hash.to_owned(), data });
+                blobs.push(Blob { hash: hash.to_owned(), data: FileContent::Bytes(data) });
             }
             if let Some(FileEntry { source: EntrySource::Merged(data), .. }) = &target.after {
                 blobs.push(Blob::new(data.clone()));
             }
-            bytes += blobs.last().map_or(0, |blob| blob.data.len());
+            bytes += blobs.last().map_or(0, |blob| blob.data.in_memory());
             if bytes >= BATCH {
                 self.store_contents(std::mem::take(&mut blobs))?;
                 bytes = 0;
@@ -140,6 +149,8 @@ impl Site<'_> {
     }
 
     fn stage(&self, drafts: Vec<Draft>) -> Result<(), UndoError> {
+        // Names of one file stay names of one file.
+        let mut linked: HashMap<(Inode, FileState), FilePath> = HashMap::new();
         for Draft { path: draft, replaces, entry } in drafts {
             let failed =
                 |error| UndoError::io(replaces.as_ref().unwrap_or(&draft).to_string(), error);
@@ -151,7 +162,15 @@ impl Site<'_> {
                 replaces.as_ref().map(|path| self.disk.spot(path).and_then(|it| Ok(it.stat()?)));
             let old = old.transpose().map_err(failed)?;
             let spot = self.disk.spot(&draft).map_err(failed)?;
-            spot.create(&entry.state, &content, old.as_ref()).map_err(failed)?;
+            let id = replaces.as_ref().filter(|_| old.as_ref().is_some_and(has_names));
+            let id = id.and_then(|path| self.disk.id(path));
+            let same = id.map(|id| (id, entry.state.clone()));
+            let made = same.as_ref().and_then(|same| linked.get(same));
+            let made = made.and_then(|first| spot.link(&self.disk.spot(first).ok()?).ok());
+            if made.is_none() {
+                spot.create(&entry.state, &content, old.as_ref()).map_err(failed)?;
+                linked.extend(same.map(|same| (same, draft)));
+            }
         }
         Ok(())
     }
@@ -222,6 +241,12 @@ impl Site<'_> {
             tracing::warn!(%error, "cannot remove the draft {draft}");
         }
     }
+}
+
+/// Whether a file has several names.
+#[allow(clippy::unnecessary_cast, reason = "the type depends on the system")]
+fn has_names(stat: &nix::sys::stat::FileStat) -> bool {
+    stat.st_nlink as u64 > 1
 }
 
 /// Shortens the text that the search index has for an undo.

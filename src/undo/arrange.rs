@@ -2,6 +2,7 @@
 //! first.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use super::disk::Disk;
 use super::path::FilePath;
@@ -136,10 +137,11 @@ fn add_parents(disk: &Disk, targets: &mut PathChanges, path: &FilePath) -> Resul
     Ok(())
 }
 
-/// Arranges the steps. The names of drafts begin at `nonce`.
-pub(super) fn arrange(targets: &PathChanges, nonce: u64) -> Arranged {
-    let mut work =
-        Arranging { targets, nonce, moved: HashMap::new(), arranged: Arranged::default() };
+/// Arranges the steps. The names of drafts begin at `nonce`. They are in the folder `away`, where
+/// files can be moved from there.
+pub(super) fn arrange(targets: &PathChanges, nonce: u64, away: Option<&Away<'_>>) -> Arranged {
+    let (moved, arranged) = (HashMap::new(), Arranged::default());
+    let mut work = Arranging { targets, nonce, away, moved, arranged };
     let mut goes: Vec<_> = targets.iter().filter(|(_, target)| target.goes()).collect();
     goes.sort_by_key(|(path, _)| std::cmp::Reverse(path.depth()));
     work.open_folders();
@@ -157,9 +159,32 @@ pub(super) fn arrange(targets: &PathChanges, nonce: u64) -> Arranged {
     work.arranged
 }
 
+/// A folder of the program's own for drafts, which nobody else sees.
+pub(super) struct Away<'a> {
+    disk: &'a Disk,
+    folder: FilePath,
+    mount: u64,
+}
+
+impl<'a> Away<'a> {
+    /// None if the system does not say from where files can be moved there.
+    pub(super) fn new(disk: &'a Disk, folder: &Path) -> Option<Self> {
+        let folder = FilePath::new(folder.canonicalize().ok()?)?;
+        let mount = disk.mount(folder.as_path())?;
+        Some(Self { disk, folder, mount })
+    }
+
+    /// Whether files can be moved between it and a folder; None: the workspace's.
+    fn is_near(&self, folder: Option<&FilePath>) -> bool {
+        let folder = folder.map_or(Path::new(""), FilePath::as_path);
+        self.disk.mount(folder) == Some(self.mount)
+    }
+}
+
 struct Arranging<'a> {
     targets: &'a PathChanges,
     nonce: u64,
+    away: Option<&'a Away<'a>>,
     /// Drafts of files that are moved, not removed, by their old paths.
     moved: HashMap<&'a FilePath, FilePath>,
     arranged: Arranged,
@@ -170,12 +195,17 @@ impl<'a> Arranging<'a> {
         self.arranged.steps.push(step);
     }
 
-    /// A new name in the nearest folder that exists before and after the undo.
+    /// A new name in the folder for drafts, else in the nearest folder that exists before and after
+    /// the undo.
     fn draft(&mut self, path: &FilePath) -> FilePath {
         self.nonce = self.nonce.wrapping_add(1);
         let stays =
             |folder: &FilePath| self.targets.get(folder).is_none_or(|target| !target.is_replaced());
-        path.parents().find(stays).map_or_else(
+        let nearest = path.parents().find(stays);
+        if let Some(away) = self.away.filter(|away| away.is_near(nearest.as_ref())) {
+            return away.folder.join(&draft_name(self.nonce));
+        }
+        nearest.map_or_else(
             || path.beside_first(&draft_name(self.nonce)),
             |folder| folder.join(&draft_name(self.nonce)),
         )

@@ -68,6 +68,24 @@ impl Disk {
         open_beneath(root, path, FOLDER).map_err(explain)
     }
 
+    /// The mount that a folder is on, between whose folders files can be moved; None if that is not
+    /// known, or if new entries of the folder are not like those of others.
+    #[cfg(target_os = "linux")]
+    pub(super) fn mount(&self, path: &Path) -> Option<u64> {
+        use rustix::fs::{AtFlags, StatxFlags, statx};
+        const SET_GROUP: u16 = 0o2000;
+        let folder = self.folder(path).ok()?;
+        let wanted = StatxFlags::MNT_ID | StatxFlags::MODE;
+        let found = statx(&folder, "", AtFlags::EMPTY_PATH, wanted).ok()?;
+        let is_known = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);
+        (is_known && found.stx_mode & SET_GROUP == 0).then_some(found.stx_mnt_id)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn mount(&self, _: &Path) -> Option<u64> {
+        None
+    }
+
     pub(super) fn spot(&self, path: &FilePath) -> io::Result<Spot> {
         let path = path.as_path();
         let name = path.file_name().map_or(path, Path::new).to_owned();
@@ -240,6 +258,12 @@ impl Spot {
         }
         write_sparse(&mut file, content)?;
         Ok(fchmod(&file, bits(state.permissions()))?)
+    }
+
+    /// Makes it another name of a file.
+    pub(super) fn link(&self, of: &Self) -> nix::Result<()> {
+        let (from, to) = (of.name.as_path(), self.name.as_path());
+        nix::unistd::linkat(&of.folder, from, &self.folder, to, AtFlags::empty())
     }
 
     pub(super) fn make_folder(&self, mode: u32) -> io::Result<()> {

@@ -30,6 +30,13 @@ pub(super) fn intent_path(journal: &Path) -> PathBuf {
     name.into()
 }
 
+/// The folder of the drafts beside a journal.
+pub(super) fn drafts_path(journal: &Path) -> PathBuf {
+    let mut name = journal.as_os_str().to_owned();
+    name.push(".drafts");
+    name.into()
+}
+
 impl Intent {
     /// All paths that it writes, with the drafts.
     pub(super) fn paths(&self) -> Vec<FilePath> {
@@ -60,6 +67,8 @@ impl Intent {
     }
 
     pub(super) fn remove(path: &Path) -> io::Result<()> {
+        // Only without drafts that could not go back.
+        let _ = fs::remove_dir(path.with_extension("drafts"));
         fs::remove_file(path)?;
         sync_folder(path)
     }

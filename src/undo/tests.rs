@@ -81,11 +81,15 @@ impl Scene {
     }
 
     async fn run(&self, aim: Aim) -> Result<Outcome, UndoError> {
-        self.undoer.run(UndoRequest { aim, force: false, dry_run: false, outside: false }).await
+        self.undoer
+            .run(UndoRequest { aim, force: false, dry_run: false, outside: false, rewind: None })
+            .await
     }
 
     async fn force(&self, aim: Aim) -> Result<Outcome, UndoError> {
-        self.undoer.run(UndoRequest { aim, force: true, dry_run: false, outside: false }).await
+        self.undoer
+            .run(UndoRequest { aim, force: true, dry_run: false, outside: false, rewind: None })
+            .await
     }
 
     async fn undo(&self, agent: &str) -> Result<Outcome, UndoError> {

@@ -211,9 +211,13 @@ impl Undoer {
             return Ok(outcome.shown(preview, checked.err().as_ref()));
         }
         checked?;
+        let rewind = request.rewind.clone();
         if !plan.is_empty() {
-            let committed = site.apply(&plan, |paths| self.announced(paths))?;
+            let committed = site.apply(&plan, rewind, |paths| self.announced(paths))?;
             outcome.event_id = Some(committed.id);
+        } else if let Some(rewind) = rewind {
+            let appended = site.runtime.block_on(self.journal.append_synced(vec![rewind]));
+            appended.map_err(UndoError::Journal)?;
         }
         Ok(outcome)
     }

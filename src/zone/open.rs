@@ -7,13 +7,17 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat, fstatat, mkdirat};
-use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, unlinkat};
+use nix::unistd::{AccessFlags, Gid, Uid, faccessat, fchown};
 
-use super::Permit;
+use parking_lot::RwLock;
+
+use super::drafts::FileDraft;
+use super::{Permit, Zone};
 use crate::model::Action;
 
 /// The workspace's folder, held open so that permits open files in the folder for which the zone
@@ -22,7 +26,9 @@ use crate::model::Action;
 pub(super) struct Root {
     path: PathBuf,
     /// `None` if the folder was missing: its paths are then opened from `/`.
-    folder: Option<OwnedFd>,
+    folder: RwLock<Option<OwnedFd>>,
+    /// The folder of drafts.
+    drafts: Option<PathBuf>,
 }
 
 /// Opens folders only for traversal, where the system can: that needs no right to list them.
@@ -83,7 +89,9 @@ impl Permit {
             Err(Errno::ENOENT) => None,
             Err(errno) => return Err(errno.into()),
         };
-        place(parent.as_fd(), name, content, old.as_ref())
+        let at = self.real.parent().unwrap_or(Path::new("/"));
+        let drafts = self.root.drafts.as_deref();
+        place((parent.as_fd(), at), name, content, old.as_ref(), drafts)
     }
 
     /// The content that a write replaces, if it has at most `most` bytes; empty if there is no
@@ -106,6 +114,11 @@ impl Permit {
         Ok(content)
     }
 
+    /// Why its workspace can't be used any more: another folder took its place, or it is gone.
+    pub fn moved(&self) -> Option<String> {
+        self.root.moved()
+    }
+
     fn demand(&self, action: Action) -> io::Result<()> {
         if self.action == action {
             return Ok(());
@@ -116,20 +129,83 @@ impl Permit {
 
     /// The folder to start from, and the path from there.
     fn start(&self) -> io::Result<(OwnedFd, &Path)> {
-        if let Some(folder) = &self.root.folder
-            && let Ok(path) = self.real.strip_prefix(&self.root.path)
+        if let Ok(path) = self.real.strip_prefix(&self.root.path)
+            && let Some(folder) = self.root.folder()?
         {
-            return Ok((folder.try_clone()?, path));
+            return Ok((folder, path));
         }
         let root = nix::fcntl::open("/", FOLDER, Mode::empty())?;
         Ok((root, self.real.strip_prefix("/").unwrap_or(&self.real)))
     }
 }
 
+impl Zone {
+    /// Takes the folder that is the workspace now: an agent starts.
+    pub fn take_workspace(&self) {
+        self.root.take();
+    }
+
+    /// Why the workspace can't be used any more: another folder took its place, or it is gone.
+    pub fn workspace_moved(&self) -> Option<String> {
+        self.root.moved()
+    }
+
+    /// Keeps drafts of files in a folder, from where they are moved to their places.
+    #[must_use]
+    pub fn with_drafts_in(mut self, folder: PathBuf) -> Self {
+        // Nobody else has it before the first permit.
+        if let Some(root) = Arc::get_mut(&mut self.root) {
+            root.keep_drafts_in(folder);
+        }
+        self
+    }
+}
+
 impl Root {
     pub(super) fn open(path: &Path) -> Self {
-        let folder = nix::fcntl::open(path, FOLDER, Mode::empty()).ok();
-        Self { path: path.to_owned(), folder }
+        let folder = RwLock::new(nix::fcntl::open(path, FOLDER, Mode::empty()).ok());
+        Self { path: path.to_owned(), folder, drafts: None }
+    }
+
+    /// The folder, if it is still the one at its path.
+    fn folder(&self) -> io::Result<Option<OwnedFd>> {
+        let folder = self.folder.read();
+        let Some(folder) = &*folder else { return Ok(None) };
+        if let Some(why) = self.problem(folder) {
+            return Err(io::Error::other(why));
+        }
+        folder.try_clone().map(Some)
+    }
+
+    /// Takes the folder that is at the path now.
+    pub(super) fn take(&self) {
+        *self.folder.write() = nix::fcntl::open(&self.path, FOLDER, Mode::empty()).ok();
+    }
+
+    /// Why requests are refused: another folder is at the path, or none.
+    pub(super) fn moved(&self) -> Option<String> {
+        self.folder.read().as_ref().and_then(|folder| self.problem(folder))
+    }
+
+    fn problem(&self, folder: &OwnedFd) -> Option<String> {
+        let identity = |stat: FileStat| (stat.st_dev, stat.st_ino);
+        let held = fstat(folder).ok().map(identity);
+        let found = nix::sys::stat::lstat(&self.path).ok().map(identity);
+        let what = match found {
+            Some(_) if found == held => return None,
+            Some(_) => "was replaced by another folder",
+            None => "was moved or removed",
+        };
+        let path = self.path.display();
+        Some(format!(
+            "the workspace {path} {what} while the agent runs, which has the old one: requests for \
+             files are refused until it is restarted"
+        ))
+    }
+
+    /// Keeps drafts in a folder.
+    pub(super) fn keep_drafts_in(&mut self, folder: PathBuf) {
+        self.drafts = Some(folder);
     }
 }
 
@@ -187,46 +263,27 @@ pub(super) fn make_folder(root: BorrowedFd, path: &Path, mode: Mode) -> nix::Res
     }
 }
 
-/// Writes a file beside the old one, and renames it over that.
+/// Writes a file, and then gives it the place of the old one.
 pub(super) fn place(
-    parent: BorrowedFd,
+    (parent, at): (BorrowedFd, &Path),
     name: &Path,
     content: &[u8],
     old: Option<&FileStat>,
+    drafts: Option<&Path>,
 ) -> io::Result<()> {
-    let (draft, file) = create_draft(parent, old.is_some())?;
-    let placed =
-        fill(file, content, old).and_then(|()| Ok(renameat(parent, draft.as_str(), parent, name)?));
-    if placed.is_err() {
-        // Report the first failure; this one leaves no more than a stray file.
-        let _ = unlinkat(parent, draft.as_str(), UnlinkatFlags::NoRemoveDir);
-    }
-    placed
+    let mut draft = FileDraft::create((parent, at), drafts, old.is_some())?;
+    fill(draft.file(), content, old)?;
+    draft.place(name, old.is_none())
 }
 
-/// Creates a hidden file beside the one that it will replace. A `private` one is accessible only to
-/// its owner until it gets the mode of the old one.
-fn create_draft(parent: BorrowedFd, private: bool) -> io::Result<(String, File)> {
-    let mode = Mode::from_bits_truncate(if private { 0o600 } else { 0o666 });
-    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | CLOSED;
-    loop {
-        let name = format!(".eisen-{:016x}.tmp", fastrand::u64(..));
-        match openat(parent, &*name, flags, mode) {
-            Ok(file) => return Ok((name, File::from(file))),
-            Err(Errno::EEXIST) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-}
-
-fn fill(mut file: File, content: &[u8], old: Option<&FileStat>) -> io::Result<()> {
+fn fill(file: &mut File, content: &[u8], old: Option<&FileStat>) -> io::Result<()> {
     if let Some(old) = old {
         let (user, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         // Only root may give a file away, but its group is often the user's own too.
         let _ =
-            fchown(&file, Some(user), Some(group)).or_else(|_| fchown(&file, None, Some(group)));
+            fchown(&*file, Some(user), Some(group)).or_else(|_| fchown(&*file, None, Some(group)));
         // Like any write, this one clears set-user-ID and set-group-ID.
-        fchmod(&file, Mode::from_bits_truncate(old.st_mode & 0o777))?;
+        fchmod(&*file, Mode::from_bits_truncate(old.st_mode & 0o777))?;
     }
     file.write_all(content)
 }

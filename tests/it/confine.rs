@@ -3,4 +3,5 @@
 mod capturing;
 mod confinement;
 mod confining;
+mod keeping;
 mod places;

@@ -95,7 +95,11 @@ impl HandlerState {
         let (session, workspace) = (self.running.moment().session, self.bounds.zone().workspace());
         let writes = |path: &Path| contention.writes(&session, workspace, path);
         match call {
-            FileCall::Write(path, _) | FileCall::Name(path) => writes(path),
+            FileCall::Write(path, _)
+            | FileCall::Mode(path, _)
+            | FileCall::Name(path)
+            | FileCall::Link { name: path, .. }
+            | FileCall::Remove(path) => writes(path),
             FileCall::Rename { from, to, .. } => {
                 writes(from);
                 writes(to);

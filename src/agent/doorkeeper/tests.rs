@@ -234,6 +234,7 @@ async fn the_rules_bind_as_they_are_now() {
         late: Late::default(),
         vitals: Vitals::new(),
         contention: None,
+        files: None,
     };
     assert!(Arc::ptr_eq(&desk.bounds(), &first));
     change.send_replace(rules(Some(second.clone())));

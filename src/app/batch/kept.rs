@@ -44,8 +44,8 @@ pub(super) struct KeptTask {
 /// What became of a task before.
 pub(super) enum Past {
     Nothing,
-    /// It is to be done again, for this reason.
-    Again(String),
+    /// It is to be done again, for this reason; with the run that did not succeed in it.
+    Again(String, Option<Box<RunState>>),
     Runs(RunFolder),
     /// It succeeded, or ended while no batch was there to see it.
     Ended(Box<RunState>),
@@ -103,13 +103,13 @@ impl KeptBatch {
         let run = match find_run(eisen_dir, &task.run) {
             Ok(run) => run,
             Err(FindError::Unknown(_) | FindError::Ambiguous { .. }) => {
-                return Ok(Past::Again(format!("its run {} was removed", task.run)));
+                return Ok(Past::Again(format!("its run {} was removed", task.run), None));
             }
             Err(error) => return Err(Failure::Run(error.into())),
         };
         let state = if decide { look(&run) } else { run.state().map(final_only) };
         let Ok(state) = state else {
-            return Ok(Past::Again(format!("its run {} can't be read", task.run)));
+            return Ok(Past::Again(format!("its run {} can't be read", task.run), None));
         };
         if task.content != content {
             let why = if task.content.is_empty() { "--restart" } else { "it has changed" };
@@ -119,15 +119,17 @@ impl KeptBatch {
                     state.signal(Signal::SIGTERM);
                 }
             }
-            return Ok(Past::Again(why.to_owned()));
+            let lost = state.filter(|state| state.status != RunStatus::Succeeded);
+            return Ok(Past::Again(why.to_owned(), lost.map(Box::new)));
         }
         Ok(match state {
             None => Past::Runs(run),
             Some(state) if state.status == RunStatus::Lost => {
-                Past::Again(format!("its run {} was lost", state.id))
+                Past::Again(format!("its run {} was lost", state.id), Some(Box::new(state)))
             }
             Some(state) if task.ended && state.status != RunStatus::Succeeded => {
-                Past::Again(format!("its run {} has {}", state.id, ended_as(state.status)))
+                let why = format!("its run {} has {}", state.id, ended_as(state.status));
+                Past::Again(why, Some(Box::new(state)))
             }
             Some(state) => Past::Ended(Box::new(state)),
         })

@@ -30,6 +30,8 @@ pub(in crate::app) struct Past {
     pub(in crate::app) undone: Option<TakenBack>,
     /// None: nobody has looked yet.
     pub(in crate::app) done: Option<Done>,
+    /// It ended with its run, and another one begins the task again.
+    pub(in crate::app) with_run: bool,
 }
 
 /// What an undo came to.
@@ -120,8 +122,11 @@ pub(in crate::app) fn hand_over(task: &str, past: &[Past]) -> String {
 
 fn add(text: &mut String, past: &Past, of: usize) {
     let what = if past.what.is_empty() { "an error" } else { &past.what };
-    let by =
-        if Setback::is_silence(what) { "for lack of progress" } else { "by its model's service" };
+    let by = match () {
+        () if past.with_run => "before the end",
+        () if Setback::is_silence(what) => "for lack of progress",
+        () => "by its model's service",
+    };
     let _ = writeln!(text, "## {}: stopped {by} ({what})\n", past.candidate);
     match &past.undone {
         None => text.push_str("What it wrote into files stays.\n\n"),

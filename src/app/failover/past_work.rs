@@ -57,7 +57,7 @@ async fn undo(
     let journal = journal::open(settings).await.map_err(UndoError::Journal)?;
     let agent = agent.to_owned();
     let aim = Aim::Agent { agent, session: None, turn: None, since: None };
-    let request = UndoRequest { aim, force: false, dry_run: false, outside: false };
+    let request = UndoRequest { aim, force: false, dry_run: false, outside: false, rewind: None };
     let outcome = Undoer::alone(journal.clone(), workspace).run(request).await;
     journal.close().await;
     outcome

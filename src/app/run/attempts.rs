@@ -205,15 +205,7 @@ impl Tour<'_> {
             let what = end.setback().map_or_else(String::new, |setback| setback.what.to_owned());
             let candidate = candidate.to_string();
             let commits = head.zip(self.repository.head()).filter(|(old, new)| old != new);
-            self.past.push(Past {
-                agent,
-                candidate,
-                what,
-                prompt,
-                commits,
-                undone: None,
-                done: None,
-            });
+            self.past.push(Past { agent, candidate, what, prompt, commits, ..Past::default() });
         }
         self.used.add(std::mem::take(&mut end.used));
         end

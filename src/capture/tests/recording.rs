@@ -14,7 +14,7 @@ use crate::capture::room::Room;
 use crate::capture::scope::CaptureScope;
 use crate::capture::table::locked;
 use crate::capture::team::CaptureTeam;
-use crate::capture::{AgentRun, Capture, Moment, RunFiles};
+use crate::capture::{AgentRun, Capture, Fullness, Moment, RunFiles, Stamp};
 use crate::journal::{self, Filter, Journal, Keep, Store};
 use crate::model::{
     AgentId, Event, FileCause, FileChange, FileChangeKind, OutsideFiles, Record, SeenBy, SessionId,
@@ -24,7 +24,7 @@ use crate::tests::eventually;
 use crate::tracker::{self, OrchestratorView, TrackerHandle};
 
 /// No process.
-const GONE: u32 = 1 << 30;
+pub(super) const GONE: u32 = 1 << 30;
 
 /// A run whose process is this one.
 struct Run(Moment);
@@ -52,23 +52,23 @@ impl AgentRun for Run {
 }
 
 /// Files are settled when a test says so: there is no keeper.
-struct Bench {
+pub(super) struct Bench {
     capture: Capture,
-    files: RunFiles,
+    pub(super) files: RunFiles,
     tracker: TrackerHandle,
     events: Subscriber,
-    journal: Journal,
+    pub(super) journal: Journal,
     /// Real.
-    root: PathBuf,
+    pub(super) root: PathBuf,
     _queue: mpsc::Receiver<KeeperMsg>,
     _folder: tempfile::TempDir,
 }
 
 async fn bench(moment: Moment) -> Bench {
-    bench_that_keeps(Keep::default(), moment).await
+    bench_of(moment, Keep::default(), Fullness::default()).await
 }
 
-async fn bench_that_keeps(keep: Keep, moment: Moment) -> Bench {
+pub(super) async fn bench_of(moment: Moment, keep: Keep, full: Fullness) -> Bench {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let bus = Bus::new(Backlog { events: 1000, bytes: 1 << 20 });
@@ -90,7 +90,9 @@ async fn bench_that_keeps(keep: Keep, moment: Moment) -> Bench {
     let settings = journal::Settings { team: "t".into(), path, keep, quotas: None };
     let journal = journal::open(settings).await.unwrap();
     let scope = CaptureScope::new(root.clone(), vec![root.join("journal")], keep.outside);
-    let team = CaptureTeam::new(scope, Room::new(journal.clone()), tracker.clone());
+    let scope = Arc::new(scope);
+    let room = Room::new(journal.clone(), Arc::clone(&scope), full);
+    let team = CaptureTeam::new(scope, room, tracker.clone());
     let (requests, queue) = mpsc::channel();
     let runs = Arc::default();
     let capture = Capture { team: Arc::new(team), requests, tracker: tracker.clone(), runs };
@@ -103,12 +105,12 @@ fn session() -> SessionId {
 }
 
 impl Bench {
-    fn team(&self) -> &CaptureTeam {
+    pub(super) fn team(&self) -> &CaptureTeam {
         &self.capture.team
     }
 
     /// The changes that were recorded since the last call.
-    async fn changes(&mut self) -> Vec<(SessionKey, Arc<FileChange>)> {
+    pub(super) async fn changes(&mut self) -> Vec<(SessionKey, Arc<FileChange>)> {
         self.tracker.settled().await;
         let mut changes = Vec::new();
         while let Some(received) = self.events.try_recv() {
@@ -125,7 +127,7 @@ impl Bench {
 async fn of_files_outside_the_workspace_the_journal_has_what_it_is_to_keep() {
     for outside in OutsideFiles::ALL {
         let keep = Keep { outside, ..Keep::default() };
-        let mut bench = bench_that_keeps(keep, Moment::default()).await;
+        let mut bench = bench_of(Moment::default(), keep, Fullness::default()).await;
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
         let (login, inside) = (home.join("auth.json"), bench.root.join("a"));
@@ -223,6 +225,37 @@ async fn what_an_old_descriptor_writes_is_of_a_turn_that_was_just_announced() {
     held.write_all(b"text").unwrap();
     bench.team().settle(None);
     assert_eq!(bench.changes().await[0].0.session, session());
+}
+
+#[tokio::test]
+async fn what_is_written_by_one_name_of_a_file_is_a_change_of_all() {
+    let mut bench = bench(Moment::default()).await;
+    let root = bench.root.clone();
+    let at = |name: &str| root.join(name);
+    let stamp = |path: &Path| Stamp::of(&nix::sys::stat::stat(path).unwrap());
+    fs::create_dir(at("deep")).unwrap();
+    for [one, other] in [["a", "deep/b"], ["p", "deep/q"]] {
+        fs::write(at(one), "old").unwrap();
+        fs::hard_link(at(one), at(other)).unwrap();
+    }
+    for name in ["deep/q", "a"] {
+        bench.files.writes(GONE, &at(name), Some(stamp(&at(name))));
+        fs::write(at(name), "new").unwrap();
+    }
+    // It was made since the workspace was searched.
+    bench.files.names(GONE, &at("p"), &at("r"));
+    fs::hard_link(at("p"), at("r")).unwrap();
+    bench.team().settle(None);
+    let paths = |changes: Vec<(SessionKey, Arc<FileChange>)>| {
+        let mut paths: Vec<_> = changes.iter().map(|(_, it)| it.path.text.to_string()).collect();
+        paths.sort();
+        paths.join(" ")
+    };
+    assert_eq!(paths(bench.changes().await), "a deep/b deep/q p r");
+    bench.files.writes(GONE, &at("r"), Some(stamp(&at("r"))));
+    fs::write(at("r"), "newer").unwrap();
+    bench.team().settle(None);
+    assert_eq!(paths(bench.changes().await), "deep/q p r");
 }
 
 #[tokio::test]

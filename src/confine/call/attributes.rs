@@ -106,7 +106,7 @@ impl Syscall<'_> {
     fn chmod(&self, file: &AttributeTarget, mode: u64) -> SyscallResult<SyscallReply> {
         self.change(file, |path| {
             if file.found.real.has_root() {
-                self.changes(FileCall::Write(&file.found.real, &file.found.stat));
+                self.changes(FileCall::Mode(&file.found.real, &file.found.stat));
             }
             let mode = low_unsigned(mode) & 0o7777;
             // Left out as the kernel leaves out a group's: package managers give up at an error.

@@ -102,7 +102,7 @@ impl Syscall<'_> {
         {
             return Err(Errno::EACCES.into());
         }
-        self.changes(FileCall::Name(&real));
+        self.changes(FileCall::Link { of: &source.real, name: &real });
         // The wall ensures that no link widens its grants.
         if self.wall_leaves_names(&slot.folder) && !self.bounds.is_inside(&source.real) {
             return Ok(SyscallReply::Continue);
@@ -122,7 +122,7 @@ impl Syscall<'_> {
             return Err(Errno::EBUSY.into());
         }
         self.demand_name(&slot, arg)?;
-        self.changes(FileCall::Name(&slot.real()));
+        self.changes(FileCall::Remove(&slot.real()));
         if self.wall_leaves_names(&slot.folder) {
             return Ok(SyscallReply::Continue);
         }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
+use crate::journal::kept;
 use crate::model::{TimestampMs, rfc3339};
 
 pub(in crate::journal) const MB: u64 = 1 << 20;
@@ -113,8 +114,9 @@ pub(in crate::journal) fn target(max_mb: u64) -> u64 {
     max_mb * MB / 8 * 7
 }
 
-/// Bytes of the pages that are in use.
+/// Bytes of the pages that are in use, and of the contents beside the file.
 pub(in crate::journal) fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
-    Ok((pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?)
+    let pages = pragma("page_count")? - pragma("freelist_count")?;
+    Ok(pages * pragma("page_size")? + kept::bytes(connection))
 }

@@ -151,14 +151,16 @@ pub(super) async fn rewind_session(
         );
         return Err(wrong(why));
     };
-    if files {
-        let undo = undo::UndoRequest::of_rewind(&session.agent_id, &session.id, &point.event);
-        shared.team.undo(undo).await?;
-    }
     let continuation = if behind == 0 { Continuation::Same } else { Continuation::Anew(document) };
     let sources = Arc::clone(&shared.sources);
-    let event = NewEvent::rewind(&session, &point.event, files);
+    let event = NewEvent::rewind(&session, &point.event, false);
+    let undo = files.then(|| undo::UndoRequest::of_rewind(&session, &point.event));
+    let undoes = Arc::clone(&shared.team);
     let commit = async move {
+        // The files and the session in one step.
+        if let Some(undo) = undo {
+            return undoes.undo(undo).await.map(drop);
+        }
         // Earlier words of the agent belong to the branch that is left.
         let journal = sources.recorded().await.ok_or_else(no_journal)?;
         let appended = journal.append(event).await;

@@ -109,13 +109,15 @@ struct Obstacle {
 pub(super) async fn undo(shared: &Shared, params: Undo) -> Result<Value, RpcError> {
     let Undo { agent_id, session_id, turn, since, dry_run, force, outside } = params;
     let aim = Aim::Agent { agent: agent_id, session: session_id, turn, since };
-    answer(shared.team.undo(UndoRequest { aim, force, dry_run, outside }).await?)
+    answer(shared.team.undo(UndoRequest { aim, force, dry_run, outside, rewind: None }).await?)
 }
 
 pub(super) async fn redo(shared: &Shared, params: Redo) -> Result<Value, RpcError> {
     let Redo { agent_id, dry_run, force } = params;
     let aim = Aim::LastUndo { agent: agent_id };
-    answer(shared.team.undo(UndoRequest { aim, force, dry_run, outside: true }).await?)
+    answer(
+        shared.team.undo(UndoRequest { aim, force, dry_run, outside: true, rewind: None }).await?,
+    )
 }
 
 fn answer(outcome: Outcome) -> Result<Value, RpcError> {

@@ -232,6 +232,7 @@ async fn nothing_is_touched_if_the_journal_can_not_be_written() {
         force: false,
         dry_run: true,
         outside: false,
+        rewind: None,
     });
     assert_eq!(plan.await.unwrap().paths.len(), 21);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -303,8 +304,13 @@ async fn what_changes_meanwhile_is_never_lost() {
         let meanwhile = Meanwhile(move || change(&root));
         let undoer =
             Undoer::new(scene.journal.clone(), &scene.workspace(), std::sync::Arc::new(meanwhile));
-        let request =
-            UndoRequest { aim: Scene::aim("ui"), force: false, dry_run: false, outside: false };
+        let request = UndoRequest {
+            aim: Scene::aim("ui"),
+            force: false,
+            dry_run: false,
+            outside: false,
+            rewind: None,
+        };
         let refused = undoer.run(request).await.unwrap_err();
         assert!(matches!(refused, UndoError::Changed { .. } | UndoError::Io { .. }), "{refused}");
 
@@ -324,8 +330,13 @@ async fn a_file_that_is_open_for_writing_is_not_touched() {
         &scene.workspace(),
         std::sync::Arc::new(Meanwhile(|| {})),
     );
-    let request =
-        UndoRequest { aim: Scene::aim("ui"), force: true, dry_run: false, outside: false };
+    let request = UndoRequest {
+        aim: Scene::aim("ui"),
+        force: true,
+        dry_run: false,
+        outside: false,
+        rewind: None,
+    };
     let before = look(&scene.workspace());
     let open = fs::OpenOptions::new().append(true).open(scene.at("f07")).unwrap();
     let refused = undoer.run(request.clone()).await.unwrap_err();

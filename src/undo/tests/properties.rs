@@ -123,7 +123,7 @@ proptest! {
                 act(&scene.workspace(), action);
             }
             let after = look(&scene.workspace());
-            let request = UndoRequest { aim: Scene::aim("a"), force, dry_run: false, outside: false };
+            let request = UndoRequest { aim: Scene::aim("a"), force, dry_run: false, outside: false, rewind: None };
             let undone = match scene.undoer.run(request).await {
                 Ok(outcome) => outcome,
                 Err(UndoError::InTheWay { .. } | UndoError::Asked(_)) => {

@@ -90,8 +90,19 @@ fn the_workspace_is_the_one_the_zone_was_compiled_for() {
     let bed = Bed::new(&["ws/ui/a = ours", "other/ui/a = theirs"]);
     let zone = bed.zone(&["ui/**"]);
     let reading = permit(&zone, "ui/a", Action::Read);
+    assert_eq!(zone.workspace_moved(), None);
     swap(&bed, "ws", "other");
-    assert_eq!(read(&reading).unwrap(), "ours");
+    let writing = Permit { action: Action::Write, ..reading.clone() };
+    for refused in [read(&reading).map(drop), writing.replace(b"mine")] {
+        assert!(refused.unwrap_err().to_string().contains("was replaced by another folder"));
+    }
+    fs::remove_file(bed.path("ws")).unwrap();
+    assert!(read(&reading).unwrap_err().to_string().contains("was moved or removed"));
+    // A restart takes the folder that is there.
+    fs::rename(bed.path("other"), bed.path("ws")).unwrap();
+    zone.take_workspace();
+    assert_eq!(read(&reading).unwrap(), "theirs");
+    assert_eq!(zone.workspace_moved(), None);
 }
 
 #[test]
@@ -164,7 +175,9 @@ fn a_failure_leaves_the_old_file_and_nothing_else() {
 
     // What becomes a folder only after it was looked at makes the last step fail.
     let folder = fs::File::open(bed.path("ws/ui")).unwrap();
-    assert!(place(folder.as_fd(), Path::new("full"), b"new", None).is_err());
+    assert!(
+        place((folder.as_fd(), &bed.path("ws/ui")), Path::new("full"), b"new", None, None).is_err()
+    );
     assert!(drafts(&bed.path("ws/ui")).is_empty());
 }
 
@@ -193,4 +206,31 @@ fn the_walk_of_systems_without_openat2_follows_nothing_either() {
         [".", "a", "a/b/c", "dir", "dir/b/c", "a/up/c", "a/b/file", "a/missing/c", "a/b/c/d"];
     let opened: Vec<_> = paths.iter().filter(|path| opens(path)).collect();
     assert_eq!(opened, [&".", &"a", &"a/b/c"]);
+}
+
+#[test]
+fn a_draft_has_no_name_in_the_folder_of_its_file() {
+    let bed = Bed::new(&["ws/ui/a = old"]);
+    let folder = bed.path("eisen/drafts");
+    let zone = bed.zone(&["ui/**"]).with_drafts_in(folder.clone());
+    for (path, name) in [("ui/a", "a"), ("ui/new", "new")] {
+        permit(&zone, path, Action::Write).replace(b"new").unwrap();
+        assert_eq!(fs::read(bed.path("ws/ui").join(name)).unwrap(), b"new");
+    }
+    assert!(drafts(&bed.path("ws/ui")).is_empty() && drafts(&folder).is_empty());
+}
+
+#[test]
+fn drafts_that_a_kill_left_are_found_by_their_records() {
+    let bed = Bed::new(&["ws/ui/.eisen-1.tmp", "ws/ui/mine"]);
+    let folder = bed.path("eisen/drafts");
+    fs::create_dir_all(&folder).unwrap();
+    let record = |name: &str, path: &str| {
+        fs::write(folder.join(name), bed.path(path).as_os_str().as_encoded_bytes()).unwrap();
+    };
+    record("1.path", "ws/ui/.eisen-1.tmp");
+    record("2.path", "ws/ui/mine");
+    record("3.path", "ws/ui/.eisen-gone.tmp");
+    assert_eq!(remove_recorded(&folder), 1);
+    assert!(drafts(&bed.path("ws/ui")).is_empty() && bed.path("ws/ui/mine").exists());
 }

@@ -21,6 +21,13 @@ steps = [{ say = "{prompt}" }]
 prompt = "gate"
 steps = [{ run = "while ! test -e go; do sleep 0.05; done" }, { say = "Through." }]
 [[on]]
+prompt = "begin"
+steps = [
+  { write = "half.txt", content = "half" },
+  { run = "while ! test -e go; do sleep 0.05; done" },
+  { say = "Done." },
+]
+[[on]]
 prompt = "refuse"
 steps = [{ say = "No." }, { stop = "refusal" }]
 [[on]]
@@ -199,6 +206,35 @@ fn a_killed_batch_goes_on_and_does_nothing_twice() {
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("b: runs again: its run") && stderr.contains("was lost"), "{stderr}");
     assert_eq!((count(&stage, "succeeded"), runs(&stage).len()), (3, 4));
+}
+
+#[test]
+fn what_a_lost_attempt_wrote_is_told_or_taken_back() {
+    let undo = "[runs]\non_failover = \"undo\"\n";
+    for (keys, sentence) in [("", "of the work of one: 1 file, "), (undo, "1 file taken back")] {
+        let stage = stage();
+        stage.file("home/config.toml", &(stage.read("home/config.toml") + "\n" + keys));
+        tasks(&stage, "", &[("half", "begin", &[])]);
+        let (mut first, _) = begun(&stage, &[]);
+        let written = || {
+            let Some(team) = runs(&stage).first().map(|run| run["team"].clone()) else {
+                return false;
+            };
+            let history = ["history", "--team", team.as_str().unwrap(), "--type", "file"];
+            stage.run(&history).stdout.contains("half.txt")
+        };
+        eventually("what it wrote is in the journal", written);
+        first.child.kill().unwrap();
+        first.child.wait().unwrap();
+        kill(pid_of(&runs(&stage)[0]), Signal::SIGKILL).unwrap();
+        eventually("the run is lost", || count(&stage, "lost") == 1);
+        let (second, _) = begun(&stage, &[]);
+        eventually("it runs again", || count(&stage, "running") == 1);
+        stage.file("shop/go", "");
+        let (code, stderr) = second.end();
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stderr.contains(sentence), "{stderr}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::holders::Holders;
 use super::room::Room;
 use super::source::{Cause, WriteSource, Writer};
 use super::turns::Turns;
-use crate::model::{AgentId, FileState, SeenBy, SessionId};
+use crate::model::{AgentId, FileStamp, FileState, SeenBy, SessionId};
 
 /// Maximum writers of one file; past that the oldest is forgotten.
 const MOST_WRITERS: usize = 16;
@@ -77,6 +77,8 @@ pub(super) struct Settled {
     pub(super) contested: Vec<AgentId>,
     /// When it was changed, in nanoseconds since 1970.
     pub(super) changed_ns: i128,
+    /// The file before and after.
+    pub(super) stamps: [Option<FileStamp>; 2],
     pub(super) denied: bool,
 }
 
@@ -111,6 +113,11 @@ impl Tracked {
 
     pub(super) fn path(&self) -> Arc<Path> {
         Arc::clone(&self.path)
+    }
+
+    /// The order of its registration.
+    pub(super) fn order(&self) -> u64 {
+        self.order
     }
 
     /// Whether an event may follow.
@@ -325,6 +332,7 @@ impl Tracked {
             author,
             contested,
             changed_ns: now.stamp.map_or_else(disk::now_ns, |stamp| stamp.changed_ns()),
+            stamps: [base.stamp, now.stamp].map(|stamp| Some(stamp?.of_content())),
             denied: self.depth == Depth::Stamp,
         };
         (self.is_known, self.is_released) = (true, false);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Bounds, Confine, Denied, Subtree, system};
-use crate::model::{Action, within};
+use crate::model::{Action, KERNEL_FOLDERS, within};
 use crate::zone::GitAccess;
 use crate::zone::git::GitVerdict;
 use crate::zone::patterns::Trail;
@@ -175,7 +175,7 @@ impl Bounds {
     pub(super) fn is_above_place(&self, real: &Path) -> bool {
         let below = |place| within(real, place).is_some_and(|rest| !rest.as_os_str().is_empty());
         self.places().any(below)
-            || system::KERNEL.iter().any(|place| below(Path::new(place)))
+            || KERNEL_FOLDERS.iter().any(|place| below(Path::new(place)))
             || below(Path::new(system::DEV))
     }
 

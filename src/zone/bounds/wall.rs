@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::found::{Granted, WallRules};
 use super::tree::{Here, MAX_DEPTH, MAX_ENTRIES};
 use super::{Bounds, Confine, Grant, Rule, Subtree, Verdict, Wall, held, system};
-use crate::model::Action;
+use crate::model::{Action, KERNEL_FOLDERS};
 use crate::zone::GitAccess;
 use crate::zone::patterns::Trail;
 
@@ -94,7 +94,7 @@ impl<'a> Builder<'a> {
         for place in &bounds.writable {
             self.start_outside(place, Grant::Whole);
         }
-        for place in system::KERNEL.iter().chain([&system::DEV]) {
+        for place in KERNEL_FOLDERS.iter().chain([&system::DEV]) {
             self.start_outside(Path::new(place), Grant::Whole);
         }
         let outside = |path: &&Path| !bounds.is_inside(path);
@@ -146,7 +146,7 @@ impl<'a> Builder<'a> {
             return self.start(path);
         }
         let sealed = bounds.zone.git.is_sealed(path) || bounds.zone.is_sealed(path);
-        let kernels = system::KERNEL.iter().any(|folder| path == Path::new(folder));
+        let kernels = KERNEL_FOLDERS.iter().any(|folder| path == Path::new(folder));
         let grant = if sealed || kernels { grant.min(Grant::Read) } else { grant };
         if path == Path::new(system::DEV) {
             return self.devices(denied);

@@ -34,7 +34,7 @@ use crate::conflicts::Conflicts;
 use crate::metrics::Tally;
 use crate::model::{
     AgentId, AgentState, AgentStatus, How, OnLoop, OnViolation, Order, SessionId, TakenCandidate,
-    UsageScope, now_ms,
+    TeamMemory, UsageScope, now_ms,
 };
 use crate::process::{Command, Family, Launcher, Limits};
 use crate::routing::RoutingHandle;
@@ -113,6 +113,8 @@ pub struct Surroundings {
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
     pub admission: Admission,
+    /// What waits in this process for the agents.
+    pub memory: TeamMemory,
     /// Captures the files that agents write; None without a journal.
     pub capture: Option<Capture>,
     /// Locks of files; None: conflicts are not looked for.

@@ -5,6 +5,7 @@
 //! its own, so that no request waits for one in the opposite direction.
 
 mod actor;
+mod answer_line;
 mod answers;
 mod attach;
 mod branching;

@@ -10,11 +10,12 @@
 //! A write locks its file for the other agents until the writer's turn ends, or until it did not
 //! work for `lock_s`. Without a `[conflicts]` table there is no such value, and nothing is done.
 
+mod bases;
 mod board;
 mod claims;
-mod clock;
 mod deciding;
 mod follow;
+mod knowing;
 mod locks;
 mod lost;
 mod merging;
@@ -35,7 +36,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::clock::file_time;
+use self::bases::Bases;
 use self::state::ConflictState;
 use crate::bus::Bus;
 use crate::journal::Journal;
@@ -46,11 +47,12 @@ use crate::tasks::Waits;
 
 pub use claims::{ClaimError, ClaimedLocks, LockClaim};
 pub use deciding::{ResolveError, ShownConflict};
+pub use knowing::KnownContent;
 pub use locks::Lock;
-pub use merging::MergeBase;
+pub use merging::{MergeBase, PresentContent};
 pub use of_agent::AgentConflicts;
 pub use state::HeldDecision;
-pub use waiting::{LockWait, Refused};
+pub use waiting::{LockWait, Passage, Refused};
 pub use workers::{HolderProcess, LastWork, LockHolder};
 pub use writing::{Way, WriteGate};
 
@@ -81,6 +83,7 @@ pub struct Conflicts(Arc<Core>);
 #[derive(Debug)]
 struct Core {
     state: Mutex<ConflictState>,
+    bases: Mutex<Bases>,
     /// Whether anything is locked: checked at each access of each process.
     has_locks: AtomicBool,
     workspace: PathBuf,
@@ -111,6 +114,7 @@ impl Conflicts {
         let (catch_up, catching_up) = mpsc::channel(16);
         Self(Arc::new(Core {
             state,
+            bases: Mutex::default(),
             has_locks: AtomicBool::new(false),
             workspace,
             bus,
@@ -135,18 +139,9 @@ impl Conflicts {
 
     /// A run of an agent begins; `last_output` says when it last put out something.
     pub fn run_began(&self, agent: AgentId, pid: u32, last_output: LastWork) -> RunOfAgent {
-        let process = HolderProcess { pid, started: clock::start_of(pid) };
+        let process = HolderProcess { pid, started: workers::start_of(pid) };
         self.state().workers.began(agent.clone(), process, last_output);
         RunOfAgent { conflicts: self.clone(), agent, process }
-    }
-
-    /// A session reads a file now.
-    pub fn read(&self, by: &SessionKey, path: &Arc<str>) {
-        let at = file_time(&self.0.workspace.join(&**path));
-        let mut state = self.state();
-        state.stales.read(by, path, at);
-        let now = tokio::time::Instant::now();
-        state.workers.worked(&by.agent, now);
     }
 
     /// A turn ended: its locks end.

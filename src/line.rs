@@ -41,6 +41,11 @@ impl Framer {
         Self { buffer: BytesMut::new(), scanned: 0, limit }
     }
 
+    /// Bytes of a line whose end was not read yet.
+    pub fn torn(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Returns the buffer for the next read, with room for a chunk.
     pub fn space(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < CHUNK / 2 {

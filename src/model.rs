@@ -5,6 +5,7 @@
 mod access;
 mod activity;
 mod agent;
+mod behalf;
 mod budget;
 pub mod code;
 mod conflict;
@@ -29,6 +30,7 @@ mod secret;
 mod shown;
 mod spending;
 mod stream;
+mod system;
 mod task;
 mod time;
 mod web_scope;
@@ -39,12 +41,13 @@ pub use access::{
 };
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED, TakenCandidate};
+pub use behalf::{AgentMemory, MemoryThere, NoMemory, TeamMemory, UsedMemory};
 pub use budget::{BudgetLimits, BudgetReport, BudgetState, EarlierUse, OnExceed, Used};
 pub use conflict::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy};
 pub use event::{Delta, Event, Relayed, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{
     FileCause, FileChange, FileChangeKind, FileContent, FileContents, FileKind, FileName,
-    FileState, SET_ID, SeenBy,
+    FileStamp, FileState, SET_ID, SeenBy,
 };
 pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
@@ -73,6 +76,7 @@ pub use stream::{
     FileTarget, NatsAccess, NatsTarget, OtlpTarget, StreamKind, StreamReplay, StreamReport,
     StreamScope, StreamSpec, StreamState, StreamTarget, WebhookTarget,
 };
+pub use system::{KERNEL_FOLDERS, SYSTEM_FOLDERS, is_of_system};
 pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState};
 pub use time::{TimestampMs, now_ms, rfc3339};
 pub use web_scope::WebScope;

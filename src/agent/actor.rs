@@ -337,7 +337,8 @@ impl Actor {
         }
         self.family.send_replace(Some(family.clone()));
         self.branches.begin_run(self.session.as_ref());
-        let permits = Arc::new(Permits::with(self.branches.clone()));
+        let memory = self.team.memory.of_agent(self.settings.limits.memory_bytes());
+        let permits = Arc::new(Permits::with(self.branches.clone(), memory));
         let parts = (running, vitals, files);
         let handover = self.handover.clone();
         let fresh =

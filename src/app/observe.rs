@@ -319,7 +319,8 @@ fn zone(
     }
     let checked = |flag: &str, patterns: &[String]| -> anyhow::Result<Vec<String>> {
         let one = |written: &String| {
-            config::zone_pattern(written, workspace).map_err(|why| anyhow::anyhow!("{flag}: {why}"))
+            config::zone_pattern(written, workspace, "`--deny`")
+                .map_err(|why| anyhow::anyhow!("{flag}: {why}"))
         };
         patterns.iter().map(one).collect()
     };

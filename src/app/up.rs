@@ -34,10 +34,11 @@ use crate::bus::Bus;
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Team};
 use crate::extract::DiskWorkspace;
+use crate::model::TeamMemory;
 use crate::process::Launcher;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Ledger, Remains, RunFile, Tokens};
-use crate::slots::Slots;
+use crate::slots::{Machine, Slots};
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::OrchestratorView;
 
@@ -214,6 +215,7 @@ fn surroundings(
         tracker: wiring.tracker.clone(),
         routing: routing.clone(),
         admission: Admission::new(limiting::capacity(config)),
+        memory: TeamMemory::following(|| Machine::now().map(|machine| machine.available)),
         capture: wiring.capture.clone(),
         conflicts: wiring.conflicts.clone(),
         tally: Arc::default(),

@@ -15,7 +15,7 @@ use nix::fcntl::{OFlag, open, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 
 use crate::journal::HeldContent;
-use crate::model::{FileKind, FileState, SET_ID};
+use crate::model::{FileKind, FileStamp, FileState, SET_ID};
 
 /// Maximum bytes of a text, and of another content, that is kept; of larger ones only the hash is.
 const LONGEST_TEXT: u64 = 16 << 20;
@@ -100,6 +100,17 @@ impl Stamp {
     /// The time of the last change, in nanoseconds since 1970.
     pub(super) fn changed_ns(&self) -> i128 {
         self.changed_ns
+    }
+
+    /// What of it changes with the content.
+    pub(super) fn of_content(&self) -> FileStamp {
+        FileStamp {
+            device: self.device,
+            inode: self.inode,
+            size: self.size,
+            modified_ns: self.modified_ns,
+            changed_ns: self.changed_ns,
+        }
     }
 
     /// Device and inode.

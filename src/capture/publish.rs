@@ -33,6 +33,7 @@ pub(super) fn change_of(
         tool_call: author.and_then(|author| author.tool_call),
         contested: settled.contested,
         changed_ns: settled.changed_ns,
+        stamps: settled.stamps,
         ignored,
         denied: settled.denied,
         contents: Arc::new(journal.contents(settled.contents)),

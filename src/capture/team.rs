@@ -1,7 +1,7 @@
 //! The state that all sources of changes share: the files, their writers, and the way to the
 //! journal.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -265,11 +265,21 @@ impl CaptureTeam {
         }
         let sources = files.iter().flat_map(|file| locked(file).sources().collect::<Vec<_>>());
         let holders = Holders::look(sources);
-        let mut settled = Vec::new();
-        for file in files {
-            settled.extend(locked(file).settle(Some(&holders), turns, patient));
+        let mut sorted: Vec<_> = files.iter().collect();
+        sorted.sort_by_key(|file| locked(file).order());
+        let (moved, alone) = moved_and_alone(&sorted);
+        // Published under its lock: events of one file come in the order of its contents.
+        for file in alone {
+            let mut tracked = locked(file);
+            let settled = tracked.settle(Some(&holders), turns, patient);
+            self.publish(settled.into_iter().collect());
         }
+        // A file that moved is one event with the place that it left. Locks are taken by path.
+        let mut moved: Vec<_> = moved.into_iter().map(|(_, file)| locked(file)).collect();
+        let settled = moved.iter_mut().filter_map(|it| it.settle(Some(&holders), turns, patient));
+        let settled = settled.collect();
         self.publish(settled);
+        drop(moved);
         // Only now: a caller that finds no file with writers relies on recorded changes.
         for file in files {
             let mut tracked = locked(file);
@@ -344,7 +354,7 @@ impl CaptureTeam {
         for mut settled in all {
             let from = settled.from.take().and_then(|from| moved.remove(&from));
             if let Some(from) = from {
-                settled.before = from.before;
+                (settled.before, settled.stamps[0]) = (from.before, from.stamps[0]);
                 settled.contents.extend(from.contents);
                 settled.from = Some(from.path);
             }
@@ -370,4 +380,19 @@ impl CaptureTeam {
         let change = change_of(settled, cause, ignored, &self.scope, self.room.journal());
         self.tracker.file_changed(key, change);
     }
+}
+
+/// The files that moved, with the places that they left, by path; and the others.
+fn moved_and_alone<'a>(files: &[&'a File]) -> (BTreeMap<Arc<Path>, &'a File>, Vec<&'a File>) {
+    let left: HashSet<_> = files.iter().filter_map(|file| locked(file).from().cloned()).collect();
+    let (mut moved, mut alone) = (BTreeMap::new(), Vec::new());
+    for &file in files {
+        let path = locked(file).path();
+        if left.contains(&path) || locked(file).from().is_some() {
+            moved.insert(path, file);
+        } else {
+            alone.push(file);
+        }
+    }
+    (moved, alone)
 }

@@ -81,6 +81,11 @@ impl Tracked {
         Arc::clone(&self.path)
     }
 
+    /// The order of its registration.
+    pub(super) fn order(&self) -> u64 {
+        self.order
+    }
+
     /// Whether an event may follow.
     pub(super) fn has_writers(&self) -> bool {
         !self.writers.is_empty()
@@ -333,6 +338,7 @@ impl Tracked {
             author,
             contested,
             changed_ns: now.stamp.map_or_else(disk::now_ns, |stamp| stamp.changed_ns()),
+            stamps: [base.stamp, now.stamp].map(|stamp| Some(stamp?.of_content())),
             denied: self.depth == Depth::Stamp,
         };
         (self.is_known, self.is_released) = (true, false);

@@ -103,7 +103,7 @@ where
         let Ok(rpc::CancelRequest { request_id }) = rpc::decode(params) else { return };
         if self.requests.cancel(&request_id) {
             let cancelled = rpc::failure(code::REQUEST_CANCELLED, "Request cancelled");
-            self.out.push(rpc::response(&request_id, Err(&cancelled)), None);
+            self.out.push(rpc::response(&request_id, Err(&cancelled)));
         } else {
             self.guests.cancel(&request_id);
         }
@@ -227,7 +227,7 @@ where
             }
             if self.sessions.cancel(&session) {
                 let params = json!({ "sessionId": session.as_str() });
-                self.out.push(rpc::notification("session/cancel", &params), None);
+                self.out.push(rpc::notification("session/cancel", &params));
                 all.turns += 1;
             }
         }

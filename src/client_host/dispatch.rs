@@ -8,14 +8,15 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::answer_line::AnswerLine;
 use super::elicitations::{self, Question};
 use super::host::Host;
 use super::messages::PendingAnswer;
 use super::permissions::{self, PermissionRequest};
 use super::requests::{Completed, RequestResult};
 use super::{HostError, PermissionPolicy, files, rpc, writing};
-use crate::model::Action;
 use crate::model::code;
+use crate::model::{Action, NoMemory};
 use crate::zone::Permit;
 
 impl<R, W> Host<R, W>
@@ -37,7 +38,7 @@ where
         };
         if let Err(error) = started {
             tracing::debug!(method, %id, error = error.message, "refused a request of the agent");
-            self.out.push(rpc::response(id, Err(&error)), None);
+            self.out.push(rpc::response(id, Err(&error)));
         }
     }
 
@@ -57,15 +58,13 @@ where
 
     pub(super) fn on_done(&mut self, id: &RawValue, outcome: RequestResult) {
         match outcome {
-            Ok(Completed::Result(result)) => self.out.push(rpc::response(id, Ok(&result)), None),
-            Ok(Completed::Bulky(result, place)) => {
-                self.out.push(rpc::response(id, Ok(&result)), Some(place));
-            }
+            Ok(Completed::Result(result)) => self.out.push(rpc::response(id, Ok(&result))),
+            Ok(Completed::Bulky(answer, place)) => self.out.push_answer(answer, place),
             Ok(Completed::Terminal(started)) => {
                 let terminal = self.terminals.register(started);
                 self.answer(id, &json!({ "terminalId": terminal }));
             }
-            Err(error) => self.out.push(rpc::response(id, Err(&error)), None),
+            Err(error) => self.out.push(rpc::response(id, Err(&error))),
         }
     }
 
@@ -96,17 +95,26 @@ where
             "fs/read_text_file" => {
                 let request: ReadTextFileRequest = rpc::decode(params)?;
                 let permit = files::only(permits, Action::Read)?;
-                let read = files::read(request, permit, self.shared.files.get().cloned());
+                let files = self.shared.files.get().cloned();
+                let conflicts = self.shared.conflicts.get().cloned();
+                let (id_of, memory) = (id.to_owned(), self.permits.memory().clone());
+                let read = files::read(request, permit, files, conflicts, (id_of, memory));
                 self.requests.start_bulky(id, read);
             }
             "fs/write_text_file" => {
                 let permit = files::only(permits, Action::Write)?;
                 let params = params.unwrap_or(RawValue::NULL).to_owned();
                 let bytes = params.get().len();
+                let memory = self.permits.memory().take(bytes as u64);
+                let memory = memory.map_err(|why| no_memory("write the file", why))?;
                 let files = self.shared.files.get().cloned();
                 let conflicts = self.shared.conflicts.get().cloned();
                 let write = writing::write(params, permit, files, conflicts);
-                self.requests.start(id, bytes, async { write.await.map(Completed::Result) });
+                self.requests.start(id, bytes, async {
+                    let written = write.await.map(Completed::Result);
+                    drop(memory);
+                    written
+                });
             }
             _ if self.shared.settings.terminals => self.terminal(id, method, params, permits)?,
             _ => return Err(unknown(method)),
@@ -129,7 +137,11 @@ where
             }
             "terminal/output" => {
                 let output = self.terminals.find(params)?.output();
-                self.requests.start_bulky(id, output);
+                let (id_of, memory) = (id.to_owned(), self.permits.memory().clone());
+                self.requests.start_bulky(id, async move {
+                    let answer = AnswerLine::of(&id_of, &output.await?, &memory);
+                    answer.map_err(|why| no_memory("answer with the output", why))
+                });
             }
             "terminal/wait_for_exit" => {
                 let exit = self.terminals.find(params)?.wait_for_exit();
@@ -181,8 +193,12 @@ where
 
     fn answer(&mut self, id: &RawValue, result: &impl Serialize) {
         let result = rpc::encode(result);
-        self.out.push(rpc::response(id, result.as_deref()), None);
+        self.out.push(rpc::response(id, result.as_deref()));
     }
+}
+
+fn no_memory(what: &str, why: NoMemory) -> Error {
+    rpc::failure(code::INTERNAL_ERROR, format!("Cannot {what}: {why}"))
 }
 
 fn unknown(method: &str) -> Error {

@@ -1,18 +1,21 @@
 //! `fs/read_text_file`: reads the file that a permit names, and no other.
 
-use std::io::{self, BufRead, BufReader};
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agent_client_protocol_schema::v1::{Error, ReadTextFileRequest, ReadTextFileResponse};
+use agent_client_protocol_schema::v1::{Error, ReadTextFileRequest};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use super::answer_line::{AnswerLine, ContentWriter};
 use super::rpc;
 use crate::capture::RunFiles;
+use crate::conflicts::{AgentConflicts, KnownContent};
 use crate::model::code;
-use crate::model::{Action, SessionId};
+use crate::model::{Action, AgentMemory, FileStamp, SessionId};
 use crate::zone::Permit;
 
 /// Bytes of a file in one answer: with the JSON around it, still a line of 64 MiB.
@@ -22,27 +25,105 @@ const MAX_CONTENT: usize = 60 << 20;
 const MAX_READ: u64 = 1 << 30;
 const MAX_TIME: Duration = Duration::from_secs(30);
 
-/// Answers `fs/read_text_file`. Dropping the future stops the read.
+/// Bytes of a file whose content a session knows after a read; a larger one is known by its stamp.
+const MOST_KNOWN: u64 = 4 << 20;
+
+/// Answers `fs/read_text_file`: the line of the answer to the request with this id, which counts to the agent's
+/// memory. Dropping the future stops the read.
 pub(super) async fn read(
     request: ReadTextFileRequest,
     permit: Permit,
     files: Option<RunFiles>,
-) -> FileResult {
+    conflicts: Option<AgentConflicts>,
+    (id, memory): (Box<RawValue>, AgentMemory),
+) -> Result<AnswerLine, Error> {
     let dropped = CancellationToken::new();
     let budget = ReadBudget { bytes: MAX_READ, until: Instant::now() + MAX_TIME, dropped };
     let _guard = budget.dropped.clone().drop_guard();
     blocking(move || {
         let failure = |error| explain("read", &request.path, &error);
-        let file = permit.open_read().map_err(failure)?;
-        let first = request.line.unwrap_or(1).max(1);
-        let content = lines_of(BufReader::new(file), first, request.limit, MAX_CONTENT, budget);
-        let content = content.map_err(failure)?;
-        if let Some(files) = files {
-            files.was_read(&SessionId::new(&*request.session_id.0), &permit.real);
+        let session = SessionId::new(&*request.session_id.0);
+        let known = |content: KnownContent<'_>| {
+            if let (Some(files), Some(conflicts)) = (&files, &conflicts) {
+                conflicts.was_read(&session, &files.name(&permit.real), content);
+            }
+        };
+        let file = permit.open_read().inspect_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                known(KnownContent::Missing);
+            }
+        });
+        let mut file = file.map_err(failure)?;
+        let before = file.metadata().map_err(failure)?;
+        let asked = AskedLines { first: request.line.unwrap_or(1).max(1), limit: request.limit };
+        let expected = if asked.is_all() { before.len().min(MAX_CONTENT as u64) } else { 0 };
+        let mut answer = ContentWriter::new(&id, expected, &memory).map_err(failure)?;
+        let mut kept = KeptText::new(conflicts.is_some());
+        let mut put = |text: &[u8]| {
+            kept.add(text);
+            answer.push(text)
+        };
+        let text = BufReader::new(&file);
+        let is_end = lines_of(text, asked, MAX_CONTENT, budget, &mut put).map_err(failure)?;
+        let answer = answer.end().map_err(failure)?;
+        if let Some(files) = &files {
+            files.was_read(&session, &permit.real);
         }
-        rpc::encode(&ReadTextFileResponse::new(content))
+        match kept.text.filter(|_| asked.first == 1 && is_end) {
+            Some(whole) => known(KnownContent::Whole(&whole)),
+            None if conflicts.is_some() => known_part(&mut file, &before, known),
+            None => {}
+        }
+        Ok(answer)
     })
     .await
+}
+
+/// The lines that are asked for.
+#[derive(Clone, Copy)]
+struct AskedLines {
+    /// From 1.
+    first: u32,
+    limit: Option<u32>,
+}
+
+impl AskedLines {
+    fn is_all(self) -> bool {
+        self.first == 1 && self.limit.is_none()
+    }
+}
+
+/// What was read of a file, as long as it is small.
+struct KeptText {
+    text: Option<Vec<u8>>,
+}
+
+impl KeptText {
+    fn new(is_kept: bool) -> Self {
+        Self { text: is_kept.then(Vec::new) }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.text = self.text.take().filter(|text| (text.len() + bytes.len()) as u64 <= MOST_KNOWN);
+        if let Some(text) = &mut self.text {
+            text.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Tells what a session knows of a file of which it read a part: the whole of a small one, so that a write of it
+/// can be merged.
+fn known_part(file: &mut File, before: &Metadata, known: impl Fn(KnownContent<'_>)) {
+    let stamp = FileStamp::of(before);
+    let is_same = |file: &File| file.metadata().is_ok_and(|now| FileStamp::of(&now) == stamp);
+    let mut whole = Vec::new();
+    let is_small = before.len() <= MOST_KNOWN
+        && file.rewind().is_ok()
+        && file.take(MOST_KNOWN).read_to_end(&mut whole).is_ok();
+    // Otherwise it was written meanwhile, and what the session knew before stands.
+    if is_same(file) {
+        known(if is_small { KnownContent::Whole(&whole) } else { KnownContent::Part(stamp) });
+    }
 }
 
 /// Returns the permit of a request for one file. A request without one never passed a gate.
@@ -59,7 +140,9 @@ pub(super) fn only(permits: Option<Vec<Permit>>, action: Action) -> Result<Permi
 
 pub(super) type FileResult = Result<Box<RawValue>, Error>;
 
-pub(super) async fn blocking(work: impl FnOnce() -> FileResult + Send + 'static) -> FileResult {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
         Err(rpc::failure(code::INTERNAL_ERROR, "Internal error: the file access failed"))
     })
@@ -92,32 +175,33 @@ impl ReadBudget {
     }
 }
 
-/// Reads `limit` lines from line `first` (from 1) on, with their line endings; lines past the end
-/// give an empty text. Keeps at most `max` bytes, however large the file is.
+/// Reads the lines that are asked for, with their line endings, and puts them in order; returns whether the text
+/// ends there. Lines past the end give an empty text. Puts at most `max` bytes, however large the file is.
 fn lines_of(
     mut text: impl BufRead,
-    first: u32,
-    limit: Option<u32>,
+    asked: AskedLines,
     max: usize,
     mut budget: ReadBudget,
-) -> io::Result<String> {
-    let mut content = Vec::new();
-    let mut skip = u64::from(first) - 1;
-    let mut take = limit.map_or(u64::MAX, u64::from);
+    put: &mut impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<bool> {
+    let mut length = 0;
+    let mut skip = u64::from(asked.first) - 1;
+    let mut take = asked.limit.map_or(u64::MAX, u64::from);
     while take > 0 {
         let piece = text.fill_buf()?;
         if piece.is_empty() {
             break;
         }
         let end = memchr::memchr(b'\n', piece).map(|newline| newline + 1);
-        let length = end.unwrap_or(piece.len());
-        budget.spend(length)?;
+        let read = end.unwrap_or(piece.len());
+        budget.spend(read)?;
         if skip == 0 {
-            content.extend_from_slice(&piece[..length]);
-        }
-        if content.len() > max {
-            let why = format!("more than {max} bytes; ask for a part with `line` and `limit`");
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+            length += read;
+            if length > max {
+                let why = format!("more than {max} bytes; ask for a part with `line` and `limit`");
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+            }
+            put(&piece[..read])?;
         }
         if end.is_some() {
             if skip == 0 {
@@ -126,10 +210,9 @@ fn lines_of(
                 skip -= 1;
             }
         }
-        text.consume(length);
+        text.consume(read);
     }
-    String::from_utf8(content)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+    Ok(text.fill_buf()?.is_empty())
 }
 
 /// Describes a failed operation on the path, spelled as the agent did.
@@ -163,7 +246,8 @@ mod tests {
     fn a_file_without_an_end_is_read_no_further_than_there_is_patience() {
         let told = |budget| {
             let endless = BufReader::new(io::repeat(0));
-            lines_of(endless, 2, Some(1), 8, budget).unwrap_err().to_string()
+            let asked = AskedLines { first: 2, limit: Some(1) };
+            lines_of(endless, asked, 8, budget, &mut |_| Ok(())).unwrap_err().to_string()
         };
         assert_eq!(told(budget(1 << 20)), "the lines lie too far into it");
         let late = ReadBudget { until: Instant::now(), ..budget(u64::MAX) };
@@ -178,28 +262,38 @@ mod tests {
         let check = |first: u32, limit: Option<u32>, content: Expect| {
             // A tiny buffer, so that lines come in pieces.
             let text = BufReader::with_capacity(2, "one\r\n\nthrée\nfour".as_bytes());
-            content.assert_eq(&format!(
-                "{:?}",
-                lines_of(text, first, limit, 1000, budget(100)).unwrap()
-            ));
+            let mut read = Vec::new();
+            let mut put = |text: &[u8]| {
+                read.extend_from_slice(text);
+                Ok(())
+            };
+            let is_end = lines_of(text, AskedLines { first, limit }, 1000, budget(100), &mut put);
+            let (read, is_end) = (String::from_utf8(read).unwrap(), is_end.unwrap());
+            content.assert_eq(&format!("{read:?} {is_end}"));
         };
-        check(1, None, expect![[r#""one\r\n\nthrée\nfour""#]]);
-        check(1, Some(1), expect![[r#""one\r\n""#]]);
-        check(2, Some(1), expect![[r#""\n""#]]);
-        check(2, Some(2), expect![[r#""\nthrée\n""#]]);
-        check(3, None, expect![[r#""thrée\nfour""#]]);
-        check(4, Some(u32::MAX), expect![[r#""four""#]]);
-        check(5, None, expect![[r#""""#]]);
-        check(u32::MAX, Some(3), expect![[r#""""#]]);
-        check(1, Some(0), expect![[r#""""#]]);
+        check(1, None, expect![[r#""one\r\n\nthrée\nfour" true"#]]);
+        check(1, Some(1), expect![[r#""one\r\n" false"#]]);
+        check(2, Some(1), expect![[r#""\n" false"#]]);
+        check(2, Some(2), expect![[r#""\nthrée\n" false"#]]);
+        check(3, None, expect![[r#""thrée\nfour" true"#]]);
+        check(4, Some(u32::MAX), expect![[r#""four" true"#]]);
+        check(5, None, expect![[r#""" true"#]]);
+        check(u32::MAX, Some(3), expect![[r#""" true"#]]);
+        check(1, Some(0), expect![[r#""" false"#]]);
     }
 
     #[test]
     fn what_cannot_be_told_in_one_answer_is_an_error() {
         let check = |text: &[u8], first: u32, limit: Option<u32>, told: Expect| {
-            let read = lines_of(BufReader::with_capacity(3, text), first, limit, 8, budget(100));
+            let mut all = Vec::new();
+            let mut put = |text: &[u8]| {
+                all.extend_from_slice(text);
+                Ok(())
+            };
+            let (text, asked) = (BufReader::with_capacity(3, text), AskedLines { first, limit });
+            let read = lines_of(text, asked, 8, budget(100), &mut put);
             told.assert_eq(&match read {
-                Ok(text) => text,
+                Ok(_) => String::from_utf8(all).unwrap(),
                 Err(error) => explain("read", Path::new("/w/a"), &error).message,
             });
         };
@@ -219,7 +313,6 @@ mod tests {
             ab
         "]],
         );
-        check(b"a\xff\nb\n", 1, None, expect!["Cannot read /w/a: it is not UTF-8 text"]);
         check(
             b"a\xff\nb\n",
             2,

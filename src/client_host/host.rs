@@ -55,7 +55,8 @@ where
         reader: R,
         writer: W,
     ) -> Self {
-        let terminals = Terminals::new(launcher, shared.settings.env.clone());
+        let memory = permits.memory().clone();
+        let terminals = Terminals::new(launcher, shared.settings.env.clone(), memory);
         let guests = Guests::new(Arc::clone(&permits));
         let sessions = HostSessions::new(shared.settings.answers.clone());
         Self {
@@ -84,7 +85,7 @@ where
         });
         let id = self.next_id();
         self.pending.insert(id, pending);
-        self.out.push(rpc::request(id, method, params), None);
+        self.out.push(rpc::request(id, method, params));
         id
     }
 

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, Id, JoinSet};
 
+use super::answer_line::AnswerLine;
 use super::rpc;
 use super::terminals::Started;
 use crate::model::code;
@@ -45,7 +46,7 @@ pub(super) type RequestResult = Result<Completed, Error>;
 pub(super) enum Completed {
     Result(Box<RawValue>),
     /// The permit is released when the line has been written.
-    Bulky(Box<RawValue>, OwnedSemaphorePermit),
+    Bulky(AnswerLine, OwnedSemaphorePermit),
     Terminal(Started),
 }
 
@@ -88,7 +89,7 @@ impl Requests {
     /// Starts a task whose answer may be large.
     pub(super) fn start_bulky<F>(&mut self, id: &RawValue, task: F)
     where
-        F: Future<Output = Result<Box<RawValue>, Error>> + Send + 'static,
+        F: Future<Output = Result<AnswerLine, Error>> + Send + 'static,
     {
         let bulky = Arc::clone(&self.bulky);
         self.start(id, 0, async move {

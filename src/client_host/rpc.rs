@@ -12,7 +12,7 @@ use super::HostError;
 use crate::model::code;
 
 /// Length of the longest line sent, which every relay on the way accepts.
-const MAX_SENT: usize = 64 << 20;
+pub(super) const MAX_SENT: usize = 64 << 20;
 
 /// Upper bound for the bytes of an answer beside its result and id.
 const ENVELOPE: usize = 64;

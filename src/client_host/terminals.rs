@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::rpc;
-use crate::model::code;
+use crate::model::{AgentMemory, code};
 use crate::process::Command;
 use crate::zone::Permit;
 use tail::Tail;
@@ -40,6 +40,7 @@ pub(super) struct Terminals {
     open: HashMap<String, Terminal>,
     tasks: JoinSet<()>,
     places: Arc<Semaphore>,
+    memory: AgentMemory,
 }
 
 /// A started process without a terminal.
@@ -52,7 +53,12 @@ pub(super) struct Started {
 }
 
 impl Terminals {
-    pub(super) fn new(launcher: Arc<dyn Launch>, env: BTreeMap<String, String>) -> Self {
+    /// What is kept of outputs counts to `memory`.
+    pub(super) fn new(
+        launcher: Arc<dyn Launch>,
+        env: BTreeMap<String, String>,
+        memory: AgentMemory,
+    ) -> Self {
         Self {
             launcher,
             env,
@@ -60,6 +66,7 @@ impl Terminals {
             open: HashMap::new(),
             tasks: JoinSet::new(),
             places: Arc::new(Semaphore::new(MAX_TERMINALS)),
+            memory,
         }
     }
 
@@ -81,7 +88,9 @@ impl Terminals {
             return Err(rpc::failure(code::INTERNAL_ERROR, why));
         };
         let limit = request.output_byte_limit.unwrap_or(DEFAULT_OUTPUT).min(MAX_OUTPUT);
-        let tail = Tail::new(usize::try_from(limit).unwrap_or(usize::MAX));
+        let memory = self.memory.take(0);
+        let memory = memory.map_err(|why| rpc::failure(code::INTERNAL_ERROR, why.to_string()))?;
+        let tail = Tail::new(usize::try_from(limit).unwrap_or(usize::MAX), memory);
         let env = environment(&self.env, request.env)?;
         let (program, args) = program(request.command, request.args);
         let command = Command { program, args, cwd: cwd.real, env };

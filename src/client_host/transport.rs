@@ -7,6 +7,9 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::answer_line::AnswerLine;
+use crate::model::UsedMemory;
+
 /// Longest line read; a longer one ends the host with an error. The relay in front has the tighter
 /// bound; this one only bounds memory.
 pub(super) const MAX_LINE: usize = 128 << 20;
@@ -18,11 +21,19 @@ const MAX_WAITING: usize = 512 << 20;
 /// Bytes queued before the host stops reading from editors, as a full pipe would.
 const HIGH_WATER: usize = 8 << 20;
 
+/// What is released when a piece has been written.
+#[derive(Default, Debug)]
+#[expect(dead_code, reason = "they count until they are dropped")]
+struct Held {
+    memory: Option<UsedMemory>,
+    place: Option<OwnedSemaphorePermit>,
+}
+
 /// Lines queued for the agent. Pushing never waits.
 #[derive(Debug)]
 pub(super) struct Outbox<W> {
     writer: W,
-    waiting: VecDeque<(Bytes, Option<OwnedSemaphorePermit>)>,
+    waiting: VecDeque<(Bytes, Held)>,
     bytes: usize,
     unflushed: bool,
     open: bool,
@@ -33,11 +44,25 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Self { writer, waiting: VecDeque::new(), bytes: 0, unflushed: false, open: true }
     }
 
-    /// Appends a line; `held` is released when the line has been written.
-    pub(super) fn push(&mut self, line: Bytes, held: Option<OwnedSemaphorePermit>) {
+    /// Appends a line.
+    pub(super) fn push(&mut self, line: Bytes) {
+        self.add(line, Held::default());
+    }
+
+    /// Appends a large answer; `place` is released when it has been written.
+    pub(super) fn push_answer(&mut self, answer: AnswerLine, place: OwnedSemaphorePermit) {
+        for (piece, memory) in answer.into_pieces() {
+            self.add(piece, Held { memory: Some(memory), place: None });
+        }
+        if let Some((_, held)) = self.waiting.back_mut() {
+            held.place = Some(place);
+        }
+    }
+
+    fn add(&mut self, bytes: Bytes, held: Held) {
         if self.open {
-            self.bytes += line.len();
-            self.waiting.push_back((line, held));
+            self.bytes += bytes.len();
+            self.waiting.push_back((bytes, held));
         }
     }
 
@@ -103,10 +128,10 @@ mod tests {
         let (far, near) = tokio::io::duplex(64);
         let mut out = Outbox::new(near);
         drop(far);
-        out.push(Bytes::from_static(b"x\n"), None);
+        out.push(Bytes::from_static(b"x\n"));
         assert!(out.write().await.is_err());
         assert!(!out.is_open());
-        out.push(Bytes::from_static(b"y\n"), None);
+        out.push(Bytes::from_static(b"y\n"));
         assert!(!out.has_work());
     }
 }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::files::{FileResult, blocking, explain};
 use super::rpc;
 use crate::capture::RunFiles;
-use crate::conflicts::{AgentConflicts, MergeBase, Refused, WriteGate};
+use crate::conflicts::{AgentConflicts, MergeBase, Passage, PresentContent, Refused, WriteGate};
 use crate::model::code;
 use crate::model::{ConflictStrategy, SessionId, SessionKey};
 use crate::showing::Wanted;
@@ -26,34 +26,54 @@ pub(super) async fn write(
     files: Option<RunFiles>,
     conflicts: Option<AgentConflicts>,
 ) -> FileResult {
-    let merging = conflicts.filter(|it| it.team().strategy() == ConflictStrategy::Merge);
-    match (merging, files) {
-        (Some(conflicts), Some(files)) => {
-            Merging { conflicts, files, permit: Arc::new(permit) }.write(params).await
+    match (conflicts, files) {
+        (Some(conflicts), Some(files))
+            if conflicts.team().strategy() == ConflictStrategy::Merge =>
+        {
+            let request: WriteTextFileRequest = rpc::decode(Some(&params))?;
+            drop(params);
+            let key = conflicts.key(&SessionId::new(&*request.session_id.0));
+            let path = files.name(&permit.real);
+            let (permit, request) = (Arc::new(permit), Arc::new(request));
+            Merging { conflicts, files, permit, request, key, path }.write().await
         }
-        (_, files) => blocking(move || replace(&rpc::decode(Some(&params))?, &permit, files)).await,
+        (conflicts, files) => {
+            blocking(move || {
+                let request = rpc::decode(Some(&params))?;
+                drop(params);
+                put(&request, None, &permit, files.as_ref(), conflicts.as_ref())
+            })
+            .await
+        }
     }
 }
 
-fn replace(request: &WriteTextFileRequest, permit: &Permit, files: Option<RunFiles>) -> FileResult {
-    put(request, request.content.as_bytes(), permit, files)
-}
-
-/// Puts a content in the place of the file that a request names.
+/// Puts what a request sends, or what it was merged to, in the place of the file that it names.
 fn put(
     request: &WriteTextFileRequest,
-    content: &[u8],
+    merged: Option<&[u8]>,
     permit: &Permit,
-    files: Option<RunFiles>,
+    files: Option<&RunFiles>,
+    conflicts: Option<&AgentConflicts>,
 ) -> FileResult {
+    let session = SessionId::new(&*request.session_id.0);
+    let (sent, content) =
+        (request.content.as_bytes(), merged.unwrap_or(request.content.as_bytes()));
     let replace = || permit.replace(content);
     let replaced = match files {
         Some(files) => {
             if let Some(loss) = files.loss(&permit.real) {
                 return Err(lossy(&loss.what));
             }
-            let session = SessionId::new(&*request.session_id.0);
-            files.replaces(&session, &permit.real, replace)
+            let known = conflicts.map(|it| (it.team(), it.key(&session), files.name(&permit.real)));
+            if let Some((team, key, path)) = &known {
+                team.puts(key, path, content);
+            }
+            let replaced = files.replaces(&session, &permit.real, replace);
+            if let (Some((team, key, path)), Ok(())) = (&known, &replaced) {
+                team.has_put(key, path, sent, content != sent);
+            }
+            replaced
         }
         None => replace(),
     };
@@ -66,95 +86,96 @@ struct Merging {
     conflicts: AgentConflicts,
     files: RunFiles,
     permit: Arc<Permit>,
+    request: Arc<WriteTextFileRequest>,
+    key: SessionKey,
+    path: Arc<str>,
 }
 
 impl Merging {
-    async fn write(self, params: Box<RawValue>) -> FileResult {
-        let request: WriteTextFileRequest = rpc::decode(Some(&params))?;
-        let request = Arc::new(request);
-        let key = self.conflicts.key(&SessionId::new(&*request.session_id.0));
-        let path = self.files.name(&self.permit.real);
+    async fn write(self) -> FileResult {
         let team = self.conflicts.team();
         loop {
-            {
+            let base = {
                 let _one_at_a_time = team.merging().await;
-                // What others wrote until now.
-                self.files.settle_team().await;
-                let Some(base) = team.merge_base(&key, &path).await else {
-                    return self.put_last(&request, &key, &path).await;
+                let (version, present) = self.present().await;
+                let Some(base) = self.base(&version).await else {
+                    return self.put(None).await;
                 };
-                if let Some(written) = self.merge(&request, &key, &path, base).await {
+                if let Some(merged) = self.merged(&base, present).await {
+                    let is_merged = merged != self.request.content.as_bytes();
+                    let written = self.put(Some(merged)).await;
+                    if is_merged && written.is_ok() {
+                        team.merged(&self.key, &self.path, &base);
+                    }
                     return written;
                 }
-            }
-            match team.hold_unmerged(&key, &path) {
-                // Nobody works on it any more. What is lost by the write is found after it.
-                WriteGate::Passes => return self.put_last(&request, &key, &path).await,
-                WriteGate::Refused(refused) => return Err(refusal(refused)),
+                base
+            };
+            match team.hold_unmerged(&self.key, &self.path) {
+                WriteGate::Passes => {
+                    let refused = team.deny_unmerged(&self.key, &self.path, &base);
+                    return Err(refusal("Changed by another", refused));
+                }
+                WriteGate::Refused(refused) => return Err(locked(refused)),
                 WriteGate::Waits(wait) => {
-                    wait.wants(Wanted::new(&request.content));
-                    wait.settled().await.map_err(refusal)?;
+                    wait.wants(Wanted::new(&self.request.content));
+                    match wait.settled().await.map_err(locked)? {
+                        // What was in the way may be gone, or the session has read it meanwhile.
+                        Passage::Freed => {}
+                        // What is lost by it is found after it.
+                        Passage::ByPerson => {
+                            let _one_at_a_time = team.merging().await;
+                            return self.put(None).await;
+                        }
+                    }
                 }
             }
         }
     }
 
-    /// Merges the write with what is there, and writes that; None if both changed the same lines.
-    async fn merge(
-        &self,
-        request: &Arc<WriteTextFileRequest>,
-        key: &SessionKey,
-        path: &Arc<str>,
-        base: MergeBase,
-    ) -> Option<FileResult> {
-        let team = self.conflicts.team();
-        let (permit, written) = (Arc::clone(&self.permit), Arc::clone(request));
-        // Later writes of others than this are no part of it.
-        let begun = team.file_time(path);
-        let merging = tokio::task::spawn_blocking(move || {
-            let present = permit.present(MOST_MERGED).ok()?;
-            let merged = base.merge(written.content.as_bytes(), &present)?;
-            Some((merged, base))
-        });
-        let (merged, base) = merging.await.ok()??;
-        let is_merged = merged != request.content.as_bytes();
-        team.read_at(key, path, begun);
-        let written = self.put(request, Some(merged)).await;
-        if written.is_ok() {
-            team.wrote_last(key, path);
-            if is_merged {
-                team.merged(key, path, &base);
+    /// The content that the write replaces; no content if it can't be read, or is too large.
+    async fn present(&self) -> (PresentContent, Option<Vec<u8>>) {
+        let permit = Arc::clone(&self.permit);
+        let reading = tokio::task::spawn_blocking(move || permit.present(MOST_MERGED));
+        match reading.await {
+            Ok(Ok(found)) => {
+                (PresentContent::of(found.as_deref()), Some(found.unwrap_or_default()))
             }
+            Ok(Err(_)) | Err(_) => (PresentContent::unknown(), None),
         }
-        Some(written)
     }
 
-    /// Writes what the agent sent.
-    async fn put_last(
-        &self,
-        request: &Arc<WriteTextFileRequest>,
-        key: &SessionKey,
-        path: &Arc<str>,
-    ) -> FileResult {
-        let written = self.put(request, None).await;
+    /// What the session knew of the file, if it has another content now.
+    async fn base(&self, present: &PresentContent) -> Option<MergeBase> {
+        let team = self.conflicts.team();
+        if team.is_known(&self.key, &self.path, present) {
+            return None;
+        }
+        // What others wrote until now.
+        self.files.settle_team().await;
+        team.merge_base(&self.key, &self.path, present).await
+    }
+
+    /// The write with what is there; None if both changed the same lines.
+    async fn merged(&self, base: &MergeBase, present: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        let (base, request) = (base.clone(), Arc::clone(&self.request));
+        let merging =
+            tokio::task::spawn_blocking(move || base.merge(request.content.as_bytes(), &present?));
+        merging.await.ok()?
+    }
+
+    /// Writes what the agent sent, or what that was merged to. The lock is the agent's then.
+    async fn put(&self, merged: Option<Vec<u8>>) -> FileResult {
+        let (permit, request) = (Arc::clone(&self.permit), Arc::clone(&self.request));
+        let (files, conflicts) = (self.files.clone(), self.conflicts.clone());
+        let putting = blocking(move || {
+            put(&request, merged.as_deref(), &permit, Some(&files), Some(&conflicts))
+        });
+        let written = putting.await;
         if written.is_ok() {
-            self.conflicts.team().wrote_last(key, path);
+            self.conflicts.team().wrote_last(&self.key, &self.path);
         }
         written
-    }
-
-    async fn put(
-        &self,
-        request: &Arc<WriteTextFileRequest>,
-        merged: Option<Vec<u8>>,
-    ) -> FileResult {
-        let (permit, request) = (Arc::clone(&self.permit), Arc::clone(request));
-        let files = self.files.clone();
-        blocking(move || {
-            let content = merged.as_deref().unwrap_or(request.content.as_bytes());
-            put(&request, content, &permit, Some(files))
-        })
-        .await
     }
 }
 
@@ -165,9 +186,13 @@ fn lossy(what: &str) -> Error {
     rpc::failure(code::INTERNAL_ERROR, message)
 }
 
-fn refusal(refused: Refused) -> Error {
+fn locked(refused: Refused) -> Error {
+    refusal("Locked by another agent", refused)
+}
+
+fn refusal(why: &str, refused: Refused) -> Error {
     let Refused { id, path, holder, message } = refused;
-    rpc::failure(code::OUTSIDE_ZONE, format!("Locked by another agent: {message}")).data(json!({
+    rpc::failure(code::OUTSIDE_ZONE, format!("{why}: {message}")).data(json!({
         "conflict_id": id.as_str(),
         "path": path,
         "holder": holder.as_str(),

@@ -9,10 +9,11 @@ use super::fault::Fault;
 use super::read::{Table, Text};
 use crate::zone::compile_glob;
 
-/// Checks a pattern as in a list of the file, and returns it in the form that zones match. The
-/// error has the mistake and the correction.
-pub fn zone_pattern(written: &str, workspace: &Path) -> Result<String, String> {
-    pattern(written, workspace).map_err(|(message, help)| format!("{message}: {help}"))
+/// Checks a pattern as in a list of the file, and returns it in the form that zones match. `denying` names what
+/// takes patterns that deny. The error has the mistake and the correction.
+pub fn zone_pattern(written: &str, workspace: &Path, denying: &str) -> Result<String, String> {
+    let checked = pattern_beside(written, workspace, denying);
+    checked.map_err(|(message, help)| format!("{message}: {help}"))
 }
 
 /// Returns the patterns of a list, each checked; None if the list is missing. A mistake refuses the
@@ -44,6 +45,14 @@ pub(super) fn checked(
 /// Converts a pattern to the form that zones match: relative to the workspace if it lies inside.
 /// The error has the mistake and the correction.
 pub(super) fn pattern(written: &str, workspace: &Path) -> Result<String, (String, String)> {
+    pattern_beside(written, workspace, "`denied`")
+}
+
+fn pattern_beside(
+    written: &str,
+    workspace: &Path,
+    denying: &str,
+) -> Result<String, (String, String)> {
     let mut pattern = written;
     while let Some(rest) = pattern.strip_prefix("./") {
         pattern = rest.trim_start_matches('/');
@@ -64,7 +73,7 @@ pub(super) fn pattern(written: &str, workspace: &Path) -> Result<String, (String
     }
     if let Some(rest) = pattern.strip_prefix('!') {
         let help = format!(
-            "write {} into `denied`; of a name that begins so write {}",
+            "write {} into {denying}; of a name that begins so write {}",
             quoted(rest),
             quoted(&format!("\\{pattern}"))
         );

@@ -8,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::Conflicts;
 use super::lost::{self, Suspect};
-use super::stale::{SeenWrite, Version};
+use super::stale::{FileVersion, SeenWrite, Version};
 use crate::bus::{Received, Subscriber};
 use crate::model::{
     AgentId, ConflictKind, ConflictStatus, Event, FileCause, FileChange, FileChangeKind, FileKind,
-    FileState, Record, SessionKey, Topic, quoted,
+    FileStamp, FileState, Record, SeenBy, SessionKey, Topic, quoted,
 };
 
 /// Writes whose contents wait to be compared; past that, one is reported without.
@@ -93,33 +93,26 @@ impl Conflicts {
             FileCause::Unknown => return,
         };
         let path = &change.path.text;
+        let is_put = change.by == SeenBy::ClientHost;
+        let [old, new] = change.stamps;
+        let replaced = version(change.before.as_ref(), old);
+        let missing = FileVersion::of(Version::Missing);
         if let Some(from) = &change.from {
-            let gone = SeenWrite {
-                by: by.clone(),
-                at: change.changed_ns,
-                before: version(change.before.as_ref()),
-                after: Version::Missing,
-            };
+            let (by, before, after) = (by.clone(), replaced.clone(), missing.clone());
+            let gone = SeenWrite { by, is_put, before, after };
             let _ = self.state().stales.wrote(&from.text, gone);
         }
-        let before = match change.kind {
-            FileChangeKind::Rename => Version::Missing,
-            _ => version(change.before.as_ref()),
-        };
-        let after = version(change.after.as_ref());
-        if before == after && before != Version::Unknown {
+        let before = if change.kind == FileChangeKind::Rename { missing } else { replaced };
+        let after = version(change.after.as_ref(), new);
+        let (theirs, ours) = (before.content.clone(), after.content.clone());
+        if theirs == ours && theirs != Version::Unknown {
             return;
         }
-        let write = SeenWrite {
-            by: by.clone(),
-            at: change.changed_ns,
-            before: before.clone(),
-            after: after.clone(),
-        };
+        let write = SeenWrite { by: by.clone(), is_put, before, after };
         let stale = self.state().stales.wrote(path, write);
         let (Some(by), Some(stale)) = (by, stale) else { return };
         // Whoever removes what it never read means to.
-        if after == Version::Missing && !stale.was_read {
+        if ours == Version::Missing && !stale.was_read {
             return;
         }
         let suspect = Suspect {
@@ -128,14 +121,14 @@ impl Conflicts {
             position: self.0.bus.position(),
             others: stale.agents,
             outside: stale.outside,
-            versions: [stale.base, before, after],
+            versions: [stale.base, theirs, ours],
         };
         if let Err(full) = suspects.try_send(suspect) {
             self.report_lost(&full.into_inner());
         }
     }
 
-    /// Reports a write whose base was older than another's write.
+    /// Reports a write that took back what others wrote.
     pub(super) fn report_lost(&self, suspect: &Suspect) {
         let Suspect { by, path, others, .. } = suspect;
         let mut state = self.state();
@@ -165,12 +158,13 @@ fn message(agent: &AgentId, path: &str, others: &[AgentId], outside: bool) -> St
     format!("`{agent}` wrote {path} over what {} wrote, which it had not read", names.join(" and "))
 }
 
-fn version(state: Option<&FileState>) -> Version {
-    match state {
-        None => Version::Missing,
+fn version(state: Option<&FileState>, stamp: Option<FileStamp>) -> FileVersion {
+    let content = match state {
+        None => return FileVersion::of(Version::Missing),
         Some(FileState { hash: Some(hash), .. }) => Version::Hash(Arc::clone(hash)),
         Some(_) => Version::Unknown,
-    }
+    };
+    FileVersion { content, stamp }
 }
 
 /// Files that many write, by the way: outside the workspace, of git, and those that git ignores.

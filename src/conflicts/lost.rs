@@ -12,7 +12,7 @@ use crate::changes::loses;
 use crate::journal::Store;
 use crate::model::{AgentId, SessionKey};
 
-/// A write whose base is older than another's write.
+/// A write over another content than its writer knew.
 #[derive(Debug)]
 pub(super) struct Suspect {
     pub(super) by: SessionKey,
@@ -42,31 +42,40 @@ impl Conflicts {
         let journal = self.0.journal.as_ref()?;
         // The contents are stored with the events that name them.
         journal.settled(suspect.position).await.ok()?;
-        let (file, versions) = (journal.settings().path.clone(), suspect.versions.clone());
-        let reading = tokio::task::spawn_blocking(move || contents(&file, versions));
-        let [base, theirs, ours] = reading.await.ok()??;
-        tokio::task::spawn_blocking(move || loses(&base, &theirs, &ours)).await.ok()
+        let (this, file) = (self.clone(), journal.settings().path.clone());
+        let versions = suspect.versions.clone();
+        let comparing = tokio::task::spawn_blocking(move || {
+            let [base, theirs, ours] = versions.map(|version| this.stored(&file, &version));
+            Some(loses(&base?, &theirs?, &ours?))
+        });
+        comparing.await.ok()?
     }
 
-    /// A content that the journal has, by its hash.
-    pub(super) async fn content(&self, hash: Arc<str>) -> Option<Vec<u8>> {
+    /// A content that a session knew; None if nothing has it.
+    pub(super) async fn content(&self, version: Version) -> Option<Arc<[u8]>> {
+        if let Some(content) = self.in_memory(&version) {
+            return Some(content);
+        }
         let journal = self.0.journal.as_ref()?;
         journal.settled(self.0.bus.position()).await.ok()?;
-        let file = journal.settings().path.clone();
-        let reading = tokio::task::spawn_blocking(move || content(&file, &Version::Hash(hash)));
+        let (this, file) = (self.clone(), journal.settings().path.clone());
+        let reading = tokio::task::spawn_blocking(move || this.stored(&file, &version));
         reading.await.ok()?
     }
-}
 
-fn contents(file: &Path, versions: [Version; 3]) -> Option<[Vec<u8>; 3]> {
-    let [base, theirs, ours] = versions.map(|version| content(file, &version));
-    Some([base?, theirs?, ours?])
-}
+    /// A content, from memory or from the journal's file.
+    fn stored(&self, file: &Path, version: &Version) -> Option<Arc<[u8]>> {
+        self.in_memory(version).or_else(|| {
+            let Version::Hash(hash) = version else { return None };
+            Store::open(file).ok()?.content(hash).ok()?.map(Into::into)
+        })
+    }
 
-fn content(file: &Path, version: &Version) -> Option<Vec<u8>> {
-    match version {
-        Version::Missing => Some(Vec::new()),
-        Version::Unknown => None,
-        Version::Hash(hash) => Store::open(file).ok()?.content(hash).ok()?,
+    fn in_memory(&self, version: &Version) -> Option<Arc<[u8]>> {
+        match version {
+            Version::Missing => Some(Arc::default()),
+            Version::Unknown => None,
+            Version::Hash(hash) => self.bases(|bases| bases.get(hash)),
+        }
     }
 }

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use super::stale::Version;
-use super::{Conflicts, WriteGate, file_time, is_locked_ever};
+use super::stale::{FileVersion, Version};
+use super::waiting::Refused;
+use super::{Conflicts, WriteGate, is_locked_ever};
 use crate::changes::{Merge, merge3};
+use crate::journal::hash_of;
 use crate::model::{AgentId, ConflictKind, ConflictStatus, ConflictStrategy, SessionKey, quoted};
 
-/// What a writer knew of a file before others wrote it.
-#[derive(Debug)]
+/// What a writer knew of a file that has another content now.
+#[derive(Clone, Debug)]
 pub struct MergeBase {
     /// None: it is not known.
-    content: Option<Vec<u8>>,
+    content: Option<Arc<[u8]>>,
+    /// Who wrote meanwhile, as far as that is known.
     agents: Vec<AgentId>,
 }
 
@@ -25,31 +28,43 @@ impl MergeBase {
     }
 }
 
+/// The content of a file that is about to be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PresentContent(FileVersion);
+
+impl PresentContent {
+    /// None: there is no file.
+    pub fn of(content: Option<&[u8]>) -> Self {
+        let hash = |content| Version::Hash(hash_of(content).into());
+        Self(FileVersion::of(content.map_or(Version::Missing, hash)))
+    }
+
+    /// It can't be read, or is too large for that.
+    pub fn unknown() -> Self {
+        Self(FileVersion::of(Version::Unknown))
+    }
+}
+
 impl Conflicts {
-    /// The base of a write of a whole file, if it is older than another's write and writes are
-    /// merged. Call it when all earlier changes are on the bus.
-    pub async fn merge_base(&self, by: &SessionKey, path: &str) -> Option<MergeBase> {
+    /// Whether a session that writes a whole file surely knows its present content.
+    pub fn is_known(&self, by: &SessionKey, path: &str, present: &PresentContent) -> bool {
+        self.state().stales.is_known(by, path, &present.0)
+    }
+
+    /// What a session that writes a whole file knew of it, if that is not its present content. Call it when
+    /// all earlier changes are on the bus.
+    pub async fn merge_base(
+        &self,
+        by: &SessionKey,
+        path: &str,
+        present: &PresentContent,
+    ) -> Option<MergeBase> {
         if self.strategy() != ConflictStrategy::Merge {
             return None;
         }
         self.caught_up().await;
-        let stale = self.state().stales.stale(by, path)?;
-        let content = match stale.base {
-            Version::Missing => Some(Vec::new()),
-            Version::Unknown => None,
-            Version::Hash(hash) => self.content(hash).await,
-        };
-        Some(MergeBase { content, agents: stale.agents })
-    }
-
-    /// The point of a read that begins now: later changes of the file have no earlier time.
-    pub fn file_time(&self, path: &str) -> i128 {
-        file_time(&self.0.workspace.join(path))
-    }
-
-    /// A session knows a file as it was at a time.
-    pub fn read_at(&self, by: &SessionKey, path: &Arc<str>, at: i128) {
-        self.state().stales.read(by, path, at);
+        let stale = self.state().stales.stale(by, path, &present.0)?;
+        Some(MergeBase { content: self.content(stale.base).await, agents: stale.agents })
     }
 
     /// One write is merged at a time: the next one finds its result.
@@ -83,5 +98,21 @@ impl Conflicts {
         let Some(lock) = state.against(&by.agent, path) else { return WriteGate::Passes };
         let may_wait = state.rules.holds(&by.agent);
         self.hold(&mut state, by, path, &lock, may_wait, false)
+    }
+
+    /// Denies a write that can't be merged, of a file that nobody has locked any more: it would take back what
+    /// others wrote there, which its session has not read.
+    pub fn deny_unmerged(&self, by: &SessionKey, path: &Arc<str>, base: &MergeBase) -> Refused {
+        let names: Vec<_> = base.agents.iter().map(|agent| format!("`{agent}`")).collect();
+        let who = if names.is_empty() { "somebody".to_owned() } else { names.join(" and ") };
+        let message = format!(
+            "{who} changed the same lines of {} since you read it: read it again, then write",
+            quoted(path)
+        );
+        let kind = (ConflictKind::Denied, ConflictStatus::Denied);
+        let about = (path, message.clone());
+        let denied = self.add(&mut self.state(), kind, by, base.agents.clone(), about);
+        let holder = base.agents.first().unwrap_or(&by.agent).clone();
+        Refused { id: denied.id, path: Arc::clone(path), holder, message }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Conflicts, LONGEST_SESSION, WriteGate};
+use super::{Conflicts, KnownContent, LONGEST_SESSION, WriteGate};
 use crate::model::{AgentId, SessionId, SessionKey};
 
 use super::writing::Way;
@@ -44,6 +44,11 @@ impl AgentConflicts {
     /// A session reads a file now.
     pub fn read(&self, session: &SessionId, path: &Arc<str>) {
         self.conflicts.read(&self.key(session), path);
+    }
+
+    /// The client host has read a file for a session.
+    pub fn was_read(&self, session: &SessionId, path: &Arc<str>, content: KnownContent<'_>) {
+        self.conflicts.was_read(&self.key(session), path, content);
     }
 
     /// A program of the agent writes a file.

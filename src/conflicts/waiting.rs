@@ -37,8 +37,17 @@ pub struct LockWait {
     _guard: Option<WaitGuard>,
 }
 
+/// How a write that waited may go on. It has the lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Passage {
+    /// The lock ended.
+    Freed,
+    /// A person allowed it, whatever it is over.
+    ByPerson,
+}
+
 enum Look {
-    Allowed,
+    Allowed(Passage),
     Denied(String),
     /// Look again then at the latest.
     Later(Instant),
@@ -66,15 +75,15 @@ impl LockWait {
     }
 
     /// Waits until the write may go on, with the lock, or is denied.
-    pub async fn settled(self) -> Result<(), Refused> {
+    pub async fn settled(self) -> Result<Passage, Refused> {
         let mut changed = self.conflicts.0.changed.subscribe();
         loop {
             changed.borrow_and_update();
             let look = self.look_and_settle();
             match look {
-                Look::Allowed => {
+                Look::Allowed(passage) => {
                     self.conflicts.wake();
-                    return Ok(());
+                    return Ok(passage);
                 }
                 Look::Denied(message) => {
                     self.conflicts.wake();
@@ -101,7 +110,7 @@ impl LockWait {
         let mut state = self.conflicts.state();
         let look = self.look(&mut state);
         match &look {
-            Look::Allowed => self.settle(&mut state, ConflictStatus::Allowed, None),
+            Look::Allowed(_) => self.settle(&mut state, ConflictStatus::Allowed, None),
             Look::Denied(message) => {
                 self.settle(&mut state, ConflictStatus::Denied, Some(message));
             }
@@ -118,7 +127,7 @@ impl LockWait {
                 return Look::Denied(message);
             }
             let _ = state.with_locks(|locks, now| locks.take_over(&holder, path, now));
-            return Look::Allowed;
+            return Look::Allowed(Passage::ByPerson);
         }
         let now = Instant::now();
         if now >= self.deadline {
@@ -131,7 +140,7 @@ impl LockWait {
             return Look::Later(now + LOOK_AGAIN);
         }
         match state.with_locks(|locks, now| locks.take(&holder, path, now)) {
-            Ok(_) | Err(LockRefused::TooMany) => Look::Allowed,
+            Ok(_) | Err(LockRefused::TooMany) => Look::Allowed(Passage::Freed),
             Err(LockRefused::HeldBy(lock)) => {
                 let ends = state.locks.ends(&lock, state.now());
                 Look::Later(ends.map_or(now + LOOK_AGAIN, |ends| ends.max(now + LOOK_AGAIN / 50)))

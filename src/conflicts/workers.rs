@@ -79,3 +79,11 @@ impl fmt::Debug for Workers {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
+
+/// When a process started, in ticks since the system did; 0 if the system does not say.
+pub(super) fn start_of(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name, in parentheses, may have spaces; the start is the 22nd field.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    fields.split_ascii_whitespace().nth(19).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}

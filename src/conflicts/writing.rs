@@ -34,7 +34,9 @@ impl Conflicts {
     /// decided by the strategy.
     pub fn begin_write(&self, by: &SessionKey, path: &Arc<str>, way: Way) -> WriteGate {
         let mut state = self.state();
-        state.stales.begin(&by.agent, path);
+        if way != Way::Host {
+            state.stales.begin(by, path, None);
+        }
         let holder = state.holder(by);
         let lock = match state.with_locks(|locks, now| locks.take(&holder, path, now)) {
             Ok(_) => return self.locked(state),
@@ -81,7 +83,7 @@ impl Conflicts {
             return;
         }
         let mut state = self.state();
-        state.stales.begin(&by.agent, path);
+        state.stales.begin(by, path, None);
         let holder = state.holder(by);
         let _ = state.with_locks(|locks, now| locks.take(&holder, path, now));
         self.locked(state);

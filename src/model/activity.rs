@@ -32,7 +32,12 @@ pub enum ActivityKind {
     Touched { path: Arc<str>, touch: Touch, source: Source, lines: Lines },
     /// A completed tool call reported that it accessed `path`. Sent once for each call and path,
     /// in addition to the earlier `Touched`.
-    Performed { path: Arc<str>, action: Action },
+    Performed {
+        path: Arc<str>,
+        action: Action,
+        /// A command line that ran names it: a program made the access, if anybody did.
+        by_program: bool,
+    },
     /// The client wrote the file of an earlier `Touched` request.
     Written { path: Arc<str> },
     /// A tool call or terminal runs in the folder `cwd`. `said` are the texts that describe it, as

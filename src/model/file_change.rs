@@ -1,6 +1,8 @@
 //! A change of one file, with the states before and after.
 
 use std::fmt;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -35,11 +37,37 @@ pub struct FileChange {
     /// When it was changed, in nanoseconds since 1970, by the file's own clock; without a file, when
     /// that was seen.
     pub changed_ns: i128,
+    /// The files before and after, as the file system shows them.
+    pub stamps: [Option<FileStamp>; 2],
     /// git ignores it.
     pub ignored: bool,
     /// A `denied` pattern matches it: nothing more is known than that it changed.
     pub denied: bool,
     pub contents: Arc<FileContents>,
+}
+
+/// What changes with the content of a file. Equal ones stand for one content; the times are no order, since
+/// clocks are set back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileStamp {
+    pub device: u64,
+    pub inode: u64,
+    pub size: u64,
+    pub modified_ns: i128,
+    pub changed_ns: i128,
+}
+
+impl FileStamp {
+    pub fn of(found: &Metadata) -> Self {
+        let ns = |seconds: i64, ns: i64| i128::from(seconds) * 1_000_000_000 + i128::from(ns);
+        Self {
+            device: found.dev(),
+            inode: found.ino(),
+            size: found.size(),
+            modified_ns: ns(found.mtime(), found.mtime_nsec()),
+            changed_ns: ns(found.ctime(), found.ctime_nsec()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,9 +7,9 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::unistd::write;
 
-/// Added to a command's score, in thousandths of all memory: enough for a small command to be
-/// killed before a large supervisor.
-const MORE: i32 = 300;
+/// Added to a command's score, in thousandths of all memory: the smallest command is killed before a supervisor
+/// that takes most of the memory.
+const MORE: i32 = 900;
 const MOST: i32 = 1000;
 
 /// The score of the process that opens it.

@@ -26,12 +26,15 @@ impl Gatekeeping {
             return Ok(held);
         }
         let session = &held.ask.session;
+        let by_host = self.permits.as_ref().is_some_and(|permits| !permits.is_editors(session));
         if permit.action == Action::Read {
-            // Before the client reads: a write that comes meanwhile counts as later.
-            conflicts.read(session, &path);
+            // The team's own client says what it read.
+            if !by_host {
+                // Before the client reads: what is written meanwhile is not known by it.
+                conflicts.read(session, &path);
+            }
             return Ok(held);
         }
-        let by_host = self.permits.as_ref().is_some_and(|permits| !permits.is_editors(session));
         let way = if by_host { Way::Host } else { Way::Other { may_wait: true } };
         match conflicts.begin_write(session, &path, way) {
             WriteGate::Passes => Ok(held),

@@ -10,12 +10,14 @@ use futures_util::future::{AbortHandle, AbortRegistration};
 use super::{Gatekeeping, LiveCalls, Rules};
 use crate::conflicts::LockWait;
 use crate::extract::{Access, Ask, Refusal, Target};
-use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
+use crate::model::{
+    Action, AgentId, AgentMemory, SessionId, SessionKey, UsedMemory, Via, is_of_system,
+};
 use crate::routing::{AccessScope, Request, Settlement};
 use crate::zone::{Denied, Permit};
 
-/// Requests that may wait for a decision at once, and the bytes of their lines; beyond either a
-/// further one is refused at once.
+/// Requests that may wait for a decision at once, and the bytes of their lines; beyond either, or what the agent's
+/// memory has room for, a further one is refused at once.
 const MAX_HELD: usize = 65_536;
 const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
 
@@ -35,6 +37,8 @@ pub(super) struct HeldRequest {
     covered: bool,
     /// It is a search of all below the path.
     searches: bool,
+    /// What its line takes while it waits.
+    memory: Option<UsedMemory>,
 }
 
 impl HeldRequest {
@@ -102,6 +106,7 @@ impl Gatekeeping {
             denied_by: None,
             covered: false,
             searches: false,
+            memory: None,
         };
         self.judge_again(held, running)
     }
@@ -168,6 +173,20 @@ impl Gatekeeping {
         }
     }
 
+    /// Whether an access that the zone does not allow is one that neither the gate nor the kernel keeps a program
+    /// from: the system's own places, and what the kernel leaves to all programs of the agent. What a tool call
+    /// names that is no program, the gate would have denied.
+    pub(super) fn is_let_pass(&self, denied: &Denied, by_program: bool) -> bool {
+        let rules = self.rules.borrow();
+        let path = Path::new(&*denied.path);
+        if !path.is_absolute() || rules.zone.denied_by(&denied.path).is_some() {
+            return false;
+        }
+        denied.action == Action::Read && is_of_system(path)
+            || by_program
+                && rules.bounds.as_ref().is_some_and(|it| it.judge(path, denied.action).is_ok())
+    }
+
     fn asks_editor(&self, session: &SessionId) -> bool {
         self.permits.as_ref().is_some_and(|permits| permits.is_editors(session))
     }
@@ -196,8 +215,9 @@ fn permits(
     held.ask.accesses.iter().map(judge).collect()
 }
 
-/// Whether a permission request is forwarded though the zone denies its access: the kernel refuses
-/// or holds the access itself. Many agents end their turn on a denied permission, but all continue
+/// Whether a request is forwarded though the zone denies an access that it names: the kernel refuses
+/// or holds the access itself. So are paths outside the workspace that the text of a terminal's command names,
+/// and permission requests. Many agents end their turn on a denied permission, but all continue
 /// after a file that cannot be opened.
 fn is_left_to_kernel(
     rules: &Rules,
@@ -206,12 +226,17 @@ fn is_left_to_kernel(
     denied: &Denied,
     running: Option<&LiveCalls>,
 ) -> bool {
+    let (Some(bounds), Some(running)) = (&rules.bounds, running) else { return false };
+    let real = bounds.zone().workspace().join(&*denied.path);
+    if ask.via == Via::Terminal {
+        // The text names it, which a shell of the agent's own would not even show: a terminal is confined as that
+        // is.
+        return matches!(asked.target, Target::File(_)) && !bounds.is_inside(&real);
+    }
     // The orchestrator decides permission requests itself.
     if ask.via != Via::Permission || rules.orchestrator_permits {
         return false;
     }
-    let (Some(bounds), Some(running)) = (&rules.bounds, running) else { return false };
-    let real = bounds.zone().workspace().join(&*denied.path);
     match asked.target {
         _ if bounds.judge(&real, denied.action).is_err() => true,
         // Folders may be listed, and their files are judged one by one; outside the workspace only
@@ -240,11 +265,16 @@ impl HeldRequests {
     pub(super) fn keep(
         &mut self,
         mut held: HeldRequest,
+        memory: Option<&AgentMemory>,
     ) -> Result<(u64, AbortRegistration), Box<HeldRequest>> {
         let bytes = self.bytes + held.line.len();
         if self.held.len() >= MAX_HELD || bytes > MAX_HELD_BYTES {
             return Err(Box::new(held));
         }
+        held.memory = match memory.map(|memory| memory.take(held.line.len() as u64)).transpose() {
+            Ok(memory) => memory,
+            Err(_) => return Err(Box::new(held)),
+        };
         self.bytes = bytes;
         self.last += 1;
         // Copied, since a slice would keep its whole block in memory.

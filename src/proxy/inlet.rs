@@ -23,6 +23,11 @@ impl Inlet {
         self.is_open
     }
 
+    /// Bytes of a line whose end was not read yet.
+    pub(super) fn torn(&self) -> usize {
+        self.framer.torn()
+    }
+
     /// The buffer for the next read.
     pub(super) fn space(&mut self) -> &mut BytesMut {
         self.framer.space()

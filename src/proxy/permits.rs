@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 
 use super::Branches;
-use crate::model::SessionId;
+use crate::model::{AgentMemory, SessionId};
 use crate::zone::Permit;
 
 /// Permits of requests that passed the gate. The client host opens only what a permit names, and
@@ -17,22 +17,28 @@ use crate::zone::Permit;
 /// of its requests. Holds at most [`Permits::CAPACITY`] ids; beyond this the oldest is dropped, and
 /// its request refused.
 ///
-/// The client host records here which sessions belong to an attached editor, which then gets their
+/// Both ends also count here what waits for the agent. The client host records here which sessions belong to an attached editor, which then gets their
 /// permission requests.
 #[derive(Debug, Default)]
 pub struct Permits {
     waiting: Mutex<IndexMap<Box<str>, VecDeque<Vec<Permit>>>>,
     editor_sessions: Mutex<HashSet<SessionId>>,
     branches: Arc<Branches>,
+    memory: AgentMemory,
 }
 
 impl Permits {
     /// Ids whose permits may wait at once.
     pub const CAPACITY: usize = 16_384;
 
-    /// Permits of a run of an agent whose sessions continue others.
-    pub fn with(branches: Arc<Branches>) -> Self {
-        Self { branches, ..Self::default() }
+    /// Permits of a run of an agent whose sessions continue others; what waits for it counts to its memory.
+    pub fn with(branches: Arc<Branches>, memory: AgentMemory) -> Self {
+        Self { branches, memory, ..Self::default() }
+    }
+
+    /// The memory in which what waits for the agent is counted.
+    pub fn memory(&self) -> &AgentMemory {
+        &self.memory
     }
 
     /// The continuations of the agent's sessions.

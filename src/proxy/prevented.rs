@@ -42,7 +42,7 @@ impl UnconfirmedAccesses {
                 continue;
             }
             match &activity.kind {
-                ActivityKind::Performed { path, action } => {
+                ActivityKind::Performed { path, action, .. } => {
                     let done = self.take(&activity.session, path, *action);
                     activities.extend(done);
                 }
@@ -90,7 +90,7 @@ fn access(kind: &ActivityKind) -> Option<(&Arc<str>, Action)> {
         ActivityKind::Touched { path, touch, source: Source::Tool | Source::Output, .. } => {
             Some((path, if *touch == Touch::Write { Action::Write } else { Action::Read }))
         }
-        ActivityKind::Performed { path, action } => Some((path, *action)),
+        ActivityKind::Performed { path, action, .. } => Some((path, *action)),
         _ => None,
     }
 }

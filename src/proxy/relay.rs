@@ -31,7 +31,7 @@ use super::outlet::Outlet;
 use super::prevented::UnconfirmedAccesses;
 use super::{Proxy, ProxyError, Streams, Waits};
 use crate::budget::BudgetStanding;
-use crate::conflicts::Refused;
+use crate::conflicts::{Passage, Refused};
 use crate::extract::{Gate, Refusal};
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, Repeats, SessionId};
@@ -127,7 +127,7 @@ struct Relay<AW, CW> {
 enum Decided {
     Settled(u64, Settlement),
     /// A write that waited for a lock has it, or is refused.
-    Unlocked(u64, Result<(), Refused>),
+    Unlocked(u64, Result<Passage, Refused>),
     /// These requests were cancelled; those that routing denied at once are settled already.
     Released(Vec<u64>),
     /// A completed tool call that reached outside the zone; `None` if it was allowed.
@@ -236,6 +236,10 @@ where
             }
             if done.is_err() {
                 break done;
+            }
+            if let Some(permits) = self.proxy.gate.as_ref().and_then(|gate| gate.permits.as_ref()) {
+                let (to_agent, to_client) = (self.to_agent.queued(), self.to_client.queued());
+                permits.memory().relays(to_agent + to_client + client.torn() + agent.torn());
             }
             let waits = !self.waiting.is_empty() || self.proxy.extractor.awaits();
             if waits != self.waits.is_some() {

@@ -1,5 +1,7 @@
 //! Answers to agents that ask before they try.
 
+use std::path::PathBuf;
+
 use tokio::sync::oneshot;
 
 use super::Settlement;
@@ -21,6 +23,8 @@ pub enum AccessAnswer {
 pub struct Whose {
     /// As on the wire.
     pub path: String,
+    /// The same, absolute.
+    pub file: PathBuf,
     pub owners: Vec<AgentId>,
     /// The rights of the asking agent.
     pub may_read: bool,

@@ -105,13 +105,13 @@ impl RoutingHandle {
         let judged = judged(zone, path, |zone, path| {
             let may = |action| zone.check(path, action).is_ok();
             let wire = wire_path(zone.workspace(), zone.workspace(), path);
-            (wire, may(Action::Read), may(Action::Write))
+            (wire, path.to_owned(), may(Action::Read), may(Action::Write))
         });
-        let (path, may_read, may_write) = judged.await?;
+        let (path, file, may_read, may_write) = judged.await?;
         let wire = path.clone();
         let owners =
             self.ask(|reply| RoutingMsg::Asking(AskingMsg::Owners { path: wire, reply })).await?;
-        Some(Whose { path, owners, may_read, may_write })
+        Some(Whose { path, file, owners, may_read, may_write })
     }
 
     /// Returns the zones of all agents that have one.

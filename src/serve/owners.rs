@@ -1,5 +1,5 @@
-//! Owns the questions that rules of `[[routing]]` put to owners: each is asked beside the owner's
-//! work, unless an answer to it is kept.
+//! Owns the questions that rules of `[[routing]]` put to owners, and how owners are asked: each question is put
+//! beside the owner's work, unless an answer to it is kept.
 
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -9,11 +9,12 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::beside;
-use super::kept_answers::KeptAnswer;
+use super::beside::{self, Beside};
+use super::kept_answers::{AnswerKey, KeptAnswer};
 use super::ongoing;
 use super::rpc::tasks::is_ready;
 use super::shared::Shared;
+use super::{Sources, Team};
 use crate::model::{AgentId, OwnerAnswer, SessionId, TokensSaved, quoted};
 use crate::routing::OwnerQuestion;
 use crate::tasks::WaitKind;
@@ -44,9 +45,8 @@ async fn one(shared: &Shared, question: OwnerQuestion) -> Result<(OwnerAnswer, S
         let owners: Vec<_> = question.owners.iter().map(|owner| format!("`{owner}`")).collect();
         return Err(format!("{} is not ready", owners.join(", ")));
     };
-    let hash = content_hash(&question.file).await;
-    let key =
-        hash.map(|hash| (owner.clone(), Arc::clone(&question.path), hash, question.reason.clone()));
+    let about = (&question.path, &*question.file);
+    let key = answer_key(&owner, about, question.reason.clone()).await;
     if let Some(kept) = key.as_ref().and_then(|key| shared.kept_answers.get(key)) {
         let saved = Some(kept.cost);
         return Ok((OwnerAnswer { owner, saved }, kept.text));
@@ -55,7 +55,8 @@ async fn one(shared: &Shared, question: OwnerQuestion) -> Result<(OwnerAnswer, S
     let _waits = ongoing::begin(&shared.waits, asker, Some((owner.clone(), WaitKind::Answer)))
         .map_err(|circle| circle.message)?;
     let prompt = prompt_of(&question);
-    let (text, cost) = ask(shared, (&owner, asker), prompt, question.withdrawn.clone()).await?;
+    let withdrawn = question.withdrawn.clone();
+    let (text, cost) = Asking::of(shared).ask((&owner, asker), prompt, withdrawn).await?;
     if text.is_empty() {
         return Err(format!("`{owner}` said nothing"));
     }
@@ -65,37 +66,69 @@ async fn one(shared: &Shared, question: OwnerQuestion) -> Result<(OwnerAnswer, S
     Ok((OwnerAnswer { owner, saved: None }, text))
 }
 
-/// Asks the owner; returns its answer and what the question cost.
-async fn ask(
-    shared: &Shared,
-    (owner, asker): (&AgentId, &AgentId),
-    prompt: String,
-    withdrawn: CancellationToken,
-) -> Result<(String, TokensSaved), String> {
-    let length = prompt.len();
-    let session = shared.beside.session(&*shared.team, owner, asker).await;
-    let session = session.map_err(|refused| refused.message)?;
-    let before = spent(shared, owner, &session).await;
-    let (team, pair) = (&*shared.team, (owner, asker));
-    let text = beside::ask(team, &shared.beside, pair, session.clone(), prompt, withdrawn).await?;
-    let after = spent(shared, owner, &session).await;
-    let cost = match (before, after) {
-        (before, Some(after)) if after.tokens > before.map_or(0, |it| it.tokens) => TokensSaved {
-            tokens: after.tokens - before.map_or(0, |it| it.tokens),
-            is_estimated: after.is_estimated,
-        },
-        // Four bytes are about one token.
-        _ => TokensSaved { tokens: (length + text.len()).div_ceil(4) as u64, is_estimated: true },
-    };
-    Ok((text, cost))
+/// What it takes to ask an owner; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Asking {
+    team: Arc<dyn Team>,
+    sources: Arc<dyn Sources>,
+    beside: Beside,
 }
 
-/// What a session has used so far; None if its agent has not said.
-async fn spent(shared: &Shared, agent: &AgentId, session: &SessionId) -> Option<TokensSaved> {
-    let usages = shared.sources.usages().await;
-    let own = usages.iter().find(|it| it.key.agent == *agent && it.key.session == *session)?;
-    let total = own.spent.total();
-    Some(TokensSaved { tokens: total.known?, is_estimated: total.is_estimated })
+impl Asking {
+    pub(super) fn of(shared: &Shared) -> Self {
+        let Shared { team, sources, beside, .. } = shared;
+        Self { team: Arc::clone(team), sources: Arc::clone(sources), beside: beside.clone() }
+    }
+
+    /// Asks the owner; returns its answer and what the question cost.
+    pub(super) async fn ask(
+        &self,
+        (owner, asker): (&AgentId, &AgentId),
+        prompt: String,
+        withdrawn: CancellationToken,
+    ) -> Result<(String, TokensSaved), String> {
+        let length = prompt.len();
+        let session = self.beside.session(&*self.team, owner, asker).await;
+        let session = session.map_err(|refused| refused.message)?;
+        let before = self.spent(owner, &session).await;
+        let (team, pair) = (&*self.team, (owner, asker));
+        let of = session.clone();
+        let text = beside::ask(team, &self.beside, pair, of, prompt, withdrawn).await?;
+        let after = self.spent(owner, &session).await;
+        let cost = match (before, after) {
+            (before, Some(after)) if after.tokens > before.map_or(0, |it| it.tokens) => {
+                TokensSaved {
+                    tokens: after.tokens - before.map_or(0, |it| it.tokens),
+                    is_estimated: after.is_estimated,
+                }
+            }
+            // Four bytes are about one token.
+            _ => {
+                let tokens = (length + text.len()).div_ceil(4) as u64;
+                TokensSaved { tokens, is_estimated: true }
+            }
+        };
+        Ok((text, cost))
+    }
+
+    /// What a session has used so far; None if its agent has not said.
+    async fn spent(&self, agent: &AgentId, session: &SessionId) -> Option<TokensSaved> {
+        let usages = self.sources.usages().await;
+        let own = usages.iter().find(|it| it.key.agent == *agent && it.key.session == *session)?;
+        let total = own.spent.total();
+        Some(TokensSaved { tokens: total.known?, is_estimated: total.is_estimated })
+    }
+}
+
+/// What an answer is kept under: the owner, the path with its present content, and the question. None for no
+/// regular file of moderate size.
+pub(super) async fn answer_key(
+    owner: &AgentId,
+    (path, file): (&Arc<str>, &Path),
+    words: Option<Arc<str>>,
+) -> Option<AnswerKey> {
+    let hash = content_hash(file).await?;
+    Some((owner.clone(), Arc::clone(path), hash, words))
 }
 
 fn prompt_of(question: &OwnerQuestion) -> String {

@@ -30,6 +30,13 @@ pub(super) struct StreamLine {
     pub(super) json: String,
 }
 
+impl StreamLine {
+    /// When what it says happened.
+    pub(super) fn timestamp_ms(&self) -> u64 {
+        serde_json::from_str::<LineFields<'_>>(&self.json).map_or(0, |line| line.timestamp)
+    }
+}
+
 /// Lines, and where the stream is once they are delivered.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Batch {

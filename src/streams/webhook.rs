@@ -34,10 +34,10 @@ impl Webhook {
 
     pub(super) fn deliver(&self, lines: &[StreamLine]) -> Result<(), Failure> {
         let [first, ..] = lines else { return Ok(()) };
-        let now = now_ms();
-        let body = body(&self.team, &self.stream, lines, now);
+        let body = body(&self.team, &self.stream, lines);
         let id = format!("msg_{}_{}", first.id.replace('/', "."), lines.len());
-        let seconds = (now / 1_000).to_string();
+        // Of this attempt: receivers refuse old ones. What is sent is the same each time.
+        let seconds = (now_ms() / 1_000).to_string();
         let target = &self.target;
         let headers = target.headers.iter();
         let mut headers: Vec<_> =
@@ -56,8 +56,10 @@ impl Webhook {
     }
 }
 
-/// The request's body: an object with the type, the time and the lines.
-fn body(team: &str, stream: &str, lines: &[StreamLine], now: u64) -> String {
+/// The request's body: an object with the type, the lines, and the time of the last one, so that a retry has the
+/// same bytes.
+fn body(team: &str, stream: &str, lines: &[StreamLine]) -> String {
+    let time = lines.last().map_or(0, StreamLine::timestamp_ms);
     let bytes: usize = lines.iter().map(|line| line.json.len() + 1).sum();
     let mut body = String::with_capacity(bytes + 256);
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -65,7 +67,7 @@ fn body(team: &str, stream: &str, lines: &[StreamLine], now: u64) -> String {
     let _ = write!(
         body,
         "{{\"type\":\"eisen.events\",\"timestamp\":{},\"data\":{{\"team\":{},\"stream\":{},\"events\":[",
-        quoted(&rfc3339(now / 1_000)),
+        quoted(&rfc3339(time / 1_000)),
         quoted(team),
         quoted(stream)
     );

@@ -12,7 +12,9 @@ use crate::budget::Account;
 use crate::bus::{Backlog, Bus};
 use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::extract::DiskWorkspace;
-use crate::model::{AgentState, OnLoop, OnViolation, SessionId, SessionKey, UsageScope};
+use crate::model::{
+    AgentState, OnLoop, OnViolation, SessionId, SessionKey, TeamMemory, UsageScope,
+};
 use crate::process::{Command, Launcher};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::tracker::{self, OrchestratorView, TrackerHandle};
@@ -43,6 +45,7 @@ fn supervisor() -> Supervisor {
         tracker,
         routing,
         admission: Admission::new(Capacity { max_running: 1, max_memory_mb: 0 }),
+        memory: TeamMemory::default(),
         capture: None,
         conflicts: None,
         tally: Arc::default(),

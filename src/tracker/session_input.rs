@@ -85,7 +85,7 @@ impl SessionInput {
                 Self::touched(path, touch, source, lines)
             }
             // The write itself can come long after the call's first message.
-            ActivityKind::Performed { path, action: Action::Write } => {
+            ActivityKind::Performed { path, action: Action::Write, .. } => {
                 Self::Wrote { path, written: WriteSource { claimed: true, seen: false } }
             }
             ActivityKind::Written { path } => {

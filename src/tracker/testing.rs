@@ -69,7 +69,11 @@ pub(super) fn activity(line: &str) -> ActivityKind {
             let (source, lines) = (Source::Kernel, Lines::default());
             ActivityKind::Touched { path: path.into(), touch, source, lines }
         }
-        "performed" => ActivityKind::Performed { path: argument.into(), action: Action::Write },
+        "performed" => ActivityKind::Performed {
+            path: argument.into(),
+            action: Action::Write,
+            by_program: false,
+        },
         "written" => ActivityKind::Written { path: argument.into() },
         _ => {
             let touch = touch(verb).unwrap_or_else(|| panic!("no such verb: {verb}"));

@@ -94,14 +94,14 @@ impl Permit {
         place((parent.as_fd(), at), name, content, old.as_ref(), drafts)
     }
 
-    /// The content that a write replaces, if it has at most `most` bytes; empty if there is no
+    /// The content that a write replaces, if it has at most `most` bytes; None if there is no
     /// file. Blocks on the disk.
-    pub fn present(&self, most: u64) -> io::Result<Vec<u8>> {
+    pub fn present(&self, most: u64) -> io::Result<Option<Vec<u8>>> {
         self.demand(Action::Write)?;
         let (root, path) = self.start()?;
         let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | CLOSED;
         let file = match open_beneath(root.as_fd(), path, flags) {
-            Err(Errno::ENOENT) => return Ok(Vec::new()),
+            Err(Errno::ENOENT) => return Ok(None),
             Err(Errno::ENXIO) => return Err(irregular()),
             opened => opened.map_err(explain)?,
         };
@@ -111,7 +111,7 @@ impl Permit {
         if content.len() as u64 > most {
             return Err(io::Error::from(ErrorKind::FileTooLarge));
         }
-        Ok(content)
+        Ok(Some(content))
     }
 
     /// Why its workspace can't be used any more: another folder took its place, or it is gone.

@@ -2,6 +2,7 @@
 
 mod claims;
 mod lost;
+mod merging;
 mod strategies;
 
 use serde_json::{Value, json};

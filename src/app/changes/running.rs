@@ -127,7 +127,7 @@ impl Changes {
             return Ok((own.clone(), Vec::new()));
         }
         let workspace = &self.current.team.workspace;
-        let patterns = asked.iter().map(|pattern| zone_pattern(pattern, workspace));
+        let patterns = asked.iter().map(|pattern| zone_pattern(pattern, workspace, "`denied`"));
         let patterns: Vec<_> = patterns.collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
         let (kept, further) = zone::cut(own, &patterns).map_err(|error| wrong(&error))?;
         if kept.is_empty() {

@@ -209,7 +209,7 @@ impl Changes {
             ));
         }
         let workspace = &self.current.team.workspace;
-        let patterns = zone.iter().map(|pattern| zone_pattern(pattern, workspace));
+        let patterns = zone.iter().map(|pattern| zone_pattern(pattern, workspace, "`denied`"));
         let patterns: Vec<_> = patterns.collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
         let further = zone::uncovered(widest, &patterns).map_err(|error| wrong(&error))?;
         if let Some(further) = further {

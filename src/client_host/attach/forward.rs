@@ -168,7 +168,7 @@ where
         };
         let request = Forwarded { editor, id: id.to_owned(), kind };
         self.pending.insert(number, PendingAnswer::Forwarded(request));
-        self.out.push(line, None);
+        self.out.push(line);
         Ok(())
     }
 
@@ -190,7 +190,7 @@ where
             });
             let number = number
                 .ok_or_else(|| rpc::failure(code::INVALID_PARAMS, "There is no such request"))?;
-            self.out.push(rpc::notification(method, &json!({ "requestId": number })), None);
+            self.out.push(rpc::notification(method, &json!({ "requestId": number })));
             return Ok(());
         }
         let session = session_of(params)?;
@@ -198,7 +198,7 @@ where
             self.claim(editor, session)?;
         }
         let line = rpc::forward_message(None, method, params).ok_or_else(too_long)?;
-        self.out.push(line, None);
+        self.out.push(line);
         if let ("session/cancel", Some(session)) = (method, session) {
             self.settle_permissions(&session);
         }
@@ -207,7 +207,7 @@ where
 
     fn on_editor_answer(&mut self, editor: EditorId, id: &RawValue, outcome: RpcResult<'_>) {
         if let Some(asked) = self.guests.answered(editor, id) {
-            self.out.push(rpc::forward_response(&asked.id, outcome), None);
+            self.out.push(rpc::forward_response(&asked.id, outcome));
         } else if rpc::number(id).is_none() {
             tracing::warn!(%id, "an editor answered an unknown request");
         } else {

@@ -101,7 +101,7 @@ where
                     rpc::failure(code::INTERNAL_ERROR, "The editor that was asked has left");
                 rpc::response(&asked.id, Err(&error))
             };
-            self.out.push(line, None);
+            self.out.push(line);
         }
         for session in self.guests.sessions_of(editor) {
             self.guests.disown(&session);
@@ -135,13 +135,13 @@ where
     /// Answers the permission requests of a cancelled turn, so that none keeps it from ending.
     pub(super) fn settle_permissions(&mut self, session: &SessionId) {
         for asked in self.guests.withdraw_permissions(session) {
-            self.out.push(cancelled_permission(&asked.id), None);
+            self.out.push(cancelled_permission(&asked.id));
         }
     }
 
     fn send_cancel(&mut self, session: &SessionId) {
         let params = json!({ "sessionId": session.as_str() });
-        self.out.push(rpc::notification("session/cancel", &params), None);
+        self.out.push(rpc::notification("session/cancel", &params));
     }
 }
 

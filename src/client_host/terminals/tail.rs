@@ -2,20 +2,31 @@
 
 use std::collections::VecDeque;
 
-/// Keeps the last bytes of an output.
+use crate::model::UsedMemory;
+
+/// Bytes that are kept of each output, however much waits for the agent.
+const LEAST: usize = 16 << 10;
+
+/// Keeps the last bytes of an output, as many as the agent's memory has room for.
 #[derive(Debug)]
 pub(super) struct Tail {
     kept: VecDeque<u8>,
     limit: usize,
     dropped: bool,
+    memory: UsedMemory,
 }
 
 impl Tail {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { kept: VecDeque::new(), limit, dropped: false }
+    pub(super) fn new(limit: usize, memory: UsedMemory) -> Self {
+        Self { kept: VecDeque::new(), limit, dropped: false, memory }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        let grown = (self.kept.len() + bytes.len()).min(self.limit) - self.kept.len();
+        if grown > 0 && self.memory.grow(grown as u64).is_err() {
+            // Its beginning goes, as if less had been asked for.
+            self.limit = self.kept.len().max(LEAST).min(self.limit);
+        }
         let fitting = &bytes[bytes.len().saturating_sub(self.limit)..];
         let excess = (self.kept.len() + fitting.len()).saturating_sub(self.limit);
         self.dropped |= excess > 0 || fitting.len() < bytes.len();
@@ -61,15 +72,38 @@ fn unfinished(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::{AgentMemory, TeamMemory};
+
+    fn tail(limit: usize) -> Tail {
+        Tail::new(limit, AgentMemory::default().take(0).unwrap())
+    }
+
+    #[test]
+    fn no_more_is_kept_than_the_agents_memory_has_room_for() {
+        let memory = TeamMemory::default().of_agent(Some(100_000));
+        let mut one = Tail::new(1 << 20, memory.take(0).unwrap());
+        let mut other = Tail::new(1 << 20, memory.take(0).unwrap());
+        for _ in 0..100 {
+            one.push(&[b'x'; 1000]);
+        }
+        for _ in 0..100 {
+            other.push(&[b'y'; 1000]);
+        }
+        let (one, other) = (one.text(true), other.text(true));
+        assert_eq!((one.0.len(), one.1), (100_000, false));
+        assert_eq!((other.0.len(), other.1), (LEAST, true));
+    }
 
     #[test]
     fn output_is_cut_at_characters() {
         let check = |limit: usize, pieces: &[&[u8]], complete: bool, reported: Expect| {
-            let mut tail = Tail::new(limit);
+            let mut tail = tail(limit);
             for piece in pieces {
                 tail.push(piece);
             }
@@ -98,7 +132,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_end_of_any_text_is_kept(text in "\\PC{0,40}", limit in 0usize..60, step in 1usize..9) {
-            let mut tail = Tail::new(limit);
+            let mut tail = tail(limit);
             for piece in text.as_bytes().chunks(step) {
                 tail.push(piece);
                 let (sofar, _) = tail.text(false);
@@ -112,7 +146,7 @@ mod tests {
 
         #[test]
         fn any_bytes_stay_within_the_limit(bytes: Vec<u8>, limit in 0usize..60, complete: bool) {
-            let mut tail = Tail::new(limit);
+            let mut tail = tail(limit);
             tail.push(&bytes);
             prop_assert!(tail.text(complete).0.len() <= limit);
         }

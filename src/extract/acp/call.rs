@@ -299,6 +299,7 @@ impl ToolCallState {
         workspace: &dyn Workspace,
     ) -> Vec<ActivityKind> {
         let mut performed = Vec::new();
+        let by_program = self.has_command || self.kind == Some(ToolKind::Execute);
         for Touched { path, wire, touch } in touches {
             // Listing a folder is always allowed. Only a search touches folders.
             if touch == Touch::Search && workspace.is_dir(&path) {
@@ -309,7 +310,7 @@ impl ToolCallState {
             let is_new = self.performed.len() < MOST_PATHS
                 && self.performed.insert((Arc::clone(&path), action));
             if is_new {
-                performed.push(ActivityKind::Performed { path, action });
+                performed.push(ActivityKind::Performed { path, action, by_program });
             }
         }
         performed

@@ -198,12 +198,13 @@ impl Acp {
         let commands =
             terminal_command(params).ok_or("its command is no text, or its arguments")?;
         let mut accesses = vec![Access { path: cwd.clone(), target: Target::Cwd }];
+        let root = self.workspace.root();
         for command in commands {
             let reading = shell::read(&command, &cwd, &*self.workspace);
             if !reading.whole {
                 return Err("its command is too long to be read");
             }
-            for access in reading.named.iter().filter_map(judged) {
+            for access in reading.named.iter().filter_map(|it| judged(it, root)) {
                 if !accesses.contains(&access) {
                     accesses.push(access);
                 }

@@ -1,10 +1,10 @@
 //! Maps a file that a command line names to a touch and to an access.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::extract::shell::{self, FileRole};
 use crate::extract::{Access, Target};
-use crate::model::{Action, Touch, fold, goes_up};
+use crate::model::{Action, Touch, fold, is_of_system, within};
 
 /// The touch of a file, if the command line is clear about it.
 pub(crate) fn plain_touch(named: &shell::NamedFile) -> Option<(PathBuf, Touch)> {
@@ -17,27 +17,10 @@ pub(crate) fn plain_touch(named: &shell::NamedFile) -> Option<(PathBuf, Touch)> 
     named.plain.then(|| (fold(&named.path), touch))
 }
 
-/// The access for a zone to judge; None for reads of system folders.
-pub(crate) fn judged(named: &shell::NamedFile) -> Option<Access> {
-    const SYSTEM: [&str; 13] = [
-        "/usr",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/libx32",
-        "/opt",
-        "/etc",
-        "/nix",
-        "/run/current-system",
-        "/System",
-        "/Library",
-    ];
+/// The access for a zone to judge; None for reads of the system's own places outside the workspace.
+pub(crate) fn judged(named: &shell::NamedFile, workspace: &Path) -> Option<Access> {
     let action = if named.role == FileRole::Write { Action::Write } else { Action::Read };
-    // Behind a link, `..` resolves elsewhere.
-    let of_system =
-        !goes_up(&named.path) && SYSTEM.iter().any(|folder| named.path.starts_with(folder));
+    let of_system = is_of_system(&named.path) && within(workspace, &fold(&named.path)).is_none();
     (action == Action::Write || !of_system)
         .then(|| Access { path: named.path.clone(), target: Target::File(action) })
 }

@@ -87,10 +87,10 @@ where
                 ActivityKind::RequestCancelled { id } => {
                     self.release_later(self.waiting.of_request(id));
                 }
-                ActivityKind::Performed { path, action } => {
+                ActivityKind::Performed { path, action, by_program } => {
                     // The access comes first in the tracker, before routing reports it blocked.
                     self.flush_to_tracker();
-                    self.performed(&activity.session, path, *action);
+                    self.performed(&activity.session, path, *action, *by_program);
                 }
                 _ => {}
             }

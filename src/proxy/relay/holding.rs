@@ -7,7 +7,7 @@ use tokio::io::AsyncWrite;
 use tokio::task::unconstrained;
 
 use super::{Decided, Relay};
-use crate::conflicts::{LockWait, Refused};
+use crate::conflicts::{LockWait, Passage, Refused};
 use crate::extract::{Ask, Refusal};
 use crate::line::Direction;
 use crate::model::{Action, AgentId, Via};
@@ -117,10 +117,10 @@ where
         });
     }
 
-    fn unlocked(&mut self, held: HeldRequest, outcome: Result<(), Refused>) {
+    fn unlocked(&mut self, held: HeldRequest, outcome: Result<Passage, Refused>) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         match outcome {
-            Ok(()) => {
+            Ok(_) => {
                 let action = gatekeeping.judge_again(held, self.proxy.running.as_deref());
                 self.apply(action);
             }
@@ -135,7 +135,8 @@ where
         decision: impl FnOnce(u64) -> BoxFuture<'static, Decided>,
     ) {
         let cancelled = self.cancelled.contains(&held.ask.session);
-        match self.waiting.keep(held) {
+        let permits = self.proxy.gate.as_ref().and_then(|gate| gate.permits.as_ref());
+        match self.waiting.keep(held, permits.map(|permits| permits.memory())) {
             Ok((number, registration)) => {
                 let decision = decision(number);
                 self.decisions.push(Abortable::new(decision, registration));

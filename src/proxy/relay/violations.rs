@@ -62,10 +62,22 @@ where
     CW: AsyncWrite + Unpin + Send,
 {
     /// Reports to routing a tool call that got past the gate to a path outside the zone.
-    pub(super) fn performed(&mut self, session: &SessionId, path: &str, action: Action) {
+    pub(super) fn performed(
+        &mut self,
+        session: &SessionId,
+        path: &str,
+        action: Action,
+        by_program: bool,
+    ) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         let zone = gatekeeping.rules.borrow().zone.clone();
         let Err(denied) = zone.check(Path::new(path), action) else { return };
+        let real = zone.workspace().join(&*denied.path);
+        let is_withheld =
+            self.proxy.running.as_ref().is_some_and(|running| running.withholds(&real, action));
+        if !is_withheld && gatekeeping.is_let_pass(&denied, by_program) {
+            return;
+        }
         let reported = gatekeeping.routing.observed(Request {
             key: SessionKey::new(self.proxy.agent.clone(), session.clone()),
             path: denied.path.clone(),

@@ -55,7 +55,10 @@ impl Extractor for Words {
             }
             (Direction::ToClient, ["did", session, path]) => {
                 let path = (*path).into();
-                (*session, ActivityKind::Performed { path, action: Action::Read })
+                (
+                    *session,
+                    ActivityKind::Performed { path, action: Action::Read, by_program: false },
+                )
             }
             _ => {
                 let (path, lines) = (text.as_str().into(), Lines::default());

@@ -1,6 +1,7 @@
 //! Owns the methods by which an agent asks for an access, for an owner's answer and for the owners
 //! of a path, and by which it reports.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -13,8 +14,9 @@ use crate::mcp::text_pages;
 use crate::model::{self, AgentId, AgentReport, Decide, Event, SessionId, now_ms};
 use crate::routing::{AccessAnswer, Settlement};
 use crate::serve::Caller;
-use crate::serve::beside;
+use crate::serve::kept_answers::KeptAnswer;
 use crate::serve::ongoing::{self, OpenQuestion, Question, Waited};
+use crate::serve::owners::{self, Asking};
 use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
@@ -22,6 +24,9 @@ use crate::tasks::{LONGEST_WAIT, WaitKind};
 
 /// The answer to a request that nobody waited for any more.
 const NOT_YET: &str = "a person has not decided yet: your next prompt says so when one has";
+
+/// An answer that nobody was asked for.
+const KEPT: &str = "kept from the same question about the same content";
 
 /// Bytes of a path, and of an agent's text.
 pub(super) const LONGEST_PATH: usize = 4096;
@@ -186,19 +191,32 @@ pub(super) async fn ask_owner(
     if let Some(open) = shared.ongoing.find(&question) {
         return wait(shared, &question, open).await;
     }
-    let owner = owner(shared, from, path.as_deref(), named).await?;
+    let (owner, about) = owner(shared, from, path.as_deref(), named).await?;
+    // As a rule's question: asked again about the same content, it costs nobody a turn.
+    let key = match &about {
+        Some((path, file)) => {
+            owners::answer_key(&owner, (path, file), Some(text.clone().into())).await
+        }
+        None => None,
+    };
+    if let Some(kept) = key.as_ref().and_then(|key| shared.kept_answers.get(key)) {
+        let answer = Answer::of(AnswerState::Answered, Some(KEPT.to_owned()));
+        let (agent, content) = (Some(owner.to_string()), Some(in_one_page(&kept.text)));
+        return json(&Answer { agent, content, ..answer });
+    }
     let awaited = Some((owner.clone(), WaitKind::Answer));
     let _waits = ongoing::begin(&shared.waits, from, awaited.clone())?;
     let prompt = prompt_of(from, path.as_deref(), &text);
-    let (team, beside, from) = (Arc::clone(&shared.team), shared.beside.clone(), from.clone());
+    let (asking, kept_answers, from) =
+        (Asking::of(shared), shared.kept_answers.clone(), from.clone());
     let open = shared.ongoing.open(&question, awaited, |withdrawn| async move {
-        let answer = match beside.session(&*team, &owner, &from).await {
-            Ok(session) => {
-                let pair = (&owner, &from);
-                beside::ask(&*team, &beside, pair, session, prompt, withdrawn).await
+        let asked = asking.ask((&owner, &from), prompt, withdrawn).await;
+        let answer = asked.map(|(text, cost)| {
+            if let Some(key) = key.filter(|_| !text.is_empty()) {
+                kept_answers.keep(key, KeptAnswer { text: text.clone(), cost });
             }
-            Err(refused) => Err(refused.message),
-        };
+            text
+        });
         let answer = match answer {
             Ok(text) => {
                 let content = Some(in_one_page(&text));
@@ -275,18 +293,25 @@ pub(super) async fn running_sessions(shared: &Shared, agent: &AgentId) -> Vec<Se
     sessions.into_iter().map(|session| session.key.session).collect()
 }
 
-/// Finds the agent to ask.
+/// Finds the agent to ask, and the path that it is asked about, as on the wire and absolute.
 async fn owner(
     shared: &Shared,
     asker: &AgentId,
     path: Option<&str>,
     named: Option<String>,
-) -> Result<AgentId, RpcError> {
+) -> Result<(AgentId, Option<(Arc<str>, PathBuf)>), RpcError> {
+    let found = match path {
+        Some(path) => {
+            bounded("path", path, LONGEST_PATH)?;
+            shared.sources.whose(asker, path.to_owned()).await
+        }
+        None => None,
+    };
+    let about = found.as_ref().map(|found| (found.path.as_str().into(), found.file.clone()));
     let owner = match (named, path) {
         (Some(named), _) => AgentId::new(named),
-        (None, Some(path)) => {
-            bounded("path", path, LONGEST_PATH)?;
-            let found = shared.sources.whose(asker, path.to_owned()).await.ok_or_else(no_zone)?;
+        (None, Some(_)) => {
+            let found = found.ok_or_else(no_zone)?;
             let other = found.owners.into_iter().find(|owner| owner != asker);
             other.ok_or_else(|| {
                 RpcError::new(404, format!("`{}` has no owner but you", found.path))
@@ -298,7 +323,7 @@ async fn owner(
         return Err(wrong("you can't ask yourself"));
     }
     super::tasks::is_ready(&*shared.team, &owner)?;
-    Ok(owner)
+    Ok((owner, about))
 }
 
 fn prompt_of(asker: &AgentId, path: Option<&str>, question: &str) -> String {

@@ -116,6 +116,7 @@ async fn a_batch_is_signed_and_comes_again_as_the_same_until_it_is_taken() {
     for _ in 1..4 {
         let again = next(&requests).await;
         assert_eq!((again.header("webhook-id"), again.texts()), (id, vec![0, 1, 2, 3]));
+        assert_eq!(again.body, first.body, "a receiver tells what is new by bytes");
     }
     assert_eq!(next(&requests).await.texts(), [4, 5]);
     eventually("all is delivered", async || bench.report().delivered == 6).await;

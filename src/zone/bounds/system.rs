@@ -5,25 +5,10 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use crate::model::{Action, within};
+use crate::model::{Action, KERNEL_FOLDERS, SYSTEM_FOLDERS, within};
 use crate::zone::real::real;
 
-/// The kernel's folders. The kernel checks access to them by process, so they may be read as far as
-/// it allows the caller, and nothing in them is opened for the caller.
-pub(super) const KERNEL: [&str; 2] = ["/proc", "/sys"];
-
 pub(super) const DEV: &str = "/dev";
-
-/// The folders of programs, libraries, name lookup, users, time zone and certificates, without
-/// which hardly a program starts.
-#[rustfmt::skip]
-const READABLE: &[&str] = &[
-    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
-    "/etc", "/opt", "/nix", "/gnu/store", "/run/current-system", "/home/linuxbrew/.linuxbrew", "/snap",
-    "/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/resolvconf", "/run/nscd",
-    "/var/lib/sss/mc", "/var/lib/sss/pubconf", "/var/lib/dbus/machine-id", "/var/lib/ca-certificates",
-    "/var/cache/fontconfig",
-];
 
 /// Links of `/etc` that are read by all, and lead elsewhere on some systems.
 const LINKS: [&str; 3] = ["/etc/resolv.conf", "/etc/localtime", "/etc/machine-id"];
@@ -97,13 +82,13 @@ pub fn is_of_system(real: &Path) -> bool {
 
 /// The real places that [`super::Confine::Strict`] lets be read: each once, none below another.
 pub(super) fn readable() -> Vec<PathBuf> {
-    let places = READABLE.iter().chain(&LINKS).filter_map(|path| real(Path::new(path)));
+    let places = SYSTEM_FOLDERS.iter().chain(&LINKS).filter_map(|path| real(Path::new(path)));
     outermost(places.filter(|place| place.exists()))
 }
 
 /// Whether the kernel's own folders allow an access; None outside of them.
 pub(super) fn may(action: Action, real: &Path) -> Option<bool> {
-    let is_kernels = KERNEL.iter().any(|folder| within(Path::new(folder), real).is_some());
+    let is_kernels = KERNEL_FOLDERS.iter().any(|folder| within(Path::new(folder), real).is_some());
     is_kernels.then_some(action == Action::Read)
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Bounds, Confine, Denied, Subtree, is_below, system};
-use crate::model::Action;
+use crate::model::{Action, KERNEL_FOLDERS};
 use crate::zone::GitAccess;
 use crate::zone::git::GitVerdict;
 use crate::zone::patterns::Trail;
@@ -180,7 +180,7 @@ impl Bounds {
     /// Whether a path that is judged specially lies below a folder.
     pub(super) fn is_above_place(&self, real: &Path) -> bool {
         self.places().any(|place| is_below(real, place))
-            || system::KERNEL.iter().any(|place| is_below(real, Path::new(place)))
+            || KERNEL_FOLDERS.iter().any(|place| is_below(real, Path::new(place)))
             || is_below(real, Path::new(system::DEV))
             || !self.is_inside(real) && self.is_above_setting(real)
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 use super::found::{Granted, WallRules};
 use super::tree::{Here, MAX_DEPTH, MAX_ENTRIES};
 use super::{Bounds, Confine, Grant, Rule, Subtree, Verdict, Wall, held, system};
-use crate::model::Action;
+use crate::model::{Action, KERNEL_FOLDERS};
 use crate::zone::GitAccess;
 use crate::zone::patterns::Trail;
 
@@ -112,7 +112,7 @@ impl<'a> Builder<'a> {
         for place in &bounds.writable {
             self.start_outside(place, Grant::Whole);
         }
-        for place in system::KERNEL.iter().chain([&system::DEV]) {
+        for place in KERNEL_FOLDERS.iter().chain([&system::DEV]) {
             self.start_outside(Path::new(place), Grant::Whole);
         }
         let outside = |path: &&Path| !bounds.is_inside(path);
@@ -177,7 +177,7 @@ impl<'a> Builder<'a> {
             self.devices(denied);
             return None;
         }
-        let is_kernels = system::KERNEL.iter().any(|folder| path == Path::new(folder));
+        let is_kernels = KERNEL_FOLDERS.iter().any(|folder| path == Path::new(folder));
         let sealed = bounds.zone.git.is_sealed(path)
             || bounds.zone.is_sealed(path)
             || bounds.is_setting(path);

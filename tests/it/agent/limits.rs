@@ -162,10 +162,41 @@ fn agents_and_terminals_die_of_want_before_their_supervisor() {
     for of in ["ui", "terminal"] {
         let scores = stage.read(of);
         let scores: Vec<i32> = scores.lines().map(|score| score.parse().unwrap()).collect();
-        assert!(scores[0] > own, "{of}: {scores:?}");
+        // Also before one that takes most of the memory.
+        assert!(scores[0] >= (own + 900).min(1000), "{of}: {scores:?}");
         // Its warden is to go last, with the supervisor.
         assert_eq!(scores[1], own, "{of}");
     }
+}
+
+#[test]
+fn what_waits_for_an_agent_counts_to_its_memory() {
+    let stage = Stage::new();
+    let mut puppet = stage.puppet("ui");
+    let ui = agent("ui").puppet().with(&limits("memory_mb = 32", "never"));
+    let team = stage.team("", vec![ui]);
+    puppet.connect("s-ui");
+    let mut port = team.steer_when_ready(&["ui"]);
+    port.begin("ui", "go");
+    puppet.prompted();
+    for (name, mb) in [("large", 40), ("half", 20)] {
+        let line = "x".repeat((1 << 20) - 1) + "\n";
+        stage.file(&format!("shop/{name}"), &line.repeat(mb));
+    }
+    let read = |name: &str| json!({ "sessionId": "s-ui", "path": stage.in_shop(name) });
+    let refused = puppet.call("fs/read_text_file", &read("large"))["error"].clone();
+    let said = refused["message"].as_str().unwrap();
+    assert!(said.contains("`memory_mb` is 32") && said.contains("ask for a part"), "{said}");
+    let mut part = read("large");
+    (part["line"], part["limit"]) = (json!(3), json!(2));
+    let content = puppet.call("fs/read_text_file", &part)["result"]["content"].clone();
+    assert_eq!(content.as_str().unwrap().len(), 2 << 20);
+    // Together they would be too much; what was read counts no more.
+    for _ in 0..3 {
+        let answer = puppet.call("fs/read_text_file", &read("half"));
+        assert_eq!(answer["result"]["content"].as_str().map(str::len), Some(20 << 20));
+    }
+    assert_eq!(of_list(&mut port, "ui")["state"], "ready");
 }
 
 #[test]

@@ -131,16 +131,71 @@ fn writes_of_whole_files_are_merged_where_that_is_clean() {
     assert_eq!(pair.api.write("a\nb\nc\nD\n")["result"], json!({}));
     assert_eq!(stage.read(&format!("shop/{FILE}")), "A\nb\nc\nD\n");
     assert_eq!(pair.conflict("merged", "allowed")["agents"], json!(["api", "ui"]));
-    // Both change the same line: held, which is denied here.
-    let refused = pair.api.write("X\nb\nc\nD\n");
-    assert_eq!(refused["error"], json!(null), "its own write is its base: {refused}");
-    let refused = pair.ui.write("Y\nb\nc\nd\n")["error"].clone();
+    // Both change the same line: held, which is denied here. What a session sent is its base, and not what
+    // that was merged with.
+    let refused = pair.api.write("X\nb\nc\nD\n")["error"].clone();
+    assert_eq!((&refused["code"], &refused["data"]["holder"]), (&json!(-32001), &json!("ui")));
+    assert_eq!(pair.api.write("a\nb\nC\nD\n")["result"], json!({}));
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "A\nb\nC\nD\n");
+    pair.conflict("merged", "allowed");
+    let refused = pair.ui.write("Y\nb\nZ\nd\n")["error"].clone();
     assert_eq!(refused["code"], -32001, "{refused}");
     // What only the kernel sees is denied.
     let said = pair.ui.run("echo ui >src/ui/app.ts");
     assert!(said.contains("denied"), "{said}");
-    assert_eq!(stage.read(&format!("shop/{FILE}")), "X\nb\nc\nD\n");
-    assert_eq!(pair.listed(2), ["c1 merged allowed api ui", "c2 denied denied ui api"]);
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "A\nb\nC\nD\n");
+    let listed = pair.listed(4);
+    assert_eq!(listed[1..3], ["c2 denied denied api ui", "c3 merged allowed api ui"]);
+}
+
+#[test]
+fn a_write_that_meets_anothers_line_is_denied_until_it_is_read() {
+    let stage = Stage::new();
+    stage.file(&format!("shop/{FILE}"), "a\nb\nc\n");
+    let mut pair = pair(&stage, "[conflicts]\nstrategy = \"merge\"\n");
+    assert_eq!(pair.ui.read(), "a\nb\nc\n");
+    assert_eq!(pair.api.read(), "a\nb\nc\n");
+    assert_eq!(pair.ui.write("a\nui\nc\n")["result"], json!({}));
+    pair.ui.end_turn();
+    pair.port.expect(&json!({ "type": "turn", "agent_id": "ui" }));
+    // Nobody has it locked any more, and the line is not the writer's to take back all the same.
+    let refused = pair.api.write("a\napi\nc\n")["error"].clone();
+    let said = refused["message"].as_str().unwrap();
+    assert!(said.contains("`ui` changed the same lines") && said.contains("read it"), "{said}");
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "a\nui\nc\n");
+    assert_eq!(pair.api.read(), "a\nui\nc\n");
+    assert_eq!(pair.api.write("a\nui, api\nc\n")["result"], json!({}));
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "a\nui, api\nc\n");
+    assert_eq!(pair.listed(1), ["c1 denied denied api ui"]);
+}
+
+#[test]
+fn a_write_that_was_held_is_not_put_over_the_others_line() {
+    let stage = Stage::new();
+    stage.file(&format!("shop/{FILE}"), "a\nb\nc\n");
+    let keys = "[conflicts]\nstrategy = \"merge\"\n[orchestrator]\non_block = \"hold\"\n";
+    let mut pair = pair(&stage, keys);
+    for player in [&mut pair.ui, &mut pair.api] {
+        assert_eq!(player.read(), "a\nb\nc\n");
+    }
+    assert_eq!(pair.ui.write("a\nui\nc\n")["result"], json!({}));
+    let held = pair.api.begin_write("a\napi\nc\n");
+    pair.conflict("held", "pending");
+    pair.ui.end_turn();
+    let refused = pair.api.puppet.answer(&held)["error"].clone();
+    assert!(refused["message"].as_str().unwrap().contains("read it again"), "{refused}");
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "a\nui\nc\n");
+    // A person may let it pass, and what is lost by that is said.
+    pair.port.expect(&json!({ "type": "turn", "agent_id": "ui" }));
+    pair.port.begin("ui", "again");
+    (pair.ui.turn, _) = pair.ui.puppet.prompted();
+    assert_eq!(pair.ui.write("a\nui 2\nc\n")["result"], json!({}));
+    let held = pair.api.begin_write("a\napi\nc\n");
+    let id = pair.conflict("held", "pending")["id"].as_str().unwrap().to_owned();
+    assert_eq!(stage.run(&["conflicts", "--allow", &id]).code, 0);
+    assert_eq!(pair.api.puppet.answer(&held)["result"], json!({}));
+    assert_eq!(stage.read(&format!("shop/{FILE}")), "a\napi\nc\n");
+    pair.conflict("lost_update", "observed");
 }
 
 #[test]

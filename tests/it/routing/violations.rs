@@ -169,3 +169,30 @@ fn an_agent_that_ends_by_itself_after_its_violation_is_not_started_again() {
     let stopped = port.agent_is("ui", "error");
     assert_eq!((&stopped["reason"], &stopped["restarts"]), (&json!(why), &json!(0)));
 }
+
+#[test]
+fn what_gate_and_kernel_let_pass_ends_no_turn() {
+    let stage = Stage::new();
+    let ui = agent("ui").with("template = \"worker\"").zone("src/**").with("enforce = \"kernel\"");
+    let team = stage.team("", vec![ui]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let outside = stage.path("outside").display().to_string();
+    let lines = [
+        "cat /etc/os-release".to_owned(),
+        "cp /bin/true src/t".to_owned(),
+        "ls /usr/share".to_owned(),
+        "wc -l /proc/cpuinfo".to_owned(),
+        format!("touch {outside}"),
+        format!("cat {outside}"),
+    ];
+    for line in lines {
+        port.prompt("ui", &format!("run {line}"));
+    }
+    assert!(stage.has("outside") && stage.has("shop/src/t"));
+    assert_eq!(port.call("list_blocked", &json!({})).unwrap(), json!([]));
+    // What the kernel stops is stopped there, though a terminal's text names it.
+    let journal = stage.path("home/teams/shop/journal.db").display().to_string();
+    port.prompt("ui", &format!("run cat {journal}"));
+    let blocked = port.call("list_blocked", &json!({})).unwrap();
+    assert_eq!(blocked.as_array().map(Vec::len), Some(1), "{blocked}");
+}

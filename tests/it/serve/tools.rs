@@ -263,7 +263,7 @@ fn an_agent_asks_for_an_access_before_it_tries() {
 
     // An owner is asked in a session of its own.
     let question = json!({ "path": path, "question": "What does it hold?" });
-    let request = json!({ "name": "ask_owner", "arguments": question });
+    let request = json!({ "name": "ask_owner", "arguments": question.clone() });
     let call = json!({ "jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": request });
     client.peer.send(&call);
     api.serve("session/new", &json!({ "sessionId": "s-beside" }));
@@ -273,6 +273,10 @@ fn an_agent_asks_for_an_access_before_it_tries() {
     api.end_turn(&prompt);
     let answer = client.peer.expect(&json!({ "id": 8 }))["result"]["structuredContent"].clone();
     assert_eq!((&answer["state"], &answer["content"]), (&json!("answered"), &json!("The total.")));
+    // The same question about the same content costs it no turn.
+    let answer = client.call("ask_owner", &question)["structuredContent"].clone();
+    assert_eq!((&answer["state"], &answer["content"]), (&json!("answered"), &json!("The total.")));
+    assert!(answer["message"].as_str().unwrap().starts_with("kept"), "{answer}");
 
     client.call("report", &json!({ "text": "half of it\nis done" }));
     assert_eq!(client.end(), 0);

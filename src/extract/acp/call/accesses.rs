@@ -62,7 +62,8 @@ impl ToolCallState {
             add(resolve(path, Action::Read)?, Target::File(Action::Read));
         }
         let title = self.title_command(cwd, workspace);
-        for access in self.commands.iter().chain(&title).filter_map(judged) {
+        let named = self.commands.iter().chain(&title);
+        for access in named.filter_map(|it| judged(it, workspace.root())) {
             add(access.path, access.target);
         }
         let only_title = self.kind == Some(ToolKind::Execute) && !self.has_command;

@@ -21,7 +21,7 @@ pub(super) fn shown(activities: &[Activity]) -> String {
                 let lines = ranges.map(range).collect::<Vec<_>>().concat();
                 format!("{} {path} {lines}({source:?})", touch.as_str())
             }
-            ActivityKind::Performed { path, action } => format!("performed {action} {path}"),
+            ActivityKind::Performed { path, action, .. } => format!("performed {action} {path}"),
             ActivityKind::TurnEnded { stop_reason, reason } => {
                 format!(
                     "ended {stop_reason}{}",

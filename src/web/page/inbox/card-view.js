@@ -164,7 +164,8 @@ function actionsOf(card, { press, may }) {
   const buttons = [];
   const add = (key, text, kind) => {
     const el = act(key, text, { class: kind });
-    fill(el, h("kbd", null, key), " ", text);
+    // Its name is what it does; the key is told by `aria-keyshortcuts`.
+    fill(el, h("kbd", { "aria-hidden": "true" }, key), " ", text);
     buttons.push(el);
   };
   if (card.kind === "budget") {

@@ -232,6 +232,10 @@ impl HostHandle {
         let settings = &self.shared.settings;
         if let Some(mode) = &settings.mode {
             self.set(session, choice::choose("mode", mode, &choice::modes(answer))?).await?;
+        } else if let Some(mode) = &settings.asking_mode
+            && let Ok(choice) = choice::choose("mode", mode, &choice::modes(answer))
+        {
+            self.set(session, choice).await?;
         }
         let mut now = None;
         if let Some(model) = &settings.model {

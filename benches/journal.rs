@@ -168,7 +168,7 @@ fn event(number: u64) -> Event {
         )),
         _ => Record::Usage(Usage { used: number, size: 200_000, cost: None }),
     };
-    Event::Record { key, record, timestamp_ms: now_ms() }
+    Event::Record { key, record, turn: None, timestamp_ms: now_ms() }
 }
 
 fn update(text: &str) -> Record {

@@ -48,7 +48,7 @@ pub use doorkeeper::{KernelAccessConfig, KernelAccessHandler};
 pub use lifecycle::{Policy, Restarts};
 pub use plugged::Plugin;
 pub use slot_wait::SlotWish;
-pub use stalls::{STALL_AFTER, watch_over};
+pub use stalls::{STALL_AFTER, Silence, watch_over};
 
 /// Capacity of an agent's mailbox; senders wait when it is full.
 const MAILBOX: usize = 64;
@@ -75,6 +75,8 @@ pub struct AgentSettings {
     pub host: HostSettings,
     /// How the `usage` of its answers counts.
     pub usage: UsageScope,
+    /// The mode of its sessions in which it makes model calls that it never reports.
+    pub uncounted_mode: Option<String>,
     /// Where what it spends is counted.
     pub account: Account,
     /// Open a session once it is initialized.
@@ -293,8 +295,8 @@ impl AgentHandle {
     }
 
     /// Returns once the agent has shown no progress for so long in a turn, while it waited for nobody and
-    /// no tool call ran; true if there was none since its prompt. Never without a run.
-    pub async fn silent_for(&self, after: Duration) -> bool {
+    /// no tool call ran. Never without a run.
+    pub async fn silent_for(&self, after: Duration) -> Silence {
         let run = self.run.borrow().clone();
         match run {
             Some(run) => stalls::silence(&run.vitals, &run.calls, after).await,

@@ -82,6 +82,9 @@ pub struct HostSettings {
     /// None: the agent's own. One that offers no choice of it keeps that, too.
     pub thinking: Option<String>,
     pub mode: Option<String>,
+    /// The mode to set without one, in which it asks for permission. An agent that does not offer it asks by
+    /// itself.
+    pub asking_mode: Option<String>,
     /// The prompt by which it compresses its context, unless it announces one; None if unknown.
     pub compress: Option<String>,
     /// Environment of terminals, in addition to the supervisor's.

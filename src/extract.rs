@@ -62,6 +62,12 @@ pub trait Extractor: Send {
     /// Appends the activities of lines observed earlier, for extractors that work asynchronously.
     fn catch_up(&mut self, _activities: &mut Vec<Activity>) {}
 
+    /// Whether an agent's line since the last call was more than housekeeping, such as its commands, modes or
+    /// usage.
+    fn take_progress(&mut self) -> bool {
+        true
+    }
+
     /// How to report [`ActivityKind::Update`], most of an agent's traffic; the default is each.
     fn report_updates(&mut self, _detail: UpdateDetail) {}
 

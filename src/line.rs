@@ -1,10 +1,13 @@
 //! Bounded reading of lines: a [`Framer`] cuts bytes into blocks of whole
-//! lines, unchanged; a [`LineReader`] reads a stream line by line. Doesn't know what a line means.
+//! lines, unchanged; a [`LineReader`] reads a stream line by line; [`text`] and [`read`] are for who reads one.
+//! Doesn't know what a line means.
 
+mod readable;
 mod reader;
 
 use bytes::{Bytes, BytesMut};
 
+pub use readable::{integer, read, readable, text};
 pub use reader::{Line, LineReader};
 
 /// Bytes of the longest relayed line, without its end.

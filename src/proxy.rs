@@ -35,6 +35,7 @@ pub use branches::{Branches, Opening};
 pub use handle::RelayHandle;
 pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext, WriteContext};
 pub use permits::Permits;
+pub use relay::EndedTurn;
 pub use vitals::{ProxyState, Vitals, Waits};
 
 /// The proxy between one agent and its client.

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use self::opencode::Server;
-use crate::line::{LineReader, MAX_LINE};
+use crate::line::{self, LineReader, MAX_LINE};
 
 /// The variable that has the headers for `eisen-core connect`: a JSON object of strings.
 pub const HEADERS: &str = "EISEN_CONNECT_HEADERS";
@@ -187,7 +187,7 @@ fn configured(http: ClientBuilder, headers: &HeaderMap) -> ClientBuilder {
 
 /// A line that is no message is not sent: the agent would end the connection.
 fn message(line: &Bytes) -> Option<RawJsonRpcMessage> {
-    let read = serde_json::from_slice(line);
+    let read = serde_json::from_slice(line).or_else(|_| line::read(line));
     read.inspect_err(|error| tracing::warn!(%error, "a line that is no message is left out")).ok()
 }
 

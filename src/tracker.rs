@@ -22,6 +22,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -205,6 +206,11 @@ impl TrackerHandle {
     /// Adds symbols to nodes and overlaps from now on.
     pub fn join(&self, symbols: Arc<dyn Symbols>) {
         self.inbox.join(symbols);
+    }
+
+    /// Numbers the turns of sessions that are opened again behind those that they had before this run.
+    pub fn go_on_behind(&self, turns: HashMap<SessionKey, u64>) {
+        self.inbox.go_on_behind(turns);
     }
 
     /// Records a write seen on the disk, by an unknown author. Never waits, bounded memory.

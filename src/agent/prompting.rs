@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::{AgentError, Prompt, Surroundings};
 use crate::budget::{Account, Reservation};
 use crate::capture::RunFiles;
-use crate::client_host::{Content, HostError, HostHandle, PromptOutcome, Urgency};
+use crate::client_host::{Content, HostError, HostHandle, PromptOutcome, Said, Urgency};
 use crate::model::AgentId;
 use crate::proxy::{LiveCalls, RelayHandle, Vitals};
 use crate::routing::RoutingHandle;
@@ -79,7 +79,7 @@ impl RunHandle {
         if let Some(reason) = self.account.refusal() {
             return Err(HostError::Budget(reason).into());
         }
-        let handover = self.handover.clone();
+        let (handover, heard) = (self.handover.clone(), said.subscribe());
         let outcome = if by_orchestrator {
             let (mark, marked) = oneshot::channel();
             let (agent, routing) = (agent.clone(), routing.clone());
@@ -107,9 +107,46 @@ impl RunHandle {
             share.outcome(self.host.prompt_streaming(session, content, Urgency::Normal, said).await)
         };
         self.settled(tracker).await;
-        let outcome = outcome?;
-        let reason = self.relay.reason(outcome.session.clone()).await;
-        Ok(PromptOutcome { reason, ..outcome })
+        let heard = heard.borrow().clone();
+        self.as_ended(outcome, heard).await
+    }
+
+    /// The outcome of a turn as its relay saw it end: a turn that was cancelled is that, whatever the
+    /// agent answers.
+    async fn as_ended(
+        &self,
+        outcome: Result<PromptOutcome, HostError>,
+        heard: Said,
+    ) -> Result<PromptOutcome, AgentError> {
+        const CANCELLED: &str = "cancelled";
+        let session = match &outcome {
+            Ok(outcome) => Some(outcome.session.clone()),
+            Err(HostError::Refused { .. }) => heard.session,
+            Err(_) => None,
+        };
+        let end = match session.clone() {
+            Some(session) => self.relay.turn_end(session).await,
+            None => None,
+        };
+        let is_cancelled = end.as_ref().is_some_and(|end| &*end.stop_reason == CANCELLED);
+        let mut outcome = match (outcome, session) {
+            (Err(_), Some(session)) if is_cancelled => PromptOutcome {
+                session,
+                stop_reason: CANCELLED.to_owned(),
+                reason: None,
+                text: heard.text,
+                last_message_at: heard.last_message_at,
+                blocked: Vec::new(),
+            },
+            (outcome, _) => outcome?,
+        };
+        if let Some(end) = end {
+            if is_cancelled || outcome.stop_reason == CANCELLED {
+                outcome.stop_reason = end.stop_reason.to_string();
+            }
+            outcome.reason = end.reason;
+        }
+        Ok(outcome)
     }
 
     /// Content that has its share of the budgets before it is made, when its turn comes.

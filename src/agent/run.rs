@@ -247,7 +247,8 @@ impl Run {
                         prompted.send_replace(!may_move);
                     }
                     Ok(outcome) => {
-                        let failed = run.relay.reason(outcome.session).await.is_some();
+                        let failed = run.relay.turn_end(outcome.session).await;
+                        let failed = failed.is_some_and(|end| end.reason.is_some());
                         prompted.send_replace(!(failed && may_move));
                     }
                 }
@@ -303,7 +304,7 @@ fn proxy(
     plugged: bool,
 ) -> Proxy {
     let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
-    let extractor = extractor.counting(settings.usage);
+    let extractor = extractor.counting(settings.usage, settings.uncounted_mode.clone());
     let extractor = extractor.finding_loops(settings.on_loop != OnLoop::Off);
     let extractor = if plugged { extractor.with_reasons() } else { extractor };
     Proxy {

@@ -67,10 +67,18 @@ pub async fn watch_over(
     }
 }
 
+/// The silence of an agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Silence {
+    /// There was no progress since its prompt.
+    pub since_prompt: bool,
+    /// The trouble that it reported and tries to get over.
+    pub trouble: Option<Arc<str>>,
+}
+
 /// Returns once an agent has shown no progress for so long in a turn, while it waited for nobody and no tool
-/// call ran; true if there was none since the turn began. CPU time is none: who asks its model's service
-/// again and again uses some.
-pub(super) async fn silence(vitals: &Vitals, calls: &LiveCalls, after: Duration) -> bool {
+/// call ran. CPU time is none: who asks its model's service again and again uses some.
+pub(super) async fn silence(vitals: &Vitals, calls: &LiveCalls, after: Duration) -> Silence {
     let mut state = vitals.watch();
     let mut began = None;
     let mut since = Instant::now();
@@ -88,7 +96,8 @@ pub(super) async fn silence(vitals: &Vitals, calls: &LiveCalls, after: Duration)
         }
         let due = since + after;
         if now >= due {
-            return began.is_some_and(|began| vitals.last_activity() <= began);
+            let since_prompt = began.is_some_and(|began| vitals.last_activity() <= began);
+            return Silence { since_prompt, trouble: state_now.trouble };
         }
         // The wait may have ended with nothing said.
         let was_waiting = state_now.waits > 0;

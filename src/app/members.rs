@@ -150,12 +150,14 @@ impl Conditions {
                 model: agent.session_model().filter(|_| agent.plugin.is_none()).map(str::to_owned),
                 thinking: agent.thinking.clone().filter(|_| agent.plugin.is_none()),
                 mode: agent.session_mode().map(str::to_owned),
+                asking_mode: agent.asking_mode().map(str::to_owned),
                 compress: Some(agent.profile.compact.clone()).filter(|it| !it.is_empty()),
                 env: environment,
                 initialize_timeout: agent.initialize_timeout,
                 answers: Some(Answers { agent: agent.id.clone(), sender: self.answers.clone() }),
             },
             usage: usage_scope(agent),
+            uncounted_mode: Some(agent.profile.uncounted_mode.clone()).filter(|it| !it.is_empty()),
             account: self.budgets.account(&agent.id, agent.model.as_deref().map(Into::into)),
             session: agent.session,
             prompt: agent.prompt.clone(),
@@ -348,6 +350,8 @@ fn usage_scope(agent: &config::Agent) -> UsageScope {
         UsageCount::Turn => UsageScope::Turn,
         UsageCount::Session => UsageScope::Session,
         UsageCount::Call => UsageScope::Call,
+        UsageCount::Context => UsageScope::Context,
+        UsageCount::Nothing => UsageScope::Nothing,
     }
 }
 

@@ -132,6 +132,7 @@ async fn run(
         Wiring::start(bus.clone(), config::Tracker::default(), view, eisen_dir, journal);
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
     wiring.note_workspace(&workspace);
+    wiring.go_on_behind_turns().await;
     let routing = wiring.route(unrouted());
 
     let environment = TeamEnvironment::new(&name, (address, None), depth, &tokens, None);

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::changes::{Move, SetBack, SetBackAt, TeamCommand, request};
 use super::failover::moves_on;
-use crate::agent::{AgentError, AgentHandle, Prompt};
+use crate::agent::{AgentError, AgentHandle, Prompt, Silence};
 use crate::client_host::{HostError, PromptOutcome};
 use crate::model::{AgentState, AgentStatus, now_ms};
 use crate::tiers::Setback;
@@ -92,10 +92,10 @@ async fn unless_silent(
     let Ok(Some(longest)) = longest else { return (agent.prompt(prompt).await, None) };
     let said = prompt.said.subscribe();
     let mut turn = pin!(agent.prompt(prompt));
-    let since_prompt = tokio::select! {
+    let Silence { since_prompt, trouble } = tokio::select! {
         biased;
         turn = &mut turn => return (turn, None),
-        since_prompt = agent.silent_for(longest) => since_prompt,
+        silence = agent.silent_for(longest) => silence,
     };
     let session = said.borrow().session.clone();
     let end = async {
@@ -105,7 +105,7 @@ async fn unless_silent(
     let ended = timeout(CANCEL_PATIENCE, end).await.unwrap_or(Err(AgentError::Stopping));
     // It may have ended by itself meanwhile.
     let is_cut = ended.as_ref().map_or(true, |outcome| outcome.stop_reason == "cancelled");
-    (ended, is_cut.then(|| Setback::silence(since_prompt, longest)))
+    (ended, is_cut.then(|| Setback::silence(since_prompt, trouble.as_deref(), longest)))
 }
 
 /// Why a turn failed, and the session of it, if it is known.

@@ -20,7 +20,7 @@ use self::progress::follow;
 use self::request::RunRequest;
 use super::repeating::CANCEL_PATIENCE;
 use super::{Failure, StopSignal, details};
-use crate::agent::{AgentError, AgentHandle};
+use crate::agent::{AgentError, AgentHandle, Silence};
 use crate::app::failover::moves_on;
 use crate::client_host::{PromptOutcome, Said};
 use crate::model::{AgentId, AgentState, SessionId, TokenKind, now_ms};
@@ -65,7 +65,7 @@ pub(super) struct Used {
 /// Why a turn is cut off.
 enum CutOff {
     Late,
-    Silent { since_prompt: bool, after: Duration },
+    Silent { silence: Silence, after: Duration },
 }
 
 /// Prompts the agent once it is ready. The turn is cut off at its deadline, and after a silence that is
@@ -92,7 +92,9 @@ pub(super) async fn one_turn(
             let _ = timeout(CANCEL_PATIENCE, handle.cancel(None, true)).await;
             let silent = match why {
                 CutOff::Late => None,
-                CutOff::Silent { since_prompt, after } => Some(Setback::silence(since_prompt, after)),
+                CutOff::Silent { silence: Silence { since_prompt, trouble }, after } => {
+                    Some(Setback::silence(since_prompt, trouble.as_deref(), after))
+                }
             };
             (Ok(Err(AgentError::Stopping)), silent)
         }
@@ -130,8 +132,8 @@ async fn cut_off(
         if ready(handle).await.is_err() {
             return pending().await;
         }
-        let since_prompt = handle.silent_for(after).await;
-        CutOff::Silent { since_prompt, after }
+        let silence = handle.silent_for(after).await;
+        CutOff::Silent { silence, after }
     };
     tokio::select! {
         () = late => CutOff::Late,

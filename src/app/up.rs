@@ -136,6 +136,7 @@ pub(super) async fn run_team<T>(
     let (cancel, notices) = (wiring.cancel.clone(), wiring.cancel.child_token());
 
     let killed_at = catching_up::killed_at(&wiring).await;
+    wiring.go_on_behind_turns().await;
     let budgets = spending::start(&config, &mut wiring).await;
     let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
     let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);

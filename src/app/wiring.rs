@@ -15,7 +15,7 @@ use crate::capture::{self, Capture};
 use crate::config;
 use crate::conflicts::{self, Conflicts};
 use crate::hub::Neighbours;
-use crate::journal::{self, Journal};
+use crate::journal::{self, Journal, Store};
 use crate::model::BlockedStatus;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::runs::TeamRuns;
@@ -100,6 +100,24 @@ impl Wiring {
             graph: None,
             tool_uses: ToolUses::default(),
             tasks_given: None,
+        }
+    }
+
+    /// Has the turns of sessions that are opened again numbered behind those that the journal has.
+    pub(super) async fn go_on_behind_turns(&self) {
+        let Some(journal) = self.journal.clone().filter(|journal| !journal.is_new()) else {
+            return;
+        };
+        // One that can't be written may be readable.
+        let _ = journal.opened().await;
+        let read = move || Store::open(&journal.settings().path)?.turns_of_sessions();
+        match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(turns)) => self.tracker.go_on_behind(turns),
+            Ok(Err(error)) => tracing::warn!(
+                %error,
+                "turns of sessions that go on are numbered from 0: the journal can't be read"
+            ),
+            Err(_) => {}
         }
     }
 

@@ -52,12 +52,14 @@ impl Account {
     }
 
     /// Notes what the session's running turn used by an estimate, before it is reported.
-    pub fn foresee(&self, session: &SessionId, total: u64, model: Option<&str>) {
+    pub fn foresee(&self, session: &SessionId, (least, most): (u64, u64), model: Option<&str>) {
         let mut tokens = Tokens::default();
-        tokens.set(TokenKind::Total, Figure::Estimated(total));
+        tokens.set(TokenKind::Total, Figure::Estimated { least, most });
         let model = model.or(self.model.as_deref()).unwrap_or_default();
-        let cost = self.budgets.prices().cost(model, &tokens).map_or(0.0, |cost| cost.amount);
-        self.budgets.change(|team, now| team.foresee(now, &self.agent, session, total, cost));
+        let cost =
+            self.budgets.prices().cost(model, &tokens).map_or(Charge::Unknown, Charge::Estimated);
+        let report = Spending { model: None, tokens: Some(tokens), cost: Some(cost) };
+        self.budgets.change(|team, now| team.foresee(now, &self.agent, session, &report));
     }
 
     pub fn turn_began(&self, session: &SessionId) {

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::underway::Underway;
 use super::window::{Amounts, Window};
 use crate::model::{
-    AgentId, BudgetLimits, BudgetReport, BudgetState, EarlierUse, FigureSum, OnExceed, Spending,
-    TokenKind, Used, now_ms,
+    AgentId, BudgetLimits, BudgetReport, BudgetState, Cost, EarlierUse, FigureSum, OnExceed,
+    Spending, TokenKind, Used, now_ms,
 };
 
 /// The share of a limit that is reserved for a turn while nothing is known of what turns take.
@@ -151,19 +151,15 @@ impl Ledger {
 
     /// Adds a report; returns what it comes to here.
     pub(super) fn spend(&mut self, now: Instant, report: &Spending) -> Amounts {
-        let mut amounts = Amounts::default();
+        let counts = |cost: &Cost| cost.currency == self.settings.currency;
+        let amounts = Amounts::of(report, counts);
         if let Some(tokens) = &report.tokens {
-            let total = tokens.get(TokenKind::Total);
-            self.tokens.add(total);
-            amounts.tokens = total.known().unwrap_or(0);
+            self.tokens.add(tokens.get(TokenKind::Total));
         }
         if let Some(charge) = &report.cost {
-            let cost = charge.known().filter(|cost| cost.currency == self.settings.currency);
-            match cost {
-                Some(cost) => amounts.cost = cost.amount,
-                None => self.cost_unknown += 1,
-            }
-            self.has_cost |= cost.is_some();
+            let is_known = charge.known().is_some_and(counts);
+            self.cost_unknown += u64::from(!is_known);
+            self.has_cost |= is_known;
         }
         self.largest.tokens = self.largest.tokens.max(amounts.tokens);
         self.largest.cost = self.largest.cost.max(amounts.cost);
@@ -231,10 +227,11 @@ impl Ledger {
         is_new
     }
 
-    /// Whether turns that run are to end: the last one of a number may go on.
+    /// Whether turns that run are to end: the last one of a number may go on, and an estimate ends none
+    /// by what it may have too many.
     pub(super) fn cuts(&mut self, now: Instant, underway: Underway) -> bool {
-        let used = Amounts { turns: 0, ..self.window.sum(now).and(underway.foreseen) };
-        self.exceeded(used).is_some()
+        let used = self.window.sum(now).and(underway.foreseen).least();
+        self.exceeded(Amounts { turns: 0, ..used }).is_some()
     }
 
     /// When it stands differently without another report: time passes, and windows end.

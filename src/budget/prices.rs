@@ -118,7 +118,7 @@ mod tests {
     fn each_kind_has_its_price() {
         let mut tokens = Tokens::default();
         assert_eq!(list().cost("claude-sonnet-4-5", &tokens), None, "unknown is not free");
-        tokens.set(TokenKind::Total, Figure::Estimated(2_000_000));
+        tokens.set(TokenKind::Total, Figure::Estimated { least: 0, most: 2_000_000 });
         let is = |tokens: &Tokens, amount: f64| {
             let cost = list().cost("claude-sonnet-4-5", tokens).unwrap().amount;
             assert!((cost - amount).abs() < 1e-9, "{cost}");

@@ -210,8 +210,8 @@ impl TeamBudgets {
             self.agent(&parent).ledger.spend(now, report);
         }
         if let Some(turn) = self.turn_of(agent, session).and_then(|it| self.turns.get_mut(&it)) {
-            let cost = of_team.cost.max(of_agent.cost);
-            turn.used = turn.used.and(Amounts { cost, ..of_agent });
+            let costs_more = of_team.cost > of_agent.cost;
+            turn.used = turn.used.and(if costs_more { of_team } else { of_agent });
         }
         self.settle(now)
     }
@@ -222,13 +222,12 @@ impl TeamBudgets {
         now: Instant,
         agent: &AgentId,
         session: &SessionId,
-        tokens: u64,
-        cost: f64,
+        report: &Spending,
     ) -> Vec<BudgetReport> {
         self.count_time(now);
         let Some(number) = self.turn_of(agent, session) else { return Vec::new() };
         if let Some(turn) = self.turns.get_mut(&number) {
-            turn.foreseen = Amounts { tokens, cost, ..Amounts::default() };
+            turn.foreseen = Amounts::of(report, |_| true);
         }
         self.settle(now)
     }

@@ -5,6 +5,7 @@
 mod helpers;
 
 mod at_once;
+mod bounds;
 mod earlier;
 
 use std::sync::Arc;
@@ -313,9 +314,9 @@ async fn estimates_count_until_there_is_a_report() {
     let session = SessionId::new("s");
     let _share = account.reserve(false).await.unwrap();
     account.turn_began(&session);
-    account.foresee(&session, 60, None);
+    account.foresee(&session, (60, 60), None);
     assert_eq!(account.refusal(), None);
-    account.foresee(&session, 120, None);
+    account.foresee(&session, (120, 120), None);
     assert!(account.refusal().is_some());
     // It was less.
     account.spend(&session, &mut tokens(70));

@@ -41,6 +41,8 @@ impl TurnUnderway {
         Amounts {
             tokens: self.foreseen.tokens.saturating_sub(self.used.tokens),
             cost: (self.foreseen.cost - self.used.cost).max(0.0),
+            unsure_tokens: self.foreseen.unsure_tokens.saturating_sub(self.used.unsure_tokens),
+            unsure_cost: (self.foreseen.unsure_cost - self.used.unsure_cost).max(0.0),
             ..Amounts::default()
         }
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::model::{Charge, Cost, Spending, TokenKind};
+
 /// A span is kept in so many parts: what is a part older than it has gone.
 const PARTS: u32 = 60;
 
@@ -13,15 +15,48 @@ const PARTS: u32 = 60;
 pub(super) struct Amounts {
     pub(super) tokens: u64,
     pub(super) cost: f64,
+    /// The part of the tokens, and of the cost, that an estimate may have too many.
+    pub(super) unsure_tokens: u64,
+    pub(super) unsure_cost: f64,
     pub(super) turns: u64,
     pub(super) time: Duration,
 }
 
 impl Amounts {
+    /// The tokens and the cost of a report, in a currency that counts.
+    pub(super) fn of(report: &Spending, counts: impl Fn(&Cost) -> bool) -> Self {
+        let total =
+            report.tokens.as_ref().map(|tokens| tokens.get(TokenKind::Total)).unwrap_or_default();
+        let tokens = total.known().unwrap_or(0);
+        let unsure_tokens = tokens.saturating_sub(total.least());
+        let charge = report.cost.as_ref();
+        let cost =
+            charge.and_then(Charge::known).filter(|cost| counts(cost)).map_or(0.0, |it| it.amount);
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let unsure_cost = match charge {
+            Some(Charge::Estimated(_)) if tokens > 0 => cost * unsure_tokens as f64 / tokens as f64,
+            _ => 0.0,
+        };
+        Self { tokens, cost, unsure_tokens, unsure_cost, ..Self::default() }
+    }
+
+    /// What is used for certain.
+    pub(super) fn least(self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_sub(self.unsure_tokens),
+            cost: (self.cost - self.unsure_cost).max(0.0),
+            unsure_tokens: 0,
+            unsure_cost: 0.0,
+            ..self
+        }
+    }
+
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             tokens: self.tokens.saturating_add(other.tokens),
             cost: self.cost + other.cost,
+            unsure_tokens: self.unsure_tokens.saturating_add(other.unsure_tokens),
+            unsure_cost: self.unsure_cost + other.unsure_cost,
             turns: self.turns + other.turns,
             time: self.time.saturating_add(other.time),
         }

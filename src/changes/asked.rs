@@ -12,7 +12,7 @@ pub struct Asked {
     pub agent: Option<String>,
     /// The journal's id, the beginning of one, `AGENT/SESSION` or a session of the wire.
     pub session: Option<String>,
-    /// The wire's, of the agent's first session unless another is named.
+    /// The wire's, of the agent's first session since the last start unless another is named.
     pub turn: Option<u64>,
     /// The id of an event, or the beginning of one.
     pub since: Option<String>,
@@ -64,14 +64,13 @@ impl Asked {
 }
 
 fn first_session(store: &Store, agent: Option<&str>, turn: u64) -> Result<Session, AskError> {
-    let mut sessions = store.sessions()?;
-    sessions.retain(|session| agent.is_none_or(|agent| session.agent_id == agent));
-    let is_of_one = sessions.windows(2).all(|pair| pair[0].agent_id == pair[1].agent_id);
-    if !is_of_one {
+    let all = store.sessions()?;
+    let are_of_several = all.windows(2).any(|pair| pair[0].agent_id != pair[1].agent_id);
+    if agent.is_none() && are_of_several {
         return Err(AskError::WhoseTurn { turn, known: agents(store)? });
     }
-    let agent = agent.unwrap_or_default().to_owned();
-    sessions.into_iter().next().ok_or(AskError::NoSession { agent })
+    let none = || AskError::NoSession { agent: agent.unwrap_or_default().to_owned() };
+    store.first_session(agent)?.ok_or_else(none)
 }
 
 fn has_turn(store: &Store, session: &Session, turn: u64) -> Result<(), AskError> {

@@ -45,7 +45,8 @@ pub(super) struct DiffArgs {
     /// wire
     #[arg(long, value_name = "S")]
     session: Option<String>,
-    /// Only in this turn, of the agent's first session unless --session names another
+    /// Only in this turn, of the agent's first session since the team's last start unless --session names
+    /// another
     #[arg(long, value_name = "N", conflicts_with = "since")]
     turn: Option<u64>,
     /// Only behind the event with this id, or the beginning of one

@@ -48,7 +48,8 @@ pub(super) struct Undo {
     /// on the wire
     #[arg(long, value_name = "S")]
     session: Option<String>,
-    /// Only what it wrote in this turn, of its first session unless --session names another
+    /// Only what it wrote in this turn, of its first session since the team's last start unless --session names
+    /// another
     #[arg(long, value_name = "N", conflicts_with = "since")]
     turn: Option<u64>,
     /// Only what it wrote behind the event with this id, or the beginning of one

@@ -15,6 +15,7 @@ use super::rpc::{self, Incoming, RpcFailure, RpcResult};
 use super::sessions::QueuedPrompt;
 use super::turns::{MessagePart, message_part, stop_reason};
 use super::{Cancelled, HostError, SessionLoad};
+use crate::line;
 use crate::model::SessionId;
 use crate::model::code;
 
@@ -67,7 +68,16 @@ where
         if line.trim_ascii().is_empty() {
             return;
         }
-        match rpc::parse(line) {
+        let text;
+        let parsed = match rpc::parse(line) {
+            // What is forwarded stays as it came, if it is JSON so.
+            Err(_) => {
+                text = line::text(line);
+                rpc::parse(text.as_bytes())
+            }
+            parsed => parsed,
+        };
+        match parsed {
             Ok(Incoming::Request { id, method, params }) => self.on_request(id, &method, params),
             Ok(Incoming::Notification { method, params }) => self.on_notification(&method, params),
             Ok(Incoming::Response { id, outcome }) => self.on_response(id, outcome),

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use super::messages::HostMsg;
 use super::tool_form::Form;
 use super::{HostError, HostHandle, HostSettings};
+use crate::line;
 use crate::model::SessionId;
 use crate::model::code;
 use crate::proxy::Opening;
@@ -53,7 +54,8 @@ impl HostHandle {
             "clientInfo": { "name": "eisen-core", "version": env!("CARGO_PKG_VERSION") },
         });
         let answer = self.step("initialize", params).await?;
-        match answer["protocolVersion"].as_u64() {
+        let version = answer["protocolVersion"].to_string();
+        match line::integer(&version).and_then(|version| u64::try_from(version).ok()) {
             Some(PROTOCOL_VERSION) => {}
             Some(other) => return Err(HostError::Version(other)),
             None => return Err(HostError::malformed("initialize", &"it has no `protocolVersion`")),
@@ -230,6 +232,10 @@ impl HostHandle {
         let settings = &self.shared.settings;
         if let Some(mode) = &settings.mode {
             self.set(session, choice::choose("mode", mode, &choice::modes(answer))?).await?;
+        } else if let Some(mode) = &settings.asking_mode
+            && let Ok(choice) = choice::choose("mode", mode, &choice::modes(answer))
+        {
+            self.set(session, choice).await?;
         }
         let mut now = None;
         if let Some(model) = &settings.model {
@@ -294,7 +300,7 @@ impl HostHandle {
             None => timeout(after, call).await.ok(),
         };
         let answer: Box<RawValue> = answer.ok_or(HostError::Timeout { method, after })??;
-        serde_json::from_str(answer.get()).map_err(|error| HostError::malformed(method, &error))
+        line::read(answer.get().as_bytes()).map_err(|error| HostError::malformed(method, &error))
     }
 
     /// Adds the setting to configure to an error that demands authentication.

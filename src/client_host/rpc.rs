@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::HostError;
+use crate::line;
 use crate::model::code;
 
 /// Length of the longest line sent, which every relay on the way accepts.
@@ -38,7 +39,7 @@ pub(super) struct RpcFailure {
 impl RpcFailure {
     /// The useful detail is often only in `data`.
     pub(super) fn read(raw: &RawValue) -> Self {
-        let error: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        let error: Value = line::read(raw.get().as_bytes()).unwrap_or_default();
         let data = &error["data"];
         let details = [data, &data["details"], &data["message"]].into_iter();
         let details = details.filter_map(Value::as_str).find(|details| !details.is_empty());
@@ -47,7 +48,7 @@ impl RpcFailure {
             (Some(message), None) => message.to_owned(),
             (None, _) => raw.get().to_owned(),
         };
-        Self { code: error["code"].as_i64().unwrap_or_default(), message }
+        Self { code: line::integer(&error["code"].to_string()).unwrap_or_default(), message }
     }
 
     pub(super) fn into_error(self, method: &str) -> HostError {
@@ -97,7 +98,7 @@ impl NoMessage {
     }
 }
 
-/// Parses a line.
+/// Parses a line. Its parts stay as they came.
 pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, NoMessage> {
     if line.trim_ascii_start().first() == Some(&b'[') {
         return Err(NoMessage::Batch);
@@ -114,13 +115,13 @@ pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, NoMessage> {
 /// Returns the number of one of the host's ids. `"3"` is not 3: an answer has the same id as its
 /// request (JSON-RPC 2.0, section 5).
 pub(super) fn number(id: &RawValue) -> Option<u64> {
-    id.get().parse().ok()
+    line::integer(id.get()).and_then(|number| u64::try_from(number).ok())
 }
 
 /// Decodes the params of a request.
 pub(super) fn decode<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
     let text = params.map_or("null", RawValue::get);
-    serde_json::from_str(text)
+    line::read(text.as_bytes())
         .map_err(|error| failure(code::INVALID_PARAMS, format!("Invalid params: {error}")))
 }
 

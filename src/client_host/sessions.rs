@@ -255,6 +255,8 @@ impl HostSessions {
         };
         self.publish_answer(id, &turn);
         let session = id.clone();
+        // Whatever the agent says of a turn that was cancelled before its answer came.
+        let ended = if turn.cancelled { Ok("cancelled".to_owned()) } else { ended };
         let outcome = ended.map(|stop_reason| PromptOutcome {
             session,
             stop_reason,

@@ -56,6 +56,7 @@ fn settings() -> HostSettings {
         model: None,
         thinking: None,
         mode: None,
+        asking_mode: None,
         compress: None,
         env: BTreeMap::new(),
         initialize_timeout: Duration::from_mins(1),

@@ -9,6 +9,7 @@ use tokio::task::{Id, JoinError};
 use super::host::{Host, closed_input};
 use super::messages::PendingAnswer;
 use super::{Content, HostError};
+use crate::line;
 use crate::model::SessionId;
 
 impl<R, W> Host<R, W>
@@ -110,7 +111,8 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
     struct Text {
         text: String,
     }
-    let Notification { session_id, update } = serde_json::from_str(params.get()).ok()?;
+    let params = line::text(params.get().as_bytes());
+    let Notification { session_id, update } = serde_json::from_str(&params).ok()?;
     let part = match &*update.kind {
         "agent_message_chunk" => {
             let Text { text } = serde_json::from_str(update.content?.get()).ok()?;
@@ -136,7 +138,7 @@ fn compressing(commands: &RawValue) -> Option<&'static str> {
     struct Command {
         name: String,
     }
-    let commands: Vec<Command> = serde_json::from_str(commands.get()).ok()?;
+    let commands: Vec<Command> = line::read(commands.get().as_bytes()).ok()?;
     let names = || commands.iter().map(|command| command.name.trim_start_matches('/'));
     COMPRESSING.into_iter().find(|known| names().any(|name| known[1..] == *name))
 }
@@ -148,7 +150,7 @@ pub(super) fn stop_reason(result: Option<&RawValue>) -> Result<String, HostError
         stop_reason: String,
     }
     let result = result.map_or("null", RawValue::get);
-    serde_json::from_str::<Ended>(result)
+    line::read::<Ended>(result.as_bytes())
         .map(|ended| ended.stop_reason)
         .map_err(|error| HostError::malformed("session/prompt", &error))
 }

@@ -46,6 +46,12 @@ impl Agent {
         self.mode.as_deref().or(unattended)
     }
 
+    /// Returns the mode in which its sessions ask for permission, to set without another one.
+    pub fn asking_mode(&self) -> Option<&str> {
+        let is_its_own = self.session_mode().is_none() && !self.unattended;
+        Some(self.profile.asking_mode.as_str()).filter(|mode| is_its_own && !mode.is_empty())
+    }
+
     /// Whether the agent exits when its standard input is closed.
     pub fn ends_on_eof(&self) -> bool {
         self.profile.ends_on_eof != Some(false)

@@ -132,6 +132,8 @@ const WORDS: &Keys<String> = &[
     ("login", |profile| &mut profile.login),
     ("model_env", |profile| &mut profile.model_env),
     ("unattended_mode", |profile| &mut profile.unattended_mode),
+    ("asking_mode", |profile| &mut profile.asking_mode),
+    ("uncounted_mode", |profile| &mut profile.uncounted_mode),
     ("compact", |profile| &mut profile.compact),
     ("without_tools", |profile| &mut profile.without_tools),
 ];

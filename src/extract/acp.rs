@@ -11,12 +11,15 @@ mod failure;
 mod files;
 mod frame;
 mod gate;
+mod heard;
 mod input;
 mod lines;
 mod meter;
 mod models;
+mod modes;
 mod named;
 mod observe;
+mod openings;
 mod pending;
 mod records;
 mod replies;
@@ -45,7 +48,7 @@ use self::gate::Judged;
 use super::json::{Members, elements, is_json, text};
 use super::shell::ShellCommand;
 use super::{Ask, Extractor, Gate, Refusal, Withdrawal, Workspace};
-use crate::line::Direction;
+use crate::line::{self, Direction};
 use crate::model::{Activity, ActivityKind, SessionId, UpdateDetail, UsageScope};
 
 /// The byte order mark, which some runtimes write before the first line.
@@ -68,10 +71,16 @@ pub struct Acp {
     chunks: chunks::Chunks,
     /// How the `usage` of its answers counts.
     usage_scope: UsageScope,
+    /// The mode of its sessions in which it makes model calls that it never reports.
+    uncounted_mode: Option<String>,
     /// Reports the steps of its sessions.
     finds_loops: bool,
     updates: UpdateDetail,
     reports_reasons: bool,
+    /// A line since the last question was more than housekeeping.
+    has_progressed: bool,
+    /// The line that is read is housekeeping.
+    keeps_house: bool,
     reported: Reported,
 }
 
@@ -84,11 +93,9 @@ impl Reported {
         self.0.push(Activity { session: session.clone(), kind });
     }
 
-    /// Adds an update that was taken from a line; none if it is no text.
+    /// Adds an update that was taken from a line.
     fn add_update(&mut self, session: &SessionId, update: &[u8]) {
-        if let Ok(update) = simdutf8::basic::from_utf8(update) {
-            self.add(session, ActivityKind::Update(update.into()));
-        }
+        self.add(session, ActivityKind::Update(line::text(update).into()));
     }
 
     fn add_all(&mut self, session: &SessionId, kinds: impl IntoIterator<Item = ActivityKind>) {
@@ -110,17 +117,20 @@ impl Acp {
             models: models::Models::default(),
             chunks: chunks::Chunks::default(),
             usage_scope: UsageScope::default(),
+            uncounted_mode: None,
             finds_loops: false,
             updates: UpdateDetail::default(),
             reports_reasons: false,
+            has_progressed: false,
+            keeps_house: false,
             reported: Reported::default(),
         }
     }
 
-    /// The `usage` of its answers counts so.
+    /// The `usage` of its answers counts so, and has no figure of some calls in a mode of its sessions.
     #[must_use]
-    pub fn counting(self, usage_scope: UsageScope) -> Self {
-        Self { usage_scope, ..self }
+    pub fn counting(self, usage_scope: UsageScope, uncounted_mode: Option<String>) -> Self {
+        Self { usage_scope, uncounted_mode, ..self }
     }
 
     /// Reports the steps of its sessions.
@@ -136,30 +146,36 @@ impl Acp {
     }
 
     fn observe_line(&mut self, direction: Direction, line: &[u8]) {
-        let Ok(line) = simdutf8::basic::from_utf8(line.trim_ascii()) else { return };
-        let line = line.trim_start_matches(MARK);
-        match elements(line).filter(|_| is_json(line)) {
+        let text = line::text(line);
+        let message = text.trim().trim_start_matches(MARK);
+        match elements(message).filter(|_| is_json(message)) {
             Some(batch) => {
                 for message in batch {
                     self.observe_message(direction, message);
                 }
             }
-            None => self.observe_message(direction, line),
+            None => {
+                if let Some(frame) = Frame::of(message) {
+                    self.observe_frame(direction, &frame.with_id_of(line, &text), None);
+                }
+            }
         }
     }
 }
 
 impl Extractor for Acp {
     fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>) {
+        self.keeps_house = direction == Direction::ToAgent;
         if direction == Direction::ToAgent || !self.observe_chunk(line) {
             self.observe_line(direction, line);
             self.report_merged_first();
         }
+        self.has_progressed |= !self.keeps_house;
         activities.append(&mut self.reported.0);
     }
 
     fn gate(&mut self, line: &[u8]) -> Gate {
-        self.judge(line).gate
+        self.judge(&line::readable(line), line).gate
     }
 
     fn gate_and_observe(
@@ -168,8 +184,10 @@ impl Extractor for Acp {
         passes: &mut dyn FnMut(Gate) -> bool,
         activities: &mut Vec<Activity>,
     ) {
+        self.keeps_house = false;
         if !self.observe_chunk(line) {
-            let Judged { gate, frame, request } = self.judge(line);
+            let readable = line::readable(line);
+            let Judged { gate, frame, request } = self.judge(&readable, line);
             if (matches!(gate, Gate::Pass) || passes(gate))
                 && let Some(frame) = &frame
             {
@@ -177,7 +195,12 @@ impl Extractor for Acp {
             }
             self.report_merged_first();
         }
+        self.has_progressed |= !self.keeps_house;
         activities.append(&mut self.reported.0);
+    }
+
+    fn take_progress(&mut self) -> bool {
+        std::mem::take(&mut self.has_progressed)
     }
 
     fn report_updates(&mut self, detail: UpdateDetail) {
@@ -198,7 +221,8 @@ impl Extractor for Acp {
     }
 
     fn wanted(&self, line: &[u8]) -> Option<String> {
-        let frame = Frame::of(std::str::from_utf8(line).ok()?)?;
+        let text = line::text(line);
+        let frame = Frame::of(&text)?;
         let params = Members::of(frame.params?.get())?;
         params.text("content").map(Cow::into_owned)
     }

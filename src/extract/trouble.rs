@@ -13,6 +13,9 @@ use serde::Deserialize;
 use self::retry::Retry;
 use crate::model::TimestampMs;
 
+/// Characters of an error that is sent as an answer.
+const LONGEST_ERROR: usize = 2_000;
+
 /// Bytes of a text to read; the reason is at its beginning.
 const READ: usize = 16 * 1024;
 
@@ -61,9 +64,19 @@ impl Trouble {
         self.retry.as_ref()?.time(now)
     }
 
-    /// Reads the message of a turn: some agents send an error as their answer.
+    /// Reads the message of a turn: some agents send an error as their answer. None if it is an answer,
+    /// of errors or else.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
-        rules::looks_like_error(&plain(text).to_lowercase()).then(|| Self::of(text)).flatten()
+        let is_short = text.chars().nth(LONGEST_ERROR).is_none();
+        let lower = plain(text).to_lowercase();
+        let beginning = rules::beginning_of_error(&lower).filter(|_| is_short)?;
+        let is_error = rules::find(beginning).is_some() && !rules::is_prose(text, &lower);
+        is_error.then(|| Self::of(text)).flatten()
+    }
+
+    /// Whether a message that begins so may be an error, when more of it is known.
+    pub(crate) fn may_begin(text: &str) -> bool {
+        rules::may_begin(&plain(text).to_lowercase())
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::from_client::blocks;
 use super::hub::{Hub, HubDone};
 use super::{GatewayTeam, message};
+use crate::line;
 
 /// Lines of an answer.
 const MAX_LINES: usize = 100;
@@ -64,7 +65,7 @@ fn command_of(params: Option<&RawValue>) -> Option<(&'static str, String)> {
         text: Option<String>,
     }
     let (_, blocks) = blocks(params)?;
-    let Block { kind, text } = serde_json::from_str(blocks.first()?.get()).ok()?;
+    let Block { kind, text } = line::read(blocks.first()?.get().as_bytes()).ok()?;
     let text = text.filter(|_| kind == "text")?;
     let command = text.strip_prefix('/')?;
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));

@@ -10,6 +10,7 @@ use super::hub::Hub;
 use super::message::{self, About, AcpMessage, Edited};
 use super::session::{OnAnswer, OpenRequest, SessionState};
 use super::setup::SetupChoice;
+use crate::line;
 use crate::model::code;
 
 /// Requests of one client that wait for an answer; one more is refused.
@@ -314,7 +315,7 @@ pub(super) fn blocks(params: Option<&RawValue>) -> Option<(&RawValue, Vec<&RawVa
 
 /// A text member of params.
 fn member(params: Option<&RawValue>, name: &str) -> serde_json::Value {
-    let params = params.and_then(|it| serde_json::from_str::<serde_json::Value>(it.get()).ok());
+    let params = params.and_then(|it| line::read::<serde_json::Value>(it.get().as_bytes()).ok());
     let text = params.and_then(|params| params[name].as_str().map(str::to_owned));
     text.filter(|text| text.len() <= MAX_TITLE * 4).into()
 }
@@ -322,11 +323,10 @@ fn member(params: Option<&RawValue>, name: &str) -> serde_json::Value {
 /// The first line of a block of text, shortened.
 fn title_of(block: &RawValue) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Block<'a> {
-        #[serde(borrow)]
-        text: std::borrow::Cow<'a, str>,
+    struct Block {
+        text: String,
     }
-    let Block { text } = serde_json::from_str(block.get()).ok()?;
+    let Block { text } = line::read(block.get().as_bytes()).ok()?;
     let line = text.trim().lines().next()?;
     Some(line.chars().take(MAX_TITLE).collect())
 }

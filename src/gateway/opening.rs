@@ -14,6 +14,7 @@ use super::from_client::{ClientRefusal, gone, invalid_params};
 use super::hub::{Hub, HubDone, Purpose};
 use super::message;
 use super::session::{ClientOffers, GatewaySession, LinkOf, OnAnswer, OpenRequest, SessionState};
+use crate::line;
 use crate::model::code;
 
 /// Attachments to agents, those that begin, and commands that are carried out; one more is refused. Each
@@ -179,7 +180,7 @@ impl Hub {
 
     /// The answer of the agent where sessions begin, with what the gateway does itself.
     fn introduction_of(&self, said: &RawValue) -> Value {
-        let mut said: Value = serde_json::from_str(said.get()).unwrap_or_default();
+        let mut said: Value = line::read(said.get().as_bytes()).unwrap_or_default();
         if let Value::Object(said) = &mut said {
             let name = format!("Team {}", self.team.name());
             let version = env!("CARGO_PKG_VERSION");

@@ -5,6 +5,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::line;
+
 /// Bytes of each part that are kept; a longer one is as if the agent had said nothing of it.
 const MAX_PART: usize = 256 * 1024;
 
@@ -125,7 +127,7 @@ impl AgentSetup {
 
 fn kept(said: Option<&RawValue>) -> Value {
     let said = said.filter(|said| said.get().len() <= MAX_PART);
-    said.and_then(|said| serde_json::from_str(said.get()).ok()).unwrap_or_default()
+    said.and_then(|said| line::read(said.get().as_bytes()).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

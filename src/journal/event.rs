@@ -88,8 +88,12 @@ pub enum Place {
     Team,
     /// To an agent, and to no session.
     Agent(AgentId),
-    /// To the journal's session of a session of the wire; begins one if it has none.
+    /// To the journal's session of a session of the wire; begins one if it has none of this run.
     Wire(SessionKey),
+    /// To a new session of the wire, also if another had its id before.
+    NewWire(SessionKey),
+    /// To a session of the wire that goes on, also one of an earlier run.
+    EarlierWire(SessionKey),
     /// To a session of the journal, by its id.
     Session(String),
     /// To a new session, whose first event this is; its parent is the branch point `parent`.

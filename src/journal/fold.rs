@@ -67,6 +67,8 @@ pub(super) struct Fold {
 struct Session {
     /// It was opened, and not ended.
     is_open: bool,
+    /// It begins as a fork, and its `Opened` is to come.
+    is_fork: bool,
     /// The number of the running turn, or of the next.
     turn: u64,
     /// Prompts without an end.
@@ -113,7 +115,12 @@ impl Fold {
 
     pub(super) fn event(&mut self, event: &Event) {
         match event {
-            Event::Record { key, record, timestamp_ms } => self.record(key, record, *timestamp_ms),
+            Event::Record { key, record, turn, timestamp_ms } => {
+                if let Some(turn) = turn {
+                    self.session(key).turn = *turn;
+                }
+                self.record(key, record, *timestamp_ms);
+            }
             Event::Turn(turn) => self.turn_ended(turn),
             Event::Blocked(access) => {
                 let now = (access.id.clone(), access.status);
@@ -169,7 +176,7 @@ impl Fold {
 
     fn record(&mut self, key: &SessionKey, record: &Record, at: TimestampMs) {
         match record {
-            Record::Opened => self.opened(key, at),
+            Record::Opened { is_new } => self.opened(key, *is_new, at),
             Record::Forked(fork) => self.forked(key, fork, at),
             Record::Closed => self.end_session(key, "closed"),
             Record::TurnBegan => self.turn_began(key, at),
@@ -210,18 +217,26 @@ impl Fold {
         }
     }
 
-    fn opened(&mut self, key: &SessionKey, at: TimestampMs) {
-        let session = self.session(key);
-        session.replays = false;
-        if !std::mem::replace(&mut session.is_open, true) {
-            let payload = json!({ "session": key.session.as_str() });
-            self.push(key, EventType::SESSION_START, &payload, at);
+    fn opened(&mut self, key: &SessionKey, is_new: bool, at: TimestampMs) {
+        let is_fork = std::mem::take(&mut self.session(key).is_fork);
+        let begins_anew = is_new && !is_fork;
+        if begins_anew && self.session(key).is_open {
+            self.end_session(key, "another session has its id");
         }
+        let session = self.session(key);
+        if std::mem::replace(&mut session.is_open, true) {
+            return;
+        }
+        let place = if begins_anew { Place::NewWire } else { Place::EarlierWire };
+        let payload = json!({ "session": key.session.as_str() });
+        let event = NewEvent::new(place(key.clone()), EventType::SESSION_START, &payload);
+        let event = event.at(at).in_turn(session.turn);
+        self.rows.push(Row::Event(event));
     }
 
     fn forked(&mut self, key: &SessionKey, fork: &Fork, at: TimestampMs) {
         let session = self.session(key);
-        (session.is_open, session.replays) = (true, false);
+        (session.is_open, session.is_fork, session.replays) = (true, true, false);
         let payload = json!({
             "from_session_id": &*fork.session,
             "from_event_id": &*fork.event,

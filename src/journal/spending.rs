@@ -15,7 +15,13 @@ pub(super) fn payload(spending: &Spending) -> Value {
         let is_estimated = |kind: &TokenKind| tokens.get(*kind).is_estimated();
         let estimated: Vec<_> = TokenKind::ALL.into_iter().filter(is_estimated).collect();
         let estimated: Vec<_> = estimated.into_iter().map(TokenKind::as_str).collect();
+        let least = |kind: &TokenKind| (kind.as_str().to_owned(), tokens.get(*kind).least().into());
+        let at_least: Map<_, _> =
+            TokenKind::ALL.iter().filter(|it| is_estimated(it)).map(least).collect();
         figures.insert("estimated".to_owned(), json!(estimated));
+        if !at_least.is_empty() {
+            figures.insert("at_least".to_owned(), at_least.into());
+        }
         payload.insert("tokens".to_owned(), figures.into());
     }
     if let Some(charge) = &spending.cost {
@@ -42,7 +48,10 @@ pub fn spending(payload: &str) -> Spending {
             let name = kind.as_str();
             match figures.get(name).and_then(Value::as_u64) {
                 None => Figure::Unknown,
-                Some(number) if is_estimated(name) => Figure::Estimated(number),
+                Some(most) if is_estimated(name) => {
+                    let least = figures.get("at_least").and_then(|it| it[name].as_u64());
+                    Figure::Estimated { least: least.unwrap_or(0), most }
+                }
                 Some(number) => Figure::Measured(number),
             }
         })
@@ -67,7 +76,7 @@ mod tests {
     fn a_report_is_read_as_it_was_written() {
         let mut tokens = Tokens::default();
         tokens.set(TokenKind::Input, Figure::Measured(5));
-        tokens.set(TokenKind::Total, Figure::Estimated(7));
+        tokens.set(TokenKind::Total, Figure::Estimated { least: 3, most: 7 });
         let cost = Cost { amount: 0.1, currency: "USD".into() };
         for report in [
             Spending::default(),

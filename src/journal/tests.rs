@@ -4,6 +4,7 @@ mod contents;
 mod earlier;
 mod faults;
 mod following;
+mod sessions;
 mod tasks;
 mod upkeep;
 
@@ -232,5 +233,10 @@ pub(super) fn update(name: &str, update: &Value) -> crate::model::Event {
 }
 
 pub(super) fn record(name: &str, record: crate::model::Record) -> crate::model::Event {
-    crate::model::Event::Record { key: key(name), record, timestamp_ms: crate::model::now_ms() }
+    crate::model::Event::Record {
+        key: key(name),
+        record,
+        turn: None,
+        timestamp_ms: crate::model::now_ms(),
+    }
 }

@@ -351,7 +351,7 @@ impl Writer {
 
     fn open(&mut self) {
         self.tried = Some(Instant::now());
-        self.state = State::default();
+        self.state = std::mem::take(&mut self.state).reopened();
         let opened = Database::open(&self.settings.path).and_then(|mut database| {
             let recovered = self.state.recover(&mut database.connection, &self.settings);
             let resumed = recovered.and_then(|()| self.upkeep.resume(&database.connection));

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::line::{Line, LineReader};
+use crate::line::{self, Line, LineReader};
 
 /// Bytes of a client's line; a longer one is answered with an error.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
@@ -71,12 +71,11 @@ where
             let _ = self.room.acquire().await;
             let wrong = match self.lines.next().await {
                 Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
-                Ok(Line::Whole(line)) => match serde_json::from_slice(&line) {
+                Ok(Line::Whole(line)) => match line::read(&line) {
                     Ok(message) if has_short_id(&message) => return Some(message),
                     Ok(_) => (None, format!("Invalid Request: an id may have {LONGEST_ID} bytes")),
                     Err(error) => {
-                        let Unreadable { id, method } =
-                            serde_json::from_slice(&line).unwrap_or_default();
+                        let Unreadable { id, method } = line::read(&line).unwrap_or_default();
                         // A notification gets no answer.
                         if id.is_none() && method.is_some() {
                             continue;

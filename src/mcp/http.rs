@@ -2,19 +2,22 @@
 //! them; a call that reports progress is answered with a stream of events.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
 use super::server::ToolServer;
 use super::{Audience, Operations, ToolConnection};
+use crate::line;
 
 /// Bytes of a request's body.
 const LONGEST_BODY: usize = 4 * 1024 * 1024;
@@ -46,10 +49,32 @@ impl HttpTools {
     pub async fn answer<B>(&self, request: Request<B>) -> Response<BoxBody<Bytes, Infallible>>
     where
         B: Body + Send + 'static,
-        B::Error: fmt::Display,
+        B::Data: Send,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.0.handle(request).await
+        let (head, body) = request.into_parts();
+        match Limited::new(body, LONGEST_BODY).collect().await {
+            Ok(body) => {
+                let body = Bytes::from(line::readable(&body.to_bytes()).into_owned());
+                self.0.handle(Request::from_parts(head, Full::new(body))).await
+            }
+            Err(error) => refused(&*error),
+        }
     }
+}
+
+/// The answer to a request whose body can't be read.
+fn refused(error: &(dyn Error + Send + Sync + 'static)) -> Response<BoxBody<Bytes, Infallible>> {
+    let is_too_long = error.is::<LengthLimitError>();
+    let status = if is_too_long { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
+    let why = if is_too_long {
+        format!("a request may have {LONGEST_BODY} bytes")
+    } else {
+        error.to_string()
+    };
+    let mut response = Response::new(Full::from(why).boxed());
+    *response.status_mut() = status;
+    response
 }
 
 impl fmt::Debug for HttpTools {

@@ -111,6 +111,17 @@ async fn old_and_current_clients_list_and_call_tools() {
 }
 
 #[tokio::test]
+async fn half_an_emoji_is_no_reason_to_refuse_a_call() {
+    let mut client = Client::open(Audience::Member, "2025-06-18").await;
+    client
+        .send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"report","arguments":{"text":"half \ud83d"}}}"#)
+        .await;
+    let answer = client.line().await;
+    let text = &answer["result"]["structuredContent"]["params"]["text"];
+    assert_eq!(text, "half \u{fffd}", "{answer}");
+}
+
+#[tokio::test]
 async fn a_refused_call_says_what_to_do() {
     let mut client = Client::open(Audience::Lead, "2025-06-18").await;
     let mut check = async |tool: &str, arguments: Value, expect: Expect| {

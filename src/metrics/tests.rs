@@ -39,7 +39,7 @@ impl Bench {
 
     fn record(&mut self, session: &str, record: Record) -> &mut Self {
         let (key, timestamp_ms) = (key(session), self.now);
-        self.event(&Event::Record { key, record, timestamp_ms })
+        self.event(&Event::Record { key, record, turn: None, timestamp_ms })
     }
 
     fn update(&mut self, session: &str, update: &str) -> &mut Self {
@@ -109,7 +109,7 @@ fn access(id: &str, status: BlockedStatus, timestamp_ms: TimestampMs) -> Blocked
 fn spending(model: &str, currency: &str, amount: f64) -> Spending {
     let tokens = Tokens::of(|kind| match kind {
         TokenKind::Input => Figure::Measured(100),
-        TokenKind::Output => Figure::Estimated(20),
+        TokenKind::Output => Figure::Estimated { least: 20, most: 20 },
         TokenKind::Reasoning => Figure::Measured(5),
         TokenKind::Total => Figure::Measured(150),
         TokenKind::CachedRead | TokenKind::CachedWrite => Figure::Unknown,

@@ -24,8 +24,8 @@ pub enum UpdateDetail {
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum ActivityKind {
-    /// The session was opened, or loaded again, which keeps its state.
-    Opened,
+    /// The session was opened. One that is not new goes on, as one that is loaded does.
+    Opened { is_new: bool },
     /// The session was closed by its client or agent.
     Closed,
     /// A file was touched; repeated when more lines are known. `path` is absolute if outside.
@@ -45,12 +45,12 @@ pub enum ActivityKind {
     Runs { call: Arc<str>, cwd: Arc<Path>, said: Vec<Arc<str>> },
     /// The tool call or terminal ended.
     Ran { call: Arc<str> },
-    /// The agent's usage of its context.
-    Usage(Usage),
+    /// The agent's usage of its context; a past one repeats the session's history.
+    Usage { usage: Usage, is_past: bool },
     /// Model calls were made. A turn without such a report before its end has one all the same.
     Spent(Spending),
-    /// The running turn used so many tokens by an estimate, which `Spent` replaces.
-    Foreseen { tokens: u64 },
+    /// The running turn used between so many tokens, which `Spent` replaces.
+    Foreseen { least: u64, most: u64 },
     /// One step of the session, where loops are looked for.
     Step(SessionStep),
     /// The session goes in a loop.
@@ -64,6 +64,8 @@ pub enum ActivityKind {
     /// The prompt's turn ended, or its agent exited. `stop_reason` is the protocol's (`end_turn`,
     /// `cancelled`, …), or `error` with a `reason`.
     TurnEnded { stop_reason: Arc<str>, reason: Option<Arc<str>> },
+    /// The agent reported a trouble that may not end its turn.
+    Troubled { why: Arc<str> },
     /// The client cancelled the session's turn.
     CancelRequested,
     /// The agent cancelled its own request `id` (raw JSON).

@@ -46,6 +46,8 @@ pub enum Event {
     Record {
         key: SessionKey,
         record: Record,
+        /// The session's current turn; None: the tracker did not say it.
+        turn: Option<u64>,
         timestamp_ms: TimestampMs,
     },
 }

@@ -9,7 +9,10 @@ use super::{BlockedAccess, FileChange, Model, SeenBy, Spending, Usage};
 /// An event of a session. Texts are raw JSON, as they came over the protocol.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Record {
-    Opened,
+    /// One that is not new goes on, also one of an earlier run of the team.
+    Opened {
+        is_new: bool,
+    },
     /// The session begins as a fork; comes before its `Opened`.
     Forked(Fork),
     Closed,
@@ -17,7 +20,7 @@ pub enum Record {
     TurnBegan,
     /// The content blocks of a prompt.
     Prompt(Arc<str>),
-    /// A session is being loaded (true): until that ends (false) updates repeat earlier ones.
+    /// The session repeats its history (true): until that ends (false) updates are earlier ones.
     Replays(bool),
     /// The `update` object of a `session/update`.
     Update(Arc<str>),

@@ -20,13 +20,21 @@ pub enum UsageScope {
     Session,
     /// The turn's last model call.
     Call,
+    /// The turn, where they have any: else nothing but the size of its context says what it takes.
+    Context,
+    /// Its agent never reports what it uses.
+    Nothing,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Figure {
     #[default]
     Unknown,
-    Estimated(u64),
+    /// Between these; `most` is what it counts as.
+    Estimated {
+        least: u64,
+        most: u64,
+    },
     Measured(u64),
 }
 
@@ -34,12 +42,20 @@ impl Figure {
     pub fn known(self) -> Option<u64> {
         match self {
             Self::Unknown => None,
-            Self::Estimated(number) | Self::Measured(number) => Some(number),
+            Self::Estimated { most: number, .. } | Self::Measured(number) => Some(number),
+        }
+    }
+
+    /// What it is at least.
+    pub fn least(self) -> u64 {
+        match self {
+            Self::Unknown => 0,
+            Self::Estimated { least: number, .. } | Self::Measured(number) => number,
         }
     }
 
     pub fn is_estimated(self) -> bool {
-        matches!(self, Self::Estimated(_))
+        matches!(self, Self::Estimated { .. })
     }
 }
 
@@ -117,6 +133,11 @@ impl Spending {
     pub fn unreported(has_cost: bool) -> Self {
         let cost = (!has_cost).then_some(Charge::Unknown);
         Self { model: None, tokens: Some(Tokens::default()), cost }
+    }
+
+    /// Of model calls beside others that no figure covers.
+    pub fn uncounted() -> Self {
+        Self { model: None, tokens: None, cost: Some(Charge::Unknown) }
     }
 
     /// Whether any figure, or the cost, is known.
@@ -216,7 +237,7 @@ mod tests {
         });
         assert_eq!((spent.total().known, spent.total().unknown, spent.cost_unknown), (None, 1, 1));
         let tokens = Tokens::of(|kind| match kind {
-            TokenKind::Total => Figure::Estimated(7),
+            TokenKind::Total => Figure::Estimated { least: 3, most: 7 },
             _ => Figure::Measured(3),
         });
         spent.add(&Spending { tokens: Some(tokens), ..Spending::default() });

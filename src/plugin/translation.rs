@@ -17,6 +17,7 @@ pub use self::conversation::Conversation;
 use self::conversation::ResumableSession;
 use self::counted::Counted;
 pub(super) use self::transcript::{Heard, Transcript};
+use crate::line;
 use crate::model::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
 
 /// One conversation between a client and an agent.
@@ -102,7 +103,7 @@ impl Translation {
 
     /// Translates a line of the client.
     pub(super) fn on_client_line(&mut self, line: &[u8], said: &mut Translated) {
-        let Ok(message) = serde_json::from_slice::<Map<String, Value>>(line) else { return };
+        let Ok(message) = line::read::<Map<String, Value>>(line) else { return };
         let id = message.get("id").filter(|id| !id.is_null());
         let params = message.get("params").unwrap_or(&Value::Null);
         match (message.get("method").and_then(Value::as_str), id) {

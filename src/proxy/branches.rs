@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::line::lines;
+use crate::line::{lines, readable};
 use crate::model::{Fork, SessionId};
 
 /// Awaited answers; beyond this the oldest is forgotten, and its session is an ordinary one.
@@ -187,7 +187,9 @@ fn edit(
     for line in lines(&block) {
         let start = end;
         end += line.len();
-        let Ok(line) = std::str::from_utf8(line) else { continue };
+        // As long as the line, and each member in its place.
+        let readable = readable(line);
+        let Ok(line) = std::str::from_utf8(&readable) else { continue };
         let Ok(envelope) = serde_json::from_str(line) else { continue };
         if let Some((span, session)) = edit(line, envelope) {
             edited.extend_from_slice(&block[copied..start + span.start]);

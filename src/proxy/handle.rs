@@ -1,9 +1,8 @@
 //! The handle to a running relay, and the messages that it sends.
 
-use std::sync::Arc;
-
 use tokio::sync::{mpsc, oneshot};
 
+use super::relay::EndedTurn;
 use crate::budget::BudgetStanding;
 use crate::model::SessionId;
 
@@ -16,9 +15,9 @@ pub struct RelayHandle {
 #[derive(Debug)]
 pub(super) enum RelayMsg {
     Settle(oneshot::Sender<()>),
-    Reason {
+    TurnEnd {
         session: SessionId,
-        reply: oneshot::Sender<Option<Arc<str>>>,
+        reply: oneshot::Sender<Option<EndedTurn>>,
     },
     CloseAgent,
     /// How the agent stands with its budgets.
@@ -39,11 +38,11 @@ impl RelayHandle {
         }
     }
 
-    /// The reason with which the session's last turn ended, if any.
-    pub async fn reason(&self, session: SessionId) -> Option<Arc<str>> {
-        let (reply, reason) = oneshot::channel();
-        self.mailbox.send(RelayMsg::Reason { session, reply }).await.ok()?;
-        reason.await.ok().flatten()
+    /// How the session's last turn ended, if none has begun since.
+    pub async fn turn_end(&self, session: SessionId) -> Option<EndedTurn> {
+        let (reply, end) = oneshot::channel();
+        self.mailbox.send(RelayMsg::TurnEnd { session, reply }).await.ok()?;
+        end.await.ok().flatten()
     }
 
     /// Tells it how the agent stands with its budgets: its turns may have to end.

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 
 use self::activities::MERGE_TIME;
 use self::looping::Looping;
+pub use self::violations::EndedTurn;
 use self::violations::{RunningTurns, Violation};
 use super::gatekeeper::{GateAction, HeldRequests};
 use super::handle::{RelayHandle, RelayMsg};
@@ -150,8 +151,8 @@ where
                 self.flush_updates();
                 let _ = settled.send(());
             }
-            RelayMsg::Reason { session, reply } => {
-                let _ = reply.send(self.turns.reason(&session));
+            RelayMsg::TurnEnd { session, reply } => {
+                let _ = reply.send(self.turns.end(&session));
             }
             RelayMsg::CloseAgent => {
                 if let Some(running) = &self.proxy.running {
@@ -261,11 +262,13 @@ where
 
     /// Relays the lines that a read from the agent completed.
     fn on_agent(&mut self, agent: &mut Inlet, read: io::Result<usize>) -> Result<(), ProxyError> {
-        if read.as_ref().is_ok_and(|read| *read > 0) {
+        let has_read = read.as_ref().is_ok_and(|read| *read > 0);
+        let block = agent.whole_lines(read)?;
+        let is_part = block.is_none();
+        self.relay_to_client(block);
+        if has_read && (is_part || self.proxy.extractor.take_progress()) {
             self.proxy.vitals.record_activity();
         }
-        let block = agent.whole_lines(read)?;
-        self.relay_to_client(block);
         match self.to_agent.queued() {
             queued if queued > MAX_INPUT_BACKLOG => Err(ProxyError::InputBacklog { queued }),
             _ => Ok(()),

@@ -377,7 +377,8 @@ async fn a_turn_that_ends_on_a_denied_permission_says_so() {
         bench.agent_says(then).await;
         while line(&mut bench.client).await != "done s\n" {}
         bench.handle.settled().await;
-        reasons.push(bench.handle.reason(crate::model::SessionId::new("s")).await);
+        let end = bench.handle.turn_end(crate::model::SessionId::new("s")).await;
+        reasons.push(end.unwrap().reason);
     }
     let why = "it ended after a permission was denied: `out/a` (b1)";
     assert_eq!(reasons, [Some(why.into()), None, None, None]);

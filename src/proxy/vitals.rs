@@ -28,6 +28,8 @@ pub struct ProxyState {
     pub held: Vec<Arc<str>>,
     /// Why its last turn failed, if it did.
     pub failed: Option<Arc<str>>,
+    /// The trouble that it reported in its running turn, without progress since.
+    pub trouble: Option<Arc<str>>,
 }
 
 /// Marks the agent as waiting until it is dropped.
@@ -47,8 +49,9 @@ impl Vitals {
         Arc::new(Self { began, active_at, state: watch::Sender::default() })
     }
 
-    /// Records output of the agent.
+    /// Records output of the agent that is progress: it got over a trouble.
     pub fn record_activity(&self) {
+        self.state.send_if_modified(|state| state.trouble.take().is_some());
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.active_at.store(now, Ordering::Relaxed);
     }
@@ -60,11 +63,18 @@ impl Vitals {
     /// Updates the state by an activity.
     pub fn update(&self, activity: &Activity) {
         match &activity.kind {
-            ActivityKind::TurnBegan => self.state.send_modify(|state| state.turns += 1),
+            ActivityKind::TurnBegan => self.state.send_modify(|state| {
+                state.turns += 1;
+                state.trouble = None;
+            }),
             ActivityKind::TurnEnded { reason, .. } => self.state.send_modify(|state| {
                 state.turns = state.turns.saturating_sub(1);
                 state.failed.clone_from(reason);
+                state.trouble = None;
             }),
+            ActivityKind::Troubled { why } => {
+                self.state.send_modify(|state| state.trouble = Some(Arc::clone(why)));
+            }
             _ => {}
         }
     }

@@ -60,7 +60,7 @@ impl Scenes {
         let Some(key) = key else { return self.outside(event, &payload) };
         let mut scenes = Vec::new();
         if self.opened.insert(key.clone()) {
-            did(&mut scenes, &key, ActivityKind::Opened);
+            did(&mut scenes, &key, ActivityKind::Opened { is_new: false });
         }
         self.inside(event, &payload, &key, &mut scenes);
         scenes
@@ -122,7 +122,9 @@ impl Scenes {
                 let line = json!({ "method": "session/prompt", "params": params }).to_string();
                 self.observe(Direction::ToAgent, &line, key, scenes);
             }
-            "usage" => did(scenes, key, ActivityKind::Usage(usage(payload))),
+            "usage" => {
+                did(scenes, key, ActivityKind::Usage { usage: usage(payload), is_past: false })
+            }
             "usage.spent" => {
                 let spent = journal::spending(event.payload.get());
                 did(scenes, key, ActivityKind::Spent(spent));

@@ -28,7 +28,7 @@ fn key(agent: &str) -> SessionKey {
 }
 
 fn record(agent: &str, record: Record, timestamp_ms: u64) -> Event {
-    Event::Record { key: key(agent), record, timestamp_ms }
+    Event::Record { key: key(agent), record, turn: None, timestamp_ms }
 }
 
 fn update(agent: &str, update: &str, at: u64) -> Event {

@@ -47,10 +47,15 @@ impl Setback {
         Self { what: NOT_INSTALLED, is_transient: false, again_at: None }
     }
 
-    /// The reason of an agent whose turn was ended after a silence.
-    pub fn silence(since_prompt: bool, after: Duration) -> String {
+    /// The reason of an agent whose turn was ended after a silence. Where it reported a setback itself, that
+    /// is the reason: it asks its model's service again and again.
+    pub fn silence(since_prompt: bool, trouble: Option<&str>, after: Duration) -> String {
         let beginning = if since_prompt { SINCE_PROMPT } else { NO_MORE };
-        format!("{beginning}{} s", after.as_secs())
+        let silence = format!("{beginning}{} s", after.as_secs());
+        match trouble.filter(|trouble| Self::of(trouble, 0).is_some()) {
+            Some(trouble) => format!("{trouble}; {silence}"),
+            None => silence,
+        }
     }
 
     /// Reads why a turn failed, or why an agent did not get ready. None: another candidate would
@@ -165,7 +170,7 @@ mod tests {
     #[test]
     fn a_silence_is_a_setback_of_the_model_or_of_the_task() {
         let of = |since_prompt| {
-            let reason = Setback::silence(since_prompt, Duration::from_secs(90));
+            let reason = Setback::silence(since_prompt, None, Duration::from_secs(90));
             Setback::of(&reason, 1).map(|it| (it.what, it.cools_down(), it.is_of_model()))
         };
         assert_eq!(of(true), Some(("silent", true, true)));

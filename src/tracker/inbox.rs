@@ -47,6 +47,8 @@ pub(super) enum TrackerMsg {
     Forget(AgentId),
     /// The source of the symbols of files.
     Join(Arc<dyn Symbols>),
+    /// The turns of sessions before this run.
+    GoOnBehind(HashMap<SessionKey, u64>),
     /// A write seen on the disk, whose author is not known.
     DiskWrote(Arc<str>, TimestampMs),
     /// The number of the agent's inputs that were dropped.
@@ -157,6 +159,10 @@ impl Inbox {
         self.push(TrackerMsg::Join(symbols));
     }
 
+    pub(super) fn go_on_behind(&self, turns: HashMap<SessionKey, u64>) {
+        self.push(TrackerMsg::GoOnBehind(turns));
+    }
+
     pub(super) fn disk_wrote(&self, path: Arc<str>, at: TimestampMs) {
         let mut waiting = self.waiting.lock();
         let is_known = waiting.on_disk.contains_key(&path);
@@ -250,7 +256,7 @@ impl Waiting {
             SessionInput::Usage { .. } => {
                 *mergeable = Mergeable { usage: Some(place), ..Mergeable::default() };
             }
-            SessionInput::Opened
+            SessionInput::Opened { .. }
             | SessionInput::Closed
             | SessionInput::Compacted
             | SessionInput::TurnBegan
@@ -329,7 +335,7 @@ impl Load {
     /// that a single long update still fits.
     fn take_room(&mut self, key: &SessionKey, input: &SessionInput) -> bool {
         let (bytes, text) = match input {
-            SessionInput::Opened
+            SessionInput::Opened { .. }
             | SessionInput::Closed
             | SessionInput::TurnBegan
             | SessionInput::TurnEnded { .. } => return true,

@@ -21,6 +21,8 @@ pub(super) struct TrackedSession {
     pub(super) turns: Turns,
     /// Its client opened it. An agent can name sessions that no client opened.
     pub(super) is_open: bool,
+    /// It compacted its context since its last usage.
+    has_compacted: bool,
     pub(super) model: Option<Model>,
     /// Sequence number of its last input.
     pub(super) last_input: u64,
@@ -58,6 +60,7 @@ impl TrackedSession {
             spent: Spent::default(),
             turns: Turns::default(),
             is_open: false,
+            has_compacted: false,
             model: None,
             last_input: 0,
             shown: LastShown::default(),
@@ -96,16 +99,39 @@ impl TrackedSession {
         Some(UsageReport { key, mode: SessionMode::SingleAgent, usage, spent })
     }
 
-    /// Records a usage and returns whether it changed. See [`super::session_input::SessionInput`]
-    /// for `first_used`.
+    /// Whether a usage is so much smaller than the last one that the context was compacted, which
+    /// nothing else said. See [`super::session_input::SessionInput`] for `first_used`.
+    pub(super) fn is_compacted_by(&self, first_used: u64, settings: &Settings) -> bool {
+        let is_drop = |previous: &Usage| {
+            is_compaction(previous.used, first_used, settings.compaction_threshold)
+        };
+        !self.has_compacted && self.usage.as_ref().is_some_and(is_drop)
+    }
+
+    /// Records a usage and returns whether it changed.
     pub(super) fn report(&mut self, first_used: u64, usage: Usage, settings: &Settings) -> bool {
-        if let Some(previous) = &self.usage
-            && is_compaction(previous.used, first_used, settings.compaction_threshold)
-        {
+        if self.is_compacted_by(first_used, settings) {
             self.map.compact();
         }
+        self.has_compacted = false;
         let previous = self.usage.replace(usage);
         previous != self.usage
+    }
+
+    pub(super) fn compact(&mut self) {
+        self.has_compacted = true;
+        self.map.compact();
+    }
+
+    /// Opens it: anew, maybe under an id that another session of its agent had; or to go on, behind
+    /// its turns of an earlier run.
+    pub(super) fn open(&mut self, is_new: bool, past_turns: Option<u64>) {
+        self.is_open = true;
+        self.turns = self.turns.opened(is_new, past_turns);
+        if is_new {
+            self.usage = None;
+            self.map.compact();
+        }
     }
 
     /// Ends the oldest running turn; None without one.
@@ -128,6 +154,12 @@ pub(super) struct Turns {
 }
 
 impl Turns {
+    /// The counter of a session that is opened. The end of a turn that runs is the earlier session's.
+    pub(super) fn opened(self, is_new: bool, past: Option<u64>) -> Self {
+        let ended = if is_new { 0 } else { past.filter(|_| self.ended == 0).unwrap_or(self.ended) };
+        if self.is_running() { self } else { Self { ended, running: 0 } }
+    }
+
     /// The running turn, or between turns the next one.
     pub(super) fn current(self) -> u64 {
         self.ended

@@ -8,7 +8,9 @@ use crate::model::{
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum SessionInput {
-    Opened,
+    Opened {
+        is_new: bool,
+    },
     Closed,
     /// One touch, or all those of a path between two events whose order matters.
     Touched {
@@ -30,7 +32,7 @@ pub(super) enum SessionInput {
     },
     /// One usage, or several merged ones with growing counts.
     Usage {
-        /// `used` of the first: only that one can mean a compaction.
+        /// `used` of the first: only that one can mean a compaction, and a past one can't.
         first_used: u64,
         /// The last one.
         usage: Usage,
@@ -79,7 +81,7 @@ impl SessionInput {
     /// None for activities that the map does not use.
     pub(super) fn from_activity(kind: ActivityKind) -> Option<Self> {
         Some(match kind {
-            ActivityKind::Opened => Self::Opened,
+            ActivityKind::Opened { is_new } => Self::Opened { is_new },
             ActivityKind::Closed => Self::Closed,
             ActivityKind::Touched { path, touch, source, lines } => {
                 Self::touched(path, touch, source, lines)
@@ -97,9 +99,13 @@ impl SessionInput {
             | ActivityKind::Ran { .. }
             | ActivityKind::Foreseen { .. }
             | ActivityKind::Step(_)
+            | ActivityKind::Troubled { .. }
             | ActivityKind::CancelRequested
             | ActivityKind::RequestCancelled { .. } => return None,
-            ActivityKind::Usage(usage) => Self::Usage { first_used: usage.used, usage },
+            ActivityKind::Usage { usage, is_past } => {
+                let first_used = if is_past { u64::MAX } else { usage.used };
+                Self::Usage { first_used, usage }
+            }
             ActivityKind::Spent(spending) => Self::Spent(spending),
             ActivityKind::Looped(found) => Self::Looped(found),
             ActivityKind::Model(model) => Self::Model(model),
@@ -116,11 +122,13 @@ impl SessionInput {
     /// The record of it for the journal.
     pub(super) fn record(&self) -> Option<Record> {
         Some(match self {
-            Self::Opened => Record::Opened,
+            Self::Opened { is_new } => Record::Opened { is_new: *is_new },
             Self::Closed => Record::Closed,
             Self::Usage { usage, .. } => Record::Usage(usage.clone()),
             // A turn's end without a report says as much.
-            Self::Spent(spending) if spending.is_known() => Record::Spent(spending.clone()),
+            Self::Spent(spending) if spending.is_known() || *spending == Spending::uncounted() => {
+                Record::Spent(spending.clone())
+            }
             Self::Model(model) => Record::Model(model.clone()),
             Self::Compacted => Record::Compacted,
             Self::TurnBegan => Record::TurnBegan,

@@ -3,6 +3,7 @@
 
 mod moves;
 mod overlaps;
+mod records;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -63,6 +64,8 @@ pub(super) struct Sessions {
     on_disk: OnDisk,
     overlaps: Overlaps,
     symbols: Option<Arc<dyn Symbols>>,
+    /// The turns that sessions had before this run.
+    past_turns: HashMap<SessionKey, u64>,
     /// The key of the empty snapshot, without a session and a view.
     default_key: Option<SessionKey>,
     /// By all sessions, those that are closed too.
@@ -110,6 +113,7 @@ impl Sessions {
             on_disk: OnDisk::default(),
             overlaps: Overlaps::default(),
             symbols: None,
+            past_turns: HashMap::new(),
             default_key,
             spent: Spent::default(),
             usage_changed: false,
@@ -133,9 +137,9 @@ impl Sessions {
         self.input_count += 1;
         session.last_input = self.input_count;
         match input {
-            SessionInput::Opened => {
+            SessionInput::Opened { is_new } => {
                 self.roster_changed |= !session.is_open;
-                session.is_open = true;
+                session.open(is_new, self.past_turns.get(key).copied());
             }
             SessionInput::Model(model) => {
                 self.roster_changed |= session.model.as_ref() != Some(&model);
@@ -153,7 +157,7 @@ impl Sessions {
                 let report = LoopReport { key, mode, found, timestamp_ms: at };
                 self.events.push(Event::Loop(report));
             }
-            SessionInput::Compacted => session.map.compact(),
+            SessionInput::Compacted => session.compact(),
             SessionInput::TurnBegan => session.turns.begin(),
             SessionInput::TurnEnded { stop_reason, reason } => {
                 self.end_turn(number, stop_reason, reason);
@@ -162,11 +166,6 @@ impl Sessions {
         if self.live.get(&number).is_some_and(|session| session.map.is_active()) {
             self.active.insert(number);
         }
-    }
-
-    /// Adds an event for the journal, in its order among the others.
-    pub(super) fn record(&mut self, event: Event) {
-        self.events.push(event);
     }
 
     /// Passes one tick and returns whether any node changed since the last one.

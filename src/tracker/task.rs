@@ -13,7 +13,7 @@ use super::session_input::SessionInput;
 use super::sessions::Sessions;
 use super::{Settings, Snapshots};
 use crate::bus::{Bus, Demand};
-use crate::model::{AgentId, Event, Record, SessionId, SessionKey, TimestampMs, Topic, now_ms};
+use crate::model::{AgentId, Record, SessionId, SessionKey, TimestampMs, Topic, now_ms};
 
 /// Ticks without a change before the task changes to the idle tick.
 const QUIET_TICKS: u32 = 20;
@@ -94,6 +94,7 @@ impl Task {
                 TrackerMsg::Orchestrate(key) => self.sessions.orchestrate(key),
                 TrackerMsg::Forget(agent) => self.sessions.forget(&agent),
                 TrackerMsg::Join(symbols) => self.sessions.join(symbols),
+                TrackerMsg::GoOnBehind(turns) => self.sessions.go_on_behind(turns),
                 TrackerMsg::DiskWrote(path, at) => {
                     self.sessions.disk_wrote(&path, at);
                     self.wake();
@@ -106,10 +107,14 @@ impl Task {
     }
 
     fn input(&mut self, key: &SessionKey, input: SessionInput, at: TimestampMs) {
-        if self.records.is_there()
-            && let Some(record) = input.record()
-        {
-            self.sessions.record(Event::Record { key: key.clone(), record, timestamp_ms: at });
+        if self.records.is_there() {
+            if self.sessions.is_compacted_by(key, &input) {
+                // As if its agent had said so.
+                self.sessions.record(key, Record::Compacted, at);
+            }
+            if let Some(record) = input.record() {
+                self.sessions.record(key, record, at);
+            }
         }
         match input {
             SessionInput::Record(_) => return,
@@ -123,7 +128,7 @@ impl Task {
     fn record_dropped(&mut self, agent: AgentId, dropped: u64) {
         let (key, record) = (SessionKey::new(agent, SessionId::new("")), Record::Dropped(dropped));
         if self.records.is_there() {
-            self.sessions.record(Event::Record { key, record, timestamp_ms: now_ms() });
+            self.sessions.record(&key, record, now_ms());
         }
     }
 

@@ -48,7 +48,7 @@ pub(super) fn touch(verb: &str) -> Option<Touch> {
 pub(super) fn activity(line: &str) -> ActivityKind {
     let (verb, argument) = line.split_once(' ').unwrap_or((line, ""));
     match verb {
-        "opened" => ActivityKind::Opened,
+        "opened" => ActivityKind::Opened { is_new: false },
         "closed" => ActivityKind::Closed,
         "compacted" => ActivityKind::Compacted,
         "began" => ActivityKind::TurnBegan,
@@ -60,7 +60,7 @@ pub(super) fn activity(line: &str) -> ActivityKind {
             let (used, size) = (number(), number());
             let amount = words.next().map(|amount| amount.parse().unwrap());
             let cost = amount.map(|amount| Cost { amount, currency: words.next().unwrap().into() });
-            ActivityKind::Usage(Usage { used, size, cost })
+            ActivityKind::Usage { usage: Usage { used, size, cost }, is_past: false }
         }
         "seen" => {
             // By the kernel.

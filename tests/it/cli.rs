@@ -25,6 +25,7 @@ mod run;
 mod run_progress;
 mod run_prompt;
 mod runs_kept;
+mod sessions;
 mod slots;
 mod streams;
 mod team_tiers;

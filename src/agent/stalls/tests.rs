@@ -119,7 +119,7 @@ async fn who_shows_no_progress_in_a_turn_is_silent_unless_a_tool_runs_or_somebod
     let minute = Duration::from_mins(1);
     let began = Instant::now();
     let silent = tokio::spawn(async move {
-        let since_prompt = silence(&vitals, &running, minute).await;
+        let since_prompt = silence(&vitals, &running, minute).await.since_prompt;
         (since_prompt, began.elapsed().as_secs())
     });
     bench.after(1000).await;
@@ -143,7 +143,7 @@ async fn who_shows_no_progress_in_a_turn_is_silent_unless_a_tool_runs_or_somebod
     bench.turn_ends(None);
     bench.after(10).await;
     let (vitals, running) = (bench.vitals.clone(), calls.clone());
-    let silent = tokio::spawn(async move { silence(&vitals, &running, minute).await });
+    let silent = tokio::spawn(async move { silence(&vitals, &running, minute).await.since_prompt });
     bench.turn_begins();
     assert!(silent.await.unwrap());
 }

@@ -98,7 +98,7 @@ fn key(agent: &str, session: &str) -> SessionKey {
 #[tokio::test]
 async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed() {
     let team = Team::new();
-    team.send("ui", "s", ActivityKind::Opened);
+    team.send("ui", "s", ActivityKind::Opened { is_new: true });
     team.runs("ui", "s", "m");
     // Nobody opened it: an agent may speak of any session.
     team.send("ui", "ghost", ActivityKind::Update(Arc::from("{}")));
@@ -106,9 +106,9 @@ async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed
         {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"m","name":"M"},"summary":null,"providers":[],"team":"shop"}
     "#]])
     .await;
-    team.send("lead", "l", ActivityKind::Opened);
+    team.send("lead", "l", ActivityKind::Opened { is_new: true });
     team.runs("ui", "s", "n");
-    team.send("ui", "t", ActivityKind::Opened);
+    team.send("ui", "t", ActivityKind::Opened { is_new: true });
     team.check(expect![[r#"
         {"agent_id":"lead","session_id":"l","mode":"orchestrator","model":null,"summary":null,"providers":[{"agent_id":"ui","session_id":"s"},{"agent_id":"ui","session_id":"t"}],"team":"shop"}
         {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"n","name":"N"},"summary":null,"providers":[],"team":"shop"}
@@ -117,7 +117,7 @@ async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed
     .await;
     // The orchestrator works elsewhere from now on.
     team.send("ui", "t", ActivityKind::Closed);
-    team.send("lead", "k", ActivityKind::Opened);
+    team.send("lead", "k", ActivityKind::Opened { is_new: true });
     team.tracker.set_orchestrator_session(key("lead", "k"));
     team.check(expect![[r#"
         {"agent_id":"lead","session_id":"k","mode":"orchestrator","model":null,"summary":null,"providers":[{"agent_id":"ui","session_id":"s"}],"team":"shop"}
@@ -130,7 +130,7 @@ async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed
 #[tokio::test]
 async fn fields_of_clients_are_kept() {
     let team = Team::new();
-    team.send("ui", "s", ActivityKind::Opened);
+    team.send("ui", "s", ActivityKind::Opened { is_new: true });
     team.caught_up().await;
     let summary = Some("mine".to_owned());
     let kept = Upsert { summary, ..Upsert::new(key("ui", "s"), SessionMode::SingleAgent) };
@@ -151,7 +151,7 @@ async fn failed_writes_are_retried() {
     // No file can be made there.
     let in_the_way = team.dir.path().join("core_sessions.tmp");
     std::fs::create_dir(&in_the_way).unwrap();
-    team.send("ui", "s", ActivityKind::Opened);
+    team.send("ui", "s", ActivityKind::Opened { is_new: true });
     team.check(expect![""]).await;
     std::fs::remove_dir(&in_the_way).unwrap();
     // No further event, and no request.
@@ -166,7 +166,7 @@ async fn failed_writes_are_retried() {
 #[tokio::test]
 async fn the_end_of_the_tracker_removes_nothing() {
     let team = Team::new();
-    team.send("ui", "s", ActivityKind::Opened);
+    team.send("ui", "s", ActivityKind::Opened { is_new: true });
     team.caught_up().await;
     team.end_of_tracker.cancel();
     let mut roster = team.tracker.roster();

@@ -27,6 +27,8 @@ pub struct Profile {
     pub model_args: Vec<String>,
     pub model_env: String,
     pub unattended_mode: String,
+    pub asking_mode: String,
+    pub uncounted_mode: String,
     pub unattended_args: Vec<String>,
     pub unattended_env: BTreeMap<String, String>,
     pub compact: String,
@@ -66,6 +68,9 @@ named! {
         Turn = "turn",
         Session = "session",
         Call = "call",
+        Context = "context",
+        #[serde(rename = "none")]
+        Nothing = "none",
     }
 }
 

@@ -85,9 +85,11 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
         ("`auth_method`", list(&profile.auth_methods)),
         ("takes a model", joined(&model, " and ")),
         ("unattended", joined(&unattended, ", ")),
+        ("asks in mode", one(&profile.asking_mode)),
         ("compresses its context by", one(&profile.compact)),
         ("without tools of the team", profile.without_tools.clone()),
         ("counts its usage by", usage(profile).to_owned()),
+        ("reports no cost of its decisions in mode", one(&profile.uncounted_mode)),
         ("reads its rules from", list(&profile.rule_files)),
         ("reads outside", list(&profile.readable)),
         ("writes outside", list(&profile.writable)),
@@ -103,6 +105,8 @@ fn usage(profile: &Profile) -> &'static str {
         Some(UsageCount::Turn) => "turn",
         Some(UsageCount::Session) => "session",
         Some(UsageCount::Call) => "the turn's last call",
+        Some(UsageCount::Context) => "the size of its context, where its answers have no counts",
+        Some(UsageCount::Nothing) => "nothing: it never reports what it uses",
         None => "",
     }
 }

@@ -70,7 +70,12 @@ impl Followed {
 
     fn publish(&self, by: &str, change: FileChange) {
         let record = Record::FileChanged(Arc::new(change));
-        self.bus.publish(Event::Record { key: key(by), record, timestamp_ms: now_ms() });
+        self.bus.publish(Event::Record {
+            key: key(by),
+            record,
+            turn: None,
+            timestamp_ms: now_ms(),
+        });
     }
 
     async fn shown(&self) -> Vec<String> {

@@ -78,11 +78,6 @@ impl Count {
         self.map(|kind, number| number.saturating_sub(before.get(kind).unwrap_or(0)))
     }
 
-    /// As many calls as this one.
-    pub(super) fn times(&self, calls: u64) -> Self {
-        self.map(|_, number| number.saturating_mul(calls))
-    }
-
     pub(super) fn figures(&self, figure: impl Fn(u64) -> Figure) -> Tokens {
         Tokens::of(|kind| self.get(kind).map_or(Figure::Unknown, &figure))
     }

@@ -40,6 +40,19 @@ impl<'a> Frame<'a> {
         Some(Self { text: line, ..frame })
     }
 
+    /// Takes the id as it stands in the line as it came, of which `text` is the reading: the answer
+    /// repeats it.
+    pub(crate) fn with_id_of(self, line: &'a [u8], text: &'a str) -> Self {
+        if line.len() != text.len() {
+            return self;
+        }
+        let exact = |id: &RawValue| {
+            let start = id.get().as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+            serde_json::from_slice(line.get(start..start + id.get().len())?).ok()
+        };
+        Self { id: self.id.map(|id| exact(id).unwrap_or(id)), ..self }
+    }
+
     /// Reads the members of a line up to its first syntax error.
     pub(crate) fn beginning(line: &'a str) -> Self {
         let mut frame = Self::default();

@@ -3,7 +3,7 @@
 //!
 //! Finds the accesses that a request names; the zone, which it does not know, judges them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -75,32 +75,41 @@ pub(super) struct Permission<'a> {
 }
 
 impl Acp {
-    pub(super) fn judge<'a>(&self, line: &'a [u8]) -> Judged<'a> {
+    /// Judges the readable form of a line.
+    pub(super) fn judge<'a>(&self, readable: &'a [u8], line: &'a [u8]) -> Judged<'a> {
         let unread = |gate| Judged { gate, frame: None, request: None };
-        let line = line.trim_ascii();
-        if line.is_empty() {
+        if readable.trim_ascii().is_empty() {
             return unread(Gate::Pass);
         }
-        let Ok(line) = simdutf8::basic::from_utf8(line) else {
-            let readable = String::from_utf8_lossy(line);
-            return unread(ambiguous("it is no UTF-8", &readable));
+        let Ok(text) = simdutf8::basic::from_utf8(readable) else {
+            let text = String::from_utf8_lossy(readable);
+            return unread(ambiguous("it is no UTF-8", text.trim_ascii()));
         };
-        let (marked, line) = (line, line.trim_start_matches(MARK));
-        let frame = Frame::of(line);
+        let marked = text.trim_ascii();
+        let unmarked = marked.trim_start_matches(MARK);
+        let frame = Frame::of(unmarked).map(|frame| frame.with_id_of(line, text));
         let mut request = None;
-        let gate = self.message_gate(line, frame.as_ref(), &mut request);
+        let gate = self.message_gate(unmarked, frame.as_ref(), &mut request);
         // Not every parser accepts the mark: only lines without a gated request may pass.
-        if line.len() < marked.len() && !matches!(gate, Gate::Pass) {
-            return unread(ambiguous("it begins with a byte order mark", line));
+        if unmarked.len() < marked.len() && !matches!(gate, Gate::Pass) {
+            return unread(ambiguous("it begins with a byte order mark", unmarked));
         }
-        if !matches!(gate, Gate::Ambiguous { .. }) && may_split(line) {
-            for piece in pieces(line) {
+        if !matches!(gate, Gate::Ambiguous { .. }) && may_split(unmarked) {
+            for piece in pieces(unmarked) {
                 let piece_gate = self.message_gate(piece, Frame::of(piece).as_ref(), &mut None);
                 if !matches!(piece_gate, Gate::Pass) {
                     let why = "a part of it would be a request to readers that split lines";
-                    return unread(ambiguous(why, line));
+                    return unread(ambiguous(why, unmarked));
                 }
             }
+        }
+        let is_mended = !std::ptr::eq(readable, line);
+        if let Gate::Ask(ask) = &gate
+            && is_mended
+            && ask.accesses.iter().any(|access| has_replacement(&access.path))
+        {
+            // Some readers take other bytes for what is no Unicode.
+            return unread(ambiguous("a path of it is no Unicode", unmarked));
         }
         Judged { gate, frame, request }
     }
@@ -249,6 +258,10 @@ impl Acp {
         let path = uri::exact_path_of(&path).ok_or("a path of it cannot be one")?;
         Ok(Some(self.sessions.cwd(session).join(path)))
     }
+}
+
+fn has_replacement(path: &Path) -> bool {
+    path.to_string_lossy().contains(char::REPLACEMENT_CHARACTER)
 }
 
 fn permission_options(params: &Members<'_>) -> Result<Vec<PermissionOption>, Unclear> {

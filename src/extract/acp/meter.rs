@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::count::Count;
-use crate::model::{Charge, Cost, Figure, Spending, Tokens, Usage, UsageScope};
+use crate::model::{Charge, Cost, Figure, Spending, TokenKind, Tokens, Usage, UsageScope};
 
 /// Tool calls of a turn that run at once.
 const MOST_RUNNING: usize = 64;
@@ -24,6 +24,8 @@ pub(crate) struct Meter {
     says_cost: bool,
     /// Tokens in context, as last reported.
     used: u64,
+    /// Its agent's answers have counts.
+    has_counts: bool,
     turn: TurnMeter,
 }
 
@@ -32,12 +34,15 @@ pub(crate) struct Meter {
 struct TurnMeter {
     /// Its tokens, or some of them, were reported.
     is_reported: bool,
+    /// It had a tool call, or a model call that was reported.
+    has_worked: bool,
     /// Rounds of tool calls.
     rounds: u64,
     /// Tool calls that run, by id; one over [`MOST_RUNNING`] begins no round.
     running_calls: Vec<String>,
-    /// The sum of the contexts that its calls report.
+    /// The sum of the contexts that its calls report, and the largest of them.
     contexts: u64,
+    largest_context: u64,
 }
 
 impl Meter {
@@ -52,6 +57,7 @@ impl Meter {
     }
 
     pub(crate) fn tool_call_began(&mut self, id: &str) {
+        self.turn.has_worked = true;
         if self.turn.running_calls.is_empty() {
             self.turn.rounds += 1;
         }
@@ -64,6 +70,15 @@ impl Meter {
         self.turn.running_calls.retain(|running| running != id);
     }
 
+    /// A `usage_update` that repeats the session's history: later ones are counted from it on.
+    pub(super) fn learn(&mut self, usage: &Usage, counted: Option<Count>) {
+        self.used = usage.used;
+        self.counted = counted.or(self.counted);
+        let cost = usage.cost.as_ref().filter(|cost| is_cost(cost)).map(|cost| cost.amount);
+        self.says_cost |= cost.is_some_and(|amount| amount > 0.0);
+        self.cost = cost.or(self.cost);
+    }
+
     /// A `usage_update`, with the session's counts if it has them.
     pub(super) fn updated(
         &mut self,
@@ -72,7 +87,9 @@ impl Meter {
         running: bool,
     ) -> Vec<Spending> {
         if running && usage.used != self.used {
+            self.turn.has_worked = true;
             self.turn.contexts = self.turn.contexts.saturating_add(usage.used);
+            self.turn.largest_context = self.turn.largest_context.max(usage.used);
         }
         self.used = usage.used;
         let mut spent = Vec::new();
@@ -80,31 +97,33 @@ impl Meter {
             spent.push(Spending { model: self.model.clone(), tokens: None, cost: Some(cost) });
         }
         if let Some(counted) = counted {
-            let before = self.counted.replace(counted);
-            // What a session that is loaded again reports first is from before.
-            if before.is_some() || running {
-                let is_known = before.is_some();
-                let added = counted.since(&before.unwrap_or_default());
-                if added.all() > 0 {
-                    self.turn.is_reported = true;
-                    let tokens = added.figures(known_as(is_known));
-                    spent.push(self.report(None, tokens));
-                } else if running && is_known {
-                    self.turn.is_reported = true;
-                }
+            let tokens = self.added(counted);
+            let grew = tokens.is_some_and(|tokens| has_total(&tokens));
+            self.turn.is_reported |= grew || running;
+            self.turn.has_worked |= grew;
+            if grew || (running && tokens.is_none()) {
+                spent.push(self.report(None, tokens.unwrap_or_default()));
             }
         }
         spent
     }
 
-    /// What the running turn used by an estimate, if that is more than was reported.
-    pub(super) fn foreseen(&self) -> Option<u64> {
-        (self.turn.contexts > 0 && !self.turn.is_reported).then_some(self.turn.contexts)
+    /// What the running turn used at least and at most, by the contexts of its calls, if nothing else
+    /// reports that.
+    pub(super) fn foreseen(&self) -> Option<(u64, u64)> {
+        let is_known = self.turn.contexts == 0 || self.turn.is_reported || self.has_counts;
+        (!is_known).then(|| self.turn.by_contexts())
+    }
+
+    /// Whether the running turn had a tool call, or a model call that was reported.
+    pub(super) fn has_worked(&self) -> bool {
+        self.turn.has_worked
     }
 
     /// One model call.
     pub(super) fn called(&mut self, count: &Count) -> Spending {
         self.turn.is_reported = true;
+        self.turn.has_worked |= count.all() > 0;
         self.report(None, count.figures(Figure::Measured))
     }
 
@@ -116,24 +135,32 @@ impl Meter {
         by_model: Option<Vec<(Option<String>, Count)>>,
     ) -> Vec<Spending> {
         let turn = std::mem::take(&mut self.turn);
+        self.has_counts |= usage.is_some();
         match (scope, usage) {
             (UsageScope::Session, Some(counted)) => {
-                let before = self.counted.replace(counted);
-                let added = counted.since(&before.unwrap_or_default());
-                if added.all() == 0 && turn.is_reported {
+                let tokens = self.added(counted);
+                let tokens = tokens.unwrap_or_default();
+                if turn.is_reported && !has_total(&tokens) {
                     return Vec::new();
                 }
-                vec![self.report(None, added.figures(known_as(before.is_some())))]
+                vec![self.report(None, tokens)]
             }
             // The calls were reported one by one.
             _ if turn.is_reported => Vec::new(),
             // A call that was cut off has no counts.
             (UsageScope::Call, Some(count)) if count.all() > 0 => {
                 let calls = turn.rounds + 1;
-                let tokens = count.times(calls).figures(known_as(calls == 1));
+                // Contexts grow: no earlier call took more than the last one.
+                let tokens = Tokens::of(|kind| match count.get(kind) {
+                    Some(number) if calls > 1 => {
+                        Figure::Estimated { least: number, most: number.saturating_mul(calls) }
+                    }
+                    Some(number) => Figure::Measured(number),
+                    None => Figure::Unknown,
+                });
                 vec![self.report(None, tokens)]
             }
-            (UsageScope::Turn, Some(count)) => {
+            (UsageScope::Turn | UsageScope::Context, Some(count)) => {
                 // The rows may have calls that the sum leaves out.
                 let rows = by_model.filter(|rows| {
                     let all = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.1.all()));
@@ -146,14 +173,20 @@ impl Meter {
             }
             _ => {
                 let mut tokens = Tokens::default();
-                if turn.contexts > 0 {
-                    // Each call reads the context, and what it writes is in the next.
-                    let total = Figure::Estimated(turn.contexts);
-                    tokens.set(crate::model::TokenKind::Total, total);
+                if scope == UsageScope::Context && turn.contexts > 0 {
+                    let (least, most) = turn.by_contexts();
+                    tokens.set(TokenKind::Total, Figure::Estimated { least, most });
                 }
                 vec![self.report(None, tokens)]
             }
         }
+    }
+
+    /// What the session's counts grew by. None: a part of them is from before this run, nobody knows
+    /// which, and nothing is counted again.
+    fn added(&mut self, counted: Count) -> Option<Tokens> {
+        let before = self.counted.replace(counted)?;
+        Some(counted.since(&before).figures(Figure::Measured))
     }
 
     fn report(&self, model: Option<Arc<str>>, tokens: Tokens) -> Spending {
@@ -163,9 +196,7 @@ impl Meter {
 
     /// What the session's cost grew by.
     fn charge(&mut self, now: &Cost, running: bool) -> Option<Charge> {
-        let is_currency = now.currency.len() == 3
-            && now.currency.bytes().all(|letter| letter.is_ascii_uppercase());
-        if !is_currency || !(0.0..=MOST_COST).contains(&now.amount) {
+        if !is_cost(now) {
             return None;
         }
         let before = self.cost.replace(now.amount);
@@ -178,6 +209,21 @@ impl Meter {
     }
 }
 
-fn known_as(is_measured: bool) -> fn(u64) -> Figure {
-    if is_measured { Figure::Measured } else { Figure::Estimated }
+pub(super) fn has_total(tokens: &Tokens) -> bool {
+    tokens.get(TokenKind::Total).known().is_some_and(|total| total > 0)
+}
+
+fn is_cost(cost: &Cost) -> bool {
+    cost.currency.len() == 3
+        && cost.currency.bytes().all(|letter| letter.is_ascii_uppercase())
+        && (0.0..=MOST_COST).contains(&cost.amount)
+}
+
+impl TurnMeter {
+    /// The tokens at least and at most. Each context that was reported is a call that read it, and what a
+    /// call writes is in the next one; no round of tool calls took more than the largest.
+    fn by_contexts(&self) -> (u64, u64) {
+        let rounds = self.rounds.saturating_add(1);
+        (self.contexts, self.contexts.max(self.largest_context.saturating_mul(rounds)))
+    }
 }

@@ -14,6 +14,7 @@ use super::call::{ToolCallState, Touched};
 use super::frame::Frame;
 use super::gate::{GatedRequest, Permission};
 use super::models::Choice;
+use super::modes;
 use super::pending::{AgentRequest, ClientRequest, PendingRequest};
 use super::running::runs;
 use super::sessions::LONGEST_ID;
@@ -79,10 +80,16 @@ impl Acp {
                 let Some(choice) = Choice::of(&params) else { return };
                 ClientRequest::Choose(session, choice)
             }
+            ("session/set_mode", Some(session)) => {
+                let Some(mode) = modes::chosen(&params) else { return };
+                ClientRequest::Mode(session, mode)
+            }
             ("session/prompt", Some(session)) => {
                 let known = self.sessions.announce(&session, None);
                 if let Some(id) = frame.id {
-                    known.turn_began();
+                    if known.turn_began() {
+                        self.record(&session, Record::Replays(false));
+                    }
                     self.chunks.forget(&session);
                     self.reported.add(&session, ActivityKind::TurnBegan);
                     self.prompted(&session, id, &params);
@@ -95,6 +102,9 @@ impl Acp {
                 ClientRequest::Prompt(session)
             }
             ("session/cancel", Some(session)) => {
+                if let Some(known) = self.sessions.get_mut(&session) {
+                    known.cancel();
+                }
                 self.reported.add(&session, ActivityKind::CancelRequested);
                 return;
             }
@@ -117,27 +127,40 @@ impl Acp {
             ClientRequest::New { cwd, is_fork } => {
                 let session = result.as_ref().filter(|_| failure.is_none()).and_then(session_of);
                 if let Some(session) = session {
+                    let known = self.sessions.announce(&session, cwd.as_deref());
                     if !is_fork {
-                        self.sessions.remember(&session).meter.opened();
+                        known.meter.opened();
                     }
-                    self.session_opened(&session, cwd.as_deref(), result.as_ref());
+                    self.session_opened(&session, true, result.as_ref());
+                    if is_fork {
+                        self.session_goes_on(&session);
+                    }
                 }
             }
             ClientRequest::Load(session) => {
-                let known = self.sessions.get_mut(&session);
-                let usage = known.and_then(super::sessions::AcpSession::load_ended);
-                self.record(&session, Record::Replays(false));
+                let known = self.sessions.remember(&session);
+                let usage = known.load_ended();
+                if !known.replays() {
+                    self.record(&session, Record::Replays(false));
+                }
                 if failure.is_none() {
-                    self.session_opened(&session, None, result.as_ref());
-                    let usage = usage.map(ActivityKind::Usage);
-                    self.reported.add_all(&session, usage);
+                    self.session_opened(&session, false, result.as_ref());
+                    let kind = usage.map(|usage| ActivityKind::Usage { usage, is_past: true });
+                    self.reported.add_all(&session, kind);
                 }
             }
             ClientRequest::Resume(session) if failure.is_none() => {
-                self.session_opened(&session, None, result.as_ref());
+                self.session_opened(&session, false, result.as_ref());
+                self.session_goes_on(&session);
             }
             ClientRequest::Choose(session, choice) if failure.is_none() => {
+                if let Some(result) = &result {
+                    self.learn_mode(&session, result);
+                }
                 self.report_choice(&session, choice, result.as_ref());
+            }
+            ClientRequest::Mode(session, mode) if failure.is_none() => {
+                self.mode_chosen(&session, &mode);
             }
             ClientRequest::Close(session) if failure.is_none() => {
                 self.end_session_turns(&session);
@@ -145,19 +168,11 @@ impl Acp {
                 self.chunks.forget(&session);
                 self.reported.add(&session, ActivityKind::Closed);
             }
-            ClientRequest::Resume(_) | ClientRequest::Choose(..) | ClientRequest::Close(_) => {}
+            ClientRequest::Resume(_)
+            | ClientRequest::Choose(..)
+            | ClientRequest::Mode(..)
+            | ClientRequest::Close(_) => {}
         }
-    }
-
-    fn session_opened(
-        &mut self,
-        session: &SessionId,
-        cwd: Option<&Path>,
-        result: Option<&Members<'_>>,
-    ) {
-        self.sessions.announce(session, cwd);
-        self.reported.add(session, ActivityKind::Opened);
-        self.report_model(session, result);
     }
 
     fn agent_request(
@@ -238,7 +253,16 @@ impl Acp {
             Some("tool_call") => Origin::Call,
             Some("tool_call_update" | "tool_call_content_chunk") => Origin::Update,
             Some("usage_update") => {
+                self.keeps_house = true;
                 return self.usage_update(session, raw, &update);
+            }
+            Some("session_info_update") => {
+                self.keeps_house = true;
+                return self.session_info(session, &update);
+            }
+            Some("available_commands_update" | "current_mode_update") => {
+                self.keeps_house = true;
+                return self.learn_mode(session, &update);
             }
             Some("compaction_update") => {
                 let compaction: Option<CompactionUpdate> = typed(raw);
@@ -255,6 +279,8 @@ impl Acp {
             Some("state_update") => return self.state_update(session, &update),
             Some("terminal_update") => return self.terminal_update(session, &update),
             Some("config_option_update") => {
+                self.keeps_house = true;
+                self.learn_mode(session, &update);
                 return self.report_model(session, Some(&update));
             }
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk")) => {

@@ -1,7 +1,7 @@
 //! Requests that wait for their responses, by id and direction.
 //!
-//! Ids are compared as raw JSON, since `1` and `1.0` may differ for their sender; only strings
-//! may come back with other escapes. Does not know the state of sessions.
+//! Ids are compared by what they say: a string may come back with other escapes, and `1` as `1.0`. Does not
+//! know the state of sessions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::models::Choice;
 use super::sessions::LONGEST_ID;
 use crate::extract::json;
+use crate::line;
 use crate::model::{Lines, SessionId};
 
 /// Requests of one direction that may wait at once. When full, the oldest is given up: a prompt among
@@ -27,6 +28,7 @@ pub(crate) enum ClientRequest {
     Close(SessionId),
     Prompt(SessionId),
     Choose(SessionId, Choice),
+    Mode(SessionId, String),
 }
 
 /// A request of the agent whose response matters.
@@ -115,7 +117,7 @@ fn key(id: &RawValue) -> Option<Box<str>> {
     let raw = id.get();
     let key = match json::text(raw) {
         Some(text) => format!("\"{text}"),
-        None => raw.to_owned(),
+        None => line::integer(raw).map_or_else(|| raw.to_owned(), |number| number.to_string()),
     };
     (key.len() <= LONGEST_ID).then(|| key.into())
 }
@@ -132,14 +134,16 @@ mod tests {
     #[test]
     fn ids_are_compared_as_text() {
         let mut pending = Pending::default();
-        for (n, raw) in ["1", "1.0", r#""1""#, "null", r#""é""#].into_iter().enumerate() {
+        for (n, raw) in ["1", "1.5", r#""1""#, "null", r#""é""#].into_iter().enumerate() {
             assert!(pending.insert(&id(raw), n).is_none());
         }
-        assert_eq!(pending.remove(&id("1.0")), Some(1));
+        assert_eq!(pending.remove(&id("1.5")), Some(1));
         assert_eq!(pending.remove(&id(r#""\u0031""#)), Some(2));
         assert_eq!(pending.remove(&id(r#""\u00e9""#)), Some(4));
-        assert_eq!(pending.remove(&id("1.0")), None);
-        assert_eq!(pending.insert(&id("1"), 9), Some(0));
+        assert_eq!(pending.remove(&id("1.5")), None);
+        assert_eq!(pending.remove(&id("1.0")), Some(0));
+        assert_eq!(pending.insert(&id("1.0"), 9), None);
+        assert_eq!(pending.insert(&id("1"), 8), Some(9));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::call::ToolCallState;
+use super::heard::{MessageHead, ToldTrouble};
 use super::meter::Meter;
 use crate::model::{ActivityKind, SessionId, Usage};
 
@@ -20,8 +21,6 @@ const MOST_CALLS: usize = 1024;
 const MOST_PAST_CALLS: usize = 32;
 /// Compaction ids to keep for one session; when full, the oldest is dropped.
 const MOST_COMPACTIONS: usize = 16;
-/// Bytes to keep of a turn's message: enough for an error in place of an answer.
-const LONGEST_HEAD: usize = 512;
 /// Bytes of the longest id; a message with a longer one is ignored.
 pub(crate) const LONGEST_ID: usize = 1024;
 
@@ -31,22 +30,28 @@ pub(crate) struct AcpSession {
     /// The client named it, too.
     pub(crate) announced: bool,
     pub(crate) closed: bool,
+    /// Its mode is one in which its agent makes model calls that it never reports.
+    pub(crate) is_uncounted: bool,
     /// Unanswered `session/load` requests.
     loads: usize,
     /// The last usage that came while a load was running.
     usage_while_loading: Option<Usage>,
     /// Prompts whose turn has not ended.
     running: usize,
+    /// Those that the client cancelled: the first ones of them.
+    cancelled: usize,
     /// Prompts of version 2 that were answered but whose turn has not ended.
     accepted: usize,
     work: TurnWork,
-    /// It was loaded, and no prompt followed yet.
+    /// It goes on from another time, and no prompt followed yet: what comes repeats its history.
     only_loaded: bool,
     calls: IndexMap<String, ToolCallState>,
     compactions: VecDeque<String>,
     pub(crate) meter: Meter,
     /// Of the running turn, or of the last one.
     pub(crate) message: MessageHead,
+    /// What its agent said of a trouble, since the last prompt.
+    pub(crate) told: ToldTrouble,
     /// Since the last tool call, where loops are looked for.
     said: Option<MessageHead>,
 }
@@ -61,36 +66,10 @@ enum TurnWork {
     Ended(ActivityKind),
 }
 
-/// The beginning of the agent's message to its user.
-#[derive(Debug, Default)]
-pub(crate) struct MessageHead {
-    text: String,
-    /// The message was longer.
-    is_cut: bool,
-}
-
 #[derive(Debug)]
 pub(crate) struct AcpSessions {
     default_cwd: PathBuf,
     known: IndexMap<SessionId, AcpSession>,
-}
-
-impl MessageHead {
-    pub(crate) fn add(&mut self, text: &str) {
-        let room = LONGEST_HEAD - self.text.len();
-        let fits = text.floor_char_boundary(room);
-        self.text.push_str(&text[..fits]);
-        self.is_cut |= fits < text.len();
-    }
-
-    pub(crate) fn beginning(&self) -> &str {
-        &self.text
-    }
-
-    /// None if the message was cut.
-    pub(crate) fn whole(&self) -> Option<&str> {
-        (!self.is_cut).then_some(&self.text)
-    }
 }
 
 impl AcpSessions {
@@ -123,9 +102,11 @@ impl AcpSessions {
             cwd: self.default_cwd.clone(),
             announced: false,
             closed: false,
+            is_uncounted: false,
             loads: 0,
             usage_while_loading: None,
             running: 0,
+            cancelled: 0,
             accepted: 0,
             work: TurnWork::Unknown,
             only_loaded: false,
@@ -133,6 +114,7 @@ impl AcpSessions {
             compactions: VecDeque::new(),
             meter: Meter::default(),
             message: MessageHead::default(),
+            told: ToldTrouble::default(),
             said: None,
         })
     }
@@ -162,7 +144,7 @@ impl AcpSessions {
 impl AcpSession {
     pub(crate) fn load_began(&mut self) {
         self.loads += 1;
-        self.only_loaded = self.running == 0;
+        self.goes_on();
     }
 
     /// Returns the last usage that came with the load.
@@ -171,8 +153,12 @@ impl AcpSession {
         self.usage_while_loading.take()
     }
 
-    /// Returns the usage if it must be reported now. A loading session replays old, smaller counts
-    /// that would look like compactions.
+    /// Notes that it goes on from another time.
+    pub(crate) fn goes_on(&mut self) {
+        self.only_loaded = self.running == 0;
+    }
+
+    /// Returns the usage if it must be reported now. While it is loaded, only the last one counts.
     pub(crate) fn usage_to_report(&mut self, usage: Usage) -> Option<Usage> {
         if self.loads == 0 {
             return Some(usage);
@@ -181,7 +167,8 @@ impl AcpSession {
         None
     }
 
-    pub(crate) fn turn_began(&mut self) {
+    /// Begins a turn; true if that ends the repetition of its history.
+    pub(crate) fn turn_began(&mut self) -> bool {
         if self.running == 0 {
             let past = self.calls.len().saturating_sub(MOST_PAST_CALLS);
             self.calls.drain(..past);
@@ -189,13 +176,16 @@ impl AcpSession {
         }
         self.running += 1;
         self.work = TurnWork::Unknown;
-        self.only_loaded = false;
         self.message = MessageHead::default();
+        self.told = ToldTrouble::default();
+        std::mem::take(&mut self.only_loaded)
     }
 
     /// Takes in a part of the agent's message.
     pub(crate) fn hear(&mut self, text: &str) {
-        self.message.add(text);
+        if !self.message.is_cut {
+            self.message.add_to_answer(text);
+        }
         if let Some(said) = &mut self.said {
             said.add(text);
         }
@@ -211,8 +201,17 @@ impl AcpSession {
         self.running > 0
     }
 
-    pub(crate) fn turn_ended(&mut self) {
+    /// Notes that the client cancelled what runs.
+    pub(crate) fn cancel(&mut self) {
+        self.cancelled = self.running;
+    }
+
+    /// Ends a turn; true if it was cancelled.
+    pub(crate) fn turn_ended(&mut self) -> bool {
         self.running = self.running.saturating_sub(1);
+        let was_cancelled = self.cancelled > 0;
+        self.cancelled = self.cancelled.saturating_sub(1);
+        was_cancelled
     }
 
     pub(crate) fn set_running(&mut self) {
@@ -237,7 +236,7 @@ impl AcpSession {
         std::mem::take(&mut self.accepted)
     }
 
-    /// Whether incoming tool calls are replayed ones. Some agents replay after they answered the
+    /// Whether what comes repeats its history. Some agents replay after they answered the
     /// `session/load`, so this lasts until the next prompt.
     pub(crate) fn replays(&self) -> bool {
         self.loads > 0 || self.only_loaded
@@ -318,7 +317,7 @@ mod tests {
                 session.remember_call(&format!("{turn}-{call}"));
             }
             assert!(session.calls.len() <= MOST_PAST_CALLS + 20, "{}", session.calls.len());
-            session.turn_ended();
+            assert!(!session.turn_ended());
         }
         assert!(session.call("99-0").is_some() && session.call("98-19").is_some());
         assert!(session.call("97-0").is_none());

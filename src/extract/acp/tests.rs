@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::needless_raw_string_hashes)]
 
+mod contexts;
 mod corpus;
 mod failing;
 mod gate;
@@ -10,10 +11,12 @@ mod makers;
 mod merging;
 mod models;
 mod observe;
+mod past;
 mod properties;
 mod running;
 mod shapes;
 mod spending;
+mod unicode;
 mod version_2;
 mod waiting;
 mod withdrawn;

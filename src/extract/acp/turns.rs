@@ -2,6 +2,7 @@
 //! that follows, since the response only says that the prompt was accepted.
 
 use super::pending::ClientRequest;
+use super::sessions::AcpSession;
 use super::{Acp, failure};
 use crate::extract::json::Members;
 use crate::model::{ActivityKind, SessionId};
@@ -16,15 +17,15 @@ impl Acp {
         let is_accepted = failure.is_none()
             && result
                 .is_some_and(|it| it.get("stopReason").is_none() && it.get("messageId").is_some());
-        if !is_accepted {
-            self.close_account(session, result.filter(|_| failure.is_none()));
-        }
+        let did_work =
+            is_accepted || self.close_account(session, result.filter(|_| failure.is_none()));
         let stop_reason = result.and_then(|result| result.text("stopReason"));
         let kind = match (failure, stop_reason) {
             (None, Some(stop_reason)) => {
                 let meta = result.and_then(|result| result.get("_meta"));
-                let head = self.sessions.get(session).map(|session| &session.message);
-                let reason = head.and_then(|head| failure::of_answer(&stop_reason, meta, head));
+                let known = self.sessions.get(session);
+                let reason =
+                    known.and_then(|known| failure::of_answer(&stop_reason, meta, known, did_work));
                 let reason = reason.map(Into::into);
                 ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason }
             }
@@ -76,7 +77,8 @@ impl Acp {
 
     fn end_turn(&mut self, session: &SessionId, kind: ActivityKind) {
         self.last_message(session);
-        self.release_turn(session);
+        // Whatever its agent says of it: some end a cancelled turn as any other, or with an error.
+        let kind = if self.release_turn(session) { cancelled() } else { kind };
         if matches!(&kind, ActivityKind::TurnEnded { stop_reason, .. } if &**stop_reason == "end_turn")
         {
             self.perform_implicit(session);
@@ -93,14 +95,14 @@ impl Acp {
         }
     }
 
-    /// Releases the requests and terminals of an ended turn.
-    fn release_turn(&mut self, session: &SessionId) {
-        if let Some(known) = self.sessions.get_mut(session) {
-            known.turn_ended();
-        }
+    /// Releases the requests and terminals of an ended turn; true if it was cancelled.
+    fn release_turn(&mut self, session: &SessionId) -> bool {
+        let known = self.sessions.get_mut(session);
+        let was_cancelled = known.is_some_and(AcpSession::turn_ended);
         // Requests that name no session may be of this one.
         self.unanswered.retain(|request| request.session.as_ref().is_some_and(|of| of != session));
         self.terminals.turn_ended(session);
+        was_cancelled
     }
 
     /// At the successful end of a turn, completes the calls that never got a status.
@@ -137,6 +139,7 @@ impl Acp {
                 ClientRequest::New { .. }
                 | ClientRequest::Resume(_)
                 | ClientRequest::Choose(..)
+                | ClientRequest::Mode(..)
                 | ClientRequest::Close(_) => {}
             }
         }

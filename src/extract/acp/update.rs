@@ -11,6 +11,7 @@ use serde_json::Number;
 
 use crate::extract::json::{Members, elements, text};
 use crate::extract::uri;
+use crate::line;
 use crate::model::{TEAM_SERVER, TEAM_TOOLS};
 
 /// Which message carried the fields.
@@ -213,5 +214,5 @@ fn status(raw: &str) -> Option<ToolCallStatus> {
 
 /// Decodes a field by the protocol's type; None if it does not match.
 pub(crate) fn typed<T: DeserializeOwned>(raw: &str) -> Option<T> {
-    serde_json::from_str(raw).ok()
+    line::read(raw.as_bytes()).ok()
 }

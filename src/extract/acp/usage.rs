@@ -5,9 +5,10 @@ use agent_client_protocol_schema::v1::UsageUpdate;
 
 use super::Acp;
 use super::count::{Count, number};
+use super::meter::has_total;
 use super::update::typed;
 use crate::extract::json::Members;
-use crate::model::{ActivityKind, Cost, SessionId, Usage};
+use crate::model::{ActivityKind, Cost, SessionId, Spending, Usage, UsageScope};
 
 impl Acp {
     /// A `usage_update`: how full the context is, the cost of the session, and with some makers the
@@ -15,22 +16,23 @@ impl Acp {
     pub(super) fn usage_update(&mut self, session: &SessionId, raw: &str, update: &Members<'_>) {
         let Some(usage) = usage(raw, update) else { return };
         let counted = update.get("_meta").and_then(Count::of);
-        let known = self.sessions.get_mut(session);
-        let mut foreseen = None;
-        let (spent, usage) = match known {
-            Some(known) => {
-                let replays = known.replays();
-                let running = known.is_running();
-                let spent = known.meter.updated(&usage, counted, running && !replays);
-                foreseen = known.meter.foreseen();
-                (spent, known.usage_to_report(usage))
-            }
-            None => (Vec::new(), Some(usage)),
+        let scope = self.usage_scope;
+        let known = self.sessions.remember(session);
+        // A fork may repeat its history before the answer that names it.
+        let is_past = known.replays() || !known.announced;
+        let spent = if is_past {
+            known.meter.learn(&usage, counted);
+            Vec::new()
+        } else {
+            known.meter.updated(&usage, counted, known.is_running())
         };
+        let foreseen = known.meter.foreseen().filter(|_| scope == UsageScope::Context);
+        let usage = known.usage_to_report(usage);
         self.reported.add_all(session, spent.into_iter().map(ActivityKind::Spent));
-        let foreseen = foreseen.map(|tokens| ActivityKind::Foreseen { tokens });
+        let foreseen = foreseen.map(|(least, most)| ActivityKind::Foreseen { least, most });
         self.reported.add_all(session, foreseen);
-        self.reported.add_all(session, usage.map(ActivityKind::Usage));
+        let usage = usage.map(|usage| ActivityKind::Usage { usage, is_past });
+        self.reported.add_all(session, usage);
     }
 
     /// A model call that a chunk reports in its `_meta`; false if it reports none.
@@ -44,17 +46,29 @@ impl Acp {
         true
     }
 
-    /// Reports what the turn that now ends took; `answer` has its `usage`, if anything has.
-    pub(super) fn close_account(&mut self, session: &SessionId, answer: Option<&Members<'_>>) {
+    /// Reports what the turn that now ends took; `answer` has its `usage`, if anything has. Returns
+    /// whether it had a tool call, or a model call was reported, or never is.
+    pub(super) fn close_account(
+        &mut self,
+        session: &SessionId,
+        answer: Option<&Members<'_>>,
+    ) -> bool {
         let scope = self.usage_scope;
-        let Some(known) = self.sessions.get_mut(session) else { return };
+        let Some(known) = self.sessions.get_mut(session) else { return true };
+        let mut did_work = known.meter.has_worked() || scope == UsageScope::Nothing;
         let usage = answer.and_then(|answer| answer.get("usage")).and_then(Count::of);
         let quota = answer.and_then(|answer| Members::of(answer.get("_meta")?));
         let quota = quota.and_then(|meta| meta.get("quota").and_then(Members::of));
         let by_model = quota.as_ref().and_then(Count::by_model);
         let sum = quota.and_then(|quota| quota.get("token_count").and_then(Count::of));
         let spent = known.meter.turn_ended(scope, usage.or(sum), by_model);
+        let is_uncounted = known.is_uncounted;
+        did_work |= spent.iter().filter_map(|report| report.tokens.as_ref()).any(has_total);
         self.reported.add_all(session, spent.into_iter().map(ActivityKind::Spent));
+        if is_uncounted {
+            self.reported.add(session, ActivityKind::Spent(Spending::uncounted()));
+        }
+        did_work
     }
 }
 

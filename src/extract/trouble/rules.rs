@@ -9,7 +9,10 @@ use super::Recovery;
 
 #[derive(Deserialize)]
 struct RuleTable {
-    prefixes: Vec<String>,
+    names: Vec<String>,
+    sentences: Vec<String>,
+    marks: Vec<String>,
+    prose: Vec<String>,
     rules: Vec<PhraseRule>,
     statuses: Vec<StatusRule>,
 }
@@ -32,6 +35,11 @@ struct StatusRule {
 static TABLE: LazyLock<RuleTable> =
     LazyLock::new(|| toml::from_str(include_str!("rules.toml")).unwrap());
 
+/// Bytes of an answer that begins with the name of an error, and of one that begins with a sentence, in
+/// which the trouble is named.
+const NAMED: usize = 500;
+const SAID: usize = 80;
+
 /// An HTTP status, recognised by the word before it.
 #[expect(clippy::unwrap_used, reason = "a fixed pattern, which tests compile")]
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
@@ -47,10 +55,32 @@ pub(super) fn find(text: &str) -> Option<(Recovery, &'static str)> {
     by_phrase.map(|rule| (rule.recovery, &*rule.trouble)).or_else(|| by_status(text))
 }
 
-/// Whether an answer is an error.
-pub(super) fn looks_like_error(text: &str) -> bool {
+/// The beginning of an answer, in lower case, in which an error is named if it is one.
+pub(super) fn beginning_of_error(text: &str) -> Option<&str> {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    TABLE.prefixes.iter().any(|prefix| text.starts_with(prefix))
+    let is_name = |name: &String| {
+        let rest = text.strip_prefix(name.as_str());
+        rest.is_some_and(|rest| !rest.trim_start().starts_with(char::is_alphabetic))
+    };
+    let begins = |sentence: &String| text.starts_with(sentence.as_str());
+    let names_it_within = match () {
+        () if TABLE.names.iter().any(is_name) => NAMED,
+        () if TABLE.sentences.iter().any(begins) => SAID,
+        () => return None,
+    };
+    Some(&text[..text.floor_char_boundary(names_it_within)])
+}
+
+/// Whether an answer that goes on may be an error.
+pub(super) fn may_begin(text: &str) -> bool {
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+    TABLE.names.iter().chain(&TABLE.sentences).any(|known| text.starts_with(known.as_str()))
+}
+
+/// Whether a text is written for a reader, by its marks or its words: errors of services have none of these.
+pub(super) fn is_prose(text: &str, lower: &str) -> bool {
+    TABLE.marks.iter().any(|mark| text.contains(mark))
+        || TABLE.prose.iter().any(|words| lower.contains(words))
 }
 
 fn by_status(text: &str) -> Option<(Recovery, &'static str)> {

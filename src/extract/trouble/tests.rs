@@ -1,4 +1,5 @@
 //! Errors as agents and model services word them.
+#![allow(clippy::unwrap_used)]
 
 use super::Trouble;
 
@@ -26,6 +27,51 @@ fn an_answer_that_speaks_of_errors_is_none() {
     );
     assert_eq!(said("I now handle the 429 that a rate limit answers with."), None);
     assert_eq!(said("You've hit your stride."), None);
+}
+
+#[test]
+fn none_of_forty_answers_about_errors_is_taken_for_one() {
+    #[derive(serde::Deserialize)]
+    struct Corpus {
+        answers: Vec<String>,
+    }
+    let corpus: Corpus = toml::from_str(include_str!("answers.toml")).unwrap();
+    assert_eq!(corpus.answers.len(), 40);
+    for answer in corpus.answers {
+        assert_eq!(Trouble::from_text(&answer), None, "{answer}");
+    }
+}
+
+#[test]
+fn errors_that_are_sent_as_answers_are_found_however_long() {
+    for (answer, what) in [
+        (
+            "unexpected status 500 Internal Server Error: upstream, url: http://127.0.0.1:1/v1/responses",
+            "server error",
+        ),
+        (
+            "exceeded retry limit, last status: 429 Too Many Requests, request id: 9c0d",
+            "rate limited",
+        ),
+        (
+            "Error: Failed to get response from the AI model; retried 5 times (total retry wait time: 6.1 seconds) Last error: CAPIError: 500 Internal Server Error",
+            "server error",
+        ),
+        ("Execution failed: CAPIError: 429 Too Many Requests", "rate limited"),
+        ("HTTP 503: {}", "overloaded"),
+        ("Selected model is at capacity. Please try a different model.", "overloaded"),
+        (
+            "Error: The model `gpt-9` does not exist or you do not have access to it.",
+            "model unknown",
+        ),
+    ] {
+        assert_eq!(Trouble::from_text(answer).map(|it| it.what()), Some(what), "{answer}");
+    }
+    let long = |letters: usize| format!("API Error: 500 {}", "é".repeat(letters));
+    assert!(Trouble::from_text(&long(1_985)).is_some());
+    assert!(Trouble::from_text(&long(1_986)).is_none());
+    // The error is named at the beginning.
+    assert!(Trouble::from_text(&format!("Error: {} rate limit", "x".repeat(600))).is_none());
 }
 
 #[test]

@@ -52,7 +52,7 @@ async fn a_killed_run_loses_no_message_that_was_growing() {
     let settings = settings(folder.path());
     let copy = folder.path().join("copy.db");
     let (bus, journal, _ended) = following(settings);
-    bus.publish(record("a/s", Record::Opened));
+    bus.publish(record("a/s", Record::Opened { is_new: true }));
     for text in ["one ", "two"] {
         let content = json!({ "type": "text", "text": text });
         let chunk = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
@@ -89,7 +89,7 @@ async fn what_comes_while_it_is_locked_is_written_later() {
     let (bus, journal, _ended) = following(settings(folder.path()));
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    bus.publish(record("a/s", Record::Opened));
+    bus.publish(record("a/s", Record::Opened { is_new: true }));
     assert_eq!(trouble(&journal).await, TroubleKind::Locked);
     other.execute_batch("ROLLBACK").unwrap();
     while journal.append(wire("a/s", EventType::USAGE)).await.is_err() {}
@@ -140,7 +140,7 @@ async fn a_folder_that_cannot_be_made_is_trouble_and_nothing_waits() {
     fs::write(folder.path().join("teams"), "a file").unwrap();
     let (bus, journal, ended) = following(settings(folder.path()));
     for _ in 0..100 {
-        bus.publish(record("a/s", Record::Opened));
+        bus.publish(record("a/s", Record::Opened { is_new: true }));
     }
     assert_eq!(trouble(&journal).await, TroubleKind::Other);
     drop(bus);

@@ -57,7 +57,7 @@ fn a_turn() -> Vec<model::Event> {
     let done = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "failed",
         "content": [{ "type": "content", "content": { "type": "text", "text": "no such file" } }] });
     vec![
-        record("a/s", Record::Opened),
+        record("a/s", Record::Opened { is_new: true }),
         record("a/s", Record::TurnBegan),
         record("a/s", Record::Prompt(prompt.to_string().into())),
         chunk("agent_thought_chunk", "hm"),
@@ -149,7 +149,7 @@ async fn what_a_loaded_session_repeats_is_not_kept_again() {
             record("a/s", Record::Replays(true)),
             chunk("agent_message_chunk", "old"),
             record("a/s", Record::Replays(false)),
-            record("a/s", Record::Opened),
+            record("a/s", Record::Opened { is_new: true }),
             chunk("agent_message_chunk", "new"),
         ],
     )
@@ -166,7 +166,7 @@ async fn huge_and_torn_updates_are_bounded_and_marked() {
         deep = json!([deep]);
     }
     let mut sent = vec![
-        record("a/s", Record::Opened),
+        record("a/s", Record::Opened { is_new: true }),
         chunk("agent_message_chunk", &huge),
         chunk("agent_message_chunk", "more"),
         update(
@@ -268,9 +268,9 @@ async fn an_agent_that_stops_ends_its_sessions() {
         timestamp_ms: 1,
     };
     let sent = vec![
-        record("a/s", Record::Opened),
+        record("a/s", Record::Opened { is_new: true }),
         model::Event::Agent(status),
-        record("a/s", Record::Opened),
+        record("a/s", Record::Opened { is_new: false }),
     ];
     let events = journal(Keep::default(), sent).await;
     let expected = ["session.start", "session.end", "agent.state", "session.start", "session.end"];
@@ -295,7 +295,7 @@ async fn what_settles_is_committed_while_a_message_grows() {
     let settings = settings(folder.path());
     let path = settings.path.clone();
     let (bus, journal, _ended) = following(settings);
-    bus.publish(record("a/s", Record::Opened));
+    bus.publish(record("a/s", Record::Opened { is_new: true }));
     bus.publish(chunk("agent_message_chunk", "half of"));
     journal.settled(bus.position()).await.unwrap();
     assert_eq!(types(&all(&path)), ["session.start"]);

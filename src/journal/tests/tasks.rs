@@ -33,7 +33,7 @@ fn done(at: u64) -> Event {
 }
 
 fn began(timestamp_ms: u64) -> Event {
-    Event::Record { key: key("a/s"), record: Record::TurnBegan, timestamp_ms }
+    Event::Record { key: key("a/s"), record: Record::TurnBegan, turn: None, timestamp_ms }
 }
 
 fn ended(turn: u64) -> Event {

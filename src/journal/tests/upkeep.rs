@@ -225,7 +225,7 @@ async fn what_is_purged_is_in_no_byte_of_a_running_journal() {
     };
     let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "curl qzxhunter",
         "rawInput": { "qzxhunter": ["x\nQzxHunter"] } });
-    bus.publish(record("a/s", Record::Opened));
+    bus.publish(record("a/s", Record::Opened { is_new: true }));
     // A complete message, which was a draft before, then one that is not complete.
     for text in ["it is QzxH", "unter, say", " I"] {
         bus.publish(chunk(text));

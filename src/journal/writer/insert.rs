@@ -27,6 +27,10 @@ pub(super) struct State {
     heads: HashMap<String, SessionHead>,
     /// Sessions whose row must be written.
     changed: HashSet<String>,
+    /// The last id of earlier runs; None: they are being completed.
+    pub(super) earlier: Option<String>,
+    /// Their sessions that go on in this run.
+    pub(super) continued: HashSet<String>,
 }
 
 struct SessionHead {
@@ -179,9 +183,9 @@ impl<'a> Insert<'a> {
         match &event.place {
             Place::Team => {}
             Place::Agent(agent) => row.agent = Some(agent.as_str()),
-            Place::Wire(key) => {
+            Place::Wire(key) | Place::NewWire(key) | Place::EarlierWire(key) => {
                 row.agent = Some(key.agent.as_str());
-                let session = self.session_of_wire(key, &id, at)?;
+                let session = self.session_of_wire(key, &event.place, &id, at)?;
                 self.advance(session, event, &id, at, &mut row)?;
             }
             Place::Session(session) => {
@@ -269,9 +273,16 @@ impl<'a> Insert<'a> {
         Ok(())
     }
 
-    /// The journal's session of a session of the wire; a new one if it has none.
-    fn session_of_wire(&mut self, key: &SessionKey, id: &str, at: u64) -> Result<String, Failed> {
-        if let Some(known) = self.state.wire.get(key) {
+    /// The journal's session of a session of the wire; a new one if it has none that goes on.
+    fn session_of_wire(
+        &mut self,
+        key: &SessionKey,
+        place: &Place,
+        id: &str,
+        at: u64,
+    ) -> Result<String, Failed> {
+        let is_new = matches!(place, Place::NewWire(_));
+        if let Some(known) = self.state.wire.get(key).filter(|_| !is_new) {
             return Ok(known.clone());
         }
         let mut statement = self.transaction.prepare_cached(
@@ -280,9 +291,13 @@ impl<'a> Insert<'a> {
         )?;
         let known = params![key.agent.as_str(), key.session.as_str()];
         let known: Option<String> = statement.query_row(known, |row| row.get(0)).optional()?;
+        // Ids are the agent's: another run may have the same for another session.
+        let goes_on = matches!(place, Place::EarlierWire(_));
+        let known = known.filter(|known| !is_new && (goes_on || self.state.goes_on(known)));
         let session = match known {
             Some(session) => {
                 self.load(&session)?;
+                self.state.continued.insert(session.clone());
                 session
             }
             None => self.new_session(&key.agent, Some(key.session.as_str()), None, id, at)?,

@@ -10,9 +10,23 @@ use crate::journal::database::note;
 use crate::journal::event::{EventType, NewEvent, Place};
 use crate::journal::fold::Row;
 use crate::journal::ids::Ids;
+use crate::journal::sessions::STARTED_AFTER;
 use crate::model::{AgentId, SessionId, SessionKey, now_ms};
 
 impl State {
+    /// The state for a file that is opened again in the same run.
+    pub(super) fn reopened(self) -> Self {
+        let mut state = Self::default();
+        (state.earlier, state.continued) = (self.earlier, self.continued);
+        state
+    }
+
+    /// Whether a session is of this run, or goes on in it.
+    pub(super) fn goes_on(&self, session: &str) -> bool {
+        let is_earlier = self.earlier.as_deref().is_some_and(|earlier| session <= earlier);
+        !is_earlier || self.continued.contains(session)
+    }
+
     /// Refreshes the state if another connection wrote since, as `pin`, `purge` and `gc` do.
     pub(super) fn catch_up(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "PRAGMA data_version";
@@ -21,10 +35,7 @@ impl State {
             return Ok(());
         }
         self.forget();
-        let last = "SELECT max(id) FROM (SELECT max(id) AS id FROM events \
-                    UNION ALL SELECT max(id) FROM sessions)";
-        let last: Option<String> = connection.query_row(last, [], |row| row.get(0))?;
-        self.ids = last.as_deref().map(Ids::after).unwrap_or_default();
+        self.ids = last_id(connection)?.as_deref().map(Ids::after).unwrap_or_default();
         self.seen = Some(version);
         Ok(())
     }
@@ -51,8 +62,26 @@ impl State {
             self.write(connection, None, &rows, &[])?;
             connection.execute("DELETE FROM drafts", [])?;
         }
+        self.begin_run(connection)
+    }
+
+    /// Sessions that there are now go on only if they are opened again.
+    fn begin_run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        if self.earlier.is_none() {
+            let last = last_id(connection)?.unwrap_or_default();
+            let set = "INSERT INTO meta(key, value) VALUES (?1, ?2) \
+                       ON CONFLICT(key) DO UPDATE SET value = ?2";
+            connection.execute(set, params![STARTED_AFTER, last])?;
+            self.earlier = Some(last);
+        }
         Ok(())
     }
+}
+
+fn last_id(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let last = "SELECT max(id) FROM (SELECT max(id) AS id FROM events \
+                UNION ALL SELECT max(id) FROM sessions)";
+    connection.query_row(last, [], |row| row.get(0))
 }
 
 /// The incomplete messages, with their text so far.

@@ -148,7 +148,7 @@ fn tokens_of_all_types_but_reasoning_add_up_to_the_total() {
     bench.record("s", Record::Spent(spending("sonnet", "USD", 0.5)));
     bench.record("s", Record::Spent(spending("sonnet", "USD", 0.25)));
     let only_total = Tokens::of(|kind| match kind {
-        TokenKind::Total => Figure::Estimated(7),
+        TokenKind::Total => Figure::Estimated { least: 7, most: 7 },
         _ => Figure::Unknown,
     });
     bench.record("s", Record::Spent(Spending { tokens: Some(only_total), ..Spending::default() }));

@@ -33,7 +33,7 @@ async fn what_is_published_is_on_the_next_page() {
     let (metrics, following) = start(&bus, &cancel);
     bus.publish(Event::Blocked(access("b1", BlockedStatus::Denied, 0)));
     let record = Record::Spent(spending("m", "USD", 0.5));
-    bus.publish(Event::Record { key: key("s"), record, timestamp_ms: 0 });
+    bus.publish(Event::Record { key: key("s"), record, turn: None, timestamp_ms: 0 });
     tokio::task::yield_now().await;
     let page = metrics.render(None).await;
     assert_eq!(page.content_type, "text/plain; version=0.0.4; charset=utf-8");

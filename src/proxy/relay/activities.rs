@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
-use super::Relay;
+use super::{EndedTurn, Relay};
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, ActivityKind, Record, SessionKey};
 use crate::proxy::Branches;
@@ -51,7 +51,13 @@ where
         let mut activities = std::mem::take(&mut self.activities);
         for mut activity in activities.drain(..) {
             if let ActivityKind::TurnEnded { reason, .. } = &mut activity.kind {
-                *reason = reason.take().or_else(|| self.turns.why(&activity.session));
+                let by_client = self.cancelled.contains(&activity.session);
+                *reason = reason.take().or_else(|| self.turns.why(&activity.session, by_client));
+            }
+            if let ActivityKind::Opened { is_new } = &mut activity.kind {
+                // A rewound session goes on in a new one of its agent's.
+                let behind = self.branches().and_then(|it| it.behind(&activity.session));
+                *is_new &= behind.is_none();
             }
             self.account(&mut activity);
             if let ActivityKind::Step(step) = &activity.kind {
@@ -71,8 +77,10 @@ where
                     self.cancelled.remove(&activity.session);
                 }
                 ActivityKind::Runs { .. } => self.turns.on_tool_call(&activity.session),
-                ActivityKind::TurnEnded { reason, .. } => {
-                    self.turns.ended(&activity.session, reason.as_ref());
+                ActivityKind::TurnEnded { stop_reason, reason } => {
+                    let end =
+                        EndedTurn { stop_reason: stop_reason.clone(), reason: reason.clone() };
+                    self.turns.ended(&activity.session, end);
                     self.cancelled.remove(&activity.session);
                     self.release_later(self.waiting.of_session(&activity.session));
                     if let Some(gatekeeping) = &self.proxy.gate {

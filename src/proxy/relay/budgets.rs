@@ -25,7 +25,9 @@ where
         let account = &self.proxy.account;
         match kind {
             ActivityKind::Spent(report) => account.spend(session, report),
-            ActivityKind::Foreseen { tokens } => account.foresee(session, *tokens, None),
+            ActivityKind::Foreseen { least, most } => {
+                account.foresee(session, (*least, *most), None);
+            }
             ActivityKind::TurnBegan => {
                 account.turn_began(session);
                 if self.standing.cut == Some(OnExceed::Cancel) {

@@ -17,18 +17,25 @@ use crate::model::{Action, BlockedId, OnViolation, SessionId, SessionKey, Via};
 use crate::proxy::ProxyError;
 use crate::routing::{AccessScope, Request};
 
-/// Sessions whose last turn's reason is kept; beyond this all are dropped.
-const MOST_REASONS: usize = 1024;
+/// Sessions whose last turn's end is kept; beyond this all are dropped.
+const MOST_ENDS: usize = 1024;
 
 /// Calls of a turn that are known by their ids; beyond this all count as new.
 const MOST_CALLS: usize = 256;
 
-/// The running turns, and why each session's last turn ended.
+/// The running turns, and how each session's last turn ended.
 #[derive(Default)]
 pub(super) struct RunningTurns {
     running: HashMap<SessionId, TurnCount>,
     last: u64,
-    reasons: HashMap<SessionId, Arc<str>>,
+    ends: HashMap<SessionId, EndedTurn>,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug)]
+pub struct EndedTurn {
+    pub stop_reason: Arc<str>,
+    pub reason: Option<Arc<str>>,
 }
 
 struct TurnCount {
@@ -145,7 +152,7 @@ where
 impl RunningTurns {
     pub(super) fn began(&mut self, session: &SessionId) {
         self.last += 1;
-        self.reasons.remove(session);
+        self.ends.remove(session);
         let new = TurnCount {
             number: self.last,
             prompts: 0,
@@ -171,24 +178,22 @@ impl RunningTurns {
         }
     }
 
-    /// The reason for a turn that ends without giving one.
-    pub(super) fn why(&self, session: &SessionId) -> Option<Arc<str>> {
+    /// The reason for a turn that ends without giving one. One that was cancelled did not end for a denial.
+    pub(super) fn why(&self, session: &SessionId, is_cancelled: bool) -> Option<Arc<str>> {
         let turn = self.running.get(session)?;
-        turn.cut_for.clone().or_else(|| turn.denied.clone())
+        turn.cut_for.clone().or_else(|| turn.denied.clone().filter(|_| !is_cancelled))
     }
 
-    /// The reason with which the session's last turn ended, if any.
-    pub(super) fn reason(&self, session: &SessionId) -> Option<Arc<str>> {
-        self.reasons.get(session).cloned()
+    /// How the session's last turn ended.
+    pub(super) fn end(&self, session: &SessionId) -> Option<EndedTurn> {
+        self.ends.get(session).cloned()
     }
 
-    pub(super) fn ended(&mut self, session: &SessionId, reason: Option<&Arc<str>>) {
-        if let Some(reason) = reason {
-            if self.reasons.len() >= MOST_REASONS {
-                self.reasons.clear();
-            }
-            self.reasons.insert(session.clone(), Arc::clone(reason));
+    pub(super) fn ended(&mut self, session: &SessionId, end: EndedTurn) {
+        if self.ends.len() >= MOST_ENDS {
+            self.ends.clear();
         }
+        self.ends.insert(session.clone(), end);
         if let Some(turn) = self.running.get_mut(session) {
             turn.prompts -= 1;
             if turn.prompts == 0 {

@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::shapes::{ServerHealth, ServerMessage};
 use super::sse::{Cut, Cutter, MOST_EVENT};
+use crate::line;
 use crate::remote::cause;
 
 /// Bytes of the longest answer that is read.
@@ -182,7 +183,7 @@ impl Api {
         body: Option<&Value>,
     ) -> Result<T, ApiError> {
         let bytes = self.bytes(method, path, cwd, query, body).await?;
-        serde_json::from_slice(&bytes).map_err(|error| ApiError::Malformed(error.to_string()))
+        line::read(&bytes).map_err(|error| ApiError::Malformed(error.to_string()))
     }
 
     async fn bytes(

@@ -11,6 +11,7 @@ use super::session::{BridgedSession, answer, error, replay};
 use super::shapes::SessionInfo;
 use super::show::Shows;
 use super::tasks::{Opened, ServerTask, SessionOpening, Settings, TaskOutcome};
+use crate::line;
 
 /// Sessions of one client.
 const MOST_SESSIONS: usize = 1000;
@@ -62,7 +63,7 @@ impl Bridge {
 
     /// Takes a line of the client.
     pub(super) fn client(&mut self, line: &[u8]) -> Vec<BridgeStep> {
-        let message: Value = match serde_json::from_slice(line) {
+        let message: Value = match line::read(line) {
             Ok(message) => message,
             Err(error) => {
                 tracing::warn!(%error, "a line that is no message is left out");

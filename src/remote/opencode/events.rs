@@ -16,6 +16,7 @@ use super::shapes::{
 };
 use super::show;
 use super::tasks::{Checked, ServerTask};
+use crate::line;
 
 /// Requests for permission that are open at once; more are refused.
 const MOST_ASKED: usize = 256;
@@ -26,7 +27,8 @@ const REFUSED: &str = "This is not allowed here. Do what you can without it.";
 impl Bridge {
     /// Takes an event.
     pub(super) fn event(&mut self, data: &[u8]) -> Vec<BridgeStep> {
-        let event: Event<'_> = match serde_json::from_slice(data) {
+        let data = line::text(data);
+        let event: Event<'_> = match serde_json::from_str(&data) {
             Ok(event) => event,
             Err(error) => {
                 tracing::warn!(%error, "an event that can't be read is left out");
@@ -276,7 +278,7 @@ impl Bridge {
 
 fn read<T: DeserializeOwned>(event: &Event<'_>) -> Option<T> {
     let properties = event.properties.map_or("{}", |properties| properties.get());
-    let read = serde_json::from_str(properties);
+    let read = line::read(properties.as_bytes());
     read.inspect_err(|error| tracing::warn!(%error, event = event.kind, "an event that can't be read is left out"))
         .ok()
 }

@@ -263,5 +263,5 @@ fn decided(settled: &BlockedAccess, decision: &Decision) -> Event {
     let access = settled.clone();
     let key = access.key.clone();
     let record = Record::Decided(Box::new(Decided { access, message, for_session, ttl }));
-    Event::Record { key, record, timestamp_ms: now_ms() }
+    Event::Record { key, record, turn: None, timestamp_ms: now_ms() }
 }

@@ -68,7 +68,7 @@ fn activity() -> impl Strategy<Value = ActivityKind> {
     let ended = ActivityKind::TurnEnded { stop_reason: "end_turn".into(), reason: None };
     prop_oneof![
         8 => select(vec!["w", "x", "y", "z"]).prop_map(touched),
-        2 => select(vec![ActivityKind::Opened, ActivityKind::Closed, ActivityKind::Compacted]),
+        2 => select(vec![ActivityKind::Opened { is_new: true }, ActivityKind::Closed, ActivityKind::Compacted]),
         3 => select(vec![ActivityKind::TurnBegan, ended, ActivityKind::Update("{}".into())]),
     ]
 }

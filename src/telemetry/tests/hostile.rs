@@ -82,7 +82,8 @@ fn a_turn_goes_on_while_thousands_of_sessions_come_and_go() {
     fold.event(&record("lead", Record::TurnBegan, 2_000), 2_000);
     for session in 0..5_000 {
         let key = SessionKey::new(AgentId::new("ui"), SessionId::new(format!("s{session}")));
-        let of = |record| Event::Record { key: key.clone(), record, timestamp_ms: 2_000 };
+        let of =
+            |record| Event::Record { key: key.clone(), record, turn: None, timestamp_ms: 2_000 };
         fold.event(&of(Record::Replays(true)), 2_000);
     }
     assert!(fold.take().is_empty(), "the turn of the lead was given up");
@@ -95,7 +96,12 @@ fn open_turns_waits_and_tasks_are_bounded() {
     let mut fold = fold(false, None);
     for at in 0..5_000 {
         let key = SessionKey::new(AgentId::new("ui"), SessionId::new(format!("s{at}")));
-        let began = Event::Record { key: key.clone(), record: Record::TurnBegan, timestamp_ms: at };
+        let began = Event::Record {
+            key: key.clone(),
+            record: Record::TurnBegan,
+            turn: None,
+            timestamp_ms: at,
+        };
         fold.event(&began, at);
         let id = format!("b{at}");
         let access = BlockedAccess {

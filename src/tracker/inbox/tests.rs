@@ -29,6 +29,7 @@ fn waiting(lines: &[&str]) -> Vec<String> {
         | TrackerMsg::Orchestrate(_)
         | TrackerMsg::Forget(_)
         | TrackerMsg::Join(_)
+        | TrackerMsg::GoOnBehind(_)
         | TrackerMsg::Query(_) => {
             unreachable!("nobody did")
         }

@@ -44,7 +44,7 @@ impl Sessions {
                 never_began(key);
                 None
             }
-            SessionInput::Opened => {
+            SessionInput::Opened { .. } => {
                 if self.view.as_ref().is_some_and(|view| view.waits_for(key)) {
                     self.move_view(key.clone());
                 }
@@ -76,7 +76,7 @@ impl Sessions {
                 }
             }
             input if is_open_again => return Some(input),
-            SessionInput::Opened => return Some(SessionInput::Opened),
+            SessionInput::Opened { .. } => return Some(input),
             SessionInput::TurnBegan => turns.begin(),
             SessionInput::Spent(spending) => self.spent.add(&spending),
             // Late inputs of a prompt do not open the session again.

@@ -193,6 +193,76 @@ async fn concurrent_queries_share_the_same_snapshots() {
     assert_eq!((nodes(&one), nodes(&later)), (1, 2));
 }
 
+/// The records of a session so far, each with its turn.
+async fn records(stage: &mut Stage) -> Vec<String> {
+    stage.handle.settled().await;
+    let mut all = Vec::new();
+    while let Some(Received::Event(_, event)) = stage.events.try_recv() {
+        if let Event::Record { record, turn, .. } = &**event {
+            all.push(format!("{record:?} {turn:?}"));
+        }
+    }
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_have_the_turn_that_the_wire_has() {
+    let mut stage = Stage::new(nobody());
+    stage.events.want(Topic::Record);
+    stage.handle.go_on_behind([(key("a/s"), 7)].into());
+    let opened = |is_new| Activity {
+        session: key("a/s").session,
+        kind: crate::model::ActivityKind::Opened { is_new },
+    };
+    let agent = key("a/s").agent;
+    stage.handle.record(&agent, opened(false));
+    for line in ["began", "ended", "began", "ended"] {
+        stage.record("a/s", line);
+    }
+    let (loaded, new) = ("Opened { is_new: false }", "Opened { is_new: true }");
+    assert_eq!(
+        records(&mut stage).await,
+        [
+            format!("{loaded} Some(7)"),
+            "TurnBegan Some(7)".to_owned(),
+            "TurnBegan Some(8)".to_owned()
+        ]
+    );
+    // Its agent restarts and loads it; then it uses the id for another one.
+    stage.handle.record(&agent, opened(false));
+    stage.record("a/s", "began");
+    stage.record("a/s", "ended");
+    stage.handle.record(&agent, opened(true));
+    stage.record("a/s", "began");
+    assert_eq!(
+        records(&mut stage).await,
+        [
+            format!("{loaded} Some(9)"),
+            "TurnBegan Some(9)".to_owned(),
+            format!("{new} Some(0)"),
+            "TurnBegan Some(0)".to_owned()
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drop_of_the_context_is_recorded_as_compaction_once() {
+    let mut stage = Stage::new(nobody());
+    stage.events.want(Topic::Record);
+    let compactions = |records: Vec<String>| {
+        records.iter().filter(|record| record.starts_with("Compacted")).count()
+    };
+    for line in ["usage 100/200", "usage 10/200"] {
+        stage.record("a/s", line);
+    }
+    assert_eq!(compactions(records(&mut stage).await), 1);
+    // The agent said so itself.
+    for line in ["usage 100/200", "compacted", "usage 10/200", "usage 9/200"] {
+        stage.record("a/s", line);
+    }
+    assert_eq!(compactions(records(&mut stage).await), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn updates_are_published_only_to_subscribers_and_change_nothing() {
     let mut stage = Stage::new(nobody());

@@ -85,7 +85,7 @@ fn compare(truth: &Truth, activities: &[Activity]) -> Vec<String> {
             ActivityKind::TurnEnded { stop_reason, .. } => {
                 stop_reasons.push(stop_reason.to_string());
             }
-            ActivityKind::Usage(last) => {
+            ActivityKind::Usage { usage: last, .. } => {
                 let cost = last.cost.as_ref().map(
                     |cost| serde_json::json!({"amount": cost.amount, "currency": &*cost.currency}),
                 );

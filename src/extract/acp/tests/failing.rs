@@ -1,7 +1,8 @@
 //! Tests of turns that end in an error.
 
 use super::{acp, observe};
-use crate::model::ActivityKind;
+use crate::extract::Extractor as _;
+use crate::model::{ActivityKind, UsageScope};
 
 const PROMPT: &str =
     r#">{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#;
@@ -68,8 +69,119 @@ fn a_refusal_and_an_answer_may_be_errors_too() {
     let speaks = says("The rate limit is 429 a minute.");
     assert_eq!(turn(&[&speaks, &end("end_turn", "")]), "end_turn: ");
     assert_eq!(turn(&[&says("I will not do that."), &end("refusal", "")]), "refusal: ");
-    let long = says(&"x".repeat(600));
+    let long = says(&"x".repeat(2_000));
     assert_eq!(turn(&[&outcry, &long, &end("end_turn", "")]), "end_turn: ");
+}
+
+#[test]
+fn an_answer_after_work_is_no_error() {
+    let end = |usage: &str| format!(r#"{{"id":1,"result":{{"stopReason":"end_turn"{usage}}}}}"#);
+    let outcry = says("API Error: 500 Internal Server Error");
+    let failed = "end_turn: server error (transient): API Error: 500 Internal Server Error";
+    let update = |update: &str| {
+        format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"s","update":{{{update}}}}}}}"#
+        )
+    };
+    let used = r#","usage":{"inputTokens":9,"outputTokens":1,"totalTokens":10}"#;
+    let unused = r#","usage":{"inputTokens":0,"outputTokens":0,"totalTokens":0}"#;
+    let call = update(r#""sessionUpdate":"tool_call","toolCallId":"t","status":"completed""#);
+    let context = update(r#""sessionUpdate":"usage_update","used":9,"size":10"#);
+    let commands = update(r#""sessionUpdate":"available_commands_update","availableCommands":[]"#);
+    assert_eq!(turn(&[&outcry, &end("")]), failed);
+    assert_eq!(turn(&[&commands, &outcry, &end(unused)]), failed);
+    for lines in [
+        [&call, &outcry, &end("")],
+        [&outcry, &context, &end("")],
+        [&commands, &outcry, &end(used)],
+    ] {
+        assert_eq!(turn(&lines.map(String::as_str)), "end_turn: ", "{lines:?}");
+    }
+    // Of one that never reports what it uses, nobody can tell.
+    let mut silent = acp().counting(UsageScope::Nothing, None);
+    let observed = observe(&mut silent, &[PROMPT, &outcry, &end("")]);
+    assert!(
+        observed.iter().any(|it| matches!(&it.kind, ActivityKind::TurnEnded { reason: None, .. }))
+    );
+}
+
+#[test]
+fn what_an_agent_says_in_fields_of_its_own_is_read() {
+    let info = |meta: &str| {
+        format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"session_info_update","_meta":{{"codex":{{{meta}}}}}}}}}}}"#
+        )
+    };
+    let error = |retries: bool| {
+        info(&format!(
+            r#""error":{{"message":"stream error","additionalDetails":"429 Too Many Requests","turnId":"t","willRetry":{retries}}}"#
+        ))
+    };
+    let end = r#"{"id":1,"result":{"stopReason":"end_turn"}}"#;
+    let broken = info(r#""threadStatus":{"type":"systemError"}"#);
+    let active = info(r#""threadStatus":{"type":"active"}"#);
+    let said = says("Something went wrong.");
+    let reason = "end_turn: stream error: 429 Too Many Requests";
+    let reason = reason.replace(": stream", ": rate limited (transient): stream");
+    assert_eq!(turn(&[&error(false), &said, end]), reason);
+    assert_eq!(turn(&[&error(true), &broken, end]), reason);
+    assert_eq!(turn(&[&broken, &said, end]), "end_turn: Something went wrong.");
+    // It got over it.
+    assert_eq!(turn(&[&error(true), &said, end]), "end_turn: ");
+    assert_eq!(turn(&[&broken, &active, &said, end]), "end_turn: ");
+    let observed = observe(&mut acp(), &[PROMPT, &error(true)]);
+    assert!(matches!(&observed.last().unwrap().kind, ActivityKind::Troubled { .. }));
+}
+
+#[test]
+fn housekeeping_is_no_progress() {
+    let mut acp = acp();
+    let update = |kind: &str| {
+        format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"{kind}"}}}}}}"#
+        )
+    };
+    observe(&mut acp, &[PROMPT]);
+    for kind in [
+        "available_commands_update",
+        "current_mode_update",
+        "config_option_update",
+        "session_info_update",
+        "usage_update",
+    ] {
+        observe(&mut acp, &[&update(kind)]);
+        assert!(!acp.take_progress(), "{kind}");
+    }
+    for line in [&says("x"), &says("x"), &update("tool_call"), &update("plan"), "noise"] {
+        observe(&mut acp, &[line]);
+        assert!(acp.take_progress(), "{line}");
+    }
+}
+
+#[test]
+fn a_cancelled_turn_is_cancelled_whatever_is_answered() {
+    let cancel = r#">{"method":"session/cancel","params":{"sessionId":"s"}}"#;
+    for answer in [
+        r#"{"id":1,"result":{"stopReason":"end_turn"}}"#,
+        r#"{"id":1,"error":{"code":-32603,"message":"AbortError"}}"#,
+        r#"{"id":1,"result":{}}"#,
+    ] {
+        assert_eq!(turn(&[cancel, answer]), "cancelled: ", "{answer}");
+    }
+    // A cancel that comes after the answer, and one before the prompt, cancel nothing.
+    let end = r#"{"id":1,"result":{"stopReason":"end_turn"}}"#;
+    assert_eq!(turn(&[end, cancel]), "end_turn: ");
+    let mut acp = acp();
+    let ended = observe(&mut acp, &[cancel, PROMPT, end]);
+    assert!(format!("{ended:?}").contains("end_turn"));
+    // Of two prompts that overlap, those that ran are cancelled.
+    let second = PROMPT.replace("\"id\":1", "\"id\":2");
+    let ends = observe(&mut acp, &[PROMPT, cancel, &second, end, &end.replace('1', "2")]);
+    let reasons = ends.iter().filter_map(|it| match &it.kind {
+        ActivityKind::TurnEnded { stop_reason, .. } => Some(stop_reason.to_string()),
+        _ => None,
+    });
+    assert_eq!(reasons.collect::<Vec<_>>(), ["cancelled", "end_turn"]);
 }
 
 #[test]

@@ -248,7 +248,7 @@ fn a_permission_asks_for_what_its_call_names() {
     check(&permission(r#""kind":"other","title":"Set 3 todos""#), &expect!["1: "]);
     check(
         &permission(r#""locations":[{"path":"\ud800"}]"#),
-        &expect!["ambiguous, its tool call cannot be read for certain [1]"],
+        &expect!["ambiguous, a path of it is no Unicode [1]"],
     );
     check(
         &permission(r#""locations":[{"Path":"/o"}]"#),

@@ -77,7 +77,7 @@ fn a_load_brings_back_neither_old_counts_nor_old_compactions() {
         let observed =
             observe(&mut acp(), &[LOAD, &count(9), compacted, &count(4), answer, &count(5)]);
         let observed = observed.into_iter().filter_map(|activity| match activity.kind {
-            ActivityKind::Usage(usage) => Some(usage.used.to_string()),
+            ActivityKind::Usage { usage, .. } => Some(usage.used.to_string()),
             ActivityKind::Compacted => Some("compacted".to_owned()),
             _ => None,
         });

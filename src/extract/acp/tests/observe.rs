@@ -88,8 +88,8 @@ fn sessions_open_and_close() {
             r#">{"id":0,"result":{"content":""}}"#,
         ],
         &expect![[r#"
-            b Opened
-            a Opened
+            b Opened { is_new: true }
+            a Opened { is_new: true }
             a Closed
             b read x all (Request)
         "#]],
@@ -229,7 +229,7 @@ fn a_permission_is_no_activity_until_its_call_goes_on() {
         &expect![[r#"
             s Record(PermissionAsked { id: "1", params: "{\"sessionId\":\"s\",\"options\":[],\"toolCall\":{\"toolCallId\":\"1\",\"kind\":\"edit\",\"locations\":[{\"path\":\"a\"}]}}" })
             s Record(PermissionAnswered { id: "1", result: Some("{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"y\"}}") })
-            s Usage(Usage { used: 1, size: 2, cost: None })
+            s Usage { usage: Usage { used: 1, size: 2, cost: None }, is_past: true }
             s write a (Tool)
             s performed write a
         "#]],
@@ -262,9 +262,9 @@ fn a_replay_is_no_activity() {
         ],
         &expect![[r#"
             s Record(Replays(true))
+            s Opened { is_new: false }
+            s Usage { usage: Usage { used: 9, size: 10, cost: Some(Cost { amount: 0.5, currency: "EUR" }) }, is_past: true }
             s Record(Replays(false))
-            s Opened
-            s Usage(Usage { used: 9, size: 10, cost: Some(Cost { amount: 0.5, currency: "EUR" }) })
             s TurnBegan
             s Record(Prompt("[]"))
             s read c (Tool)
@@ -302,7 +302,7 @@ fn usage_and_compaction_are_reported() {
             r#"{"sessionUpdate":"compaction_update","compactionId":"k","status":"completed"}"#,
         ],
         &expect![[r#"
-            s Usage(Usage { used: 1, size: 2000, cost: None })
+            s Usage { usage: Usage { used: 1, size: 2000, cost: None }, is_past: true }
             s Compacted
         "#]],
     );

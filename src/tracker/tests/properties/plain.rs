@@ -31,6 +31,7 @@ pub(super) struct PlainSession {
     turn: u64,
     running: u64,
     used: u64,
+    has_compacted: bool,
 }
 
 impl Plain {
@@ -66,7 +67,7 @@ impl Plain {
                 ActivityKind::TurnBegan if place.is_none() => *running += 1,
                 _ => {}
             }
-            if place.is_none() && kind != ActivityKind::Opened {
+            if place.is_none() && !matches!(kind, ActivityKind::Opened { .. }) {
                 return;
             }
         }
@@ -80,7 +81,7 @@ impl Plain {
                     | ActivityKind::TurnEnded { .. }
                     | ActivityKind::Update(_)
             ) {
-                if kind == ActivityKind::Opened
+                if matches!(kind, ActivityKind::Opened { .. })
                     && self.view == self.designated.as_ref().map(unopened)
                 {
                     self.orchestrate(key);
@@ -101,13 +102,18 @@ impl Plain {
             }
             ActivityKind::Performed { path, .. } => self.wrote(place, &path, true, false, at),
             ActivityKind::Written { path } => self.wrote(place, &path, true, true, at),
-            ActivityKind::Usage(usage) => {
-                if usage.used * 2 <= session.used && session.used > 0 {
+            ActivityKind::Usage { usage, .. } => {
+                let is_drop = usage.used * 2 <= session.used && session.used > 0;
+                if is_drop && !std::mem::take(&mut session.has_compacted) {
                     session.leave(|_| true);
                 }
+                session.has_compacted = false;
                 session.used = usage.used;
             }
-            ActivityKind::Compacted => session.leave(|_| true),
+            ActivityKind::Compacted => {
+                session.has_compacted = true;
+                session.leave(|_| true);
+            }
             ActivityKind::TurnBegan => session.running += 1,
             ActivityKind::TurnEnded { .. } if session.running > 0 => {
                 let turn = session.turn;
@@ -235,7 +241,7 @@ impl Plain {
 impl PlainSession {
     fn new(key: SessionKey) -> Self {
         let (nodes, writes) = (BTreeMap::new(), BTreeMap::new());
-        Self { key, nodes, writes, turn: 0, running: 0, used: 0 }
+        Self { key, nodes, writes, turn: 0, running: 0, used: 0, has_compacted: false }
     }
 
     fn wrote(&mut self, path: &str, claimed: bool, seen: bool, at: TimestampMs) {

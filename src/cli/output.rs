@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::app::Failure;
-use crate::model::{deceives, one_line};
+use crate::model::{judged, one_line};
 
 /// The reader closed our standard output: the command ends without an error.
 #[derive(Debug, thiserror::Error)]
@@ -73,13 +73,13 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 fn escaped(line: String) -> String {
-    let steers = |c: char| ('\u{7f}'..='\u{9f}').contains(&c) || deceives(c) && !joins(c);
-    if !line.contains(steers) {
+    let steers = |(c, deceives): (char, bool)| deceives || ('\u{7f}'..='\u{9f}').contains(&c);
+    if !judged(&line).any(steers) {
         return line;
     }
     let mut shown = String::with_capacity(line.len());
-    for c in line.chars() {
-        if steers(c) {
+    for (c, deceives) in judged(&line) {
+        if steers((c, deceives)) {
             let mut units = [0; 2];
             shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
         } else {
@@ -89,15 +89,19 @@ fn escaped(line: String) -> String {
     shown
 }
 
-/// Removes control sequences from untrusted text; newlines and tabs stay.
+/// Removes control sequences from untrusted text, and escapes what deceives; newlines and tabs stay.
 pub(super) fn escape_controls(text: &str) -> String {
-    let is_control = |c: char| c.is_control() && c != '\n' && c != '\t' || deceives(c) && !joins(c);
-    strip_str(text).to_string().replace(is_control, "")
-}
-
-/// Joiners belong to emoji and several scripts, and reorder nothing.
-fn joins(c: char) -> bool {
-    matches!(c, '\u{200c}' | '\u{200d}')
+    let text = strip_str(text).to_string();
+    let mut shown = String::with_capacity(text.len());
+    for (c, deceives) in judged(&text) {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            _ if c.is_control() => {}
+            _ if deceives => shown.extend(c.escape_unicode()),
+            _ => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// The colour of an agent's state or an access's status.
@@ -125,7 +129,7 @@ mod tests {
             ("a\rb\u{8}c\u{7f}d\0e", "abcde"),
             // The one-character form of an escape.
             ("a\u{9b}31mb", "a31mb"),
-            ("a\u{202e}b\u{2067}c", "abc"),
+            ("a\u{202e}b\u{2067}c", "a\\u{202e}b\\u{2067}c"),
         ] {
             assert_eq!(escape_controls(text), left, "{text:?}");
         }

@@ -29,7 +29,9 @@ mod raw;
 mod resolve;
 mod ruleset;
 mod step;
+mod still;
 mod support;
+mod urgent;
 
 use std::fs::File;
 use std::io;
@@ -56,6 +58,7 @@ pub struct Confinement {
     drafts: Own,
     /// Terminals whose upper end the agent opened.
     terminals: Own,
+    sockets: Arc<Own>,
     keeper: Arc<dyn Doorkeeper>,
 }
 
@@ -105,7 +108,8 @@ impl Confinement {
         })?;
         let failed = |source| ConfineError::Wall { rules: rules.len(), source };
         let ruleset = Ruleset::new(rules).map_err(failed)?;
-        Ok(Self { ruleset, canary, drafts: Own::default(), terminals: Own::default(), keeper })
+        let (drafts, terminals, sockets) = (Own::default(), Own::default(), own::sockets());
+        Ok(Self { ruleset, canary, drafts, terminals, sockets, keeper })
     }
 
     /// The ruleset that a child enters.
@@ -128,6 +132,10 @@ impl Confinement {
 
     fn terminals(&self) -> &Own {
         &self.terminals
+    }
+
+    fn sockets(&self) -> &Own {
+        &self.sockets
     }
 
     fn keeper(&self) -> &dyn Doorkeeper {

@@ -86,7 +86,7 @@ const PROMISES: &[Promise] = &[
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },
     Promise {
-        what: "Sockets by path: only those in the zone and the private TMPDIR (none can be moved there from outside), and listed ones",
+        what: "Sockets by path: only those that the team bound in the zone, those in the private TMPDIR (none can be moved there from outside), and listed ones",
         protocol: NO, wall: NO, doorbell: YES, from: Since::Tier,
     },
     Promise {

@@ -21,6 +21,7 @@ mod expand;
 mod fault;
 mod file;
 mod gateway;
+mod git_hooks;
 mod helpers;
 mod hub;
 pub mod installed;

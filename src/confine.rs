@@ -29,7 +29,9 @@ mod raw;
 mod resolve;
 mod ruleset;
 mod step;
+mod still;
 mod support;
+mod urgent;
 
 use std::fs::File;
 use std::io;
@@ -58,6 +60,7 @@ pub struct Confinement {
     terminals: Own,
     /// The bounds that the wall was compiled from.
     bounds: Option<Arc<Bounds>>,
+    sockets: Arc<Own>,
     keeper: Arc<dyn Doorkeeper>,
 }
 
@@ -108,8 +111,8 @@ impl Confinement {
         })?;
         let failed = |source| ConfineError::Wall { rules: rules.len(), source };
         let ruleset = Ruleset::new(rules).map_err(failed)?;
-        let (drafts, terminals) = (Own::default(), Own::default());
-        Ok(Self { ruleset, canary, drafts, terminals, bounds: None, keeper })
+        let (drafts, terminals, sockets) = (Own::default(), Own::default(), own::sockets());
+        Ok(Self { ruleset, canary, drafts, terminals, bounds: None, sockets, keeper })
     }
 
     /// The ruleset that a child enters.
@@ -137,6 +140,10 @@ impl Confinement {
 
     fn terminals(&self) -> &Own {
         &self.terminals
+    }
+
+    fn sockets(&self) -> &Own {
+        &self.sockets
     }
 
     fn keeper(&self) -> &dyn Doorkeeper {

@@ -37,7 +37,7 @@ mod web_scope;
 
 pub use access::{
     AccessRule, Action, BlockedAccess, BlockedStatus, Decide, DecidedBy, OnViolation, OwnerAnswer,
-    RuleSpec, TokensSaved, Via,
+    RuleSpec, SERVER, TokensSaved, Via, denial,
 };
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED, TakenCandidate};
@@ -68,7 +68,7 @@ pub use quiet::QuietSpan;
 pub use record::{Decided, Fork, How, Record};
 pub use repeats::Repeats;
 pub use secret::SecretText;
-pub use shown::{deceives, one_line, quoted};
+pub use shown::{UNSEEN, judged, one_line, quoted};
 pub use spending::{
     Charge, Figure, FigureSum, PerKind, Spending, Spent, TokenKind, Tokens, UsageScope,
 };

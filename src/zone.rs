@@ -241,6 +241,11 @@ impl Zone {
         self.denial(&self.place(&self.named(path)))
     }
 
+    /// The submodule of the workspace in whose git folder a real path lies, by its name.
+    pub fn submodule(&self, real: &Path) -> Option<&Path> {
+        self.git.submodule(real)
+    }
+
     /// The patterns of the agent's own zone, as they were given.
     pub fn own_patterns(&self) -> &[String] {
         &self.spec.allowed

@@ -28,8 +28,8 @@ use crate::conflicts::AgentConflicts;
 use crate::extract::Workspace;
 use crate::metrics::Tally;
 use crate::model::{
-    Action, Activity, ActivityKind, AgentId, Lines, SessionKey, Source, Touch, Via, one_line,
-    wire_real,
+    Action, Activity, ActivityKind, AgentId, Lines, SERVER, SessionKey, Source, Touch, Via,
+    one_line, wire_real,
 };
 use crate::proxy::{CallText, LiveCalls, NamedPath, Rules, TurnContext, Vitals};
 use crate::routing::{AccessScope, Request, RoutingHandle, Settlement};
@@ -207,7 +207,11 @@ impl HandlerState {
         let is_intended = attempt.named || self.is_named(&mut attempt, &context, &mut reply).await;
         let request = Request {
             key: SessionKey::new(self.agent.clone(), context.session.clone()),
-            denied_by: self.bounds().zone().denied_by(&attempt.path),
+            denied_by: if attempt.to_server {
+                Some(SERVER.into())
+            } else {
+                self.bounds().zone().denied_by(&attempt.path)
+            },
             path: attempt.path,
             action: attempt.action,
             via: Via::Kernel,

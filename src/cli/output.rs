@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::app::Failure;
-use crate::model::{deceives, one_line};
+use crate::model::{judged, one_line};
 
 /// The reader closed our standard output: the command ends without an error.
 #[derive(Debug, thiserror::Error)]
@@ -108,28 +108,27 @@ pub(super) fn plain(text: &str) -> String {
     one_line(text)
 }
 
-/// Escapes, as JSON does, all characters of a text that steer a terminal or reorder a line, but for colours.
+/// Escapes, as JSON does, all characters of a text that steer a terminal or deceive who reads it, but for colours.
 /// The one place where that is done for whatever a command prints.
 pub(super) fn harmless(text: String) -> String {
-    let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || deceives(c) && !joins(c);
-    if !text.contains(steers) {
+    let steers = |c: char, deceives: bool| deceives || c.is_control() && !matches!(c, '\n' | '\t');
+    if !judged(&text).any(|(c, deceives)| steers(c, deceives)) {
         return text;
     }
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), &text[..]);
-    while let Some(at) = rest.find(steers) {
-        shown.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let color = color_at(rest);
-        if color > 0 {
-            shown.push_str(&rest[..color]);
-            rest = &rest[color..];
-        } else if let Some(c) = rest.chars().next() {
+    let mut shown = String::with_capacity(text.len());
+    let (mut at, mut color_end) = (0, 0);
+    for (c, deceives) in judged(&text) {
+        if c == '\u{1b}' && at >= color_end {
+            color_end = at + color_at(&text[at..]);
+        }
+        if at < color_end || !steers(c, deceives) {
+            shown.push(c);
+        } else {
             let mut units = [0; 2];
             shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-            rest = &rest[c.len_utf8()..];
         }
+        at += c.len_utf8();
     }
-    shown.push_str(rest);
     shown
 }
 
@@ -141,15 +140,19 @@ fn color_at(text: &str) -> usize {
     if parameters[length..].starts_with('m') { 2 + length + 1 } else { 0 }
 }
 
-/// Removes control sequences from untrusted text; newlines and tabs stay.
+/// Removes control sequences from untrusted text, and escapes what deceives; newlines and tabs stay.
 pub(super) fn escape_controls(text: &str) -> String {
-    let is_control = |c: char| c.is_control() && c != '\n' && c != '\t' || deceives(c) && !joins(c);
-    strip_str(text).to_string().replace(is_control, "")
-}
-
-/// Joiners belong to emoji and several scripts, and reorder nothing.
-fn joins(c: char) -> bool {
-    matches!(c, '\u{200c}' | '\u{200d}')
+    let text = strip_str(text).to_string();
+    let mut shown = String::with_capacity(text.len());
+    for (c, deceives) in judged(&text) {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            _ if c.is_control() => {}
+            _ if deceives => shown.extend(c.escape_unicode()),
+            _ => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// The colour of an agent's state or an access's status.
@@ -177,7 +180,7 @@ mod tests {
             ("a\rb\u{8}c\u{7f}d\0e", "abcde"),
             // The one-character form of an escape.
             ("a\u{9b}31mb", "a31mb"),
-            ("a\u{202e}b\u{2067}c", "abc"),
+            ("a\u{202e}b\u{2067}c", "a\\u{202e}b\\u{2067}c"),
         ] {
             assert_eq!(escape_controls(text), left, "{text:?}");
         }

@@ -11,6 +11,7 @@ mod profile_notes;
 mod remembered;
 mod report;
 mod routing;
+mod sockets;
 mod survey;
 
 use std::path::{Path, PathBuf};
@@ -110,6 +111,7 @@ pub fn check(
     }
     let holding: Vec<_> = config.agents.iter().map(|agent| Holding::of(agent, kernel)).collect();
     warnings.extend(survey.warnings(config));
+    warnings.extend(survey.sockets.warnings(config, kernel));
     let mut text = report::render(config, limits_held, &survey, &holding, &warnings);
     let notices: Vec<String> = config.notify.iter().map(Notify::describe).collect();
     report::add_list(&mut text, "notices to people", &notices);

@@ -11,6 +11,7 @@ use ignore::WalkBuilder;
 
 use self::builds::Builds;
 pub use self::parts::PartError;
+use super::git_hooks::{self, HookPlace};
 use super::installed::{KnownAgent, found, without_adapter};
 use super::profiles::{Profile, built_in};
 use crate::ignored::{Further, Ignored};
@@ -39,6 +40,8 @@ pub struct Starter {
     /// The top of the workspace has files that every agent may read.
     top_files: bool,
     builds: Builds,
+    /// What git runs at a commit, in the workspace.
+    hooks: Vec<HookPlace>,
     /// Installed agents that lack the adapter to speak ACP.
     pub without_adapter: Vec<KnownAgent>,
 }
@@ -92,7 +95,8 @@ impl Starter {
         let top_files = walk(workspace, 1)
             .any(|file| is_file(&file) && is_top_file(&file.file_name().to_string_lossy()));
         let builds = Builds::look(workspace);
-        Self { agents, top_files, builds, without_adapter: without_adapter(path) }
+        let hooks = workspace.canonicalize().map(|it| git_hooks::places(&it)).unwrap_or_default();
+        Self { agents, top_files, builds, hooks, without_adapter: without_adapter(path) }
     }
 
     /// Returns the text of the file.
@@ -156,6 +160,14 @@ impl Starter {
             all.extend(readable.iter().cloned());
         } else if !all.is_empty() {
             text += "# Everybody may read these: the files at the top, but for hidden ones.\n";
+        }
+        if divided && !self.hooks.is_empty() {
+            text += if all.is_empty() {
+                "# Everybody may read these: git runs or reads them at each commit.\n"
+            } else {
+                "# Git runs or reads the last of them at each commit.\n"
+            };
+            all.extend(self.hooks.iter().map(|place| place.pattern.clone()));
         }
         if all.is_empty() { text + NOT_READABLE } else { text + &list("readable", &all) }
     }

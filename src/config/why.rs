@@ -1,15 +1,15 @@
 //! Why an agent may or may not access a path, by the configuration alone: the rule, the owners, and
 //! the pattern that would change it. Reads the disk as zones do, and does not need a running team.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::places::{is_built, is_lock};
-use super::{Agent, Config, Enforce, profiles};
-use crate::model::{Action, AgentId, wire_real};
+use super::{Agent, Config, Enforce, git_hooks, profiles};
+use crate::model::{Action, AgentId, quoted, wire_real};
 use crate::zone::{GitAccess, Reason, Zone, ZoneSpec};
 
 /// The result for one access. `Display` is a few lines of text.
@@ -45,13 +45,14 @@ impl Config {
         let agent = self.agents.iter().find(|one| one.id == *agent)?;
         let zone = Zone::compile(&agent.zone.spec).ok()?;
         let why = zone.why(path, action);
+        let submodule = why.real.as_deref().and_then(|real| zone.submodule(real));
         let mut result = Why {
             agent: agent.id.clone(),
             owners: self.owners(&why.path),
             path: why.path,
             action,
             allowed: why.allowed,
-            rule: self.rule(agent, &why.reason, why.allowed),
+            rule: self.rule(agent, &why.reason, why.allowed, submodule),
             mend: None,
         };
         if result.allowed {
@@ -69,6 +70,12 @@ impl Config {
                 .clone_into(&mut result.rule);
             return Some(result);
         }
+        if why.reason == Reason::NoPattern
+            && action == Action::Read
+            && let Some(place) = git_hooks::of(self, &result.path)
+        {
+            let _ = write!(result.rule, ", and {}", place.why());
+        }
         result.mend = self.mend(agent, &result, &why.reason);
         Some(result)
     }
@@ -84,18 +91,18 @@ impl Config {
         own.filter_map(|agent| Some((agent, Zone::compile(&agent.zone.spec).ok()?)))
     }
 
-    fn rule(&self, agent: &Agent, reason: &Reason, allowed: bool) -> String {
+    fn rule(
+        &self,
+        agent: &Agent,
+        reason: &Reason,
+        allowed: bool,
+        submodule: Option<&Path>,
+    ) -> String {
         match reason {
             Reason::NoPath => "no path leads there".to_owned(),
             Reason::EisenDir => "it lies in $EISEN_DIR, which is closed to all agents".to_owned(),
             Reason::Journal => "it is the team's journal, which is closed to all agents".to_owned(),
-            Reason::Git if allowed => format!("`git = \"{}\"` of [zones]", self.zones.git.as_str()),
-            Reason::Git => {
-                format!(
-                    "it lies in a git folder, and [zones] has `git = \"{}\"`",
-                    self.zones.git.as_str()
-                )
-            }
+            Reason::Git => self.git_rule(allowed, submodule),
             Reason::Pattern { list, pattern } if *list == "allowed" && !agent.zone.own => {
                 format!("{} has no [agents.zone], and so `{pattern}`", agent.id)
             }
@@ -107,6 +114,23 @@ impl Config {
                 format!("`{pattern}` in `{list}` of {section}")
             }
             Reason::NoPattern => format!("no pattern of {}'s zone matches it", agent.id),
+        }
+    }
+
+    fn git_rule(&self, allowed: bool, submodule: Option<&Path>) -> String {
+        let git = self.zones.git.as_str();
+        let folder = submodule.map_or_else(
+            || "a git folder".to_owned(),
+            |name| format!("the git folder of the submodule {}", quoted(&name.to_string_lossy())),
+        );
+        match (allowed, self.zones.git, submodule) {
+            (true, _, None) => format!("`git = \"{git}\"` of [zones]"),
+            (true, ..) => format!("`git = \"{git}\"` of [zones]: it lies in {folder}"),
+            (false, GitAccess::Commit, _) => format!(
+                "it lies in {folder}, of which `git = \"commit\"` of [zones] lets be written what a \
+                 commit writes: objects, refs, logs, HEAD, the index and messages"
+            ),
+            _ => format!("it lies in {folder}, and [zones] has `git = \"{git}\"`"),
         }
     }
 

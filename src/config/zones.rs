@@ -230,7 +230,7 @@ fn sockets(zone: &Table<'_>, workspace: &Path) -> Vec<String> {
         }
         Err((
             format!("the socket {} is not an absolute path", quoted(written)),
-            "write one such as \"/run/postgresql/*\"; sockets in the zone need not be listed"
+            "write one such as \"/run/postgresql/*\"; those that the team binds in the zone need not be listed"
                 .to_owned(),
         ))
     };

@@ -53,6 +53,8 @@ pub(super) enum Stop {
         arg: PathBuf,
         /// It is a new file whose temporary name does not show which file it replaces.
         draft: bool,
+        /// It connects to a socket of the zone whose server the zone does not hold.
+        to_server: bool,
     },
     /// Its file is not at this path, which its link reports.
     Elsewhere(PathBuf),
@@ -133,7 +135,7 @@ impl<'a> Syscall<'a> {
         };
         let action = if reads { Action::Read } else { Action::Write };
         let denied = Denied { path, action, grantable: false };
-        Stop::Outside { denied, real: link.clone(), arg: link, draft: false }
+        Stop::Outside { denied, real: link.clone(), arg: link, draft: false, to_server: false }
     }
 
     #[expect(clippy::many_single_char_names, reason = "registers have no better names")]
@@ -199,7 +201,7 @@ impl<'a> Syscall<'a> {
             }
             Err(denied) => {
                 let (real, arg) = (real.to_owned(), arg.path.clone());
-                Err(Stop::Outside { denied, real, arg, draft: false })
+                Err(Stop::Outside { denied, real, arg, draft: false, to_server: false })
             }
             Ok(()) => Ok(()),
         }

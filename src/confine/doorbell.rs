@@ -1,4 +1,5 @@
-//! Answers stopped calls, on one thread for each listener. A call that needs a decision or may
+//! Answers stopped calls, on a few threads for each listener, of which one waits for the next call: a
+//! call that nobody has received is interrupted by each signal. A call that needs a decision or may
 //! block is deferred, so that it delays no other.
 
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ use super::call::{Later, Stop, Syscall, SyscallReply};
 use super::caller::Caller;
 use super::identity::Identity;
 use super::listener::{Listener, Notice};
-use super::{Attempt, Confinement, raw};
+use super::{Attempt, Confinement, raw, urgent};
 use crate::model::wire_real;
 use crate::zone::Denied;
 
@@ -51,6 +52,15 @@ pub struct Doorbell {
     deferred: Mutex<HashMap<u32, usize>>,
     /// Cloned for each call with a thread of its own, to count them.
     later: Arc<()>,
+    receivers: Mutex<Receivers>,
+}
+
+/// The threads that receive and answer calls.
+#[derive(Debug, Default)]
+struct Receivers {
+    all: usize,
+    /// Those that wait for a call.
+    waiting: usize,
 }
 
 impl Doorbell {
@@ -63,9 +73,20 @@ impl Doorbell {
             runtime: Handle::current(),
             deferred: Mutex::new(HashMap::new()),
             later: Arc::new(()),
+            receivers: Mutex::default(),
         });
-        thread::Builder::new().name("doorbell".to_owned()).spawn(move || doorbell.run())?;
-        Ok(())
+        doorbell.add_receiver()
+    }
+
+    fn add_receiver(self: &Arc<Self>) -> io::Result<()> {
+        let doorbell = Arc::clone(self);
+        self.receivers.lock().all += 1;
+        let spawned =
+            thread::Builder::new().name("doorbell".to_owned()).spawn(move || doorbell.run());
+        if spawned.is_err() {
+            self.receivers.lock().all -= 1;
+        }
+        spawned.map(drop)
     }
 
     fn run(self: Arc<Self>) {
@@ -73,9 +94,26 @@ impl Doorbell {
             tracing::error!(%error, "a doorbell cannot be served: the calls that it stops fail");
             return;
         }
+        // Several that are urgent would take turns on all processors.
+        let most = if urgent::begin() { 1 } else { self.listener.receivers() };
         loop {
-            match self.listener.receive() {
-                Ok(Some(notice)) => self.timed(notice),
+            self.receivers.lock().waiting += 1;
+            let received = self.listener.receive();
+            urgent::relax();
+            let is_alone = {
+                let mut receivers = self.receivers.lock();
+                receivers.waiting -= 1;
+                receivers.waiting == 0 && receivers.all < most
+            };
+            match received {
+                Ok(Some(notice)) => {
+                    if is_alone {
+                        // Without another one the next call is received after this is answered.
+                        let _ = self.add_receiver();
+                    }
+                    self.timed(notice);
+                    urgent::hurry();
+                }
                 Ok(None) => return,
                 Err(error) => {
                     tracing::error!(%error, "a doorbell failed: the calls that it stops fail from now on");
@@ -100,14 +138,15 @@ impl Doorbell {
             Ok(SyscallReply::Later(act)) => self.later(notice, act),
             Ok(outcome) => self.answer(notice, Ok(outcome)),
             Err(Stop::Fails(errno)) => self.answer(notice, Err(errno)),
-            Err(Stop::Outside { denied, real, arg, draft }) => {
+            Err(Stop::Outside { denied, real, arg, draft, to_server }) => {
                 let Ok(Identity { process: pid, .. }) = caller.identity() else {
                     return self.answer(notice, Err(Errno::EACCES));
                 };
                 let Denied { path, action, grantable } = denied.clone();
                 let named = caller.names(&real, &arg);
+                let may_wait = true;
                 let mut attempt =
-                    Attempt { path, action, grantable, pid, named, draft, may_wait: true };
+                    Attempt { path, action, grantable, pid, named, draft, may_wait, to_server };
                 if let Some(of) = draft.then(|| caller.names_beside(&real)).flatten() {
                     // The caller means that file.
                     let bounds = self.confinement.keeper().bounds();
@@ -124,6 +163,7 @@ impl Doorbell {
     }
 
     fn answer(&self, notice: Notice, outcome: Result<SyscallReply, Errno>) {
+        urgent::hurry();
         match outcome {
             Ok(SyscallReply::Continue) => self.listener.continue_syscall(notice.id),
             Ok(SyscallReply::AddFd { file, close_on_exec }) => {

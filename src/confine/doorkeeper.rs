@@ -82,4 +82,6 @@ pub struct Attempt {
     pub draft: bool,
     /// Whether the call may be held; false if too many calls of the process are.
     pub may_wait: bool,
+    /// Whether it connects to a socket of the zone whose server acts outside of it.
+    pub to_server: bool,
 }

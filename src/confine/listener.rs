@@ -12,8 +12,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::support::receiving_ends;
 
-/// Schedules handler and caller on the same processor, since Linux 6.6.
-const SYNC_WAKE_UP: u64 = 1;
+/// Threads of one listener: a call that none receives may be interrupted by a signal.
+const RECEIVERS_MAX: usize = 4;
 
 /// The listener of one filter, shared by all processes under it.
 #[derive(Debug)]
@@ -35,11 +35,15 @@ pub(super) struct Notice {
 
 impl Listener {
     pub(super) fn new(listener: OwnedFd) -> Self {
-        // Older kernels ignore the flag.
-        unsafe {
-            libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP);
-        }
+        // `SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP` is left out: it puts handler and caller on one
+        // processor, where calls are received later, and so are interrupted more often.
         Self { fd: listener, ends: receiving_ends() }
+    }
+
+    /// How many threads may receive at once. Where receiving does not end with the last process, a
+    /// second one would never.
+    pub(super) fn receivers(&self) -> usize {
+        if self.ends { RECEIVERS_MAX } else { 1 }
     }
 
     /// Waits for the next call; None when no process is left under the filter.

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Weak};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -29,6 +30,24 @@ struct Inner {
 pub(super) struct Room<'a>(&'a Own);
 
 type Identity = (u64, u64);
+
+/// The sockets of each agent of the team, as long as something confines the agent.
+static SOCKETS: Mutex<Vec<Weak<Own>>> = Mutex::new(Vec::new());
+
+/// Where the sockets are noted that one agent binds: whoever serves one has its wall.
+pub(super) fn sockets() -> Arc<Own> {
+    let own = Arc::new(Own::default());
+    let mut all = SOCKETS.lock();
+    all.retain(|one| one.strong_count() > 0);
+    all.push(Arc::downgrade(&own));
+    own
+}
+
+/// Whether a process behind a wall of the team bound the socket of this file.
+pub(super) fn is_socket_of_team(identity: Identity) -> bool {
+    let all: Vec<_> = SOCKETS.lock().iter().filter_map(Weak::upgrade).collect();
+    all.iter().any(|own| own.holds(identity))
+}
 
 impl Own {
     pub(super) fn holds(&self, identity: Identity) -> bool {

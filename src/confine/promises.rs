@@ -100,18 +100,18 @@ const PROMISES: &[Promise] = &[
     },
     Promise {
         what: "A run or helper that an agent asks for has nothing that the agent does not have, whatever it names",
-        protocol: "patterns of its zone, limits and environment", wall: YES, doorbell: YES, from: Since::Tier,
+        protocol: "patterns of its zone, limits and environment", wall: YES, doorbell: YES, swaps: HELD, from: Since::Tier,
     },
     Promise {
         what: "With `confine = \"strict\"`: a place of a profile that became a link, or leads elsewhere, is not granted",
-        protocol: NO, wall: YES, doorbell: YES, from: Since::Tier,
+        protocol: NO, wall: YES, doorbell: YES, swaps: HELD, from: Since::Tier,
     },
     Promise {
         what: "Hooks, config and info of the git folder are not written, no link is made in it, and it stays a repository",
         protocol: ASKED, wall: YES, doorbell: YES, swaps: HELD, from: Since::Tier,
     },
     Promise {
-        what: "Sockets by path: only those in the zone and the private TMPDIR (none can be moved there from outside), and listed ones",
+        what: "Sockets by path: only those that the team bound in the zone, those in the private TMPDIR (none can be moved there from outside), and listed ones",
         protocol: NO, wall: NO, doorbell: YES, swaps: BY_HAND, from: Since::Tier,
     },
     Promise {

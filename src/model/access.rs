@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::named::named;
+use super::shown::quoted;
 use super::{AgentId, BlockedId, SessionKey, SessionMode, TimestampMs};
 
 named! {
@@ -181,6 +182,17 @@ pub struct TokensSaved {
     pub is_estimated: bool,
 }
 
+/// What denies a socket of the zone whose server no wall holds.
+pub const SERVER: &str = "the socket's server outside the team";
+
+/// What denies an access, for people and models: the pattern of `denied`, or the server of a socket.
+pub fn denial(by: &str) -> String {
+    if by == SERVER {
+        return by.to_owned();
+    }
+    format!("the pattern {} in `denied`", quoted(by))
+}
+
 /// An access outside the agent's zone, in its current state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockedAccess {
@@ -199,7 +211,7 @@ pub struct BlockedAccess {
     pub orchestrator: Option<SessionKey>,
     /// The number of incidental accesses that it stands for; `path` is their common prefix.
     pub sweep: Option<u64>,
-    /// The `denied` pattern that matches it: no agent can allow it.
+    /// What makes that no agent can allow it: the `denied` pattern that matches it, or [`SERVER`].
     pub denied_by: Option<Arc<str>>,
     /// The rule that matched it.
     pub rule: Option<AccessRule>,

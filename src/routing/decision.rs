@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{AgentId, BlockedId, BlockedStatus, DecidedBy, quoted};
+use crate::model::{AgentId, BlockedId, BlockedStatus, DecidedBy, denial, quoted};
 
 /// The author of a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,12 +78,12 @@ pub enum ResolveError {
     )]
     ForPerson { id: BlockedId, rule: NonZeroU32 },
     #[error(
-        "{} matches the pattern {} in `denied`: no agent can open or answer it; a person with the \
-         control token can, by `eisen-core resolve {id} allow --even-denied`",
-        quoted(path),
-        quoted(pattern)
+        "{} denies {}: no agent can open or answer it; a person with the control token can, by \
+         `eisen-core resolve {id} allow --even-denied`",
+        denial(by),
+        quoted(path)
     )]
-    DeniedBy { id: BlockedId, path: Arc<str>, pattern: Arc<str> },
+    DeniedBy { id: BlockedId, path: Arc<str>, by: Arc<str> },
     #[error("what was shown of {0} has changed since: look at it again")]
     Changed(BlockedId),
     #[error("the team is stopping")]

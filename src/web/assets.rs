@@ -57,6 +57,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_marks_the_characters_that_terminals_mark() {
+        let class: String = crate::model::UNSEEN
+            .iter()
+            .map(|(first, last)| match (first.escape_unicode(), last.escape_unicode()) {
+                (one, _) if first == last => one.to_string(),
+                (first, last) => format!("{first}-{last}"),
+            })
+            .collect();
+        let script = PageFiles::get("format.js").unwrap().data;
+        let script = std::str::from_utf8(&script).unwrap();
+        assert!(script.contains(&format!("/[{class}]/gu")), "format.js lacks /[{class}]/gu");
+    }
+
+    #[test]
     fn the_whole_page_weighs_little() {
         let files: Vec<_> = PageFiles::iter().collect();
         assert!(files.iter().any(|file| file == "index.html"));

@@ -227,8 +227,8 @@ impl Bounds {
         self.is_barred(real) || self.denies(real)
     }
 
-    /// Whether a socket at this real path may be connected to, since its server acts outside the
-    /// bounds. A socket that the process itself may have created is allowed.
+    /// Whether a socket at this real path may be connected to, whoever serves it: in the private
+    /// folder any, elsewhere one that is listed.
     pub fn may_connect(&self, real: &Path) -> bool {
         if self.is_private(real) {
             return true;
@@ -237,10 +237,7 @@ impl Bounds {
             return false;
         }
         let place = self.zone.place(real);
-        if !self.zone.denied.matches(&place) && self.sockets.matches(&place) {
-            return true;
-        }
-        self.is_inside(real) && self.judge(real, Action::Write).is_ok()
+        !self.zone.denied.matches(&place) && self.sockets.matches(&place)
     }
 
     /// Compiles the path rules: for every file that exists now they allow nothing that
@@ -341,7 +338,8 @@ impl Bounds {
         self.settings.iter().any(|setting| within(setting, real).is_some())
     }
 
-    fn is_private(&self, real: &Path) -> bool {
+    /// Whether a real path lies in the private folder, where all is allowed.
+    pub fn is_private(&self, real: &Path) -> bool {
         within(&self.private, real).is_some()
             && !(self.is_barred(real)
                 && self.zone.eisen.iter().any(|eisen| eisen.starts_with(&self.private)))

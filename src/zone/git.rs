@@ -2,9 +2,9 @@
 //! written.
 //!
 //! A process that can write hooks or config of a git folder runs commands as the user. The git
-//! folder of the workspace's repository is therefore judged by [`GitAccess`] alone; anything else
-//! below a `.git` in the workspace (a submodule, another repository, one that an agent made) also
-//! needs a pattern.
+//! folder of the workspace's repository is therefore judged by [`GitAccess`] alone, and so are those
+//! of its submodules in it; anything else below a `.git` in the workspace (another repository, one
+//! that an agent made) also needs a pattern.
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
@@ -27,6 +27,12 @@ const SEALED: [&str; 4] = ["hooks", "info", "config", "config.worktree"];
 /// Files by which git recognizes a repository.
 const PILLARS: [&str; 3] = ["HEAD", "objects", "refs"];
 
+/// The folder of the git folders of submodules.
+const MODULES: &str = "modules";
+
+/// Folders that are looked at for submodules.
+const MOST_MODULES: usize = 4096;
+
 /// Files that make a folder among objects, refs or logs a repository of its own.
 const NESTED: [&str; 3] = [".git", "objects", "commondir"];
 
@@ -39,6 +45,8 @@ pub(super) struct Git {
     workspace: PathBuf,
     /// The repository's `.git`, and the folders that it leads to.
     own: Vec<PathBuf>,
+    /// The git folders of submodules in these, each before the one around it.
+    modules: Vec<PathBuf>,
     /// The real paths of sealed files that are links.
     sealed: Vec<PathBuf>,
 }
@@ -59,9 +67,11 @@ impl Git {
     /// Looks for the repository of a workspace, as git would. `workspace` must be a real path.
     pub(super) fn find(workspace: &Path, access: GitAccess) -> Self {
         let own = repository(workspace).unwrap_or_default();
-        let named = own.iter().flat_map(|folder| SEALED.map(|name| folder.join(name)));
+        let modules = submodules(&own);
+        let folders = own.iter().chain(&modules);
+        let named = folders.flat_map(|folder| SEALED.map(|name| folder.join(name)));
         let sealed = named.filter_map(|path| real(&path).filter(|real| *real != path)).collect();
-        Self { access, workspace: workspace.to_owned(), own, sealed }
+        Self { access, workspace: workspace.to_owned(), own, modules, sealed }
     }
 
     /// Judges a real path.
@@ -84,9 +94,11 @@ impl Git {
     pub(super) fn below(&self, folder: &Path, action: Action) -> Option<(Subtree, GitVerdict)> {
         let (within, verdict) = self.within(folder)?;
         let writes = action == Action::Write;
+        let leads_to_module = || self.modules.iter().any(|module| module.starts_with(folder));
         let subtree = match self.access {
             GitAccess::None => Subtree::None,
             GitAccess::Read if writes => Subtree::None,
+            GitAccess::Commit if writes && leads_to_module() => Subtree::Mixed,
             GitAccess::Commit if writes => records_below(within),
             GitAccess::Read | GitAccess::Commit => Subtree::All,
         };
@@ -95,7 +107,7 @@ impl Git {
 
     /// The real paths that are judged differently from their surroundings.
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
-        self.own.iter().chain(&self.sealed).map(PathBuf::as_path)
+        self.own.iter().chain(&self.modules).chain(&self.sealed).map(PathBuf::as_path)
     }
 
     /// Whether a real place is, or is in, a git folder.
@@ -124,6 +136,12 @@ impl Git {
         PILLARS.iter().any(|pillar| within == Path::new(pillar))
     }
 
+    /// The submodule in whose git folder a real path lies, by its name.
+    pub(super) fn submodule(&self, real: &Path) -> Option<&Path> {
+        let module = self.modules.iter().find(|module| within(module, real).is_some())?;
+        self.own.iter().find_map(|own| within(&own.join(MODULES), module))
+    }
+
     pub(super) fn access(&self) -> GitAccess {
         self.access
     }
@@ -133,7 +151,7 @@ impl Git {
         let inside = within(&self.workspace, real);
         // A worktree may itself lie in the git folder: the workspace is no part of it.
         let around = |own: &Path| inside.is_some() && within(own, &self.workspace).is_some();
-        let mut own = self.own.iter().filter(|own| !around(own));
+        let mut own = self.modules.iter().chain(&self.own).filter(|own| !around(own));
         match own.find_map(|own| within(own, real)) {
             Some(within) => Some((within, GitVerdict::Allowed)),
             None => Some((inside.and_then(nested)?, GitVerdict::Defer)),
@@ -150,7 +168,8 @@ fn is_record(within: &Path) -> bool {
     let mut names = names.as_slice();
     loop {
         match names {
-            // A submodule's name may contain slashes, so the start of its folder is unknown.
+            // A submodule that came after the start: its name may contain slashes, so the start of
+            // its folder is unknown.
             ["worktrees" | "modules", _, behind @ ..] => {
                 if behind.iter().any(|name| SEALED.contains(name)) {
                     return false;
@@ -239,6 +258,39 @@ fn repository(workspace: &Path) -> Option<Vec<PathBuf>> {
         }
     }
     None
+}
+
+/// The git folders of submodules below the folders of a repository, and of those in them, each before
+/// the one around it. Follows no link.
+fn submodules(own: &[PathBuf]) -> Vec<PathBuf> {
+    let mut ahead: Vec<PathBuf> = own.iter().skip(1).map(|git| git.join(MODULES)).collect();
+    let (mut modules, mut seen) = (Vec::new(), 0);
+    while let Some(folder) = ahead.pop() {
+        // Their names are folders of folders.
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            seen += 1;
+            if seen > MOST_MODULES {
+                tracing::warn!(
+                    folder = %folder.display(),
+                    "too many folders of submodules: commits in some of them are denied"
+                );
+                return modules;
+            }
+            let path = entry.path();
+            if is_repository(&path, &path) {
+                ahead.push(path.join(MODULES));
+                modules.push(path);
+            } else {
+                ahead.push(path);
+            }
+        }
+    }
+    modules.sort_unstable_by(|one, other| other.cmp(one));
+    modules.dedup();
+    modules
 }
 
 fn is_repository(git: &Path, common: &Path) -> bool {

@@ -63,7 +63,7 @@ def read(path, dir_fd=None):
 def passed(name):
     """Descriptors from the accomplice outside."""
     with socket.socket(socket.AF_UNIX) as client:
-        client.connect(f"{UI}/{name}.sock")
+        client.connect(f"{UI}/{name}.listed")
         return socket.recv_fds(client, 16, 8)[1]
 
 
@@ -384,6 +384,9 @@ TRIES["socket-abstract"] = lambda: received(f"\0eisen-attack-{ACCOMPLICE}")
 TRIES["socket-outside"] = lambda: received(OWN + "/outside.sock")
 TRIES["socket-outside-linked"] = lambda: os.link(OWN + "/outside.sock", UI + "/l.sock") or received(UI + "/l.sock")
 TRIES["socket-outside-symlinked"] = lambda: os.symlink(OWN + "/outside.sock", UI + "/s.sock") or received(UI + "/s.sock")
+TRIES["socket-of-another-in-zone"] = lambda: received(UI + "/served.sock")
+TRIES["socket-of-another-linked"] = lambda: os.link(UI + "/served.sock", UI + "/o.sock") or received(UI + "/o.sock")
+TRIES["socket-of-another-into-tmp"] = lambda: os.rename(UI + "/served.sock", os.environ["TMPDIR"] + "/o") or received(os.environ["TMPDIR"] + "/o")
 TRIES["socket-outside-moved"] = lambda: os.rename(OWN + "/outside.sock", UI + "/m.sock") or received(UI + "/m.sock")
 
 

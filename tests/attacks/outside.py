@@ -64,7 +64,8 @@ plain = [os.open(core, os.O_PATH), os.open(core + "/auth.rs", os.O_PATH), os.ope
 os.umask(0)
 for name, fds in [("plain", plain), ("ended", from_elsewhere(False)), ("detached", from_elsewhere(True))]:
     if fds:
-        listen(f"{workspace}/ui/{name}.sock", fds)
+        listen(f"{workspace}/ui/{name}.listed", fds)
+listen(workspace + "/ui/served.sock", [secret])
 listen(own + "/outside.sock", [secret])
 listen(f"\0eisen-attack-{os.getpid()}", [secret])
 os.chdir(core)

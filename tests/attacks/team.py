@@ -49,6 +49,7 @@ command = ["{python}", "{here}/agent.py"]
 [agents.zone]
 allowed = {allowed}
 enforce = "kernel"
+sockets = ["{workspace}/ui/*.listed"]
 {confine}
 """
 
@@ -148,7 +149,7 @@ class Team:
         for agent, allowed in agents.items():
             prompt = 'prompt_file = "prompt.txt"' if agent == "core" else ""
             text += AGENT.format(id=agent, python=PYTHON, here=self.tools, allowed=allowed,
-                                 confine=strict, prompt=prompt)
+                                 confine=strict, prompt=prompt, workspace=self.workspace)
         with open(self.config, "w") as file:
             file.write(text)
         git = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", self.workspace]

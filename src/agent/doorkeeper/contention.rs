@@ -112,6 +112,7 @@ impl HandlerState {
         let bounds = self.bounds();
         let real = bounds.zone().workspace().join(&*attempt.path);
         self.contention.is_some()
+            && !attempt.to_server
             && attempt.action == Action::Write
             && bounds.judge(&real, Action::Write).is_ok()
             && !self.running.withholds(&real, Action::Write)

@@ -126,6 +126,7 @@ fn read(path: &str) -> Attempt {
         named: false,
         draft: false,
         may_wait: true,
+        to_server: false,
     }
 }
 

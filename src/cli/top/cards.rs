@@ -144,9 +144,9 @@ fn of_access(card: &Value) -> Vec<String> {
     if let (Some(rule), Some(decide)) = (card["rule"].as_u64(), known("decide")) {
         facts.push(format!("sent here by rule {rule} of [[routing]]: {decide}"));
     }
-    if let Some(pattern) = known("denied_by") {
+    if let Some(by) = known("denied_by") {
         facts.push(format!(
-            "`denied` has {pattern}: `eisen-core resolve {} allow --even-denied`",
+            "denied by {by}: `eisen-core resolve {} allow --even-denied`",
             plain(text(card, "id"))
         ));
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::found;
 use crate::config::launch::{installed_without_adapter, is_program};
-use crate::config::{Agent, Config};
+use crate::config::{Agent, Config, git_hooks};
 use crate::model::fold;
 use crate::zone::Zone;
 
@@ -25,6 +25,7 @@ pub fn hints(config: &Config, eisen_dir: &Path) -> Vec<String> {
         hints.extend(of_command(agent));
     }
     hints.extend(overlaps(config));
+    hints.extend(git_hooks::hints(config));
     hints
 }
 

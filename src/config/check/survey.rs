@@ -1,12 +1,14 @@
 //! A walk through the workspace: the owners of each file, and the patterns without a match.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use globset::Candidate;
 use ignore::WalkBuilder;
 
 use super::patterns::Patterns;
+use super::sockets::Sockets;
 use super::{counted, shown};
 use crate::config::errors::printable;
 use crate::config::places::is_lock;
@@ -46,6 +48,7 @@ pub(super) struct Survey {
     /// The walk reached its limit.
     pub(super) cut: bool,
     pub(super) unreadable: u64,
+    pub(super) sockets: Sockets,
 }
 
 /// A set of files: their number, and the first names.
@@ -93,11 +96,12 @@ impl Survey {
             shared: agents.first().map(|agent| Patterns::granting(&agent.zone.spec.shared)),
             cut: false,
             unreadable: 0,
+            sockets: Sockets::of(workspace),
         };
         survey.walk(workspace, progress);
         // Files such as `.env` are denied because they are never committed, so ignored files count
-        // too.
-        if survey.any_idle() {
+        // too; sockets are mostly ignored.
+        if survey.any_idle() || survey.sockets.may_be {
             survey.walk_ignored(workspace, progress);
         }
         survey
@@ -182,6 +186,7 @@ impl Survey {
             match kind(&entry) {
                 Some(EntryKind::Folder) => self.folder(&path),
                 Some(EntryKind::File) => self.file(&path),
+                Some(EntryKind::Socket) => self.sockets.note(entry.path()),
                 None => {}
             }
         }
@@ -224,12 +229,12 @@ impl Survey {
         }
     }
 
-    /// Walks ignored files too, until every pattern has a match.
+    /// Walks ignored files too, until every pattern has a match, or for sockets.
     fn walk_ignored(&mut self, workspace: &Path, progress: &mut dyn FnMut(u64)) {
         for (entries, entry) in (1_u64..).zip(walker(workspace, false)) {
             if entries % PROGRESS_EVERY == 0 {
                 progress(self.files);
-                if !self.any_idle() {
+                if !self.any_idle() && !self.sockets.may_be {
                     return;
                 }
             }
@@ -245,6 +250,7 @@ impl Survey {
                     let candidate = Candidate::new(&path);
                     self.lists(|patterns| patterns.note_ignored(&candidate));
                 }
+                Some(EntryKind::Socket) => self.sockets.note(entry.path()),
                 None => {}
             }
         }
@@ -263,6 +269,7 @@ impl Survey {
 enum EntryKind {
     Folder,
     File,
+    Socket,
 }
 
 /// Returns the kind of an entry; None for the workspace itself, links, pipes and the like.
@@ -271,6 +278,7 @@ fn kind(entry: &ignore::DirEntry) -> Option<EntryKind> {
     match kind.is_dir() {
         true if entry.depth() > 0 => Some(EntryKind::Folder),
         false if kind.is_file() => Some(EntryKind::File),
+        false if kind.is_socket() => Some(EntryKind::Socket),
         _ => None,
     }
 }

@@ -4,6 +4,8 @@
 
 mod hints;
 mod manners;
+#[cfg(target_os = "linux")]
+mod sockets;
 
 use expect_test::expect;
 

@@ -5,19 +5,22 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::fcntl::{FcntlArg, OFlag, ResolveFlag, fcntl, open};
 use nix::libc;
-use nix::sys::socket::{self, UnixAddr};
-use nix::sys::stat::{Mode, SFlag, umask};
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr};
+use nix::sys::stat::{Mode, SFlag, fstat, umask};
 use nix::unistd::{chdir, fchdir};
 
 use super::{HERE, Stop, Syscall, SyscallReply, SyscallResult};
-use crate::confine::lookup::LookupFlags;
+use crate::confine::lookup::{LookupFlags, openat2_path};
+use crate::confine::own::is_socket_of_team;
 use crate::confine::raw;
 use crate::confine::resolve::{PathArg, Resolved, Slot};
+use crate::confine::still::still;
 use crate::model::{Action, wire_real};
 use crate::zone::{Denied, Grant};
 
@@ -81,8 +84,8 @@ impl Syscall<'_> {
         Ok(SyscallReply::Later(Box::new(connect)))
     }
 
-    /// Binds a socket to a name where no rule of the wall allows one. The socket's address is then
-    /// the bare name, since resolving more of the path again could lead elsewhere.
+    /// Binds a socket to a name. In the workspace that is done here, where the socket is noted: by it
+    /// the server is known later. Elsewhere it is done here if no rule of the wall allows it.
     pub(super) fn bind(
         &self,
         socket: u64,
@@ -105,12 +108,25 @@ impl Syscall<'_> {
         self.demand_kind(SFlag::S_IFSOCK, &slot, &arg)?;
         let Resolved { real, .. } = &slot.folder;
         let by_rule = self.confinement.covers(real, Grant::Write, slot.folder.identity());
-        if self.granted.is_empty() && by_rule {
+        let is_noted = self.bounds.is_inside(real);
+        if self.granted.is_empty() && by_rule && !is_noted {
             return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
         let (socket, mask) = (self.socket(super::low(socket))?, self.identity()?.umask);
-        bind(&socket, &slot, Mode::from_bits_truncate(mask))?;
+        let mask = Mode::from_bits_truncate(mask);
+        if !is_noted {
+            bind(&socket, &slot.folder.handle, &slot.name, mask)?;
+            return Ok(SyscallReply::Done);
+        }
+        let room = self.confinement.sockets().reserve()?;
+        let base = if arg.path.has_root() { None } else { Some(self.caller.base(HERE)?) };
+        let _still = still()?;
+        match base_of(base.as_ref(), &arg, &slot) {
+            Some(base) => bind(&socket, base, arg.path.as_os_str(), mask)?,
+            None => bind(&socket, &slot.folder.handle, &slot.name, mask)?,
+        }
+        room.take(slot.occupant()?.handle)?;
         Ok(SyscallReply::Done)
     }
 
@@ -124,13 +140,13 @@ impl Syscall<'_> {
         if address.len() == length { Ok(address) } else { Err(Errno::EFAULT) }
     }
 
-    /// Fails unless the caller may connect to a socket: in the workspace one that it may write,
-    /// outside one that is listed.
+    /// Fails unless the caller may connect to a socket: in the workspace one that it may write and
+    /// that a process of the team bound, in its private folder any, elsewhere one that is listed. A
+    /// server that the wall does not hold acts for whoever connects.
     fn demand_socket(&self, found: &Resolved, arg: &PathArg) -> SyscallResult<()> {
         self.demand(&found.real, Action::Write, arg)?;
-        if self.bounds.is_inside(&found.real)
-            || found.real.starts_with(&self.bounds.reach().private)
-            || self.bounds.may_connect(&found.real)
+        let is_inside = self.bounds.is_inside(&found.real);
+        if self.bounds.may_connect(&found.real) || is_inside && is_socket_of_team(found.identity())
         {
             return Ok(());
         }
@@ -140,8 +156,23 @@ impl Syscall<'_> {
         if self.granted.contains(&denied) {
             return Ok(());
         }
+        if is_inside {
+            self.demand_server(found)?;
+        }
         let (real, arg) = (found.real.clone(), arg.path.clone());
-        Err(Stop::Outside { denied, real, arg, draft: false })
+        Err(Stop::Outside { denied, real, arg, draft: false, to_server: is_inside })
+    }
+
+    /// Fails as the caller's `connect` would if nobody has bound the socket. No server notices: none
+    /// takes connections of another type, and a datagram socket sees no connection.
+    fn demand_server(&self, found: &Resolved) -> SyscallResult<()> {
+        self.take_rights()?;
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let probe = socket::socket(AddressFamily::Unix, SockType::Datagram, flags, None)?;
+        match socket::connect(probe.as_raw_fd(), &UnixAddr::new(found.path().as_str())?) {
+            Ok(()) | Err(Errno::EPROTOTYPE) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     fn socket(&self, number: i32) -> Result<OwnedFd, Errno> {
@@ -152,11 +183,26 @@ impl Syscall<'_> {
     }
 }
 
-/// Binds a socket to a name in the judged folder. This thread has its own working directory and
-/// umask.
-fn bind(socket: &OwnedFd, slot: &Slot, mask: Mode) -> Result<(), Errno> {
-    let address = UnixAddr::new(&*slot.name)?;
-    fchdir(&slot.folder.handle)?;
+/// The folder from which the path as the caller wrote it, without links, leads to the slot; `None` if
+/// it does not. To be used while names are still.
+fn base_of<'a>(base: Option<&'a OwnedFd>, arg: &PathArg, slot: &Slot) -> Option<&'a OwnedFd> {
+    static ROOT: LazyLock<Option<OwnedFd>> =
+        LazyLock::new(|| open("/", OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).ok());
+    let base = base.or(ROOT.as_ref())?;
+    let above = match arg.path.parent()? {
+        above if above.as_os_str().is_empty() => Path::new("."),
+        above => above,
+    };
+    let lookup = LookupFlags { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..LookupFlags::FOLLOW };
+    let folder = fstat(openat2_path(Some(base), above, lookup).ok()?).ok()?;
+    let leads_there = (folder.st_dev, folder.st_ino) == slot.folder.identity();
+    (leads_there && arg.path.file_name() == Some(slot.name.as_os_str())).then_some(base)
+}
+
+/// Binds a socket to a path from a folder. This thread has its own working directory and umask.
+fn bind(socket: &OwnedFd, folder: &OwnedFd, path: &OsStr, mask: Mode) -> Result<(), Errno> {
+    let address = UnixAddr::new(path)?;
+    fchdir(folder)?;
     let own = umask(mask);
     let bound = socket::bind(socket.as_raw_fd(), &address);
     umask(own);

@@ -18,6 +18,7 @@ use super::{Stop, Syscall, SyscallReply, SyscallResult, spare_rights};
 use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::resolve::{PathArg, Resolved, Slot};
+use crate::confine::still::moving;
 use crate::model::{Action, wire_real};
 use crate::zone::Denied;
 
@@ -97,8 +98,8 @@ impl Syscall<'_> {
         self.demand_kind(source.kind(), &slot, to)?;
         let real = slot.real();
         if source.kind() == SFlag::S_IFSOCK
-            && self.connects_to_all(&real)
-            && !self.connects_to_all(&source.real)
+            && self.bounds.is_private(&real)
+            && !self.bounds.is_private(&source.real)
         {
             return Err(Errno::EACCES.into());
         }
@@ -110,6 +111,7 @@ impl Syscall<'_> {
         self.take_rights()?;
         let path = source.path();
         let follow = AtFlags::AT_SYMLINK_FOLLOW;
+        let _moving = moving();
         linkat(AT_FDCWD, path.as_str(), &slot.folder.handle, &*slot.name, follow)?;
         self.report_named(&source, &slot);
         Ok(SyscallReply::Done)
@@ -189,6 +191,7 @@ impl Syscall<'_> {
         let (old_name, new_name) = (with_slash(&from, old)?, with_slash(&to, new)?);
         let (old_folder, new_folder) = (&from.folder.handle, &to.folder.handle);
         self.changes(renames);
+        let _moving = moving();
         renameat2(old_folder, &*old_name, new_folder, &*new_name, flags)?;
         self.report_named(&moved, &to);
         if let Some(replaced) = replaced.as_ref().filter(|_| exchanges) {
@@ -255,7 +258,9 @@ impl Syscall<'_> {
         }
         self.take_rights()?;
         announce();
-        make(&slot, self.identity()?.umask)?;
+        let umask = self.identity()?.umask;
+        let _moving = moving();
+        make(&slot, umask)?;
         Ok(SyscallReply::Done)
     }
 
@@ -276,16 +281,16 @@ impl Syscall<'_> {
         let path = wire_real(self.bounds.zone().workspace(), &real).into();
         // A grant would cover this path, not the link's target.
         let denied = Denied { path, action: Action::Write, grantable: false };
-        Err(Stop::Outside { denied, real, arg: arg.path.clone(), draft: false })
+        Err(Stop::Outside { denied, real, arg: arg.path.clone(), draft: false, to_server: false })
     }
 
     /// Fails unless all contents of a folder may be written at the old and the new place, since a
-    /// new name may be allowed where the old one was denied. A foreign socket must not move to
-    /// where the caller may connect to all sockets.
+    /// new name may be allowed where the old one was denied. No socket moves into the private
+    /// folder, where the caller may connect to all.
     fn demand_move(&self, moved: &Resolved, from: &Slot, to: &Slot) -> SyscallResult<()> {
         let (from, to) = (from.real(), to.real());
-        if self.connects_to_all(&to)
-            && !self.connects_to_all(&from)
+        if self.bounds.is_private(&to)
+            && !self.bounds.is_private(&from)
             && holds(moved, |kind| kind == SFlag::S_IFSOCK)?
         {
             return Err(Errno::EACCES.into());
@@ -302,14 +307,11 @@ impl Syscall<'_> {
             self.bounds.judge_tree(Path::new(&folder), at, Action::Write).map_err(|denied| {
                 // One grant cannot cover all its contents.
                 let denied = Denied { grantable: false, ..denied };
-                Stop::Outside { denied, real: from.clone(), arg: from.clone(), draft: false }
+                let (real, arg) = (from.clone(), from.clone());
+                Stop::Outside { denied, real, arg, draft: false, to_server: false }
             })?;
         }
         Ok(())
-    }
-
-    fn connects_to_all(&self, real: &Path) -> bool {
-        self.bounds.is_inside(real) || real.starts_with(&self.bounds.reach().private)
     }
 
     /// The file that a path names, or the descriptor itself with `AT_EMPTY_PATH`.

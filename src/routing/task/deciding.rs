@@ -151,11 +151,11 @@ impl Task {
         {
             return Err(ResolveError::ForPerson { id: id.clone(), rule: rule.number });
         }
-        if let Some(pattern) = &access.denied_by
+        if let Some(denied_by) = &access.denied_by
             && !opens_denied(decision, by)
         {
             let (id, path) = (id.clone(), Arc::clone(&access.path));
-            return Err(ResolveError::DeniedBy { id, path, pattern: Arc::clone(pattern) });
+            return Err(ResolveError::DeniedBy { id, path, by: Arc::clone(denied_by) });
         }
         Ok(access)
     }

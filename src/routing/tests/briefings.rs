@@ -70,7 +70,7 @@ async fn a_denied_pattern_is_named_and_nothing_is_offered_that_would_be_refused(
     let denied_by = Some("**/.env".into());
     bench.routing.request(Request { denied_by, ..read("a", "s", "ui/.env") }).await;
     let text = bench.routing.briefing().await.unwrap();
-    assert!(text.contains("the pattern `**/.env` in `denied` matches it"), "{text}");
+    assert!(text.contains("the pattern `**/.env` in `denied` denies it"), "{text}");
     assert!(!text.contains("resolve b1 allow") && text.contains("resolve b1 deny"), "{text}");
 }
 

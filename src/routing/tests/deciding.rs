@@ -57,7 +57,7 @@ async fn what_a_denied_pattern_matches_only_a_person_opens_who_says_so() {
             for by in [agent(), Decider::Person] {
                 let refused = resolve(by).await.unwrap_err();
                 let (path, pattern) = ("ui/.env".into(), "**/.env".into());
-                let error = ResolveError::DeniedBy { id: id("b1"), path, pattern };
+                let error = ResolveError::DeniedBy { id: id("b1"), path, by: pattern };
                 assert_eq!(refused, error);
                 assert!(refused.to_string().contains("--even-denied"), "{refused}");
             }

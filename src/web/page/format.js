@@ -1,8 +1,10 @@
 // Owns how values become text that is safe and short to show.
 
-/** What could end, hide or reorder a line: control characters, marks of direction, joiners of no width. */
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
+/** Characters that could end or overwrite a line. */
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+/** Those that cannot be seen: the list of `src/model/shown.rs`, to which a test compares it. */
+const UNSEEN =
+  /[\u{ad}\u{34f}\u{61c}\u{115f}-\u{1160}\u{17b4}-\u{17b5}\u{180b}-\u{180f}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{2800}\u{3164}\u{fe00}-\u{fe0f}\u{feff}\u{ffa0}\u{fff0}-\u{fffb}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 const BREAKS = /[\n\t]/g;
 /** A sequence that would colour or move in a terminal. */
 const ESCAPES = /\u001b\[[0-9;?]{0,32}[A-Za-z]/g;
@@ -15,7 +17,22 @@ export function plain(text) {
   return textOf(text)
     .replace(/\r\n/g, "\n")
     .replace(ESCAPES, MARK)
-    .replace(HIDDEN, MARK);
+    .replace(CONTROLS, MARK)
+    .replace(UNSEEN, (c, at, all) => (belongs(c, at, all) ? c : MARK));
+}
+
+/** Whether an unseen character belongs to its neighbours, as in `src/model/shown.rs`. */
+function belongs(c, at, text) {
+  const last = text.charCodeAt(at - 1);
+  const before = last >= 0xdc00 && last <= 0xdfff ? text.codePointAt(at - 2) : last;
+  const within = (first, end) => before >= first && before <= end;
+  const isPicture = within(0x2190, 0x27ff) || within(0x2900, 0x2bff) || within(0x1f000, 0x1faff);
+  const isJoined = within(0x620, 0x109f);
+  if (c === "\u200c") return isJoined;
+  if (c === "\u200d") return isJoined || isPicture || before === 0xfe0f;
+  if (c !== "\ufe0e" && c !== "\ufe0f") return false;
+  const isKey = within(0x30, 0x39) || before === 0x23 || before === 0x2a;
+  return isPicture || (isKey && text[at + 1] === "\u20e3");
 }
 
 /** A name or path, in one line. */

@@ -302,10 +302,7 @@ fn only_listed_sockets_outside_are_connected_to() {
         ];
         let connects = |path: &&&str| bounds.may_connect(Path::new(&bed.expand(path)));
         let connected: Vec<_> = paths.iter().filter(connects).collect();
-        assert_eq!(
-            connected,
-            [&"@/run/nscd.sock", &"@/run/a/listed", &"@/ws/src/dev.sock", &"@/eisen/tmp/ui/x"]
-        );
+        assert_eq!(connected, [&"@/run/nscd.sock", &"@/run/a/listed", &"@/eisen/tmp/ui/x"]);
     }
 }
 

@@ -72,6 +72,40 @@ fn the_git_folder_is_judged_by_git_alone() {
 }
 
 #[test]
+fn submodules_are_judged_as_the_repository_around_them() {
+    let bed = Bed::new(&[]);
+    for folder in [
+        "ws/.git",
+        "ws/.git/modules/lib",
+        "ws/.git/modules/vendor/deep/lib",
+        "ws/.git/modules/vendor/deep/lib/modules/in/it",
+    ] {
+        repository(&bed, folder);
+    }
+    let spec = ZoneSpec { git: GitAccess::Commit, ..bed.spec(&["src/**"]) };
+    let zone = Zone::compile(&spec).unwrap();
+    let written =
+        |name: &str| zone.check(&Path::new(".git/modules").join(name), Action::Write).is_ok();
+    for module in ["lib", "vendor/deep/lib", "vendor/deep/lib/modules/in/it"] {
+        for name in ["index.lock", "HEAD", "refs/heads/config", "objects/ab/cdef", "COMMIT_EDITMSG"]
+        {
+            assert!(written(&format!("{module}/{name}")), "{module}/{name}");
+        }
+        for name in
+            ["", "config", "hooks/post-commit", "info/exclude", "refs/x/objects", "hooks.lock"]
+        {
+            assert!(!written(&format!("{module}/{name}")), "{module}/{name}");
+        }
+        let pillar = bed.path("ws/.git/modules").join(module).join("HEAD");
+        assert!(zone.git.is_pillar(&pillar));
+        assert_eq!(zone.submodule(&pillar), Some(Path::new(module)));
+    }
+    for name in ["vendor/deep/HEAD", "vendor/objects", "other/deep/lib/index.lock"] {
+        assert!(!written(name), "{name}");
+    }
+}
+
+#[test]
 fn a_commit_writes_records_and_nothing_that_git_obeys() {
     let bed = Bed::new(&[]);
     repository(&bed, "ws/.git");

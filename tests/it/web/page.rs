@@ -100,7 +100,8 @@ fn what_agents_say_is_text_and_nothing_else() {
     browser.click("#team a, #team button", "ui");
     browser.shows("Cancel turn");
     let hostile = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>\
-                   <a href=javascript:alert(1)>x</a> \u{202e}gpj.exe \u{1b}[31mred";
+                   <a href=javascript:alert(1)>x</a> \u{202e}gpj.exe \u{1b}[31mred \
+                   c\u{ad}\u{34f}\u{115f}\u{180e}\u{200d}\u{206a}\u{3164}\u{fe0f}\u{e0041}d";
     port.prompt("ui", hostile);
     browser.shows("<img src=x onerror=");
     assert_eq!(browser.run("return document.querySelectorAll('main img, main script').length"), 0);
@@ -110,7 +111,12 @@ fn what_agents_say_is_text_and_nothing_else() {
     );
     let text = browser.text();
     assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text:?}");
+    assert!(text.contains(&format!("c{}d", "\u{fffd}".repeat(9))), "{text:?}");
     assert_ne!(browser.run("return document.title"), "taken");
+    // The same on a card.
+    browser.keys("3");
+    port.begin("ui", "read src/api/c\u{2062}\u{ffa0}art.rs");
+    browser.shows("src/api/c\u{fffd}\u{fffd}art.rs");
     // Other sites can't frame or read it, and it asks nobody else for anything.
     let from_elsewhere = "return performance.getEntriesByType('resource').map((it) => new URL(it.name).origin)\
                           .filter((it) => it !== location.origin).length";
@@ -133,8 +139,16 @@ fn a_page_that_lost_its_team_finds_it_again_and_says_so() {
     let (site, path) = Site::of(&stage, &[]);
     browser.goto(&format!("http://{}{path}", site.host));
     browser.shows("live");
+    browser.click("#team a, #team button", "ui");
+    browser.shows("Cancel turn");
     team.stop();
     browser.shows("reconnecting");
+    browser.keys("p");
+    browser.keys("write src/ui/app.ts better");
+    browser.click("button", "Send");
+    browser.shows("not sent");
+    let typed = "return document.querySelector('textarea[aria-label=\"Prompt\"]').value";
+    assert_eq!(browser.run(typed), "write src/ui/app.ts better");
 }
 
 #[test]

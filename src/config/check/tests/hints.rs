@@ -173,3 +173,30 @@ fn denied_files_that_git_tracks_are_named() {
     }
     drop(folder);
 }
+
+#[test]
+fn hooks_that_agents_cannot_read_are_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let toml = |git: &str, readable: &str| {
+        format!(
+            "[zones]\ngit = \"{git}\"\nreadable = [{readable}]\n[[agents]]\nid = \"ui\"\n\
+             command = [\"true\"]\nzone = {{ allowed = [\"src/**\"] }}\n"
+        )
+    };
+    for (git, readable, is_named) in
+        [("commit", "", true), ("commit", "\".husky/**\"", false), ("read", "", false)]
+    {
+        let (folder, config) = shop(&["src/b", ".husky/_/pre-commit"], &toml(git, readable));
+        let workspace = &config.team.workspace;
+        let hook = workspace.join(".husky/_/pre-commit");
+        std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+        for args in [&["init", "-q"][..], &["config", "core.hooksPath", ".husky/_"]] {
+            let done = Command::new("git").arg("-C").arg(workspace).args(args).output();
+            assert!(done.unwrap().status.success(), "{args:?}");
+        }
+        let said = hints(&config, &folder.path().join("dir")).join("\n");
+        let named = said.contains("ui: commits fail")
+            && said.contains("add `.husky/**` to `readable` of [zones]");
+        assert_eq!(named, is_named, "{said}");
+    }
+}

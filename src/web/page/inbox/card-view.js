@@ -95,7 +95,7 @@ function factsOf(card) {
       `[[routing]] ${line(typeof rule === "object" ? JSON.stringify(rule) : rule)}${it.decide ? `: decide = "${line(it.decide)}"` : ""}`,
     );
   if (it.orchestrator?.agent_id) add("also asked", agentName(it.orchestrator.agent_id));
-  if (it.denied_by) add("denied by", h("code", null, line(it.denied_by)), ", a pattern of its zone");
+  if (it.denied_by) add("denied by", h("code", null, line(it.denied_by)));
   return facts;
 }
 
@@ -176,7 +176,7 @@ function actionsOf(card, { press, may }) {
     add("D", "Deny, since …", "deny");
     if (canAnswer(card)) add("r", "Answer …", "");
     if (card.line.denied_by) {
-      if (may("control")) add("e", "Allow in spite of the pattern …", "allow");
+      if (may("control")) add("e", "Allow in spite of that …", "allow");
     } else {
       if (card.kind === "access") add("s", "For the session", "allow");
       add("a", "Allow", "allow");

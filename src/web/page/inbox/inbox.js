@@ -2,7 +2,7 @@
 
 import { button, fill, h, keyed, setText } from "../dom.js";
 import { notice, sure } from "../dialog.js";
-import { ago, counted } from "../format.js";
+import { ago, counted, line as oneLine } from "../format.js";
 import { moved } from "../keys.js";
 import { Cards, UNREAD_MS, subject } from "./cards.js";
 import { canAnswer, drawCard } from "./card-view.js";
@@ -203,9 +203,9 @@ export class InboxView {
     }
     if (card.line.denied_by) {
       if (key !== "e")
-        return notice("a pattern of its zone denies this path: `e` allows it in spite of that", true);
+        return notice("this is denied: `e` allows it in spite of that", true);
       return sure(
-        `${subject(card)}, which the pattern ${card.line.denied_by} denies. Allow it once all the same?`,
+        `${subject(card)}, which is denied by ${oneLine(card.line.denied_by)}. Allow it once all the same?`,
         "Allow once",
       ).then((yes) => yes && this.decider.decide(card, "allow", { even_denied: true }));
     }

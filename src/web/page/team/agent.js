@@ -222,14 +222,19 @@ export class AgentPanel {
     const text = this.text.value.trim();
     const agent = this.agent;
     if (!text) return;
+    const { wire } = this.app;
+    // It stays in its field until somebody can take it.
+    if (!wire.isLive) return notice(`prompt ${agent}: not sent, there is no connection to the team`, true);
+    const sentAt = Date.now();
     this.text.value = "";
     this.app.state.said.prompted(agent, text);
     this.app.changed("said", { agent_id: agent });
     this.transcript.follow();
     this.app.call("prompt", { agent_id: agent, text }, 0).catch((error) => {
       notice(`prompt ${agent}: ${error.message}`, true);
-      // What was refused is not lost.
-      if (this.agent === agent && !this.text.value && error.code) this.text.value = text;
+      // What was refused is not lost, and neither is what went into a connection that was dead by then.
+      const isUnheard = error.code || wire.heardAt < sentAt;
+      if (this.agent === agent && !this.text.value && isUnheard) this.text.value = text;
     });
   }
 

@@ -30,6 +30,7 @@ const TASKS: &[Task] = &[
     task("git-commit", &["git"], "from inside"),
     task("git-own", &["git"], "one"),
     task("git-guarded", &["git"], "guarded"),
+    task("git-submodule", &["git"], "in a submodule"),
     task("npm", &["npm"], "ran"),
     task("node", &["node"], "text more 600 1000000"),
     task("node-child-and-worker", &["node"], "worker"),
@@ -180,6 +181,17 @@ fn repository(stage: &Stage) {
     git(&["config", "user.email", "e"]);
     git(&["add", ".gitignore", "single.txt"]);
     git(&["commit", "-q", "-m", "first"]);
+    let library = stage.path("library").display().to_string();
+    git(&["init", "-q", &library]);
+    let author = ["-c", "user.name=u", "-c", "user.email=e", "-C", &library];
+    git(&[&author[..], &["commit", "-q", "--allow-empty", "-m", "of a library"]].concat());
+    for way in ["bare", "zoned"] {
+        let place = format!("life/{way}/git-submodule/lib");
+        let allowed = "protocol.file.allow=always";
+        git(&["-c", allowed, "submodule", "--quiet", "add", "--force", &library, &place]);
+        git(&["-C", &place, "config", "user.name", "u"]);
+        git(&["-C", &place, "config", "user.email", "e"]);
+    }
 }
 
 fn up(stage: &Stage, user: User, confine: &str) -> Team {

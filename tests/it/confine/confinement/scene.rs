@@ -210,6 +210,7 @@ impl<'a> Scene<'a> {
                     .arg(self.folder("shop/closed", trial.name))
                     .arg(self.folder("outside", trial.name))
                     .arg(trial.secret.replace("sesame:0g", "eisen-trial-"))
+                    .arg(self.folder("shop/open", trial.name))
                     .args((trial.needs.contains(&Need::BusyVictim)).then_some("busy"))
                     .env("SECRET", &trial.secret);
                 (trial.name, Victim::start(&mut command))

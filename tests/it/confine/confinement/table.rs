@@ -216,6 +216,8 @@ pub(super) const ESCAPES: &[Escapes] = &[
         "process-socket-linked-into-the-temporary-folder",
         "process-socket-in-a-folder-renamed-into-the-temporary-folder",
         "process-socket-in-a-folder-renamed-into-the-zone", "process-socket-linked-into-the-zone",
+        "process-socket-of-another-in-the-zone", "process-socket-of-another-moved-in-the-zone",
+        "process-socket-of-another-moved-from-the-zone-into-the-temporary-folder",
         "process-socket-exchanged", "process-socket-without-end", "process-datagram-connected", "process-datagram-sent",
         "process-datagram-sent-outside", "process-datagram-in-a-message",
         "process-datagram-from-a-pair", "process-datagram-in-a-message-from-a-pair",

@@ -293,6 +293,24 @@ def socket_linked_into_the_zone():
     connect(socket.SOCK_STREAM, "linked")
 
 
+def socket_of_another_in_the_zone():
+    connect(socket.SOCK_STREAM, OPEN + "/served")
+
+
+def socket_of_another_moved_in_the_zone():
+    """A socket of its own was at the place, and took part in the move."""
+    own = socket.socket(socket.AF_UNIX)
+    own.bind("own-socket")
+    syscall(316, AT_FDCWD, "own-socket", AT_FDCWD, OPEN + "/served", 2)
+    connect(socket.SOCK_STREAM, "own-socket")
+
+
+def socket_of_another_moved_from_the_zone_into_the_temporary_folder():
+    place = os.environ["TMPDIR"] + "/served"
+    os.rename(OPEN + "/served", place)
+    connect(socket.SOCK_STREAM, place)
+
+
 def socket_exchanged():
     """Something of its own has the place while it is judged."""
     end = socket.socket(socket.AF_UNIX)

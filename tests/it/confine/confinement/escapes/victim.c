@@ -77,15 +77,16 @@ static pid_t viewer(const char *folder, const char *outside) {
 }
 
 int main(int argc, char **argv) {
-    const char *closed = argv[1], *outside = argv[2], *abstract = argv[3];
+    const char *closed = argv[1], *outside = argv[2], *abstract = argv[3], *zone = argv[4];
     char name[200], typed_at[100], pushed_at[100];
     prctl(PR_SET_PDEATHSIG, 9);
-    struct pollfd reached[9];
+    struct pollfd reached[10];
     reached[0].fd = listener(closed, "stream", SOCK_STREAM);
     reached[1].fd = listener(closed, "packets", SOCK_SEQPACKET);
     reached[2].fd = listener(closed, "datagrams", SOCK_DGRAM);
     reached[3].fd = listener(outside, "stream", SOCK_STREAM);
     reached[4].fd = listener(outside, "datagrams", SOCK_DGRAM);
+    reached[9].fd = listener(zone, "served", SOCK_STREAM);
     snprintf(name, sizeof name, "%s-stream", abstract);
     reached[5].fd = listener(NULL, name, SOCK_STREAM);
     snprintf(name, sizeof name, "%s-datagrams", abstract);
@@ -108,24 +109,24 @@ int main(int argc, char **argv) {
     fflush(stdout);
     if (write(keyboard, secret, length) < 0) return 3;
     for (;;) {
-        struct pollfd all[10];
+        struct pollfd all[11];
         memcpy(all, reached, sizeof reached);
-        all[9].fd = 0;
-        for (int i = 0; i < 10; i++) all[i].events = POLLIN;
-        poll(all, 10, argc > 4 ? 5 : -1);
-        if (all[9].revents) return 0;
-        for (int i = 0; i < 9; i++) {
+        all[10].fd = 0;
+        for (int i = 0; i < 11; i++) all[i].events = POLLIN;
+        poll(all, 11, argc > 5 ? 5 : -1);
+        if (all[10].revents) return 0;
+        for (int i = 0; i < 10; i++) {
             // Those that listen got a connection, if one comes out.
             if (!(all[i].revents & POLLIN)) continue;
             char byte[64];
             printf("reached %d\n", i);
             fflush(stdout);
-            if (i < 7 && accept(all[i].fd, NULL, NULL) >= 0) continue;
+            if ((i < 7 || i == 9) && accept(all[i].fd, NULL, NULL) >= 0) continue;
             if (read(all[i].fd, byte, sizeof byte) <= 0) continue;
         }
         int again = open("secret", O_RDONLY);
         if (again >= 0) close(again);
-        if (argc > 4) {
+        if (argc > 5) {
             unlink("empty/later");
             again = open("empty/later", O_WRONLY | O_CREAT, 0644);
             if (again >= 0 && write(again, secret, length) == length) close(again);

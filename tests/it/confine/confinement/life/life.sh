@@ -62,6 +62,12 @@ git-guarded)
     if git config user.name evil 2> /dev/null; then exit 1; fi
     echo guarded > out
     ;;
+git-submodule)
+    cd lib && echo new > file && git add file && git commit -q -m 'in a submodule'
+    git tag one && git checkout -q -b two && echo more >> file && git commit -q -am 'on a branch'
+    git log --format=%s > ../out
+    if test "${PWD#*/zoned/}" != "$PWD" && git config user.name evil 2> /dev/null; then exit 1; fi
+    ;;
 npm)
     npm init -y > /dev/null
     npm pkg set scripts.hi='node -e "console.log(process.argv.length)" && echo ran'

@@ -68,6 +68,6 @@ pub use stream::{
     FileTarget, NatsAccess, NatsTarget, OtlpTarget, StreamKind, StreamReplay, StreamReport,
     StreamScope, StreamSpec, StreamState, StreamTarget, WebhookTarget,
 };
-pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState};
+pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState, ToolsForm};
 pub use time::{TimestampMs, now_ms, rfc3339};
 pub use web_scope::WebScope;

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 
+use crate::model::ToolsForm;
+
 use super::{ClientFs, MODEL, Profile, UsageCount, built_in, login_files};
 
 const BEGIN: &str =
@@ -71,6 +73,12 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
     };
     let unattended = [mode, words(&profile.unattended_args), assigned(&profile.unattended_env)];
     let confined = [words(&profile.confined_args), assigned(&profile.confined_env)];
+    let form = profile.tools_form.map_or("", ToolsForm::as_str);
+    let shown = match profile.hides_tools {
+        Some(true) => "once it searches for them",
+        Some(false) => "at once",
+        None => "",
+    };
     vec![
         ("install", install),
         ("started by", words(&profile.command)),
@@ -83,6 +91,8 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
         ("unattended", joined(&unattended, ", ")),
         ("compresses its context by", one(&profile.compact)),
         ("without tools of the team", profile.without_tools.clone()),
+        ("takes the tools of the team first as", one(form)),
+        ("shows its model the tools of MCP servers", shown.to_owned()),
         ("counts its usage by", usage(profile).to_owned()),
         ("reads its rules from", list(&profile.rule_files)),
         ("reads outside", list(&profile.readable)),

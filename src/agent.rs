@@ -41,6 +41,7 @@ use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
 use actor::{Actor, AgentMsg};
+use admission::pending_or;
 use prompting::{Handover, RunHandle};
 
 pub use admission::{Admission, Capacity};
@@ -326,6 +327,11 @@ impl AgentHandle {
         self.run.borrow().as_ref()?.host.compress_prompt()
     }
 
+    /// Whether its program shows its model the tools that it lists; None: unknown, or it has none.
+    pub fn shows_tools(&self) -> Option<bool> {
+        self.run.borrow().as_ref()?.host.shows_tools()
+    }
+
     pub async fn new_session(&self) -> Result<SessionId, AgentError> {
         let run = self.ready()?;
         let session = run.host.new_session().await?;
@@ -391,11 +397,4 @@ impl AgentHandle {
 /// Returns a prompt of plain text as ACP content blocks.
 pub fn text_blocks(text: &str) -> Vec<Value> {
     vec![serde_json::json!({ "type": "text", "text": text })]
-}
-
-async fn pending_or<F: Future + Unpin>(future: Option<F>) -> F::Output {
-    match future {
-        Some(future) => future.await,
-        None => std::future::pending().await,
-    }
 }

@@ -19,6 +19,7 @@ mod handshake;
 mod host;
 mod messages;
 mod permissions;
+mod reopening;
 mod requests;
 mod rpc;
 mod sessions;
@@ -54,9 +55,9 @@ use tool_form::ToolForm;
 
 pub use answers::{Answers, TurnAnswer};
 pub use branching::{Continuation, Document, Forking};
-pub use content::Content;
+pub use content::{Content, is_command};
 pub use error::HostError;
-pub use handshake::AgentInfo;
+pub use handshake::{AgentInfo, PROTOCOL_VERSION};
 
 /// Bytes of what an agent calls its last tool call.
 pub const LONGEST_ACTION: usize = 200;
@@ -242,6 +243,11 @@ impl HostHandle {
         announced.or_else(|| self.shared.settings.compress.clone())
     }
 
+    /// Whether the agent's program shows its model the tools that it lists; None: unknown, or it has none.
+    pub fn shows_tools(&self) -> Option<bool> {
+        self.shared.settings.tools.as_ref()?.shown
+    }
+
     /// Creates a host on the client's end of a proxy; `launcher` starts the agent's terminals. The
     /// host ends on `cancel` or at the end of `reader`: running prompts then fail with
     /// [`HostError::Gone`], and its terminals are killed.
@@ -272,12 +278,13 @@ impl HostHandle {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
+        let first = settings.tools.as_ref().and_then(|tools| tools.first);
         let shared = Arc::new(Shared {
             permissions: watch::Sender::new(settings.permissions),
             settings,
             agent: OnceLock::new(),
             compress: watch::Sender::default(),
-            tool_form: ToolForm::default(),
+            tool_form: ToolForm::new(first),
             vitals: OnceLock::new(),
             branches: Arc::clone(permits.branches()),
             files: OnceLock::new(),
@@ -286,7 +293,8 @@ impl HostHandle {
             gone: OnceLock::new(),
         });
         let (mailbox, messages) = mpsc::channel(MAILBOX);
-        let host = Host::new(Arc::clone(&shared), launcher, permits, messages, reader, writer);
+        let mailboxes = (messages, mailbox.downgrade());
+        let host = Host::new(Arc::clone(&shared), launcher, permits, mailboxes, (reader, writer));
         (Self { mailbox, shared }, host.run(cancel))
     }
 

@@ -182,6 +182,8 @@ pub enum Refusal {
     Cancelled,
     /// Another agent has the file locked: -32001 with `data`.
     Locked { conflict: ConflictId, path: Arc<str>, holder: AgentId, message: String },
+    /// It is outside the zone, and not there: -32002.
+    Missing { path: Arc<str> },
     /// `terminals = "deny"`.
     NoTerminals,
 }
@@ -203,6 +205,11 @@ pub trait Workspace: Send + Sync {
 
     fn exists(&self, path: &Path) -> bool {
         self.entry(path).is_some()
+    }
+
+    /// Whether the path is there, and no folder.
+    fn is_file(&self, path: &Path) -> bool {
+        self.entry(path) == Some(Entry::File)
     }
 
     fn is_dir(&self, path: &Path) -> bool {

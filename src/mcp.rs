@@ -22,6 +22,7 @@ use server::ToolServer;
 
 pub use http::HttpTools;
 pub use pages::text_pages;
+pub use table::tool_names;
 pub use used::{ToolConnection, ToolUse, ToolUses};
 
 /// The user of the tools on a connection.

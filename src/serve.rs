@@ -60,7 +60,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use crate::mcp::ToolUses;
+pub use crate::mcp::{Audience, ToolUses, tool_names};
 pub use details::{AgentDetails, SessionDetails, Tier};
 pub use elsewhere::Elsewhere;
 pub use entrance::ScopeOfToken;

@@ -263,6 +263,14 @@ pub(super) async fn until(instant: Option<tokio::time::Instant>) {
     }
 }
 
+/// Waits for a future, if there is one.
+pub(super) async fn pending_or<F: Future + Unpin>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Waits for news of a place in the queue, if there is one.
 pub(super) async fn news_of(place: &mut Option<StartPermit>) -> Option<String> {
     match place {

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::{AgentError, Prompt, Surroundings};
 use crate::budget::{Account, Reservation};
 use crate::capture::RunFiles;
-use crate::client_host::{Content, HostError, HostHandle, PromptOutcome, Said, Urgency};
+use crate::client_host::{Content, HostError, HostHandle, PromptOutcome, Said, Urgency, is_command};
 use crate::model::AgentId;
 use crate::proxy::{LiveCalls, RelayHandle, Vitals};
 use crate::routing::RoutingHandle;
@@ -47,7 +47,6 @@ impl Handover {
 
     /// Puts the record in front of a prompt, once.
     pub(super) fn before(&self, mut blocks: Vec<Value>) -> Vec<Value> {
-        // An agent takes a command for one only where a prompt begins with it.
         if is_command(&blocks) {
             return blocks;
         }
@@ -234,7 +233,7 @@ async fn with_notes(
     agent: AgentId,
     mut blocks: Vec<Value>,
 ) -> Vec<Value> {
-    // An agent takes a command for one only where a prompt begins with it: the notes wait.
+    // The notes wait.
     if is_command(&blocks) {
         return blocks;
     }
@@ -247,34 +246,4 @@ async fn with_notes(
         blocks.splice(0..0, super::text_blocks(&text));
     }
     blocks
-}
-
-/// Whether a prompt is a command of the agent, such as `/compact`, and no path.
-fn is_command(blocks: &[Value]) -> bool {
-    let text = blocks.first().and_then(|block| block["text"].as_str()).unwrap_or_default();
-    let name = text.strip_prefix('/').and_then(|text| text.split_whitespace().next());
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte);
-    name.is_some_and(|name| text[1..].starts_with(name) && name.bytes().all(is_part))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_told_from_other_prompts() {
-        for (text, expected) in [
-            ("/compact", true),
-            ("/compact keep the plan\n", true),
-            ("/mcp:fetch x", true),
-            ("/etc/hosts is wrong", false),
-            ("/ or not", false),
-            ("/", false),
-            ("", false),
-            ("do /compact", false),
-        ] {
-            assert_eq!(is_command(&crate::agent::text_blocks(text)), expected, "{text}");
-        }
-        assert!(!is_command(&[]));
-    }
 }

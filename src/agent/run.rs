@@ -266,8 +266,13 @@ impl Run {
             None if self.ordered => "it was stopped".to_owned(),
             None => exit.to_string(),
         };
-        let tail = self.stderr.tail().await;
-        if !exit.success() && !self.ordered && !tail.is_empty() {
+        let mut tail = self.stderr.tail().await;
+        // Some say why they end in a line of their output, and with status 0.
+        let is_early = self.handle.host.agent_info().is_none();
+        if is_early && tail.is_empty() {
+            tail.extend(self.handle.vitals.last_stray());
+        }
+        if (!exit.success() || is_early) && !self.ordered && !tail.is_empty() {
             why = format!("{why}; its last words: {}", tail.join(" | "));
         }
         // The end of the relay ends the host, which ends every running prompt.

@@ -25,6 +25,7 @@ pub(super) async fn of_supervised(
         let mut details = details(status, info, tier, sessions, family.as_ref());
         details.zone_missing = enforcement.lacks.to_vec();
         details.compress = agent.compress_prompt();
+        details.shows_tools = agent.shows_tools();
         all.push(details);
     }
     all
@@ -76,6 +77,7 @@ fn details(
         zone,
         zone_missing: Vec::new(),
         compress: None,
+        shows_tools: None,
         sessions,
         memory_bytes: usage.map(|usage| usage.memory_bytes),
         cpu_ms: usage.map(|usage| usage.cpu_ms),

@@ -1,8 +1,9 @@
 //! `doctor`: looks over what a team needs on this machine, with what mends each finding, and mends
-//! what is safe to mend without asking. Starts no agent.
+//! what is safe to mend without asking. Starts an agent only where it is told to.
 
 mod agents;
 mod configuration;
+mod deep;
 mod disk;
 mod folder;
 mod listener;
@@ -23,7 +24,9 @@ use super::environment::own_command;
 use crate::process::Launcher;
 
 /// How long a program may take to say its version.
-const VERSION_LIMIT: Duration = Duration::from_secs(5);
+const VERSION_LIMIT: Duration = Duration::from_secs(2);
+/// How long an agent may take to answer `initialize`, where it is started.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// One thing that was looked at.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
@@ -58,6 +61,8 @@ pub struct Examination {
     pub configuration: PathBuf,
     /// Mend what can be mended without asking.
     pub fix: bool,
+    /// Start each installed agent as far as `initialize`.
+    pub deep: bool,
 }
 
 impl Health {
@@ -120,6 +125,11 @@ pub fn doctor(
         tokio::join!(agents::agents(&environment, &probe), machine::git(&environment.path, &probe))
     });
     found.push(git);
+    if order.deep {
+        progress("how the agents start");
+        let probe = Probe { limit: ANSWER_LIMIT, ..probe };
+        found.extend(runtime.block_on(deep::starts(&environment, &probe)));
+    }
     progress("the kernel");
     let kernel = super::kernel();
     found.push(machine::kernel(&kernel));

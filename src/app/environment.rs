@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::client_host::TeamTools;
+use crate::config;
 use crate::model::{AgentId, TEAM_SERVER};
-use crate::serve::{self, TOOLS_PATH, Tokens};
+use crate::serve::{self, Audience, TOOLS_PATH, Tokens, tool_names};
 use crate::telemetry::Traceparent;
 
 /// Says which span a program was started for.
@@ -156,11 +157,8 @@ impl TeamEnvironment {
     }
 
     /// The MCP server with the tools of the team, in the form of ACP, for an agent's sessions.
-    pub(super) fn tools(
-        &self,
-        agent: &AgentId,
-        environment: &BTreeMap<String, String>,
-    ) -> TeamTools {
+    pub(super) fn tools(&self, agent: &config::Agent, audience: Audience) -> TeamTools {
+        let (profile, environment, agent) = (&agent.profile, &agent.env, &agent.id);
         let variables = [
             ("EISEN_TEAM", self.team.clone()),
             ("EISEN_ADDRESS", serve::client::reachable(self.address).to_string()),
@@ -179,7 +177,15 @@ impl TeamEnvironment {
                 "headers": [{ "name": "Authorization", "value": token }],
             })
         });
-        TeamTools { program, http }
+        let hint = profile.hides_tools.filter(|hides| *hides).map(|_| {
+            let names = tool_names(audience).join(", ");
+            format!(
+                "The tools of your team are those of the MCP server `{TEAM_SERVER}`; where you don't see them, \
+                 search for them by name: {names}.\n"
+            )
+        });
+        let shown = profile.hides_tools.map(|hides| !hides);
+        TeamTools { program, http, first: profile.tools_form, hint, shown }
     }
 
     /// Like `of`, with the folder of `eisen-core` first on `path`, else on our own PATH.

@@ -28,6 +28,7 @@ use crate::process::{Command, Limits};
 use crate::remote;
 use crate::routing::{self, Orchestrator};
 use crate::runs::TeamRuns;
+use crate::serve::Audience;
 use crate::slots::Slots;
 use crate::supervisor::Member;
 use crate::tracker::OrchestratorView;
@@ -113,6 +114,7 @@ impl Conditions {
             environment.extend(TEMPORARY.map(|key| (key.into(), private.clone().into())));
         }
         let has_tools = agent.has_tools(&config.team);
+        let audience = if is_orchestrator { Audience::Lead } else { Audience::Member };
         let settings = AgentSettings {
             id: agent.id.clone(),
             edition,
@@ -145,7 +147,7 @@ impl Conditions {
                 terminals: agent.zone.spec.terminals,
                 files: !is_confined || agent.profile.confined_client_fs != Some(false),
                 mcp_servers: agent.mcp_servers.clone(),
-                tools: has_tools.then(|| self.environment.tools(&agent.id, &agent.env)),
+                tools: has_tools.then(|| self.environment.tools(agent, audience)),
                 auth_method: agent.auth_method.clone(),
                 model: agent.session_model().filter(|_| agent.plugin.is_none()).map(str::to_owned),
                 thinking: agent.thinking.clone().filter(|_| agent.plugin.is_none()),

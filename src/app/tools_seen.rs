@@ -121,7 +121,15 @@ pub fn tool_lines(config: &Config, eisen_dir: &Path) -> Vec<String> {
             Some(None) => "it was not ready in the last run".to_owned(),
             Some(Some(seen)) => {
                 let said = described(*seen);
-                if seen.listed { said } else { format!("{said}; {}", way_round(&agent.profile)) }
+                match seen {
+                    AgentTools { listed: false, .. } => {
+                        format!("{said}; {}", way_round(&agent.profile))
+                    }
+                    AgentTools { calls: 0, .. } if agent.profile.hides_tools == Some(true) => {
+                        format!("{said}; its model gets them by a search only")
+                    }
+                    _ => said,
+                }
             }
         };
         format!("{:<12}  {said}", agent.id.as_str())

@@ -30,7 +30,7 @@ const NARROWEST: usize = 30;
 /// Looks at the agents on PATH, their versions and whether they are logged in, git, the kernel, limits,
 /// `EISEN_DIR`, running teams, what killed runs left, the configuration, the ports, and the disks. Each
 /// finding is `ok`, `warning` or `error`, with what mends it. Programs are only asked for their
-/// version; no secret is read.
+/// version, unless `--deep` is given; no secret is read.
 #[derive(Args, Debug)]
 #[command(after_help = help::DOCTOR)]
 pub(super) struct Doctor {
@@ -39,6 +39,9 @@ pub(super) struct Doctor {
     /// Mend what is safe to mend: the mode of `EISEN_DIR`, and what killed runs left
     #[arg(long)]
     fix: bool,
+    /// Start each installed agent, two at a time, until it has answered `initialize`; no model is called
+    #[arg(long)]
+    deep: bool,
     /// Print the findings as a JSON array
     #[arg(long)]
     json: bool,
@@ -51,6 +54,7 @@ impl Doctor {
             eisen_dir: app::eisen_place(),
             configuration: in_folder(cwd, &self.file.config),
             fix: self.fix,
+            deep: self.deep,
         };
         let progress = Spinner::start();
         let found = app::doctor(&examination, &|what| progress.show(what)).map_err(Failure::Run)?;

@@ -93,6 +93,7 @@ pub(super) const DOCTOR: &str = "\
 Examples:
   eisen-core doctor
   eisen-core doctor --fix                mend what is safe to mend, and say what was done
+  eisen-core doctor --deep               start each installed agent: does it speak ACP?
   eisen-core doctor --json | jq '.[] | select(.state != \"ok\")'
 
 Exit codes: 0 no errors, warnings at most, 1 errors are left, 2 wrong usage.";

@@ -29,8 +29,8 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 /// took since the team began: `~` is estimated, `+` too low, since some turns did not report it
 /// (`eisen-core cost` has more). MEMORY and CPU include all processes of the agent and its
 /// terminals. PEAK is the highest memory usage of the current run, or of the last one. TOOLS counts
-/// the agent's calls of tools of the team, or shows how far its client got: `connected` or
-/// `listed`. OWNER shows who answers for the agent, where the configuration names somebody. Below the
+/// the agent's calls of tools of the team, or shows how far they got: `connected` and `listed` are its
+/// client, `seen` is its model; `hidden` are those that the model gets only by a search. OWNER shows who answers for the agent, where the configuration names somebody. Below the
 /// table stand the budgets and streams.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -186,6 +186,7 @@ pub(super) struct AgentRow {
 struct ToolsRow {
     connected: bool,
     listed: bool,
+    seen: Option<bool>,
     calls: u64,
 }
 
@@ -299,6 +300,8 @@ impl AgentRow {
         let tools = self.tools.as_ref()?;
         match tools {
             ToolsRow { calls: 1.., .. } => Some(tools.calls.to_string()),
+            ToolsRow { listed: true, seen: Some(true), .. } => Some("seen".to_owned()),
+            ToolsRow { listed: true, seen: Some(false), .. } => Some("hidden".to_owned()),
             ToolsRow { listed: true, .. } => Some("listed".to_owned()),
             ToolsRow { connected: true, .. } => Some("connected".to_owned()),
             _ => None,

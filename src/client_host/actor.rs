@@ -82,6 +82,7 @@ where
             Ok(Incoming::Notification { method, params }) => self.on_notification(&method, params),
             Ok(Incoming::Response { id, outcome }) => self.on_response(id, outcome),
             Err(why) => {
+                self.shared.vitals.get().inspect(|vitals| vitals.stray(line));
                 if let Some(count) = self.unusable.count(why.cause()) {
                     let start = String::from_utf8_lossy(&line[..line.len().min(120)]);
                     tracing::warn!(%why, ?start, count, "ignored a line of the agent");
@@ -140,7 +141,11 @@ where
             Some(PendingAnswer::Turn(session)) => {
                 let ended = match outcome {
                     Ok(result) => stop_reason(result),
-                    Err(error) => Err(RpcFailure::read(error).into_error("session/prompt")),
+                    Err(error) => {
+                        let error = RpcFailure::read(error).into_error("session/prompt");
+                        let Some(error) = self.reopens(&session, error) else { return };
+                        Err(error)
+                    }
                 };
                 if ended.is_ok() {
                     self.permits.branches().set_document(&session, None);
@@ -166,7 +171,9 @@ where
             HostMsg::Opened { session, .. } if self.guests.has(&session) => {
                 tracing::warn!(%session, "the agent opened an editor's session a second time");
             }
-            HostMsg::Opened { session, is_beside } => self.sessions.open(session, is_beside),
+            HostMsg::Opened { session, is_beside, new } => {
+                self.sessions.open(session, is_beside, new);
+            }
             HostMsg::Hold { session, reply } => {
                 let held = self.resolve(Some(session)).and_then(|it| self.sessions.hold(&it));
                 let _ = reply.send(held);

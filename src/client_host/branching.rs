@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::handshake::Opened;
 use super::messages::HostMsg;
 use super::{AgentInfo, HostError, HostHandle};
 use crate::model::{Fork, How, SessionId};
@@ -50,10 +51,10 @@ impl HostHandle {
             && self.can_fork(&source).await?
         {
             match self.open("session/fork", Some(&source), opening(How::Forked)).await {
-                Ok((forked, answer)) => {
+                Ok(Opened { session: forked, answer, .. }) => {
                     let answer = self.revive(&forked, answer).await?;
                     self.configure_restored(&forked, &answer).await?;
-                    return Ok((self.opened(forked).await?, How::Forked));
+                    return Ok((self.opened(forked, None).await?, How::Forked));
                 }
                 Err(error @ HostError::Gone(_)) => return Err(error),
                 Err(error) => {
@@ -61,11 +62,12 @@ impl HostHandle {
                 }
             }
         }
-        let (primed, answer) = self.open("session/new", None, opening(How::Primed)).await?;
+        let opened = self.open("session/new", None, opening(How::Primed)).await?;
+        let Opened { session: primed, answer, form } = opened;
         self.configure(primed.as_str(), &answer).await?;
         let block = document.map(|document| self.block(&document));
         self.shared.branches.set_document(&primed, block);
-        Ok((self.opened(primed).await?, How::Primed))
+        Ok((self.opened(primed, form).await?, How::Primed))
     }
 
     /// Sets a session back. Meanwhile no prompt of it is sent, and it goes on as before unless
@@ -97,9 +99,7 @@ impl HostHandle {
         if !branches.has_room() {
             return Err(HostError::Branches);
         }
-        let opening = Some(Opening::Behind(session.clone()));
-        let (_, answer) = self.open("session/new", None, opening).await?;
-        self.configure(session.as_str(), &answer).await?;
+        self.open_behind(session).await?;
         let committed = commit.await;
         if committed.is_ok() {
             branches.set_document(session, document.map(|document| self.block(&document)));

@@ -19,11 +19,44 @@ impl Content {
     }
 }
 
+/// Whether a prompt is a command of the agent, such as `/compact`, and no path. An agent takes a command for
+/// one only where a prompt begins with it.
+pub fn is_command(blocks: &[Value]) -> bool {
+    let text = blocks.first().and_then(|block| block["text"].as_str()).unwrap_or_default();
+    let name = text.strip_prefix('/').and_then(|text| text.split_whitespace().next());
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte);
+    name.is_some_and(|name| text[1..].starts_with(name) && name.bytes().all(is_part))
+}
+
 impl fmt::Debug for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Now(_) => "Now(…)",
             Self::Later(_) => "Later(…)",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_command_is_told_from_other_prompts() {
+        for (text, expected) in [
+            ("/compact", true),
+            ("/compact keep the plan\n", true),
+            ("/mcp:fetch x", true),
+            ("/etc/hosts is wrong", false),
+            ("/ or not", false),
+            ("/", false),
+            ("", false),
+            ("do /compact", false),
+        ] {
+            assert_eq!(is_command(&[json!({ "type": "text", "text": text })]), expected, "{text}");
+        }
+        assert!(!is_command(&[]));
     }
 }

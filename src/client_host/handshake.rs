@@ -8,15 +8,14 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::messages::HostMsg;
-use super::tool_form::Form;
-use super::{HostError, HostHandle, HostSettings};
+use super::{HostError, HostHandle, HostSettings, TeamTools};
 use crate::line;
-use crate::model::SessionId;
-use crate::model::code;
+use crate::model::{SessionId, ToolsForm, code};
 use crate::proxy::Opening;
 use choice::{Choice, ChoiceRequest};
 
-const PROTOCOL_VERSION: u64 = 1;
+/// The version of ACP.
+pub const PROTOCOL_VERSION: u64 = 1;
 const AUTH_REQUIRED: i64 = code::AUTH_REQUIRED as i64;
 const INVALID_PARAMS: i64 = code::INVALID_PARAMS as i64;
 
@@ -38,6 +37,15 @@ pub struct AgentInfo {
     pub images: bool,
     /// Ids of the authentication methods.
     pub auth_methods: Vec<String>,
+}
+
+/// A session that the agent has opened.
+pub(super) struct Opened {
+    pub(super) session: SessionId,
+    /// The whole answer.
+    pub(super) answer: Value,
+    /// The form in which a new one has the tools of the team; None: it goes on from another one.
+    pub(super) form: Option<ToolsForm>,
 }
 
 impl HostHandle {
@@ -63,7 +71,8 @@ impl HostHandle {
         let methods = choice::auth_methods(&answer);
         let capabilities = &answer["agentCapabilities"];
         let takes_http = capabilities["mcpCapabilities"]["http"] == true;
-        if takes_http && settings.tools.as_ref().is_some_and(|tools| tools.http.is_some()) {
+        let is_open = |tools: &TeamTools| tools.http.is_some() && tools.first.is_none();
+        if takes_http && settings.tools.as_ref().is_some_and(is_open) {
             self.shared.tool_form.prefer_http();
         }
         // If a run is initialized twice, the first answer is kept.
@@ -88,24 +97,33 @@ impl HostHandle {
     /// Sends `session/new`, then sets mode and model as configured. The first session is the
     /// default for prompts.
     pub async fn new_session(&self) -> Result<SessionId, HostError> {
-        let (session, answer) = self.open("session/new", None, None).await?;
+        let Opened { session, answer, form } = self.open("session/new", None, None).await?;
         self.configure(session.as_str(), &answer).await?;
-        self.opened(session).await
+        self.opened(session, form).await
     }
 
     /// Like `new_session`, for questions beside the agent's work: never the default for prompts.
     pub async fn session_beside(&self) -> Result<SessionId, HostError> {
-        let (session, answer) = self.open("session/new", None, None).await?;
+        let Opened { session, answer, form } = self.open("session/new", None, None).await?;
         self.configure(session.as_str(), &answer).await?;
-        self.send(HostMsg::Opened { session: session.clone(), is_beside: true }).await?;
+        let new = self.as_new(form);
+        self.send(HostMsg::Opened { session: session.clone(), is_beside: true, new }).await?;
         Ok(session)
     }
 
+    /// Has the agent open a new session that goes on under the name of another one.
+    pub(super) async fn open_behind(&self, session: &SessionId) -> Result<(), HostError> {
+        let opening = Some(Opening::Behind(session.clone()));
+        let Opened { answer, form, .. } = self.open("session/new", None, opening).await?;
+        self.configure(session.as_str(), &answer).await?;
+        self.opened(session.clone(), form).await.map(drop)
+    }
+
     /// The params of a request for a session, new or from this one.
-    fn params(&self, from: Option<&SessionId>, form: Form) -> Value {
+    fn params(&self, from: Option<&SessionId>, form: ToolsForm) -> Value {
         let HostSettings { cwd, mcp_servers, tools, .. } = &self.shared.settings;
         let mut servers = mcp_servers.clone();
-        form.add(&mut servers, tools.as_ref());
+        tools.iter().for_each(|tools| tools.add(form, &mut servers));
         match from {
             None => json!({ "cwd": cwd, "mcpServers": servers }),
             Some(from) => {
@@ -116,13 +134,13 @@ impl HostHandle {
 
     /// Sends a request for a session. An agent that finds the params of a new one invalid may do so for
     /// the form of the team's MCP server: it gets the next form. Those of another one may be invalid
-    /// since the session is lost.
+    /// since the session is lost. Returns the form that a new one was opened with.
     async fn step_with_tools(
         &self,
         method: &'static str,
         from: Option<&SessionId>,
         opening: Option<Opening>,
-    ) -> Result<Value, HostError> {
+    ) -> Result<(Value, Option<ToolsForm>), HostError> {
         loop {
             let form = self.shared.tool_form.current();
             let params = self.params(from, form);
@@ -131,22 +149,22 @@ impl HostHandle {
                     if from.is_none()
                         && self.shared.settings.tools.is_some()
                         && self.shared.tool_form.next(form) => {}
-                answer => return answer,
+                answer => return Ok((answer?, from.is_none().then_some(form))),
             }
         }
     }
 
-    /// Has the agent open a session; returns its id and the whole answer.
+    /// Has the agent open a session.
     pub(super) async fn open(
         &self,
         method: &'static str,
         from: Option<&SessionId>,
         opening: Option<Opening>,
-    ) -> Result<(SessionId, Value), HostError> {
+    ) -> Result<Opened, HostError> {
         let answer = self.step_with_tools(method, from, opening).await;
-        let answer = answer.map_err(|error| self.name_auth(error))?;
+        let (answer, form) = answer.map_err(|error| self.name_auth(error))?;
         match answer["sessionId"].as_str() {
-            Some(id) if !id.is_empty() => Ok((SessionId::new(id), answer)),
+            Some(id) if !id.is_empty() => Ok(Opened { session: SessionId::new(id), answer, form }),
             _ => Err(HostError::malformed(method, &"it has no `sessionId`")),
         }
     }
@@ -160,7 +178,7 @@ impl HostHandle {
         };
         let session = last.as_str();
         let answer = match self.step_with_tools(method, Some(&last), None).await {
-            Ok(answer) => answer,
+            Ok((answer, _)) => answer,
             Err(error @ HostError::Gone(_)) => return Err(error),
             Err(error) => {
                 tracing::warn!(session, %error, "the last session is lost: a new one begins");
@@ -169,15 +187,15 @@ impl HostHandle {
             }
         };
         self.configure_restored(&last, &answer).await?;
-        self.opened(last).await
+        self.opened(last, None).await
     }
 
     /// Goes on with a session of an earlier process of the agent.
     pub async fn resume_session(&self, session: &SessionId) -> Result<(), HostError> {
         let method = self.restoring().ok_or(HostError::NoResume)?;
-        let answer = self.step_with_tools(method, Some(session), None).await?;
+        let (answer, _) = self.step_with_tools(method, Some(session), None).await?;
         self.configure_restored(session, &answer).await?;
-        self.opened(session.clone()).await.map(drop)
+        self.opened(session.clone(), None).await.map(drop)
     }
 
     /// The method by which the agent restores a session.
@@ -202,7 +220,7 @@ impl HostHandle {
         let is_bare = settings.iter().all(|name| answer[*name].is_null());
         let Some(method) = self.restoring().filter(|_| is_bare) else { return Ok(answer) };
         match self.step_with_tools(method, Some(session), None).await {
-            Ok(restored) => Ok(restored),
+            Ok((restored, _)) => Ok(restored),
             Err(error @ HostError::Gone(_)) => Err(error),
             Err(error) => {
                 tracing::warn!(%session, %error, "cannot restore the forked session: it may be open");
@@ -256,10 +274,20 @@ impl HostHandle {
         Ok(())
     }
 
-    /// Makes a session available for prompts.
-    pub(super) async fn opened(&self, session: SessionId) -> Result<SessionId, HostError> {
-        self.send(HostMsg::Opened { session: session.clone(), is_beside: false }).await?;
+    /// Makes a session available for prompts; `form` is that of a new one.
+    pub(super) async fn opened(
+        &self,
+        session: SessionId,
+        form: Option<ToolsForm>,
+    ) -> Result<SessionId, HostError> {
+        let new = self.as_new(form);
+        self.send(HostMsg::Opened { session: session.clone(), is_beside: false, new }).await?;
         Ok(session)
+    }
+
+    /// The form of the tools in a session, if it is new and they are offered at all.
+    fn as_new(&self, form: Option<ToolsForm>) -> Option<ToolsForm> {
+        form.filter(|_| self.shared.settings.tools.is_some())
     }
 
     /// Makes a choice; returns the answer if it has the options as they are now.

@@ -28,13 +28,15 @@ pub(super) struct Host<R, W> {
     pub(super) shared: Arc<Shared>,
     pub(super) permits: Arc<Permits>,
     pub(super) mailbox: mpsc::Receiver<HostMsg>,
+    /// For tasks of its own that ask it for something; its handles keep the mailbox open.
+    pub(super) sender: mpsc::WeakSender<HostMsg>,
     pub(super) lines: LineReader<R>,
     pub(super) out: Outbox<W>,
     next_id: u64,
     pub(super) pending: BTreeMap<u64, PendingAnswer>,
     pub(super) sessions: HostSessions,
     /// Prompt contents that are being created, each for the session whose turn has begun.
-    pub(super) contents: JoinSet<Option<Vec<Value>>>,
+    pub(super) contents: JoinSet<Result<Vec<Value>, HostError>>,
     pub(super) requests: Requests,
     pub(super) guests: Guests,
     pub(super) terminals: Terminals,
@@ -51,9 +53,8 @@ where
         shared: Arc<Shared>,
         launcher: Arc<dyn Launch>,
         permits: Arc<Permits>,
-        mailbox: mpsc::Receiver<HostMsg>,
-        reader: R,
-        writer: W,
+        (mailbox, sender): (mpsc::Receiver<HostMsg>, mpsc::WeakSender<HostMsg>),
+        (reader, writer): (R, W),
     ) -> Self {
         let memory = permits.memory().clone();
         let terminals = Terminals::new(launcher, shared.settings.env.clone(), memory);
@@ -63,6 +64,7 @@ where
             shared,
             permits,
             mailbox,
+            sender,
             lines: LineReader::new(reader, MAX_LINE),
             out: Outbox::new(writer),
             next_id: 0,

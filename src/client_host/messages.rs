@@ -7,7 +7,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::guests::Forwarded;
 use super::{Cancelled, Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
-use crate::model::SessionId;
+use crate::model::{SessionId, ToolsForm};
 use crate::proxy::Opening;
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, HostError>>;
@@ -28,6 +28,9 @@ pub(super) enum HostMsg {
         session: SessionId,
         /// For questions, beside the agent's work.
         is_beside: bool,
+        /// The form in which a new one has the tools of the team; None: it has none, or knows them from
+        /// before.
+        new: Option<ToolsForm>,
     },
     /// Sends no prompt of a session that is idle, until it is released.
     Hold {

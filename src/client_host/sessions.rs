@@ -3,14 +3,17 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id};
 
 use super::messages::Reply;
+use super::reopening::names_mcp;
 use super::{
     Answers, Content, HostError, LONGEST_ACTION, PromptOutcome, Said, SessionLoad, Urgency,
+    is_command,
 };
-use crate::model::{SessionId, one_line};
+use crate::model::{SessionId, ToolsForm, one_line};
 
 /// Prompts queued in one session; one more is refused.
 const MAX_QUEUED: usize = 1000;
@@ -34,6 +37,8 @@ struct HostSession {
     queued: VecDeque<QueuedPrompt>,
     /// No prompt of it is sent.
     held: bool,
+    /// The form in which a new one has the tools of the team; None once a prompt of it has ended well.
+    new: Option<ToolsForm>,
     /// Its editor has left: the next editor that names it becomes its owner.
     left: bool,
 }
@@ -65,6 +70,8 @@ struct Turn {
     said: watch::Sender<Said>,
     cut: bool,
     cancelled: bool,
+    /// The prompt of a new session, to send it again.
+    first: Option<Vec<Value>>,
     /// Where the last message begins in the text, and whether the next chunk begins a new one.
     message: (usize, bool),
 }
@@ -74,13 +81,31 @@ impl HostSessions {
         Self { answers, ..Self::default() }
     }
 
-    /// Adds a session; a known one is left unchanged. One that is beside an agent's work never
-    /// becomes the default.
-    pub(super) fn open(&mut self, id: SessionId, is_beside: bool) {
+    /// Adds a session, or marks a known one as new. One that is beside an agent's work never becomes the
+    /// default.
+    pub(super) fn open(&mut self, id: SessionId, is_beside: bool, new: Option<ToolsForm>) {
         if !is_beside {
             self.default.get_or_insert_with(|| id.clone());
         }
-        self.by_id.entry(id).or_default();
+        self.by_id.entry(id).or_default().new = new;
+    }
+
+    /// The form of the tools in a session of which no prompt has ended well.
+    pub(super) fn new_form(&self, id: &SessionId) -> Option<ToolsForm> {
+        self.by_id.get(id)?.new
+    }
+
+    /// Takes the first prompt of a session, to send it again: only if the agent did nothing with it, and said
+    /// no more than why.
+    pub(super) fn take_first(&mut self, id: &SessionId) -> Option<(ToolsForm, Vec<Value>)> {
+        let session = self.by_id.get_mut(id)?;
+        let turn = session.running.as_mut()?;
+        let is_idle = {
+            let said = turn.said.borrow();
+            said.last_action.is_none() && (said.text.is_empty() || names_mcp(&said.text))
+        };
+        let may_go_on = is_idle && !turn.cancelled && !turn.reply.is_closed();
+        Some((session.new?, turn.first.take().filter(|_| may_go_on)?))
     }
 
     /// Returns the named session, or the default.
@@ -192,8 +217,10 @@ impl HostSessions {
 
     /// Records that the prompt of the running turn was sent. Nothing is said yet in this turn, whatever was in
     /// another one for the same caller.
-    pub(super) fn sent(&mut self, id: &SessionId) {
-        if let Some(turn) = self.by_id.get(id).and_then(|session| session.running.as_ref()) {
+    pub(super) fn sent(&mut self, id: &SessionId, blocks: Vec<Value>) {
+        let Some(session) = self.by_id.get_mut(id) else { return };
+        if let Some(turn) = &mut session.running {
+            turn.first = session.new.and(Some(blocks)).filter(|blocks| !is_command(blocks));
             turn.said.send_modify(|said| {
                 let (attempt, session) = (said.attempt + 1, Some(id.clone()));
                 *said = Said { attempt, session, ..Said::default() };
@@ -254,6 +281,9 @@ impl HostSessions {
             return;
         };
         self.publish_answer(id, &turn);
+        if let (Ok(_), Some(_), Some(session)) = (&ended, &turn.first, self.by_id.get_mut(id)) {
+            session.new = None;
+        }
         let session = id.clone();
         // Whatever the agent says of a turn that was cancelled before its answer came.
         let ended = if turn.cancelled { Ok("cancelled".to_owned()) } else { ended };
@@ -334,7 +364,8 @@ impl HostSessions {
 
 impl Turn {
     fn of(reply: Reply<PromptOutcome>, said: watch::Sender<Said>) -> Self {
-        Self { reply, making: None, said, cut: false, cancelled: false, message: (0, false) }
+        let message = (0, false);
+        Self { reply, making: None, said, cut: false, cancelled: false, first: None, message }
     }
 }
 

@@ -6,6 +6,7 @@ mod cancelling;
 mod ending;
 mod opening;
 mod prompting;
+mod reopening;
 mod requesting;
 mod shells;
 mod terminals;
@@ -23,7 +24,7 @@ use tokio::io::{
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::model::Action;
+use crate::model::{Action, ToolsForm};
 use crate::tests::eventually;
 use crate::zone::{GitAccess, Permit, Zone, ZoneSpec};
 

@@ -1,9 +1,11 @@
-//! The form in which an agent takes the team's MCP server: agents differ in whether an entry may,
-//! or must, have a `type`.
+//! The form in which an agent takes the team's MCP server: agents differ in whether it may be an address, and
+//! in whether an entry may, or must, have a `type`.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
+
+use crate::model::ToolsForm;
 
 /// The MCP server with the tools of the team, in the forms of ACP.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,69 +14,59 @@ pub struct TeamTools {
     pub program: Value,
     /// Over HTTP; None: the agent's client might not reach it.
     pub http: Option<Value>,
+    /// The form that is tried first; None: HTTP with agents that say they take it.
+    pub first: Option<ToolsForm>,
+    /// A text for agents that show their model the tools only once it searches for them: a new session gets
+    /// it in front of its first prompt.
+    pub hint: Option<String>,
+    /// Whether the agent's program shows its model the tools that it lists; None: unknown.
+    pub shown: Option<bool>,
 }
 
-/// The forms in the order in which they are tried; HTTP only with agents that say they take it.
-const FORMS: [Form; 4] = [Form::Http, Form::Plain, Form::Typed, Form::LeftOut];
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
-    Http,
-    /// As a program, which all agents take.
-    Plain,
-    /// With `"type": "stdio"`.
-    Typed,
-    /// The agent opens no session with it.
-    LeftOut,
-}
-
-impl Form {
+impl TeamTools {
     /// Adds the team's server to those of a session.
-    pub(super) fn add(self, servers: &mut Vec<Value>, tools: Option<&TeamTools>) {
-        let Some(TeamTools { program, http }) = tools else { return };
-        let mut entry = program.clone();
-        match self {
-            Self::LeftOut => return,
-            Self::Http => entry.clone_from(http.as_ref().unwrap_or(program)),
-            Self::Plain => {}
-            Self::Typed => entry["type"] = "stdio".into(),
+    pub(super) fn add(&self, form: ToolsForm, servers: &mut Vec<Value>) {
+        let mut entry = self.program.clone();
+        match form {
+            ToolsForm::None => return,
+            ToolsForm::Http => entry.clone_from(self.http.as_ref().unwrap_or(&self.program)),
+            ToolsForm::Program => {}
+            ToolsForm::Typed => entry["type"] = "stdio".into(),
         }
         servers.push(entry);
     }
 }
 
-/// The form that is tried now.
+/// The form that is tried now, as its place among all.
 #[derive(Debug)]
 pub(super) struct ToolForm(AtomicU8);
 
-impl Default for ToolForm {
-    fn default() -> Self {
-        Self(AtomicU8::new(Form::Plain as u8))
-    }
-}
-
 impl ToolForm {
+    pub(super) fn new(first: Option<ToolsForm>) -> Self {
+        Self(AtomicU8::new(first.unwrap_or(ToolsForm::Program) as u8))
+    }
+
     /// The agent takes MCP servers over HTTP.
     pub(super) fn prefer_http(&self) {
-        self.0.store(Form::Http as u8, Ordering::Relaxed);
+        self.0.store(ToolsForm::Http as u8, Ordering::Relaxed);
     }
 
     /// Goes on to the form after `refused`, which the agent refused; false if it was the last.
-    pub(super) fn next(&self, refused: Form) -> bool {
-        if refused == Form::LeftOut {
+    pub(super) fn next(&self, refused: ToolsForm) -> bool {
+        if refused == ToolsForm::None {
             return false;
         }
         let (from, to) = (refused as u8, refused as u8 + 1);
         // Another session may have gone on already.
         let changed = self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-        if changed.is_ok() && to == Form::LeftOut as u8 {
+        if changed.is_ok() && to == ToolsForm::None as u8 {
             tracing::warn!("the agent refuses the tools of the team: its sessions go without");
         }
         true
     }
 
-    pub(super) fn current(&self) -> Form {
+    pub(super) fn current(&self) -> ToolsForm {
         let form = usize::from(self.0.load(Ordering::Relaxed));
-        FORMS.get(form).copied().unwrap_or(Form::LeftOut)
+        ToolsForm::ALL.get(form).copied().unwrap_or(ToolsForm::None)
     }
 }

@@ -22,12 +22,13 @@ where
         while let Some(content) = self.sessions.begin(session) {
             match content {
                 Content::Now(blocks) => {
-                    if self.send_prompt(session, &blocks) {
+                    if self.send_prompt(session, blocks) {
                         return;
                     }
                 }
                 Content::Later(content) => {
-                    let making = self.contents.spawn(content);
+                    let making = async { content.await.ok_or(HostError::Withdrawn) };
+                    let making = self.contents.spawn(making);
                     self.sessions.making(session, making);
                     return;
                 }
@@ -36,17 +37,21 @@ where
     }
 
     /// Sends the prompt whose content was created, if its caller is still waiting.
-    pub(super) fn on_content(&mut self, made: Result<(Id, Option<Vec<Value>>), JoinError>) {
+    pub(super) fn on_content(
+        &mut self,
+        made: Result<(Id, Result<Vec<Value>, HostError>), JoinError>,
+    ) {
         let (task, blocks) = match made {
             Ok((task, blocks)) => (task, blocks),
-            Err(error) => (error.id(), None),
+            Err(error) => (error.id(), Err(HostError::Withdrawn)),
         };
         // None: the turn was cancelled meanwhile.
         let Some((session, wanted)) = self.sessions.made(task) else { return };
         let sent = match blocks {
-            Some(blocks) if wanted => self.send_prompt(&session, &blocks),
-            _ => {
-                self.sessions.end_turn(&session, Err(HostError::Withdrawn));
+            Ok(blocks) if wanted => self.send_prompt(&session, blocks),
+            made => {
+                let error = made.err().unwrap_or(HostError::Withdrawn);
+                self.sessions.end_turn(&session, Err(error));
                 false
             }
         };
@@ -56,16 +61,17 @@ where
     }
 
     /// Returns whether the turn runs now; if not, it has ended.
-    fn send_prompt(&mut self, session: &SessionId, blocks: &[Value]) -> bool {
+    fn send_prompt(&mut self, session: &SessionId, blocks: Vec<Value>) -> bool {
         if !self.out.is_open() {
             self.sessions.end_turn(session, Err(closed_input()));
             return false;
         }
         let document = self.permits.branches().document(session);
-        let blocks: Vec<_> = document.iter().chain(blocks).collect();
-        let params = json!({ "sessionId": session.as_str(), "prompt": blocks });
+        let hint = self.hint(session, &blocks);
+        let prompt: Vec<_> = hint.iter().chain(&document).chain(&blocks).collect();
+        let params = json!({ "sessionId": session.as_str(), "prompt": prompt });
         self.call("session/prompt", &params, PendingAnswer::Turn(session.clone()));
-        self.sessions.sent(session);
+        self.sessions.sent(session, blocks);
         true
     }
 }

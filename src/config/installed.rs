@@ -68,6 +68,11 @@ pub enum Login {
 }
 
 impl Installed {
+    /// Returns the arguments that it is started with.
+    pub fn args(&self) -> &[String] {
+        self.profile.command.get(1..).unwrap_or_default()
+    }
+
     /// Returns the variables that it is started with.
     pub fn env(&self) -> &BTreeMap<String, String> {
         &self.profile.env

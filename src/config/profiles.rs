@@ -160,6 +160,7 @@ const FLAGS: &Keys<Option<bool>> = &[
     ("ends_on_eof", |profile| &mut profile.ends_on_eof),
     ("leaves_children", |profile| &mut profile.leaves_children),
     ("confined_client_fs", |profile| &mut profile.confined_client_fs),
+    ("hides_tools", |profile| &mut profile.hides_tools),
 ];
 
 /// Reads the keys whose values replace the base's.
@@ -196,6 +197,10 @@ fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
     let usage = table.choice("usage");
     if table.place_of("usage").is_some() {
         edits.push(Box::new(move |profile| profile.usage = Some(usage)));
+    }
+    let form = table.choice("tools_form");
+    if table.place_of("tools_form").is_some() {
+        edits.push(Box::new(move |profile| profile.tools_form = Some(form)));
     }
     if let Some(patterns) = patterns(table, "rule_files", workspace) {
         edits.push(Box::new(move |profile| profile.rule_files.clone_from(&patterns)));

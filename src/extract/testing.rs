@@ -11,6 +11,7 @@ pub(crate) struct Sample {
     root: PathBuf,
     files: HashSet<PathBuf>,
     texts: HashMap<PathBuf, String>,
+    missing: HashSet<PathBuf>,
 }
 
 impl Sample {
@@ -22,7 +23,12 @@ impl Sample {
     pub(crate) fn at(root: &str, files: &[&str]) -> Self {
         let root = PathBuf::from(root);
         let files = files.iter().map(|file| root.join(file)).collect();
-        Self { root, files, texts: HashMap::new() }
+        Self { root, files, texts: HashMap::new(), missing: HashSet::new() }
+    }
+
+    pub(crate) fn without(mut self, file: &str) -> Self {
+        self.missing.insert(self.root.join(file));
+        self
     }
 
     pub(crate) fn with_text(mut self, file: &str, text: &str) -> Self {
@@ -43,6 +49,12 @@ impl Workspace for Sample {
             return Some(Entry::Folder);
         }
         self.files.contains(&path).then_some(Entry::File)
+    }
+
+    /// What agents say they have read is there, unless a test says that it is not.
+    fn is_file(&self, path: &Path) -> bool {
+        let path = fold(path);
+        self.entry(&path) != Some(Entry::Folder) && !self.missing.contains(&path)
     }
 
     fn text(&self, path: &Path, longest: usize) -> Option<String> {

@@ -207,16 +207,6 @@ pub(super) fn failure(id: &RawValue, code: i32, message: &str) -> Bytes {
     .into()
 }
 
-/// Whether an error of an agent says that it does not know what was named.
-pub(super) fn is_not_found(error: &RawValue) -> bool {
-    #[derive(Deserialize)]
-    struct Coded {
-        code: i32,
-    }
-    let coded = serde_json::from_str(error.get());
-    coded.is_ok_and(|Coded { code }| code == code::RESOURCE_NOT_FOUND)
-}
-
 /// What an error of an agent says.
 pub(super) fn complaint(error: &RawValue) -> String {
     let value: Value = serde_json::from_str(error.get()).unwrap_or_default();

@@ -14,6 +14,9 @@ use super::message::{self, About, AcpMessage, CANCELLED};
 use super::opening::MAX_ID;
 use super::session::{LinkOf, Move, OnAnswer, OpenRequest, SessionState};
 
+/// What is said of a session that an agent had before.
+const ANEW: &str = " It is a new one there: the agent does not go on with the earlier one";
+
 /// Agents whose ids of a session are remembered.
 const MAX_EARLIER: usize = 16;
 
@@ -39,7 +42,7 @@ impl Hub {
         let id = id.to_owned();
         let left = CancellationToken::new();
         let attaching = left.clone().drop_guard();
-        let on = Move { ticket, client, id, link: None, _attaching: attaching };
+        let on = Move { ticket, client, id, link: None, lost: None, _attaching: attaching };
         session.state = SessionState::Moving(on);
         let before = with_history.then(|| (session.agent.clone(), session.target.clone()));
         let (team, agent, name) = (self.team.clone(), agent.to_owned(), name.to_owned());
@@ -120,8 +123,12 @@ impl Hub {
         }
         let result = match outcome {
             Ok(result) => result,
-            // What it does not know any more, it may open anew.
-            Err(error) if target.is_some() && message::is_not_found(error) => {
+            // Where it does not go on with the earlier one, for whatever reason, it may open one anew.
+            Err(error) if target.is_some() => {
+                let why = message::complaint(error);
+                if let Some(on) = self.moving(name, ticket) {
+                    on.lost = Some(why);
+                }
                 return self.open_at_target(name, ticket, link, history);
             }
             Err(error) => {
@@ -163,8 +170,11 @@ impl Hub {
             self.close_link(left);
         }
         self.tell_anew(name);
-        let anew = " It is a new one there: the agent does not go on with the earlier one.";
-        let anew = if is_anew { anew } else { "" };
+        let anew = match on.lost {
+            _ if !is_anew => String::new(),
+            None => format!("{ANEW}."),
+            Some(why) => format!("{ANEW}: {why}"),
+        };
         self.say(name, &format!("This session is at `{agent}` now.{anew}"));
         self.answer(on.client, message::result(&on.id, r#"{"stopReason":"end_turn"}"#));
         self.release(name);

@@ -147,6 +147,8 @@ pub(super) struct Move {
     /// The id of the client's prompt.
     pub(super) id: Box<RawValue>,
     pub(super) link: Option<u64>,
+    /// Why its agent does not go on with the session that it had before.
+    pub(super) lost: Option<String>,
     /// Ends the attaching with the transfer.
     pub(super) _attaching: DropGuard,
 }

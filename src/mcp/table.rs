@@ -58,6 +58,11 @@ pub(super) fn all() -> impl Iterator<Item = &'static TeamTool> {
     TABLES.into_iter().flatten()
 }
 
+/// The names of the tools that `audience` is offered.
+pub fn tool_names(audience: Audience) -> Vec<&'static str> {
+    of(audience).map(|tool| tool.name).collect()
+}
+
 pub(super) fn of(audience: Audience) -> impl Iterator<Item = &'static TeamTool> {
     all().filter(move |tool| tool.audience.contains(&audience))
 }

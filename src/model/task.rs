@@ -2,11 +2,29 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::named::named;
 use super::{AgentId, SessionId, TaskId, TimestampMs};
 
 /// The name of the team's MCP server in agents' sessions. Clients prefix the tools' names with it.
 pub const TEAM_SERVER: &str = "eisen";
+
+named! {
+    /// A form of the team's entry in an agent's MCP servers, in the order in which they are tried.
+    #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ToolsForm {
+        /// An address.
+        Http = "http",
+        /// A program, which all agents take.
+        Program = "program",
+        /// A program, with `"type": "stdio"`.
+        Typed = "typed",
+        /// It is left out.
+        None = "none",
+    }
+}
 
 /// The names of its tools. A permission that an agent asks for one of these needs no person.
 pub const TEAM_TOOLS: [&str; 24] = [

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use anstream::adapter::strip_str;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::model::{Activity, ActivityKind};
+use crate::model::{Activity, ActivityKind, one_line};
 
 #[derive(Debug)]
 pub struct Vitals {
@@ -16,6 +18,8 @@ pub struct Vitals {
     /// Milliseconds after `began`.
     active_at: AtomicU64,
     state: watch::Sender<ProxyState>,
+    /// The last line of its output that was no message, cut.
+    stray: Mutex<Option<String>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -39,6 +43,9 @@ pub struct Waits {
     held: Option<Arc<str>>,
 }
 
+/// Bytes of a stray line that are kept.
+const LONGEST_STRAY: usize = 500;
+
 /// Accesses that are named in [`ProxyState::held`]; further ones only count as waits.
 const MOST_HELD: usize = 8;
 
@@ -46,7 +53,27 @@ impl Vitals {
     /// The vitals of an agent that was active just now.
     pub fn new() -> Arc<Self> {
         let (began, active_at) = (Instant::now(), AtomicU64::new(0));
-        Arc::new(Self { began, active_at, state: watch::Sender::default() })
+        Arc::new(Self {
+            began,
+            active_at,
+            state: watch::Sender::default(),
+            stray: Mutex::default(),
+        })
+    }
+
+    /// Keeps a line of its output that is no message: it may say why the agent ends.
+    pub fn stray(&self, line: &[u8]) {
+        let start = &line[..line.len().min(LONGEST_STRAY)];
+        let text = strip_str(&String::from_utf8_lossy(start)).to_string();
+        let text = one_line(text.trim());
+        if !text.is_empty() {
+            *self.stray.lock() = Some(text);
+        }
+    }
+
+    /// The last line that was kept.
+    pub fn last_stray(&self) -> Option<String> {
+        self.stray.lock().clone()
     }
 
     /// Records output of the agent that is progress: it got over a trouble.

@@ -21,6 +21,8 @@ pub struct AgentDetails {
     pub zone_missing: Vec<String>,
     /// The prompt by which it compresses its context; None if unknown.
     pub compress: Option<String>,
+    /// Whether its program shows its model the tools that it lists; None if unknown.
+    pub shows_tools: Option<bool>,
     pub sessions: Vec<SessionDetails>,
     /// Of all its processes; None if unknown.
     pub memory_bytes: Option<u64>,
@@ -41,6 +43,7 @@ impl AgentDetails {
             zone: Tier::None,
             zone_missing: Vec::new(),
             compress: None,
+            shows_tools: None,
             sessions: Vec::new(),
             memory_bytes: None,
             cpu_ms: None,
@@ -118,6 +121,10 @@ struct ToolsUsed {
     connected: bool,
     /// It has asked which tools there are.
     listed: bool,
+    /// Whether its model has seen them: it called one, or its program shows it all that are listed. False where
+    /// the program shows them only to a model that searches for them. Left out where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen: Option<bool>,
     /// Calls of tools.
     calls: u64,
 }
@@ -165,7 +172,16 @@ impl<'a> Agent<'a> {
             cpu_ms: details.cpu_ms,
             peak_memory_bytes: details.peak_memory_bytes,
             peak_processes: details.peak_processes,
-            tools: ToolsUsed { connected: connections > 0, listed, calls },
+            tools: ToolsUsed {
+                connected: connections > 0,
+                listed,
+                seen: if calls > 0 {
+                    Some(true)
+                } else {
+                    details.shows_tools.map(|it| it && listed)
+                },
+                calls,
+            },
         }
     }
 }

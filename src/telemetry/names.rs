@@ -139,7 +139,7 @@ const BY_PROGRAM: [(&str, &str); 5] = [
     ("Claude Code", "anthropic"),
     ("Codex", "openai"),
     ("Gemini CLI", "gcp.gemini"),
-    ("Kimi CLI", "moonshot_ai"),
+    ("Kimi Code", "moonshot_ai"),
     ("Mistral Vibe", "mistral_ai"),
 ];
 

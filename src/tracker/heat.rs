@@ -108,7 +108,8 @@ impl HeatMap {
         let held = self.get(path);
         let known = held.map(|held| &held.node);
         let was_in_context = known.is_some_and(|node| node.in_context);
-        let accessed = effect.weight == Weight::Accessed;
+        // A context is the part of the workspace that an agent works on.
+        let accessed = effect.weight == Weight::Accessed && !path.starts_with('/');
         if was_in_context && effect.weight == Weight::Glimpsed {
             // A write may be merged into it.
             return self.wrote(path, effect.written, at);

@@ -6,6 +6,8 @@ against a fake model, and prints the table of docs/binding.md.
   tools/binding/binding.py --install opencode copilot      these
   tools/binding/binding.py --tier kernel --as 1000 kimi    as another user (run by root)
 
+`tools/binding/tour` is a short form for two small agents.
+
 Needs Linux, Python 3.12 (OpenHands installs with no other; Kimi does not start with 3.12.1), Node with npm, git, and eisen-core (--eisen-core, or the
 release build of this repository). Nothing leaves the machine once all is installed: the agents run
 in a network namespace that has loopback only (root, or unprivileged user namespaces).
@@ -44,6 +46,8 @@ WORKSPACE = {
     "core/db.py": tour.DB + "\n",
     "README.md": "# sample\n\nauth is in core/auth.rs.\n",
 }
+# A tool of the team, without what agents put in front of its name.
+TOOL = "request_access"
 # How long an agent may take to be ready, and for its turn.
 READY_S, TURN_S = 120, 240
 
@@ -65,14 +69,18 @@ def install(work, name, spec, python):
     print(f"installing {name}", file=sys.stderr)
     if "npm" in spec:
         (prefix / "package.json").write_text('{"private": true}')
-        packages = spec["npm"] + (["node@22"] if spec.get("node") else [])
-        run = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", *packages]
+        npm = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
+        # First: npm takes the newest version that its own Node can run.
+        runs = [[*npm, "node@22"]] if spec.get("node") else []
+        runs.append([*npm, *spec["npm"]])
     else:
         subprocess.run([python, "-m", "venv", prefix / "venv"], check=True)
-        run = [prefix / "venv/bin/pip", "install", "-q", "--disable-pip-version-check", *spec["pip"]]
-    done = subprocess.run(run, cwd=prefix, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{name} can't be installed: {done.stderr[-2000:]}")
+        runs = [[prefix / "venv/bin/pip", "install", "-q", "--disable-pip-version-check", *spec["pip"]]]
+    path = f"{prefix}/node_modules/.bin:{os.environ['PATH']}"
+    for run in runs:
+        done = subprocess.run(run, cwd=prefix, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{name} can't be installed: {done.stderr[-2000:]}")
     (prefix / "installed").touch()
 
 
@@ -288,16 +296,22 @@ class Run:
             "inside": self.model.saw_inside,
             "outside": self.model.saw_outside,
             "decided": self.decided,
-            "version": self.version(),
+            **self.listed(),
         }
 
-    def version(self):
+    def listed(self):
+        """Its version, and how its model gets the tools of the team."""
         listed = subprocess.run(self.as_user([str(self.core), "ps", "--json"]), env=self.environment(),
                                 cwd=self.ws, capture_output=True, text=True).stdout
         try:
-            return json.loads(listed)[0].get("version") or "?"
+            shown = json.loads(listed)[0]
         except (ValueError, LookupError):
-            return "?"
+            shown = {}
+        if any(name.endswith(TOOL) for name in self.model.tools):
+            tools = "at once"
+        else:
+            tools = "by a search" if shown.get("tools", {}).get("listed") else "never"
+        return {"version": shown.get("version") or "?", "tools": tools}
 
 
 # ---- the table
@@ -329,11 +343,26 @@ def cell(facts, tier):
 
 
 def table(results, tiers):
-    print(f"| agent | {' | '.join(f'`{tier}`' for tier in tiers)} |")
-    print("| --- " * (len(tiers) + 1) + "|")
+    print(f"| agent | {' | '.join(f'`{tier}`' for tier in tiers)} | team's tools |")
+    print("| --- " * (len(tiers) + 2) + "|")
     for name, runs in results.items():
-        version = next((facts["version"] for facts in runs.values() if "version" in facts), "?")
-        print(f"| {name} {version} | {' | '.join(cell(runs[tier], tier) for tier in tiers)} |")
+        known = lambda what: next((facts[what] for facts in runs.values() if what in facts), "?")
+        cells = " | ".join(cell(runs[tier], tier) for tier in tiers)
+        print(f"| {name} {known('version')} | {cells} | {known('tools')} |")
+
+
+def faults(facts, tier):
+    """What is not as it should be of a tour on the kernel tier."""
+    if "steps" not in facts:
+        return [facts["ended"]]
+    found = [] if facts["steps"] == 11 and facts["ended"] == "end_turn" else ["the tour was not finished"]
+    found += [] if facts["edited"] and facts["made"] else ["the work in its zone is not done"]
+    found += [] if facts["tools"] != "never" else ["it never got the tools of the team"]
+    if tier == "hold":
+        works = facts["inside"] and facts["wrote_outside"] and facts["edited_outside"]
+        return found + ([] if works else ["what was granted does not work"])
+    past = facts["inside"] or facts["wrote_outside"] or facts["edited_outside"]
+    return found + (["it got past its zone"] if past else [])
 
 
 def isolated():
@@ -355,6 +384,7 @@ def main():
     given.add_argument("--python", default=sys.executable, help="for the agents in Python: 3.12")
     given.add_argument("--eisen-core", type=Path, default=HERE.parents[1] / "target/release/eisen-core")
     given.add_argument("--print", action="store_true", dest="again", help="only print what was measured before")
+    given.add_argument("--check", action="store_true", help="exit with 1 unless each tour is as it should be")
     given.add_argument("--as", dest="user", type=int, metavar="UID", help="run the teams as this user")
     args = given.parse_args()
     known = agents()
@@ -381,6 +411,10 @@ def main():
             print(f"{name} {tier}: {cell(facts, tier)}", file=sys.stderr, flush=True)
     print(f"\nMeasured on {datetime.date.today()}.\n")
     table(results, tiers)
+    if args.check:
+        found = [f"{name} {tier}: {fault}" for name, runs in results.items() for tier, facts in runs.items()
+                 for fault in faults(facts, tier)]
+        sys.exit("\n".join(found) or 0)
 
 
 if __name__ == "__main__":

@@ -34,10 +34,12 @@ class Model(ThreadingHTTPServer):
 
     def forget(self):
         self.steps, self.saw_inside, self.saw_outside, self.longest = 0, False, False, ""
+        self.tools = set()
 
-    def note(self, body, step):
+    def note(self, body, step, tools):
         text = json.dumps(body)
         with self.lock:
+            self.tools.update(name for name in tools if name)
             self.steps = max(self.steps, step)
             self.longest = max(self.longest, text, key=len)
             self.saw_inside |= INSIDE in text
@@ -93,6 +95,13 @@ def read_responses(body):
             turns.append(said(item.get("content")))
             last = None
     return tools, turns
+
+
+def names(read, body):
+    """The names of all tools that the model is shown: some are in groups, which the tour has no use for."""
+    groups = [tool for tool in body.get("tools") or [] if tool.get("type") == "namespace"]
+    grouped = (tool["name"] for group in groups for tool in group.get("tools") or [] if not tool.get("defer_loading"))
+    return [*read(body)[0], *grouped]
 
 
 def read_anthropic(body):
@@ -176,7 +185,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve(self, read, body, write):
         calls, step = plan(read, body)
-        self.server.note(body, step)
+        self.server.note(body, step, names(read, body))
         write(body, calls or [], f"Step {step + 1}." if calls else "Done with the tour.", step)
 
     def body(self):

@@ -12,7 +12,7 @@ fn id() -> SessionId {
 
 fn sessions() -> HostSessions {
     let mut sessions = HostSessions::default();
-    sessions.open(id(), false);
+    sessions.open(id(), false, None);
     sessions
 }
 
@@ -91,8 +91,8 @@ fn a_long_answer_is_cut_at_a_character() {
 #[test]
 fn a_session_beside_the_work_is_never_the_default() {
     let mut sessions = HostSessions::default();
-    sessions.open(SessionId::new("beside"), true);
+    sessions.open(SessionId::new("beside"), true, None);
     assert!(matches!(sessions.resolve(None), Err(HostError::NoSession)));
-    sessions.open(id(), false);
+    sessions.open(id(), false, None);
     assert_eq!(sessions.resolve(None).unwrap(), id());
 }

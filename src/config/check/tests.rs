@@ -108,7 +108,7 @@ fn a_report_shows_what_was_understood() {
           allowed       **
           shared        types/**
           denied        **/.env, **/*.pem
-          readable      docs, and 51 built-in patterns (`base`)
+          readable      docs, and 53 built-in patterns (`base`)
           git folder    read
           terminals     offered
           tier          protocol: this system has no such kernel
@@ -121,7 +121,7 @@ fn a_report_shows_what_was_understood() {
           allowed       src/ui/**, dist/**, /tmp/out/**
           shared        types/**
           denied        **/.env, **/*.pem, src/ui/old/**
-          readable      docs, and 51 built-in patterns (`base`)
+          readable      docs, and 53 built-in patterns (`base`)
           git folder    read
           terminals     offered
           tier          protocol: this system has no such kernel
@@ -133,7 +133,7 @@ fn a_report_shows_what_was_understood() {
           allowed       src/**, app/**
           shared        types/**
           denied        **/.env, **/*.pem
-          readable      docs, and 51 built-in patterns (`base`)
+          readable      docs, and 53 built-in patterns (`base`)
           git folder    read
           terminals     refused
           tier          protocol: this system has no such kernel
@@ -317,13 +317,13 @@ fn each_tier_is_reported_with_what_it_holds() {
           agent's stead. By the doorbell: what comes later is held by judging alone.
           ui            shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
-                        allowed `Makefile`, 29 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        allowed `Makefile`, 31 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
                         allowed `new/**`, 22 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
           api           shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
-                        29 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        31 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
                         22 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
 
           tier          kernel, as far as it goes: this kernel lacks scopes for signals (Linux 6.12)
@@ -342,13 +342,13 @@ fn each_tier_is_reported_with_what_it_holds() {
           agent's stead. By the doorbell: what comes later is held by judging alone.
           ui            shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
-                        allowed `Makefile`, 29 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        allowed `Makefile`, 31 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
                         allowed `new/**`, 22 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
           api           shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
-                        29 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        31 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
                         22 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
 
           tier          protocol: this kernel lacks Landlock
@@ -367,7 +367,7 @@ fn each_tier_is_reported_with_what_it_holds() {
           api           shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
-                        29 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        31 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
                         22 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
 
     "#]].assert_eq(&texts);

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::named;
+use crate::model::{ToolsForm, named};
 
 /// The known facts of an agent program; an empty or None field is unknown. `config/profiles.toml`
 /// documents each.
@@ -33,6 +33,8 @@ pub struct Profile {
     pub unattended_env: BTreeMap<String, String>,
     pub compact: String,
     pub without_tools: String,
+    pub tools_form: Option<ToolsForm>,
+    pub hides_tools: Option<bool>,
     pub client_fs: Option<ClientFs>,
     pub usage: Option<UsageCount>,
     pub ends_on_eof: Option<bool>,

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use expect_test::expect_file;
 
 use super::{ClientFs, MODEL, Profile, UsageCount, built_in, login_files, sealed};
+use crate::model::ToolsForm;
 
 const BEGIN: &str =
     "<!-- Printed from config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
@@ -75,6 +76,12 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
     };
     let unattended = [mode, words(&profile.unattended_args), assigned(&profile.unattended_env)];
     let confined = [words(&profile.confined_args), assigned(&profile.confined_env)];
+    let form = profile.tools_form.map_or("", ToolsForm::as_str);
+    let shown = match profile.hides_tools {
+        Some(true) => "once it searches for them",
+        Some(false) => "at once",
+        None => "",
+    };
     vec![
         ("install", install),
         ("started by", words(&profile.command)),
@@ -88,6 +95,8 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
         ("asks in mode", one(&profile.asking_mode)),
         ("compresses its context by", one(&profile.compact)),
         ("without tools of the team", profile.without_tools.clone()),
+        ("takes the tools of the team first as", one(form)),
+        ("shows its model the tools of MCP servers", shown.to_owned()),
         ("counts its usage by", usage(profile).to_owned()),
         ("reports no cost of its decisions in mode", one(&profile.uncounted_mode)),
         ("reads its rules from", list(&profile.rule_files)),

@@ -240,11 +240,14 @@ impl ToolCallState {
         let mut add = |path: PathBuf, touch| {
             let moves_folders = matches!(self.kind, Some(ToolKind::Delete | ToolKind::Move));
             let wire = wire_real(workspace.root(), &path).into();
+            // A reported path was a file: no second disk lookup.
+            let is_known = || self.was_reported(&wire, touch);
             let on_map = match touch {
                 Touch::Search => true,
                 Touch::Write if moves_folders => true,
-                // A reported path was not a folder: no second disk lookup.
-                _ => self.was_reported(&wire, touch) || !workspace.is_dir(&path),
+                Touch::Write => is_known() || !workspace.is_dir(&path),
+                // What is not there was not read.
+                _ => is_known() || workspace.is_file(&path),
             };
             if on_map {
                 touches.push(Touched { path, wire, touch });

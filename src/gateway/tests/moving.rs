@@ -75,19 +75,21 @@ async fn a_transfer_waits_for_the_end_of_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_is_opened_anew_only_if_its_agent_knows_it_no_more() {
+async fn a_session_is_opened_anew_where_its_agent_does_not_go_on_with_it() {
     let (gateway, _) = gateway();
     let mut client = TestClient::new(&gateway).await;
     let session = client.open().await;
-    client.prompt(&session, "/select busy").await;
-    client.prompt(&session, "/select forgetful").await;
-    let said = client.prompt(&session, "/select busy").await.1;
-    assert_eq!(said, ["in use by the team\n\nThe session stays at `forgetful`."]);
-    client.prompt(&session, "/select lead").await;
-    let said = client.prompt(&session, "/select forgetful").await.1;
-    let anew = "It is a new one there: the agent does not go on with the earlier one.";
-    assert_eq!(said, [format!("This session is at `forgetful` now. {anew}")]);
-    assert_eq!(client.prompt(&session, "hello").await.1, ["forgetful heard hello"]);
+    for (agent, why) in [("busy", "in use by the team"), ("forgetful", "no such session")] {
+        client.prompt(&session, &format!("/select {agent}")).await;
+        client.prompt(&session, "/select lead").await;
+        let said = client.prompt(&session, &format!("/select {agent}")).await.1;
+        let anew = format!("the agent does not go on with the earlier one: {why}");
+        assert_eq!(
+            said,
+            [format!("This session is at `{agent}` now. It is a new one there: {anew}")]
+        );
+        assert_eq!(client.prompt(&session, "hello").await.1, [format!("{agent} heard hello")]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

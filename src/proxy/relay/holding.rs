@@ -53,6 +53,7 @@ where
                 self.observe(Direction::ToClient, &line);
             }
             GateAction::Drop { why, line, replies } => {
+                self.proxy.vitals.stray(&line);
                 if let Some(count) = self.dropped.count(why) {
                     let (agent, start) = (&self.proxy.agent, String::from_utf8_lossy(&line));
                     tracing::warn!(%agent, why, ?start, count, "dropped a line");

@@ -168,9 +168,12 @@ async fn what_lies_outside_the_zone_is_on_the_map_once_it_is_done() {
 async fn a_permission_for_what_the_kernel_refuses_is_passed_on() {
     let mut bench = bench(&Options { hold: true, kernel: true, ..ZONED });
     bench.client_says("prompt s\n").await;
-    // Its call is what is held, once.
-    bench.agent_said("may 1 s out/a\n").await;
-    assert!(bench.routing.list(None).await.is_empty());
+    // Its call is what is held, once; whoever answers the permission.
+    for is_editors in [false, true] {
+        bench.permits.set_editor(&SessionId::new("s"), is_editors);
+        bench.agent_said("may 1 s out/a\n").await;
+        assert!(bench.routing.list(None).await.is_empty());
+    }
 }
 
 #[tokio::test]
@@ -193,10 +196,15 @@ async fn what_the_kernel_would_let_through_is_withheld_until_the_turn_ends() {
     assert_eq!(line(&mut bench.agent).await, "outside 5 /usr\n");
     bench.agent_said("done s\n").await;
     assert_eq!(withheld(&bench, "/etc/hostname"), [false, false]);
-    // Files are still the client's to open, and the gate's to judge.
+    // Files are still the client's to open, and the gate's to judge; what is not there is nobody's to
+    // decide, as a call that the kernel stops.
     bench.client_says("prompt s\n").await;
     bench.agent_says("read 3 s out/a\n").await;
-    assert_eq!(line(&mut bench.agent).await, "outside 3 out/a\n");
+    assert_eq!(line(&mut bench.agent).await, "missing 3 out/a\n");
+    std::fs::create_dir(bench.folder.path().join("out")).unwrap();
+    std::fs::write(bench.folder.path().join("out/a"), "").unwrap();
+    bench.agent_says("read 4 s out/a\n").await;
+    assert_eq!(line(&mut bench.agent).await, "outside 4 out/a\n");
 }
 
 #[tokio::test]

@@ -192,6 +192,7 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
         zone: Tier::Kernel,
         zone_missing: Vec::new(),
         compress: None,
+        shows_tools: None,
         sessions: if runs { vec![session] } else { Vec::new() },
         memory_bytes: runs.then_some(104_857_600),
         cpu_ms: runs.then_some(5230),

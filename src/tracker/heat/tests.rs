@@ -198,6 +198,19 @@ fn the_same_again_within_one_instant_is_no_change() {
 }
 
 #[test]
+fn what_lies_outside_the_workspace_is_never_in_context() {
+    check(
+        "read /a, write /b, user_provided /c, flush",
+        &expect![[r#"
+            4 flush
+              /a 1 out read turn 0 @1
+              /b 1 out write turn 0 @2 claimed
+              /c 1 out user_provided turn 0 @3
+        "#]],
+    );
+}
+
+#[test]
 fn what_only_the_kernel_saw_is_hot_and_never_in_context() {
     check(
         "seen read a, seen write b, tick, tick",

@@ -71,6 +71,28 @@ fn an_agent_that_fails_is_started_again_until_it_is_in_error() {
 }
 
 #[test]
+fn an_agent_that_ends_before_it_speaks_says_why() {
+    let stage = Stage::new();
+    let ends = |id: &str, line: &str| {
+        let never = "[agents.restart]\npolicy = \"never\"";
+        agent(id).behind(&format!("{line}; exit 0;")).with(never)
+    };
+    let gone = "gone is no longer maintained: install gone2";
+    let agents = vec![
+        ends("gone", &format!("echo '{gone}'")),
+        ends("mute", "echo 'no licence' >&2"),
+        ends("zoned", &format!("echo '{gone}'")).zone("src/ui/**"),
+    ];
+    let team = stage.team("", agents);
+    let mut port = team.steer();
+    for (agent, said) in [("gone", gone), ("mute", "no licence"), ("zoned", gone)] {
+        let error = port.agent_is(agent, "error");
+        let expected = format!("exited with status 0; its last words: {said}");
+        assert_eq!(error["reason"], expected, "{agent}");
+    }
+}
+
+#[test]
 fn the_policy_says_whether_it_starts_again() {
     let stage = Stage::new();
     let policy =

@@ -49,6 +49,29 @@ fn finding<'a>(found: &'a [Value], check: &str) -> (&'a str, &'a str) {
 }
 
 #[test]
+fn agents_are_started_as_far_as_initialize_if_that_is_asked_for() {
+    let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"agentInfo":{"version":"7.8"}}}"#;
+    let machine = Machine::with(&[
+        ("opencode", &format!("[ \"$1\" = acp ] && read line && echo '{answer}' && read more")),
+        ("kimi", "echo 'kimi is no longer maintained: install kimi2'"),
+        ("goose", "echo starting; echo 'no node found' >&2; exit 1"),
+        ("git", "echo git version 2.47.3"),
+    ]);
+    let found = machine.found(&["--deep"], &[]);
+    let (state, message) = finding(&found, "start/opencode");
+    assert!(state == "ok" && message.ends_with(", as version 7.8"), "{message}");
+    for (check, part) in [
+        ("start/kimi", "its last line: kimi is no longer maintained: install kimi2"),
+        ("start/goose", "its last line: no node found"),
+    ] {
+        let (state, message) = finding(&found, check);
+        assert!(state == "warning" && message.ends_with(part), "{check}: {message}");
+    }
+    let found = machine.found(&[], &[]);
+    assert!(found.iter().all(|finding| !finding["check"].as_str().unwrap().starts_with("start/")));
+}
+
+#[test]
 fn programs_that_misbehave_are_named_and_ended() {
     let machine = Machine::with(&[
         ("opencode", "echo 1.2.3"),
@@ -63,7 +86,7 @@ fn programs_that_misbehave_are_named_and_ended() {
     let (state, message) = finding(&found, "agent/opencode");
     assert!(state == "ok" && message.starts_with("OpenCode 1.2.3, /"), "{message}");
     for (check, part) in [
-        ("agent/gemini", "not answered `--version` for 5 s"),
+        ("agent/gemini", "not answered `--version` for 2 s"),
         ("agent/codex", "answered `--version` with 65536 bytes"),
         ("agent/goose", "exited with status 1: no node found"),
     ] {
@@ -71,7 +94,7 @@ fn programs_that_misbehave_are_named_and_ended() {
         assert!(state == "warning" && message.contains(part), "{check}: {message}");
     }
     let (state, message) = finding(&found, "agent/kimi");
-    assert!(state == "ok" && message.starts_with("Kimi CLI 9.9.9, /"), "{message:?}");
+    assert!(state == "ok" && message.starts_with("Kimi Code 9.9.9, /"), "{message:?}");
     let (state, message) = finding(&found, "git");
     assert!(state == "ok" && message.starts_with("git 2.47.3, /"), "{message}");
     // What hung is gone.

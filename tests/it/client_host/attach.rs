@@ -8,8 +8,13 @@ use crate::harness::{Editor, Port, Puppet, Stage, Team, agent};
 
 /// A team whose agent `ui`, inside `src/ui`, is played by the test; its own session is `own`.
 fn team(stage: &Stage, keys: &str) -> (Team, Puppet, Port) {
+    held_by(stage, keys, "auto")
+}
+
+/// The same, with a tier.
+fn held_by(stage: &Stage, keys: &str, tier: &str) -> (Team, Puppet, Port) {
     let mut ui = stage.puppet("ui");
-    let keys = format!("{keys}\n[agents.zone]\nallowed = [\"src/ui/**\"]");
+    let keys = format!("{keys}\n[agents.zone]\nallowed = [\"src/ui/**\"]\nenforce = \"{tier}\"");
     let team = stage.team("", vec![agent("ui").puppet().with(&keys)]);
     let introduction =
         json!({"protocolVersion": 1, "agentInfo": {"name": "puppet"}, "_meta": {"future": [1]}});
@@ -81,7 +86,7 @@ fn what_the_editor_lacks_the_team_serves() {
 #[test]
 fn outside_the_zone_the_editor_is_not_asked() {
     let stage = Stage::new();
-    let (_team, mut ui, mut port) = team(&stage, "");
+    let (_team, mut ui, mut port) = held_by(&stage, "", "protocol");
     let mut editor = attached(&stage, &mut ui, &all(), "e");
     let path = stage.in_shop("src/api/cart.rs");
     let about = json!({"sessionId": "e", "path": path, "content": "x"});
@@ -99,6 +104,28 @@ fn outside_the_zone_the_editor_is_not_asked() {
     assert_eq!(refused["result"]["outcome"]["optionId"], "no", "{refused}");
     editor.close();
     assert_eq!(editor.until_end(), Vec::<Value>::new());
+}
+
+#[test]
+fn what_the_kernel_refuses_itself_the_editor_is_asked_for() {
+    let stage = Stage::new();
+    let (_team, mut ui, mut port) = held_by(&stage, "", "kernel");
+    let mut editor = attached(&stage, &mut ui, &all(), "e");
+    let path = stage.in_shop("src/api/cart.rs");
+    let options = json!([{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]);
+    let call = json!({"toolCallId": "c", "locations": [{"path": path}]});
+    let params = json!({"sessionId": "e", "toolCall": call, "options": options});
+    let asked = ui.ask("session/request_permission", &params);
+    let outcome = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
+    editor.serve("session/request_permission", &outcome);
+    assert_eq!(ui.answer(&asked)["result"], outcome);
+    // What it says opens nothing.
+    let denied = ui.call("fs/read_text_file", &json!({"sessionId": "e", "path": path}));
+    assert_eq!(denied["error"]["code"], -32001, "{denied}");
+    assert_eq!(port.blocked("denied")["via"], "fs");
+    assert_eq!(port.count(&json!({"type": "blocked", "via": "permission"})), 0);
+    editor.close();
+    editor.end();
 }
 
 #[test]

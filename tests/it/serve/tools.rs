@@ -94,7 +94,10 @@ fn each_agent_uses_the_tools_with_its_own_token_and_no_other() {
         status["agents"].as_array().unwrap().iter().map(|it| &it["state"]).collect();
     assert_eq!(found, ["ready", "ready", "ready"]);
     let shown = port.call("list_agents", &json!({})).unwrap();
-    assert_eq!(shown[0]["tools"], json!({ "connected": true, "listed": true, "calls": 1 }));
+    assert_eq!(
+        shown[0]["tools"],
+        json!({ "connected": true, "listed": true, "seen": true, "calls": 1 })
+    );
     assert_eq!(shown[1]["tools"], json!({ "connected": false, "listed": false, "calls": 0 }));
     let ps = stage.run(&["ps"]).stdout;
     assert!(ps.lines().next().unwrap().ends_with("TOOLS"), "{ps}");

@@ -92,7 +92,11 @@ fn an_agent_that_takes_http_gets_the_tools_without_a_process() {
     let shown = stage.run(&["ps", "--json"]).stdout;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let of_ui = shown.as_array().unwrap().iter().find(|it| it["agent_id"] == "ui").unwrap();
-    assert_eq!(of_ui["tools"], json!({ "connected": true, "listed": true, "calls": 1 }), "{of_ui}");
+    assert_eq!(
+        of_ui["tools"],
+        json!({ "connected": true, "listed": true, "seen": true, "calls": 1 }),
+        "{of_ui}"
+    );
 
     // Neither without a token, nor by another one, nor from a web page.
     let own = authorization(&works);

@@ -1,11 +1,14 @@
 //! The activities of single lines.
 
 use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 
-use super::{acp, observe};
+use super::{Acp, acp, observe};
 use crate::extract::Extractor;
+use crate::extract::testing::Sample;
 use crate::model::{Activity, ActivityKind};
 
 pub(super) fn shown(activities: &[Activity]) -> String {
@@ -53,6 +56,25 @@ fn update(update: &str) -> String {
 fn check_updates(updates: &[&str], expected: &Expect) {
     let lines: Vec<String> = updates.iter().map(|it| update(it)).collect();
     check(&lines.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_is_not_there_was_not_read() {
+    let sample = Sample::new(&[]).without("agents.md").without("new.txt");
+    let mut acp = Acp::new(Arc::new(sample), PathBuf::from("/w"));
+    let lines = [
+        r#"{"sessionUpdate":"tool_call","toolCallId":"1","kind":"read","locations":[{"path":"/w/agents.md"}]}"#,
+        r#"{"sessionUpdate":"tool_call","toolCallId":"2","kind":"read","locations":[{"path":"/w/here.md"}]}"#,
+        // It is about to be made.
+        r#"{"sessionUpdate":"tool_call","toolCallId":"3","kind":"edit","locations":[{"path":"/w/new.txt"}]}"#,
+    ];
+    let lines = lines.map(update);
+    let activities = observe(&mut acp, &lines.each_ref().map(String::as_str));
+    expect![[r#"
+        s read here.md (Tool)
+        s write new.txt (Tool)
+    "#]]
+    .assert_eq(&shown(&activities));
 }
 
 #[test]

@@ -10,9 +10,8 @@
 //! A possible writer of a path is *registered* with it before it writes. A path is *settled* when
 //! it is read again and compared: soon after, when a turn begins or ends, before another agent
 //! writes it, when the team stops, and on demand. The registered writer is the author of the
-//! change; it stays registered while it holds the file open. Nothing here may fail a
-//! write. One that destroys a content which git tracks or would add is held until that is safe: in
-//! memory, or as a file beside the journal. Other contents that can't be read or kept are marked.
+//! change; it stays registered while it holds the file open. Nothing here may fail a write. One that destroys
+//! a content which git tracks or would add is held until that is safe. Other contents that can't be kept are marked.
 
 mod catch_up;
 mod change;
@@ -40,9 +39,8 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};

@@ -31,7 +31,6 @@ mod ruleset;
 mod step;
 mod still;
 mod support;
-mod urgent;
 
 use std::fs::File;
 use std::io;

@@ -182,8 +182,6 @@ pub enum Refusal {
     Cancelled,
     /// Another agent has the file locked: -32001 with `data`.
     Locked { conflict: ConflictId, path: Arc<str>, holder: AgentId, message: String },
-    /// It is outside the zone, and not there: -32002.
-    Missing { path: Arc<str> },
     /// `terminals = "deny"`.
     NoTerminals,
 }

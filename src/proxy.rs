@@ -32,10 +32,10 @@ use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
 
 pub use branches::{Branches, Opening};
-pub use handle::RelayHandle;
+pub use handle::{EndedTurn, RelayHandle};
 pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext, WriteContext};
 pub use permits::Permits;
-pub use relay::EndedTurn;
+
 pub use vitals::{ProxyState, Vitals, Waits};
 
 /// The proxy between one agent and its client.

@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 pub use self::bounds::{
     Bounds, Confine, Coverage, Grant, GrantedPlace, HELD_ALONE, MovedPlace, PatternCoverage, Reach,
-    Rule, Wall, common, is_of_system,
+    Rule, Wall, common,
 };
 pub use self::drafts::{DRAFTS, remove_recorded};
 use self::git::{Git, GitVerdict};

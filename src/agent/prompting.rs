@@ -10,7 +10,9 @@ use tokio::task::JoinSet;
 use super::{AgentError, Prompt, Surroundings};
 use crate::budget::{Account, Reservation};
 use crate::capture::RunFiles;
-use crate::client_host::{Content, HostError, HostHandle, PromptOutcome, Said, Urgency, is_command};
+use crate::client_host::{
+    Content, HostError, HostHandle, PromptOutcome, Said, Urgency, is_command,
+};
 use crate::model::AgentId;
 use crate::proxy::{LiveCalls, RelayHandle, Vitals};
 use crate::routing::RoutingHandle;

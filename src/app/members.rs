@@ -12,18 +12,16 @@ use tokio::sync::mpsc;
 use super::agent_owners::AgentOwners;
 use super::environment::{self, TeamEnvironment};
 use super::{journaling, places, plugins, routes};
-use crate::agent::{AgentSettings, Plugin, Policy, Restarts, SlotWish};
+use crate::agent::{AgentSettings, Policy, Restarts, SlotWish};
 use crate::budget::Budgets;
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
 use crate::config::{
-    self, Config, Enforce, Isolation, Permissions, RestartPolicy, SharedConfig, TrustedPlaces,
-    UsageCount,
+    self, Config, Enforce, Permissions, RestartPolicy, SharedConfig, TrustedPlaces, UsageCount,
 };
 use crate::conflicts::{self, Conflicts};
 use crate::journal::Journal;
 use crate::model::{AgentId, SessionId, SessionKey, UsageScope};
-use crate::plugin::{Hosting, Library, PluginSource};
 use crate::process::{Command, Limits};
 use crate::remote;
 use crate::routing::{self, Orchestrator};
@@ -135,7 +133,7 @@ impl Conditions {
             plugin: agent
                 .plugin
                 .as_ref()
-                .map(|plugin| self::plugin(agent, plugin, &self.eisen_dir))
+                .map(|plugin| plugins::prepared(agent, plugin, &self.eisen_dir))
                 .transpose()?,
             host: HostSettings {
                 cwd: agent.cwd.clone(),
@@ -281,29 +279,6 @@ impl TeamSlots {
             above: lineage(config, &agent.id).split_off(1),
         })
     }
-}
-
-/// Loads an agent's plugin if it runs in this process, else prepares it for a child process.
-fn plugin(
-    agent: &config::Agent,
-    plugin: &config::Plugin,
-    eisen_dir: &Path,
-) -> anyhow::Result<Plugin> {
-    let config::Plugin { name, path, isolation, config, gates: _ } = plugin.clone();
-    let context = || format!("plugin {name}, {}", path.display());
-    let approval = plugins::approval(&path, eisen_dir).map_err(anyhow::Error::msg);
-    let approval = approval.with_context(context)?;
-    let place = match (isolation, approval) {
-        (Isolation::InProcess, Some(approval)) => {
-            let library = Library::load_approved(&path, approval).with_context(context)?;
-            Hosting::InProcess(Box::new(library))
-        }
-        (Isolation::InProcess, None) => {
-            return Err(anyhow::Error::msg(plugins::unapproved(&path)).context(context()));
-        }
-        (Isolation::Process, approval) => Hosting::Child(path, approval),
-    };
-    Ok(Plugin { source: PluginSource { name, config, place }, model: agent.model.clone() })
 }
 
 fn compile_zones(config: &Config) -> anyhow::Result<Vec<Arc<Zone>>> {

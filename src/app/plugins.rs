@@ -1,12 +1,17 @@
-//! Tests plugins before anything is started: each in a confined child process, regardless of its
-//! `isolation`, so that a crash becomes an error message.
+//! Prepares the plugins of agents, and tests plugins before anything is started: each in a confined child
+//! process, regardless of its `isolation`, so that a crash becomes an error message.
 
 use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 
-use crate::config::{Isolation, Plugin, TryOut};
-use crate::plugin::{self, Approval, Approvals, Checked, Description};
+use anyhow::Context as _;
+
+use crate::agent;
+use crate::config::{Agent, Isolation, Plugin, TryOut};
+use crate::plugin::{
+    self, Approval, Approvals, Checked, Description, Hosting, Library, PluginSource,
+};
 use crate::process::Launcher;
 
 /// Returns a function that tests plugins, and remembers the results.
@@ -81,4 +86,27 @@ fn trial<T: Send>(of: impl AsyncFnOnce(Launcher) -> Result<T, String> + Send) ->
         Ok(Err(error)) => Err(format!("it can't be tested: {error}")),
         Err(_) => Err("it can't be tested".to_owned()),
     }
+}
+
+/// Loads an agent's plugin if it runs in this process, else prepares it for a child process.
+pub(super) fn prepared(
+    of: &Agent,
+    plugin: &Plugin,
+    eisen_dir: &Path,
+) -> anyhow::Result<agent::Plugin> {
+    let Plugin { name, path, isolation, config, gates: _ } = plugin.clone();
+    let context = || format!("plugin {name}, {}", path.display());
+    let approval = self::approval(&path, eisen_dir).map_err(anyhow::Error::msg);
+    let approval = approval.with_context(context)?;
+    let place = match (isolation, approval) {
+        (Isolation::InProcess, Some(approval)) => {
+            let library = Library::load_approved(&path, approval).with_context(context)?;
+            Hosting::InProcess(Box::new(library))
+        }
+        (Isolation::InProcess, None) => {
+            return Err(anyhow::Error::msg(unapproved(&path)).context(context()));
+        }
+        (Isolation::Process, approval) => Hosting::Child(path, approval),
+    };
+    Ok(agent::Plugin { source: PluginSource { name, config, place }, model: of.model.clone() })
 }

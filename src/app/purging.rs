@@ -91,9 +91,9 @@ pub fn purge_files(
         let is_journals = store.is_some_and(|store| store.form == KeptForm::Journal);
         if entry.is_file && !is_journals {
             match purge_file(&entry.path, store, pattern, dry_run) {
-                Ok(Found::Nothing) if !named => continue,
-                Ok(Found::Nothing | Found::Cleaned) => {}
-                Ok(Found::Left(why)) => left = Some(why),
+                Ok(PurgeOutcome::Nothing) if !named => continue,
+                Ok(PurgeOutcome::Nothing | PurgeOutcome::Cleaned) => {}
+                Ok(PurgeOutcome::Left(why)) => left = Some(why),
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => left = Some(error.to_string()),
             }
@@ -136,13 +136,13 @@ impl Stores {
     }
 }
 
-struct Entry {
+struct StoredFile {
     path: PathBuf,
     is_file: bool,
 }
 
 /// All that is below a folder, in order. Follows no link.
-fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
+fn entries(folder: &Path) -> io::Result<Vec<StoredFile>> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
@@ -155,7 +155,7 @@ fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
             if kind.is_dir() {
                 folders.push(entry.path());
             }
-            found.push(Entry { path: entry.path(), is_file: kind.is_file() });
+            found.push(StoredFile { path: entry.path(), is_file: kind.is_file() });
         }
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -178,7 +178,7 @@ fn is_of(team: &str, inside: &Path) -> bool {
     }
 }
 
-enum Found {
+enum PurgeOutcome {
     Nothing,
     /// Or only found, in a dry run.
     Cleaned,
@@ -191,25 +191,29 @@ fn purge_file(
     store: Option<&KeptFiles>,
     pattern: &Pattern,
     dry_run: bool,
-) -> io::Result<Found> {
+) -> io::Result<PurgeOutcome> {
     if fs::metadata(path)?.len() > MOST_BYTES {
-        return Ok(Found::Left("it is too large to be looked through".to_owned()));
+        return Ok(PurgeOutcome::Left("it is too large to be looked through".to_owned()));
     }
     if !pattern.is_in_file(&fs::read(path)?) {
-        return Ok(Found::Nothing);
+        return Ok(PurgeOutcome::Nothing);
     }
     let Some(store) = store.filter(|store| store.form != KeptForm::Fixed) else {
-        return Ok(Found::Left("it can't be cleaned: remove it if nothing needs it".to_owned()));
+        return Ok(PurgeOutcome::Left(
+            "it can't be cleaned: remove it if nothing needs it".to_owned(),
+        ));
     };
     if dry_run {
-        return Ok(Found::Cleaned);
+        return Ok(PurgeOutcome::Cleaned);
     }
     let _lock = store.lock.map(|name| lock(&path.with_file_name(name))).transpose()?;
     clean(path, store.form, pattern)?;
     if pattern.is_in_file(&fs::read(path)?) {
-        return Ok(Found::Left("it has the text in a form that can't be replaced".to_owned()));
+        return Ok(PurgeOutcome::Left(
+            "it has the text in a form that can't be replaced".to_owned(),
+        ));
     }
-    Ok(Found::Cleaned)
+    Ok(PurgeOutcome::Cleaned)
 }
 
 fn clean(path: &Path, form: KeptForm, pattern: &Pattern) -> io::Result<()> {

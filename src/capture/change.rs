@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::disk::{Fate, Stamp};
 use super::source::{Cause, WriteSource, Writer};
 use super::turns::Turns;
-use crate::model::{AgentId, FileContent, FileState, SeenBy, SessionId};
+use crate::model::{AgentId, FileContent, FileStamp, FileState, SeenBy, SessionId};
 
 /// A registration.
 #[derive(Clone, Copy)]
@@ -37,6 +37,8 @@ pub(super) struct Settled {
     pub(super) contested: Vec<AgentId>,
     /// When it was changed, in nanoseconds since 1970.
     pub(super) changed_ns: i128,
+    /// The file before and after.
+    pub(super) stamps: [Option<FileStamp>; 2],
     pub(super) denied: bool,
 }
 

@@ -57,10 +57,6 @@ impl CaptureScope {
         zones.insert(agent.clone(), zone);
     }
 
-    pub(super) fn workspace(&self) -> &Path {
-        &self.workspace
-    }
-
     pub(super) fn leaves_out(&self, real: &Path) -> bool {
         let bytes = real.as_os_str().as_bytes();
         real == self.workspace

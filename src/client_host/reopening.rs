@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::host::Host;
+use super::tool_form::names_mcp;
 use super::{HostError, HostHandle, is_command};
 use crate::model::{SessionId, ToolsForm};
 
@@ -48,9 +49,4 @@ where
         self.sessions.making(session, making);
         None
     }
-}
-
-/// Whether a text is about MCP servers, in words or in names such as `MCPConfig`.
-pub(super) fn names_mcp(text: &str) -> bool {
-    text.as_bytes().windows(3).any(|word| word.eq_ignore_ascii_case(b"mcp"))
 }

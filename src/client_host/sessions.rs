@@ -8,7 +8,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id};
 
 use super::messages::Reply;
-use super::reopening::names_mcp;
+use super::tool_form::names_mcp;
 use super::{
     Answers, Content, HostError, LONGEST_ACTION, PromptOutcome, Said, SessionLoad, Urgency,
     is_command,

@@ -70,3 +70,8 @@ impl ToolForm {
         ToolsForm::ALL.get(form).copied().unwrap_or(ToolsForm::None)
     }
 }
+
+/// Whether a text is about MCP servers, in words or in names such as `MCPConfig`.
+pub(super) fn names_mcp(text: &str) -> bool {
+    text.as_bytes().windows(3).any(|word| word.eq_ignore_ascii_case(b"mcp"))
+}

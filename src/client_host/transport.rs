@@ -24,7 +24,7 @@ const HIGH_WATER: usize = 8 << 20;
 /// What is released when a piece has been written.
 #[derive(Default, Debug)]
 #[expect(dead_code, reason = "they count until they are dropped")]
-struct Held {
+struct LineHold {
     memory: Option<UsedMemory>,
     place: Option<OwnedSemaphorePermit>,
 }
@@ -33,7 +33,7 @@ struct Held {
 #[derive(Debug)]
 pub(super) struct Outbox<W> {
     writer: W,
-    waiting: VecDeque<(Bytes, Held)>,
+    waiting: VecDeque<(Bytes, LineHold)>,
     bytes: usize,
     unflushed: bool,
     open: bool,
@@ -46,20 +46,20 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 
     /// Appends a line.
     pub(super) fn push(&mut self, line: Bytes) {
-        self.add(line, Held::default());
+        self.add(line, LineHold::default());
     }
 
     /// Appends a large answer; `place` is released when it has been written.
     pub(super) fn push_answer(&mut self, answer: AnswerLine, place: OwnedSemaphorePermit) {
         for (piece, memory) in answer.into_pieces() {
-            self.add(piece, Held { memory: Some(memory), place: None });
+            self.add(piece, LineHold { memory: Some(memory), place: None });
         }
         if let Some((_, held)) = self.waiting.back_mut() {
             held.place = Some(place);
         }
     }
 
-    fn add(&mut self, bytes: Bytes, held: Held) {
+    fn add(&mut self, bytes: Bytes, held: LineHold) {
         if self.open {
             self.bytes += bytes.len();
             self.waiting.push_back((bytes, held));

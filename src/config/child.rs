@@ -114,6 +114,8 @@ fn cut_places(own: &mut Confined, parent: &Confined) -> Vec<String> {
         readable: read,
         writable: common(&own.writable, &parent.writable),
         programs: common(&own.programs, &reads),
+        // Known when the whole file is read.
+        sealed: own.sealed.clone(),
     };
     lost
 }

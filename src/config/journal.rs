@@ -25,7 +25,7 @@ pub struct Journal {
     pub keep_days: u64,
     /// Size of the file past which the oldest sessions go; 0: no limit.
     pub max_mb: u64,
-    /// Its size past which it takes no more contents of files, if `max_mb` is written.
+    /// Its size past which it takes no more contents of files, unless `max_mb` has its default.
     pub full_mb: Option<u64>,
     pub on_full: OnFull,
     pub content: JournalContent,
@@ -60,7 +60,7 @@ pub(super) fn journal(table: &Table<'_>) -> Journal {
         path: path(table),
         keep_days: table.count("keep_days", 0..=36_500, 0),
         max_mb,
-        full_mb: table.place_of("max_mb").map(|_| max_mb).filter(|most| *most > 0),
+        full_mb: Some(max_mb).filter(|most| ![0, MAX_MB].contains(most)),
         on_full: table.choice("on_full"),
         content: table.choice("content"),
         outside: table.choice("outside"),

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::fault::Fault;
 use super::source::read_bytes;
 use super::{Agent, ConfigErrors};
-use crate::model::{fold, within};
-use crate::zone::{GrantedPlace, is_of_system};
+use crate::model::{fold, is_of_system, within};
+use crate::zone::GrantedPlace;
 
 /// The file, in `$EISEN_DIR`.
 pub const TRUSTED_PLACES: &str = "places.json";

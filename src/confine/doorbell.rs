@@ -20,7 +20,7 @@ use super::call::{Later, Stop, Syscall, SyscallReply};
 use super::caller::Caller;
 use super::identity::Identity;
 use super::listener::{Listener, Notice};
-use super::{Attempt, Confinement, raw, urgent};
+use super::{Attempt, Confinement, raw};
 use crate::model::wire_real;
 use crate::zone::Denied;
 
@@ -94,12 +94,10 @@ impl Doorbell {
             tracing::error!(%error, "a doorbell cannot be served: the calls that it stops fail");
             return;
         }
-        // Several that are urgent would take turns on all processors.
-        let most = if urgent::begin() { 1 } else { self.listener.receivers() };
+        let most = self.listener.receivers();
         loop {
             self.receivers.lock().waiting += 1;
             let received = self.listener.receive();
-            urgent::relax();
             let is_alone = {
                 let mut receivers = self.receivers.lock();
                 receivers.waiting -= 1;
@@ -112,7 +110,6 @@ impl Doorbell {
                         let _ = self.add_receiver();
                     }
                     self.timed(notice);
-                    urgent::hurry();
                 }
                 Ok(None) => return,
                 Err(error) => {
@@ -163,7 +160,6 @@ impl Doorbell {
     }
 
     fn answer(&self, notice: Notice, outcome: Result<SyscallReply, Errno>) {
-        urgent::hurry();
         match outcome {
             Ok(SyscallReply::Continue) => self.listener.continue_syscall(notice.id),
             Ok(SyscallReply::AddFd { file, close_on_exec }) => {

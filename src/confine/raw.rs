@@ -171,21 +171,6 @@ pub(super) fn connect(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
     Errno::result(done).map(drop)
 }
 
-/// Lets this thread run before all others of normal priority, or takes that back; threads that it
-/// starts begin without. Fails where neither a right nor a limit (`RLIMIT_RTPRIO`) allows it.
-pub(super) fn set_urgent(is_urgent: bool) -> Result<(), Errno> {
-    let policy = if is_urgent { libc::SCHED_FIFO } else { libc::SCHED_OTHER };
-    // SAFETY: zeroes are a valid value.
-    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = libc::c_int::from(is_urgent);
-    let policy = policy | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the pointer is valid for reading for the length of the call. Not every C library has
-    // a wrapper that does it.
-    let done =
-        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameters) };
-    Errno::result(done).map(drop)
-}
-
 /// Interrupts a blocking call of one of our threads. Not sent otherwise.
 const INTERRUPT: Signal = Signal::SIGURG;
 

@@ -54,8 +54,11 @@ impl Ruleset {
         for rule in rules {
             let Some(place) = open(root.as_fd(), &rule.path)? else { continue };
             let status = fstat(&place)?;
-            let is_folder =
-                SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR;
+            let kind = SFlag::from_bits_truncate(status.st_mode) & SFlag::S_IFMT;
+            if kind == SFlag::S_IFLNK {
+                continue;
+            }
+            let is_folder = kind == SFlag::S_IFDIR;
             let mut rights = rights(rule.grant, abi);
             if !is_folder {
                 rights &= AccessFs::from_file(abi);

@@ -57,18 +57,18 @@ pub(super) enum Version {
 
 /// What a session last knew of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Known {
+struct KnownFile {
     version: FileVersion,
     count: u64,
 }
 
 /// A write that was about to happen.
 #[derive(Debug)]
-struct Begun {
+struct BegunWrite {
     /// The content that the client host puts; None: a program writes.
     puts: Option<Version>,
     /// What its session knew then.
-    known: Option<Known>,
+    known: Option<KnownFile>,
 }
 
 /// A write over another content than its writer knew.
@@ -86,9 +86,9 @@ pub(super) struct Stale {
 
 #[derive(Default, Debug)]
 pub(super) struct Stales {
-    known: IndexMap<SessionKey, IndexMap<Arc<str>, Known>>,
+    known: IndexMap<SessionKey, IndexMap<Arc<str>, KnownFile>>,
     writes: IndexMap<Arc<str>, VecDeque<(u64, SeenWrite)>>,
-    begun: IndexMap<(AgentId, Arc<str>), VecDeque<Begun>>,
+    begun: IndexMap<(AgentId, Arc<str>), VecDeque<BegunWrite>>,
     count: u64,
     /// Files of all sessions.
     reads: usize,
@@ -114,14 +114,14 @@ impl Stales {
     /// A session knows a file's content from now on.
     pub(super) fn knows(&mut self, by: &SessionKey, path: &Arc<str>, version: FileVersion) {
         let count = self.next();
-        self.set(by, path, Known { version, count });
+        self.set(by, path, KnownFile { version, count });
     }
 
     /// A session's content was merged with what others wrote: it knows the content that it sent, and of
     /// their writes no more than before.
     pub(super) fn sent(&mut self, by: &SessionKey, path: &Arc<str>, version: FileVersion) {
         let count = self.last_known(by, path).map_or(0, |known| known.count);
-        self.set(by, path, Known { version, count });
+        self.set(by, path, KnownFile { version, count });
     }
 
     /// A session is about to write a file. `puts`: the content, if the client host puts it there.
@@ -138,7 +138,7 @@ impl Stales {
         if begun.len() >= MOST_BEGUN {
             begun.pop_front();
         }
-        begun.push_back(Begun { puts, known });
+        begun.push_back(BegunWrite { puts, known });
     }
 
     /// Somebody wrote a file. Returns what is known if that was over another content than it knew.
@@ -152,7 +152,7 @@ impl Stales {
             self.since(&by.agent, path, known.as_ref(), &write.before)
         });
         if let Some(by) = write.by.as_ref().filter(|_| !write.is_put) {
-            self.set(by, path, Known { version: write.after.clone(), count });
+            self.set(by, path, KnownFile { version: write.after.clone(), count });
         }
         if !self.writes.contains_key(path) {
             if self.writes.len() >= MOST_PATHS {
@@ -209,7 +209,7 @@ impl Stales {
         &self,
         agent: &AgentId,
         path: &str,
-        known: Option<&Known>,
+        known: Option<&KnownFile>,
         before: &FileVersion,
     ) -> Option<Stale> {
         if known.is_some_and(|known| known.version.is(before)) {
@@ -234,10 +234,15 @@ impl Stales {
     }
 
     /// Takes the begun write that a seen one is.
-    fn take_begun(&mut self, by: &SessionKey, path: &Arc<str>, write: &SeenWrite) -> Option<Begun> {
+    fn take_begun(
+        &mut self,
+        by: &SessionKey,
+        path: &Arc<str>,
+        write: &SeenWrite,
+    ) -> Option<BegunWrite> {
         let place = (by.agent.clone(), Arc::clone(path));
         let begun = self.begun.get_mut(&place)?;
-        let is_it = |it: &Begun| match &it.puts {
+        let is_it = |it: &BegunWrite| match &it.puts {
             Some(puts) => write.is_put && *puts == write.after.content,
             None => !write.is_put,
         };
@@ -253,7 +258,7 @@ impl Stales {
         self.count
     }
 
-    fn set(&mut self, by: &SessionKey, path: &Arc<str>, known: Known) {
+    fn set(&mut self, by: &SessionKey, path: &Arc<str>, known: KnownFile) {
         if let Some(last) = self.known.get_mut(by).and_then(|reads| reads.get_mut(path)) {
             *last = known;
             return;
@@ -273,7 +278,7 @@ impl Stales {
     }
 
     /// With several running turns an access belongs to none of them, and may be of any.
-    fn last_known(&self, by: &SessionKey, path: &str) -> Option<&Known> {
+    fn last_known(&self, by: &SessionKey, path: &str) -> Option<&KnownFile> {
         let of = |key: &SessionKey| self.known.get(key)?.get(path);
         if by.session.as_str().is_empty() {
             let own = self.known.iter().filter(|(key, _)| key.agent == by.agent);
@@ -285,7 +290,7 @@ impl Stales {
 }
 
 /// The index of the first write that a session did not know.
-fn start(writes: &VecDeque<(u64, SeenWrite)>, known: &Known) -> usize {
+fn start(writes: &VecDeque<(u64, SeenWrite)>, known: &KnownFile) -> usize {
     let was_before = writes.iter().position(|(_, write)| known.version.is(&write.before));
     let was_after = || {
         let after = writes.iter().rposition(|(_, write)| known.version.is(&write.after));

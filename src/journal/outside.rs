@@ -30,14 +30,14 @@ impl OutsideContents {
 
 /// The change of a file in a payload, or several of them.
 #[derive(Deserialize)]
-struct Named {
+struct NamedChange {
     path: Option<String>,
     from: Option<String>,
     before: Option<State>,
     after: Option<State>,
     /// The files of an undo or redo.
     #[serde(default)]
-    paths: Vec<Named>,
+    paths: Vec<NamedChange>,
 }
 
 #[derive(Deserialize)]
@@ -52,8 +52,8 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn add(&mut self, change: Named) {
-        let Named { path, from, before, after, paths } = change;
+    fn add(&mut self, change: NamedChange) {
+        let NamedChange { path, from, before, after, paths } = change;
         let was = from.as_ref().or(path.as_ref());
         for (path, state) in [(was, before), (path.as_ref(), after)] {
             let Some(hash) = state.and_then(|state| state.hash) else { continue };

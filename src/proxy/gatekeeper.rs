@@ -1,7 +1,6 @@
 //! The gate: judges an agent's requests by its zone, and keeps those that wait for a decision.
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -133,12 +132,6 @@ impl Gatekeeping {
             return GateAction::Refuse(held.ask, Refusal::NoTerminals);
         }
         match permits(&rules, &held, running) {
-            // As the doorbell has it: what is not there is not read, whoever asks.
-            Err((denied, _))
-                if rules.bounds.is_some() && is_missing(&rules, &held.ask, &denied) =>
-            {
-                GateAction::Refuse(held.ask, Refusal::Missing { path: denied.path })
-            }
             Err((denied, target)) => {
                 held.denied_by = match target {
                     Target::Search => rules.zone.search_denied_by(&denied.path),
@@ -218,17 +211,6 @@ fn permits(
     };
     let judge = |access: &Access| judge(access).map_err(|denied| (denied, access.target));
     held.ask.accesses.iter().map(judge).collect()
-}
-
-/// Whether a request is to read a file that does not exist.
-fn is_missing(rules: &Rules, ask: &Ask, denied: &Denied) -> bool {
-    let reads = ask.via == Via::Fs && denied.action == Action::Read;
-    reads && {
-        let real = rules.zone.workspace().join(&*denied.path);
-        real.symlink_metadata().is_err_and(|error| {
-            matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-        })
-    }
 }
 
 /// Whether a request is forwarded though the zone denies an access that it names: the kernel refuses

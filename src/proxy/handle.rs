@@ -1,8 +1,9 @@
 //! The handle to a running relay, and the messages that it sends.
 
+use std::sync::Arc;
+
 use tokio::sync::{mpsc, oneshot};
 
-use super::relay::EndedTurn;
 use crate::budget::BudgetStanding;
 use crate::model::SessionId;
 
@@ -10,6 +11,13 @@ use crate::model::SessionId;
 #[derive(Clone, Debug)]
 pub struct RelayHandle {
     pub(super) mailbox: mpsc::Sender<RelayMsg>,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug)]
+pub struct EndedTurn {
+    pub stop_reason: Arc<str>,
+    pub reason: Option<Arc<str>>,
 }
 
 #[derive(Debug)]

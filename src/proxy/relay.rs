@@ -23,7 +23,6 @@ use tokio::time::Instant;
 
 use self::activities::MERGE_TIME;
 use self::looping::Looping;
-pub use self::violations::EndedTurn;
 use self::violations::{RunningTurns, Violation};
 use super::gatekeeper::{GateAction, HeldRequests};
 use super::handle::{RelayHandle, RelayMsg};

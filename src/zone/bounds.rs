@@ -30,7 +30,6 @@ use std::sync::Arc;
 pub use self::held::HELD_ALONE;
 pub use self::place::{GrantedPlace, MovedPlace, common};
 use self::system::Devices;
-pub use self::system::is_of_system;
 use super::git::GitVerdict;
 use super::patterns::{Patterns, Subtree, Trails};
 use super::real::{names, real};

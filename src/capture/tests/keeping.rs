@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::recording::{Bench, GONE, bench_of};
 use crate::capture::{Fullness, Moment, Stamp, Verdict};
-use crate::journal::{Filter, Store};
+use crate::journal::{Filter, Keep, Store};
 
 const MEGA: usize = 1 << 20;
 
 async fn bench(full: Fullness) -> Bench {
-    bench_of(Moment::default(), full).await
+    bench_of(Moment::default(), Keep::default(), full).await
 }
 
 impl Bench {

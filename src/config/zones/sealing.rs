@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use nix::unistd::geteuid;
 
-use crate::config::Config;
 use crate::config::confined::expand;
 use crate::config::profiles::{self, Profile};
 use crate::config::surroundings::Lookup;
+use crate::config::{Agent, Config};
 
 /// The settings in one environment.
 struct Sealing<'a> {
@@ -32,13 +32,34 @@ impl Config {
         for agent in self.agents.iter().filter(|agent| !agent.env.is_empty()) {
             sealing.add(&|name| agent.env.get(name).cloned().or_else(|| lookup(name)));
         }
-        let mut sealed: BTreeMap<String, Arc<[PathBuf]>> = BTreeMap::new();
-        for agent in &mut self.agents {
-            let base = agent.profile.base.clone();
-            let known = sealed.entry(base).or_insert_with_key(|base| sealing.of(base).into());
+        let bases: Vec<BTreeSet<String>> =
+            self.agents.iter().map(|agent| self.bases(agent)).collect();
+        let mut sealed: BTreeMap<BTreeSet<String>, Arc<[PathBuf]>> = BTreeMap::new();
+        for (agent, bases) in self.agents.iter_mut().zip(bases) {
+            let known = sealed.entry(bases).or_insert_with_key(|bases| sealing.of(bases).into());
             agent.confined.sealed = Arc::clone(known);
         }
         self
+    }
+}
+
+impl Config {
+    /// Returns the profile of an agent; for one that another agent asked for, also those of all above it: it
+    /// writes no settings that they may not.
+    fn bases(&self, agent: &Agent) -> BTreeSet<String> {
+        let mut bases = BTreeSet::from([agent.profile.base.clone()]);
+        let mut child = agent;
+        // Each step goes up, and circles are refused.
+        for _ in 0..self.agents.len() {
+            let parent = child.parent.as_ref().filter(|_| child.is_asked_for);
+            let Some(parent) = parent.and_then(|id| self.agents.iter().find(|it| it.id == *id))
+            else {
+                break;
+            };
+            bases.insert(parent.profile.base.clone());
+            child = parent;
+        }
+        bases
     }
 }
 
@@ -55,9 +76,9 @@ impl Sealing<'_> {
         }
     }
 
-    /// Returns what is sealed for agents of a profile.
-    fn of(&self, base: &str) -> Vec<PathBuf> {
-        let others = self.own.iter().filter(|(other, _)| **other != base);
+    /// Returns what is sealed for agents that are held to these profiles.
+    fn of(&self, bases: &BTreeSet<String>) -> Vec<PathBuf> {
+        let others = self.own.iter().filter(|(other, _)| bases.iter().any(|base| base != **other));
         let others: BTreeSet<_> = others.flat_map(|(_, places)| places).collect();
         self.all.iter().chain(others).cloned().collect()
     }

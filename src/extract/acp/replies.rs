@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::extract::{Ask, PermissionOption, Refusal, Target};
-use crate::model::code::{INVALID_REQUEST, OUTSIDE_ZONE, REQUEST_CANCELLED, RESOURCE_NOT_FOUND};
+use crate::model::code::{INVALID_REQUEST, OUTSIDE_ZONE, REQUEST_CANCELLED};
 use crate::model::{Action, SessionId, Via};
 
 /// Returns the line that refuses `ask`; None for a notification. ACP has no field for the reason of
@@ -17,10 +17,9 @@ pub(crate) fn refuse(ask: &Ask, refusal: &Refusal, with_reason: bool) -> Option<
     if ask.via == Via::Permission {
         let mut result = match refusal {
             Refusal::Cancelled => cancelled(),
-            Refusal::Outside { .. }
-            | Refusal::Locked { .. }
-            | Refusal::Missing { .. }
-            | Refusal::NoTerminals => rejection(&ask.options),
+            Refusal::Outside { .. } | Refusal::Locked { .. } | Refusal::NoTerminals => {
+                rejection(&ask.options)
+            }
         };
         if with_reason {
             result["_meta"] = json!({"eisen/why": why});
@@ -39,10 +38,6 @@ pub(crate) fn refuse(ask: &Ask, refusal: &Refusal, with_reason: bool) -> Option<
             error(id, &json!({"code": OUTSIDE_ZONE, "message": why, "data": data}))
         }
         Refusal::Cancelled => error(id, &json!({"code": REQUEST_CANCELLED, "message": why})),
-        Refusal::Missing { path } => {
-            let data = json!({"uri": path});
-            error(id, &json!({"code": RESOURCE_NOT_FOUND, "message": why, "data": data}))
-        }
         Refusal::NoTerminals => error(id, &json!({"code": OUTSIDE_ZONE, "message": why})),
     })
 }
@@ -59,7 +54,6 @@ fn reason(refusal: &Refusal) -> String {
             }
         }
         Refusal::Locked { message, .. } => format!("Locked by another agent: {message}"),
-        Refusal::Missing { path } => format!("Resource not found: {path}"),
         Refusal::Cancelled => "Request cancelled".to_owned(),
         Refusal::NoTerminals => {
             "Outside agent zone: terminals are denied to this agent.".to_owned()
@@ -231,12 +225,6 @@ mod tests {
             answer(&ask("1", Via::Fs, &[]), "a\nb"),
             &expect![[r#"
                 {"jsonrpc":"2.0","id":1,"result":{"content":"a\nb"}}
-            "#]],
-        );
-        check(
-            refuse(&ask("1", Via::Fs, &[]), &Refusal::Missing { path: "core/a".into() }, false),
-            &expect![[r#"
-                {"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"Resource not found: core/a","data":{"uri":"core/a"}}}
             "#]],
         );
         check(

@@ -7,10 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
-use super::{EndedTurn, Relay};
+use super::Relay;
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, ActivityKind, Record, SessionKey};
 use crate::proxy::Branches;
+use crate::proxy::handle::EndedTurn;
 
 /// How long message chunks are merged. A crash loses at most 250 ms, with the time of a commit.
 pub(super) const MERGE_TIME: Duration = Duration::from_millis(20);

@@ -15,6 +15,7 @@ use crate::extract::Ask;
 use crate::line::Direction;
 use crate::model::{Action, BlockedId, OnViolation, SessionId, SessionKey, Via};
 use crate::proxy::ProxyError;
+use crate::proxy::handle::EndedTurn;
 use crate::routing::{AccessScope, Request};
 
 /// Sessions whose last turn's end is kept; beyond this all are dropped.
@@ -29,13 +30,6 @@ pub(super) struct RunningTurns {
     running: HashMap<SessionId, TurnCount>,
     last: u64,
     ends: HashMap<SessionId, EndedTurn>,
-}
-
-/// How a turn ended.
-#[derive(Clone, Debug)]
-pub struct EndedTurn {
-    pub stop_reason: Arc<str>,
-    pub reason: Option<Arc<str>>,
 }
 
 struct TurnCount {

@@ -101,7 +101,6 @@ impl Extractor for Words {
         Some(Bytes::from(match refusal {
             Refusal::Outside { path, .. } => format!("outside {id} {path}\n"),
             Refusal::Locked { path, .. } => format!("locked {id} {path}\n"),
-            Refusal::Missing { path } => format!("missing {id} {path}\n"),
             Refusal::Cancelled => format!("cancelled {id}\n"),
             Refusal::NoTerminals => format!("no terminals {id}\n"),
         }))

@@ -32,7 +32,7 @@ async fn an_agents_own_state_outside_the_workspace_stays_unless_it_is_asked_for(
 
     drop(held);
     let aim = Scene::aim("ui");
-    let request = UndoRequest { aim, force: false, dry_run: false, outside: true };
+    let request = UndoRequest { aim, force: false, dry_run: false, outside: true, rewind: None };
     assert_eq!(scene.undoer.run(request).await.unwrap().outside, 0);
     assert_eq!(fs::read(&state).unwrap(), b"old\n");
     assert!(!scene.at("made").exists() && !draft.exists());
@@ -58,8 +58,13 @@ async fn a_file_outside_the_workspace_whose_content_is_not_kept_stays_and_is_nam
     let events = events.into_iter().map(|event| event.with(Vec::new())).collect();
     scene.journal.append_all(events).await.unwrap();
     scene.doing(Some("ui"), 0, |root| write(root, "inside", "inside\n")).await;
-    let request =
-        |force| UndoRequest { aim: Scene::aim("ui"), force, dry_run: false, outside: true };
+    let request = |force| UndoRequest {
+        aim: Scene::aim("ui"),
+        force,
+        dry_run: false,
+        outside: true,
+        rewind: None,
+    };
     let refused = scene.undoer.run(request(false)).await.unwrap_err().to_string();
     for path in [&changed, &made] {
         let line = format!("{}: not kept", path.display());

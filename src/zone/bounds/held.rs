@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::found::WallRules;
-use super::{Bounds, Coverage, Grant, PatternCoverage, system};
-use crate::model::wire_real;
+use super::{Bounds, Coverage, Grant, PatternCoverage};
+use crate::model::{KERNEL_FOLDERS, wire_real};
 use crate::zone::patterns::Start;
 
 /// Folders that are named; further ones are only counted.
@@ -72,7 +72,7 @@ pub(super) fn is_alone(bounds: &Bounds, at: usize) -> bool {
 /// Whether a pattern that denies names something in the kernel's own folders: what is there differs
 /// for each process, so that neither rules nor the doorbell's own hand can hold it.
 fn is_of_the_kernel(start: &Start) -> bool {
-    let folder = system::KERNEL.iter().find(|folder| start.path.starts_with(folder));
+    let folder = KERNEL_FOLDERS.iter().find(|folder| start.path.starts_with(folder));
     folder
         .is_some_and(|folder| start.path != Path::new(folder) || !start.is_whole && !start.is_path)
 }

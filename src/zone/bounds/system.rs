@@ -75,11 +75,6 @@ impl Devices {
     }
 }
 
-/// Whether a real path lies in the folders that every process may read.
-pub fn is_of_system(real: &Path) -> bool {
-    READABLE.iter().any(|folder| real.starts_with(folder))
-}
-
 /// The real places that [`super::Confine::Strict`] lets be read: each once, none below another.
 pub(super) fn readable() -> Vec<PathBuf> {
     let places = SYSTEM_FOLDERS.iter().chain(&LINKS).filter_map(|path| real(Path::new(path)));

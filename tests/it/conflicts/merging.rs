@@ -48,7 +48,7 @@ impl Writer {
 fn writers(stage: &Stage, strategy: &str, up: impl FnOnce() -> Program) -> (Vec<Writer>, Team) {
     let blank = "-\n".repeat(6);
     let headings = NAMES.map(|name| format!("# {name}\n"));
-    stage.file(&format!("shop/{FILE}"), &headings.clone().map(|it| it + &blank).concat());
+    stage.file(&format!("shop/{FILE}"), &headings.clone().map(|it| it + blank.as_str()).concat());
     let puppets = NAMES.map(|name| stage.puppet(name));
     let agents = NAMES.map(|name| agent(name).puppet().zone("src/**"));
     stage.configure(&format!("[conflicts]\nstrategy = \"{strategy}\"\n"), agents.into());

@@ -51,7 +51,8 @@ impl Place {
             privates: None,
             readable: vec![],
             writable: vec![],
-            sockets: vec![],
+            // A server that does not belong to the team.
+            sockets: vec![self.path("ws/mine/socket").display().to_string()],
             sealed: Arc::default(),
         };
         Arc::new(Bounds::new(Arc::new(zone.unwrap()), reach).unwrap())

@@ -24,6 +24,9 @@ const ARGUMENTS: [&str; 10] = [
     "--disable-dev-shm-usage",
 ];
 
+/// How often a driver is started before a test fails.
+const STARTS: usize = 5;
+
 /// How long something may take that a page shows.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -44,18 +47,25 @@ pub(super) struct Chromium {
 impl Driver {
     /// Starts one; None if it is not installed.
     pub(super) fn start() -> Option<Self> {
-        let mut command = Command::new("chromedriver");
-        command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null());
-        let Ok(mut process) = command.spawn() else {
-            eprintln!("skipped: chromedriver is not installed");
-            return None;
-        };
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let port = lines.into_iter().find_map(|line| {
-            let port = line.strip_prefix("ChromeDriver was started successfully on port ")?;
-            Some(port.trim_end_matches('.').to_owned())
-        });
-        Some(Self { process, address: format!("http://127.0.0.1:{}", port.unwrap()) })
+        // It chooses a port, and ends if another program takes that before it listens there.
+        for _ in 0..STARTS {
+            let mut command = Command::new("chromedriver");
+            command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null());
+            let Ok(mut process) = command.spawn() else {
+                eprintln!("skipped: chromedriver is not installed");
+                return None;
+            };
+            let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+            let port = lines.into_iter().find_map(|line| {
+                let port = line.strip_prefix("ChromeDriver was started successfully on port ")?;
+                Some(port.trim_end_matches('.').to_owned())
+            });
+            if let Some(port) = port {
+                return Some(Self { process, address: format!("http://127.0.0.1:{port}") });
+            }
+            process.wait().unwrap();
+        }
+        panic!("chromedriver ended {STARTS} times");
     }
 
     /// Opens a browser with a window of this size.

@@ -1,6 +1,6 @@
 use std::os::unix::net::UnixListener;
 
-use super::*;
+use super::super::*;
 
 #[test]
 fn sockets_of_others_in_zones_are_named() {

@@ -71,8 +71,10 @@ fn a_turn_ends_at_its_next_tool_call_and_prompts_are_refused_until_the_budget_is
     let events = stage.run(&["history", "--type", "budget", "--json"]).stdout;
     let states: Vec<Value> =
         events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let states: Vec<_> =
-        states.iter().map(|event| event["payload"]["state"].as_str().unwrap()).collect();
+    // While a budget only fills, there is an event each second: on a busy machine also before the warning.
+    let states = states.iter().map(|event| event["payload"]["state"].as_str().unwrap());
+    let mut states: Vec<_> = states.skip_while(|state| *state == "open").collect();
+    states.dedup();
     assert_eq!(states, ["warned", "exceeded", "open"]);
     // The next run has a budget of its own.
     let team = stage.up();

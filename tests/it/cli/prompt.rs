@@ -98,8 +98,9 @@ fn ctrl_c_cancels_the_running_turn_and_not_the_team() {
     ui.expect(&json!({"method": "session/cancel"}));
     prompt.interrupt();
     assert_eq!(prompt.end(), (Some(130), note.to_owned()));
+    // Whatever it answers, the turn is what it was told to be.
     ui.end_turn(&turn);
-    port.expect(&json!({"type": "turn", "turn": 2, "stop_reason": "end_turn"}));
+    port.expect(&json!({"type": "turn", "turn": 2, "stop_reason": "cancelled"}));
 }
 
 #[test]

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use super::Agent;
 use super::TrustedPlaces;
+use super::launch::find_program;
 use super::profiles::{self, Profile};
 use super::surroundings::Lookup;
+use super::trusted::Homes;
+use crate::model::fold;
 use crate::zone::{Bounds, GrantedPlace, Reach, Zone};
 
 /// The places that an agent needs with `confine = "strict"`, and those that are sealed.
@@ -57,7 +60,6 @@ impl Confined {
         lookup: &Lookup,
         trusted: &TrustedPlaces,
     ) -> Self {
-        let program = command.first();
         let variable = |name: &str| env.get(name).cloned().or_else(|| lookup(name));
         let base = profiles::base_needs();
         let all = |of_profile: &[String], base: &[String]| {
@@ -66,15 +68,12 @@ impl Confined {
         };
         let readable: Vec<PathBuf> = all(&profile.readable, &base.readable);
         let writable: Vec<PathBuf> = all(&profile.writable, &base.writable);
-        let program = program.map(Path::new).filter(|program| program.is_absolute());
-        let own = program.and_then(Path::parent).map(Path::to_owned);
+        let homes = Homes::new([variable("HOME"), lookup("HOME")].into_iter().flatten());
         let search = variable("PATH").unwrap_or_default();
-        let searched = std::env::split_paths(&search).filter(|folder| is_place(folder));
-        let home = variable("HOME").map(PathBuf::from);
-        let programs = own.into_iter().chain(searched);
-        let programs = programs.flat_map(|folder| installed(&folder, home.as_deref())).collect();
+        let program = command.first().map_or("", String::as_str);
+        let programs = programs(program, &search, &homes, trusted);
         let places = |names: Vec<PathBuf>| {
-            names.iter().filter_map(|name| trusted.place(name, home.as_deref())).collect()
+            names.iter().filter_map(|name| trusted.place(name, &homes)).collect()
         };
         let (readable, writable, programs) = (places(readable), places(writable), places(programs));
         // Which settings are sealed is known when the whole file is read.
@@ -82,15 +81,29 @@ impl Confined {
     }
 }
 
-/// Returns a folder of programs with the libraries installed beside it; the rest of the home is the
-/// user's own.
-fn installed(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+/// Returns the folder of an agent's program and those of its PATH. A folder that leads to a home or above is the
+/// user's own: of that one the program alone.
+fn programs(program: &str, search: &str, homes: &Homes, trusted: &TrustedPlaces) -> Vec<PathBuf> {
+    let is_of_home = |folder: &Path| trusted.leads_home(folder, homes);
+    let own = Path::new(program).parent().map(Path::to_owned);
+    let folders = own.into_iter().chain(std::env::split_paths(search));
+    let folders = folders.filter(|folder| is_place(folder));
+    let mut places: Vec<_> =
+        folders.flat_map(|folder| installed(&folder, homes, trusted)).collect();
+    places.retain(|place| !is_of_home(place));
+    let found = find_program(program, search).filter(|program| is_place(program));
+    places.extend(found.filter(|program| program.parent().is_some_and(is_of_home)));
+    places
+}
+
+/// Returns a folder of programs with the libraries installed beside it; the rest of a home is the user's own.
+fn installed(programs: &Path, homes: &Homes, trusted: &TrustedPlaces) -> Vec<PathBuf> {
     let mut places = vec![programs.to_owned()];
-    let is_home = programs.parent() == home;
-    if !is_home && programs.file_name().is_some_and(|name| name == "bin") {
+    let above = programs.parent().and_then(|above| trusted.now(&fold(above)));
+    let is_in_home = above.is_some_and(|above| homes.has(&above.real));
+    if !is_in_home && programs.file_name().is_some_and(|name| name == "bin") {
         places.extend(["lib", "lib64", "libexec"].map(|name| programs.with_file_name(name)));
     }
-    places.retain(|place| is_place(place));
     places
 }
 

@@ -31,8 +31,36 @@ const MOST: usize = 4096;
 #[derive(Debug)]
 pub struct TrustedPlaces {
     kept: TrustFile,
-    /// Places that were resolved already: each is resolved once for a configuration.
+    /// Where names lead now: each is resolved once for a configuration.
     resolved: RefCell<HashMap<PathBuf, Option<GrantedPlace>>>,
+}
+
+/// The homes that an agent knows: its own and its user's.
+#[derive(Debug)]
+pub(super) struct Homes(Vec<GrantedPlace>);
+
+impl Homes {
+    pub(super) fn new(homes: impl Iterator<Item = String>) -> Self {
+        Self(homes.filter_map(|home| GrantedPlace::now(&fold(Path::new(&home)))).collect())
+    }
+
+    pub(super) fn has(&self, real: &Path) -> bool {
+        self.0.iter().any(|home| home.real == real)
+    }
+
+    /// Whether a home is a real path, or lies below it.
+    fn are_in(&self, real: &Path) -> bool {
+        real.parent().is_none() || self.0.iter().any(|home| within(real, &home.real).is_some())
+    }
+
+    /// A name by where its home is, its other links unresolved.
+    fn unlinked(&self, name: &Path) -> PathBuf {
+        let in_home = |home: &GrantedPlace| match within(&home.name, name)? {
+            rest if rest.as_os_str().is_empty() => Some(home.real.clone()),
+            rest => Some(home.real.join(rest)),
+        };
+        self.0.iter().find_map(in_home).unwrap_or_else(|| name.to_owned())
+    }
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -81,29 +109,33 @@ impl TrustedPlaces {
     }
 
     /// What a place grants: its trusted path, for an unknown one where it leads now. None if that can't be
-    /// resolved. A link to the home or above grants only what its name is, as long as nobody trusts it.
-    pub(super) fn place(&self, name: &Path, home: Option<&Path>) -> Option<GrantedPlace> {
+    /// resolved. A link to a home or above grants only what its name is, as long as nobody trusts it.
+    pub(super) fn place(&self, name: &Path, homes: &Homes) -> Option<GrantedPlace> {
         let name = fold(name);
-        let mut resolved = self.resolved.borrow_mut();
-        let found = resolved.entry(name.clone()).or_insert_with(|| self.resolve(&name, home));
-        found.clone()
+        if let Some(real) = self.kept.real(&name) {
+            return Some(GrantedPlace { name, real });
+        }
+        let now = self.now(&name)?;
+        now.real.to_str()?;
+        if !homes.are_in(&now.real) {
+            return Some(now);
+        }
+        let real = homes.unlinked(&name);
+        real.parent().is_some().then_some(GrantedPlace { name, real })
     }
 
-    fn resolve(&self, name: &Path, home: Option<&Path>) -> Option<GrantedPlace> {
-        if let Some(real) = self.kept.real(name) {
-            return Some(GrantedPlace { name: name.to_owned(), real });
-        }
-        let now = GrantedPlace::now(name)?;
-        now.real.to_str()?;
-        match home.and_then(GrantedPlace::now) {
-            Some(home) if within(&now.real, &home.real).is_some() => {
-                let rest = within(&home.name, name);
-                let unlinked = rest.map_or_else(|| name.to_owned(), |rest| home.real.join(rest));
-                Some(GrantedPlace { real: unlinked, ..now })
-            }
-            None if now.real.parent().is_none() => None,
-            _ => Some(now),
-        }
+    /// Whether a name leads to a home or above, as it is trusted or now.
+    pub(super) fn leads_home(&self, name: &Path, homes: &Homes) -> bool {
+        let name = fold(name);
+        let (trusted, now) = (self.kept.real(&name), self.now(&name).map(|now| now.real));
+        trusted.iter().chain(&now).any(|real| homes.are_in(real))
+    }
+
+    /// Where a folded name leads now.
+    pub(super) fn now(&self, name: &Path) -> Option<GrantedPlace> {
+        let mut resolved = self.resolved.borrow_mut();
+        let found = resolved.entry(name.to_owned()).or_insert_with(|| GrantedPlace::now(name));
+        found.clone()
     }
 
     /// Trusts the places of agents that a person starts, those that are not known yet.

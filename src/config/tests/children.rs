@@ -1,6 +1,7 @@
 //! What agents ask for: whatever it is, nothing of it goes further than the agent that asks.
 
-use std::os::unix::fs::symlink;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
@@ -24,6 +25,7 @@ const FILES: &[&str] = &[
     "home/mine/bin/tool",
     "home/mine/lib/x",
     "home/notes.txt",
+    "home/x",
     "ws/ui/a.rs",
     "ws/ui/d/tool",
     "ws/ui/.env",
@@ -130,7 +132,8 @@ impl Scene {
         for file in FILES {
             let path = root.join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, "").unwrap();
+            std::fs::write(&path, "").unwrap();
+            std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
         }
         let scene = Self { folder, root };
         for (name, to) in LINKS {
@@ -193,6 +196,9 @@ impl Scene {
                 further.push(format!("connect {}", socket.display()));
             }
         }
+        let sealed = |path: &&PathBuf| !child.confined.sealed.contains(path);
+        let unsealed = parent.confined.sealed.iter().filter(sealed);
+        further.extend(unsealed.map(|path| format!("write setting {}", path.display())));
         let least = |own: Option<u64>, above: Option<u64>| {
             above.is_none_or(|above| own.is_some_and(|own| own <= above))
         };
@@ -271,11 +277,19 @@ fn what_a_person_wrote_of_a_helper_stays() {
         id = "ui"
         command = ["agent"]
         zone = { allowed = ["ui/**"], confine = "strict" }
+        limits = { memory_mb = 100, processes = 9 }
         [[agents]]
         id = "helper"
         parent = "ui"
         profile = "codex"
-        env = { KEY = "1" }
+        env = { KEY = "1", PATH = "/opt/tools/bin" }
+        limits = { memory_mb = 200 }
+        [[agents]]
+        id = "alone"
+        profile = "codex"
+        env = { KEY = "1", PATH = "/opt/tools/bin" }
+        limits = { memory_mb = 200 }
+        zone = { allowed = ["core/**"], confine = "strict" }
     "#;
     let file = scene.root.join("ws/eisen.toml");
     let config = Config::compile(&file, text.to_owned(), &surroundings).0.unwrap();
@@ -283,4 +297,9 @@ fn what_a_person_wrote_of_a_helper_stays() {
     let writes: Vec<&Path> = helper.confined.writable.iter().map(|it| it.name.as_path()).collect();
     assert_eq!(writes, [scene.root.join("home/.codex")]);
     assert_eq!((&*helper.env["KEY"], helper.without.len()), ("1", 0));
+    // It is as one without a parent.
+    let alone = &config.agents[2];
+    assert_eq!((&helper.confined, &helper.env), (&alone.confined, &alone.env));
+    let limits = |agent: &Agent| (agent.memory_mb, agent.processes);
+    assert_eq!(limits(helper), limits(alone));
 }

@@ -1,7 +1,7 @@
 //! Places of profiles, and where they lead.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
 use tempfile::TempDir;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::surroundings;
 use crate::config::{Config, Surroundings, TrustError, TrustedPlaces};
 use crate::model::Action;
-use crate::zone::MovedPlace;
+use crate::zone::{Grant, MovedPlace, Rule};
 
 /// A home with an agent's state, and a file that is no agent's.
 struct Home {
@@ -34,6 +34,11 @@ impl Home {
     }
 
     fn compile(&self) -> Config {
+        self.compile_with("profile = \"claude-code\"")
+    }
+
+    /// With these keys of the agent.
+    fn compile_with(&self, keys: &str) -> Config {
         let home = self.home.to_str().unwrap().to_owned();
         let surroundings = Surroundings {
             variable: Box::new(move |name| (name == "HOME").then(|| home.clone())),
@@ -41,9 +46,9 @@ impl Home {
             ..surroundings()
         };
         let text =
-            "agents = [{ id = \"a\", profile = \"claude-code\", zone = { confine = \"strict\" } }]";
+            format!("agents = [{{ id = \"a\", {keys}, zone = {{ confine = \"strict\" }} }}]");
         let file = self.path("ws/eisen.toml");
-        Config::compile(&file, text.to_owned(), &surroundings).0.unwrap_or_else(|it| panic!("{it}"))
+        Config::compile(&file, text, &surroundings).0.unwrap_or_else(|it| panic!("{it}"))
     }
 
     /// Starts the agent, as a person does. The error is the place for which it does not start.
@@ -163,4 +168,42 @@ fn a_file_of_trust_that_makes_no_sense_starts_nothing() {
     symlink(home.path("ring"), home.path("ring")).unwrap();
     let trusted = TrustedPlaces::trust(&home.path("eisen"), &home.path("ring"), |_| true);
     assert!(matches!(trusted, Err(TrustError::Nowhere(_))));
+}
+
+/// The home holds all that is the user's, and a program may lie right in it, or be found there.
+#[test]
+fn a_folder_of_programs_that_is_the_home_or_above_grants_the_program_alone() {
+    let home = Home::new();
+    let (root, above) = (home.home.display(), home.home.parent().unwrap().to_owned());
+    for program in [home.path("tool"), above.join("tool")] {
+        fs::write(&program, "").unwrap();
+        fs::set_permissions(program, Permissions::from_mode(0o755)).unwrap();
+    }
+    symlink(&home.home, home.path("up")).unwrap();
+    symlink(&above, above.join("over")).unwrap();
+    fs::create_dir_all(home.path("lib")).unwrap();
+    fs::write(home.path("lib/x"), "").unwrap();
+    let (in_home, over) = (home.path("tool"), above.join("tool"));
+    for (keys, program) in [
+        (format!("command = [\"{root}/tool\"]"), Some(&in_home)),
+        (format!("command = [\"{root}/up/tool\"]"), Some(&in_home)),
+        (format!("command = [\"{root}/../tool\"]"), Some(&over)),
+        (format!("command = [\"{root}/ws/../../over/tool\"]"), Some(&over)),
+        (format!("command = [\"{root}/tool\"], env = {{ HOME = \"/srv/x\" }}"), Some(&in_home)),
+        (format!("command = [\"tool\"], env = {{ PATH = \"{root}/up\" }}"), Some(&in_home)),
+        (format!("command = [\"{root}/.claude\"]"), None),
+        (format!("command = [\"x\"], env = {{ PATH = \"{root}:{root}/up:{root}/..:/\" }}"), None),
+        (format!("command = [\"x\"], env = {{ PATH = \"{root}/../over/home/bin\" }}"), None),
+    ] {
+        let config = home.compile_with(&keys);
+        let bounds = config.agents[0].bounds().unwrap();
+        let (rules, places) = (bounds.rules(), ["notes", ".claude/x", "lib/x", "tool", "../tool"]);
+        for path in places.map(|name| home.path(name).canonicalize().unwrap_or(home.path(name))) {
+            let is_granted = Some(&path) == program;
+            assert_eq!(bounds.judge(&path, Action::Read).is_ok(), is_granted, "{keys}: {path:?}");
+            let granting = |rule: &&Rule| rule.grant >= Grant::Read && path.starts_with(&rule.path);
+            assert_eq!(rules.iter().any(|rule| granting(&rule)), is_granted, "{keys}: {path:?}");
+        }
+        assert_eq!(bounds.moved(), None, "{keys}");
+    }
 }

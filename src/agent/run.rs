@@ -152,7 +152,7 @@ impl Run {
         standing.mark_changed();
         let (log, id, pid) = (settings.log.clone(), settings.id.clone(), process.pid());
         let handshake = handshake(host.clone(), settings.session, last).boxed();
-        let lost = files.as_ref().map_or_else(|| watch::channel(None).1, RunFiles::lost);
+        let losses = files.as_ref().map_or_else(|| watch::channel(None).1, RunFiles::lost);
         Self {
             pid,
             stderr: StderrLog::spawn(stdio.stderr, log, id, pid),
@@ -172,7 +172,7 @@ impl Run {
             wires,
             ordered: false,
             broken,
-            concerns: Concerns::new([moved, concern, plugin_concern, lost], standing),
+            concerns: Concerns::new([moved, concern, plugin_concern, losses], standing),
             held_up,
             beside,
             private,

@@ -39,7 +39,10 @@ def prompted(message):
     text = "".join(block.get("text", "") for block in message["params"]["prompt"])
     result = text
     try:
-        task = json.loads(text)
+        # What the team says first of its tools goes before it.
+        task = json.loads(text.rpartition("\n")[2])
+        if not isinstance(task, dict):
+            raise ValueError(text)
         if "run" in task:
             result = run(task["run"])
         else:

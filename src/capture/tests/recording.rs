@@ -91,8 +91,8 @@ pub(super) async fn bench_of(moment: Moment, keep: Keep, full: Fullness) -> Benc
     let journal = journal::open(settings).await.unwrap();
     let scope = CaptureScope::new(root.clone(), vec![root.join("journal")], keep.outside);
     let scope = Arc::new(scope);
-    let room = Room::new(journal.clone(), Arc::clone(&scope), full);
-    let team = CaptureTeam::new(scope, room, tracker.clone());
+    let kept = Room::new(journal.clone(), Arc::clone(&scope), full);
+    let team = CaptureTeam::new(scope, kept, tracker.clone());
     let (requests, queue) = mpsc::channel();
     let runs = Arc::default();
     let capture = Capture { team: Arc::new(team), requests, tracker: tracker.clone(), runs };

@@ -183,6 +183,7 @@ named! {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Agent {
     pub id: AgentId,
     /// It is a helper of this agent: its zone is within the parent's, and what it uses counts for

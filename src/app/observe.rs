@@ -113,8 +113,7 @@ async fn run(
 ) -> anyhow::Result<u8> {
     let CheckedOptions { agent, workspace, rules, plugin, listener, depth } = checked;
     let mut signals = StopSignals::listen()?;
-    let address = listener.local_addr()?;
-    let name = format!("observe-{}", std::process::id());
+    let (address, name) = (listener.local_addr()?, format!("observe-{}", std::process::id()));
     let tokens = Tokens::generate(None)?;
     let _run_file = run_file(eisen_dir, &name, address, &tokens)?;
     announce_port(address.port());

@@ -172,8 +172,8 @@ pub(super) async fn run_team<T>(
     let team =
         Supervised { roster, tracker, owners, changes, undoer, budgets, runs, page, streams };
     let team = Arc::new(team);
-    let sources = wiring.sources(&routing, Some((recorder, &config)));
-    let sources = with_tokens(sources, &conditions.eisen_dir);
+    let sources =
+        with_tokens(wiring.sources(&routing, Some((recorder, &config))), &conditions.eisen_dir);
     let server = listeners.server(&wiring.bus, sources, &team, tokens, limits(config.port))?;
     warn_of_tier(&conditions.kernel, config.agents.iter());
     let roster = (supervisor.roster(), &conditions.budgets);

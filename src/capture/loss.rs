@@ -51,7 +51,7 @@ impl CaptureTeam {
         let sizes = files.iter().filter_map(|file| {
             let found = std::fs::symlink_metadata(file).ok()?;
             let counts = found.is_file() && found.len() > 0 && self.room.must_keep(file);
-            counts.then(|| found.len())
+            counts.then_some(found.len())
         });
         sizes.fold((0, 0), |(files, bytes), size| (files + 1, bytes + size))
     }

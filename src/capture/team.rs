@@ -275,7 +275,7 @@ impl CaptureTeam {
             self.publish(settled.into_iter().collect());
         }
         // A file that moved is one event with the place that it left. Locks are taken by path.
-        let mut moved: Vec<_> = moved.into_iter().map(|(_, file)| locked(file)).collect();
+        let mut moved: Vec<_> = moved.into_values().map(|file| locked(file)).collect();
         let settled = moved.iter_mut().filter_map(|it| it.settle(Some(&holders), turns, patient));
         let settled = settled.collect();
         self.publish(settled);

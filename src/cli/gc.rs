@@ -47,7 +47,7 @@ impl Gc {
         for found in outside.into_iter().flatten() {
             match found {
                 Ok(garbage) => all.push(garbage),
-                Err(error) => failed = Some(failure(error)),
+                Err(error) => failed = Some(failure(&error)),
             }
         }
         for garbage in &all {
@@ -69,7 +69,7 @@ impl Gc {
         }
         for garbage in all {
             if let Err(error) = garbage.remove(&eisen_dir).await {
-                failed = Some(failure(error));
+                failed = Some(failure(&error));
             }
         }
         note(format_args!(
@@ -81,7 +81,7 @@ impl Gc {
 }
 
 /// Says what failed; returns how the command ends.
-fn failure(error: anyhow::Error) -> Failure {
+fn failure(error: &anyhow::Error) -> Failure {
     note(format_args!("error: {}", plain(&format!("{error:#}"))));
     Failure::Run(anyhow::anyhow!("not all could be done"))
 }

@@ -56,7 +56,7 @@ impl TeamArgs {
                 anyhow!("an agent can't trust a place: a person does that, outside of the team");
             return Err(Failure::Usage(why));
         }
-        if !yes && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        if !yes && (!io::stdin().is_terminal() || !io::stdout().is_terminal()) {
             let why = anyhow!("there is no terminal to ask on: add --yes");
             return Err(Failure::Usage(why));
         }

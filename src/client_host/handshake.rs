@@ -123,7 +123,9 @@ impl HostHandle {
     fn params(&self, from: Option<&SessionId>, form: ToolsForm) -> Value {
         let HostSettings { cwd, mcp_servers, tools, .. } = &self.shared.settings;
         let mut servers = mcp_servers.clone();
-        tools.iter().for_each(|tools| tools.add(form, &mut servers));
+        if let Some(tools) = tools {
+            tools.add(form, &mut servers);
+        }
         match from {
             None => json!({ "cwd": cwd, "mcpServers": servers }),
             Some(from) => {

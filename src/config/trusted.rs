@@ -1,5 +1,5 @@
 //! The places of profiles that are trusted: the real path that each had when a person first started an agent
-//! that needs it. TrustFile in `$EISEN_DIR`, which no agent writes.
+//! that needs it. `TrustFile` in `$EISEN_DIR`, which no agent writes.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

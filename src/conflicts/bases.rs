@@ -25,12 +25,11 @@ impl Bases {
             return;
         }
         // The newest stands last.
-        let content = match self.contents.shift_remove(hash) {
-            Some(known) => known,
-            None => {
-                self.bytes += content.len();
-                content.into()
-            }
+        let content = if let Some(known) = self.contents.shift_remove(hash) {
+            known
+        } else {
+            self.bytes += content.len();
+            content.into()
         };
         self.contents.insert(Arc::clone(hash), content);
         while self.bytes > MOST_BYTES || self.contents.len() > MOST {

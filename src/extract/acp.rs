@@ -55,6 +55,7 @@ use crate::model::{Activity, ActivityKind, SessionId, UpdateDetail, UsageScope};
 const MARK: char = '\u{feff}';
 
 /// The protocol state of one ACP agent.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Acp {
     workspace: Arc<dyn Workspace>,
     sessions: sessions::AcpSessions,

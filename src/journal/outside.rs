@@ -62,7 +62,9 @@ impl Sorted {
             let hashes = if is_outside { &mut self.outside } else { &mut self.inside };
             hashes.insert(hash);
         }
-        paths.into_iter().for_each(|change| self.add(change));
+        for change in paths {
+            self.add(change);
+        }
     }
 }
 

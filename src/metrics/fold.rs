@@ -76,7 +76,7 @@ impl MetricsFold {
     pub(super) fn event(&mut self, event: &Event, now: TimestampMs) {
         match event {
             Event::Record { key, record, timestamp_ms, .. } => {
-                self.record(key, record, *timestamp_ms)
+                self.record(key, record, *timestamp_ms);
             }
             Event::Turn(ended) => {
                 self.with_session(&ended.key, |session, series| {

@@ -139,6 +139,7 @@ impl UsedMemory {
     }
 
     /// Takes a part out, which counts on its own.
+    #[must_use]
     pub fn split(&mut self, bytes: u64) -> Self {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;

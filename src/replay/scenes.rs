@@ -123,7 +123,7 @@ impl Scenes {
                 self.observe(Direction::ToAgent, &line, key, scenes);
             }
             "usage" => {
-                did(scenes, key, ActivityKind::Usage { usage: usage(payload), is_past: false })
+                did(scenes, key, ActivityKind::Usage { usage: usage(payload), is_past: false });
             }
             "usage.spent" => {
                 let spent = journal::spending(event.payload.get());

@@ -100,6 +100,7 @@ pub(super) async fn call(
     answer(shared, caller, method, params, progress).await
 }
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn answer(
     shared: &Shared,
     caller: Option<&Caller>,

@@ -99,7 +99,7 @@ impl SpanFold {
     pub(super) fn event(&mut self, event: &Event, now: TimestampMs) {
         match event {
             Event::Record { key, record, timestamp_ms, .. } => {
-                self.record(key, record, *timestamp_ms)
+                self.record(key, record, *timestamp_ms);
             }
             Event::Turn(ended) => self.turn_ended(ended, now),
             Event::Blocked(access) => self.blocked(access, now),

@@ -61,7 +61,9 @@ async fn what_is_removed_at_once_is_kept_whatever_the_amount() {
     let mut bench = bench(Fullness::default()).await;
     let files = bench.make("big/", 150);
     let inode = fs::metadata(&files[149]).unwrap().ino();
-    files.iter().for_each(|file| bench.remove(file));
+    for file in &files {
+        bench.remove(file);
+    }
     assert_eq!(bench.stored().await, (150, 150));
     // The journal's queue has no room for all; the last ones are the files themselves.
     let kept = bench.kept();
@@ -80,7 +82,9 @@ async fn a_file_that_is_written_or_has_other_names_is_copied() {
     let linked = bench.root.join("linked");
     fs::hard_link(&files[78], &linked).unwrap();
     let (first, last) = files.split_at(78);
-    first.iter().for_each(|file| bench.remove(file));
+    for file in first {
+        bench.remove(file);
+    }
     bench.remove(&last[0]);
     fs::write(&linked, "another").unwrap();
     // It is overwritten in place.
@@ -99,7 +103,9 @@ async fn of_what_git_ignores_as_much_is_kept_as_fits() {
     let mut bench = bench(Fullness::default()).await;
     fs::write(bench.root.join(".gitignore"), "/target\n").unwrap();
     let files = bench.make("target/", 80);
-    files.iter().for_each(|file| bench.remove(file));
+    for file in &files {
+        bench.remove(file);
+    }
     let (all, stored) = bench.stored().await;
     assert!(all == 80 && stored < 80, "{stored} of {all}");
     assert!(bench.kept().is_empty());
@@ -125,7 +131,9 @@ async fn what_is_moved_or_gets_another_mode_and_then_destroyed_is_kept() {
     // More than is kept of a content that nothing destroys.
     let content = [0_u8, 1].repeat(MEGA);
     let paths = ["moved", "marked", "first", "second"].map(at);
-    paths.iter().for_each(|path| fs::write(path, &content).unwrap());
+    for path in &paths {
+        fs::write(path, &content).unwrap();
+    }
     let [moved, marked, first, second] = &paths;
     let to = bench.root.join("to");
     bench.files.renames(GONE, moved, &to);

@@ -25,6 +25,7 @@ const MOST_COMPACTIONS: usize = 16;
 pub(crate) const LONGEST_ID: usize = 1024;
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct AcpSession {
     pub(crate) cwd: PathBuf,
     /// The client named it, too.

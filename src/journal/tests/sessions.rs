@@ -9,7 +9,9 @@ use crate::model::{self, Event, Record, SessionMode, TurnEnd};
 /// A run with these events.
 async fn run(folder: &std::path::Path, events: Vec<Event>) {
     let (bus, journal, following) = following(settings(folder));
-    events.into_iter().for_each(|event| bus.publish(event));
+    for event in events {
+        bus.publish(event);
+    }
     drop(bus);
     following.await.unwrap();
     drop::<Journal>(journal);

@@ -208,13 +208,10 @@ async fn no_token_is_sent_to_whoever_has_the_port() {
             let mut heard = String::new();
             while let Ok(Some(line)) = lines.next_line().await {
                 heard += &line;
-                let answer = match knows_challenges {
-                    true => {
-                        json!({ "type": "rpc_result", "id": null, "result": { "challenge": "00" } })
-                    }
-                    false => {
-                        json!({ "type": "rpc_error", "id": null, "error": { "code": 404, "message": "x" } })
-                    }
+                let answer = if knows_challenges {
+                    json!({ "type": "rpc_result", "id": null, "result": { "challenge": "00" } })
+                } else {
+                    json!({ "type": "rpc_error", "id": null, "error": { "code": 404, "message": "x" } })
                 };
                 let _ = write.write_all(format!("{answer}\n").as_bytes()).await;
             }

@@ -52,6 +52,7 @@ impl Plain {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "it is the whole model, in one piece")]
     pub(super) fn input(&mut self, key: &SessionKey, kind: ActivityKind, at: TimestampMs) {
         let place = self.sessions.iter().position(|session| session.key == *key);
         if let Some((turn, running)) = self.closing.get_mut(key) {

@@ -210,10 +210,11 @@ fn a_killed_batch_goes_on_and_does_nothing_twice() {
 
 #[test]
 fn what_a_lost_attempt_wrote_is_told_or_taken_back() {
-    let undo = "[runs]\non_failover = \"undo\"\n";
+    let undo = "on_failover = \"undo\"\n";
     for (keys, sentence) in [("", "of the work of one: 1 file, "), (undo, "1 file taken back")] {
         let stage = stage();
-        stage.file("home/config.toml", &(stage.read("home/config.toml") + "\n" + keys));
+        // Its last table is `[runs]`.
+        stage.file("home/config.toml", &(stage.read("home/config.toml") + keys));
         tasks(&stage, "", &[("half", "begin", &[])]);
         let (mut first, _) = begun(&stage, &[]);
         let written = || {

@@ -6,7 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::harness::{EISEN_CORE, Ended, Stage, agent, program, run};
+use crate::harness::{EISEN_CORE, Ended, Stage, agent, eventually, program, run};
 
 const SCRIPT: &str = r#"
 [agent]
@@ -165,7 +165,8 @@ fn a_run_is_no_team_that_commands_find_by_themselves() {
     let id = detached(&stage, "hang");
     let agents = stage.run(&["ps"]);
     assert!(agents.stdout.contains("ui"), "{} {}", agents.stdout, agents.stderr);
-    let own = stage.run(&["ps", "--team", &["run-", &id].concat()]);
-    assert!(own.stdout.contains("agent"), "{} {}", own.stdout, own.stderr);
+    // It may begin only now.
+    let own = ["ps", "--team", &["run-", &id].concat()];
+    eventually("its own team is found by name", || stage.run(&own).stdout.contains("agent"));
     assert_eq!(stage.run(&["kill", &id]).code, 0);
 }

@@ -86,11 +86,15 @@ fn another_process_locks_it() {
 fn it_is_from_a_newer_version() {
     let stage = Stage::new();
     earlier(&stage);
+    let open = |path: &Path| Connection::open(path).unwrap();
+    let own: i32 = open(&stage.path("disk/j.db"))
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
     let set = |path: &Path, version: i32| {
-        Connection::open(path).unwrap().pragma_update(None, "user_version", version).unwrap();
+        open(path).pragma_update(None, "user_version", version).unwrap();
     };
-    let begin = |path: &Path| set(path, 99);
-    let end = |path: &Path| set(path, 2);
+    let begin = |path: &Path| set(path, own + 1);
+    let end = |path: &Path| set(path, own);
     lasts(&stage, false, "it is from a newer version", begin, end);
 }
 

@@ -1,5 +1,4 @@
-//! The exact changes of files: the state before and after, and the author. Owns the last known
-//! content of each file that is being written.
+//! The exact changes of files: before, after, and author. Owns the last known content of files being written.
 //!
 //! ```text
 //! doorbell, before a call goes on ─▶ register (reads what is there) ─┐
@@ -7,11 +6,11 @@
 //! watcher, after a change ─────────▶ notice ─────────────────────────┴▶ settle (reads again, compares) ─▶ tracker ─▶ journal
 //! ```
 //!
-//! A possible writer of a path is *registered* with it before it writes. A path is *settled* when
-//! it is read again and compared: soon after, when a turn begins or ends, before another agent
-//! writes it, when the team stops, and on demand. The registered writer is the author of the
-//! change; it stays registered while it holds the file open. Nothing here may fail a write. One that destroys
-//! a content which git tracks or would add is held until that is safe. Other contents that can't be kept are marked.
+//! A possible writer of a path is *registered* with it before it writes. A path is *settled* when it is read again
+//! and compared: soon after, when a turn begins or ends, before another agent writes it, when the team stops, and
+//! on demand. The registered writer is the author of the change; it stays registered while it holds the file open.
+//! Nothing here may fail a write. One that destroys a content which git tracks or would add is held until that is
+//! safe. Other contents that can't be kept are marked.
 
 mod catch_up;
 mod change;
@@ -180,12 +179,13 @@ impl Capture {
         OwnWrites { team: Arc::clone(&self.team), paths }
     }
 
-    /// Waits until the changes of all files up to now are on the bus.
-    pub async fn settle(&self) {
+    /// Waits until the changes of all files up to now are on the bus; returns whether they are in time.
+    pub async fn settle(&self) -> bool {
         let (reply, settled) = oneshot::channel();
         let _ = self.requests.send(KeeperMsg::Settle(reply));
-        let _ = timeout(PATIENCE, settled).await;
+        let is_in_time = timeout(PATIENCE, settled).await.is_ok();
         self.tracker.settled().await;
+        is_in_time
     }
 }
 

@@ -2,16 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::wiring::Wiring;
 use crate::bus::Bus;
 use crate::capture::Capture;
-use crate::journal::Journal;
+use crate::journal::{AppendError, Journal};
 use crate::model::AgentId;
 use crate::serve::{BoxFuture, Refused};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 use crate::undo::{LiveAgents, Recovered, UndoError, Undoer};
+
+/// How long an undo waits for the journal, which may have gigabytes to write.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The state of a running team that an undo depends on.
 struct Running {
@@ -51,13 +55,28 @@ async fn recover(undoer: &Undoer) {
 }
 
 impl LiveAgents for Running {
-    fn settle(&self) -> BoxFuture<'_, ()> {
+    fn settle(&self) -> BoxFuture<'_, Result<(), UndoError>> {
         Box::pin(async {
+            let began = Instant::now();
+            // An undo of what the journal has so far would leave the rest.
+            let late = || Err(UndoError::Journal(AppendError::Late));
+            let may_wait = || began.elapsed() < PATIENCE;
             if let Some(capture) = &self.capture {
-                capture.settle().await;
+                while !capture.settle().await {
+                    if !may_wait() {
+                        return late();
+                    }
+                }
             }
-            // A change that can't be recorded is found on the disk.
-            let _ = self.journal.settled(self.bus.position()).await;
+            let position = self.bus.position();
+            loop {
+                match self.journal.settled(position).await {
+                    Err(AppendError::Late) if may_wait() => {}
+                    Err(AppendError::Late) => return late(),
+                    // A change that can't be recorded is found on the disk.
+                    Ok(()) | Err(_) => return Ok(()),
+                }
+            }
         })
     }
 

@@ -24,8 +24,8 @@ type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The running agents, as far as an undo depends on them.
 pub trait LiveAgents: Send + Sync + 'static {
-    /// Waits until the journal has all changes so far.
-    fn settle(&self) -> Waiting<'_, ()>;
+    /// Waits until the journal has all changes so far; fails if it takes too long.
+    fn settle(&self) -> Waiting<'_, Result<(), UndoError>>;
 
     /// Why an agent's files can't be touched now; None if they can.
     fn busy<'a>(&'a self, agent: &'a str) -> Waiting<'a, Option<String>>;
@@ -42,8 +42,8 @@ pub trait LiveAgents: Send + Sync + 'static {
 struct Nobody;
 
 impl LiveAgents for Nobody {
-    fn settle(&self) -> Waiting<'_, ()> {
-        Box::pin(std::future::ready(()))
+    fn settle(&self) -> Waiting<'_, Result<(), UndoError>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn busy<'a>(&'a self, _: &'a str) -> Waiting<'a, Option<String>> {
@@ -151,22 +151,18 @@ impl Undoer {
         if !intent_path(&self.journal.settings().path).exists() {
             return Ok(None);
         }
-        self.blocking(|this, site, _| this.recover_with(&site)).await
+        self.blocking(|this, site| this.recover_with(&site)).await
     }
 
     /// Carries out a request. It goes on if the future is dropped.
     pub async fn run(&self, request: UndoRequest) -> Result<Outcome, UndoError> {
-        self.blocking(move |this, site, runtime| {
-            runtime.block_on(this.surroundings.settle());
-            this.run_with(&site, &request)
-        })
-        .await
+        self.blocking(move |this, site| this.run_with(&site, &request)).await
     }
 
-    /// Runs `work` on a thread that may block, when it is its turn.
+    /// Runs `work` on a thread that may block, when it is its turn and the journal has all changes.
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Self, Site<'_>, &Handle) -> Result<T, UndoError> + Send + 'static,
+        work: impl FnOnce(&Self, Site<'_>) -> Result<T, UndoError> + Send + 'static,
     ) -> Result<T, UndoError> {
         let this = self.clone();
         let working = tokio::spawn(async move {
@@ -175,17 +171,13 @@ impl Undoer {
             let working = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
                 let settings = this.journal.settings().clone();
+                runtime.block_on(this.surroundings.settle())?;
                 // This also shows that this process holds the journal.
                 runtime.block_on(this.journal.keep(Vec::new())).map_err(UndoError::Journal)?;
                 let store = Store::open(&settings.path)?;
                 let disk = open_workspace(&this.workspace)?;
-                let site = Site {
-                    journal: &this.journal,
-                    store: &store,
-                    disk: &disk,
-                    runtime: runtime.clone(),
-                };
-                work(&this, site, &runtime)
+                let site = Site { journal: &this.journal, store: &store, disk: &disk, runtime };
+                work(&this, site)
             });
             working.await
         });

@@ -246,8 +246,8 @@ async fn nothing_is_touched_if_the_journal_can_not_be_written() {
 struct Meanwhile<F>(F);
 
 impl<F: Fn() + Send + Sync + 'static> LiveAgents for Meanwhile<F> {
-    fn settle(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(std::future::ready(()))
+    fn settle(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), UndoError>> + Send + '_>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn busy<'a>(

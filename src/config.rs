@@ -83,7 +83,7 @@ pub use self::journal::{Journal, JournalContent, MAX_MB, OnFull, journal_path};
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
 use self::overlay::Layer;
-pub use self::overlay::{AgentTable, KEPT, LayerError, Layered, Overlay, OverlayError};
+pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
 pub use self::patterns::zone_pattern;
 pub use self::plugin::{Isolation, Plugin};
 pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
@@ -105,8 +105,11 @@ pub use self::value::is_name;
 pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
 pub use self::zones::{AgentZone, Enforce, Zones};
-use crate::model::{AgentId, OnLoop, OnViolation, RuleSpec, StreamSpec, named};
+use crate::model::{AgentId, KeptFiles, OnLoop, OnViolation, RuleSpec, StreamSpec, named};
 pub use crate::zone::{Confine, compile_glob};
+
+/// What is kept below `$EISEN_DIR`.
+pub const KEPT: [KeptFiles; 2] = [overlay::KEPT, trusted::KEPT];
 
 /// The content of one `eisen.toml`, with all defaults filled in and all paths absolute.
 #[derive(Clone, Debug)]

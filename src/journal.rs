@@ -83,13 +83,14 @@ pub use spending::spending;
 pub use trouble::Trouble;
 
 /// Journals, and files beside them. Those that were set aside may be corrupt.
-pub const KEPT: [KeptFiles; 2] = [
+pub const KEPT: [KeptFiles; 3] = [
     KeptFiles::new(
         "journal",
         KeptForm::Journal,
         &["teams/*/journal.db", "teams/*/journal.db-wal", "teams/*/journal.db-shm"],
     ),
     KeptFiles::new("journal", KeptForm::Fixed, &["teams/*/journal.db*"]),
+    KeptFiles::new("content of a file", KeptForm::Content, &["teams/*/journal.db*.kept/*"]),
 ];
 
 /// Batches and single events that wait for the writer; beyond this the feed waits, and only the

@@ -33,6 +33,7 @@ use std::path::PathBuf;
 
 pub use self::aim::{Aim, UndoRequest};
 pub use self::apply::Recovered;
+pub use self::intent::KEPT;
 pub use self::plan::{Obstacle, ObstacleKind};
 pub use self::undoer::{LiveAgents, Outcome, Undoer, preview};
 use crate::changes::{AskError, Missing, SelectError};

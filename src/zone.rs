@@ -38,7 +38,7 @@ pub use self::bounds::{
     Bounds, Confine, Coverage, Grant, GrantedPlace, HELD_ALONE, MovedPlace, PatternCoverage, Reach,
     Rule, Wall, common,
 };
-pub use self::drafts::{DRAFTS, remove_recorded};
+pub use self::drafts::{DRAFTS, KEPT, remove_recorded};
 use self::git::{Git, GitVerdict};
 use self::open::Root;
 pub(crate) use self::open::{FOLDER, open_beneath};

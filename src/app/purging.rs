@@ -14,7 +14,7 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::journal::Pattern;
 use crate::model::{KeptFiles, KeptForm};
 use crate::{config, hub, journal, plugin, process, runs, serve, session, slots, streams, tasks};
-use crate::{tiers, tokens, web};
+use crate::{tiers, tokens, undo, web, zone};
 
 /// Bytes of a file that is looked through.
 const MOST_BYTES: u64 = 256 << 20;
@@ -38,7 +38,7 @@ const OWN: [KeptFiles; 6] = [
 ];
 
 /// All that is kept below `$EISEN_DIR`. The first one that has a file says what becomes of it.
-const ALL: [&[KeptFiles]; 15] = [
+const ALL: [&[KeptFiles]; 17] = [
     &OWN,
     &session::KEPT,
     &tasks::KEPT,
@@ -47,7 +47,9 @@ const ALL: [&[KeptFiles]; 15] = [
     &streams::KEPT,
     &config::KEPT,
     &tiers::KEPT,
+    &undo::KEPT,
     &journal::KEPT,
+    &zone::KEPT,
     &slots::KEPT,
     &serve::KEPT,
     &tokens::KEPT,
@@ -88,7 +90,12 @@ pub fn purge_files(
         if named {
             left = Some("its name has the text".to_owned());
         }
-        let is_journals = store.is_some_and(|store| store.form == KeptForm::Journal);
+        let is_journals = store.is_some_and(|store| match store.form {
+            KeptForm::Journal => true,
+            // What it would take out is there still.
+            KeptForm::Content => dry_run,
+            _ => false,
+        });
         if entry.is_file && !is_journals {
             match purge_file(&entry.path, store, pattern, dry_run) {
                 Ok(PurgeOutcome::Nothing) if !named => continue,
@@ -198,10 +205,10 @@ fn purge_file(
     if !pattern.is_in_file(&fs::read(path)?) {
         return Ok(PurgeOutcome::Nothing);
     }
-    let Some(store) = store.filter(|store| store.form != KeptForm::Fixed) else {
-        return Ok(PurgeOutcome::Left(
-            "it can't be cleaned: remove it if nothing needs it".to_owned(),
-        ));
+    let is_fixed = |form| matches!(form, KeptForm::Fixed | KeptForm::Content);
+    let Some(store) = store.filter(|store| !is_fixed(store.form)) else {
+        let why = "it can't be cleaned: remove it if nothing needs it";
+        return Ok(PurgeOutcome::Left(why.to_owned()));
     };
     if dry_run {
         return Ok(PurgeOutcome::Cleaned);

@@ -20,8 +20,8 @@ use super::{Config, ConfigErrors, Source, Surroundings, TierCandidate, TryOut};
 use crate::model::{AgentId, KeptFiles, KeptForm};
 
 /// Agents that were added over the port.
-pub const KEPT: [KeptFiles; 1] =
-    [KeptFiles::new("added agents", KeptForm::Json, &["teams/*.json", "teams/*.json.*"])];
+pub(super) const KEPT: KeptFiles =
+    KeptFiles::new("added agents", KeptForm::Json, &["teams/*.json", "teams/*.json.*"]);
 
 /// Limit of an overlay's file, the same as of the user's file.
 const MAX_BYTES: u64 = 1024 * 1024;

@@ -14,11 +14,15 @@ use serde::{Deserialize, Serialize};
 use super::fault::Fault;
 use super::source::read_bytes;
 use super::{Agent, ConfigErrors};
-use crate::model::{fold, is_of_system, within};
+use crate::model::{KeptFiles, KeptForm, fold, is_of_system, within};
 use crate::zone::GrantedPlace;
 
 /// The file, in `$EISEN_DIR`.
 pub const TRUSTED_PLACES: &str = "places.json";
+
+/// A path that is replaced by a mark would be trusted no more.
+pub(super) const KEPT: KeptFiles =
+    KeptFiles::new("trusted places", KeptForm::Fixed, &["places.json", ".places-*"]);
 
 /// Limit of the file.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;

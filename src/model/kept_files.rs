@@ -17,6 +17,8 @@ pub struct KeptFiles {
 pub enum KeptForm {
     /// A journal, of which the room `journal` takes it out.
     Journal,
+    /// Contents of a journal: one that has it once the room `journal` took it out is named.
+    Content,
     /// JSON, or lines of it: a mark takes its place in strings.
     Json,
     /// A mark takes its place.

@@ -12,6 +12,14 @@ use serde::{Deserialize, Serialize};
 use super::path::FilePath;
 use super::step::UndoStep;
 use crate::journal::{EventType, Filter, OpenError, Store};
+use crate::model::{KeptFiles, KeptForm};
+
+/// An undo that is under way, or that a kill ended.
+pub const KEPT: [KeptFiles; 1] = [KeptFiles::new(
+    "undo",
+    KeptForm::Fixed,
+    &["teams/*/journal.db.undo*", "teams/*/journal.db.drafts/*"],
+)];
 
 /// An undo that is being carried out.
 #[derive(Serialize, Deserialize, Debug)]

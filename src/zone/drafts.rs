@@ -16,11 +16,17 @@ use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 
+use crate::model::{KeptFiles, KeptForm};
+
 /// Opens a folder to work in it, and not to list it.
 const FOLDER: OFlag = OFlag::O_DIRECTORY.union(CLOSED);
 
 /// The name of the folder; it is removed with the remains of a killed run.
 pub const DRAFTS: &str = "eisen-drafts";
+
+/// The drafts of a team.
+pub const KEPT: [KeptFiles; 1] =
+    [KeptFiles::new("draft of a file", KeptForm::Fixed, &["teams/*/eisen-drafts/*"])];
 
 /// The ending of a record, whose content is the path of a draft.
 const RECORD: &str = "path";

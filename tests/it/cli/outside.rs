@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::harness::{EISEN_CORE, Port, Stage, agent, run};
+use crate::harness::{EISEN_CORE, Port, Stage, agent, eventually, program, run};
 
 const SECRET: &str = "hunter2-is-the-login";
 
@@ -62,19 +62,24 @@ fn contents_outside_are_named_by_doctor_and_go_with_gc_outside_alone() {
     stage.file("state/auth.json", "{}\n");
     let login = stage.path("state/auth.json").canonicalize().unwrap().display().to_string();
     let zone = format!("[agents.zone]\nallowed = [\"src/ui/**\", \"{login}\"]");
-    let write = |keys: &str| {
+    let write = |keys: &str, secret: &str| {
         let team = stage.team(keys, vec![agent("ui").with(&zone)]);
         let mut port = team.steer_when_ready(&["ui"]);
-        port.prompt("ui", &format!("write {login} {SECRET}"));
+        port.prompt("ui", &format!("write {login} {secret}"));
         port.prompt("ui", "write src/ui/app.ts inside-words");
         drop(port);
         team.stop();
         stage.run(&["doctor", "--json"]).stdout
     };
-    assert!(!write("").contains("outside-contents"), "the journal has no content by default");
+    assert!(
+        !write("", SECRET).contains("outside-contents"),
+        "the journal has no content by default"
+    );
     let undone = stage.run(&["undo", "ui", "--outside", "--dry-run"]);
     assert!(undone.stderr.contains("not kept"), "{undone:?}");
-    assert!(write("[journal]\noutside = \"content\"").contains("outside-contents"));
+    // A write of what is there changes nothing.
+    let listed = write("[journal]\noutside = \"content\"", "another-login");
+    assert!(listed.contains("outside-contents"), "{listed}");
     let contents = || {
         let database =
             rusqlite::Connection::open(stage.path("home/teams/shop/journal.db")).unwrap();
@@ -96,13 +101,23 @@ fn contents_outside_are_named_by_doctor_and_go_with_gc_outside_alone() {
 fn each_file_below_the_folder_of_all_state_is_registered() {
     let stage = Stage::new();
     stage.with_any_memory();
+    // Runs have a repository.
+    let made = program("git").args(["init", "-q"]).arg(stage.path("shop")).status().unwrap();
+    assert!(made.success());
     let unregistered = || eisen_core::app::unregistered_files(&stage.path("home")).unwrap();
     let keys = "[orchestrator]\non_block = \"hold\"\n[web]\nlisten = \"127.0.0.1:0\"\n\
                 [[streams]]\nname = \"log\"\nkind = \"file\"\npath = \"events.ndjson\"\n\
                 [[streams]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"";
-    let team = stage.team(keys, vec![agent("ui").zone("src/ui/**"), agent("api")]);
+    // Too large for the journal's own file.
+    let large = [&b"hunter2"[..], &[0; 3 << 20]].concat();
+    std::fs::write(stage.path("shop/src/ui/large"), large).unwrap();
+    let ui = agent("ui").zone("src/ui/**").with("enforce = \"kernel\"");
+    let team = stage.team(keys, vec![ui, agent("api")]);
     let mut port = team.steer_when_ready(&["ui", "api"]);
     port.prompt("ui", "write src/ui/new.ts hunter2");
+    port.prompt("ui", "run rm src/ui/large");
+    let kept = || std::fs::read_dir(stage.path("home/teams/shop/journal.db.kept")).unwrap().count();
+    eventually("the large file is kept", || kept() == 1);
     let held = port.begin("ui", "read src/api/cart.rs");
     let blocked = port.blocked("pending");
     let task = json!({ "agent": "api", "task": "run echo hunter2", "key": "hunter2" });
@@ -112,18 +127,27 @@ fn each_file_below_the_folder_of_all_state_is_registered() {
     stage.file("one.toml", "[agent]\nname = \"one\"\n[[on]]\nsteps = [{ say = \"hunter2\" }]\n");
     let script = stage.path("one.toml").display().to_string();
     let args = ["run", "say hunter2", "--", EISEN_CORE, "scripted-agent", &script];
-    run(stage.eisen_core(&args).current_dir(stage.path("shop")));
+    let ran = run(stage.eisen_core(&args).current_dir(stage.path("shop")));
+    assert_eq!(ran.code, 0, "{ran:?}");
     stage.run(&["doctor"]);
     assert_eq!(unregistered(), Vec::<PathBuf>::new());
     port.resolve(&blocked, &json!({ "decision": "deny" })).unwrap();
     port.said(held);
     drop(port);
     team.stop();
+    // What kills leave.
+    for left in ["eisen-drafts/1.path", "journal.db.undo", "journal.db.drafts/.eisen-1.tmp"] {
+        stage.file(&format!("home/teams/shop/{left}"), "");
+    }
+    for left in [".places-1", "teams/shop/journal.db.corrupt-1.kept/1"] {
+        stage.file(&format!("home/{left}"), "");
+    }
     assert_eq!(unregistered(), Vec::<PathBuf>::new());
+    std::fs::remove_file(stage.path("home/teams/shop/journal.db.undo")).unwrap();
 
     let purged = stage.run(&["purge", "--matching", "hunter2"]);
     let again = stage.run(&["purge", "--matching", "hunter2"]);
-    assert_eq!((purged.code, again.code), (0, 0), "{purged:?} {again:?}");
+    assert_eq!((purged.code, again.code, kept()), (0, 0, 0), "{purged:?} {again:?}");
     assert!(
         purged.stdout.contains(": run") && again.stderr.contains("nothing has it"),
         "{again:?}"

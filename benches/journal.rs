@@ -81,7 +81,7 @@ fn journal_round(path: &Path, events: u64) -> f64 {
         let backlog = Backlog { events: usize::MAX, bytes: usize::MAX };
         let bus = Bus::new(backlog);
         let (team, quotas) = ("bench".to_owned(), None);
-        let settings = Settings { team, path: path.to_owned(), keep: Keep::Full, quotas };
+        let settings = Settings { team, path: path.to_owned(), keep: Keep::default(), quotas };
         let (journal, following) = journal::start(settings, bus.subscribe());
         let following = tokio::spawn(following);
         while journal.settled(bus.position()).await.is_err() {}
@@ -111,7 +111,7 @@ fn memory(events: u64) {
         let settings = Settings {
             team: "bench".to_owned(),
             path: path.clone(),
-            keep: Keep::Full,
+            keep: Keep::default(),
             quotas: None,
         };
         let (journal, following) = journal::start(settings, bus.subscribe());

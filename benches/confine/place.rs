@@ -163,7 +163,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let bus = Bus::new(Backlog { events: 100_000, bytes: 1 << 30 });
         let path = folder.path().join("journal.db");
-        let (team, keep) = ("bench".to_owned(), journal::Keep::Full);
+        let (team, keep) = ("bench".to_owned(), journal::Keep::default());
         let settings = journal::Settings { team, path, keep, quotas: None };
         let (journal, following) = journal::start(settings, bus.subscribe());
         tokio::spawn(following);

@@ -8,8 +8,14 @@ use crate::changes::{self, select_where};
 use crate::journal::{Store, first_run};
 use crate::model::{FileKind, FileState};
 
-/// When the last run was killed, if it was: in milliseconds since 1970, and rather early than late.
-pub(super) async fn killed_at(wiring: &Wiring) -> Option<u64> {
+/// Has turns numbered behind those of earlier runs; returns when the last run was killed, if it was.
+pub(super) async fn go_on(wiring: &Wiring) -> Option<u64> {
+    wiring.go_on_behind_turns().await;
+    killed_at(wiring).await
+}
+
+/// When the last run was killed: in milliseconds since 1970, and rather early than late.
+async fn killed_at(wiring: &Wiring) -> Option<u64> {
     let journal = wiring.journal.clone().filter(|journal| !journal.is_new())?;
     let _ = journal.opened().await;
     let read = move || Store::open(&journal.settings().path).and_then(|store| store.killed_at());

@@ -135,8 +135,7 @@ pub(super) async fn run_team<T>(
     let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
     let (cancel, notices) = (wiring.cancel.clone(), wiring.cancel.child_token());
 
-    let killed_at = catching_up::killed_at(&wiring).await;
-    wiring.go_on_behind_turns().await;
+    let killed_at = catching_up::go_on(&wiring).await;
     let budgets = spending::start(&config, &mut wiring).await;
     let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
     let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);
@@ -156,8 +155,7 @@ pub(super) async fn run_team<T>(
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let routing = route(&mut wiring, (orchestrator, rules), &conditions, &config);
-    let surroundings =
-        surroundings((launcher, &workspace), &conditions, &wiring, &routing, &config);
+    let surroundings = surround((launcher, &workspace), &conditions, &wiring, &routing, &config);
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let roster = supervisor.roster();
@@ -191,9 +189,8 @@ pub(super) async fn run_team<T>(
     let all_ended = drained(&surroundings.launcher).await;
     drop(surroundings);
     let removed = tokio::task::spawn_blocking(move || drop(private));
-    let closing = wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT);
     let closing = async move {
-        closing.await;
+        wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
         sweeper.end(all_ended);
         let _ = removed.await;
         drop((run_file, scratch));
@@ -202,7 +199,7 @@ pub(super) async fn run_team<T>(
 }
 
 /// What all agents share.
-fn surroundings(
+fn surround(
     (launcher, workspace): (Launcher, &Path),
     conditions: &Conditions,
     wiring: &Wiring,

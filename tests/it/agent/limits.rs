@@ -187,9 +187,9 @@ fn what_waits_for_an_agent_counts_to_its_memory() {
     let refused = puppet.call("fs/read_text_file", &read("large"))["error"].clone();
     let said = refused["message"].as_str().unwrap();
     assert!(said.contains("`memory_mb` is 32") && said.contains("ask for a part"), "{said}");
-    let mut part = read("large");
-    (part["line"], part["limit"]) = (json!(3), json!(2));
-    let content = puppet.call("fs/read_text_file", &part)["result"]["content"].clone();
+    let mut piece = read("large");
+    (piece["line"], piece["limit"]) = (json!(3), json!(2));
+    let content = puppet.call("fs/read_text_file", &piece)["result"]["content"].clone();
     assert_eq!(content.as_str().unwrap().len(), 2 << 20);
     // Together they would be too much; what was read counts no more.
     for _ in 0..3 {

@@ -109,7 +109,7 @@ fn each_file_below_the_folder_of_all_state_is_registered() {
                 [[streams]]\nname = \"log\"\nkind = \"file\"\npath = \"events.ndjson\"\n\
                 [[streams]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"";
     // Too large for the journal's own file.
-    let large = [&b"hunter2"[..], &[0; 3 << 20]].concat();
+    let large = [&b"hunter2"[..], &vec![0; 3 << 20]].concat();
     std::fs::write(stage.path("shop/src/ui/large"), large).unwrap();
     let ui = agent("ui").zone("src/ui/**").with("enforce = \"kernel\"");
     let team = stage.team(keys, vec![ui, agent("api")]);

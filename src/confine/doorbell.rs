@@ -163,7 +163,7 @@ impl Doorbell {
         match outcome {
             Ok(SyscallReply::Continue) => self.listener.continue_syscall(notice.id),
             Ok(SyscallReply::AddFd { file, close_on_exec }) => {
-                self.listener.add_fd(notice.id, &file, close_on_exec);
+                self.listener.add_fd(notice.id, file, close_on_exec);
             }
             Ok(SyscallReply::Done | SyscallReply::Later(_)) => {
                 self.listener.answer(notice.id, Ok(()));

@@ -80,26 +80,32 @@ impl Listener {
 
     /// Lets the kernel perform the call, with arguments that the caller may have changed since.
     pub(super) fn continue_syscall(&self, id: u64) {
-        self.respond(id, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+        self.respond(id, 0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     }
 
     /// Ends the call: it returns zero, or fails.
     pub(super) fn answer(&self, id: u64, result: Result<(), Errno>) {
-        self.respond(id, result.err().map_or(0, |errno| -(errno as i32)), 0);
+        self.respond(id, 0, result.err().map_or(0, |errno| -(errno as i32)), 0);
     }
 
-    /// Ends the call with a descriptor of the caller's own for `file`.
-    pub(super) fn add_fd(&self, id: u64, file: &OwnedFd, close_on_exec: bool) {
+    /// Ends the call with a descriptor of the caller's own for `file`, which is closed here before the caller goes
+    /// on: what anybody has open for writing can't be executed. A signal in between leaves the descriptor with the
+    /// caller.
+    pub(super) fn add_fd(&self, id: u64, file: OwnedFd, close_on_exec: bool) {
         let mut add = libc::seccomp_notif_addfd {
             id,
-            flags: flag(libc::SECCOMP_ADDFD_FLAG_SEND),
+            flags: 0,
             srcfd: file.as_raw_fd().cast_unsigned(),
             newfd: 0,
             newfd_flags: if close_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
         };
         match self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut add) {
+            Ok(fd) => {
+                drop(file);
+                self.respond(id, fd.into(), 0, 0);
+            }
             // The caller is gone, or was interrupted and makes the call again.
-            Ok(_) | Err(Errno::ENOENT | Errno::EINPROGRESS) => {}
+            Err(Errno::ENOENT | Errno::EINPROGRESS) => {}
             Err(errno) => self.answer(id, Err(errno)),
         }
     }
@@ -111,8 +117,8 @@ impl Listener {
         waiting[0].revents().unwrap_or(PollFlags::empty())
     }
 
-    fn respond(&self, id: u64, error: i32, flags: libc::c_ulong) {
-        let mut response = libc::seccomp_notif_resp { id, val: 0, error, flags: flag(flags) };
+    fn respond(&self, id: u64, val: i64, error: i32, flags: libc::c_ulong) {
+        let mut response = libc::seccomp_notif_resp { id, val, error, flags: flag(flags) };
         // An error says that the caller is gone.
         let _ = self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response);
     }

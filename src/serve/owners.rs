@@ -12,10 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::beside::{self, Beside};
 use super::kept_answers::{AnswerKey, KeptAnswer};
 use super::ongoing;
-use super::rpc::tasks::is_ready;
 use super::shared::Shared;
 use super::{Sources, Team};
-use crate::model::{AgentId, OwnerAnswer, SessionId, TokensSaved, quoted};
+use crate::model::{AgentId, AgentState, OwnerAnswer, SessionId, TokensSaved, quoted};
 use crate::routing::OwnerQuestion;
 use crate::tasks::WaitKind;
 
@@ -40,8 +39,11 @@ pub(super) async fn answer(shared: Arc<Shared>, mut questions: mpsc::Receiver<Ow
 }
 
 async fn one(shared: &Shared, question: OwnerQuestion) -> Result<(OwnerAnswer, String), String> {
-    let ready = |owner: &&AgentId| is_ready(&*shared.team, owner).is_ok();
-    let Some(owner) = question.owners.iter().find(ready).cloned() else {
+    let agents = shared.team.agents();
+    let is_ready = |owner: &&AgentId| {
+        agents.iter().any(|it| it.agent == **owner && it.state == AgentState::Ready)
+    };
+    let Some(owner) = question.owners.iter().find(is_ready).cloned() else {
         let owners: Vec<_> = question.owners.iter().map(|owner| format!("`{owner}`")).collect();
         return Err(format!("{} is not ready", owners.join(", ")));
     };

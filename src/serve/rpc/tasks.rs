@@ -300,7 +300,7 @@ pub(super) fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, Rpc
 }
 
 /// Checks that an agent exists and takes prompts.
-pub(in crate::serve) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), RpcError> {
+pub(super) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), RpcError> {
     let agents = team.agents();
     let Some(status) = agents.iter().find(|status| status.agent == *agent) else {
         return Err(no_agent(agent, agents.iter()));

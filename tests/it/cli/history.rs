@@ -146,9 +146,11 @@ fn a_killed_team_leaves_a_sound_journal() {
     eventually("the team is gone", || stage.run(&["ps"]).code == 1);
     let before = events(&stage.run(&["history", "ui/ui-s1", "--json"]).stdout);
     assert_eq!(types(&before).last(), Some(&"turn.end"));
+    // The agent's next session has the same id of its own.
+    let session = before[0]["session_id"].as_str().unwrap().to_owned();
     let team = stage.up();
     team.steer_when_ready(&["ui"]);
-    let after = events(&stage.run(&["history", "ui/ui-s1", "--json"]).stdout);
+    let after = events(&stage.run(&["history", &session, "--json"]).stdout);
     let interrupted = &after[before.len()];
     assert_eq!(interrupted["payload"]["reason"], "interrupted");
 }

@@ -116,7 +116,7 @@ pub struct Surroundings {
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
     pub admission: Admission,
-    /// What waits in this process for the agents.
+    /// The memory that waits in this process for the agents.
     pub memory: TeamMemory,
     /// Captures the files that agents write; None without a journal.
     pub capture: Option<Capture>,

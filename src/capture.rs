@@ -238,7 +238,7 @@ impl RunFiles {
         if waits { team.refuses(path) } else { None }
     }
 
-    /// What was decided in this turn of losses at a path.
+    /// Returns the decision of this turn on losses at a path.
     pub fn loss_verdict(&self, path: &Path) -> Option<Verdict> {
         self.0.source.losses().verdict(path)
     }
@@ -248,7 +248,7 @@ impl RunFiles {
         self.0.source.losses().decide(loss.named, verdict);
     }
 
-    /// What the running turn is said to destroy for good.
+    /// The last loss that was said of the running turn.
     pub fn lost(&self) -> watch::Receiver<Option<String>> {
         self.0.source.losses().said()
     }

@@ -97,7 +97,7 @@ pub fn eisen_place() -> anyhow::Result<PathBuf> {
     Ok(dir)
 }
 
-/// What of a mode lets others write.
+/// The bits of a mode that let others write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// Creates `$EISEN_DIR`, and checks that it is writable.

@@ -304,7 +304,7 @@ mod tests {
             ("teams/api/tasks/t-2.json", br#"{"id":"t-2","text":"hunter2"}"#),
         ];
         let paths = files.map(|(path, text)| write(dir, path, text));
-        write(dir, "teams/shop/workspace", b"/work/hunter2");
+        write(dir, "teams/shop/workspace", b"/shop/hunter2");
         write(dir, "teams/shop/novel", b"hunter2");
         write(dir, "teams/shop/tasks/t-3.json", br#"{"id":"t-3"}"#);
         let left = [

@@ -40,7 +40,7 @@ impl Amounts {
         Self { tokens, cost, unsure_tokens, unsure_cost, ..Self::default() }
     }
 
-    /// What is used for certain.
+    /// The tokens that are used for certain.
     pub(super) fn least(self) -> Self {
         Self {
             tokens: self.tokens.saturating_sub(self.unsure_tokens),

@@ -63,7 +63,7 @@ pub(super) enum Content {
     File(HeldContent),
 }
 
-/// What a call may do to the content at a path.
+/// The effect of a call on the content at a path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Fate {
     /// The file gets another name or mode.
@@ -102,7 +102,7 @@ impl Stamp {
         self.changed_ns
     }
 
-    /// What of it changes with the content.
+    /// Returns the part of the stamp that changes with the content.
     pub(super) fn of_content(&self) -> FileStamp {
         FileStamp {
             device: self.device,

@@ -31,7 +31,7 @@ impl CaptureTeam {
         source.losses().say(what);
     }
 
-    /// What is lost if the files at or below a path are changed.
+    /// Says the loss if the files at or below a path are changed.
     pub(super) fn loss(&self, path: &Path, unkept: &Unkept) -> String {
         let (files, bytes) = self.survey(path);
         let (named, number) =

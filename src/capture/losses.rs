@@ -25,7 +25,7 @@ struct TurnLosses {
     refused: Vec<PathBuf>,
 }
 
-/// What a call would destroy for good.
+/// The content that a call would destroy for good.
 #[derive(Clone, Debug)]
 pub struct Loss {
     /// The file, or the folder with the files.
@@ -34,7 +34,7 @@ pub struct Loss {
     pub what: String,
 }
 
-/// What was decided of a loss.
+/// The decision on a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Allowed,
@@ -80,7 +80,7 @@ impl Losses {
         self.said.subscribe()
     }
 
-    /// What was decided in this turn for a path, or a folder above it.
+    /// Returns the decision of this turn for a path, or for a folder above it.
     pub(super) fn verdict(&self, path: &Path) -> Option<Verdict> {
         let turn = self.turn.lock();
         if covers(&turn.allowed, path) {

@@ -40,7 +40,7 @@ pub(super) struct Room {
 pub(super) enum Unkept {
     /// The journal has no room for it.
     Full,
-    /// It is too large to be copied.
+    /// The content is too large to be copied.
     TooLarge,
     Failed(io::Error),
 }

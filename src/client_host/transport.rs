@@ -21,7 +21,7 @@ const MAX_WAITING: usize = 512 << 20;
 /// Bytes queued before the host stops reading from editors, as a full pipe would.
 const HIGH_WATER: usize = 8 << 20;
 
-/// What is released when a piece has been written.
+/// The memory that is released when a piece has been written.
 #[derive(Default, Debug)]
 #[expect(dead_code, reason = "they count until they are dropped")]
 struct LineHold {

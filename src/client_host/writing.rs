@@ -145,7 +145,7 @@ impl Merging {
         }
     }
 
-    /// What the session knew of the file, if it has another content now.
+    /// Returns the content that the session knew, if the file has another one now.
     async fn base(&self, present: &PresentContent) -> Option<MergeBase> {
         let team = self.conflicts.team();
         if team.is_known(&self.key, &self.path, present) {

@@ -88,7 +88,7 @@ pub enum TrustError {
     Nowhere(PathBuf),
 }
 
-/// What a place is trusted for.
+/// The use that a place is trusted for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trust {
     /// The real path that is trusted; None: the place is not known.

@@ -59,7 +59,7 @@ pub struct Doorbell {
 #[derive(Debug, Default)]
 struct Receivers {
     all: usize,
-    /// Those that wait for a call.
+    /// Receivers that wait for a call.
     waiting: usize,
 }
 

@@ -9,7 +9,7 @@ use super::{Conflicts, is_locked_ever};
 use crate::journal::hash_of;
 use crate::model::{ConflictStrategy, FileStamp, SessionKey};
 
-/// What a read told a session of a file.
+/// The content that a read told a session.
 #[derive(Clone, Copy, Debug)]
 pub enum KnownContent<'a> {
     /// All of it.

@@ -9,7 +9,7 @@ use crate::changes::{Merge, merge3};
 use crate::journal::hash_of;
 use crate::model::{AgentId, ConflictKind, ConflictStatus, ConflictStrategy, SessionKey, quoted};
 
-/// What a writer knew of a file that has another content now.
+/// The content that a writer knew, of a file that has another one now.
 #[derive(Clone, Debug)]
 pub struct MergeBase {
     /// None: it is not known.

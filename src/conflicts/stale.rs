@@ -55,7 +55,7 @@ pub(super) enum Version {
     Hash(Arc<str>),
 }
 
-/// What a session last knew of a file.
+/// The content of a file that a session last knew.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct KnownFile {
     version: FileVersion,
@@ -67,7 +67,7 @@ struct KnownFile {
 struct BegunWrite {
     /// The content that the client host puts; None: a program writes.
     puts: Option<Version>,
-    /// What its session knew then.
+    /// The content that its session knew then.
     known: Option<KnownFile>,
 }
 

@@ -1,4 +1,4 @@
-//! What an attempt at a task wrote before it was lost: the next one is told of it, or it is taken back.
+//! Tells the next attempt at a task what a lost one wrote, or takes that back.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is kept of contents before they are destroyed, and what is said of those that are not.
+//! Tests which contents are kept before they are destroyed, and how losses of others are told.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
@@ -33,7 +33,7 @@ impl Bench {
         fs::remove_file(path).unwrap();
     }
 
-    /// Of the contents before the changes: how many there are, and how many are stored.
+    /// Returns how many contents there were before the changes, and how many are stored.
     async fn stored(&mut self) -> (usize, usize) {
         self.team().settle(None);
         let changes = self.changes().await;

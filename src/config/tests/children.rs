@@ -1,4 +1,4 @@
-//! What agents ask for: whatever it is, nothing of it goes further than the agent that asks.
+//! Tests that agents get nothing by asking for it that they do not have themselves.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -176,7 +176,7 @@ impl Scene {
         files.map(|file| self.root.join(file))
     }
 
-    /// What a child may and its parent may not.
+    /// Returns the accesses that a child has and its parent has not.
     fn further(&self, child: &Agent, parent: &Agent) -> Vec<String> {
         let (own, above) = (child.bounds().unwrap(), parent.bounds().unwrap());
         let (mut further, rules) = (Vec::new(), own.rules());

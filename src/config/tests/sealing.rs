@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use super::Bench;
 
-/// What is sealed for each agent of a file.
+/// The settings that are sealed for each agent of a file.
 fn sealed(text: &str) -> Vec<(String, Vec<PathBuf>)> {
     let agents = Bench::new().compile(text).unwrap().agents.into_iter();
     agents.map(|agent| (agent.id.to_string(), agent.confined.sealed.to_vec())).collect()

@@ -28,10 +28,11 @@ pub(super) struct Room {
     scope: Arc<CaptureScope>,
     kept: Arc<KeptFolder>,
     full: Fullness,
+    /// Bytes that are held in memory.
     bytes: AtomicUsize,
     /// Bytes of the journal, when they were measured.
     measured: Mutex<Option<(Instant, u64)>>,
-    /// Bytes that came since.
+    /// Bytes that went to the journal or its folder since.
     came: AtomicU64,
 }
 
@@ -130,14 +131,22 @@ impl Room {
         }
     }
 
-    /// Hands over a content for the journal; None if it takes no more.
-    pub(super) fn record(&self, path: &Path, content: Content, hash: &str) -> Option<FileContent> {
+    /// Hands over a content for the journal; None if it takes no more. One that was held has its room
+    /// already: its file may be gone.
+    pub(super) fn record(
+        &self,
+        path: &Path,
+        content: Content,
+        hash: &str,
+        was_held: bool,
+    ) -> Option<FileContent> {
         let held = match content {
             Content::File(held) => held,
             Content::Bytes(bytes) => {
-                if !self.keep().texts || self.is_full(bytes.len() as u64) {
+                if !self.keep().texts || !was_held && self.is_full(bytes.len() as u64) {
                     return None;
                 }
+                self.came.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                 if self.journal.has_room() {
                     return Some(FileContent::Bytes(bytes));
                 }
@@ -195,15 +204,14 @@ impl Room {
             *measured = Some(now);
             now
         });
-        used + self.came.load(Ordering::Relaxed) + bytes > most
+        let held = self.bytes.load(Ordering::Relaxed) as u64;
+        used + self.came.load(Ordering::Relaxed) + held + bytes > most
     }
 
     /// Takes room for a content in memory; false if there is no room.
     fn enter(&self, bytes: usize) -> bool {
         let has_room = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_BYTES;
-        if has_room {
-            self.came.fetch_add(bytes as u64, Ordering::Relaxed);
-        } else {
+        if !has_room {
             self.leave(bytes);
         }
         has_room

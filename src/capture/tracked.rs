@@ -318,10 +318,10 @@ impl Tracked {
         let from = self.from.take();
         let mut contents = Vec::new();
         self.room.leave(base.content_bytes());
-        for seen in [&mut base, &mut now] {
+        for (seen, was_held) in [(&mut base, true), (&mut now, false)] {
             if let (Some(state), Some(content)) = (&mut seen.state, seen.content.take())
                 && let Some(hash) = state.hash.clone().filter(|_| !state.stored)
-                && let Some(content) = self.room.record(&self.path, content, &hash)
+                && let Some(content) = self.room.record(&self.path, content, &hash, was_held)
             {
                 state.stored = true;
                 contents.push((hash, content));

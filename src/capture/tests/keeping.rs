@@ -202,3 +202,24 @@ async fn a_held_loss_is_decided_once_for_a_folder_and_turn() {
     bench.files.decide_loss(loss, Verdict::Allowed);
     assert!(!bench.files.loses(&files[1]));
 }
+
+#[tokio::test]
+async fn what_a_journal_had_room_for_before_the_call_is_kept() {
+    // Some are held, then the journal is full.
+    let full = Fullness { at: Some(40 << 20), holds: true };
+    let mut bench = bench(full).await;
+    let files = bench.make("big/", 60);
+    let mut gone = 0;
+    for file in files.iter().take_while(|file| !bench.files.loses(file)) {
+        bench.remove(file);
+        gone += 1;
+    }
+    assert!((20..60).contains(&gone), "{gone}");
+    // New files take room before the removals are recorded.
+    let new: Vec<_> = (0..60).map(|at| bench.root.join(format!("a{at}"))).collect();
+    for path in &new {
+        bench.files.writes(GONE, path, None);
+        fs::write(path, path.to_string_lossy().repeat(MEGA / 8)).unwrap();
+    }
+    assert_eq!(bench.stored().await, (gone, gone));
+}

@@ -61,6 +61,7 @@ pub(super) fn summary(event: &Event) -> String {
             format!("{} {}", text("state"), first([text("reason"), text("result")]))
         }
         "config.change" => format!("{} {}", text("by"), text("agent_id")),
+        "gap" if payload["events"] == 0 => text("reason"),
         "gap" => format!("{} events are missing: {}", text("events"), text("reason")),
         "update" => text("kind"),
         _ => String::new(),

@@ -15,6 +15,7 @@ mod environment;
 mod failover;
 mod garbage;
 mod graph;
+mod here;
 mod hints;
 mod hub;
 mod journaling;
@@ -69,6 +70,7 @@ pub use down::{Down, Downed, down};
 pub use environment::{DepthError, cache_folder, eisen_dir, eisen_place, own_command};
 pub use failover::told::clock;
 pub use garbage::{Garbage, garbage, outside_contents};
+pub use here::{CONFIG, config_of, journals_of, teams_of};
 pub use hints::hints;
 pub use hub::{HubOptions, hub};
 pub use journaling::{

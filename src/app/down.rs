@@ -20,8 +20,10 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Which teams to stop, and how.
 pub struct Down {
-    /// None: the only running team.
+    /// None: the team of the folder, else the only running one.
     pub team: Option<String>,
+    /// The teams of the current folder; without `team`, `port` and `all` no other one is stopped.
+    pub here: Vec<String>,
     /// Only a team that listens on this port.
     pub port: Option<u16>,
     pub all: bool,
@@ -44,6 +46,11 @@ pub enum Downed {
 pub fn down(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downed)>> {
     let mut running = live_teams(eisen_dir).map_err(ClientError::RunFiles)?;
     running.retain(|info| !is_aside(info) && order.port.is_none_or(|port| port == info.port));
+    let mut elsewhere = Vec::new();
+    if order.is_of_folder() {
+        let of_here = |info: &RunInfo| order.here.contains(&info.team);
+        (running, elsewhere) = running.into_iter().partition(of_here);
+    }
     let chosen = match &order.team {
         Some(team) => {
             let (chosen, others): (Vec<_>, Vec<_>) =
@@ -60,6 +67,7 @@ pub fn down(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downe
     if chosen.is_empty() || order.all {
         let cleaned = clean(eisen_dir, order)?;
         if chosen.is_empty() && cleaned.is_empty() {
+            running.extend(elsewhere);
             return Err(no_such_team(order, running).into());
         }
         if chosen.is_empty() {
@@ -114,6 +122,7 @@ fn clean(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downed)>
     let stale = stale_runs(eisen_dir).context("cannot read the run files")?;
     let is_selected = |info: &RunInfo| {
         order.team.as_ref().is_none_or(|team| info.team == *team)
+            && (!order.is_of_folder() || order.here.contains(&info.team))
             && order.port.is_none_or(|port| info.port == port)
     };
     let selected = stale.iter().filter(|run| is_selected(&run.info));
@@ -127,13 +136,21 @@ fn clean(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downed)>
 }
 
 fn no_such_team(order: &Down, running: Vec<RunInfo>) -> ClientError {
+    let running = running.into_iter().map(|info| info.team).collect();
     match (&order.team, order.port) {
-        (Some(team), _) => ClientError::NotRunning {
-            wanted: team.clone(),
-            running: running.into_iter().map(|info| info.team).collect(),
-        },
+        (Some(team), _) => ClientError::NotRunning { wanted: team.clone(), running },
         (None, Some(port)) => ClientError::NoTeamOn(port),
+        (None, None) if order.is_of_folder() => {
+            ClientError::NotHere { here: order.here.clone(), running }
+        }
         (None, None) => ClientError::NoTeam,
+    }
+}
+
+impl Down {
+    /// Whether the folder says which team is meant.
+    fn is_of_folder(&self) -> bool {
+        self.team.is_none() && self.port.is_none() && !self.all && !self.here.is_empty()
     }
 }
 

@@ -82,9 +82,16 @@ pub fn journal_line(config: &Config, eisen_dir: &Path) -> String {
 
 /// Every team that has a journal, in order.
 pub fn teams_with_journals(eisen_dir: &Path) -> Vec<String> {
+    let mut teams = every_team(eisen_dir);
+    teams.retain(|team| journal_place(eisen_dir, team).is_file());
+    teams
+}
+
+/// Every team that was started here, in order.
+pub(super) fn every_team(eisen_dir: &Path) -> Vec<String> {
     let folders = fs::read_dir(eisen_dir.join("teams")).into_iter().flatten().flatten();
-    let names = folders.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut teams: Vec<_> = names.filter(|team| journal_place(eisen_dir, team).is_file()).collect();
+    let mut teams: Vec<_> =
+        folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     teams.sort();
     teams
 }

@@ -54,13 +54,13 @@ pub(super) fn log_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result
     Ok(())
 }
 
-/// Reads what the user's teams and runs share, with the `eisen.toml` of a folder laid over it; without
-/// one, with that of the git repository around the folder.
+/// Reads what the user's teams and runs share, with the `eisen.toml` of a folder, or above it, laid over it.
 pub fn shared_config(folder: &Path) -> Result<SharedConfig, Failure> {
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
-    let top = folder.ancestors().find(|folder| folder.join(".git").exists());
-    let file = [Some(folder), top].into_iter().flatten().map(|folder| folder.join("eisen.toml"));
-    let file = file.into_iter().find(|file| file.symlink_metadata().is_ok());
+    let file = super::here::config_of(folder).unwrap_or_else(|why| {
+        tracing::warn!("{why}");
+        None
+    });
     SharedConfig::read(&eisen_dir, file.as_deref()).map_err(super::config_errors)
 }
 

@@ -45,6 +45,7 @@ mod tests {
             address: Some("127.0.0.1:17320".to_owned()),
             token: Some("secret.ui".to_owned()),
             tool_token: None,
+            here: Vec::new(),
         };
         let bare = Environment::default();
         for above in [Some(0), None] {

@@ -172,7 +172,9 @@ async fn running(which: &WhichJournal, global: &Global) -> Result<Option<Connect
     match team.connect(global).await {
         Ok(team) => Ok(Some(team)),
         Err(failure) => match failure.error().downcast_ref::<ClientError>() {
-            Some(ClientError::NoTeam | ClientError::NotRunning { .. }) => Ok(None),
+            Some(
+                ClientError::NoTeam | ClientError::NotHere { .. } | ClientError::NotRunning { .. },
+            ) => Ok(None),
             _ => Err(failure),
         },
     }

@@ -13,8 +13,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::check::ConfigFile;
 use super::columns::wrap;
+use super::help;
 use super::output::{is_terminal, note, plain, print};
-use super::{help, in_folder};
 use crate::app::{self, Examination, Failure, Finding, Health};
 
 /// How long nothing is said about the progress, and between two signs of it.
@@ -52,7 +52,7 @@ impl Doctor {
         let examination = Examination {
             // Also one that is refused: the findings say how to mend it.
             eisen_dir: app::eisen_place(),
-            configuration: in_folder(cwd, &self.file.config),
+            configuration: self.file.find(cwd),
             fix: self.fix,
             deep: self.deep,
         };

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Global;
 use super::output::{plain, print};
-use super::team::Which;
+use super::team::{Which, environment};
 use crate::app::{self, Downed, Failure};
 
 /// Stop a running team
@@ -17,7 +17,7 @@ use crate::app::{self, Downed, Failure};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core down                    stop the running team
+  eisen-core down                    stop the team of this folder, or the only one that runs
   eisen-core down --team webshop
   eisen-core down --all              stop every team
   eisen-core down --timeout 5        kill it if it has not ended after five seconds
@@ -44,6 +44,7 @@ impl Down {
         let named = self.which.team.or(own.filter(|_| global.port.is_none()));
         let order = app::Down {
             team: named.filter(|_| !self.all),
+            here: environment(global, &eisen_dir).here,
             port: global.port,
             all: self.all,
             // At most a year, so that adding it to a clock can't overflow.

@@ -8,15 +8,17 @@ use serde_json::json;
 
 use super::Global;
 use super::output::note;
+use super::team::environment;
 use crate::app::{self, Failure};
 use crate::journal::Store;
-use crate::serve::client::{Connection, Environment, Target};
+use crate::runs::is_of_run;
+use crate::serve::client::{Connection, Target};
 
 /// Selects a team, running or gone.
 #[derive(Args, Clone, Debug)]
 pub(super) struct WhichJournal {
-    /// The team, also one that is gone [default: `EISEN_TEAM`, the running team, or the only one
-    /// with a journal]
+    /// The team, also one that is gone [default: `EISEN_TEAM`, the team of this folder, the running
+    /// team, or the only one with a journal]
     #[arg(long, global = true, value_name = "NAME")]
     pub(super) team: Option<String>,
     /// A journal at another place
@@ -56,7 +58,7 @@ impl WhichJournal {
             && let Ok(eisen_dir) = app::eisen_dir()
             && let Ok(team) = self.team_name(global, &eisen_dir)
             && let Ok(target) =
-                Target::find(&Environment::of_process(), &eisen_dir, Some(&team), global.port)
+                Target::find(&environment(global, &eisen_dir), &eisen_dir, Some(&team), global.port)
         {
             settle(&target).await;
         }
@@ -80,13 +82,28 @@ impl WhichJournal {
             }
             return Ok(team.clone());
         }
-        let environment = Environment::of_process();
+        let environment = environment(global, eisen_dir);
         if let Ok(target) = Target::find(&environment, eisen_dir, None, global.port)
             && app::journal_place(eisen_dir, target.team()).is_file()
         {
             return Ok(target.team().to_owned());
         }
+        let folder = global.cwd.clone().unwrap_or_default();
+        let here = app::journals_of(eisen_dir, &folder);
+        if let [team] = &here[..] {
+            return Ok(team.clone());
+        }
+        if here.len() > 1 {
+            bail!(
+                "several teams worked in this folder: say which with --team: {}",
+                here.join(", ")
+            );
+        }
         let mut teams = app::teams_with_journals(eisen_dir);
+        // A run is found by its id, and makes no command ask.
+        if teams.iter().any(|team| !is_of_run(team)) {
+            teams.retain(|team| !is_of_run(team));
+        }
         match teams.len() {
             0 => bail!("there is no journal in {}", eisen_dir.join("teams").display()),
             1 => teams.pop().ok_or_else(|| anyhow!("there is no journal")),

@@ -20,10 +20,10 @@ use serde_json::json;
 use self::tail::Tail;
 use super::Global;
 use super::output::{self, escape_controls, note};
-use super::team::Which;
+use super::team::{Which, environment};
 use crate::app::{self, Failure};
 use crate::runs::is_of_run;
-use crate::serve::client::{ClientError, Environment, Target};
+use crate::serve::client::{ClientError, Target};
 
 /// Colours of agents on a terminal.
 const COLORS: [AnsiColor; 6] = [
@@ -127,8 +127,8 @@ impl Logs {
                 format!("the team `{team}` has no logs in {}{}", logs.display(), also(&teams))
             });
         }
-        let environment = Environment::of_process();
         let eisen_dir = logs.parent().unwrap_or(logs);
+        let environment = environment(global, eisen_dir);
         match Target::find(&environment, eisen_dir, None, global.port) {
             Ok(target) => {
                 let folder = logs.join(target.team());
@@ -141,6 +141,12 @@ impl Logs {
                 return Ok(folder);
             }
             Err(ClientError::NoTeam) => {}
+            Err(ClientError::NotHere { here, .. }) => {
+                let logged: Vec<_> = here.into_iter().filter(|team| teams.contains(team)).collect();
+                if let [team] = &logged[..] {
+                    return Ok(logs.join(team));
+                }
+            }
             Err(error) => return Err(error.into()),
         }
         // What a run left is found by its id.

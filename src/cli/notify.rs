@@ -1,11 +1,10 @@
 //! `notify test`: sends a test notice by each configured `[[notify]]`.
 
-use std::path::PathBuf;
-
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 
 use super::Global;
+use super::check::ConfigFile;
 use super::output::print;
 use crate::app::{self, Failure};
 
@@ -33,17 +32,16 @@ Examples:
 
 Exit codes: 0 all were sent, 1 one failed, 2 wrong usage or configuration, or no `[[notify]]`.")]
     Test {
-        /// The team's configuration
-        #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
-        config: PathBuf,
+        #[command(flatten)]
+        file: ConfigFile,
     },
 }
 
 impl NotifyArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        let NotifyCommand::Test { config } = self.command;
+        let NotifyCommand::Test { file } = self.command;
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let file = super::in_folder(global.cwd.clone(), &config);
+        let file = file.find(global.cwd.clone());
         let mut failed = 0;
         for (channel, sent) in app::try_notices(&file, &eisen_dir).await? {
             match sent {

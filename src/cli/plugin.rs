@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use super::check::ConfigFile;
 use super::output;
 use crate::app::{self, Failure};
 use crate::config::plugin_folder;
@@ -43,9 +44,8 @@ enum PluginCommand {
     ///
     /// The plugin folder is `$EISEN_DIR/plugins`; its libraries need no `[[plugins]]`.
     List {
-        /// The team's configuration [default: eisen.toml, if it exists]
-        #[arg(short, long, value_name = "FILE")]
-        config: Option<PathBuf>,
+        #[command(flatten)]
+        file: ConfigFile,
     },
     /// Approve a library in its current version to run unconfined
     ///
@@ -78,7 +78,7 @@ impl PluginArgs {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<u8, Failure> {
         match self.command {
             PluginCommand::Check { file } => check(&super::in_folder(folder, &file)),
-            PluginCommand::List { config } => list(folder, config.as_deref()),
+            PluginCommand::List { file } => list(folder, &file),
             PluginCommand::Trust { file: Some(file), .. } => {
                 trust(&super::in_folder(folder, &file))
             }
@@ -111,13 +111,12 @@ fn check(file: &Path) -> Result<u8, Failure> {
     .map(|()| 0)
 }
 
-fn list(folder: Option<PathBuf>, config: Option<&Path>) -> Result<u8, Failure> {
+fn list(folder: Option<PathBuf>, file: &ConfigFile) -> Result<u8, Failure> {
     let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-    let default = Path::new("eisen.toml");
-    let file = super::in_folder(folder, config.unwrap_or(default));
     let mut found: Vec<PathBuf> = Vec::new();
-    if config.is_some() || file.exists() {
-        let layered = app::read(&file, &eisen_dir)?;
+    let file = file.find_if_there(folder);
+    if let Some(file) = &file {
+        let layered = app::read(file, &eisen_dir)?;
         found.extend(layered.config.plugins.into_iter().map(|plugin| plugin.path));
     }
     let folder = plugin_folder(&eisen_dir);
@@ -125,9 +124,9 @@ fn list(folder: Option<PathBuf>, config: Option<&Path>) -> Result<u8, Failure> {
     found.dedup();
     if found.is_empty() {
         let folder = folder.display();
+        let file = file.map_or_else(|| app::CONFIG.to_owned(), |file| file.display().to_string());
         return output::print(format_args!(
-            "no plugins: none in {folder}, and no `[[plugins]]` in {}",
-            file.display()
+            "no plugins: none in {folder}, and no `[[plugins]]` in {file}"
         ))
         .map(|()| 0);
     }

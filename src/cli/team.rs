@@ -16,10 +16,16 @@ use crate::serve::client::{ClientError, Connection, Environment, Message, Target
 /// How often the team of a run is looked for that begins.
 const LOOK_AGAIN: Duration = Duration::from_millis(40);
 
+/// The variables by which a command finds its team, and the teams of the folder where it is called.
+pub(super) fn environment(global: &Global, eisen_dir: &Path) -> Environment {
+    let folder = global.cwd.clone().unwrap_or_default();
+    Environment { here: app::teams_of(eisen_dir, &folder), ..Environment::of_process() }
+}
+
 /// Selects one of the running teams.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Which {
-    /// The team, if several run [default: `EISEN_TEAM`, or the only running team]
+    /// The team [default: `EISEN_TEAM`, the team of this folder, or the only running one]
     #[arg(long, global = true, value_name = "NAME")]
     pub(super) team: Option<String>,
 }
@@ -27,7 +33,7 @@ pub(super) struct Which {
 impl Which {
     pub(super) fn find(&self, global: &Global) -> Result<Target, Failure> {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let environment = Environment::of_process();
+        let environment = environment(global, &eisen_dir);
         Target::find(&environment, &eisen_dir, self.team.as_deref(), global.port).map_err(failed)
     }
 

@@ -1,11 +1,11 @@
 //! `templates`: the tables that agents can take by `template`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::in_folder;
+use super::check::ConfigFile;
 use super::output::{escape_controls, plain, print};
 use super::table::{Cell, Table};
 use crate::app::{self, Failure};
@@ -26,9 +26,8 @@ Exit codes: 0 done, 2 wrong usage or configuration.")]
 pub(super) struct TemplatesArgs {
     /// Only this one, as TOML
     name: Option<String>,
-    /// The configuration whose templates are shown, too
-    #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    file: ConfigFile,
     /// Print them as a JSON array
     #[arg(long)]
     json: bool,
@@ -36,11 +35,7 @@ pub(super) struct TemplatesArgs {
 
 impl TemplatesArgs {
     pub(super) fn run(self, cwd: Option<PathBuf>) -> Result<(), Failure> {
-        let usual = in_folder(cwd.clone(), Path::new("eisen.toml"));
-        let file = match &self.config {
-            Some(file) => Some(in_folder(cwd, file)),
-            None => usual.symlink_metadata().is_ok().then_some(usual),
-        };
+        let file = self.file.find_if_there(cwd);
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let mut all = Template::all(file.as_deref(), &eisen_dir).map_err(app::config_errors)?;
         if let Some(name) = &self.name {

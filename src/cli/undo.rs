@@ -12,10 +12,10 @@ use super::Global;
 use super::format::counted;
 use super::journal::WhichJournal;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
-use super::team::failed;
+use super::team::{environment, failed};
 use crate::app::{self, Failure};
 use crate::journal::{self, Settings, Store};
-use crate::serve::client::{Connection, Environment, Target};
+use crate::serve::client::{Connection, Target};
 use crate::undo::{self, Aim, UndoError, UndoRequest, Undoer};
 
 /// Paths that are listed.
@@ -155,7 +155,7 @@ impl UndoOptions {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let journal = self.which.path(global)?;
         let team = self.which.team(global, &eisen_dir)?;
-        let environment = Environment::of_process();
+        let environment = environment(global, &eisen_dir);
         if !self.which.is_file()
             && let Ok(target) = Target::find(&environment, &eisen_dir, Some(&team), global.port)
         {

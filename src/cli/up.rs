@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Global;
 use super::check::ConfigFile;
 use super::output::{escape_controls, note, plain, print};
-use super::{Global, in_folder};
 use crate::app::{self, Failure, UpOptions, WebWish};
 
 /// Run the team of a configuration until SIGINT or SIGTERM
@@ -44,7 +44,7 @@ pub(super) struct Up {
 
 impl Up {
     pub(super) async fn run(self, global: Global) -> Result<(), Failure> {
-        let config = in_folder(global.cwd, &self.file.config);
+        let config = self.file.find(global.cwd);
         let (port, web) = (global.port, self.web.map(|at| WebWish { at }));
         let options = UpOptions { config, port, web, console: self.console };
         if !self.detach {

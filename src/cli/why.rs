@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
+use super::check::ConfigFile;
 use super::output::{plain, print};
 use crate::app::{self, Failure};
 use crate::config::Config;
@@ -32,9 +33,8 @@ pub(super) struct WhyArgs {
     /// Only this action [default: both]
     #[arg(long, value_name = "ACTION", value_enum)]
     action: Option<Access>,
-    /// The team's configuration
-    #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
-    config: PathBuf,
+    #[command(flatten)]
+    file: ConfigFile,
     /// Print one line of JSON for each action
     #[arg(long)]
     json: bool,
@@ -49,7 +49,7 @@ enum Access {
 impl WhyArgs {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let file = super::in_folder(folder, &self.config);
+        let file = self.file.find(folder);
         let config = app::read(&file, &eisen_dir)?.config;
         let agent = AgentId::new(self.agent.as_str());
         let actions = match self.action {

@@ -24,6 +24,12 @@ pub enum ClientError {
     NotRunning { wanted: String, running: Vec<String> },
     #[error("several teams are running: say which with --team: {}", .0.join(", "))]
     SeveralTeams(Vec<String>),
+    #[error(
+        "the team of this folder, {}, does not run: `eisen-core up` starts it{}",
+        .here.join(" or "),
+        also_named(.running)
+    )]
+    NotHere { here: Vec<String>, running: Vec<String> },
     #[error("EISEN_PORT is `{0}`, which is no port")]
     Port(String),
     #[error("EISEN_ADDRESS is `{0}`, which is no address with a port")]
@@ -45,6 +51,14 @@ pub enum ClientError {
     Stdio(io::Error),
     #[error("{message} (code {code})")]
     Refused { code: u16, message: String },
+}
+
+fn also_named(running: &[String]) -> String {
+    if running.is_empty() {
+        String::new()
+    } else {
+        format!("; others run, which --team names: {}", running.join(", "))
+    }
 }
 
 fn also(running: &[String]) -> String {

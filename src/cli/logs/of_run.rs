@@ -9,10 +9,10 @@ use super::{FolderWatch, LogFormat, LogWriter, Logs, folder_made, logged, unread
 use crate::app::Failure;
 use crate::cli::Global;
 use crate::cli::output::{self, note};
-use crate::cli::team::run_named;
+use crate::cli::team::{environment, run_named};
 use crate::config::is_name;
 use crate::runs::RunFolder;
-use crate::serve::client::{Environment, Target};
+use crate::serve::client::Target;
 
 /// What the process of a detached run is called before its lines.
 const CONSOLE: &str = "console";
@@ -35,7 +35,7 @@ impl Logs {
         if let Ok(None) = meant {
             return Ok(None);
         }
-        let team = Target::find(&Environment::of_process(), eisen_dir, None, None);
+        let team = Target::find(&environment(global, eisen_dir), eisen_dir, None, None);
         let folder = team.map(|team| eisen_dir.join("logs").join(team.team()));
         if folder.is_ok_and(|folder| logged(&folder).contains(name)) {
             return Ok(None);

@@ -26,6 +26,8 @@ pub struct Environment {
     pub token: Option<String>,
     /// `EISEN_TOOL_TOKEN`, which an agent's client gives to `eisen-core mcp`.
     pub tool_token: Option<String>,
+    /// The teams of the current folder, running or gone; empty if it is of none, or if it does not count.
+    pub here: Vec<String>,
 }
 
 impl Environment {
@@ -37,6 +39,7 @@ impl Environment {
             address: variable("EISEN_ADDRESS"),
             token: variable("EISEN_TOKEN"),
             tool_token: variable("EISEN_TOOL_TOKEN"),
+            here: Vec::new(),
         }
     }
 
@@ -53,8 +56,9 @@ impl Environment {
 
 impl Target {
     /// Finds the team `team`, or the one on `port`. Without both: the team whose orchestrator
-    /// started this process, else `EISEN_TEAM` if it runs, else the only running team. Runs of
-    /// `observe` and `replay` count only where no team runs.
+    /// started this process, else `EISEN_TEAM` if it runs, else the running team of the current folder.
+    /// In a folder of no team it is the only running team; runs of `observe` and `replay` count only
+    /// where no team runs.
     pub fn find(
         environment: &Environment,
         eisen_dir: &Path,
@@ -84,6 +88,17 @@ impl Target {
         if let Some(wanted) = team {
             let running = running.into_iter().map(|info| info.team).collect();
             return Err(ClientError::NotRunning { wanted: wanted.to_owned(), running });
+        }
+        if port.is_none() && !environment.here.is_empty() {
+            let here = environment.here.clone();
+            let (of_here, others): (Vec<_>, Vec<_>) =
+                running.into_iter().partition(|info| here.contains(&info.team));
+            if of_here.is_empty() {
+                let running = others.into_iter().filter(|info| !is_aside(info));
+                let running = running.map(|info| info.team).collect();
+                return Err(ClientError::NotHere { here, running });
+            }
+            running = of_here;
         }
         if running.iter().any(|info| !is_aside(info)) {
             running.retain(|info| !is_aside(info));

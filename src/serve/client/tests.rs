@@ -84,6 +84,7 @@ fn the_orchestrator_talks_to_its_own_team() {
         address: None,
         token: Some("orchestrator".to_owned()),
         tool_token: None,
+        here: vec!["shop".to_owned()],
     };
     for team in [None, Some("inner")] {
         let found = Target::find(&inside, dir.path(), team, None).unwrap();

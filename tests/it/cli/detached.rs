@@ -66,8 +66,10 @@ fn a_detached_team_runs_until_it_is_taken_down() {
     {
         assert!(shown.contains(line), "{line}: {shown}");
     }
-    let none = stage.run(&["down"]);
-    assert_ended(&none, 1, "", "error: no team is running; start one with `eisen-core up`\n");
+    let none = "error: the team of this folder, shop, does not run: `eisen-core up` starts it\n";
+    assert_ended(&stage.run(&["down"]), 1, "", none);
+    let none = "error: no team is running; start one with `eisen-core up`\n";
+    assert_ended(&stage.run(&["--cwd", "/", "down"]), 1, "", none);
 }
 
 #[test]
@@ -123,7 +125,7 @@ fn of_several_teams_one_is_named_or_all_are_meant() {
     stage.file("web.toml", &shop.replace("name = \"shop\"", "name = \"web\""));
     let web = stage.run(&["up", "-d", "-c", "web.toml"]);
     assert_eq!(web.code, 0, "{web:?}");
-    let which = stage.run(&["down"]);
+    let which = stage.run(&["--cwd", "/", "down"]);
     assert_eq!((which.code, which.stdout.as_str()), (1, ""));
     assert!(which.stderr.contains("--team: shop, web"), "{which:?}");
     assert_ended(&stage.run(&["down", "--all"]), 0, "shop: stopped\nweb: stopped\n", "");

@@ -30,8 +30,14 @@ fn of_several_teams_one_is_named() {
     let other = stage.read("eisen.toml").replace("\"shop\"\nworkspace", "\"bank\"\nworkspace");
     stage.file("bank.toml", &other.replace("id = \"ui\"", "id = \"teller\""));
     let bank = Program::start(&mut stage.eisen_core(&["up", "-c", "bank.toml"]));
+    // The folder's configuration names one of them.
+    let ps = stage.run(&["ps"]);
+    assert!(ps.stdout.contains("\nui "), "{ps:?}");
     let several = "error: several teams are running: say which with --team: bank, shop\n";
-    assert_ended(&stage.run(&["ps"]), 1, "", several);
+    let ps = |folder: &str| stage.run(&["--cwd", folder, "ps"]);
+    assert_ended(&ps("/"), 1, "", several);
+    let in_workspace = "error: several teams are running: say which with --team: bank, shop\n";
+    assert_ended(&ps("shop/src"), 1, "", in_workspace);
     let port = bank.port.to_string();
     for args in [&["ps", "--team", "bank"][..], &["--port", &port, "ps"]] {
         let ps = stage.run(args);
@@ -42,6 +48,36 @@ fn of_several_teams_one_is_named() {
     assert!(ps.stdout.contains("\nui "), "{ps:?}");
     let ps = stage.run(&["ps", "--team", "gym"]);
     assert_ended(&ps, 1, "", "error: no team `gym` is running; there are bank, shop\n");
+}
+
+#[test]
+fn in_a_folder_of_a_project_its_team_is_meant() {
+    let (stage, other) = (Stage::new(), Stage::new());
+    let shop = stage.team("", vec![agent("ui")]);
+    shop.steer_when_ready(&["ui"]);
+    other.file("shop/eisen.toml", "[team]\nname = \"bank\"\n[[agents]]\nid = \"teller\"\n");
+    other.file("shop/.git/HEAD", "");
+    let below = other.path("shop/src/api").display().to_string();
+    let at = |args: &[&str]| {
+        let mut command = stage.eisen_core(args);
+        crate::harness::run(command.current_dir(&below))
+    };
+    // Its team does not run, so nothing is asked of the other one.
+    let none = "error: the team of this folder, bank, does not run: `eisen-core up` starts it; others \
+                run, which --team names: shop\n";
+    for args in [&["ps"][..], &["prompt", "ui", "x"], &["down"]] {
+        assert_ended(&at(args), 1, "", none);
+    }
+    let ps = at(&["ps", "--team", "shop"]);
+    assert!(ps.stdout.contains("\nui "), "{ps:?}");
+    // A team that is gone is known by its workspace.
+    let in_shop = stage.in_shop("src/ui");
+    assert_eq!(stage.run(&["--cwd", &in_shop, "down"]).code, 0);
+    other.file("shop/eisen.toml", "");
+    for args in [&["history"][..], &["cost"]] {
+        let of_shop = stage.run(&[&["--cwd", &in_shop], args].concat());
+        assert_eq!((of_shop.code, of_shop.stderr.as_str()), (0, ""), "{args:?}");
+    }
 }
 
 #[test]

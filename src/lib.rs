@@ -101,6 +101,8 @@ pub mod scripted;
 
 pub mod view;
 
+pub mod wire;
+
 pub mod app;
 
 pub mod cli;

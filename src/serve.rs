@@ -12,6 +12,7 @@ use crate::model::{
     StreamReplay, StreamReport, WebScope,
 };
 use crate::undo;
+use crate::wire::Reloaded;
 
 mod attached;
 mod beside;
@@ -23,10 +24,10 @@ mod elsewhere;
 mod entrance;
 mod filter;
 mod gateway;
-mod graph;
 mod handles;
 mod http;
 mod kept_answers;
+mod lines;
 mod ongoing;
 mod outgoing;
 mod owned;
@@ -35,8 +36,6 @@ mod peer;
 mod places;
 mod progress;
 mod reader;
-mod reloaded;
-mod request;
 mod rights;
 mod rpc;
 mod run_file;
@@ -55,18 +54,17 @@ mod tools_http;
 mod traffic;
 mod viewer;
 mod web_access;
-mod wire;
 
 #[cfg(test)]
 mod tests;
 
 pub use crate::mcp::{Audience, ToolUses, tool_names};
-pub use details::{AgentDetails, SessionDetails, Tier};
+pub use details::{AgentDetails, SessionDetails};
 pub use elsewhere::Elsewhere;
 pub use entrance::ScopeOfToken;
 pub use gateway::Gateway;
 pub use handles::{Handles, Recorder};
-pub use reloaded::{Change, Kind, Reloaded, Restart};
+pub use lines::{encode, spent};
 pub(crate) use rights::PROGRAM;
 pub use rpc::call_about_tokens;
 pub use run_file::{
@@ -85,7 +83,6 @@ pub use token::{Caller, TokenError, Tokens};
 pub use tools_http::TOOLS_PATH;
 pub use traffic::Traffic;
 pub use web_access::{OpenedOnWeb, WebLink, WebToken};
-pub use wire::{encode, spent};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 

@@ -27,10 +27,11 @@ use crate::journal::Journal;
 use crate::model::{AgentId, AgentStatus, Order, TimestampMs};
 use crate::routing::RoutingHandle;
 use crate::runs::{RunId, RunState};
-use crate::serve::{self, HelperEnd, NewHelper, NewMember, NewRun, Refused, Reloaded};
+use crate::serve::{self, HelperEnd, NewHelper, NewMember, NewRun, Refused};
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::TrackerHandle;
 
+use crate::wire::Reloaded;
 use moving::Setbacks;
 pub(super) use moving::{Move, SetBack, SetBackAt, follow_setbacks};
 pub(super) use started::StartedHelper;

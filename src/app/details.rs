@@ -4,8 +4,9 @@ use crate::agent::AgentHandle;
 use crate::client_host::{AgentInfo, SessionLoad};
 use crate::model::{AgentId, AgentStatus, Spent};
 use crate::process::{self, Family};
-use crate::serve::{AgentDetails, SessionDetails, Tier, spent};
+use crate::serve::{AgentDetails, SessionDetails, spent};
 use crate::tracker::{SessionReport, TrackerHandle};
+use crate::wire::Tier;
 
 /// Details of the agents of `up`.
 pub(super) async fn of_supervised(

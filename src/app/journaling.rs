@@ -15,7 +15,8 @@ use crate::capture::Fullness;
 use crate::config::{AgentTable, Config, JournalContent, OnFull, journal_path};
 use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
 use crate::model::{AgentId, TaskId, mask};
-use crate::serve::{HelperEnd, Reloaded, live_teams};
+use crate::serve::{HelperEnd, live_teams};
+use crate::wire::Reloaded;
 use crate::zone::DRAFTS;
 
 /// The nice value of a thread that runs when no other does.

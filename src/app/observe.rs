@@ -33,8 +33,9 @@ use crate::model::{AgentId, OnViolation, SessionId, SessionKey};
 use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
 use crate::proxy::{Gatekeeping, Proxy, ProxyError, RelayHandle, Rules, Vitals};
 use crate::routing::{self, Orchestrator, RoutingHandle};
-use crate::serve::{self, RunFile, Server, Tier, Tokens};
+use crate::serve::{self, RunFile, Server, Tokens};
 use crate::tracker::{OrchestratorView, TrackerHandle};
+use crate::wire::Tier;
 use crate::zone::{GitAccess, Zone, ZoneSpec};
 
 /// How long an agent may take to end after its input was closed, and again after SIGTERM.

@@ -23,12 +23,12 @@ use crate::process::Family;
 use crate::runs::TeamRuns;
 use crate::serve::{
     AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, NewRun, OpenedOnWeb, Prompt,
-    RefusalKind, Refused, Reloaded, Rewind, StartedHelper, StartedRun, Team, Tier, WebLink,
-    WebToken,
+    RefusalKind, Refused, Rewind, StartedHelper, StartedRun, Team, WebLink, WebToken,
 };
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 use crate::undo::{self, Undoer};
+use crate::wire::{Reloaded, Tier};
 
 /// The agents of `up`.
 pub(super) struct Supervised {

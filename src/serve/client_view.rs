@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::filter::Filter;
 use crate::model::{AgentId, BlockedId, ConflictId, Event, SessionKey, SessionMode, Snapshot};
+use crate::wire::request::Filter;
 
 /// Whether an event is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use tokio::io::{DuplexStream, ReadHalf};
 
 use super::Caller;
-use super::filter::Filter;
 use crate::bus::Published;
 use crate::model::{SessionId, Topic};
+use crate::wire::request::Filter;
 
 /// A command to the viewer.
 #[derive(Debug)]

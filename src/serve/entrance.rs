@@ -13,9 +13,9 @@ use super::rights::{permit_params, permit_scope};
 use super::shared::Shared;
 use super::token::Caller;
 use super::web_access::OpenedOnWeb;
-use super::wire::RpcError;
 use super::{Refused, rpc};
 use crate::model::WebScope;
+use crate::wire::RpcError;
 
 /// The incoming half of a connection.
 pub(super) trait ClientInput: AsyncRead + Unpin + Send + 'static {

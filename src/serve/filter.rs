@@ -1,15 +1,7 @@
-//! Owns the filter by which a client chooses its part of the stream. Pure.
+//! Owns what passes the filter by which a client chooses its part of the stream. Pure.
 
-use crate::model::{BlockedAccess, Event, Overlap, Relayed, SessionId, SessionKey, SessionMode};
-
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) enum Filter {
-    #[default]
-    All,
-    /// Sessions with that id, of any agent.
-    Session(SessionId),
-    Mode(SessionMode),
-}
+use crate::model::{BlockedAccess, Event, Overlap, Relayed, SessionKey, SessionMode};
+use crate::wire::request::Filter;
 
 impl Filter {
     pub(super) fn passes(&self, event: &Event) -> bool {
@@ -69,7 +61,7 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{BlockedStatus, UsageReport};
+    use crate::model::{BlockedStatus, SessionId, UsageReport};
     use crate::serve::tests::samples::{self, key};
 
     fn session(name: &str) -> Filter {

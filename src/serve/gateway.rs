@@ -14,9 +14,9 @@ use super::entrance::{Entrance, ScopeOfToken};
 use super::places::ConnectionSlots;
 use super::progress::Progress;
 use super::shared::Shared;
-use super::wire::RpcError;
 use super::{Caller, Refused, reader, rpc, team_agent};
 use crate::tokens::{TokenHolder, TokenRight, Visitor};
+use crate::wire::RpcError;
 
 /// Bytes buffered to and from a client, each way.
 const DUPLEX: usize = 256 * 1024;

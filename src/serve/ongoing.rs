@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::AgentId;
-use crate::serve::wire::RpcError;
 use crate::tasks::{WaitGuard, WaitKind, Waits};
+use crate::wire::RpcError;
 
 /// Questions that are remembered; beyond that the oldest answered one is forgotten, or a new one is
 /// refused if none is answered.

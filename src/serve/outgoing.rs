@@ -8,7 +8,7 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use super::wire::replayed;
+use crate::wire::replayed;
 
 /// Lines in one write; the kernel's limit is 1,024.
 const LINES: usize = 512;

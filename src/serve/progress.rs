@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 
 use super::command::ViewerCommand;
-use super::wire;
 use crate::client_host::Said;
+use crate::serve::lines;
 
 /// Bytes of text in one line; longer text takes several.
 const PIECE: usize = 64 * 1024;
@@ -72,7 +72,7 @@ impl Progress {
                     }
                     _ => (0, 0),
                 };
-                (wire::progress(&self.id, session, &said.text[from..end]), (said.attempt, end))
+                (lines::progress(&self.id, session, &said.text[from..end]), (said.attempt, end))
             };
             self.command(ViewerCommand::Answer(line)).await;
             *shown = Some(now);

@@ -27,13 +27,14 @@ use super::entrance::{ClientInput, Entrance, wrong_token};
 use super::http;
 use super::places::{ConnectionSlot, Rank};
 use super::progress::Progress;
-use super::request::{self, Malformed, Request};
 use super::shared::Shared;
 use super::viewer::Viewer;
-use super::wire::{self, RpcError};
 use super::{BoxFuture, Caller, attached, peer, rights, rpc};
 use crate::line::{Line, LineReader};
 use crate::model::{SessionId, Topic};
+use crate::serve::lines;
+use crate::wire::RpcError;
+use crate::wire::request::{self, Malformed, Request};
 
 /// Commands that may wait for the viewer, some of which are answers of several megabytes. Past that
 /// the client's lines are not read.
@@ -294,7 +295,7 @@ impl<R: ClientInput> Reader<R> {
                 if let Some(Caller::Holder(holder)) = &self.caller {
                     rpc::record_use(&self.shared, holder, &method, None, Some(error.code)).await;
                 }
-                self.send(ViewerCommand::Answer(wire::answer(Some(&id), Err(&error)))).await;
+                self.send(ViewerCommand::Answer(lines::answer(Some(&id), Err(&error)))).await;
             }
             Request::Rpc { id, method, params }
                 if method == rpc::ATTACH && self.running.is_empty() =>
@@ -313,7 +314,7 @@ impl<R: ClientInput> Reader<R> {
             match rights::permit_topic(topic, self.caller.as_ref()) {
                 Ok(()) => self.send(ViewerCommand::Want(topic)).await,
                 Err(error) => {
-                    self.send(ViewerCommand::Answer(wire::answer(None, Err(&error)))).await;
+                    self.send(ViewerCommand::Answer(lines::answer(None, Err(&error)))).await;
                 }
             }
         }
@@ -342,7 +343,7 @@ impl<R: ClientInput> Reader<R> {
                 () = cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
                 () = knowing::ended(caller.as_ref()) => Err(RpcError::new(401, rpc::TOKEN_ENDED)),
             };
-            wire::answer(Some(&id), outcome.as_deref())
+            lines::answer(Some(&id), outcome.as_deref())
         }));
     }
 
@@ -353,7 +354,7 @@ impl<R: ClientInput> Reader<R> {
 
     async fn refuse(&mut self, id: Option<&RawValue>, code: u16, message: impl Into<String>) {
         let error = RpcError::new(code, message);
-        self.send(ViewerCommand::Answer(wire::answer(id, Err(&error)))).await;
+        self.send(ViewerCommand::Answer(lines::answer(id, Err(&error)))).await;
     }
 
     /// Sends a command, and waits while the queue is full.

@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire::RpcError;
 use super::{Caller, owned};
 use crate::model::{AgentId, BlockedAccess, DecidedBy, Event, TaskReport, Topic, WebScope};
 use crate::routing::Decider;
 use crate::tokens::TokenRight;
+use crate::wire::RpcError;
 
 /// The right that a method requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

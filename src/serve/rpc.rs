@@ -10,7 +10,6 @@ mod events;
 mod layout;
 mod map;
 mod methods;
-mod object;
 mod openings;
 mod read;
 mod registry;
@@ -27,20 +26,18 @@ mod undoing;
 mod web;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::io::DuplexStream;
 
-use super::details;
 use super::elsewhere::visitor;
-use super::graph;
 use super::progress::Progress;
 use super::rights::{ByWeb, Right, permit};
 use super::shared::Shared;
-use super::wire::{self, RpcError};
-use super::{Caller, Refused, Reloaded};
+use super::{Caller, Refused};
+use crate::wire::{self, Empty, RpcError};
 pub(super) use branching::conversation;
 use methods::REPLAY;
 pub(super) use methods::{ATTACH, METHODS, Method};
@@ -234,69 +231,75 @@ pub(super) fn schemas(
         Method::Tool(method) => tools::schemas(method, requests, answers),
         Method::Run(method) => runs::schemas(method, requests, answers),
         Method::Stream(method) => streams::schemas(method, requests, answers),
-        Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<details::Agent<'_>>>),
-        Method::TeamStatus => of(subschema::<Empty>, subschema::<status::TeamStatus<'_>>),
+        Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<wire::AgentDetails<'_>>>),
+        Method::TeamStatus => of(subschema::<Empty>, subschema::<wire::TeamStatus<'_>>),
         Method::AgentStatus => {
-            of(subschema::<status::AgentStatusParams>, subschema::<status::AgentReport<'_>>)
+            of(subschema::<wire::AgentStatusParams>, subschema::<wire::AgentReport<'_>>)
         }
         Method::ListBlocked => {
-            of(subschema::<read::ListBlocked>, subschema::<Vec<wire::Blocked<'_>>>)
+            of(subschema::<wire::ListBlockedParams>, subschema::<Vec<wire::Blocked<'_>>>)
         }
         Method::ListBudgets => of(subschema::<Empty>, subschema::<Vec<wire::Budget<'_>>>),
-        Method::RaiseBudget => of(subschema::<budgets::RaiseBudget>, subschema::<wire::Budget<'_>>),
-        Method::GetGraph => of(subschema::<Empty>, subschema::<graph::Graph<'_>>),
-        Method::GetLayout => of(subschema::<layout::GetLayout>, subschema::<layout::MapLayout>),
-        Method::GetJournal => of(subschema::<Empty>, subschema::<read::JournalState>),
-        Method::ListEvents => of(subschema::<events::ListEvents>, subschema::<events::Events<'_>>),
-        Method::GetEvent => of(subschema::<events::GetEvent>, subschema::<events::Event<'_>>),
+        Method::RaiseBudget => {
+            of(subschema::<wire::RaiseBudgetParams>, subschema::<wire::Budget<'_>>)
+        }
+        Method::GetGraph => of(subschema::<Empty>, subschema::<wire::Graph<'_>>),
+        Method::GetLayout => of(subschema::<wire::GetLayoutParams>, subschema::<wire::MapLayout>),
+        Method::GetJournal => of(subschema::<Empty>, subschema::<wire::JournalState>),
+        Method::ListEvents => {
+            of(subschema::<wire::ListEventsParams>, subschema::<wire::Events<'_>>)
+        }
+        Method::GetEvent => of(subschema::<wire::GetEventParams>, subschema::<wire::Event<'_>>),
         Method::SearchEvents => {
-            of(subschema::<events::SearchEvents>, subschema::<events::FoundEvents<'_>>)
+            of(subschema::<wire::SearchEventsParams>, subschema::<wire::FoundEvents<'_>>)
         }
-        Method::GetDiff => of(subschema::<changes::GetDiff>, subschema::<changes::DiffAnswer>),
-        Method::Blame => of(subschema::<changes::BlameParams>, subschema::<changes::Blamed>),
+        Method::GetDiff => of(subschema::<wire::GetDiffParams>, subschema::<wire::Diff>),
+        Method::Blame => of(subschema::<wire::BlameParams>, subschema::<wire::Blamed>),
         Method::ReplaySession => {
-            of(subschema::<replaying::ReplaySession>, subschema::<replaying::Replayed>)
+            of(subschema::<wire::ReplaySessionParams>, subschema::<wire::Replayed>)
         }
-        Method::Prompt => of(subschema::<control::Prompt>, subschema::<control::Prompted>),
-        Method::Cancel => of(subschema::<control::Cancel>, subschema::<control::Cancelled>),
-        Method::NewSession => of(subschema::<control::Agent>, subschema::<control::NewSession>),
-        Method::ForkSession => {
-            of(subschema::<branching::ForkSession>, subschema::<branching::Forked>)
-        }
+        Method::Prompt => of(subschema::<wire::PromptParams>, subschema::<wire::Prompted>),
+        Method::Cancel => of(subschema::<wire::CancelParams>, subschema::<wire::Cancelled>),
+        Method::NewSession => of(subschema::<wire::AgentParams>, subschema::<wire::NewSession>),
+        Method::ForkSession => of(subschema::<wire::ForkSessionParams>, subschema::<wire::Forked>),
         Method::RewindSession => {
-            of(subschema::<branching::RewindSession>, subschema::<branching::Rewound>)
+            of(subschema::<wire::RewindSessionParams>, subschema::<wire::Rewound>)
         }
-        Method::Attach => of(subschema::<control::Attach>, subschema::<Empty>),
+        Method::Attach => of(subschema::<wire::AttachParams>, subschema::<Empty>),
         Method::ShowBlocked => {
-            of(subschema::<showing::ShowBlocked>, subschema::<showing::ShownBlocked>)
+            of(subschema::<wire::ShowBlockedParams>, subschema::<wire::ShownBlocked>)
         }
-        Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),
-        Method::HotFiles => of(subschema::<map::HotFilesParams>, subschema::<map::HotFiles>),
-        Method::Overlaps => of(subschema::<Empty>, subschema::<map::OverlapList>),
-        Method::WhoCalls => of(subschema::<map::WhoCallsParams>, subschema::<map::WhoCalls>),
+        Method::ResolveBlocked => {
+            of(subschema::<wire::ResolveParams>, subschema::<wire::Blocked<'_>>)
+        }
+        Method::HotFiles => of(subschema::<wire::HotFilesParams>, subschema::<wire::HotFiles>),
+        Method::Overlaps => of(subschema::<Empty>, subschema::<wire::OverlapList>),
+        Method::WhoCalls => of(subschema::<wire::WhoCallsParams>, subschema::<wire::WhoCalls>),
         Method::ListConflicts => {
-            of(subschema::<conflicts::ListConflicts>, subschema::<conflicts::ConflictList<'_>>)
+            of(subschema::<wire::ListConflictsParams>, subschema::<wire::ConflictList<'_>>)
         }
         Method::ShowConflict => {
-            of(subschema::<showing::ShowConflict>, subschema::<showing::ShownConflictAnswer>)
+            of(subschema::<wire::ShowConflictParams>, subschema::<wire::ShownConflict>)
         }
         Method::ResolveConflict => {
-            of(subschema::<conflicts::ResolveConflict>, subschema::<wire::ConflictLine<'_>>)
+            of(subschema::<wire::ResolveConflictParams>, subschema::<wire::ConflictLine<'_>>)
         }
-        Method::AddAgent => of(subschema::<control::AddAgent>, subschema::<wire::Agent<'_>>),
-        Method::Reload => of(subschema::<Empty>, subschema::<Reloaded>),
-        Method::Undo => of(subschema::<undoing::Undo>, subschema::<undoing::Undone>),
-        Method::Redo => of(subschema::<undoing::Redo>, subschema::<undoing::Undone>),
-        Method::WebLink => of(subschema::<web::WebLinkParams>, subschema::<web::NewWebLink>),
-        Method::WebToken => of(subschema::<web::WebTokenParams>, subschema::<web::NewWebToken>),
-        Method::WebRevoke => of(subschema::<web::WebRevokeParams>, subschema::<web::WebRevoked>),
-        Method::TokenCreate => of(subschema::<scoped::TokenCreate>, subschema::<scoped::MadeToken>),
-        Method::TokenList => of(subschema::<Empty>, subschema::<Vec<scoped::ShownToken>>),
+        Method::AddAgent => of(subschema::<wire::AddAgentParams>, subschema::<wire::Agent<'_>>),
+        Method::Reload => of(subschema::<Empty>, subschema::<wire::Reloaded>),
+        Method::Undo => of(subschema::<wire::UndoParams>, subschema::<wire::Undone>),
+        Method::Redo => of(subschema::<wire::RedoParams>, subschema::<wire::Undone>),
+        Method::WebLink => of(subschema::<wire::WebLinkParams>, subschema::<wire::NewWebLink>),
+        Method::WebToken => of(subschema::<wire::WebTokenParams>, subschema::<wire::NewWebToken>),
+        Method::WebRevoke => of(subschema::<wire::WebRevokeParams>, subschema::<wire::WebRevoked>),
+        Method::TokenCreate => {
+            of(subschema::<wire::TokenCreateParams>, subschema::<wire::NewScopedToken>)
+        }
+        Method::TokenList => of(subschema::<Empty>, subschema::<Vec<wire::ShownToken>>),
         Method::TokenRevoke => {
-            of(subschema::<scoped::TokenRevoke>, subschema::<scoped::ShownToken>)
+            of(subschema::<wire::TokenRevokeParams>, subschema::<wire::ShownToken>)
         }
         Method::Order(_) | Method::RemoveAgent => {
-            of(subschema::<control::Agent>, subschema::<wire::Agent<'_>>)
+            of(subschema::<wire::AgentParams>, subschema::<wire::Agent<'_>>)
         }
     }
 }
@@ -304,10 +307,6 @@ pub(super) fn schemas(
 fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
-
-/// Params without fields.
-#[derive(Deserialize, JsonSchema)]
-struct Empty {}
 
 /// Reads the params of a method; missing ones are an empty object. Unknown keys are ignored.
 fn parse<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, RpcError> {
@@ -322,11 +321,6 @@ fn parse<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, RpcError> 
         let key = if key == "." { String::new() } else { format!(".{key}") };
         wrong(format!("params{key}: {}", error.inner()))
     })
-}
-
-/// Reads an optional name; an empty one counts as missing.
-fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Ok(Option::<String>::deserialize(deserializer)?.filter(|name| !name.is_empty()))
 }
 
 fn wrong(message: impl Into<String>) -> RpcError {

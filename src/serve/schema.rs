@@ -1,17 +1,18 @@
 //! Owns the JSON Schema of the port, derived from its types of lines, params and results.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema as _, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::{rpc, wire};
+use super::rpc;
+use crate::wire::{self, PlainLine};
 
 /// Returns the schema: `$defs.ServerLine` is any line of the server, `$defs.ClientLine` any of a
 /// client, and `methods.NAME` has the `params` and the `result` of each method.
 pub fn schema() -> Value {
     let mut requests = SchemaSettings::draft2020_12().for_deserialize().into_generator();
     let mut answers = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let server = wire::schema(&mut answers);
+    let server = wire::server_lines(&mut answers);
     let (mut methods, mut lines) = (Map::new(), plain_lines(&mut requests));
     let id = requests.subschema_for::<wire::Id>();
     for (name, method, right, _) in rpc::METHODS {
@@ -46,30 +47,6 @@ pub fn schema() -> Value {
         "methods": methods,
         "$defs": definitions,
     })
-}
-
-/// A client's lines other than `rpc`. `request` parses them key by key to refuse repeated keys;
-/// these are the resulting forms.
-#[derive(JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[expect(dead_code, reason = "stands in the schema for what is read key by key")]
-enum PlainLine {
-    /// Asks for fresh snapshots: of the session with that id, or of all.
-    RequestSnapshot { session_id: Option<String> },
-    /// Narrows the stream to a session or, if that is not given, to a mode; or to neither.
-    SetStreamFilter {
-        session_id: Option<String>,
-        #[schemars(extend("enum" = [json!(null), json!(""), json!("single_agent"), json!("orchestrator")]))]
-        session_mode: Option<String>,
-    },
-    /// Adds what is off by default: `session_update`, `overlap`, `graph`, `task`, `report`.
-    Subscribe { topics: Vec<String> },
-    /// Shows a token: the control token, or an agent's own.
-    Auth { token: Option<String>, proof: Option<String> },
-    /// Makes the connection that of an MCP client, by the proof of a token for the tools.
-    Tools { proof: String },
-    /// Asks for a challenge, by which `proof` proves a token without showing it.
-    AuthChallenge,
 }
 
 fn plain_lines(requests: &mut SchemaGenerator) -> Vec<Value> {

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use super::Caller;
 use super::shared::Shared;
-use super::wire::RpcError;
 use crate::journal::{self, EventType};
 use crate::model::{Action, AgentId, Event, SessionKey, wire_path};
 use crate::tokens::TokenRight;
+use crate::wire::RpcError;
 use crate::zone::Zone;
 
 /// Fields of an event that have what a call read or wrote.

@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 use super::progress::Progress;
 use super::rpc;
 use super::shared::Shared;
-use super::wire::RpcError;
 use super::{BoxFuture, Caller};
 use crate::gateway::{GatewayHandle, GatewayTeam};
 use crate::model::AgentId;
+use crate::wire::RpcError;
 
 /// Takes a client of the gateway in, which speaks ACP over the stream.
 pub(super) fn open(shared: &Arc<Shared>) -> Result<DuplexStream, RpcError> {

@@ -26,6 +26,7 @@ mod equality;
 pub(super) mod fake;
 mod hostile;
 mod owned;
+mod reading;
 mod recorded;
 mod rpc;
 pub(super) mod samples;

@@ -15,10 +15,10 @@ use super::progress::Progress;
 use super::rights::PROGRAM;
 use super::rpc;
 use super::shared::Shared;
-use super::wire::RpcError;
 use super::{BoxFuture, Caller};
 use crate::mcp::{self, Audience, HttpTools, Operations, ToolError};
 use crate::model::AgentId;
+use crate::wire::RpcError;
 
 /// Bytes buffered to and from the server of the tools, each way.
 const DUPLEX: usize = 64 * 1024;

@@ -42,7 +42,7 @@ const MOST_HEADERS: usize = 64;
 /// How long to rest if no client can be accepted.
 const REST: Duration = Duration::from_millis(100);
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HttpAnswer = Response<BoxBody<Bytes, Infallible>>;
 
 /// The tools of the last run of each agent.
 #[derive(Default)]
@@ -124,7 +124,7 @@ impl HttpConnection {
         (known, strangers): (&ToolsOfRuns, &Strangers),
         request: &Request<Incoming>,
         cancel: &CancellationToken,
-    ) -> Result<Arc<HttpTools>, Box<Answer>> {
+    ) -> Result<Arc<HttpTools>, Box<HttpAnswer>> {
         let refuse = |status, message| Err(Box::new(refusal(status, message)));
         if request.uri().path() != TOOLS_PATH {
             return refuse(StatusCode::NOT_FOUND, "the tools are at /mcp");
@@ -181,7 +181,7 @@ impl ToolsOfRuns {
     }
 }
 
-fn refusal(status: StatusCode, message: &'static str) -> Answer {
+fn refusal(status: StatusCode, message: &'static str) -> HttpAnswer {
     let mut answer = Response::new(Full::new(Bytes::from_static(message.as_bytes())).boxed());
     *answer.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");

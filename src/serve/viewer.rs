@@ -13,19 +13,21 @@ use tokio::task::yield_now;
 
 use super::client_view::{ClientView, Delivery, EventSubject};
 use super::command::ViewerCommand;
-use super::filter::Filter;
 use super::outgoing::Outgoing;
 use super::shared::Shared;
 use super::sight::{Sight, UpdateSight};
-use super::wire::{self, GRAPH_IS_OFF, RpcError};
 use super::{Caller, attached, rights};
 use crate::bus::{Received, Rendered, Subscriber};
 use crate::model::{
     AgentStatus, BlockedAccess, BlockedStatus, Conflict, ConflictStatus, Event, SessionId,
     SessionKey, SessionMode, Snapshot, Topic, UsageReport,
 };
+use crate::serve::lines;
+use crate::serve::lines::GRAPH_IS_OFF;
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
+use crate::wire::request::Filter;
+use crate::wire::{RpcError, replayed};
 
 pub(super) struct Viewer<W> {
     shared: Arc<Shared>,
@@ -114,7 +116,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             ViewerCommand::Replayed(event) => {
                 let wants = |topic| self.events.as_ref().is_some_and(|events| events.wants(topic));
                 if event.topic().is_none_or(wants) {
-                    self.outgoing.push(wire::replayed(event.line()));
+                    self.outgoing.push(replayed(event.line()));
                 }
             }
             ViewerCommand::Snapshots(None) => {
@@ -190,7 +192,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             Received::Event(..) => {}
             Received::Missed(missed) => {
                 self.shared.traffic.lagged(missed);
-                self.outgoing.push(wire::lagged(missed));
+                self.outgoing.push(lines::lagged(missed));
                 self.show_all().await?;
                 self.show_tasks();
             }
@@ -211,7 +213,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 continue;
             }
             let subject = EventSubject::Budget(report.agent.clone());
-            self.send_state(subject, wire::budget(&report));
+            self.send_state(subject, lines::budget(&report));
         }
         for report in shared.sources.usages().await {
             if self.filter.covers(&report.key, report.mode) {
@@ -240,7 +242,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     async fn refresh_sessions(&mut self) -> io::Result<()> {
         let live = self.show_sessions().await?;
         for snapshot in self.view.retain(&self.filter, live.iter()) {
-            self.outgoing.push(wire::snapshot(&snapshot));
+            self.outgoing.push(lines::snapshot(&snapshot));
         }
         Ok(())
     }
@@ -258,7 +260,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 Filter::Session(session) => self.not_live(session.clone()).await,
                 Filter::Mode(mode) => reading::unknown(SessionId::new(""), *mode),
             };
-            self.outgoing.push(wire::snapshot(&empty));
+            self.outgoing.push(lines::snapshot(&empty));
         }
         let mut live = Vec::with_capacity(sessions.len());
         for snapshot in sessions {
@@ -278,7 +280,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         });
         if sessions.is_empty() {
             let empty = self.not_live(session).await;
-            self.outgoing.push(wire::snapshot(&empty));
+            self.outgoing.push(lines::snapshot(&empty));
         }
         for snapshot in sessions {
             self.show_snapshot(&snapshot, as_of).await?;
@@ -294,12 +296,12 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         match self.shared.sources.graph(false).await {
             GraphState::There { as_of, graph } => {
                 self.view.show_graph(graph.seq, as_of);
-                self.outgoing.push(graph.line(wire::graph).clone());
+                self.outgoing.push(graph.line(lines::graph).clone());
             }
             GraphState::Coming => {}
             GraphState::Off => {
                 let error = RpcError::new(404, GRAPH_IS_OFF);
-                self.outgoing.push(wire::answer(None, Err(&error)));
+                self.outgoing.push(lines::answer(None, Err(&error)));
             }
         }
         if self.outgoing.is_full() { self.outgoing.flush().await } else { Ok(()) }
@@ -307,7 +309,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
 
     async fn show_snapshot(&mut self, snapshot: &Rendered<Snapshot>, as_of: u64) -> io::Result<()> {
         self.view.show(snapshot, as_of);
-        self.outgoing.push(snapshot.line(wire::snapshot).clone());
+        self.outgoing.push(snapshot.line(lines::snapshot).clone());
         // Flush, so that large maps don't pile up; deltas meanwhile wait on the bus.
         if self.outgoing.is_full() { self.outgoing.flush().await } else { Ok(()) }
     }
@@ -321,7 +323,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             if !rights::covers(self.caller.as_ref(), &task.agent) {
                 continue;
             }
-            self.outgoing.push(wire::task(&rights::shown_task(self.caller.as_ref(), &task)));
+            self.outgoing.push(lines::task(&rights::shown_task(self.caller.as_ref(), &task)));
         }
     }
 
@@ -329,21 +331,21 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         if !rights::covers(self.caller.as_ref(), &status.agent) {
             return;
         }
-        self.send_state(EventSubject::Agent(status.agent.clone()), wire::agent(status));
+        self.send_state(EventSubject::Agent(status.agent.clone()), lines::agent(status));
     }
 
     fn show_usage(&mut self, report: &UsageReport) {
         if !rights::covers(self.caller.as_ref(), &report.key.agent) {
             return;
         }
-        self.send_state(EventSubject::Usage(report.key.clone()), wire::usage(report));
+        self.send_state(EventSubject::Usage(report.key.clone()), lines::usage(report));
     }
 
     fn show_blocked(&mut self, access: &BlockedAccess) {
         if !rights::covers(self.caller.as_ref(), &access.key.agent) {
             return;
         }
-        let line = self.without_reason(access).unwrap_or_else(|| wire::blocked(access));
+        let line = self.without_reason(access).unwrap_or_else(|| lines::blocked(access));
         self.send_state(EventSubject::Blocked(access.id.clone()), line);
     }
 
@@ -363,7 +365,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     }
 
     fn show_conflict(&mut self, conflict: &Conflict) {
-        let line = wire::conflict(conflict);
+        let line = lines::conflict(conflict);
         self.send_state(EventSubject::Conflict(conflict.id.clone()), line);
     }
 

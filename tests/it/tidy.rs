@@ -96,6 +96,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("runs", &["model", "process"]),
     ("tokens", &["model"]),
     ("view", &["model"]),
+    ("wire", &["model"]),
     (
         "serve",
         &[
@@ -121,6 +122,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "runs",
             "tokens",
             "view",
+            "wire",
         ],
     ),
     ("web", &["model", "line", "metrics", "tokens", "serve"]),
@@ -166,6 +168,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "slots",
             "tokens",
             "remote",
+            "wire",
             "serve",
             "web",
             "hub",

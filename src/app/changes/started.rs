@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::config::{ChangeKind, ConfigChange, Takes};
 use crate::model::AgentId;
-use crate::serve;
+use crate::wire::{self, Kind, Restart};
 
 /// The helper of a run.
 pub(in crate::app) struct StartedHelper {
@@ -24,19 +24,19 @@ pub(in crate::app) struct StartedHelper {
     pub(in crate::app) workspace: PathBuf,
 }
 
-pub(super) fn on_wire(change: &ConfigChange) -> serve::Change {
-    serve::Change {
+pub(super) fn on_wire(change: &ConfigChange) -> wire::Change {
+    wire::Change {
         agent_id: change.agent.as_ref().map(ToString::to_string),
         key: change.key.to_owned(),
         change: match change.kind {
-            ChangeKind::Added => serve::Kind::Added,
-            ChangeKind::Removed => serve::Kind::Removed,
-            ChangeKind::Changed => serve::Kind::Changed,
+            ChangeKind::Added => Kind::Added.into(),
+            ChangeKind::Removed => Kind::Removed.into(),
+            ChangeKind::Changed => Kind::Changed.into(),
         },
         restart: match change.takes {
             Takes::AtOnce => None,
-            Takes::AtAgentStart => Some(serve::Restart::Agent),
-            Takes::AtTeamStart => Some(serve::Restart::Team),
+            Takes::AtAgentStart => Some(Restart::Agent.into()),
+            Takes::AtTeamStart => Some(Restart::Team.into()),
         },
     }
 }

@@ -8,16 +8,17 @@ use serde_json::json;
 use super::{Reader, WRONG_TOKENS, end_if};
 use crate::serve::command::ViewerCommand;
 use crate::serve::entrance::{ClientInput, Entrance};
+use crate::serve::lines;
 use crate::serve::places::Rank;
 use crate::serve::web_access::OpenedOnWeb;
-use crate::serve::wire::{self, RpcError};
 use crate::serve::{Caller, rpc, token};
+use crate::wire::RpcError;
 
 impl<R: ClientInput> Reader<R> {
     pub(super) async fn challenge(&mut self) {
         self.challenge = token::challenge().ok();
         let answer = rpc::raw(&json!({ "challenge": self.challenge }));
-        self.send(ViewerCommand::Answer(wire::answer(None, answer.as_deref()))).await;
+        self.send(ViewerCommand::Answer(lines::answer(None, answer.as_deref()))).await;
     }
 
     pub(super) async fn authenticate(
@@ -43,13 +44,13 @@ impl<R: ClientInput> Reader<R> {
             result["may"] = json!(holder.rights());
         }
         let result = rpc::raw(&result);
-        self.send(ViewerCommand::Answer(wire::answer(None, result.as_deref()))).await;
+        self.send(ViewerCommand::Answer(lines::answer(None, result.as_deref()))).await;
         self.send(ViewerCommand::Known(caller)).await;
         ControlFlow::Continue(())
     }
 
     pub(super) async fn refuse_token(&mut self, error: RpcError) -> ControlFlow<()> {
-        self.send(ViewerCommand::Answer(wire::answer(None, Err(&error)))).await;
+        self.send(ViewerCommand::Answer(lines::answer(None, Err(&error)))).await;
         self.wrong_tokens += 1;
         end_if(self.wrong_tokens == WRONG_TOKENS)
     }

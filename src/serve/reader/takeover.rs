@@ -9,9 +9,10 @@ use tokio::io::split;
 use super::Reader;
 use crate::serve::command::ViewerCommand;
 use crate::serve::entrance::{ClientInput, wrong_token};
+use crate::serve::lines;
 use crate::serve::places::Rank;
-use crate::serve::wire::{self, RpcError};
 use crate::serve::{Caller, rpc, team_agent, tools};
+use crate::wire::RpcError;
 
 impl<R: ClientInput> Reader<R> {
     /// Serves the tools on the connection from here on.
@@ -27,7 +28,7 @@ impl<R: ClientInput> Reader<R> {
         let (from_tools, to_tools) = split(stream);
         self.attached = Some(to_tools);
         let answer = rpc::raw(&json!({ "tools": true }));
-        let answer = wire::answer(None, answer.as_deref());
+        let answer = lines::answer(None, answer.as_deref());
         self.send(ViewerCommand::Attach(answer, from_tools)).await;
         ControlFlow::Break(())
     }
@@ -53,12 +54,12 @@ impl<R: ClientInput> Reader<R> {
                 let (from_agent, to_agent) = split(stream);
                 self.attached = Some(to_agent);
                 let answer = rpc::raw(&json!({}));
-                let answer = wire::answer(Some(id), answer.as_deref());
+                let answer = lines::answer(Some(id), answer.as_deref());
                 self.send(ViewerCommand::Attach(answer, from_agent)).await;
                 ControlFlow::Break(())
             }
             Err(error) => {
-                self.send(ViewerCommand::Answer(wire::answer(Some(id), Err(&error)))).await;
+                self.send(ViewerCommand::Answer(lines::answer(Some(id), Err(&error)))).await;
                 ControlFlow::Continue(())
             }
         }

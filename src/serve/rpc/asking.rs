@@ -4,8 +4,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -19,8 +17,11 @@ use crate::serve::ongoing::{self, OpenQuestion, Question, Waited};
 use crate::serve::owners::{self, Asking};
 use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
-use crate::serve::wire::RpcError;
 use crate::tasks::{LONGEST_WAIT, WaitKind};
+use crate::wire::{
+    Answer, AnswerState, AskOwnerParams, AskedAction, ReportParams, Reported, RequestAccessParams,
+    RpcError, Whose, WhoseParams,
+};
 
 /// The answer to a request that nobody waited for any more.
 const NOT_YET: &str = "a person has not decided yet: your next prompt says so when one has";
@@ -32,102 +33,13 @@ const KEPT: &str = "kept from the same question about the same content";
 pub(super) const LONGEST_PATH: usize = 4096;
 const LONGEST_TEXT: usize = 16 * 1024;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "RequestAccessParams")]
-pub(in crate::serve) struct RequestAccess {
-    /// Relative to the workspace, or absolute.
-    path: String,
-    action: AskedAction,
-    /// What the decider is told.
-    reason: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum AskedAction {
-    Read,
-    Write,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AskOwnerParams")]
-pub(in crate::serve) struct AskOwner {
-    /// Its owner is asked.
-    #[serde(default, deserialize_with = "super::name")]
-    path: Option<String>,
-    /// The agent to ask, if not the path's owner.
-    #[serde(default, deserialize_with = "super::name")]
-    agent: Option<String>,
-    question: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WhoseParams")]
-pub(in crate::serve) struct WhoseParams {
-    /// Relative to the workspace, or absolute.
-    path: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-pub(in crate::serve) struct ReportParams {
-    text: String,
-}
-
-/// What became of a question so far.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Answer {
-    /// `pending` until there is an answer: the same request goes on waiting.
-    state: AnswerState,
-    /// Of the blocked access, for `request_access`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    /// Who was asked, for `ask_owner`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent: Option<String>,
-    /// Why, or what to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
-    /// The content of the read, or the owner's answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<String>,
-    /// Names the question while it is pending.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cursor: Option<String>,
-    timed_out: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum AnswerState {
-    Pending,
-    Allowed,
-    Answered,
-    Denied,
-    Failed,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Whose {
-    path: String,
-    /// Agents whose zone has it.
-    owners: Vec<String>,
-    /// What the caller may do.
-    may_read: bool,
-    may_write: bool,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Reported {
-    reported: bool,
-}
-
 pub(super) async fn request_access(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: RequestAccess,
+    params: RequestAccessParams,
 ) -> Result<Value, RpcError> {
     let agent = agent(caller)?;
-    let RequestAccess { path, action, reason } = params;
+    let RequestAccessParams { path, action, reason } = params;
     bounded("path", &path, LONGEST_PATH)?;
     bounded("reason", &reason, LONGEST_TEXT)?;
     let action = match action {
@@ -180,10 +92,10 @@ pub(super) async fn request_access(
 pub(super) async fn ask_owner(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: AskOwner,
+    params: AskOwnerParams,
 ) -> Result<Value, RpcError> {
     let from = agent(caller)?;
-    let AskOwner { path, agent: named, question: text } = params;
+    let AskOwnerParams { path, agent: named, question: text } = params;
     bounded("question", &text, LONGEST_TEXT)?;
     let asked =
         vec![path.clone().unwrap_or_default(), named.clone().unwrap_or_default(), text.clone()];
@@ -346,7 +258,7 @@ pub(in crate::serve) fn in_one_page(text: &str) -> String {
 impl Answer {
     fn of(state: AnswerState, message: Option<String>) -> Self {
         Self {
-            state,
+            state: state.into(),
             id: None,
             agent: None,
             message,

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::events::read;
 use super::{json, wrong};
@@ -14,70 +12,14 @@ use crate::journal::{NewEvent, Point, Session};
 use crate::model::{AgentId, How, SessionId, SessionKey};
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
-use crate::serve::wire::RpcError;
 use crate::serve::{Caller, Fork, Refused, Rewind, owned};
 use crate::undo;
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ForkSessionParams")]
-pub(in crate::serve) struct ForkSession {
-    /// The journal's id, the beginning of one, `AGENT/SESSION` or a session of the wire.
-    session_id: String,
-    /// The branch point, an event of the session by its id or the beginning of one; the session's
-    /// head if left out.
-    #[serde(default, deserialize_with = "super::name")]
-    at: Option<String>,
-    /// The agent that goes on; the session's own if left out.
-    #[serde(default, deserialize_with = "super::name")]
-    agent_id: Option<String>,
-}
-
-/// A session that continues another.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Forked {
-    agent_id: String,
-    /// The session of the wire, which `prompt` takes.
-    session_id: String,
-    /// `forked`: the agent forked its own session. `primed`: a new session gets the conversation as
-    /// a document in front of its next prompt.
-    #[schemars(extend("enum" = How::ALL.map(How::as_str)))]
-    how: &'static str,
-    /// The session of the journal.
-    journal_session_id: String,
-    /// The branch point.
-    at: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "RewindSessionParams")]
-pub(in crate::serve) struct RewindSession {
-    /// As for `fork_session`.
-    session_id: String,
-    /// The event that becomes the session's head: its id, or the beginning of one.
-    to: String,
-    /// Undo what the session's agent wrote after it, too.
-    files: Option<bool>,
-}
-
-/// A session that was set back.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Rewound {
-    agent_id: String,
-    /// The session of the wire, which goes on under its name.
-    session_id: Option<String>,
-    journal_session_id: String,
-    head_event_id: String,
-    /// `primed`: the agent goes on with a session that gets the conversation up to the point in
-    /// front of its next prompt. Null: no agent has the session open, or it knows nothing that came
-    /// after the point.
-    #[schemars(extend("enum" = [json!("primed"), json!(null)]))]
-    how: Option<&'static str>,
-}
+use crate::wire::{ForkSessionParams, Forked, RewindSessionParams, Rewound, RpcError};
 
 pub(super) async fn fork_session(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: ForkSession,
+    params: ForkSessionParams,
 ) -> Result<Value, RpcError> {
     let to = params.agent_id.clone().map(AgentId::new);
     // Another agent learns no more of files than its zone would open.
@@ -121,7 +63,7 @@ pub(super) async fn fork_session(
     json(&Forked {
         agent_id: agent.to_string(),
         session_id: wire.to_string(),
-        how: how.as_str(),
+        how: how.into(),
         journal_session_id,
         at: point.event,
     })
@@ -130,7 +72,7 @@ pub(super) async fn fork_session(
 pub(super) async fn rewind_session(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: RewindSession,
+    params: RewindSessionParams,
 ) -> Result<Value, RpcError> {
     let files = params.files.unwrap_or(false);
     if files && !matches!(caller, Some(Caller::Person | Caller::Holder(_) | Caller::Web(_))) {
@@ -182,7 +124,7 @@ pub(super) async fn rewind_session(
         session_id: wire,
         journal_session_id: session.id,
         head_event_id: point.event,
-        how: is_primed.then_some(How::Primed.as_str()),
+        how: is_primed.then_some(How::Primed.into()),
     })
 }
 

@@ -1,38 +1,23 @@
 //! Owns the methods of budgets.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{json, wrong};
 use crate::model::{AgentId, BudgetLimits};
 use crate::serve::shared::Shared;
-use crate::serve::wire::{self, RpcError};
+use crate::wire::{self, RaiseBudgetParams, RpcError};
 
 /// The highest totals: of tokens and turns, of a cost, and of minutes.
 const MOST: u64 = 1_000_000_000_000_000;
 const MOST_COST: f64 = 1e12;
 const MOST_MINUTES: u64 = 366 * 24 * 60;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "RaiseBudgetParams")]
-pub(in crate::serve) struct RaiseBudget {
-    /// The team's budget if left out.
-    #[serde(default, deserialize_with = "super::name")]
-    agent_id: Option<String>,
-    /// The new totals; what is left out stays.
-    tokens: Option<u64>,
-    cost: Option<f64>,
-    turns: Option<u64>,
-    minutes: Option<u64>,
-}
-
 pub(super) fn list_budgets(shared: &Shared) -> Result<Value, RpcError> {
     json(&shared.team.budgets().iter().map(wire::Budget::from).collect::<Vec<_>>())
 }
 
-pub(super) fn raise_budget(shared: &Shared, params: &RaiseBudget) -> Result<Value, RpcError> {
-    let RaiseBudget { agent_id, tokens, cost, turns, minutes } = params;
+pub(super) fn raise_budget(shared: &Shared, params: &RaiseBudgetParams) -> Result<Value, RpcError> {
+    let RaiseBudgetParams { agent_id, tokens, cost, turns, minutes } = params;
     let totals = BudgetLimits { tokens: *tokens, cost: *cost, turns: *turns, minutes: *minutes };
     if !totals.are_set() {
         return Err(wrong("one of `tokens`, `cost`, `turns` and `minutes` must be given"));

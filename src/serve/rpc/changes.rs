@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::events::{foreign, own, read};
@@ -16,7 +14,9 @@ use crate::changes::{
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::sight::{Sight, WHY};
-use crate::serve::wire::RpcError;
+use crate::wire::{
+    BlameParams, Blamed, BlamedLine, Diff, DiffFile, GetDiffParams, NotInDiff, RpcError,
+};
 
 /// Bytes of patches, or of lines, in one answer.
 const MOST_BYTES: usize = 1 << 20;
@@ -27,120 +27,10 @@ const MOST_FILES: usize = 2_000;
 /// Bytes of a path.
 const LONGEST_PATH: usize = 4_096;
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "GetDiffParams")]
-pub(in crate::serve) struct GetDiff {
-    /// Only of this agent; of all agents if left out.
-    #[serde(default, alias = "agent", deserialize_with = "super::name")]
-    agent_id: Option<String>,
-    /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of
-    /// the wire.
-    #[serde(default, deserialize_with = "super::name")]
-    session_id: Option<String>,
-    /// Only of this turn, of the agent's first session unless another is named.
-    turn: Option<u64>,
-    /// Only behind the event with this id.
-    #[serde(default, deserialize_with = "super::name")]
-    since: Option<String>,
-    /// Whether files that git ignores are in it.
-    #[serde(default)]
-    ignored: bool,
-}
-
-/// What agents changed.
-#[derive(Default, Serialize, JsonSchema)]
-#[schemars(rename = "Diff")]
-pub(in crate::serve) struct DiffAnswer {
-    /// A patch that `git apply` takes.
-    diff: String,
-    /// The patch in base64, if it is not UTF-8: then `diff` is not exact.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    diff_bytes: Option<String>,
-    files: Vec<DiffFile>,
-    /// What a patch can't carry, and what the answer had no room for.
-    left_out: Vec<NotInDiff>,
-    /// How many more files have no entry in `left_out`.
-    more_left_out: usize,
-    /// How many files git ignores, which are left out.
-    ignored: usize,
-    /// How many changes were undone since, which are left out.
-    undone: usize,
-    /// How many changes could not be read, which are left out.
-    unread: usize,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct DiffFile {
-    path: String,
-    /// The path before, if it was renamed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<String>,
-    /// Lines.
-    added: usize,
-    removed: usize,
-    binary: bool,
-    /// Other agents that wrote the file at the same time.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    contested: Vec<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct NotInDiff {
-    path: String,
-    reason: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "BlameParams")]
-pub(in crate::serve) struct BlameParams {
-    /// A file, relative to the workspace as the journal's events name it.
-    path: String,
-    /// The first line of the answer, from 1.
-    first_line: Option<usize>,
-}
-
-/// Who wrote each line.
-#[derive(Serialize, JsonSchema)]
-pub(in crate::serve) struct Blamed {
-    path: String,
-    lines: Vec<BlamedLine>,
-    /// The `first_line` of the next request; null at the end.
-    next_line: Option<usize>,
-    /// How many changes could not be read.
-    unread: usize,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct BlamedLine {
-    /// From 1.
-    line: usize,
-    /// `agent`, `before` (it was there before the journal's first change), `outside`, `unknown`,
-    /// `undo` or `redo`.
-    by: &'static str,
-    agent_id: Option<String>,
-    /// The journal's session.
-    session_id: Option<String>,
-    turn: Option<u64>,
-    tool_call_id: Option<String>,
-    /// Of the tool call.
-    title: Option<String>,
-    /// The event of the change.
-    event_id: Option<String>,
-    /// Milliseconds since 1970.
-    timestamp: Option<u64>,
-    /// The first words of the turn's prompt. Null for another agent's, with an agent's token.
-    prompt: Option<String>,
-    /// Other agents that wrote the file at the same time.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    contested: Vec<String>,
-    /// Without the line's end. Null for lines that are not the agent's own, with an agent's token.
-    text: Option<String>,
-}
-
 pub(super) async fn get_diff(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: GetDiff,
+    params: GetDiffParams,
 ) -> Result<Box<RawValue>, RpcError> {
     let own = own(caller).map(str::to_owned);
     if let (Some(own), Some(named)) = (&own, &params.agent_id)
@@ -153,16 +43,16 @@ pub(super) async fn get_diff(
     }
     let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
-        let GetDiff { agent_id, session_id, turn, since, ignored } = params;
+        let GetDiffParams { agent_id, session_id, turn, since, ignored } = params;
         let asked = Asked { agent: own.or(agent_id), session: session_id, turn, since };
         let scope = asked.scope(store)?;
         let changes = changes::select(store, &scope)?;
         let mut net = changes::net(&changes, store);
-        let mut diff = DiffAnswer {
+        let mut diff = Diff {
             ignored: if ignored { 0 } else { net.leave_ignored_out() },
             undone: changes.undone,
             unread: changes.skipped,
-            ..DiffAnswer::default()
+            ..Diff::default()
         };
         for left_out in changes::not_in_patch(&net) {
             diff.leave_out(left_out);
@@ -233,7 +123,7 @@ pub(super) async fn blame(
     .await
 }
 
-impl DiffAnswer {
+impl Diff {
     fn is_full(&self, bytes: &[u8]) -> bool {
         bytes.len() >= MOST_BYTES || self.files.len() >= MOST_FILES
     }
@@ -282,7 +172,7 @@ impl BlamedLine {
         let text = String::from_utf8_lossy(text);
         Self {
             line,
-            by: name.by,
+            by: name.by.into(),
             agent_id: name.agent_id.clone(),
             session_id: name.session_id.clone(),
             turn: name.turn,

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{asking, json, wrong};
@@ -12,10 +10,14 @@ use crate::conflicts::{
     ClaimError, Conflicts, HeldDecision, HolderProcess, Lock, LockClaim, ResolveError,
     is_locked_ever,
 };
-use crate::model::{ConflictId, ConflictStatus, ConflictStrategy, SessionId, SessionKey};
+use crate::model::{ConflictId, ConflictStatus, SessionId, SessionKey};
 use crate::serve::shared::Shared;
-use crate::serve::wire::{ConflictLine, RpcError};
 use crate::serve::{Caller, rights};
+use crate::wire::{
+    AskedConflictStatus, AskedDecision, ClaimParams, Claimed, ClaimedLock, ConflictLine,
+    ConflictList, ListConflictsParams, LockRow, ReleaseParams, Released, ResolveConflictParams,
+    RpcError,
+};
 
 /// Paths of one claim or release.
 const MOST_PATHS: usize = 100;
@@ -23,121 +25,9 @@ const MOST_PATHS: usize = 100;
 /// Seconds that a claim lasts at most.
 const LONGEST_CLAIM: f64 = 3600.0;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListConflictsParams")]
-pub(in crate::serve) struct ListConflicts {
-    /// Only conflicts with this status; all if left out.
-    status: Option<Status>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Status {
-    Pending,
-    Allowed,
-    Denied,
-    Expired,
-    Observed,
-}
-
-/// The conflicts of a run, and the locks that are held.
-#[derive(Serialize, JsonSchema)]
-pub(in crate::serve) struct ConflictList<'a> {
-    /// Null: the team looks for none, as it has no `[conflicts]`.
-    #[schemars(extend("enum" = STRATEGIES))]
-    strategy: Option<&'static str>,
-    /// Oldest first, 10,000 at most.
-    conflicts: Vec<ConflictLine<'a>>,
-    /// Ordered by path.
-    locks: Vec<LockRow>,
-}
-
-const STRATEGIES: [Option<&str>; 5] =
-    [Some("fww"), Some("lww"), Some("merge"), Some("person"), None];
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct LockRow {
-    path: String,
-    agent_id: String,
-    /// The session that wrote or claimed it; empty if it is not known.
-    session_id: String,
-    /// Grows with each new lock.
-    fence: u64,
-    /// Whether it was claimed.
-    claimed: bool,
-    /// When its holder got it, in milliseconds since 1970 UTC.
-    since_ms: u64,
-    /// The holder's process.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pid: Option<u32>,
-    /// When that started, in ticks of the system's clock.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    started: Option<u64>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ResolveConflictParams")]
-pub(in crate::serve) struct ResolveConflict {
-    id: String,
-    decision: AskedDecision,
-    /// With `deny`: what the agent is told.
-    message: Option<String>,
-    /// Only if the write still is as `show_conflict` showed it with this `version`.
-    #[serde(default, deserialize_with = "super::name")]
-    version: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum AskedDecision {
-    Allow,
-    Deny,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ClaimParams")]
-pub(in crate::serve) struct ClaimParams {
-    /// Files or folders, relative to the workspace.
-    #[serde(default)]
-    paths: Vec<String>,
-    /// Ids of symbols, such as `src/cart.rs::total`: their files are claimed.
-    #[serde(default)]
-    symbols: Vec<String>,
-    /// At most 3600; `lock_s` of the configuration if left out.
-    ttl_s: Option<f64>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Claimed {
-    locks: Vec<ClaimedLock>,
-    ttl_s: f64,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct ClaimedLock {
-    path: String,
-    /// For `release`: names this lock and no later one.
-    fence: u64,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ReleaseParams")]
-pub(in crate::serve) struct ReleaseParams {
-    /// All that the caller has locked if left out.
-    #[serde(default)]
-    paths: Vec<String>,
-    /// Only the lock that has this number.
-    fence: Option<u64>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Released {
-    released: Vec<String>,
-}
-
 pub(super) async fn list_conflicts(
     shared: &Shared,
-    params: ListConflicts,
+    params: ListConflictsParams,
 ) -> Result<Value, RpcError> {
     let Some(conflicts) = shared.sources.conflicts() else {
         return json(&ConflictList { strategy: None, conflicts: Vec::new(), locks: Vec::new() });
@@ -145,7 +35,7 @@ pub(super) async fn list_conflicts(
     conflicts.caught_up().await;
     let found = conflicts.list(params.status.map(ConflictStatus::from));
     json(&ConflictList {
-        strategy: Some(ConflictStrategy::as_str(conflicts.strategy())),
+        strategy: Some(conflicts.strategy().into()),
         conflicts: found.iter().map(ConflictLine::from).collect(),
         locks: conflicts.locks().into_iter().map(LockRow::from).collect(),
     })
@@ -154,7 +44,7 @@ pub(super) async fn list_conflicts(
 pub(super) async fn resolve_conflict(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: ResolveConflict,
+    params: ResolveConflictParams,
 ) -> Result<Value, RpcError> {
     let decision = match (params.decision, params.message) {
         (AskedDecision::Deny, message) => HeldDecision::Deny { message },
@@ -281,14 +171,14 @@ impl From<Lock> for LockRow {
     }
 }
 
-impl From<Status> for ConflictStatus {
-    fn from(status: Status) -> Self {
+impl From<AskedConflictStatus> for ConflictStatus {
+    fn from(status: AskedConflictStatus) -> Self {
         match status {
-            Status::Pending => Self::Pending,
-            Status::Allowed => Self::Allowed,
-            Status::Denied => Self::Denied,
-            Status::Expired => Self::Expired,
-            Status::Observed => Self::Observed,
+            AskedConflictStatus::Pending => Self::Pending,
+            AskedConflictStatus::Allowed => Self::Allowed,
+            AskedConflictStatus::Denied => Self::Denied,
+            AskedConflictStatus::Expired => Self::Expired,
+            AskedConflictStatus::Observed => Self::Observed,
         }
     }
 }

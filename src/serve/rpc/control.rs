@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
-use super::object::Object;
 use super::{json, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
@@ -16,139 +13,19 @@ use crate::model::{AgentId, BlockedId, BlockedStatus, Order, SessionId, SessionK
 use crate::routing::{self, Decision, ResolveError};
 use crate::serve::progress::Progress;
 use crate::serve::shared::Shared;
-use crate::serve::wire::{self, RpcError};
 use crate::serve::{self, Caller, owned, rights};
+use crate::wire::{
+    self, AddAgentParams, AgentParams, AttachParams, CancelParams, Cancelled, DecisionParam,
+    GrantScope, NewSession, PromptParams, Prompted, ResolveParams, RpcError,
+};
 
 /// Longest lifetime of a grant: 100 years. Beyond that clocks overflow.
 const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
 
-/// Params that name one agent.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AgentParams")]
-pub(in crate::serve) struct Agent {
-    agent_id: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AttachParams")]
-pub(in crate::serve) struct Attach {
-    /// The team as one agent if left out.
-    agent_id: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "CancelParams")]
-pub(in crate::serve) struct Cancel {
-    agent_id: String,
-    /// All sessions of the agent if left out.
-    #[serde(default, deserialize_with = "super::name")]
-    session_id: Option<String>,
-    /// Also withdraw queued prompts: true if left out.
-    queued: Option<bool>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "PromptParams")]
-pub(in crate::serve) struct Prompt {
-    agent_id: String,
-    /// The agent's default session if left out.
-    #[serde(default, deserialize_with = "super::name")]
-    session_id: Option<String>,
-    /// Short for one text block.
-    text: Option<String>,
-    /// ACP content blocks; either these or `text`.
-    blocks: Option<Vec<Map<String, Value>>>,
-    /// Send the turn's progress, in `rpc_progress` lines.
-    stream: Option<bool>,
-}
-
-/// A turn that ended.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Prompted {
-    session_id: String,
-    /// A stop reason of ACP.
-    stop_reason: String,
-    /// Why it ended in an error, as in its `turn` line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    /// The agent's message chunks, joined.
-    text: String,
-    /// Accesses denied during the turn, for a prompt made with the orchestrator's token.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    blocked: Option<Vec<String>>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AddAgentParams")]
-pub(in crate::serve) struct AddAgent {
-    /// An `[[agents]]` table of the configuration, as JSON.
-    config: Object,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Cancelled {
-    /// Running turns that are asked to end.
-    turns: usize,
-    /// Queued prompts that were withdrawn.
-    prompts: usize,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct NewSession {
-    session_id: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ResolveParams")]
-pub(in crate::serve) struct Resolve {
-    id: String,
-    /// Only if the access still is as `show_blocked` showed it with this `version`.
-    #[serde(default, deserialize_with = "super::name")]
-    version: Option<String>,
-    #[serde(flatten)]
-    verdict: DecisionParam,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(tag = "decision", rename_all = "snake_case")]
-enum DecisionParam {
-    /// Refuse it.
-    Deny {
-        /// Sent to the agent.
-        message: Option<String>,
-    },
-    /// Allow it; after a denied try, allow the next.
-    Allow {
-        #[serde(default)]
-        scope: Option<Scope>,
-        /// Seconds that the grant lasts at most.
-        ttl_s: Option<f64>,
-        /// Also where a pattern of `denied` matches; requires the control token.
-        #[serde(default)]
-        even_denied: bool,
-    },
-    /// Answer with the result of the read.
-    Answer {
-        content: String,
-        /// As for `allow`.
-        #[serde(default)]
-        even_denied: bool,
-    },
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Scope {
-    /// This access.
-    Once,
-    /// Exactly this path and action, until the session ends.
-    Session,
-}
-
 pub(super) async fn prompt(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: Prompt,
+    params: PromptParams,
     progress: &Progress,
 ) -> Result<Value, RpcError> {
     let blocks = match (params.text, params.blocks) {
@@ -189,7 +66,7 @@ pub(super) async fn prompt(
     })
 }
 
-pub(super) async fn cancel(shared: &Shared, params: Cancel) -> Result<Value, RpcError> {
+pub(super) async fn cancel(shared: &Shared, params: CancelParams) -> Result<Value, RpcError> {
     let session = params.session_id.map(SessionId::new);
     let queued = params.queued.unwrap_or(true);
     let cancelled = shared.team.cancel(AgentId::new(params.agent_id), session, queued).await?;
@@ -199,7 +76,7 @@ pub(super) async fn cancel(shared: &Shared, params: Cancel) -> Result<Value, Rpc
 pub(super) async fn new_session(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: Agent,
+    params: AgentParams,
 ) -> Result<Value, RpcError> {
     let agent = AgentId::new(params.agent_id);
     let session = shared.team.new_session(agent.clone()).await?;
@@ -210,7 +87,7 @@ pub(super) async fn new_session(
 /// None: the client attaches to the team as a whole.
 pub(super) async fn attach(
     shared: &Shared,
-    params: Attach,
+    params: AttachParams,
 ) -> Result<Option<DuplexStream>, RpcError> {
     let Some(agent) = params.agent_id else { return Ok(None) };
     Ok(Some(shared.team.attach(AgentId::new(agent)).await?))
@@ -219,7 +96,7 @@ pub(super) async fn attach(
 pub(super) async fn resolve_blocked(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: Resolve,
+    params: ResolveParams,
 ) -> Result<Value, RpcError> {
     let by = rights::decider(caller, params.verdict.is_even_denied());
     let (id, decision) = (BlockedId::new(params.id), params.verdict.try_into()?);
@@ -245,17 +122,21 @@ async fn is_request(shared: &Shared, id: &BlockedId) -> bool {
     pending.iter().any(|access| access.id == *id && access.via == Via::Request)
 }
 
-pub(super) async fn order(shared: &Shared, order: Order, params: Agent) -> Result<Value, RpcError> {
+pub(super) async fn order(
+    shared: &Shared,
+    order: Order,
+    params: AgentParams,
+) -> Result<Value, RpcError> {
     let status = shared.team.order(AgentId::new(params.agent_id), order).await?;
     json(&wire::Agent::from(&status))
 }
 
-pub(super) async fn add_agent(shared: &Shared, params: AddAgent) -> Result<Value, RpcError> {
+pub(super) async fn add_agent(shared: &Shared, params: AddAgentParams) -> Result<Value, RpcError> {
     let status = shared.team.add_agent(params.config.0).await?;
     json(&wire::Agent::from(&status))
 }
 
-pub(super) async fn remove_agent(shared: &Shared, params: Agent) -> Result<Value, RpcError> {
+pub(super) async fn remove_agent(shared: &Shared, params: AgentParams) -> Result<Value, RpcError> {
     let status = shared.team.remove_agent(AgentId::new(params.agent_id)).await?;
     json(&wire::Agent::from(&status))
 }
@@ -282,8 +163,8 @@ impl TryFrom<DecisionParam> for Decision {
             DecisionParam::Answer { content, .. } => Self::Answer { content },
             DecisionParam::Allow { scope, ttl_s, .. } => Self::Allow {
                 scope: match scope {
-                    None | Some(Scope::Once) => routing::Scope::Once,
-                    Some(Scope::Session) => routing::Scope::Session,
+                    None | Some(GrantScope::Once) => routing::Scope::Once,
+                    Some(GrantScope::Session) => routing::Scope::Session,
                 },
                 ttl: match ttl_s {
                     None => None,

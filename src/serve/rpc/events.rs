@@ -1,11 +1,9 @@
 //! Owns the methods that read the team's journal: events, one event, a search.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -14,7 +12,10 @@ use crate::journal::{self, EventType, Filter, NameError, OpenError, Session, Sto
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
-use crate::serve::wire::RpcError;
+use crate::wire::{
+    Event, Events, FoundEvent, FoundEvents, GetEventParams, ListEventsParams, RpcError,
+    SearchEventsParams,
+};
 
 /// Events of one answer: by default, and at most.
 const USUAL: u64 = 100;
@@ -30,99 +31,10 @@ const MOST_TYPES: usize = 100;
 /// How long one request may read; a reader keeps the write-ahead log from being emptied.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[schemars(rename = "ListEventsParams")]
-pub(in crate::serve) struct ListEvents {
-    /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of
-    /// the wire.
-    #[serde(default, deserialize_with = "super::name")]
-    session_id: Option<String>,
-    /// Only of this agent.
-    #[serde(default, deserialize_with = "super::name")]
-    agent_id: Option<String>,
-    /// Only of these types; `tool` stands for all that begin with `tool.`.
-    types: Option<Vec<String>>,
-    /// Only behind the event with this id: `next` of the answer before.
-    #[serde(default, deserialize_with = "super::name")]
-    after: Option<String>,
-    /// Only before the event with this id: with `last` the `next` of the answer before.
-    #[serde(default, deserialize_with = "super::name")]
-    before: Option<String>,
-    /// The last of these events, and not the first.
-    #[serde(default)]
-    last: bool,
-    /// From 1 to 1,000; 100 if left out.
-    limit: Option<u64>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "GetEventParams")]
-pub(in crate::serve) struct GetEvent {
-    /// The event's id, or a beginning that no other has.
-    id: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "SearchEventsParams")]
-pub(in crate::serve) struct SearchEvents {
-    /// Words that an event must have, all of them.
-    query: String,
-    /// From 1 to 1,000; 100 if left out.
-    limit: Option<u64>,
-}
-
-/// An event of the journal.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Event")]
-pub(in crate::serve) struct Event<'a> {
-    id: &'a str,
-    /// The event before it on its branch.
-    parent_id: Option<&'a str>,
-    /// The journal's session; null for events of no session.
-    session_id: Option<&'a str>,
-    agent_id: Option<&'a str>,
-    /// From 0 within a session.
-    sequence: Option<u64>,
-    depth: Option<u64>,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    /// Milliseconds since 1970.
-    timestamp: u64,
-    turn: Option<u64>,
-    /// Its fields depend on the type.
-    #[schemars(with = "Map<String, Value>")]
-    payload: &'a RawValue,
-}
-
-/// Events, oldest first.
-#[derive(Serialize, JsonSchema)]
-pub(in crate::serve) struct Events<'a> {
-    events: Vec<Event<'a>>,
-    /// The `after` of the next request, with `last` its `before`; null at the end.
-    next: Option<&'a str>,
-}
-
-/// An event that a search found.
-#[derive(Serialize, JsonSchema)]
-pub(in crate::serve) struct FoundEvent<'a> {
-    #[serde(flatten)]
-    event: Event<'a>,
-    /// The words in their context, each between `[` and `]`.
-    snippet: &'a str,
-    /// Less is better.
-    rank: f64,
-}
-
-/// What a search found, the best first.
-#[derive(Serialize, JsonSchema)]
-pub(in crate::serve) struct FoundEvents<'a> {
-    events: Vec<FoundEvent<'a>>,
-}
-
 pub(super) async fn list_events(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: ListEvents,
+    params: ListEventsParams,
 ) -> Result<Box<RawValue>, RpcError> {
     let types = params.types.unwrap_or_default();
     check_types(&types)?;
@@ -160,7 +72,7 @@ pub(super) async fn list_events(
         page.events.iter_mut().for_each(|event| sight.reduce(event));
         raw(&Events {
             events: page.events.iter().map(Event::from).collect(),
-            next: page.next.as_deref(),
+            next: page.next.as_deref().map(Cow::from),
         })
     })
     .await
@@ -169,7 +81,7 @@ pub(super) async fn list_events(
 pub(super) async fn get_event(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: GetEvent,
+    params: GetEventParams,
 ) -> Result<Box<RawValue>, RpcError> {
     let own = own(caller).map(str::to_owned);
     let sight = Sight::of(shared, caller).await;
@@ -187,7 +99,7 @@ pub(super) async fn get_event(
 pub(super) async fn search_events(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: SearchEvents,
+    params: SearchEventsParams,
 ) -> Result<Box<RawValue>, RpcError> {
     let limit = limit(params.limit)?;
     if params.query.len() > LONGEST_QUERY {
@@ -204,7 +116,7 @@ pub(super) async fn search_events(
         found.retain(|found| sight.opens_event(&found.event));
         let events = found.iter().map(|found| FoundEvent {
             event: (&found.event).into(),
-            snippet: &found.snippet,
+            snippet: (&*found.snippet).into(),
             rank: found.rank,
         });
         raw(&FoundEvents { events: events.collect() })
@@ -304,16 +216,16 @@ fn is_id(text: &str) -> bool {
 impl<'a> From<&'a journal::Event> for Event<'a> {
     fn from(event: &'a journal::Event) -> Self {
         Self {
-            id: &event.id,
-            parent_id: event.parent_id.as_deref(),
-            session_id: event.session_id.as_deref(),
-            agent_id: event.agent_id.as_deref(),
+            id: (&*event.id).into(),
+            parent_id: event.parent_id.as_deref().map(Cow::from),
+            session_id: event.session_id.as_deref().map(Cow::from),
+            agent_id: event.agent_id.as_deref().map(Cow::from),
             sequence: event.sequence,
             depth: event.depth,
-            kind: &event.kind,
+            kind: (&*event.kind).into(),
             timestamp: event.timestamp,
             turn: event.turn,
-            payload: &event.payload,
+            payload: Cow::Borrowed(&event.payload),
         }
     }
 }

@@ -1,89 +1,23 @@
 //! Owns the methods that show an orchestrator what its agents work on: files, overlaps, callers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::json;
-use crate::model::{FileNode, GraphSnapshot, OverlapKind, SessionMode};
+use crate::model::{FileNode, GraphSnapshot, SessionMode};
+use crate::serve::lines::GRAPH_IS_OFF;
 use crate::serve::shared::Shared;
-use crate::serve::wire::{GRAPH_IS_OFF, RpcError};
 use crate::watch::GraphState;
+use crate::wire::{
+    CalledSymbol, HotFile, HotFileUser, HotFiles, HotFilesParams, OverlapList, OverlapRow,
+    RpcError, WhoCalls, WhoCallsParams,
+};
 
 /// Entries of one answer.
 const MOST: usize = 100;
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "HotFilesParams")]
-pub(in crate::serve) struct HotFilesParams {
-    /// At most 100; 20 if left out.
-    limit: Option<usize>,
-}
-
-/// The files that agents work on, the hottest first.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct HotFiles {
-    files: Vec<HotFile>,
-    /// Files that some agent touched and that have not cooled off.
-    total: usize,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct HotFile {
-    path: String,
-    /// The highest of all agents.
-    heat: f64,
-    agents: Vec<HotFileUser>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct HotFileUser {
-    agent: String,
-    last_action: &'static str,
-    timestamp_ms: u64,
-}
-
-/// Symbols that two agents work on now.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct OverlapList {
-    overlaps: Vec<OverlapRow>,
-    total: usize,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct OverlapRow {
-    #[schemars(extend("enum" = OverlapKind::ALL.map(OverlapKind::as_str)))]
-    kind: &'static str,
-    agents: [String; 2],
-    symbol: String,
-    path: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WhoCallsParams")]
-pub(in crate::serve) struct WhoCallsParams {
-    /// An id of the code graph (`PATH::NAME`), or a name.
-    symbol: String,
-}
-
-/// Callers of the symbols that a name means.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct WhoCalls {
-    symbols: Vec<CalledSymbol>,
-    /// Symbols of that name.
-    total: usize,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct CalledSymbol {
-    symbol: String,
-    callers: Vec<String>,
-    /// How many there are.
-    total: usize,
-}
 
 pub(super) async fn hot_files(shared: &Shared, params: HotFilesParams) -> Result<Value, RpcError> {
     let snapshots = shared.sources.snapshots().await;
@@ -108,7 +42,7 @@ pub(super) async fn hot_files(shared: &Shared, params: HotFilesParams) -> Result
 pub(super) async fn overlaps(shared: &Shared) -> Result<Value, RpcError> {
     let all = shared.sources.overlaps().await;
     let rows = all.iter().take(MOST).map(|found| OverlapRow {
-        kind: found.kind.as_str(),
+        kind: found.kind.into(),
         agents: found.between.each_ref().map(|key| key.agent.to_string()),
         symbol: found.symbol.to_string(),
         path: found.path.to_string(),
@@ -149,7 +83,7 @@ fn callers(graph: &GraphSnapshot, symbol: &str) -> WhoCalls {
 
 impl HotFile {
     fn add(&mut self, agent: &str, node: &FileNode) {
-        let (last_action, timestamp_ms) = (node.last_action.as_str(), node.timestamp_ms);
+        let (last_action, timestamp_ms) = (Cow::from(node.last_action.as_str()), node.timestamp_ms);
         match self.agents.iter_mut().find(|it| it.agent == agent) {
             Some(known) if known.timestamp_ms < timestamp_ms => {
                 known.last_action = last_action;

@@ -13,8 +13,8 @@ use crate::journal::{EventType, NewEvent, Place};
 use crate::model::AgentId;
 use crate::serve::Elsewhere;
 use crate::serve::shared::Shared;
-use crate::serve::wire::RpcError;
 use crate::tokens::{TokenHolder, TokenRight};
+use crate::wire::RpcError;
 
 /// Characters of a name that stand in the journal.
 const LONGEST_NAME: usize = 200;

@@ -1,18 +1,19 @@
 //! Owns the methods of the registry of sessions. They steer no agent.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use schemars::{Schema, SchemaGenerator};
 use serde_json::value::RawValue;
 
 use super::{parse, raw, wrong};
 use crate::model::{AgentId, SessionId, SessionKey, SessionMode};
 use crate::serve::shared::Shared;
-use crate::serve::wire::RpcError;
 use crate::serve::{Caller, rights};
 use crate::session::{self, Answer, Raw, RegistryError, RegistryRequest, Upsert};
+use crate::wire::{
+    self, Active, AddContextParams, Closed, CreateSessionParams, ListSessionsParams, Listed, Mode,
+    NameOf, RpcError, SessionState, SetProvidersParams,
+};
 
 /// The registry's methods, each of which is one registry request.
 #[derive(Clone, Copy, Debug)]
@@ -26,142 +27,6 @@ pub(in crate::serve) enum Method {
     AddContext,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ListSessionsParams")]
-struct ListSessions {
-    /// Only sessions of this agent.
-    #[serde(default, deserialize_with = "super::name")]
-    agent_id: Option<String>,
-}
-
-/// Params that name one session.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "SessionKey")]
-struct Key {
-    #[schemars(length(min = 1))]
-    agent_id: String,
-    #[schemars(length(min = 1))]
-    session_id: String,
-}
-
-/// Fields that are left out or null stay unchanged.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "CreateSessionParams")]
-struct CreateSession {
-    #[schemars(length(min = 1))]
-    agent_id: String,
-    #[schemars(length(min = 1))]
-    session_id: String,
-    mode: Mode,
-    model: Option<Model>,
-    summary: Option<String>,
-    #[schemars(with = "Option<Vec<Value>>")]
-    history: Option<Vec<Raw>>,
-    #[schemars(with = "Option<Vec<Value>>")]
-    context: Option<Vec<Raw>>,
-    /// If not empty, the mode is `orchestrator`.
-    providers: Option<Vec<Key>>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Mode {
-    SingleAgent,
-    Orchestrator,
-}
-
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Model {
-    model_id: String,
-    /// Display name; none if left out.
-    name: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "SetProvidersParams")]
-struct SetProviders {
-    #[schemars(length(min = 1))]
-    agent_id: String,
-    #[schemars(length(min = 1))]
-    session_id: String,
-    /// The mode becomes `orchestrator`, even if this is empty.
-    providers: Vec<Key>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AddContextParams")]
-struct AddContext {
-    #[schemars(length(min = 1))]
-    agent_id: String,
-    #[schemars(length(min = 1))]
-    session_id: String,
-    /// Appended to the existing ones.
-    #[schemars(with = "Vec<Value>")]
-    items: Vec<Raw>,
-}
-
-/// A session in the list.
-#[derive(Serialize, JsonSchema)]
-struct Listed<'a> {
-    agent_id: &'a str,
-    session_id: &'a str,
-    #[schemars(extend("enum" = SessionMode::ALL.map(SessionMode::as_str)))]
-    mode: &'a str,
-    #[schemars(with = "Option<Model>")]
-    model: &'a Option<Raw>,
-    /// Who answers for it; null: nobody is known.
-    owner: Option<&'a str>,
-    updated_at_ms: u64,
-    is_active: bool,
-}
-
-/// A session's entry in the registry.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "SessionState")]
-struct State<'a> {
-    agent_id: &'a str,
-    session_id: &'a str,
-    #[schemars(extend("enum" = SessionMode::ALL.map(SessionMode::as_str)))]
-    mode: &'a str,
-    #[schemars(with = "Option<Model>")]
-    model: &'a Option<Raw>,
-    #[schemars(with = "Vec<Value>")]
-    history: &'a [Raw],
-    #[schemars(with = "Option<String>")]
-    summary: &'a Option<Raw>,
-    #[schemars(with = "Vec<Value>")]
-    context: &'a [Raw],
-    #[schemars(with = "Vec<Key>")]
-    providers: &'a [Raw],
-    /// The team that recorded it; left out if a client made it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    team: Option<&'a str>,
-    /// Who answers for it; left out if nobody is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<&'a str>,
-    created_at_ms: u64,
-    updated_at_ms: u64,
-    /// Only if true: `history`, `summary` and `context` are left empty, since they are content of a
-    /// team's agent, and the caller has no token that opens it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    withheld: bool,
-    /// Fields of other versions.
-    #[serde(flatten)]
-    #[schemars(skip)]
-    rest: Option<&'a BTreeMap<String, Raw>>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Closed {
-    /// Whether the session existed.
-    closed: bool,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct Active {
-    active: bool,
-}
-
 pub(super) async fn call(
     shared: &Shared,
     caller: Option<&Caller>,
@@ -170,21 +35,28 @@ pub(super) async fn call(
 ) -> Result<Raw, RpcError> {
     let request = match method {
         Method::List => {
-            let ListSessions { agent_id } = parse(params)?;
+            let ListSessionsParams { agent_id } = parse(params)?;
             RegistryRequest::List { agent: agent_id.map(AgentId::new) }
         }
-        Method::Create => RegistryRequest::Upsert(parse::<CreateSession>(params)?.try_into()?),
-        Method::Close => RegistryRequest::Close(parse::<Key>(params)?.try_into()?),
-        Method::Activate => RegistryRequest::Activate(parse::<Key>(params)?.try_into()?),
-        Method::Get => RegistryRequest::Get(parse::<Key>(params)?.try_into()?),
+        Method::Create => {
+            RegistryRequest::Upsert(parse::<CreateSessionParams>(params)?.try_into()?)
+        }
+        Method::Close => RegistryRequest::Close(parse::<wire::SessionKey>(params)?.try_into()?),
+        Method::Activate => {
+            RegistryRequest::Activate(parse::<wire::SessionKey>(params)?.try_into()?)
+        }
+        Method::Get => RegistryRequest::Get(parse::<wire::SessionKey>(params)?.try_into()?),
         Method::SetProviders => {
-            let SetProviders { agent_id, session_id, providers } = parse(params)?;
-            let key = Key { agent_id, session_id }.try_into()?;
+            let SetProvidersParams { agent_id, session_id, providers } = parse(params)?;
+            let key = wire::SessionKey { agent_id, session_id }.try_into()?;
             RegistryRequest::SetProviders { key, providers: keys(providers)? }
         }
         Method::AddContext => {
-            let AddContext { agent_id, session_id, items } = parse(params)?;
-            RegistryRequest::AddContext { key: Key { agent_id, session_id }.try_into()?, items }
+            let AddContextParams { agent_id, session_id, items } = parse(params)?;
+            RegistryRequest::AddContext {
+                key: wire::SessionKey { agent_id, session_id }.try_into()?,
+                items,
+            }
         }
     };
     if let Some(key) = request.changes() {
@@ -208,8 +80,8 @@ pub(super) async fn call(
             } else {
                 caller.is_some_and(Caller::is_person) || other_team(shared, &session).is_none()
             };
-            let state = State::from(&*session);
-            raw(&if is_open { state } else { state.withheld() })
+            let state = SessionState::from(&*session);
+            raw(&if is_open { state } else { withheld(state) })
         }
         Answer::Closed(closed) => raw(&Closed { closed }),
         Answer::Active => raw(&Active { active: true }),
@@ -228,30 +100,32 @@ pub(super) fn schemas(
     answers: &mut SchemaGenerator,
 ) -> (Schema, Schema) {
     let params = match method {
-        Method::List => requests.subschema_for::<ListSessions>(),
-        Method::Create => requests.subschema_for::<CreateSession>(),
-        Method::Close | Method::Activate | Method::Get => requests.subschema_for::<Key>(),
-        Method::SetProviders => requests.subschema_for::<SetProviders>(),
-        Method::AddContext => requests.subschema_for::<AddContext>(),
+        Method::List => requests.subschema_for::<ListSessionsParams>(),
+        Method::Create => requests.subschema_for::<CreateSessionParams>(),
+        Method::Close | Method::Activate | Method::Get => {
+            requests.subschema_for::<wire::SessionKey>()
+        }
+        Method::SetProviders => requests.subschema_for::<SetProvidersParams>(),
+        Method::AddContext => requests.subschema_for::<AddContextParams>(),
     };
     let result = match method {
         Method::List => answers.subschema_for::<Vec<Listed<'_>>>(),
         Method::Close => answers.subschema_for::<Closed>(),
         Method::Activate => answers.subschema_for::<Active>(),
         Method::Create | Method::Get | Method::SetProviders | Method::AddContext => {
-            answers.subschema_for::<State<'_>>()
+            answers.subschema_for::<SessionState<'_>>()
         }
     };
     (params, result)
 }
 
-impl TryFrom<CreateSession> for Upsert {
+impl TryFrom<CreateSessionParams> for Upsert {
     type Error = RpcError;
 
-    fn try_from(params: CreateSession) -> Result<Self, RpcError> {
-        let CreateSession { agent_id, session_id, summary, history, context, .. } = params;
+    fn try_from(params: CreateSessionParams) -> Result<Self, RpcError> {
+        let CreateSessionParams { agent_id, session_id, summary, history, context, .. } = params;
         Ok(Self {
-            key: Key { agent_id, session_id }.try_into()?,
+            key: wire::SessionKey { agent_id, session_id }.try_into()?,
             mode: match params.mode {
                 Mode::SingleAgent => SessionMode::SingleAgent,
                 Mode::Orchestrator => SessionMode::Orchestrator,
@@ -267,14 +141,14 @@ impl TryFrom<CreateSession> for Upsert {
     }
 }
 
-fn keys(keys: Vec<Key>) -> Result<Vec<SessionKey>, RpcError> {
+fn keys(keys: Vec<wire::SessionKey>) -> Result<Vec<SessionKey>, RpcError> {
     keys.into_iter().map(SessionKey::try_from).collect()
 }
 
-impl TryFrom<Key> for SessionKey {
+impl TryFrom<wire::SessionKey> for SessionKey {
     type Error = RpcError;
 
-    fn try_from(key: Key) -> Result<Self, RpcError> {
+    fn try_from(key: wire::SessionKey) -> Result<Self, RpcError> {
         if key.agent_id.is_empty() || key.session_id.is_empty() {
             return Err(wrong("`agent_id` and `session_id` must not be empty"));
         }
@@ -285,43 +159,43 @@ impl TryFrom<Key> for SessionKey {
 impl<'a> From<&'a session::Listed> for Listed<'a> {
     fn from(listed: &'a session::Listed) -> Self {
         Self {
-            agent_id: listed.key.agent.as_str(),
-            session_id: listed.key.session.as_str(),
-            mode: &listed.mode,
-            model: &listed.model,
-            owner: listed.owner.as_deref(),
+            agent_id: listed.key.agent.as_str().into(),
+            session_id: listed.key.session.as_str().into(),
+            mode: NameOf::from_name(&listed.mode),
+            model: Cow::Borrowed(&listed.model),
+            owner: listed.owner.as_deref().map(Cow::from),
             updated_at_ms: listed.updated_at_ms,
             is_active: listed.is_active,
         }
     }
 }
 
-impl<'a> From<&'a session::Session> for State<'a> {
+impl<'a> From<&'a session::Session> for SessionState<'a> {
     fn from(session: &'a session::Session) -> Self {
         Self {
-            agent_id: session.key.agent.as_str(),
-            session_id: session.key.session.as_str(),
-            mode: &session.mode,
-            model: &session.model,
-            history: &session.history,
-            summary: &session.summary,
-            context: &session.context,
-            providers: &session.providers,
-            team: session.team.as_deref(),
-            owner: session.owner.as_deref(),
+            agent_id: session.key.agent.as_str().into(),
+            session_id: session.key.session.as_str().into(),
+            mode: NameOf::from_name(&session.mode),
+            model: Cow::Borrowed(&session.model),
+            history: (&*session.history).into(),
+            summary: Cow::Borrowed(&session.summary),
+            context: (&*session.context).into(),
+            providers: (&*session.providers).into(),
+            team: session.team.as_deref().map(Cow::from),
+            owner: session.owner.as_deref().map(Cow::from),
             created_at_ms: session.created_at_ms,
             updated_at_ms: session.updated_at_ms,
             withheld: false,
-            rest: Some(&session.rest),
+            rest: Cow::Borrowed(&session.rest),
         }
     }
 }
 
-impl State<'_> {
-    /// Leaves out what was said in the session.
-    fn withheld(self) -> Self {
-        Self { history: &[], summary: &None, context: &[], withheld: true, rest: None, ..self }
-    }
+/// Leaves out what was said in a session.
+fn withheld(state: SessionState<'_>) -> SessionState<'_> {
+    let (history, context) = (Cow::default(), Cow::default());
+    let (summary, rest) = (Cow::Owned(None), Cow::default());
+    SessionState { history, summary, context, withheld: true, rest, ..state }
 }
 
 impl From<RegistryError> for RpcError {

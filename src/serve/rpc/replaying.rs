@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -13,41 +11,17 @@ use crate::bus::{Backlog, Bus, Received, Subscriber};
 use crate::model::{AgentId, SessionId, SessionKey, Topic};
 use crate::replay::{Audience, Player, Recording, Speed};
 use crate::serve::command::ViewerCommand;
+use crate::serve::lines;
 use crate::serve::progress::Progress;
 use crate::serve::shared::Shared;
 use crate::serve::sight::{Sight, UpdateSight};
-use crate::serve::wire::{self, RpcError};
 use crate::serve::{BoxFuture, Caller};
 use crate::tracker::OrchestratorView;
+use crate::wire::{ReplaySessionParams, Replayed, RpcError, SpeedParam};
 
 /// The bound of events between two lines of a journal; the next line is not played before they are
 /// sent.
 const BACKLOG: Backlog = Backlog { events: 16_384, bytes: 32 << 20 };
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ReplaySessionParams")]
-pub(in crate::serve) struct ReplaySession {
-    /// As for `list_events`.
-    session_id: String,
-    /// So many times as fast as it was: from 0.01 to 1,000, or `max` for no pauses; 1 if left out.
-    speed: Option<SpeedParam>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum SpeedParam {
-    Times(f64),
-    Named(String),
-}
-
-/// A replay that is over.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Replayed {
-    /// The session of the journal.
-    journal_session_id: String,
-    /// The number of its events.
-    events: u64,
-}
 
 /// The client that asked. If it does not read, its own replay waits.
 struct Client<'a> {
@@ -73,7 +47,7 @@ impl Audience for Client<'_> {
 pub(super) async fn replay_session(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: ReplaySession,
+    params: ReplaySessionParams,
     progress: &Progress,
 ) -> Result<Value, RpcError> {
     let speed = match params.speed {
@@ -100,7 +74,7 @@ pub(super) async fn replay_session(
     );
     let path = journal.settings().path.clone();
     let recording = Recording { path, session: Some(session) };
-    let (bus, view) = (Bus::encoding(BACKLOG, wire::encode), OrchestratorView::None(key));
+    let (bus, view) = (Bus::encoding(BACKLOG, lines::encode), OrchestratorView::None(key));
     let sight = UpdateSight::new(Sight::of(shared, caller).await);
     let mut client = Client { events: bus.subscribe(), sight, progress };
     client.events.want(Topic::SessionUpdate);

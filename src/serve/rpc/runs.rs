@@ -19,9 +19,9 @@ use super::{asking, json, parse, subschema, tasks, wrong};
 use crate::model::{AgentId, Order};
 use crate::runs::{Attachment, FindError, TeamRuns};
 use crate::serve::shared::Shared;
-use crate::serve::wire::RpcError;
 use crate::serve::{Caller, NewRun, StartedRun, Team, rights};
 use crate::tasks::{LONGEST_WAIT, WaitKind};
+use crate::wire::RpcError;
 
 /// Bytes of a prompt, and of a command.
 const LONGEST_PROMPT: usize = 1024 * 1024;
@@ -52,15 +52,15 @@ pub(in crate::serve) struct StartRun {
     #[serde(default)]
     deny: Vec<String>,
     /// What it runs; what the caller runs if there is no `command` either.
-    #[serde(default, deserialize_with = "super::name")]
+    #[serde(default, deserialize_with = "crate::wire::name")]
     profile: Option<String>,
     /// Program and arguments, instead of the profile's.
     #[serde(default)]
     command: Vec<String>,
-    #[serde(default, deserialize_with = "super::name")]
+    #[serde(default, deserialize_with = "crate::wire::name")]
     model: Option<String>,
     /// The tier that its agent is taken from, instead of `profile`, `command` and `model`.
-    #[serde(default, deserialize_with = "super::name")]
+    #[serde(default, deserialize_with = "crate::wire::name")]
     tier: Option<String>,
     /// With `tier`: only the first candidate that can be taken.
     #[serde(default)]

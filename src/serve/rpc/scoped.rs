@@ -3,35 +3,21 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{json, openings, wrong};
 use crate::journal::EventType;
 use crate::model::{AgentId, is_name, now_ms};
 use crate::serve::shared::Shared;
-use crate::serve::wire::RpcError;
 use crate::serve::{Elsewhere, Refused};
 use crate::tokens::{NewToken, ScopedTokens, TokenRecord, TokenRight, TokensError};
+use crate::wire::{
+    AskedRight, NewScopedToken, RpcError, ShownToken, TokenCreateParams, TokenRevokeParams,
+};
 
 /// Agents of one token.
 const MOST_AGENTS: usize = 100;
-
-/// What a token opens.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum AskedRight {
-    /// See what the team did and does.
-    Read,
-    /// Give agents work, and cancel it.
-    Prompt,
-    /// Decide what waits for a person.
-    Decide,
-    /// Steer the team.
-    Control,
-}
 
 impl From<AskedRight> for TokenRight {
     fn from(asked: AskedRight) -> Self {
@@ -44,57 +30,13 @@ impl From<AskedRight> for TokenRight {
     }
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "TokenCreateParams")]
-pub(in crate::serve) struct TokenCreate {
-    /// Who acts by it.
-    owner: String,
-    may: Vec<AskedRight>,
-    /// The agents that it is for; all if left out.
-    #[serde(default)]
-    agents: Option<Vec<String>>,
-    /// Seconds until it expires; never if left out.
-    #[schemars(range(min = 1))]
-    expires_s: Option<u64>,
-}
-
-/// What is known of a token.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct ShownToken {
-    /// Names the token, and opens nothing.
-    id: String,
-    owner: String,
-    may: Vec<&'static str>,
-    /// Null: all.
-    agents: Option<Vec<String>>,
-    created_ms: u64,
-    /// Null: never.
-    expires_ms: Option<u64>,
-    expired: bool,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "NewScopedToken")]
-pub(in crate::serve) struct MadeToken {
-    /// It is shown this once.
-    token: String,
-    #[serde(flatten)]
-    shown: ShownToken,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "TokenRevokeParams")]
-pub(in crate::serve) struct TokenRevoke {
-    id: String,
-}
-
 impl From<&TokenRecord> for ShownToken {
     fn from(record: &TokenRecord) -> Self {
         let agents = record.agents.as_ref();
         Self {
             id: record.id().to_owned(),
             owner: record.owner.clone(),
-            may: record.may.iter().map(|right| right.as_str()).collect(),
+            may: record.may.iter().map(|right| right.as_str().into()).collect(),
             agents: agents.map(|agents| agents.iter().map(AgentId::to_string).collect()),
             created_ms: record.created_ms,
             expires_ms: record.expires_ms,
@@ -147,10 +89,10 @@ fn parsed<T: DeserializeOwned>(params: Value) -> Result<T, RpcError> {
 
 fn made(
     tokens: &ScopedTokens,
-    params: TokenCreate,
+    params: TokenCreateParams,
     may_be_hub: bool,
-) -> Result<MadeToken, RpcError> {
-    let TokenCreate { owner, may, agents, expires_s } = params;
+) -> Result<NewScopedToken, RpcError> {
+    let TokenCreateParams { owner, may, agents, expires_s } = params;
     if !is_name(&owner) {
         return Err(wrong("`owner` is a name: up to 64 letters, digits, `.`, `_`, `-`"));
     }
@@ -177,18 +119,21 @@ fn made(
         lasts: expires_s.map(Duration::from_secs),
     };
     let (token, record) = tokens.create(new)?;
-    Ok(MadeToken { token, shown: ShownToken::from(&record) })
+    Ok(NewScopedToken { token, shown: ShownToken::from(&record) })
 }
 
 fn listed(tokens: &ScopedTokens) -> Result<Value, RpcError> {
     json(&tokens.list().iter().map(ShownToken::from).collect::<Vec<_>>())
 }
 
-fn revoked(tokens: &ScopedTokens, params: &TokenRevoke) -> Result<ShownToken, RpcError> {
+fn revoked(tokens: &ScopedTokens, params: &TokenRevokeParams) -> Result<ShownToken, RpcError> {
     Ok(ShownToken::from(&tokens.revoke(&params.id)?))
 }
 
-pub(super) async fn token_create(shared: &Shared, params: TokenCreate) -> Result<Value, RpcError> {
+pub(super) async fn token_create(
+    shared: &Shared,
+    params: TokenCreateParams,
+) -> Result<Value, RpcError> {
     let is_hub = shared.sources.elsewhere().is_some_and(Elsewhere::is_hub);
     let made = made(tokens(shared)?, params, is_hub)?;
     openings::record(shared, EventType::TOKEN_CREATE, &json(&made.shown)?).await;
@@ -199,7 +144,10 @@ pub(super) fn token_list(shared: &Shared) -> Result<Value, RpcError> {
     listed(tokens(shared)?)
 }
 
-pub(super) async fn token_revoke(shared: &Shared, params: TokenRevoke) -> Result<Value, RpcError> {
+pub(super) async fn token_revoke(
+    shared: &Shared,
+    params: TokenRevokeParams,
+) -> Result<Value, RpcError> {
     let revoked = revoked(tokens(shared)?, &params)?;
     let payload = json!({ "token_id": &revoked.id, "owner": &revoked.owner });
     openings::record(shared, EventType::TOKEN_REVOKE, &payload).await;

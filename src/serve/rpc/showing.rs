@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
-use super::conflicts::LockRow;
 use super::json;
 use crate::changes::{is_binary, unified};
 use crate::conflicts::ShownConflict;
@@ -15,85 +13,19 @@ use crate::routing::ShownAccess;
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
-use crate::serve::wire::RpcError;
 use crate::showing::{FoundFile, Wanted};
+use crate::wire::LockRow;
+use crate::wire::{
+    self, RpcError, ShowBlockedParams, ShowConflictParams, ShownBlocked, ShownContent,
+};
 
 /// Bytes of a content, or of a diff, in an answer.
 const MOST_BYTES: usize = 64 << 10;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ShowBlockedParams")]
-pub(in crate::serve) struct ShowBlocked {
-    id: String,
-}
-
-/// An access, with the file that it is about.
-#[derive(Serialize, JsonSchema)]
-pub(in crate::serve) struct ShownBlocked {
-    id: String,
-    agent_id: String,
-    session_id: String,
-    path: String,
-    #[schemars(extend("enum" = Action::ALL.map(Action::as_str)))]
-    action: &'static str,
-    #[serde(flatten)]
-    content: ShownContent,
-    /// The rule of `[[routing]]` that matched the access.
-    rule: Option<u32>,
-    decide: Option<&'static str>,
-    /// Why the agent asks for it: only with `via` `request`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    /// Stands for all this; for `resolve_blocked`.
-    version: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ShowConflictParams")]
-pub(in crate::serve) struct ShowConflict {
-    id: String,
-}
-
-/// A write that waits, with the file that it is about.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "ShownConflict")]
-pub(in crate::serve) struct ShownConflictAnswer {
-    id: String,
-    agent_id: String,
-    /// Empty if it is not known.
-    session_id: String,
-    path: String,
-    #[schemars(extend("enum" = [Action::Write.as_str()]))]
-    action: &'static str,
-    #[serde(flatten)]
-    content: ShownContent,
-    /// The lock that the write meets. Null: it has ended.
-    lock: Option<LockRow>,
-    /// Stands for all this; for `resolve_conflict`.
-    version: String,
-}
-
-/// What is shown of a file, and of what an agent wants to write there.
-#[derive(Serialize, JsonSchema)]
-struct ShownContent {
-    /// Of the file as it is. Null where `diff` is there, and where there is no text to show.
-    content: Option<String>,
-    /// From the file as it is to what the agent wants to write, where that is known.
-    diff: Option<String>,
-    /// `content` or `diff` has no more than its beginning.
-    truncated: bool,
-    /// The file, or what the agent wants to write, is no text.
-    binary: bool,
-    exists: bool,
-    /// Why the file, or the diff, is not shown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_shown: Option<String>,
-}
-
 pub(super) async fn show_blocked(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: ShowBlocked,
+    params: ShowBlockedParams,
 ) -> Result<Value, RpcError> {
     let reader = caller.and_then(Caller::agent).cloned();
     let mut shown = shared.sources.show(BlockedId::new(params.id), reader).await?;
@@ -111,10 +43,10 @@ pub(super) async fn show_blocked(
 
 pub(super) async fn show_conflict(
     shared: &Shared,
-    params: ShowConflict,
+    params: ShowConflictParams,
 ) -> Result<Value, RpcError> {
     let shown = shared.sources.show_conflict(ConflictId::new(params.id)).await?;
-    made(move || ShownConflictAnswer::from(shown)).await
+    made(move || wire::ShownConflict::from(shown)).await
 }
 
 /// Comparing files may take a while.
@@ -132,25 +64,25 @@ impl From<ShownAccess> for ShownBlocked {
             id: access.id.to_string(),
             agent_id: access.key.agent.to_string(),
             session_id: access.key.session.to_string(),
-            action: access.action.as_str(),
+            action: access.action.into(),
             content: ShownContent::new(&access.path, file, wanted.as_ref()),
             path: access.path.to_string(),
             rule: access.rule.map(|rule| rule.number.get()),
-            decide: access.rule.map(|rule| rule.decide.as_str()),
+            decide: access.rule.map(|rule| rule.decide.as_str().into()),
             reason: access.reason.as_deref().map(str::to_owned),
             version,
         }
     }
 }
 
-impl From<ShownConflict> for ShownConflictAnswer {
+impl From<ShownConflict> for wire::ShownConflict {
     fn from(shown: ShownConflict) -> Self {
         let ShownConflict { conflict, file, wanted, lock, version } = shown;
         Self {
             id: conflict.id.to_string(),
             agent_id: conflict.agents.first().map(ToString::to_string).unwrap_or_default(),
             session_id: conflict.session.to_string(),
-            action: Action::Write.as_str(),
+            action: Action::Write.as_str().into(),
             content: ShownContent::new(&conflict.path, file, wanted.as_ref()),
             path: conflict.path.to_string(),
             lock: lock.map(LockRow::from),

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
@@ -11,57 +9,21 @@ use super::{json, wrong};
 use crate::model::AgentId;
 use crate::serve::shared::Shared;
 use crate::serve::spawned::{self, NewHelper, NewMember, StartedHelper, Stays};
-use crate::serve::wire::{self, RpcError};
 use crate::serve::{Caller, owned};
 use crate::tasks::NewTask;
+use crate::wire::{self, AddMemberParams, RemoveMemberParams, RpcError, StartHelperParams};
 
 /// Patterns of a zone, and their bytes in all.
 pub(super) const MOST_PATTERNS: usize = 100;
 pub(super) const LONGEST_ZONE: usize = 16 * 1024;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "StartHelperParams")]
-pub(in crate::serve) struct StartHelper {
-    /// Given by a person; an agent is the parent of what it starts.
-    #[serde(default, deserialize_with = "super::name")]
-    parent: Option<String>,
-    /// What the helper is prompted with.
-    task: String,
-    /// Patterns within the parent's zone.
-    zone: Vec<String>,
-    /// What it runs; what the parent runs if left out.
-    #[serde(default, deserialize_with = "super::name")]
-    profile: Option<String>,
-    /// Makes a repeated request the same request.
-    #[serde(default, deserialize_with = "super::name")]
-    key: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AddMemberParams")]
-pub(in crate::serve) struct AddMember {
-    id: String,
-    /// One of `profiles` of `may_add`.
-    profile: String,
-    /// Patterns within `zone` of `may_add`.
-    zone: Vec<String>,
-    /// What the agent is prompted with.
-    task: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "RemoveMemberParams")]
-pub(in crate::serve) struct RemoveMember {
-    id: String,
-}
-
 pub(super) async fn start_helper(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: StartHelper,
+    params: StartHelperParams,
 ) -> Result<Value, RpcError> {
     let tasks = tasks::tasks(shared)?;
-    let StartHelper { parent, task, zone, profile, key } = params;
+    let StartHelperParams { parent, task, zone, profile, key } = params;
     let parent = parent_of(caller, parent)?;
     check(&task, &zone)?;
     if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
@@ -88,10 +50,10 @@ pub(super) async fn start_helper(
 pub(super) async fn add_member(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: AddMember,
+    params: AddMemberParams,
 ) -> Result<Value, RpcError> {
     let tasks = tasks::tasks(shared)?;
-    let AddMember { id, profile, zone, task } = params;
+    let AddMemberParams { id, profile, zone, task } = params;
     check(&task, &zone)?;
     let (by, owner) = (tasks::giver(caller), owned::of_task(&*shared.team, caller));
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
@@ -105,7 +67,7 @@ pub(super) async fn add_member(
 
 pub(super) async fn remove_member(
     shared: &Shared,
-    params: RemoveMember,
+    params: RemoveMemberParams,
 ) -> Result<Value, RpcError> {
     let status = shared.team.remove_member(AgentId::new(params.id)).await?;
     json(&wire::Agent::from(&status))

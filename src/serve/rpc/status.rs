@@ -1,58 +1,15 @@
 //! Owns the methods that show the team to its orchestrator: short, and cheap to ask again and
 //! again.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 
 use super::json;
-use crate::model::{AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus};
+use crate::model::{AgentId, AgentStatus, BlockedAccess, BlockedStatus};
 use crate::serve::details;
 use crate::serve::shared::Shared;
-use crate::serve::wire::RpcError;
 use crate::tracker::SessionReport;
-
-/// The agents of a team at one moment.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct TeamStatus<'a> {
-    agents: Vec<AgentRow<'a>>,
-    /// Accesses of all agents that wait for a decision.
-    pending: usize,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct AgentRow<'a> {
-    agent_id: &'a str,
-    #[schemars(extend("enum" = AgentState::ALL.map(AgentState::as_str)))]
-    state: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    /// A turn runs.
-    running: bool,
-    /// Accesses of it that wait for a decision.
-    pending: usize,
-    /// Tokens in the context of its fullest session, and the context's size, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AgentStatusParams")]
-pub(in crate::serve) struct AgentStatusParams {
-    #[serde(alias = "agent")]
-    agent_id: String,
-}
-
-/// One agent, as in `list_agents`, with what waits for a decision.
-#[derive(Serialize, JsonSchema)]
-pub(in crate::serve) struct AgentReport<'a> {
-    #[serde(flatten)]
-    agent: details::Agent<'a>,
-    /// Ids of its accesses that wait for a decision.
-    pending: Vec<&'a str>,
-}
+use crate::wire::{AgentReport, AgentRow, AgentStatusParams, RpcError, TeamStatus};
 
 pub(super) async fn team_status(shared: &Shared) -> Result<Value, RpcError> {
     let agents = shared.team.agents();
@@ -75,8 +32,8 @@ pub(super) async fn agent_status(
     let pending = shared.sources.blocked(Some(BlockedStatus::Pending)).await;
     let own = pending.iter().filter(|access| access.key.agent == agent);
     json(&AgentReport {
-        agent: details::Agent::new(details, shared.tool_uses.of(&agent), zones.get(&agent)),
-        pending: own.map(|access| access.id.as_str()).collect(),
+        agent: details::on_wire(details, shared.tool_uses.of(&agent), zones.get(&agent)),
+        pending: own.map(|access| access.id.as_str().into()).collect(),
     })
 }
 
@@ -95,9 +52,9 @@ impl<'a> AgentRow<'a> {
         let usages = own.clone().filter_map(|session| session.usage.as_ref());
         let usage = usages.max_by_key(|usage| usage.used);
         Self {
-            agent_id: status.agent.as_str(),
-            state: status.state.as_str(),
-            reason: status.reason.as_deref(),
+            agent_id: status.agent.as_str().into(),
+            state: status.state.into(),
+            reason: status.reason.as_deref().map(Cow::from),
             running: own.clone().any(|session| session.is_running),
             pending: pending.iter().filter(|access| access.key.agent == status.agent).count(),
             used: usage.map(|usage| usage.used),

@@ -1,14 +1,15 @@
 //! Owns the methods of streams.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::object::Object;
-use super::{Empty, json, parse, subschema};
+use super::{json, parse, subschema};
 use crate::serve::shared::Shared;
-use crate::serve::wire::{RpcError, StreamStatus};
+use crate::wire::{
+    AttachStreamParams, DetachStreamParams, Empty, ReplayToStreamParams, ReplayedToStream,
+    RpcError, StreamStatus,
+};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::serve) enum Method {
@@ -16,41 +17,6 @@ pub(in crate::serve) enum Method {
     Attach,
     Detach,
     Replay,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "AttachStreamParams")]
-struct AttachStream {
-    /// A `[[streams]]` table of the configuration, as JSON; the name alone of one that was detached.
-    config: Object,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "DetachStreamParams")]
-struct DetachStream {
-    name: String,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "ReplayToStreamParams")]
-struct ReplayToStream {
-    /// As for `list_events`.
-    session_id: String,
-    /// The stream's name.
-    stream: String,
-}
-
-/// A session that was delivered to a stream once more.
-#[derive(Debug, Serialize, JsonSchema)]
-struct ReplayedToStream<'a> {
-    /// As in `origin` of each event.
-    replay_id: &'a str,
-    /// The session of the journal.
-    journal_session_id: &'a str,
-    /// Events that were delivered.
-    events: u64,
-    /// Events that the receiver refused for good.
-    dead: u64,
 }
 
 pub(super) async fn call(
@@ -65,21 +31,21 @@ pub(super) async fn call(
             return json(&all.iter().map(StreamStatus::from).collect::<Vec<_>>());
         }
         Method::Attach => {
-            let AttachStream { config } = parse(params)?;
+            let AttachStreamParams { config } = parse(params)?;
             shared.team.attach_stream(config.0).await?
         }
         Method::Detach => {
-            let DetachStream { name } = parse(params)?;
+            let DetachStreamParams { name } = parse(params)?;
             shared.team.detach_stream(name).await?
         }
         Method::Replay => {
-            let ReplayToStream { session_id, stream } = parse(params)?;
+            let ReplayToStreamParams { session_id, stream } = parse(params)?;
             // What has happened until now is a part of it.
             let _ = shared.sources.recorded().await;
             let done = shared.team.replay_to_stream(session_id, stream).await?;
             return json(&ReplayedToStream {
-                replay_id: &done.replay_id,
-                journal_session_id: &done.session,
+                replay_id: (&*done.replay_id).into(),
+                journal_session_id: (&*done.session).into(),
                 events: done.events,
                 dead: done.dead,
             });
@@ -96,13 +62,14 @@ pub(super) fn schemas(
     match method {
         Method::List => (subschema::<Empty>(requests), subschema::<Vec<StreamStatus<'_>>>(answers)),
         Method::Attach => {
-            (subschema::<AttachStream>(requests), subschema::<StreamStatus<'_>>(answers))
+            (subschema::<AttachStreamParams>(requests), subschema::<StreamStatus<'_>>(answers))
         }
         Method::Detach => {
-            (subschema::<DetachStream>(requests), subschema::<StreamStatus<'_>>(answers))
+            (subschema::<DetachStreamParams>(requests), subschema::<StreamStatus<'_>>(answers))
         }
-        Method::Replay => {
-            (subschema::<ReplayToStream>(requests), subschema::<ReplayedToStream<'_>>(answers))
-        }
+        Method::Replay => (
+            subschema::<ReplayToStreamParams>(requests),
+            subschema::<ReplayedToStream<'_>>(answers),
+        ),
     }
 }

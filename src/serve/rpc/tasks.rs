@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json as object};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -12,13 +10,16 @@ use super::status::no_agent;
 use super::{json, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
-use crate::model::{AgentId, AgentState, TaskId, TaskReport, TaskState};
+use crate::model::{AgentId, AgentState, TaskId, TaskReport};
 use crate::serve::rights::{self, PROGRAM};
 use crate::serve::shared::Shared;
-use crate::serve::wire::RpcError;
 use crate::serve::{Caller, Prompt, Team, owned, task_run};
 use crate::tasks::{
     Circle, FoundTasks, Kept, LONGEST_WAIT, Mode, NewTask, TaskError, Tasks, WaitKind,
+};
+use crate::wire::{
+    self, CancelTaskParams, CheckTasksParams, DelegateParams, Delegated, RpcError, TaskResult,
+    TaskResultParams, TaskRow, WaitForTasksParams, WaitMode,
 };
 
 /// Bytes of a task's text, of its key, and names of files in it.
@@ -32,127 +33,13 @@ const MOST_IDS: usize = 1000;
 /// Bytes of a result's summary.
 const SUMMARY: usize = 1024;
 
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "DelegateParams")]
-pub(in crate::serve) struct Delegate {
-    agent: String,
-    /// What the agent is prompted with.
-    task: String,
-    /// Files that it is about, named in the prompt.
-    #[serde(default)]
-    files: Vec<String>,
-    /// Makes a repeated request the same request.
-    #[serde(default, deserialize_with = "super::name")]
-    key: Option<String>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct Delegated {
-    id: String,
-    agent: String,
-    state: String,
-    /// With `start_helper`: places and `$VARIABLES` that the helper's profile has and its parent has not. It does
-    /// not get them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) without: Vec<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "CheckTasksParams")]
-pub(in crate::serve) struct CheckTasks {
-    /// All tasks that were not acknowledged if left out.
-    #[serde(default)]
-    ids: Vec<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WaitForTasksParams")]
-pub(in crate::serve) struct WaitForTasks {
-    ids: Vec<String>,
-    /// Until all have ended, or the first.
-    #[serde(default)]
-    mode: WaitMode,
-    /// As an earlier answer had it: what changed before does not end the wait.
-    cursor: Option<u64>,
-    /// At most 45.
-    timeout_s: Option<f64>,
-}
-
-#[derive(Clone, Copy, Default, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum WaitMode {
-    #[default]
-    All,
-    First,
-}
-
-/// Tasks at one moment.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Tasks")]
-pub(in crate::serve) struct TaskList {
-    tasks: Vec<TaskRow>,
-    /// For the next wait.
-    cursor: u64,
-    /// The wait is not over; it can go on.
-    timed_out: bool,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Task")]
-pub(in crate::serve) struct TaskRow {
-    id: String,
-    agent: String,
-    /// Who answers for it; left out if nobody is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    owner: Option<String>,
-    #[schemars(extend("enum" = TaskState::ALL.map(TaskState::as_str)))]
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "TaskResultParams")]
-pub(in crate::serve) struct TaskResultParams {
-    id: String,
-    /// The result was received, and need not be kept.
-    #[serde(default)]
-    ack: bool,
-    /// From 1; without it there is only the summary.
-    page: Option<u64>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct TaskResult {
-    #[serde(flatten)]
-    task: TaskRow,
-    /// The session of its turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<String>,
-    /// The end of what the agent said.
-    summary: String,
-    /// Bytes of what it said.
-    bytes: usize,
-    /// What the agent said, in the page that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    /// Pages of what is kept of it.
-    pages: usize,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "CancelTaskParams")]
-pub(in crate::serve) struct CancelTask {
-    id: String,
-}
-
 pub(super) async fn delegate_task(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: Delegate,
+    params: DelegateParams,
 ) -> Result<Value, RpcError> {
     let tasks = tasks(shared)?;
-    let Delegate { agent, task, files, key } = params;
+    let DelegateParams { agent, task, files, key } = params;
     if task.trim().is_empty() || task.len() > LONGEST_TEXT {
         return Err(wrong(format!(
             "`task` must be text of at most {LONGEST_TEXT} bytes, not empty"
@@ -212,20 +99,20 @@ pub(super) fn started(tasks: &Tasks, id: &TaskId, without: Vec<String>) -> Resul
 pub(super) fn check_tasks(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: CheckTasks,
+    params: CheckTasksParams,
 ) -> Result<Value, RpcError> {
     let ids = ids(params.ids)?;
     let found = tasks(shared)?.list(rights::own_only(caller), &ids)?;
-    json(&TaskList::from(found))
+    json(&wire::Tasks::from(found))
 }
 
 pub(super) async fn wait_for_tasks(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: WaitForTasks,
+    params: WaitForTasksParams,
 ) -> Result<Value, RpcError> {
     let tasks = tasks(shared)?;
-    let WaitForTasks { ids: named, mode, cursor, timeout_s } = params;
+    let WaitForTasksParams { ids: named, mode, cursor, timeout_s } = params;
     let ids = ids(named)?;
     if ids.is_empty() {
         return Err(wrong("`ids` must name the tasks to wait for"));
@@ -241,7 +128,7 @@ pub(super) async fn wait_for_tasks(
     awaited.sort();
     awaited.dedup();
     let _waits = shared.waits.begin(&giver(caller), &awaited, WaitKind::Task)?;
-    json(&TaskList::from(tasks.wait(own, &ids, mode, cursor, deadline).await?))
+    json(&wire::Tasks::from(tasks.wait(own, &ids, mode, cursor, deadline).await?))
 }
 
 pub(super) async fn task_result(
@@ -262,7 +149,7 @@ pub(super) async fn task_result(
 pub(super) fn cancel_task(
     shared: &Shared,
     caller: Option<&Caller>,
-    params: CancelTask,
+    params: CancelTaskParams,
 ) -> Result<Value, RpcError> {
     let cancelled = tasks(shared)?.cancel(rights::own_only(caller), &TaskId::new(params.id))?;
     json(&TaskRow::from(cancelled))
@@ -350,7 +237,7 @@ fn summary(text: &str) -> String {
     format!("… {}", whole.trim_start())
 }
 
-impl From<FoundTasks> for TaskList {
+impl From<FoundTasks> for wire::Tasks {
     fn from(found: FoundTasks) -> Self {
         let FoundTasks { tasks, cursor, timed_out } = found;
         Self { tasks: tasks.into_iter().map(TaskRow::from).collect(), cursor, timed_out }
@@ -363,7 +250,7 @@ impl From<TaskReport> for TaskRow {
             id: task.id.to_string(),
             agent: task.agent.to_string(),
             owner: task.owner,
-            state: task.state.as_str(),
+            state: task.state.into(),
             reason: task.reason,
         }
     }

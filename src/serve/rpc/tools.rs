@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{asking, conflicts, parse, spawning, subschema, tasks};
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
-use crate::serve::wire::{self, RpcError};
+use crate::wire::{self, RpcError};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::serve) enum Method {
@@ -61,29 +61,27 @@ pub(super) fn schemas(
         (params(requests), result(answers))
     };
     match method {
-        Method::DelegateTask => of(subschema::<tasks::Delegate>, subschema::<tasks::Delegated>),
-        Method::CheckTasks => of(subschema::<tasks::CheckTasks>, subschema::<tasks::TaskList>),
-        Method::WaitForTasks => of(subschema::<tasks::WaitForTasks>, subschema::<tasks::TaskList>),
+        Method::DelegateTask => of(subschema::<wire::DelegateParams>, subschema::<wire::Delegated>),
+        Method::CheckTasks => of(subschema::<wire::CheckTasksParams>, subschema::<wire::Tasks>),
+        Method::WaitForTasks => of(subschema::<wire::WaitForTasksParams>, subschema::<wire::Tasks>),
         Method::TaskResult => {
-            of(subschema::<tasks::TaskResultParams>, subschema::<tasks::TaskResult>)
+            of(subschema::<wire::TaskResultParams>, subschema::<wire::TaskResult>)
         }
-        Method::CancelTask => of(subschema::<tasks::CancelTask>, subschema::<tasks::TaskRow>),
+        Method::CancelTask => of(subschema::<wire::CancelTaskParams>, subschema::<wire::TaskRow>),
         Method::RequestAccess => {
-            of(subschema::<asking::RequestAccess>, subschema::<asking::Answer>)
+            of(subschema::<wire::RequestAccessParams>, subschema::<wire::Answer>)
         }
-        Method::AskOwner => of(subschema::<asking::AskOwner>, subschema::<asking::Answer>),
-        Method::Whose => of(subschema::<asking::WhoseParams>, subschema::<asking::Whose>),
-        Method::Report => of(subschema::<asking::ReportParams>, subschema::<asking::Reported>),
-        Method::Claim => of(subschema::<conflicts::ClaimParams>, subschema::<conflicts::Claimed>),
-        Method::Release => {
-            of(subschema::<conflicts::ReleaseParams>, subschema::<conflicts::Released>)
-        }
+        Method::AskOwner => of(subschema::<wire::AskOwnerParams>, subschema::<wire::Answer>),
+        Method::Whose => of(subschema::<wire::WhoseParams>, subschema::<wire::Whose>),
+        Method::Report => of(subschema::<wire::ReportParams>, subschema::<wire::Reported>),
+        Method::Claim => of(subschema::<wire::ClaimParams>, subschema::<wire::Claimed>),
+        Method::Release => of(subschema::<wire::ReleaseParams>, subschema::<wire::Released>),
         Method::StartHelper => {
-            of(subschema::<spawning::StartHelper>, subschema::<tasks::Delegated>)
+            of(subschema::<wire::StartHelperParams>, subschema::<wire::Delegated>)
         }
-        Method::AddMember => of(subschema::<spawning::AddMember>, subschema::<tasks::Delegated>),
+        Method::AddMember => of(subschema::<wire::AddMemberParams>, subschema::<wire::Delegated>),
         Method::RemoveMember => {
-            of(subschema::<spawning::RemoveMember>, subschema::<wire::Agent<'_>>)
+            of(subschema::<wire::RemoveMemberParams>, subschema::<wire::Agent<'_>>)
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Owns the methods that give and revoke credentials of the web.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::json;
@@ -9,19 +7,10 @@ use crate::model::WebScope;
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::web_access::OpenedOnWeb;
-use crate::serve::wire::RpcError;
-
-/// What a credential opens.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum AskedScope {
-    /// See everything, and change nothing.
-    Read,
-    /// Also decide what waits for a person.
-    Decide,
-    /// All that a person may.
-    Control,
-}
+use crate::wire::{
+    AskedScope, NewWebLink, NewWebToken, RpcError, WebLinkParams, WebRevokeParams, WebRevoked,
+    WebTokenParams,
+};
 
 impl From<AskedScope> for WebScope {
     fn from(asked: AskedScope) -> Self {
@@ -31,50 +20,6 @@ impl From<AskedScope> for WebScope {
             AskedScope::Control => Self::Control,
         }
     }
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WebLinkParams")]
-pub(in crate::serve) struct WebLinkParams {
-    /// `control` if left out. The holder of a token with a scope leaves it out: the link opens what the token
-    /// does.
-    scope: Option<AskedScope>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct NewWebLink {
-    url: String,
-    /// Seconds that the link is good, once.
-    expires_s: u64,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WebTokenParams")]
-pub(in crate::serve) struct WebTokenParams {
-    scope: AskedScope,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct NewWebToken {
-    /// Names the token when it is revoked.
-    id: String,
-    token: String,
-    /// The address of the web server; null if it does not run.
-    url: Option<String>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WebRevokeParams")]
-pub(in crate::serve) struct WebRevokeParams {
-    /// Only the credential with this id.
-    #[serde(default, deserialize_with = "super::name")]
-    id: Option<String>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct WebRevoked {
-    /// Credentials and links that are no longer good.
-    revoked: usize,
 }
 
 pub(super) async fn web_link(

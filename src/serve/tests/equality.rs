@@ -24,13 +24,13 @@ use crate::model::{
 };
 use crate::routing::{Decider, Decision, ResolveError};
 use crate::serve::command::ViewerCommand;
-use crate::serve::filter::Filter;
 use crate::serve::shared::Shared;
 use crate::serve::viewer::Viewer;
 use crate::serve::{BoxFuture, Caller, Sources};
 use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tracker::{OrchestratorView, Settings, Snapshots, TrackerHandle};
 use crate::watch::GraphState;
+use crate::wire::request::Filter;
 
 /// Longer than a case takes: ticks pass when a step says so.
 const TICK: Duration = Duration::from_secs(3_600);

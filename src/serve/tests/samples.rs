@@ -20,9 +20,9 @@ use crate::model::{
     Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, Span, Spent, TaskId,
     TaskReport, TaskState, Touch, TurnEnd,
 };
-use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
+use crate::serve::{AgentDetails, SessionDetails, lines};
 use crate::undo;
-
+use crate::wire::{Change, Kind, Reloaded, Restart, Tier};
 pub(in crate::serve) use blocked::{VERSION, blocked, resolved, show};
 use blocked::{answered, completed, of_status, swept, written};
 pub(in crate::serve) use budget::{budget, looped, raised_budget};
@@ -147,13 +147,13 @@ pub(super) fn reloaded() -> Reloaded {
     };
     Reloaded {
         applied: vec![
-            change(None, "orchestrator.on_block", Kind::Changed, None),
-            change(Some("ui"), "zone.allowed", Kind::Changed, None),
-            change(Some("docs"), "agents", Kind::Added, None),
+            change(None, "orchestrator.on_block", Kind::Changed.into(), None),
+            change(Some("ui"), "zone.allowed", Kind::Changed.into(), None),
+            change(Some("docs"), "agents", Kind::Added.into(), None),
         ],
         needs_restart: vec![
-            change(Some("ui"), "command", Kind::Changed, Some(Restart::Agent)),
-            change(None, "team.listen", Kind::Changed, Some(Restart::Team)),
+            change(Some("ui"), "command", Kind::Changed.into(), Some(Restart::Agent.into())),
+            change(None, "team.listen", Kind::Changed.into(), Some(Restart::Team.into())),
         ],
         notes: vec!["agent `api` stays away".to_owned()],
     }
@@ -315,7 +315,7 @@ pub(in crate::serve) fn lines() -> Vec<String> {
             ..overlap()
         }),
     ];
-    let lines = events.iter().map(wire::encode).chain([wire::lagged(4096)]);
+    let lines = events.iter().map(lines::encode).chain([lines::lagged(4096)]);
     lines.map(|line| String::from_utf8(line.to_vec()).unwrap().trim_end().to_owned()).collect()
 }
 
@@ -357,7 +357,7 @@ fn usage_without_a_price_says_null() {
     let mut report = usage();
     report.usage.as_mut().unwrap().cost = None;
     report.spent = Spent::default();
-    assert!(wire::usage(&report).ends_with(b"\"cost\":null}\n"));
+    assert!(lines::usage(&report).ends_with(b"\"cost\":null}\n"));
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn updates_are_passed_on_as_the_agent_wrote_them() {
     let line = |text: &str| {
         let (key, mode) = (key("ui", "s-ui"), SessionMode::SingleAgent);
         let update = Event::SessionUpdate { key, mode, update: text.into() };
-        String::from_utf8(wire::encode(&update).to_vec()).unwrap()
+        String::from_utf8(lines::encode(&update).to_vec()).unwrap()
     };
     for text in [
         r#"{ "b":1e999, "a" : "\ud800", "b":12345678901234567890123 }"#,

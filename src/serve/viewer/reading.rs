@@ -9,7 +9,7 @@ use crate::model::{
     AgentId, BlockedAccess, Event, Relayed, SessionId, SessionKey, SessionMode, Snapshot, Topic,
 };
 use crate::serve::sight::{Sight, UpdateSight};
-use crate::serve::{Caller, rights, wire};
+use crate::serve::{Caller, lines, rights};
 use crate::session::{Answer, Listed, RegistryRequest};
 
 impl<W> Viewer<W> {
@@ -19,7 +19,7 @@ impl<W> Viewer<W> {
             Event::Blocked(access) => self.without_reason(access),
             Event::Task(task) => {
                 let shown = rights::shown_task(self.caller.as_ref(), task);
-                matches!(shown, Cow::Owned(_)).then(|| wire::task(&shown))
+                matches!(shown, Cow::Owned(_)).then(|| lines::task(&shown))
             }
             Event::Relayed(relayed) => self.reduced_line(relayed),
             _ => None,
@@ -28,7 +28,7 @@ impl<W> Viewer<W> {
 
     pub(super) fn without_reason(&self, access: &BlockedAccess) -> Option<Bytes> {
         let shown = rights::shown(self.caller.as_ref(), access);
-        matches!(shown, Cow::Owned(_)).then(|| wire::blocked(&shown))
+        matches!(shown, Cow::Owned(_)).then(|| lines::blocked(&shown))
     }
 
     pub(super) fn reduced_line(&self, relayed: &Relayed) -> Option<Bytes> {

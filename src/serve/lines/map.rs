@@ -1,11 +1,13 @@
 //! Owns the encoding of a map in lines of bounded length, which continue in further lines.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Message, SessionHeader, line};
+use super::line;
 use crate::model::{Delta, FileNode, Snapshot};
+use crate::wire::{MapDelta, MapSnapshot, Node, ServerLine, SessionHeader};
 
 /// Bytes of nodes after which a line ends, before JSON escapes.
 const MOST: usize = 1 << 20;
@@ -17,37 +19,37 @@ const NODE: usize = 200;
 pub(in crate::serve) fn snapshot(snapshot: &Snapshot) -> Bytes {
     let parts = parts(&snapshot.nodes, &[]);
     let [(nodes, _), rest @ ..] = &parts[..] else { return Bytes::new() };
-    let first = line(&Message::Snapshot {
+    let first = line(&ServerLine::Snapshot(MapSnapshot {
         session: SessionHeader::new(&snapshot.key, snapshot.mode),
         seq: snapshot.seq,
-        nodes,
+        nodes: nodes.iter().map(Node::from).collect(),
         omitted: snapshot.omitted,
         more: !rest.is_empty(),
-    });
+    }));
     if rest.is_empty() {
         return first;
     }
-    deltas(first.into(), SessionHeader::new(&snapshot.key, snapshot.mode), snapshot.seq, rest)
+    deltas(first.into(), &SessionHeader::new(&snapshot.key, snapshot.mode), snapshot.seq, rest)
 }
 
 /// Encodes the changes of a session.
 pub(super) fn delta(delta: &Delta) -> Bytes {
     let parts = parts(&delta.updates, &delta.removed);
-    deltas(Vec::new(), SessionHeader::new(&delta.key, delta.mode), delta.seq, &parts)
+    deltas(Vec::new(), &SessionHeader::new(&delta.key, delta.mode), delta.seq, &parts)
 }
 
 /// Appends a `delta` line for each part.
-fn deltas(mut lines: Vec<u8>, session: SessionHeader<'_>, seq: u64, parts: &[Part<'_>]) -> Bytes {
+fn deltas(mut lines: Vec<u8>, session: &SessionHeader<'_>, seq: u64, parts: &[Part<'_>]) -> Bytes {
     for (at, (updates, removed)) in (1..).zip(parts) {
-        let next = line(&Message::Delta {
-            agent_id: session.agent_id,
-            session_id: session.session_id,
-            session_mode: session.session_mode,
+        let next = line(&ServerLine::Delta(MapDelta {
+            agent_id: session.agent_id.clone(),
+            session_id: session.session_id.clone(),
+            session_mode: session.session_mode.clone(),
             seq,
-            updates,
-            removed,
+            updates: updates.iter().map(Node::from).collect(),
+            removed: (*removed).into(),
             more: at < parts.len(),
-        });
+        }));
         if parts.len() == 1 && lines.is_empty() {
             return next;
         }
@@ -56,14 +58,19 @@ fn deltas(mut lines: Vec<u8>, session: SessionHeader<'_>, seq: u64, parts: &[Par
     lines.into()
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-pub(super) fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-pub(super) fn is_false(flag: &bool) -> bool {
-    !flag
+impl<'a> From<&'a FileNode> for Node<'a> {
+    fn from(node: &'a FileNode) -> Self {
+        Self {
+            path: (&*node.path).into(),
+            heat: node.heat,
+            in_context: node.in_context,
+            last_action: node.last_action.into(),
+            turn_accessed: node.turn_accessed,
+            timestamp_ms: node.timestamp_ms,
+            symbols: node.symbols.as_deref().map(Cow::Borrowed),
+            origin: node.origin.map(Into::into),
+        }
+    }
 }
 
 /// A part of a session's changes.
@@ -112,7 +119,7 @@ mod tests {
     use super::*;
     use crate::model::Event;
     use crate::serve::tests::samples;
-    use crate::serve::{encode, wire};
+    use crate::serve::{encode, lines};
 
     fn nodes(count: usize) -> Vec<FileNode> {
         (0..count).map(|n| samples::node(&format!("{n:0>300}"), 0.5)).collect()
@@ -130,7 +137,7 @@ mod tests {
     #[test]
     fn a_large_map_goes_over_several_lines_that_add_up_to_it() {
         let snapshot = Snapshot { nodes: nodes(5_000), omitted: 7, ..samples::snapshot() };
-        let lines = read(&wire::snapshot(&snapshot));
+        let lines = read(&lines::snapshot(&snapshot));
         assert!(lines.len() > 2);
         assert_eq!(
             (lines[0]["type"].as_str(), lines[0]["omitted"].as_u64()),

@@ -1,4 +1,4 @@
-//! Parses a client's lines into [`Request`]. Decides nothing.
+//! Owns the lines of clients, and parses them into [`Request`]. Decides nothing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,11 +6,10 @@ use std::fmt;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::filter::Filter;
 use crate::model::{SessionId, SessionMode};
 
 #[derive(Debug)]
-pub(super) enum Request {
+pub enum Request {
     Rpc {
         /// A string or number, as the received JSON.
         id: Box<RawValue>,
@@ -42,15 +41,25 @@ pub(super) enum Request {
     Unknown,
 }
 
-/// A line that is not a request.
-#[derive(Debug)]
-pub(super) struct Malformed {
-    /// The request's id, if it could be read.
-    pub(super) id: Option<Box<RawValue>>,
-    pub(super) message: String,
+/// The part of the stream that a client chooses.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Filter {
+    #[default]
+    All,
+    /// Sessions with that id, of any agent.
+    Session(SessionId),
+    Mode(SessionMode),
 }
 
-pub(super) fn parse(line: &[u8]) -> Result<Request, Malformed> {
+/// A line that is not a request.
+#[derive(Debug)]
+pub struct Malformed {
+    /// The request's id, if it could be read.
+    pub id: Option<Box<RawValue>>,
+    pub message: String,
+}
+
+pub fn parse(line: &[u8]) -> Result<Request, Malformed> {
     let anonymous = |message: String| Malformed { id: None, message };
     let line =
         std::str::from_utf8(line).map_err(|error| anonymous(format!("not UTF-8: {error}")))?;
@@ -113,10 +122,10 @@ fn mode_named(name: &str) -> Result<SessionMode, String> {
 
 /// A JSON object with raw values. Repeated keys are refused: readers would differ on their value.
 #[derive(Debug, Default)]
-pub(super) struct RequestFields<'a>(HashMap<String, &'a RawValue>);
+pub struct RequestFields<'a>(HashMap<String, &'a RawValue>);
 
 impl<'a> RequestFields<'a> {
-    pub(super) fn parse(json: &'a str) -> Result<Self, String> {
+    pub fn parse(json: &'a str) -> Result<Self, String> {
         let mut deserializer = serde_json::Deserializer::from_str(json);
         let fields =
             deserializer.deserialize_map(FieldsVisitor).map_err(|error| error.to_string())?;
@@ -125,15 +134,15 @@ impl<'a> RequestFields<'a> {
     }
 
     /// Returns a field that is present and not null.
-    pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
+    pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.0.get(name).copied().filter(|value| value.get() != "null")
     }
 
-    pub(super) fn required<T: Expected>(&self, name: &str) -> Result<T, String> {
+    pub fn required<T: Expected>(&self, name: &str) -> Result<T, String> {
         self.optional(name)?.ok_or_else(|| format!("`{name}` is missing, and must be {}", T::WHAT))
     }
 
-    pub(super) fn optional<T: Expected>(&self, name: &str) -> Result<Option<T>, String> {
+    pub fn optional<T: Expected>(&self, name: &str) -> Result<Option<T>, String> {
         self.raw(name)
             .map(|value| {
                 serde_json::from_str(value.get()).map_err(|error| match error.classify() {
@@ -146,7 +155,7 @@ impl<'a> RequestFields<'a> {
     }
 
     /// Returns an optional name; an empty one counts as missing.
-    pub(super) fn name(&self, name: &str) -> Result<Option<String>, String> {
+    pub fn name(&self, name: &str) -> Result<Option<String>, String> {
         Ok(self.optional(name)?.filter(|name: &String| !name.is_empty()))
     }
 
@@ -163,7 +172,7 @@ impl<'a> RequestFields<'a> {
 }
 
 /// A field's type, with its description for errors.
-pub(super) trait Expected: DeserializeOwned {
+pub trait Expected: DeserializeOwned {
     const WHAT: &'static str;
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 const MARK: &[u8] = b",\"replay\":true}\n";
 
 /// Marks lines, each of them an object that is not empty.
-pub(in crate::serve) fn replayed(lines: &[u8]) -> Bytes {
+pub fn replayed(lines: &[u8]) -> Bytes {
     let mut marked = Vec::with_capacity(lines.len() + MARK.len());
     for line in lines.split_inclusive(|byte| *byte == b'\n') {
         match line.strip_suffix(b"}\n") {
@@ -21,7 +21,7 @@ pub(in crate::serve) fn replayed(lines: &[u8]) -> Bytes {
 }
 
 /// Adds the mark to the schema of the server's lines.
-pub(in crate::serve) fn add_mark(definitions: &mut Map<String, Value>) {
+pub fn add_mark(definitions: &mut Map<String, Value>) {
     let mark = json!({
         "description": "Only if true: the line shows an earlier run, from a journal.",
         "type": "boolean",

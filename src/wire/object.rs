@@ -4,13 +4,12 @@
 use std::fmt;
 
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-#[derive(Debug, JsonSchema)]
-pub(in crate::serve) struct Object(
-    #[schemars(with = "Map<String, Value>")] pub(super) Map<String, Value>,
-);
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Object(#[schemars(with = "Map<String, Value>")] pub Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

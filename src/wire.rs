@@ -1,0 +1,55 @@
+//! Owns the language of the port: the types of its lines, and of the params and the result of each method.
+//! Server and clients write and read the same types.
+
+mod agent;
+mod asking;
+mod blocked;
+mod budget;
+mod change;
+mod client_line;
+mod common;
+mod conflict;
+mod event;
+mod graph;
+mod line;
+mod map;
+mod name_of;
+mod object;
+mod prompting;
+mod reading;
+mod reloaded;
+mod replayed;
+pub mod request;
+mod session;
+mod showing;
+mod spent;
+mod stream;
+mod task;
+mod token;
+mod web;
+
+pub use agent::*;
+pub use asking::*;
+pub use blocked::*;
+pub use budget::*;
+pub use change::*;
+pub use client_line::PlainLine;
+pub use common::*;
+pub use conflict::*;
+pub use event::*;
+pub use graph::*;
+pub use line::*;
+pub use map::*;
+pub use name_of::NameOf;
+pub use object::Object;
+pub use prompting::*;
+pub use reading::name;
+pub use reloaded::*;
+pub use replayed::{add_mark, replayed};
+pub use session::*;
+pub use showing::*;
+pub use spent::*;
+pub use stream::*;
+pub use task::*;
+pub use token::*;
+pub use web::*;

@@ -1,0 +1,176 @@
+//! Owns an agent and a team: their lines, and the methods about them.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Cost, NameOf, Object, Spent};
+use crate::model::{AgentState, SessionMode, named};
+
+/// An agent, in its line and in answers.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_field_names, reason = "the wire's names")]
+pub struct Agent<'a> {
+    pub agent_id: Cow<'a, str>,
+    pub state: NameOf<AgentState>,
+    /// Null without a process.
+    pub pid: Option<u32>,
+    /// Why it is in this state, where that needs saying.
+    pub reason: Option<Cow<'a, str>>,
+    /// Since the team came up.
+    pub restarts: u32,
+    pub timestamp_ms: u64,
+    /// What it runs; left out for an agent without a tier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Candidate<'a>>,
+}
+
+/// The candidate of a tier that an agent runs.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Candidate<'a> {
+    pub tier: Cow<'a, str>,
+    pub profile: Cow<'a, str>,
+    /// Null: the agent's own.
+    pub model: Option<Cow<'a, str>>,
+}
+
+/// [`AgentDetails`] on the wire.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AgentDetails<'a> {
+    #[serde(flatten)]
+    pub status: Agent<'a>,
+    /// The name that it announced; null before that.
+    pub name: Option<Cow<'a, str>>,
+    pub version: Option<Cow<'a, str>>,
+    /// Who answers for it, by the configuration; null: nobody is named.
+    pub owner: Option<Cow<'a, str>>,
+    #[schemars(with = "Tier")]
+    pub zone: NameOf<Tier>,
+    /// Features that the running kernel lacks to enforce the zone. At the tier `kernel` it enforces
+    /// all but these; at `protocol` they are the reason. Empty where the kernel tier was not asked
+    /// for.
+    pub zone_missing: Cow<'a, [String]>,
+    /// The patterns of its own zone; empty without one.
+    pub allowed: Cow<'a, [String]>,
+    /// The prompt by which it compresses its context: as it announced it, else as its profile has it.
+    /// Left out where none is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compress: Option<Cow<'a, str>>,
+    /// In the order in which they appeared.
+    pub sessions: Vec<SessionDetails<'a>>,
+    /// Of its process, its terminals and their children; null where it is unknown.
+    pub memory_bytes: Option<u64>,
+    pub cpu_ms: Option<u64>,
+    /// The highest in this run, or in the last one; null where there was none.
+    pub peak_memory_bytes: Option<u64>,
+    pub peak_processes: Option<u64>,
+    pub tools: ToolsUsed,
+}
+
+named! {
+    /// What enforces an agent's zone.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, JsonSchema)]
+    #[schemars(rename_all = "snake_case")]
+    pub enum Tier {
+        /// It has no zone.
+        None = "none",
+        /// Its requests to its client are judged, and nothing else.
+        Protocol = "protocol",
+        /// The kernel confines all its processes, terminals too; `zone_missing` names what it lacks.
+        Kernel = "kernel",
+    }
+}
+
+/// What the agent's own client did with the tools of the team.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ToolsUsed {
+    /// It is connected.
+    pub connected: bool,
+    /// It has asked which tools there are.
+    pub listed: bool,
+    /// Whether its model has seen them: it called one, or its program shows it all that are listed. False where
+    /// the program shows them only to a model that searches for them. Left out where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<bool>,
+    /// Calls of tools.
+    pub calls: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SessionDetails<'a> {
+    pub session_id: Cow<'a, str>,
+    pub session_mode: NameOf<SessionMode>,
+    /// The running agent has it, so it can be prompted.
+    pub open: bool,
+    /// It gets prompts that name no session.
+    pub default: bool,
+    /// A turn runs.
+    pub running: bool,
+    /// Number of waiting prompts.
+    pub queued: usize,
+    pub used: Option<u64>,
+    pub size: Option<u64>,
+    pub cost: Option<Cost<'a>>,
+    /// As in the session's `usage` line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent<'a>>,
+}
+
+/// The agents of a team at one moment.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TeamStatus<'a> {
+    pub agents: Vec<AgentRow<'a>>,
+    /// Accesses of all agents that wait for a decision.
+    pub pending: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AgentRow<'a> {
+    pub agent_id: Cow<'a, str>,
+    pub state: NameOf<AgentState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'a, str>>,
+    /// A turn runs.
+    pub running: bool,
+    /// Accesses of it that wait for a decision.
+    pub pending: usize,
+    /// Tokens in the context of its fullest session, and the context's size, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AgentStatusParams {
+    #[serde(alias = "agent")]
+    pub agent_id: String,
+}
+
+/// One agent, as in `list_agents`, with what waits for a decision.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AgentReport<'a> {
+    #[serde(flatten)]
+    pub agent: AgentDetails<'a>,
+    /// Ids of its accesses that wait for a decision.
+    pub pending: Vec<Cow<'a, str>>,
+}
+
+/// Params that name one agent.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AgentParams {
+    pub agent_id: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AttachParams {
+    /// The team as one agent if left out.
+    pub agent_id: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AddAgentParams {
+    /// An `[[agents]]` table of the configuration, as JSON.
+    pub config: Object,
+}

@@ -1,0 +1,129 @@
+//! Owns the methods by which an agent asks, reports, and starts helpers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::NameOf;
+use crate::model::named;
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RequestAccessParams {
+    /// Relative to the workspace, or absolute.
+    pub path: String,
+    pub action: AskedAction,
+    /// What the decider is told.
+    pub reason: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedAction {
+    Read,
+    Write,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AskOwnerParams {
+    /// Its owner is asked.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub path: Option<String>,
+    /// The agent to ask, if not the path's owner.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub agent: Option<String>,
+    pub question: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WhoseParams {
+    /// Relative to the workspace, or absolute.
+    pub path: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ReportParams {
+    pub text: String,
+}
+
+/// What became of a question so far.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// `pending` until there is an answer: the same request goes on waiting.
+    #[schemars(with = "AnswerState")]
+    pub state: NameOf<AnswerState>,
+    /// Of the blocked access, for `request_access`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Who was asked, for `ask_owner`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Why, or what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The content of the read, or the owner's answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Names the question while it is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    pub timed_out: bool,
+}
+
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, JsonSchema)]
+    #[schemars(rename_all = "snake_case")]
+    pub enum AnswerState {
+        Pending = "pending",
+        Allowed = "allowed",
+        Answered = "answered",
+        Denied = "denied",
+        Failed = "failed",
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Whose {
+    pub path: String,
+    /// Agents whose zone has it.
+    pub owners: Vec<String>,
+    /// What the caller may do.
+    pub may_read: bool,
+    pub may_write: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Reported {
+    pub reported: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct StartHelperParams {
+    /// Given by a person; an agent is the parent of what it starts.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub parent: Option<String>,
+    /// What the helper is prompted with.
+    pub task: String,
+    /// Patterns within the parent's zone.
+    pub zone: Vec<String>,
+    /// What it runs; what the parent runs if left out.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub profile: Option<String>,
+    /// Makes a repeated request the same request.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub key: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AddMemberParams {
+    pub id: String,
+    /// One of `profiles` of `may_add`.
+    pub profile: String,
+    /// Patterns within `zone` of `may_add`.
+    pub zone: Vec<String>,
+    /// What the agent is prompted with.
+    pub task: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RemoveMemberParams {
+    pub id: String,
+}

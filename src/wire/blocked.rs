@@ -1,0 +1,126 @@
+//! Owns a blocked access: its line, and the methods about it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{NameOf, SessionHeader, Target};
+use crate::model::{Action, BlockedStatus, Decide, Via};
+
+/// A blocked access, in its line and in answers.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Blocked<'a> {
+    #[serde(flatten)]
+    pub session: SessionHeader<'a>,
+    /// Relative to the workspace, with forward slashes; absolute if outside.
+    pub path: Cow<'a, str>,
+    pub action: NameOf<Action>,
+    pub timestamp_ms: u64,
+    pub id: Cow<'a, str>,
+    pub status: NameOf<BlockedStatus>,
+    /// Agents whose zone allows the path.
+    pub owners: Vec<Cow<'a, str>>,
+    /// The session that decides it.
+    pub orchestrator: Option<Target<'a>>,
+    /// The kind of request that made it.
+    #[schemars(with = "String", extend("enum" = Via::ALL.map(Via::as_str)))]
+    pub via: NameOf<Via>,
+    /// How many denied accesses it stands for: incidental ones, or those of an agent that has more
+    /// than are listed. `path` is their common path. Sent again with the same id as it grows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<u64>,
+    /// The pattern of a zone's `denied` that matches the path, if one does. Only the control token
+    /// may allow or answer it, with `even_denied`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied_by: Option<Cow<'a, str>>,
+    /// The rule of `[[routing]]` that matched it, counted from 1, and who decides by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<u32>,
+    #[schemars(extend("enum" = Decide::ALL.map(Decide::as_str)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decide: Option<NameOf<Decide>>,
+    /// Who decided it: `agent:ID`, `person` (at a terminal), `program`, or `rule` where a rule did.
+    /// Absent as long as nobody did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    /// The owner that answered, by such a rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<Cow<'a, str>>,
+    /// Only if the answer was kept from an equal question: the tokens that it saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_saved: Option<u64>,
+    /// Only if true: `tokens_saved` is estimated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tokens_estimated: bool,
+    /// Why the agent asks for it: only with `via` `request`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'a, str>>,
+    /// Only after `denied`: its tool call reports that it completed all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub completed: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ListBlockedParams {
+    /// Only accesses with that status.
+    pub status: Option<AskedStatus>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Status")]
+pub enum AskedStatus {
+    Denied,
+    Pending,
+    Allowed,
+    Answered,
+    Expired,
+    Observed,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ResolveParams {
+    pub id: String,
+    /// Only if the access still is as `show_blocked` showed it with this `version`.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub version: Option<String>,
+    #[serde(flatten)]
+    pub verdict: DecisionParam,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum DecisionParam {
+    /// Refuse it.
+    Deny {
+        /// Sent to the agent.
+        message: Option<String>,
+    },
+    /// Allow it; after a denied try, allow the next.
+    Allow {
+        scope: Option<GrantScope>,
+        /// Seconds that the grant lasts at most.
+        ttl_s: Option<f64>,
+        /// Also where a pattern of `denied` matches; requires the control token.
+        #[serde(default)]
+        even_denied: bool,
+    },
+    /// Answer with the result of the read.
+    Answer {
+        content: String,
+        /// As for `allow`.
+        #[serde(default)]
+        even_denied: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Scope")]
+pub enum GrantScope {
+    /// This access.
+    Once,
+    /// Exactly this path and action, until the session ends.
+    Session,
+}

@@ -1,0 +1,81 @@
+//! Owns a budget: its line, and the methods about it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::NameOf;
+use crate::model::{BudgetState, OnExceed};
+
+/// A budget that has limits, as it stands.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Budget<'a> {
+    /// Null: the team's.
+    pub agent_id: Option<Cow<'a, str>>,
+    pub state: NameOf<BudgetState>,
+    pub tokens: BudgetTokens,
+    pub cost: BudgetCost<'a>,
+    pub turns: BudgetTurns,
+    pub minutes: BudgetMinutes,
+    /// Turns that run, or are about to.
+    pub running: u64,
+    /// Null: it is for the run.
+    pub window_s: Option<u64>,
+    pub on_exceed: NameOf<OnExceed>,
+    /// Why prompts are refused; null while they are not.
+    pub reason: Option<Cow<'a, str>>,
+    pub timestamp_ms: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetTokens {
+    /// Null if nothing is known.
+    pub used: Option<u64>,
+    /// Null: there is none.
+    pub limit: Option<u64>,
+    /// What turns that run are expected to use yet.
+    pub reserved: u64,
+    /// The largest single report: by so much each turn that runs may pass the limit.
+    pub largest: u64,
+    /// A part of `used` is estimated.
+    pub estimated: bool,
+    /// Reports that are not in `used`, since they did not say it.
+    pub unknown: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetCost<'a> {
+    /// Null if nothing is known.
+    pub used: Option<f64>,
+    pub limit: Option<f64>,
+    pub currency: Cow<'a, str>,
+    pub reserved: f64,
+    pub largest: f64,
+    /// Reports without a cost, or with one in another currency.
+    pub unknown: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetTurns {
+    pub used: u64,
+    pub limit: Option<u64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct BudgetMinutes {
+    pub used: f64,
+    pub limit: Option<u64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RaiseBudgetParams {
+    /// The team's budget if left out.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub agent_id: Option<String>,
+    /// The new totals; what is left out stays.
+    pub tokens: Option<u64>,
+    pub cost: Option<f64>,
+    pub turns: Option<u64>,
+    pub minutes: Option<u64>,
+}

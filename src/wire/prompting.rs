@@ -1,0 +1,115 @@
+//! Owns the methods that prompt agents, open sessions, and go back in them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::NameOf;
+use crate::model::How;
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PromptParams {
+    pub agent_id: String,
+    /// The agent's default session if left out.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub session_id: Option<String>,
+    /// Short for one text block.
+    pub text: Option<String>,
+    /// ACP content blocks; either these or `text`.
+    pub blocks: Option<Vec<Map<String, Value>>>,
+    /// Send the turn's progress, in `rpc_progress` lines.
+    pub stream: Option<bool>,
+}
+
+/// A turn that ended.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Prompted {
+    pub session_id: String,
+    /// A stop reason of ACP.
+    pub stop_reason: String,
+    /// Why it ended in an error, as in its `turn` line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The agent's message chunks, joined.
+    pub text: String,
+    /// Accesses denied during the turn, for a prompt made with the orchestrator's token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CancelParams {
+    pub agent_id: String,
+    /// All sessions of the agent if left out.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub session_id: Option<String>,
+    /// Also withdraw queued prompts: true if left out.
+    pub queued: Option<bool>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Cancelled {
+    /// Running turns that are asked to end.
+    pub turns: usize,
+    /// Queued prompts that were withdrawn.
+    pub prompts: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct NewSession {
+    pub session_id: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ForkSessionParams {
+    /// The journal's id, the beginning of one, `AGENT/SESSION` or a session of the wire.
+    pub session_id: String,
+    /// The branch point, an event of the session by its id or the beginning of one; the session's
+    /// head if left out.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub at: Option<String>,
+    /// The agent that goes on; the session's own if left out.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub agent_id: Option<String>,
+}
+
+/// A session that continues another.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Forked {
+    pub agent_id: String,
+    /// The session of the wire, which `prompt` takes.
+    pub session_id: String,
+    /// `forked`: the agent forked its own session. `primed`: a new session gets the conversation as
+    /// a document in front of its next prompt.
+    #[schemars(with = "String", extend("enum" = How::ALL.map(How::as_str)))]
+    pub how: NameOf<How>,
+    /// The session of the journal.
+    pub journal_session_id: String,
+    /// The branch point.
+    pub at: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RewindSessionParams {
+    /// As for `fork_session`.
+    pub session_id: String,
+    /// The event that becomes the session's head: its id, or the beginning of one.
+    pub to: String,
+    /// Undo what the session's agent wrote after it, too.
+    pub files: Option<bool>,
+}
+
+/// A session that was set back.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Rewound {
+    pub agent_id: String,
+    /// The session of the wire, which goes on under its name.
+    pub session_id: Option<String>,
+    pub journal_session_id: String,
+    pub head_event_id: String,
+    /// `primed`: the agent goes on with a session that gets the conversation up to the point in
+    /// front of its next prompt. Null: no agent has the session open, or it knows nothing that came
+    /// after the point.
+    #[schemars(with = "Option<String>", extend("enum" = [json!("primed"), json!(null)]))]
+    pub how: Option<NameOf<How>>,
+}

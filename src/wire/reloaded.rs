@@ -1,0 +1,51 @@
+//! Owns the result of a reload, as the port returns it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::NameOf;
+use crate::model::named;
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Reloaded {
+    /// Changes in effect.
+    pub applied: Vec<Change>,
+    /// Changes that wait for a restart, from this reload or an earlier one.
+    pub needs_restart: Vec<Change>,
+    /// Results for agents that were added or removed over the port, a sentence each.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// Null for a key of the whole team.
+    pub agent_id: Option<String>,
+    /// As in the file: `zone.allowed` of an agent, else `team.listen`; `agents` for an agent that
+    /// was added or removed.
+    pub key: String,
+    #[schemars(with = "Kind")]
+    pub change: NameOf<Kind>,
+    /// What has to be restarted for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Restart>")]
+    pub restart: Option<NameOf<Restart>>,
+}
+
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, JsonSchema)]
+    #[schemars(rename_all = "snake_case")]
+    pub enum Kind {
+        Added = "added",
+        Removed = "removed",
+        Changed = "changed",
+    }
+}
+
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, JsonSchema)]
+    #[schemars(rename_all = "snake_case")]
+    pub enum Restart {
+        Agent = "agent",
+        Team = "team",
+    }
+}

@@ -1,0 +1,74 @@
+//! Owns the methods that show what a decision is about.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{LockRow, NameOf};
+use crate::model::Action;
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShowBlockedParams {
+    pub id: String,
+}
+
+/// An access, with the file that it is about.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownBlocked {
+    pub id: String,
+    pub agent_id: String,
+    pub session_id: String,
+    pub path: String,
+    pub action: NameOf<Action>,
+    #[serde(flatten)]
+    pub content: ShownContent,
+    /// The rule of `[[routing]]` that matched the access.
+    pub rule: Option<u32>,
+    pub decide: Option<Cow<'static, str>>,
+    /// Why the agent asks for it: only with `via` `request`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Stands for all this; for `resolve_blocked`.
+    pub version: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShowConflictParams {
+    pub id: String,
+}
+
+/// A write that waits, with the file that it is about.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownConflict {
+    pub id: String,
+    pub agent_id: String,
+    /// Empty if it is not known.
+    pub session_id: String,
+    pub path: String,
+    #[schemars(extend("enum" = [Action::Write.as_str()]))]
+    pub action: Cow<'static, str>,
+    #[serde(flatten)]
+    pub content: ShownContent,
+    /// The lock that the write meets. Null: it has ended.
+    pub lock: Option<LockRow>,
+    /// Stands for all this; for `resolve_conflict`.
+    pub version: String,
+}
+
+/// What is shown of a file, and of what an agent wants to write there.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownContent {
+    /// Of the file as it is. Null where `diff` is there, and where there is no text to show.
+    pub content: Option<String>,
+    /// From the file as it is to what the agent wants to write, where that is known.
+    pub diff: Option<String>,
+    /// `content` or `diff` has no more than its beginning.
+    pub truncated: bool,
+    /// The file, or what the agent wants to write, is no text.
+    pub binary: bool,
+    pub exists: bool,
+    /// Why the file, or the diff, is not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_shown: Option<String>,
+}

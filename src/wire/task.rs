@@ -1,0 +1,144 @@
+//! Owns a task that an agent was given: its line, and the methods about it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::NameOf;
+use crate::model::TaskState;
+
+/// A task that an agent was given; each change of its state is another line.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TaskLine<'a> {
+    pub id: Cow<'a, str>,
+    /// Who gave it: an agent, or `orchestrator` for a program or a person.
+    pub by: Cow<'a, str>,
+    /// Who answers for it; left out if nobody is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Cow<'a, str>>,
+    /// Whose it is.
+    pub agent_id: Cow<'a, str>,
+    /// The session of its turn, once that has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
+    pub state: NameOf<TaskState>,
+    /// Why it ended so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'a, str>>,
+    pub timestamp_ms: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DelegateParams {
+    pub agent: String,
+    /// What the agent is prompted with.
+    pub task: String,
+    /// Files that it is about, named in the prompt.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Makes a repeated request the same request.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub key: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Delegated {
+    pub id: String,
+    pub agent: String,
+    pub state: String,
+    /// With `start_helper`: places and `$VARIABLES` that the helper's profile has and its parent has not. It does
+    /// not get them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CheckTasksParams {
+    /// All tasks that were not acknowledged if left out.
+    #[serde(default)]
+    pub ids: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WaitForTasksParams {
+    pub ids: Vec<String>,
+    /// Until all have ended, or the first.
+    #[serde(default, skip_serializing_if = "WaitMode::is_usual")]
+    pub mode: WaitMode,
+    /// As an earlier answer had it: what changed before does not end the wait.
+    pub cursor: Option<u64>,
+    /// At most 45.
+    pub timeout_s: Option<f64>,
+}
+
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitMode {
+    #[default]
+    All,
+    First,
+}
+
+impl WaitMode {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_usual(&self) -> bool {
+        matches!(self, Self::All)
+    }
+}
+
+/// Tasks at one moment.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Tasks {
+    pub tasks: Vec<TaskRow>,
+    /// For the next wait.
+    pub cursor: u64,
+    /// The wait is not over; it can go on.
+    pub timed_out: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Task")]
+pub struct TaskRow {
+    pub id: String,
+    pub agent: String,
+    /// Who answers for it; left out if nobody is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    pub state: NameOf<TaskState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TaskResultParams {
+    pub id: String,
+    /// The result was received, and need not be kept.
+    #[serde(default)]
+    pub ack: bool,
+    /// From 1; without it there is only the summary.
+    pub page: Option<u64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TaskResult {
+    #[serde(flatten)]
+    pub task: TaskRow,
+    /// The session of its turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The end of what the agent said.
+    pub summary: String,
+    /// Bytes of what it said.
+    pub bytes: usize,
+    /// What the agent said, in the page that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Pages of what is kept of it.
+    pub pages: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CancelTaskParams {
+    pub id: String,
+}

@@ -1,0 +1,61 @@
+//! Owns the methods about tokens with a scope.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a token opens.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedRight {
+    /// See what the team did and does.
+    Read,
+    /// Give agents work, and cancel it.
+    Prompt,
+    /// Decide what waits for a person.
+    Decide,
+    /// Steer the team.
+    Control,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TokenCreateParams {
+    /// Who acts by it.
+    pub owner: String,
+    pub may: Vec<AskedRight>,
+    /// The agents that it is for; all if left out.
+    #[serde(default)]
+    pub agents: Option<Vec<String>>,
+    /// Seconds until it expires; never if left out.
+    #[schemars(range(min = 1))]
+    pub expires_s: Option<u64>,
+}
+
+/// What is known of a token.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownToken {
+    /// Names the token, and opens nothing.
+    pub id: String,
+    pub owner: String,
+    pub may: Vec<Cow<'static, str>>,
+    /// Null: all.
+    pub agents: Option<Vec<String>>,
+    pub created_ms: u64,
+    /// Null: never.
+    pub expires_ms: Option<u64>,
+    pub expired: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct NewScopedToken {
+    /// It is shown this once.
+    pub token: String,
+    #[serde(flatten)]
+    pub shown: ShownToken,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct TokenRevokeParams {
+    pub id: String,
+}

@@ -12,6 +12,8 @@
 
 pub mod model;
 
+pub mod kept;
+
 pub mod config;
 
 #[cfg_attr(not(target_os = "linux"), path = "confine/elsewhere.rs")]

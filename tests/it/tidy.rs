@@ -14,6 +14,7 @@ use imports::Modules;
 /// Each room, with the rooms that it may import. A room may always import itself.
 const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
+    ("kept", &[]),
     // Pure.
     ("line", &[]),
     ("ignored", &[]),

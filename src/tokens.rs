@@ -154,16 +154,12 @@ impl ScopedTokens {
         // Another process may have changed it.
         let mut records = inner.file.read().map_err(io)?;
         let changed = change(&mut records);
-        let synced = match changed {
-            Ok(()) => {
-                inner.file.replace(&records).map_err(io)?;
-                inner.file.sync().map_err(io)
-            }
-            // What another process changed counts nevertheless.
-            Err(error) => Err(error),
-        };
+        let kept = changed.and_then(|()| inner.file.replace(&records).map_err(io));
+        if kept.is_err() {
+            // What another process changed counts nevertheless, and what may not outlast a crash.
+            records = inner.file.read().map_err(io)?;
+        }
         drop(locked);
-        // The file has changed, also where that may not outlast a crash.
         let mut old = std::mem::take(&mut *known);
         for record in records {
             let at = old.iter().position(|known| known.record.id() == record.id());
@@ -172,7 +168,7 @@ impl ScopedTokens {
         for gone in old {
             gone.ended.cancel();
         }
-        synced
+        kept
     }
 }
 

@@ -2,9 +2,7 @@
 //! the team starts again, and what a person allowed is still allowed.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,6 +12,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::journaling::team_folder;
+use crate::kept::{Durable, KeptFile};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
 use crate::routing::{AccessScope, Permit, Queued, Request};
 use crate::zone::Zone;
@@ -53,18 +52,9 @@ pub(super) fn place(eisen_dir: &Path, team: &str) -> PathBuf {
 /// The queue that an earlier run left, as the zones judge it now; empty if there is no file that can
 /// be read. Reads the disk.
 pub(super) fn read(file: &Path, zones: &HashMap<AgentId, Arc<Zone>>) -> Vec<Queued> {
-    let mut text = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(LONGEST).read_to_end(&mut text));
-    match read {
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => {
-            tracing::warn!(%error, file = %file.display(), "can't read what waits for a person");
-            return Vec::new();
-        }
-    }
-    let kept: Vec<KeptAccess> = serde_json::from_slice(&text).unwrap_or_else(|error| {
-        tracing::warn!(%error, file = %file.display(), "the file of what waits for a person is torn");
+    let read = kept(file).read_json();
+    let kept: Vec<KeptAccess> = read.map(Option::unwrap_or_default).unwrap_or_else(|error| {
+        tracing::warn!(%error, file = %file.display(), "can't read what waits for a person");
         Vec::new()
     });
     let known = kept.len();
@@ -101,20 +91,15 @@ async fn write(file: &Path, queue: Arc<[Queued]>) {
     }
 }
 
-/// Puts a whole file into the place, which only its owner can read; none if the queue is empty.
+/// Replaces the file; removes it if the queue is empty.
 fn replace(file: &Path, queue: &[KeptAccess]) -> io::Result<()> {
-    if queue.is_empty() {
-        return match std::fs::remove_file(file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
-    }
-    let draft = file.with_extension("json.new");
-    let mut options = File::options();
-    let mut written = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-    written.write_all(&serde_json::to_vec(queue)?)?;
-    written.sync_all()?;
-    std::fs::rename(draft, file)
+    let file = kept(file);
+    if queue.is_empty() { file.remove() } else { file.replace(&serde_json::to_vec(queue)?) }
+}
+
+/// The file, which has what a person decided.
+fn kept(file: &Path) -> KeptFile<Durable> {
+    KeptFile::new(file, LONGEST)
 }
 
 impl KeptAccess {
@@ -179,4 +164,34 @@ impl KeptPermit {
 fn to_ms(at: SystemTime) -> u64 {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::kept::power_cut::survives;
+
+    #[test]
+    fn what_a_person_decided_survives_a_power_cut() {
+        let eisen_dir = tempfile::tempdir().unwrap();
+        let file = place(eisen_dir.path(), "shop");
+        let waits = KeptAccess {
+            agent: "ui".to_owned(),
+            session: "s".to_owned(),
+            path: "docs/a.md".to_owned(),
+            action: Action::Read.as_str().to_owned(),
+            via: Via::ALL[0].as_str().to_owned(),
+            reason: None,
+            search: false,
+            allowed: None,
+        };
+        let permit = KeptPermit { even_denied: false, expires_ms: None };
+        let allowed = KeptAccess { allowed: Some(permit), ..waits.clone() };
+        for queue in [&[waits][..], &[allowed], &[]] {
+            survives(&file, || replace(&file, queue).unwrap());
+        }
+        assert!(!file.exists());
+    }
 }

@@ -1,27 +1,22 @@
 //! Takes a text out of the files below `$EISEN_DIR`. Each room registers what it keeps there; the room
 //! `journal` does it for journals.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use globset::{GlobBuilder, GlobMatcher};
-use nix::fcntl::{Flock, FlockArg};
 
 use crate::journal::Pattern;
+use crate::kept::{Durable, KeptFile, LockAt, PATIENCE, lock};
 use crate::model::{KeptFiles, KeptForm};
 use crate::{config, hub, journal, plugin, process, runs, serve, session, slots, streams, tasks};
 use crate::{tiers, tokens, undo, web, zone};
 
 /// Bytes of a file that is looked through.
 const MOST_BYTES: u64 = 256 << 20;
-
-/// How long a file may be locked by another process.
-const PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// The files of this room.
 const OWN: [KeptFiles; 6] = [
@@ -34,7 +29,7 @@ const OWN: [KeptFiles; 6] = [
         KeptForm::Fixed,
         &["teams/*/workspace", "teams/*/journal.path", "probed"],
     ),
-    KeptFiles::new("draft of a file", KeptForm::Fixed, &["**/.tmp*"]),
+    KeptFiles::new("draft of a file", KeptForm::Fixed, &["**/.draft-*", "**/.tmp*"]),
 ];
 
 /// All that is kept below `$EISEN_DIR`. The first one that has a file says what becomes of it.
@@ -213,7 +208,8 @@ fn purge_file(
     if dry_run {
         return Ok(PurgeOutcome::Cleaned);
     }
-    let _lock = store.lock.map(|name| lock(&path.with_file_name(name))).transpose()?;
+    let lock_file = store.lock.map(|name| path.with_file_name(name));
+    let _lock = lock_file.map(|file| lock(LockAt::File(&file), PATIENCE)).transpose()?;
     clean(path, store.form, pattern)?;
     if pattern.is_in_file(&fs::read(path)?) {
         return Ok(PurgeOutcome::Left(
@@ -233,10 +229,7 @@ fn clean(path: &Path, form: KeptForm, pattern: &Pattern) -> io::Result<()> {
         _ => pattern.purged(&text),
     };
     let Some(purged) = purged else { return Ok(()) };
-    let mut new = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(path))?;
-    new.write_all(purged.as_bytes())?;
-    new.as_file().sync_data()?;
-    new.persist(path).map(drop).map_err(|error| error.error)
+    KeptFile::<Durable>::new(path, u64::MAX).replace(purged.as_bytes())
 }
 
 /// Puts as many bytes into the place of each match: what is appended meanwhile stays.
@@ -248,22 +241,6 @@ fn overwrite(path: &Path, pattern: &Pattern) -> io::Result<()> {
         file.write_all_at(&vec![b'*'; place.len()], place.start as u64)?;
     }
     file.sync_data()
-}
-
-fn lock(path: &Path) -> io::Result<Flock<File>> {
-    let began = Instant::now();
-    let open = || OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    let mut file = open()?;
-    loop {
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => return Ok(lock),
-            Err((same, nix::errno::Errno::EWOULDBLOCK)) if began.elapsed() < PATIENCE => {
-                file = same;
-                std::thread::sleep(PAUSE);
-            }
-            Err((_, errno)) => return Err(errno.into()),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! Connects `[[streams]]` of the configuration with the room `streams`; keeps which streams were attached
 //! and detached over the port.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +12,7 @@ use super::journaling::team_folder;
 use super::wiring::Wiring;
 use crate::config::{AgentTable, Config, MOST_STREAMS, stream_of};
 use crate::journal::NameError;
+use crate::kept::{Durable, KeptFile};
 use crate::model::{StreamReplay, StreamReport, StreamSpec, StreamState, StreamTarget, now_ms};
 use crate::serve::Refused;
 use crate::streams::{ReplayError, Streams};
@@ -24,6 +23,9 @@ const FILES: &str = "files";
 
 /// What was attached and detached.
 const KEPT: &str = "streams.json";
+
+/// Bytes of that file: each of the streams may have a long command or URL.
+const MOST_BYTES: u64 = 4 << 20;
 
 /// The streams of a team.
 #[derive(Clone)]
@@ -206,21 +208,33 @@ fn name(table: &AgentTable) -> &str {
 
 impl KeptStreams {
     fn read(folder: &Path) -> io::Result<Self> {
-        match fs::read(folder.join(KEPT)) {
-            Ok(text) => Ok(serde_json::from_slice(&text)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error),
-        }
+        Ok(Self::file(folder).read_json()?.unwrap_or_default())
     }
 
-    /// Replaces the file as a whole.
     fn write(&self, folder: &Path) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let new = folder.join(KEPT).with_added_extension("new");
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_data()?;
-        fs::rename(&new, folder.join(KEPT))
+        Self::file(folder).replace(&serde_json::to_vec(self)?)
+    }
+
+    /// The file, which has what a person decided.
+    fn file(folder: &Path) -> KeptFile<Durable> {
+        KeptFile::new(folder.join(KEPT), MOST_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::kept::power_cut::survives;
+
+    #[test]
+    fn a_detached_stream_stays_detached_after_a_power_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("streams").join(KEPT);
+        let folder = file.parent().unwrap();
+        let kept = KeptStreams { attached: Vec::new(), detached: vec!["audit".to_owned()] };
+        survives(&file, || kept.write(folder).unwrap());
+        assert_eq!(KeptStreams::read(folder).unwrap().detached, ["audit"]);
     }
 }

@@ -4,9 +4,7 @@
 mod layer;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +15,7 @@ pub(super) use self::layer::Layer;
 use super::errors::{code, printable};
 use super::source::read_bytes;
 use super::{Config, ConfigErrors, Source, Surroundings, TierCandidate, TryOut};
+use crate::kept::{Durable, KeptFile};
 use crate::model::{AgentId, KeptFiles, KeptForm};
 
 /// Agents that were added over the port.
@@ -308,28 +307,16 @@ impl Overlay {
     }
 
     fn replace(&self, path: &Path) -> io::Result<()> {
+        let file = KeptFile::<Durable>::new(path, MAX_BYTES);
         if self.is_empty() {
-            return match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            };
+            return file.remove();
         }
         let text = serde_json::to_string_pretty(self)?;
         if text.len() as u64 >= MAX_BYTES {
             let why = format!("it would be larger than {} KiB", MAX_BYTES / 1024);
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
-        let dir = path.parent().unwrap_or(Path::new("."));
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        let mut temporary = tempfile::Builder::new()
-            .prefix(".")
-            .permissions(Permissions::from_mode(0o600))
-            .tempfile_in(dir)?;
-        writeln!(temporary, "{text}")?;
-        temporary.as_file().sync_all()?;
-        temporary.persist(path)?;
-        // Also sync the folder, so that the new name survives a crash.
-        fs::File::open(dir)?.sync_all()
+        file.replace(format!("{text}\n").as_bytes())
     }
 }
 

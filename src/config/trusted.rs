@@ -3,17 +3,15 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{DirBuilder, File, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
 use super::source::read_bytes;
 use super::{Agent, ConfigErrors};
+use crate::kept::{Durable, KeptFile, LockAt, PATIENCE, lock, make_folder};
 use crate::model::{KeptFiles, KeptForm, fold, is_of_system, within};
 use crate::zone::GrantedPlace;
 
@@ -228,10 +226,9 @@ impl TrustFile {
     fn change(file: &Path, change: impl FnOnce(&mut Self)) -> Result<(), TrustError> {
         let not_kept = |cause| TrustError::NotKept { file: file.to_owned(), cause };
         let folder = file.parent().unwrap_or(Path::new("/"));
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        let held = made.and_then(|()| File::open(folder)).map_err(not_kept)?;
-        let lock = Flock::lock(held, FlockArg::LockExclusive);
-        let _lock = lock.map_err(|(_, errno)| not_kept(errno.into()))?;
+        // The folder may be named by a link.
+        let real = make_folder(folder).and_then(|()| folder.canonicalize()).map_err(not_kept)?;
+        let _lock = lock(LockAt::Found(&real), PATIENCE).map_err(not_kept)?;
         let mut kept = Self::read(file)?;
         change(&mut kept);
         let replace = || {
@@ -240,14 +237,7 @@ impl TrustFile {
                 let why = format!("it would be larger than {} MiB", MAX_BYTES >> 20);
                 return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
             }
-            let mut new = tempfile::Builder::new()
-                .prefix(".places-")
-                .permissions(Permissions::from_mode(0o600))
-                .tempfile_in(folder)?;
-            writeln!(new, "{text}")?;
-            new.as_file().sync_all()?;
-            new.persist(file)?;
-            io::Result::Ok(())
+            KeptFile::<Durable>::new(file, MAX_BYTES).replace(format!("{text}\n").as_bytes())
         };
         replace().map_err(not_kept)
     }

@@ -2,7 +2,7 @@
 //! unconfined. They are kept in a file in `$EISEN_DIR`, which agents may not touch.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use nix::libc::O_NONBLOCK;
 use serde::{Deserialize, Serialize};
 
 use super::load_error::{LoadError, owned};
+use crate::kept::{Durable, KeptFile};
 
 /// The file in `$EISEN_DIR`.
 const FILE: &str = "trusted_plugins.json";
@@ -27,7 +28,7 @@ pub struct Approval(blake3::Hash);
 /// All approved libraries.
 #[derive(Debug)]
 pub struct Approvals {
-    file: PathBuf,
+    file: KeptFile<Durable>,
     list: Vec<Approved>,
 }
 
@@ -74,19 +75,17 @@ impl std::fmt::Display for Approval {
 impl Approvals {
     /// Reads the approved libraries; refuses a file that others may write.
     pub fn load(eisen_dir: &Path) -> Result<Self, ApprovalError> {
-        let file = eisen_dir.join(FILE);
-        let failed = |source| ApprovalError::File { file: file.clone(), source };
-        let open = match open(&file) {
-            Err(LoadError::Unreadable(error)) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Self { file, list: Vec::new() });
-            }
-            open => open.map_err(failed)?,
+        let file = KeptFile::new(eisen_dir.join(FILE), LONGEST);
+        let path = || file.path().to_owned();
+        let failed = |source| ApprovalError::File { file: path(), source };
+        let Some(open) = file.open().map_err(|error| failed(error.into()))? else {
+            return Ok(Self { file, list: Vec::new() });
         };
-        let mut text = String::new();
-        open.take(LONGEST).read_to_string(&mut text).map_err(|error| failed(error.into()))?;
-        match serde_json::from_str(&text) {
+        owned(&open).map_err(failed)?;
+        let content = file.read_from(open).map_err(|error| failed(error.into()))?;
+        match serde_json::from_slice(&content) {
             Ok(list) => Ok(Self { file, list }),
-            Err(error) => Err(ApprovalError::Torn { file, why: error.to_string() }),
+            Err(error) => Err(ApprovalError::Torn { file: path(), why: error.to_string() }),
         }
     }
 
@@ -130,19 +129,13 @@ impl Approvals {
         Ok(removed)
     }
 
-    /// Writes a new file, readable by its owner only, and renames it into place.
     fn save(&self) -> Result<(), ApprovalError> {
-        let save = || -> io::Result<()> {
-            let folder = self.file.parent().unwrap_or(Path::new("."));
-            std::fs::create_dir_all(folder)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            writeln!(file, "{:#}", serde_json::to_value(&self.list)?)?;
-            file.as_file().sync_all()?;
-            file.persist(&self.file)?;
-            Ok(())
-        };
-        save()
-            .map_err(|error| ApprovalError::File { file: self.file.clone(), source: error.into() })
+        let content = serde_json::to_value(&self.list).map_err(io::Error::from);
+        let saved = content.and_then(|list| self.file.replace(format!("{list:#}\n").as_bytes()));
+        saved.map_err(|error| {
+            let file = self.file.path().to_owned();
+            ApprovalError::File { file, source: error.into() }
+        })
     }
 }
 
@@ -160,6 +153,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::kept::power_cut::survives;
 
     #[test]
     fn what_was_approved_is_known_until_it_changes() {
@@ -169,7 +163,8 @@ mod tests {
         fs::set_permissions(&library, fs::Permissions::from_mode(0o644)).unwrap();
         let known = |library: &Path| Approvals::load(&eisen_dir).unwrap().find(library).is_some();
         assert!(!known(&library));
-        Approvals::load(&eisen_dir).unwrap().add(&library).unwrap();
+        let kept = eisen_dir.join(FILE);
+        survives(&kept, || Approvals::load(&eisen_dir).unwrap().add(&library).unwrap());
         assert!(known(&library));
         // The same content elsewhere is the same library.
         let copy = folder.path().join("liby.so");
@@ -179,7 +174,8 @@ mod tests {
         assert!(!known(&library));
         Approvals::load(&eisen_dir).unwrap().add(&library).unwrap();
         assert!(known(&library) && !known(&copy));
-        let removed = Approvals::load(&eisen_dir).unwrap().remove(&library).unwrap();
+        let remove = || Approvals::load(&eisen_dir).unwrap().remove(&library).unwrap();
+        let removed = survives(&kept, remove);
         assert!(removed.len() == 1 && !known(&library));
     }
 

@@ -1,21 +1,17 @@
 //! Cool-downs, and the last candidate of each tier, in `$EISEN_DIR/cooldowns`: for all runs of a user.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use crate::config::installed::{Login, ProfileOnMachine};
+use crate::kept::{Durable, HeldLock, KeptFile, PATIENCE};
 use crate::model::TimestampMs;
 
-/// Bytes of the file that are read.
-const MOST_BYTES: u64 = 1 << 20;
+/// Bytes of the file: each cool-down has a path and a reason, whose characters may be escaped.
+const MOST_BYTES: u64 = 8 << 20;
 
 /// Cool-downs, and tiers with a last candidate, that are kept: the latest.
 const MOST: usize = 500;
@@ -23,10 +19,8 @@ const MOST: usize = 500;
 /// Bytes of a reason.
 const LONGEST_REASON: usize = 500;
 
-/// How long a writer waits for others, which take no time.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-const PAUSE: Duration = Duration::from_millis(5);
+/// Bytes of the key of the hashes.
+const KEY_BYTES: usize = 32;
 
 /// Which account a profile's agent works for; no secret.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -65,7 +59,9 @@ struct KeptState {
 /// The cool-downs of a user. Each call reads or replaces the file as a whole.
 #[derive(Debug)]
 pub struct Cooldowns {
-    folder: PathBuf,
+    state: KeptFile<Durable>,
+    /// Cool-downs name accounts by hashes with it: they last as long as it does.
+    key: KeptFile<Durable>,
 }
 
 impl Cooldown {
@@ -113,7 +109,11 @@ impl Cooldown {
 
 impl Cooldowns {
     pub fn new(eisen_dir: &Path) -> Self {
-        Self { folder: eisen_dir.join("cooldowns") }
+        let folder = eisen_dir.join("cooldowns");
+        Self {
+            state: KeptFile::new(folder.join("state.json"), MOST_BYTES),
+            key: KeptFile::new(folder.join("key"), KEY_BYTES as u64),
+        }
     }
 
     /// Those in effect.
@@ -135,8 +135,8 @@ impl Cooldowns {
     }
 
     /// The file with all of them.
-    pub fn file(&self) -> PathBuf {
-        self.folder.join("state.json")
+    pub fn file(&self) -> &Path {
+        self.state.path()
     }
 
     /// The candidate of a tier that was taken last.
@@ -187,16 +187,7 @@ impl Cooldowns {
     }
 
     fn kept(&self) -> io::Result<KeptState> {
-        let file = match File::open(self.file()) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(KeptState::default()),
-            file => file?,
-        };
-        let mut text = Vec::new();
-        file.take(MOST_BYTES + 1).read_to_end(&mut text)?;
-        if text.len() as u64 > MOST_BYTES {
-            return Err(ErrorKind::FileTooLarge.into());
-        }
-        serde_json::from_slice(&text).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+        Ok(self.state.read_json()?.unwrap_or_default())
     }
 
     /// Changes the file for all at once. One that makes no sense is begun anew.
@@ -211,51 +202,47 @@ impl Cooldowns {
             state => state?,
         };
         change(&mut state);
-        let mut new = tempfile::NamedTempFile::new_in(&self.folder)?;
-        new.write_all(&serde_json::to_vec(&state)?)?;
-        new.as_file().sync_data()?;
-        new.persist(self.file()).map_err(|error| error.error)?;
-        Ok(())
+        self.state.replace(&serde_json::to_vec(&state)?)
     }
 
-    fn key(&self) -> io::Result<[u8; 32]> {
-        let file = self.folder.join("key");
-        if let Ok(key) = fs::read(&file)
-            && let Ok(key) = key.try_into()
-        {
+    fn key(&self) -> io::Result<[u8; KEY_BYTES]> {
+        let kept = || self.key.read().ok().flatten()?.try_into().ok();
+        if let Some(key) = kept() {
             return Ok(key);
         }
         let _lock = self.lock()?;
         // Another one may have made it.
-        if let Ok(key) = fs::read(&file)
-            && let Ok(key) = key.try_into()
-        {
+        if let Some(key) = kept() {
             return Ok(key);
         }
-        let mut key = [0; 32];
+        let mut key = [0; KEY_BYTES];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
-        let mut new = tempfile::NamedTempFile::new_in(&self.folder)?;
-        new.write_all(&key)?;
-        new.persist(file).map_err(|error| error.error)?;
+        self.key.replace(&key)?;
         Ok(key)
     }
 
-    fn lock(&self) -> io::Result<Flock<File>> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.open(self.folder.join("lock"))?;
-        let began = Instant::now();
-        loop {
-            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(lock) => return Ok(lock),
-                Err((same, Errno::EWOULDBLOCK)) if began.elapsed() < PATIENCE => {
-                    file = same;
-                    std::thread::sleep(PAUSE);
-                }
-                Err((_, Errno::EWOULDBLOCK)) => return Err(ErrorKind::TimedOut.into()),
-                Err((_, errno)) => return Err(errno.into()),
-            }
+    fn lock(&self) -> io::Result<HeldLock> {
+        self.state.lock("lock", PATIENCE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::kept::power_cut::survives;
+
+    #[test]
+    fn a_cooldown_survives_a_power_cut_with_the_key_that_names_its_account() {
+        let eisen_dir = tempfile::tempdir().unwrap();
+        let cooldowns = Cooldowns::new(eisen_dir.path());
+        let key = survives(cooldowns.key.path(), || cooldowns.key().unwrap());
+        assert_eq!(Cooldowns::new(eisen_dir.path()).key().unwrap(), key);
+        for profile in ["codex", "gemini"] {
+            let cooldown = Cooldown::new(profile, LoginId::default(), "rate limited", u64::MAX);
+            survives(cooldowns.file(), || cooldowns.begin(cooldown, 1).unwrap());
         }
+        assert_eq!(cooldowns.read(1).unwrap().len(), 2);
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use super::{NewToken, ScopedTokens, TokenRight, TokensError};
+use crate::kept::power_cut::survives;
 use crate::model::AgentId;
 
 fn new(owner: &str) -> NewToken {
@@ -45,7 +46,7 @@ async fn a_revoked_token_ends_at_once_and_also_what_was_opened_with_it() {
     let (token, record) = tokens.create(new("ada")).unwrap();
     let (other, _) = tokens.create(new("bob")).unwrap();
     let (holder, stays) = (tokens.holder(&token).unwrap(), tokens.holder(&other).unwrap());
-    tokens.revoke(record.id()).unwrap();
+    survives(&folder.path().join("tokens.json"), || tokens.revoke(record.id()).unwrap());
     holder.ended().await;
     assert!(!holder.is_good() && stays.is_good() && tokens.holder(&token).is_none());
     assert!(matches!(tokens.revoke(record.id()), Err(TokensError::Unknown(_))));

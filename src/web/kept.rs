@@ -1,21 +1,21 @@
 //! Bearer tokens that outlast the team, on disk: only their hashes, so the file opens nothing.
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::credential::{Credential, SecretHash, ShownBy};
+use crate::kept::{Durable, KeptFile};
 use crate::model::WebScope;
 use crate::serve::OpenedOnWeb;
 
 /// Bytes of the file that are read.
 const LONGEST: u64 = 1 << 20;
 
-/// The file of one team's tokens.
+/// The file of one team's tokens. A revoked one does not come back with a crash.
 #[derive(Clone, Debug)]
-pub(super) struct TokenFile(PathBuf);
+pub(super) struct TokenFile(KeptFile<Durable>);
 
 #[derive(Serialize, Deserialize)]
 struct Content {
@@ -30,23 +30,17 @@ struct KeptToken {
 
 impl TokenFile {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self(path)
+        Self(KeptFile::new(path, LONGEST))
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     /// Reads the tokens; one that can't be read opens nothing.
     pub(super) fn read(&self) -> io::Result<Vec<Credential>> {
-        let text = match std::fs::metadata(&self.0) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-            Ok(file) if file.len() > LONGEST => return Err(io::ErrorKind::FileTooLarge.into()),
-            Ok(_) => std::fs::read_to_string(&self.0)?,
-        };
-        let content: Content = serde_json::from_str(&text)?;
-        let kept = content.tokens.into_iter().filter_map(|token| {
+        let Some(Content { tokens }) = self.0.read_json()? else { return Ok(Vec::new()) };
+        let kept = tokens.into_iter().filter_map(|token| {
             let scope = WebScope::ALL.into_iter().find(|scope| scope.as_str() == token.scope)?;
             let opens = OpenedOnWeb::Scope(scope);
             Some(Credential::new(SecretHash::from_hex(&token.hash)?, ShownBy::Bearer, opens))
@@ -60,14 +54,30 @@ impl TokenFile {
             hash: token.secret.to_hex(),
             scope: token.scope().as_str().to_owned(),
         });
-        let content = serde_json::to_vec(&Content { tokens: tokens.collect() })?;
-        let folder = self.0.parent().unwrap_or(Path::new("."));
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        new.as_file().set_permissions(std::fs::Permissions::from_mode(0o600))?;
-        io::Write::write_all(&mut new, &content)?;
-        new.as_file().sync_all()?;
-        new.persist(&self.0).map_err(|error| error.error)?;
-        Ok(())
+        self.0.replace(&serde_json::to_vec(&Content { tokens: tokens.collect() })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::kept::power_cut::survives;
+
+    #[test]
+    fn a_revoked_token_does_not_come_back_with_a_power_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::new(folder.path().join("shop/web.json"));
+        assert!(file.read().unwrap().is_empty());
+        let token = |secret: &str, scope| {
+            let opens = OpenedOnWeb::Scope(scope);
+            Credential::new(SecretHash::of(secret), ShownBy::Bearer, opens)
+        };
+        let all = [token("one", WebScope::Read), token("other", WebScope::Decide)];
+        survives(file.path(), || file.write(all.iter()).unwrap());
+        survives(file.path(), || file.write(all[..1].iter()).unwrap());
+        let kept = file.read().unwrap();
+        assert_eq!(kept.iter().map(Credential::scope).collect::<Vec<_>>(), [WebScope::Read]);
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn over(eisen_dir: &Path) -> Option<Garbage> {
         }
         Err(_) => return None,
     };
-    let bytes = size(&kept.file());
+    let bytes = size(kept.file());
     let removal = Removal::Cooldowns;
     Some(Garbage { what, reason: reason.to_owned(), bytes, team: None, removal })
 }

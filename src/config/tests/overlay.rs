@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Bench, surroundings};
 use crate::config::{Layered, Overlay, Source};
+use crate::kept::power_cut::survives;
 use crate::model::AgentId;
 
 const FILE: &str =
@@ -151,9 +152,9 @@ fn it_is_read_as_it_was_written() {
         &json!([{ "id": "x", "command": ["a\u{7f}\"\\\n"], "env": { "Ä ö": "" } }]),
         &["ui"],
     );
-    kept.write(&path).unwrap();
+    survives(&path, || kept.write(&path).unwrap());
     assert_eq!(Overlay::read(&path).unwrap(), kept);
-    Overlay::default().write(&path).unwrap();
+    survives(&path, || Overlay::default().write(&path).unwrap());
     assert!(!path.exists());
     let large = overlay(&json!([{ "id": "x", "prompt": "p".repeat(1 << 20) }]), &[]);
     assert!(large.write(&path).unwrap_err().to_string().contains("1024 KiB"));

@@ -1,15 +1,18 @@
 //! The key that a hub and its teams have: it signs what they send each other over NATS.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
+use crate::kept::{Durable, KeptFile};
+
 /// The file of the key, in `$EISEN_DIR`.
 const FILE: &str = "hub.key";
+
+/// Bytes of that file: one that somebody wrote may have spaces.
+const MOST_BYTES: u64 = 4096;
 
 const BYTES: usize = 32;
 
@@ -33,31 +36,27 @@ pub enum KeyError {
 impl HubKey {
     /// Reads the key of this user, which is made if there is none.
     pub fn of_user(eisen_dir: &Path) -> Result<Self, KeyError> {
-        let path = eisen_dir.join(FILE);
-        if let Some(key) = Self::read(&path)? {
+        let file = KeptFile::<Durable>::new(eisen_dir.join(FILE), MOST_BYTES);
+        if let Some(key) = Self::read(&file)? {
             return Ok(key);
         }
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).map_err(KeyError::Random)?;
         let text = format!("{}\n", blake3::Hash::from_bytes(bytes).to_hex());
-        match write(&path, &text) {
+        match file.create(text.as_bytes()) {
             // Another process was first.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            written => written.map_err(|cause| KeyError::File { path: path.clone(), cause })?,
+            made => made.map_err(|cause| KeyError::File { path: file.path().to_owned(), cause })?,
         }
-        Self::read(&path)?.ok_or(KeyError::Wrong(path))
+        Self::read(&file)?.ok_or_else(|| KeyError::Wrong(file.path().to_owned()))
     }
 
-    fn read(path: &Path) -> Result<Option<Self>, KeyError> {
-        match fs::read_to_string(path) {
-            Ok(text) => {
-                let key = blake3::Hash::from_hex(text.trim());
-                let key = key.map_err(|_| KeyError::Wrong(path.to_owned()))?;
-                Ok(Some(Self(*key.as_bytes())))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(cause) => Err(KeyError::File { path: path.to_owned(), cause }),
-        }
+    fn read(file: &KeptFile<Durable>) -> Result<Option<Self>, KeyError> {
+        let path = || file.path().to_owned();
+        let text = file.read_text().map_err(|cause| KeyError::File { path: path(), cause })?;
+        let Some(text) = text else { return Ok(None) };
+        let key = blake3::Hash::from_hex(text.trim()).map_err(|_| KeyError::Wrong(path()))?;
+        Ok(Some(Self(*key.as_bytes())))
     }
 
     /// The signature of a message with this subject, in hexadecimal digits.
@@ -89,21 +88,10 @@ impl std::fmt::Debug for HubKey {
     }
 }
 
-/// Writes the file as a whole, unless it is there.
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let new = path.with_extension(format!("new-{}", std::process::id()));
-    let _ = fs::remove_file(&new);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    // Never replaces a key that another process made meanwhile.
-    let linked = written.and_then(|()| fs::hard_link(&new, path));
-    let _ = fs::remove_file(&new);
-    linked
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

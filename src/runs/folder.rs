@@ -1,12 +1,10 @@
 //! The folder of a run, `$EISEN_DIR/runs/ID`: its configuration, prompt, state and answer.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Deserialize;
@@ -14,6 +12,7 @@ use serde_json::Value;
 use ulid::Ulid;
 
 use super::{Attachment, RunId, RunState, RunStatus};
+use crate::kept::{self, Durability, Durable, HeldLock, KeptFile, LockAt, Volatile, Whole};
 use crate::process;
 
 /// Bytes of a file of a run that are read.
@@ -22,8 +21,9 @@ const LONGEST: u64 = 32 << 20;
 /// What the name of a folder begins with that is being removed.
 const GONE: &str = "gone-";
 
-/// The file with its configuration.
+/// The files with its configuration and its state.
 const CONFIG: &str = "eisen.toml";
+const STATE: &str = "state.toml";
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct RunFolder {
@@ -34,14 +34,14 @@ pub struct RunFolder {
 /// Keeps others from changing the state of a run, or removing it; see [`RunFolder::try_hold`].
 #[derive(Debug)]
 pub struct RunHold {
-    _lock: Flock<File>,
+    _lock: HeldLock,
 }
 
 impl RunFolder {
     pub fn create(eisen_dir: &Path, id: RunId) -> io::Result<Self> {
         let id = id.to_string();
         let path = folder_of_runs(eisen_dir).join(&id);
-        DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
+        kept::make_folder(&path)?;
         Ok(Self { id, path })
     }
 
@@ -64,14 +64,8 @@ impl RunFolder {
     /// Holds the run for as long as the result lives; None where another process does: it makes,
     /// performs, mends or removes it. Whether a run's supervisor lives is told by its state.
     pub fn try_hold(&self) -> io::Result<Option<RunHold>> {
-        let only_folders = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
-        let folder =
-            File::options().read(true).custom_flags(only_folders.bits()).open(&self.path)?;
-        match Flock::lock(folder, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Some(RunHold { _lock: lock })),
-            Err((_, Errno::EWOULDBLOCK)) => Ok(None),
-            Err((_, errno)) => Err(errno.into()),
-        }
+        let lock = kept::try_lock(LockAt::Found(&self.path))?;
+        Ok(lock.map(|lock| RunHold { _lock: lock }))
     }
 
     pub fn path(&self) -> &Path {
@@ -93,7 +87,7 @@ impl RunFolder {
         struct Genealogy {
             parent: Option<String>,
         }
-        let state: Genealogy = toml::from_str(&self.read("state.toml").ok()?).ok()?;
+        let state: Genealogy = toml::from_str(&self.read(STATE).ok()?).ok()?;
         state.parent.filter(|parent| Ulid::from_string(parent).is_ok())
     }
 
@@ -104,7 +98,7 @@ impl RunFolder {
 
     /// Keeps its configuration, before its first state.
     pub fn keep_config(&self, text: &str) -> io::Result<()> {
-        self.replace(CONFIG, text, false)
+        self.file::<Volatile>(CONFIG).replace(text.as_bytes())
     }
 
     /// What a detached run says on standard error.
@@ -116,42 +110,40 @@ impl RunFolder {
     /// survive a loss of power either.
     pub fn keep(&self, state: &RunState) -> io::Result<()> {
         let text = toml::to_string(state).map_err(io::Error::other)?;
-        self.replace("state.toml", &text, state.status.is_final())
+        if state.status.is_final() {
+            self.file::<Durable>(STATE).replace(text.as_bytes())
+        } else {
+            self.file::<Volatile>(STATE).replace(text.as_bytes())
+        }
     }
 
-    /// Replaces its answer. The state that says that there is one follows.
+    /// Replaces its answer. The final state that says that there is one follows, and syncs the folder.
     pub fn keep_answer(&self, text: &str) -> io::Result<()> {
-        self.replace("answer", text, true)
+        self.file::<Whole>("answer").replace(text.as_bytes())
     }
 
     /// Keeps its prompt, before its first state.
     pub fn keep_prompt(&self, text: &str) -> io::Result<()> {
-        self.replace("prompt", text, false)
+        self.file::<Volatile>("prompt").replace(text.as_bytes())
     }
 
     /// Keeps the files that go with the prompt, before its first state.
     pub fn keep_attachments(&self, all: &[Attachment]) -> io::Result<()> {
         let text = serde_json::to_string(all).map_err(io::Error::other)?;
-        self.replace("attachments.json", &text, false)
+        self.file::<Volatile>("attachments.json").replace(text.as_bytes())
     }
 
     pub fn attachments(&self) -> io::Result<Vec<Attachment>> {
-        match self.read("attachments.json") {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-            text => serde_json::from_str(&text?).map_err(io::Error::other),
-        }
+        Ok(self.file::<Volatile>("attachments.json").read_json()?.unwrap_or_default())
     }
 
     /// Keeps the JSON Schema that its answer has to fit, before its first state.
     pub fn keep_schema(&self, schema: &Value) -> io::Result<()> {
-        self.replace("schema.json", &schema.to_string(), false)
+        self.file::<Volatile>("schema.json").replace(schema.to_string().as_bytes())
     }
 
     pub fn schema(&self) -> io::Result<Option<Value>> {
-        match self.read("schema.json") {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            text => serde_json::from_str(&text?).map_err(io::Error::other),
-        }
+        self.file::<Volatile>("schema.json").read_json()
     }
 
     pub fn prompt(&self) -> io::Result<String> {
@@ -183,27 +175,16 @@ impl RunFolder {
 
     /// Its state as it was kept, whether or not its supervisor lives.
     pub fn kept(&self) -> io::Result<RunState> {
-        let text = self.read("state.toml")?;
+        let text = self.read(STATE)?;
         toml::from_str(&text).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
     }
 
     pub(super) fn read(&self, name: &str) -> io::Result<String> {
-        let file = self.path.join(name);
-        if fs::metadata(&file)?.len() > LONGEST {
-            return Err(ErrorKind::FileTooLarge.into());
-        }
-        fs::read_to_string(file)
+        self.file::<Volatile>(name).read_text()?.ok_or_else(|| Errno::ENOENT.into())
     }
 
-    /// Replaces a file at once: whoever reads sees the old or the new one.
-    fn replace(&self, name: &str, text: &str, lasts: bool) -> io::Result<()> {
-        let mut new = tempfile::NamedTempFile::new_in(&self.path)?;
-        new.write_all(text.as_bytes())?;
-        if lasts {
-            new.as_file().sync_data()?;
-        }
-        new.persist(self.path.join(name)).map_err(|error| error.error)?;
-        Ok(())
+    fn file<D: Durability>(&self, name: &str) -> KeptFile<D> {
+        KeptFile::new(self.path.join(name), LONGEST)
     }
 }
 

@@ -93,6 +93,7 @@ mod tests {
 
     use super::super::RunId;
     use super::*;
+    use crate::kept::power_cut::survives;
 
     #[test]
     fn what_is_still_known_of_a_run_is_told() {
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!((lost.workspace, lost.command), ("/shop".into(), vec!["codex-acp".to_owned()]));
         assert_eq!((lost.profile.as_deref(), lost.ended_at_ms), (Some("codex"), Some(7)));
         // It can be kept and read again.
-        run.keep(&run.lost(7)).unwrap();
+        survives(&run.path().join("state.toml"), || run.keep(&run.lost(7)).unwrap());
         assert_eq!(run.state().unwrap().reason.as_deref(), Some("its state was lost"));
         // What a final state says stays.
         run.keep(&RunState { status: RunStatus::Succeeded, ..run.lost(7) }).unwrap();

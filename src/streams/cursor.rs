@@ -1,13 +1,12 @@
 //! How far a stream is in the journal, in a file that is replaced as a whole.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{OpenError, Store};
+use crate::kept::{KeptFile, Whole};
 
 /// Bytes of a cursor's file.
 const LONGEST: u64 = 4096;
@@ -36,24 +35,18 @@ impl Cursor {
 
     /// Reads a file; None if there is none.
     pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
-        let file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
-        let mut text = String::new();
-        file.take(LONGEST).read_to_string(&mut text)?;
-        Ok(Some(serde_json::from_str(&text)?))
+        file(path).read_json()
     }
 
     /// Replaces a file.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
-        let new = path.with_added_extension("new");
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_data()?;
-        fs::rename(&new, path)
+        file(path).replace(&serde_json::to_vec(self)?)
     }
+}
+
+/// The file of a cursor. From an earlier one events are delivered again, which streams promise.
+fn file(path: &Path) -> KeptFile<Whole> {
+    KeptFile::new(path, LONGEST)
 }
 
 /// What tells a journal from another one at its place.

@@ -1,12 +1,11 @@
 //! Keeps each task in a file of its own, replaced whole.
 
-use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::kept::{Kept, MOST_TEXT};
+use crate::kept::{Durable, KeptFile, dead_drafts, remove_draft};
 use crate::model::{TaskId, TimestampMs};
 
 /// Files that are read at a start, and bytes of each: JSON has up to six bytes for one of a text.
@@ -26,22 +25,16 @@ impl Store {
     /// Reads the tasks, oldest first, and removes those that ended before `oldest`.
     pub(super) fn load(&self, oldest: TimestampMs) -> Vec<Kept> {
         let Some(folder) = &self.0 else { return Vec::new() };
+        for draft in dead_drafts(folder).unwrap_or_default() {
+            let _ = remove_draft(&draft);
+        }
         let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
         let mut tasks = Vec::new();
         for path in entries.take(MOST_FILES).filter_map(|entry| Some(entry.ok()?.path())) {
-            match path.extension().and_then(|extension| extension.to_str()) {
-                Some("json") => {}
-                // A remainder of a run that was killed while it wrote.
-                Some("new") if is_id(path.file_stem()) => {
-                    let _ = fs::remove_file(&path);
-                    continue;
-                }
-                _ => continue,
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
             }
-            let is_short =
-                path.symlink_metadata().is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
-            let read = if is_short { fs::read(&path).ok() } else { None };
-            let kept = read.and_then(|json| serde_json::from_slice::<Kept>(&json).ok());
+            let kept = file(&path).read_json::<Kept>().ok().flatten();
             match kept.filter(|kept| path.file_stem().is_some_and(|it| *it == *kept.id.as_str())) {
                 Some(kept) if kept.ended_ms.is_some_and(|ended| ended < oldest) => {
                     let _ = fs::remove_file(&path);
@@ -56,17 +49,7 @@ impl Store {
 
     pub(super) fn write(&self, kept: &Kept) -> io::Result<()> {
         let Some(folder) = &self.0 else { return Ok(()) };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let file = folder.join(format!("{}.json", kept.id));
-        let new = folder.join(format!("{}.new", kept.id));
-        let json = serde_json::to_vec(kept)?;
-        let mut options = OpenOptions::new();
-        let mut written = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        written.write_all(&json)?;
-        // A result is on the disk before it is reported, even after a power cut.
-        written.sync_all()?;
-        fs::rename(&new, &file)?;
-        File::open(folder)?.sync_all()
+        file(&folder.join(format!("{}.json", kept.id))).replace(&serde_json::to_vec(kept)?)
     }
 
     pub(super) fn remove(&self, id: &TaskId) {
@@ -76,6 +59,37 @@ impl Store {
     }
 }
 
-fn is_id(name: Option<&OsStr>) -> bool {
-    name.and_then(OsStr::to_str).is_some_and(|name| name.starts_with("t-"))
+/// The file of a task: a result is on the disk before it is reported.
+fn file(path: &Path) -> KeptFile<Durable> {
+    KeptFile::new(path, MOST_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::super::NewTask;
+    use super::*;
+    use crate::kept::power_cut::survives;
+    use crate::model::{AgentId, TaskState};
+
+    #[test]
+    fn a_result_survives_a_power_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(Some(folder.path().join("tasks")));
+        let new = NewTask {
+            by: AgentId::new("lead"),
+            owner: None,
+            agent: AgentId::new("ui"),
+            text: "Look.".to_owned(),
+            files: Vec::new(),
+            key: None,
+        };
+        let mut kept = Kept::new(new, TaskId::new("t-00000001"), 1);
+        let file = folder.path().join("tasks/t-00000001.json");
+        survives(&file, || store.write(&kept).unwrap());
+        kept.state = TaskState::Done;
+        survives(&file, || store.write(&kept).unwrap());
+        assert_eq!(store.load(0), [kept]);
+    }
 }

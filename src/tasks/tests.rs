@@ -68,10 +68,10 @@ async fn a_result_outlives_the_team_until_it_is_acknowledged() {
     first.end(&a, Ended { state: TaskState::Lost, reason: None, text: String::new() }).await;
     let cursor = first.list(None, &[]).unwrap().cursor;
     drop(first);
-    std::fs::write(folder.join("t-00000000.new"), "{").unwrap();
+    std::fs::write(folder.join(".draft-0"), "{").unwrap();
 
     let second = tasks(Some(&folder));
-    assert!(!folder.join("t-00000000.new").exists());
+    assert!(!folder.join(".draft-0").exists());
     let found = second.list(Some(&agent("lead")), &[]).unwrap();
     // A lead goes on with its cursor.
     assert!(found.cursor > cursor, "{} > {cursor}", found.cursor);

@@ -3,8 +3,6 @@
 //! intent allows taking all of it back; after it, only drafts are left.
 
 use std::collections::HashMap;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use tokio::runtime::Handle;
@@ -18,6 +16,7 @@ use super::plan::Plan;
 use super::step::{NotDone, UndoStep};
 use crate::changes::{EntrySource, FileEntry, FileState, content_of};
 use crate::journal::{Blob, Committed, Journal, NewEvent, Place, Store, hash_of};
+use crate::kept::make_folder;
 use crate::model::{AgentId, FileContent};
 
 /// Bytes of contents that one request keeps.
@@ -53,7 +52,7 @@ impl Site<'_> {
     ) -> Result<Committed, UndoError> {
         self.keep(plan)?;
         let folder = drafts_path(&self.journal.settings().path);
-        let _ = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        let _ = make_folder(&folder);
         let away = Away::new(self.disk, &folder);
         let arranged = arrange(&plan.targets, fastrand::u64(..), away.as_ref());
         let (kind, payload) = plan.event();

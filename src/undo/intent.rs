@@ -2,9 +2,8 @@
 //! back, or finished if its event was committed. Only the holder of the journal's lock may write
 //! it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::path::FilePath;
 use super::step::UndoStep;
 use crate::journal::{EventType, Filter, OpenError, Store};
+use crate::kept::{Durable, KeptFile};
 use crate::model::{KeptFiles, KeptForm};
 
 /// An undo that is under way, or that a kill ended.
@@ -20,6 +20,9 @@ pub const KEPT: [KeptFiles; 1] = [KeptFiles::new(
     KeptForm::Fixed,
     &["teams/*/journal.db.undo*", "teams/*/journal.db.drafts/*"],
 )];
+
+/// Bytes of an intent: a step of each of the most files, with the longest paths.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// An undo that is being carried out.
 #[derive(Serialize, Deserialize, Debug)]
@@ -52,33 +55,19 @@ impl Intent {
         paths.flatten().cloned().collect()
     }
 
-    /// Writes the file, so that it survives a power cut.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(".tmp");
-        let draft = PathBuf::from(draft);
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_all()?;
-        fs::rename(&draft, path)?;
-        sync_folder(path)
+        file(path).replace(&serde_json::to_vec(self)?)
     }
 
     /// The intent that a killed undo left; None without one.
     pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
-        match fs::read(path) {
-            Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        file(path).read_json()
     }
 
     pub(super) fn remove(path: &Path) -> io::Result<()> {
         // Only without drafts that could not go back.
         let _ = fs::remove_dir(path.with_extension("drafts"));
-        fs::remove_file(path)?;
-        sync_folder(path)
+        file(path).remove()
     }
 
     /// Whether the event is in the journal.
@@ -90,6 +79,25 @@ impl Intent {
     }
 }
 
-fn sync_folder(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+/// The file of an intent, which survives a power cut.
+fn file(path: &Path) -> KeptFile<Durable> {
+    KeptFile::new(path, MOST_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::kept::power_cut::survives;
+
+    #[test]
+    fn an_intent_is_on_the_disk_before_its_first_step_and_gone_after_the_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = intent_path(&folder.path().join("journal.db"));
+        let intent = Intent { payload: "{}".to_owned(), after: None, steps: Vec::new() };
+        survives(&path, || intent.write(&path).unwrap());
+        assert_eq!(Intent::read(&path).unwrap().unwrap().payload, "{}");
+        survives(&path, || Intent::remove(&path).unwrap());
+    }
 }

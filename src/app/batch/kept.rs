@@ -1,9 +1,7 @@
 //! What is kept of a batch, in `$EISEN_DIR/batches`: the run of each task, and what that was about.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -12,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::watching::look;
 use crate::app::Failure;
+use crate::kept::{Durable, KeptFile};
 use crate::runs::{FindError, RunFolder, RunState, RunStatus, find_run};
 
 /// Bytes of the file: a task has some hundred.
@@ -72,14 +71,14 @@ impl KeptBatch {
             tasks: BTreeMap::new(),
         };
         let mut known = match read(&place) {
-            Err(error) if error.kind() == ErrorKind::NotFound => new(),
+            Ok(None) => new(),
             Err(_) if restart => new(),
             Err(error) => {
                 let help = "--restart begins anew";
                 let place = place.display();
                 return Err(Failure::Usage(anyhow!("{place} can't be read: {error}: {help}")));
             }
-            Ok(known) => known,
+            Ok(Some(known)) => known,
         };
         if restart {
             for task in known.tasks.values_mut() {
@@ -157,16 +156,9 @@ impl KeptBatch {
         self.known.tasks.remove(id);
     }
 
-    /// Replaces the file at once.
     fn write(&self) -> Result<(), Failure> {
         let replace = || -> anyhow::Result<()> {
-            let folder = self.place.parent().unwrap_or(Path::new("/"));
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            let mut new = tempfile::NamedTempFile::new_in(folder)?;
-            new.write_all(toml::to_string(&self.known)?.as_bytes())?;
-            new.as_file().sync_data()?;
-            new.persist(&self.place)?;
-            Ok(())
+            Ok(file(&self.place).replace(toml::to_string(&self.known)?.as_bytes())?)
         };
         replace().context("cannot keep the state of the batch").map_err(Failure::Run)
     }
@@ -178,7 +170,7 @@ pub(in crate::app) fn folder_of_batches(eisen_dir: &Path) -> PathBuf {
 
 /// The file of a batch, and its runs.
 pub(in crate::app) fn runs_of(place: &Path) -> io::Result<(PathBuf, Vec<String>)> {
-    let known = read(place)?;
+    let known = read(place)?.ok_or(ErrorKind::NotFound)?;
     Ok((known.file, known.tasks.into_values().map(|task| task.run).collect()))
 }
 
@@ -194,11 +186,13 @@ fn final_only(state: RunState) -> Option<RunState> {
     state.status.is_final().then_some(state)
 }
 
-fn read(place: &Path) -> io::Result<KnownBatch> {
-    let mut text = String::new();
-    let read = fs::File::open(place)?.take(LONGEST + 1).read_to_string(&mut text)?;
-    if read as u64 > LONGEST {
-        return Err(ErrorKind::FileTooLarge.into());
-    }
-    toml::from_str(&text).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.message()))
+fn read(place: &Path) -> io::Result<Option<KnownBatch>> {
+    let Some(text) = file(place).read_text()? else { return Ok(None) };
+    let invalid = |error: toml::de::Error| io::Error::new(ErrorKind::InvalidData, error.message());
+    toml::from_str(&text).map(Some).map_err(invalid)
+}
+
+/// The file of a batch: no task is paid for twice.
+fn file(place: &Path) -> KeptFile<Durable> {
+    KeptFile::new(place, LONGEST)
 }

@@ -149,7 +149,7 @@ async fn fields_of_clients_are_kept() {
 async fn failed_writes_are_retried() {
     let team = Team::new();
     // No file can be made there.
-    let in_the_way = team.dir.path().join("core_sessions.tmp");
+    let in_the_way = team.dir.path().join("core_sessions.lock");
     std::fs::create_dir(&in_the_way).unwrap();
     team.send("ui", "s", ActivityKind::Opened { is_new: true });
     team.check(expect![""]).await;

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -19,7 +18,7 @@ use crate::app::{StopSignals, outlet};
 use crate::config::one_agent::for_candidate;
 use crate::config::{AgentTier, OnFailover, SharedConfig, TierCandidate};
 use crate::model::now_ms;
-use crate::runs::{RunAttempt, RunState, RunStatus};
+use crate::runs::{RunAttempt, RunFolder, RunState, RunStatus};
 use crate::tiers::{CandidateStanding, Cooldowns, Setback, standings};
 
 /// A run by a tier, on its way.
@@ -160,7 +159,7 @@ impl Tour<'_> {
             self.say(&format!("cannot note which candidate is taken: {error}"));
         }
         let agent = self.id_of(candidate);
-        if let Err(error) = rewrite(&self.job.folder.config(), &agent, candidate) {
+        if let Err(error) = rewrite(self.job.folder, &agent, candidate) {
             return WorkEnd::not_started(format!("cannot write the run's configuration: {error}"));
         }
         // By these it waits for its slot.
@@ -279,13 +278,9 @@ impl Tour<'_> {
 }
 
 /// Names another candidate in the run's configuration.
-fn rewrite(file: &Path, agent: &str, candidate: &TierCandidate) -> std::io::Result<()> {
-    let text = std::fs::read_to_string(file)?;
+fn rewrite(run: &RunFolder, agent: &str, candidate: &TierCandidate) -> std::io::Result<()> {
+    let text = std::fs::read_to_string(run.config())?;
     let text = for_candidate(&text, agent, candidate)
         .ok_or_else(|| std::io::Error::other("it makes no sense any more"))?;
-    let folder = file.parent().map_or_else(PathBuf::new, Path::to_owned);
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    new.persist(file).map_err(|error| error.error)?;
-    Ok(())
+    run.keep_config(&text)
 }

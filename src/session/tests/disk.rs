@@ -8,6 +8,7 @@ use nix::fcntl::{Flock, FlockArg};
 use tempfile::TempDir;
 
 use super::*;
+use crate::kept::power_cut::survives;
 
 struct Disk {
     dir: TempDir,
@@ -120,13 +121,14 @@ async fn a_disk_that_fails_is_named_and_loses_nothing() {
     let disk = Disk::new();
     create(&disk.registry, "s").await.unwrap();
     let before = disk.text();
-    // Stands in for a full disk: the temporary file cannot be made.
-    fs::create_dir(disk.path("core_sessions.tmp")).unwrap();
+    // Stands in for a full disk: the lock cannot be opened.
+    fs::remove_file(disk.path("core_sessions.lock")).unwrap();
+    fs::create_dir(disk.path("core_sessions.lock")).unwrap();
     let error = create(&disk.registry, "t").await.unwrap_err().to_string();
-    assert!(error.contains("core_sessions.tmp"), "{error}");
+    assert!(error.contains("core_sessions.lock"), "{error}");
     assert_eq!(disk.text(), before);
     assert_eq!(ids(&disk.registry).await, ["s"]);
-    fs::remove_dir(disk.path("core_sessions.tmp")).unwrap();
+    fs::remove_dir(disk.path("core_sessions.lock")).unwrap();
     create(&disk.registry, "t").await.unwrap();
 
     // Neither a folder nor a pipe is taken for a file, or waited for.
@@ -142,14 +144,14 @@ async fn a_disk_that_fails_is_named_and_loses_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_killed_writer_left_is_written_over() {
+async fn what_a_killed_writer_left_does_no_harm() {
     let disk = Disk::new();
     disk.write(r#"{"sessions":[{"agent_id":"ui","session_id":"s"}]}"#);
-    fs::write(disk.path("core_sessions.tmp"), "{\"sess").unwrap();
-    fs::set_permissions(disk.path("core_sessions.tmp"), Permissions::from_mode(0o644)).unwrap();
+    fs::write(disk.path(".draft-0"), "{\"sess").unwrap();
+    fs::set_permissions(disk.path("core_sessions.json"), Permissions::from_mode(0o644)).unwrap();
     create(&disk.registry, "t").await.unwrap();
     assert_eq!(ids(&disk.registry).await, ["t", "s"]);
-    assert_eq!(disk.names(), ["core_sessions.json", "core_sessions.lock"]);
+    assert_eq!(disk.names(), [".draft-0", "core_sessions.json", "core_sessions.lock"]);
     let mode = fs::metadata(disk.path("core_sessions.json")).unwrap().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
@@ -224,4 +226,19 @@ async fn a_program_that_stops_says_so() {
     cancel.cancel();
     serving.await;
     assert!(matches!(create(&registry, "s").await, Err(RegistryError::Stopping)));
+}
+
+#[test]
+fn a_change_survives_a_power_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("home");
+    let file = file::RegistryFile::new(&folder);
+    let later = Instant::now() + Duration::from_secs(60);
+    let add = |session| {
+        let request = RegistryRequest::Upsert(upsert("ui", session));
+        file.update(later, |registry| registry.answer(request, 1).unwrap()).unwrap()
+    };
+    let path = folder.join("core_sessions.json");
+    survives(&path, || add("s"));
+    survives(&path, || add("t"));
 }

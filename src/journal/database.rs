@@ -1,20 +1,18 @@
 //! Opens the file of a journal: its lock, mode, settings and version; sets a corrupt one aside.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::fcntl::{Flock, FlockArg};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::migrations::{VERSION, migrate};
 use super::trouble::{Trouble, TroubleKind, kind};
 use super::wal;
+use crate::kept::{self, HeldLock, LockAt};
 use crate::model::now_ms;
 
 /// `eisJ`, in the header of the file.
@@ -70,15 +68,14 @@ pub(super) struct Database {
     file: Option<(u64, u64)>,
     /// The file was made now, and not brought to the disk yet.
     is_new: bool,
-    _lock: Flock<File>,
+    _lock: HeldLock,
 }
 
 impl Database {
     /// Opens or creates the file at `path`; sets a corrupt one aside and begins a new one.
     pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
         if let Some(folder) = folder(path) {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-            made.map_err(|error| Trouble::of_io(path, &error))?;
+            kept::make_folder(folder).map_err(|error| Trouble::of_io(path, &error))?;
         }
         let lock = lock(path)?;
         keep_damaged_log(path)?;
@@ -191,16 +188,12 @@ pub(super) fn open_to_change(path: &Path) -> Result<Connection, ChangeError> {
 
 /// Whether a process writes the journal at `path`.
 pub fn is_written(path: &Path) -> bool {
-    with_suffix(path, ".lock").exists()
-        && lock(path).is_err_and(|trouble| trouble.kind == TroubleKind::Locked)
+    kept::is_locked(&with_suffix(path, ".lock")).unwrap_or_default()
 }
 
-fn lock(path: &Path) -> Result<Flock<File>, Trouble> {
-    let beside = with_suffix(path, ".lock");
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&beside);
-    let file = file.map_err(|error| Trouble::of_io(path, &error))?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock)
-        .map_err(|(_, errno)| Trouble::of_io(path, &io::Error::from(errno)))
+fn lock(path: &Path) -> Result<HeldLock, Trouble> {
+    kept::lock(LockAt::File(&with_suffix(path, ".lock")), Duration::ZERO)
+        .map_err(|error| Trouble::of_io(path, &error))
 }
 
 /// Opens or creates the file; also returns whether it was created.

@@ -3,18 +3,17 @@
 //! A file that is about to lose its only name is kept by a second one, any other by a reflink where
 //! the file system has that, else by a copy.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rusqlite::Connection;
 
 use super::database::with_suffix;
+use crate::kept::make_folder;
 
 /// Bytes that are copied at a time.
 const PIECE: usize = 1 << 20;
@@ -143,7 +142,7 @@ impl KeptFolder {
     }
 
     fn make(&self) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.path)
+        make_folder(&self.path)
     }
 
     /// A new file, without a hash in its name.

@@ -3,32 +3,28 @@
 
 mod remains;
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Write as _};
+use std::fs::{self, File};
+use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{
-    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+use crate::kept::{self, HeldLock, KeptFile, LockAt, Volatile, make_private, try_lock};
 use crate::model::{KeptFiles, KeptForm};
 pub use remains::{Ledger, Remains, StaleRun, stale_runs};
 
 /// What a running team left for other processes to find it, and for the next start.
 pub const KEPT: [KeptFiles; 1] = [KeptFiles::new("run file", KeptForm::Fixed, &["run/*"])];
 
-/// Attempts to take a lock that another process may hold for a moment to test it.
-const TRIES: u32 = 10;
-const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+/// How long another process may hold a lock to test it.
+const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Extension of a run file that is being written.
-const NEW: &str = "new";
+/// Bytes of a run file: one of its temporary folders has a path.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The run file of this process; removed on drop. The team runs as long as `NAME.lock` is locked: a
 /// pid may be used again, while a lock ends with its holder.
@@ -37,7 +33,7 @@ pub struct RunFile {
     file: PathBuf,
     lock_file: PathBuf,
     ledger: Ledger,
-    _lock: Flock<File>,
+    _lock: HeldLock,
 }
 
 /// The content of a run file.
@@ -92,21 +88,15 @@ impl RunFile {
             let path = path.to_owned();
             move |cause| RunFileError::Io { path, cause }
         };
-        private_dir(&dir).map_err(at(&dir))?;
+        make_private(&dir).map_err(at(&dir))?;
         let lock_file = dir.join(format!("{name}.lock"));
-        let mut lock = None;
-        for attempt in 0..TRIES {
-            if attempt > 0 {
-                std::thread::sleep(BETWEEN_TRIES);
+        let lock = match kept::lock(LockAt::File(&lock_file), PATIENCE) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let pid = fs::read_to_string(&lock_file).ok();
+                let pid = pid.and_then(|pid| pid.trim().parse().ok());
+                return Err(RunFileError::Running { team: name.to_owned(), pid });
             }
-            lock = try_lock(&lock_file).map_err(at(&lock_file))?;
-            if lock.is_some() {
-                break;
-            }
-        }
-        let Some(lock) = lock else {
-            let pid = fs::read_to_string(&lock_file).ok().and_then(|pid| pid.trim().parse().ok());
-            return Err(RunFileError::Running { team: name.to_owned(), pid });
+            lock => lock.map_err(at(&lock_file))?,
         };
         let pid = std::process::id();
         note_pid(&lock, pid).map_err(at(&lock_file))?;
@@ -139,16 +129,16 @@ impl Drop for RunFile {
 /// Keeps a team from being started as long as the result is held; None if it runs.
 pub fn hold(eisen_dir: &Path, team: &str) -> io::Result<Option<Held>> {
     let dir = run_dir(eisen_dir);
-    private_dir(&dir)?;
+    make_private(&dir)?;
     let lock_file = dir.join(format!("{team}.lock"));
-    Ok(try_lock(&lock_file)?.map(|lock| Held { lock_file, _lock: lock }))
+    Ok(try_lock(LockAt::File(&lock_file))?.map(|lock| Held { lock_file, _lock: lock }))
 }
 
 /// See [`hold`].
 #[derive(Debug)]
 pub struct Held {
     lock_file: PathBuf,
-    _lock: Flock<File>,
+    _lock: HeldLock,
 }
 
 impl Drop for Held {
@@ -170,11 +160,9 @@ pub fn live_teams(eisen_dir: &Path) -> io::Result<Vec<RunInfo>> {
         if file.extension().is_none_or(|extension| extension != "json") || is_stale(&file) {
             continue;
         }
-        match fs::read(&file).map(|json| serde_json::from_slice(&json)) {
-            Ok(Ok(info)) => teams.push(info),
-            Ok(Err(error)) => warn!(file = %file.display(), %error, "run file makes no sense"),
-            // The team ended just now.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        match kept_at(&file).read_json() {
+            // Without it the team ended just now.
+            Ok(info) => teams.extend(info),
             Err(error) => warn!(file = %file.display(), %error, "cannot read run file"),
         }
     }
@@ -189,7 +177,7 @@ fn run_dir(eisen_dir: &Path) -> PathBuf {
 /// Whether no process holds the lock of a run file.
 fn is_stale(file: &Path) -> bool {
     let lock_file = file.with_extension("lock");
-    match try_lock(&lock_file) {
+    match try_lock(LockAt::File(&lock_file)) {
         Ok(Some(_lock)) => {
             let _ = fs::remove_file(&lock_file);
             true
@@ -202,35 +190,6 @@ fn is_stale(file: &Path) -> bool {
     }
 }
 
-/// Locks a file, and makes it if needed; None if another process holds it.
-fn try_lock(path: &Path) -> io::Result<Option<Flock<File>>> {
-    loop {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)?;
-        let lock = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => lock,
-            Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
-            Err((_, errno)) => return Err(errno.into()),
-        };
-        // The last holder may have removed the file between opening and locking, and then the lock
-        // is void.
-        let locked = lock.metadata()?;
-        match fs::metadata(path) {
-            Ok(there) if (there.dev(), there.ino()) == (locked.dev(), locked.ino()) => {
-                return Ok(Some(lock));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
 /// Writes the pid for processes that find the lock taken.
 fn note_pid(lock: &File, pid: u32) -> io::Result<()> {
     let line = format!("{pid}\n");
@@ -239,29 +198,17 @@ fn note_pid(lock: &File, pid: u32) -> io::Result<()> {
     lock.set_len(line.len() as u64)
 }
 
-/// Replaces the file atomically, readable by its owner only. The holder of the lock is the only
-/// writer, so an incomplete file has a known name.
-fn write_private(file: &Path, info: &RunInfo) -> io::Result<()> {
-    let new = file.with_extension(NEW);
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut json = serde_json::to_vec(info)?;
-    json.push(b'\n');
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?.write_all(&json)?;
-    fs::rename(new, file)
-}
-
-fn private_dir(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    // The folder may have been made by hand.
-    fs::set_permissions(dir, Permissions::from_mode(0o700))
+/// A run file, which nobody needs after a power cut.
+fn kept_at(file: &Path) -> KeptFile<Volatile> {
+    KeptFile::new(file, MOST_BYTES)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
     use super::*;
 
     fn address() -> SocketAddr {
@@ -351,16 +298,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let team = RunFile::create(dir.path(), "shop", address(), "secret").unwrap();
         let run = dir.path().join("run");
-        fs::write(run.join("shop.new"), "{\"team\"").unwrap();
-        // It may be writing.
+        let draft = run.join(".draft-0");
+        fs::write(&draft, "{\"team\"").unwrap();
+        // It is writing.
+        let writer = try_lock(LockAt::Found(&draft)).unwrap().unwrap();
         assert!(stale_runs(dir.path()).unwrap().is_empty());
-        assert!(run.join("shop.new").exists());
-        team.ledger().note(|remains| remains.started = 7).unwrap();
-        assert!(!run.join("shop.new").exists());
+        assert!(draft.exists());
+        drop(writer);
         drop(team);
         // Killed before and after the first was whole.
         for json in [None, Some("shop.json")] {
-            fs::write(run.join("shop.new"), "{\"team\"").unwrap();
+            fs::write(run.join(".draft-0"), "{\"team\"").unwrap();
             if let Some(json) = json {
                 fs::write(run.join(json), "{").unwrap();
             }

@@ -1,16 +1,16 @@
 //! The tickets of one place: who takes the next number, and which tickets live.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs;
 use std::io::{self, ErrorKind, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-
-use nix::fcntl::OFlag;
+use std::time::Duration;
 
 use super::holder::SlotHolder;
 use super::standing::QueueStanding;
-use super::ticket::{LONGEST, Ticket, lock_file, number_of, pipe_of, remove};
+use super::ticket::{LONGEST, Ticket, kept_at, lock_file, number_of, pipe_of, remove};
+use crate::kept::{self, HeldLock, LockAt, PATIENCE, is_locked, make_folder};
 
 /// Files of a place that are looked at.
 const MOST_FILES: usize = 100_000;
@@ -48,31 +48,34 @@ impl Queue {
 
     /// Takes the next number, and removes what is left of tickets that have ended. Blocks.
     pub(super) fn take(&self, holder: SlotHolder) -> io::Result<Ticket> {
-        self.take_in(&self.turn()?, holder)
+        self.take_in(&self.turn(PATIENCE)?, holder)
     }
 
     /// As [`Queue::take`], but None where another process takes one, or where many have one.
     pub(super) fn try_take(&self, holder: &SlotHolder) -> io::Result<Option<Ticket>> {
-        let Some(turn) = self.try_turn()? else { return Ok(None) };
+        let turn = match self.turn(Duration::ZERO) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            turn => turn?,
+        };
         if self.numbers()?.len() > FEW {
             return Ok(None);
         }
         self.take_in(&turn, holder.clone()).map(Some)
     }
 
-    fn take_in(&self, mut turn: &File, holder: SlotHolder) -> io::Result<Ticket> {
+    fn take_in(&self, turn: &HeldLock, holder: SlotHolder) -> io::Result<Ticket> {
         let mut last = 0;
         for number in self.numbers()? {
             last = number;
             let file = lock_file(&self.folder, number);
-            if is_free(&file)? {
+            if !is_locked(&file)? {
                 remove(&file)?;
                 remove(&pipe_of(&file))?;
             }
         }
         // A number is not used again, also after its ticket has ended.
         let mut noted = String::new();
-        (&mut turn).take(LONGEST).read_to_string(&mut noted).or_else(unless_it_is_no_text)?;
+        (&**turn).take(LONGEST).read_to_string(&mut noted).or_else(unless_it_is_no_text)?;
         let number = noted.trim().parse().unwrap_or(0).max(last) + 1;
         turn.write_all_at(format!("{number:020}\n").as_bytes(), 0)?;
         Ticket::make(&self.folder, number, holder)
@@ -121,7 +124,7 @@ impl Queue {
     /// Whether nobody has a ticket of it.
     pub(super) fn is_unused(&self) -> io::Result<bool> {
         for number in self.numbers()? {
-            if !is_free(&lock_file(&self.folder, number))? {
+            if is_locked(&lock_file(&self.folder, number))? {
                 return Ok(false);
             }
         }
@@ -133,7 +136,7 @@ impl Queue {
         if !self.folder.is_dir() {
             return Ok(());
         }
-        let _turn = self.turn()?;
+        let _turn = self.turn(PATIENCE)?;
         if !self.is_unused()? {
             return Ok(());
         }
@@ -153,18 +156,14 @@ impl Queue {
 
     fn look(&self, number: u64) -> io::Result<QueueLook> {
         let file = lock_file(&self.folder, number);
-        if is_free(&file)? {
+        if !is_locked(&file)? {
             return Ok(QueueLook::Gone);
         }
-        let mut text = Vec::new();
-        match open(&file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(QueueLook::Gone),
-            file => file?.take(LONGEST).read_to_end(&mut text)?,
-        };
-        Ok(match serde_json::from_slice::<SlotHolder>(&text) {
-            Ok(holder) if !holder.is_alive() => QueueLook::Gone,
-            Ok(holder) => QueueLook::Live(Some(holder)),
-            Err(_) => QueueLook::Live(None),
+        Ok(match kept_at(&file).read_json::<SlotHolder>() {
+            Ok(Some(holder)) if holder.is_alive() => QueueLook::Live(Some(holder)),
+            Ok(_) => QueueLook::Gone,
+            Err(error) if error.kind() == ErrorKind::InvalidData => QueueLook::Live(None),
+            Err(error) => return Err(error),
         })
     }
 
@@ -182,70 +181,18 @@ impl Queue {
         numbers.collect()
     }
 
-    /// Waits for the lock that protects the taking of a number. It is held for microseconds.
-    fn turn(&self) -> io::Result<File> {
-        let locked = self.turn_by(|file| {
-            loop {
-                match file.lock() {
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    locked => return locked.map(|()| true),
-                }
-            }
-        })?;
-        locked.ok_or_else(|| ErrorKind::WouldBlock.into())
-    }
-
-    /// Takes that lock if it is free.
-    fn try_turn(&self) -> io::Result<Option<File>> {
-        self.turn_by(|file| match file.try_lock() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        })
-    }
-
-    fn turn_by(&self, lock: impl Fn(&File) -> io::Result<bool>) -> io::Result<Option<File>> {
+    /// Takes the lock that protects the taking of a number. It is held for microseconds.
+    fn turn(&self, patience: Duration) -> io::Result<HeldLock> {
+        let path = self.folder.join(TURN);
         loop {
-            DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-            let path = self.folder.join(TURN);
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false).mode(0o600);
-            let file = match options.custom_flags(OFlag::O_NOFOLLOW.bits()).open(&path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                file => file?,
-            };
-            if !lock(&file)? {
-                return Ok(None);
-            }
-            // The folder may have been removed meanwhile, and then the lock is void.
-            let locked = file.metadata()?;
-            if fs::metadata(&path)
-                .is_ok_and(|it| (it.dev(), it.ino()) == (locked.dev(), locked.ino()))
-            {
-                return Ok(Some(file));
+            make_folder(&self.folder)?;
+            match kept::lock(LockAt::File(&path), patience) {
+                // The folder was removed meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                lock => return lock,
             }
         }
     }
-}
-
-/// Whether nobody holds the lock of a file, or it is gone.
-fn is_free(path: &Path) -> io::Result<bool> {
-    let file = match open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-        file => file?,
-    };
-    // Shared, so that two who look don't take each other for the holder.
-    match file.try_lock_shared() {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
-}
-
-/// Opens a file, and does not wait for the other end of what is a pipe.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW;
-    OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)
 }
 
 fn unless_it_is_no_text(error: io::Error) -> io::Result<usize> {

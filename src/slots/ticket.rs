@@ -10,12 +10,10 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use super::holder::SlotHolder;
+use crate::kept::{KeptFile, Volatile};
 
 /// Bytes that are read of a lock file.
 pub(super) const LONGEST: u64 = 8192;
-
-/// The name of a ticket that is not complete.
-const NEW: &str = "new";
 
 #[derive(Debug)]
 pub(super) struct Ticket {
@@ -30,23 +28,16 @@ pub(super) struct Ticket {
 impl Ticket {
     /// Makes the ticket. Only the holder of the queue's lock may.
     pub(super) fn make(folder: &Path, number: u64, holder: SlotHolder) -> io::Result<Self> {
-        let (path, new) = (lock_file(folder, number), folder.join(NEW));
-        for left in [&new, &pipe_of(&path)] {
-            remove(left)?;
-        }
+        let path = lock_file(folder, number);
+        remove(&pipe_of(&path))?;
         mkfifo(&pipe_of(&path), Mode::S_IRUSR | Mode::S_IWUSR)?;
         // A pipe that is open for both does not wait for another end.
         let nonblocking = OFlag::O_NONBLOCK.bits();
         let mut both = OpenOptions::new();
         let pipe = both.read(true).write(true).custom_flags(nonblocking).open(pipe_of(&path))?;
-        let mut made = OpenOptions::new();
-        let lock = made.write(true).create_new(true).mode(0o600).open(&new)?;
-        // Nobody else knows it. On all unixes of ours this is `flock`.
-        lock.try_lock()?;
-        let ticket = Self { number, path, holder, lock, _pipe: pipe };
-        ticket.write()?;
-        fs::rename(&new, &ticket.path)?;
-        Ok(ticket)
+        // It is never seen without its lock.
+        let lock = kept_at(&path).replace_locked(&text_of(&holder)?)?;
+        Ok(Self { number, path, holder, lock, _pipe: pipe })
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -62,10 +53,19 @@ impl Ticket {
     /// Writes the holder, in place: another file would have another lock. It only gets longer, and one
     /// write of less than a page is seen as a whole.
     fn write(&self) -> io::Result<()> {
-        let mut text = serde_json::to_vec(&self.holder).map_err(io::Error::other)?;
-        text.push(b'\n');
-        self.lock.write_all_at(&text, 0)
+        self.lock.write_all_at(&text_of(&self.holder)?, 0)
     }
+}
+
+/// The lock file of a ticket, which ends with its process.
+pub(super) fn kept_at(lock_file: &Path) -> KeptFile<Volatile> {
+    KeptFile::new(lock_file, LONGEST)
+}
+
+fn text_of(holder: &SlotHolder) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(holder)?;
+    text.push(b'\n');
+    Ok(text)
 }
 
 impl Drop for Ticket {

@@ -29,11 +29,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("confine", &["model", "zone"]),
     ("process", &["model", "line", "confine"]),
     ("plugin", &["model", "kept", "line", "extract", "process"]),
-    ("slots", &["model", "process"]),
+    ("slots", &["model", "kept", "process"]),
     ("session", &["model", "kept"]),
     ("bus", &["model"]),
     ("metrics", &["model", "line", "bus"]),
-    ("journal", &["model", "bus"]),
+    ("journal", &["model", "kept", "bus"]),
     ("changes", &["journal"]),
     ("undo", &["model", "kept", "zone", "journal", "changes"]),
     // What works with them.
@@ -102,6 +102,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "serve",
         &[
             "model",
+            "kept",
             "line",
             "mcp",
             "gateway",

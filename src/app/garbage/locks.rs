@@ -1,18 +1,16 @@
 //! Lock files of slots and sessions whose holder is dead, and the folders of places that are not used again.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg, OFlag};
 use serde::Deserialize;
 
 use super::files::{age, names_of, size};
 use super::{Garbage, Removal};
+use crate::kept::{HeldLock, LockAt, try_lock};
 use crate::process;
 use crate::slots::Slots;
 
@@ -79,19 +77,10 @@ pub(super) fn remove(file: &Path) -> anyhow::Result<()> {
 }
 
 /// The lock of a file that nobody holds, and why it is nobody's.
-fn held_by_nobody(file: &Path) -> io::Result<Option<(Flock<File>, String)>> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let open = OpenOptions::new().read(true).custom_flags(flags.bits()).open(file)?;
-    let lock = match Flock::lock(open, FlockArg::LockExclusiveNonblock) {
-        Ok(lock) => lock,
-        Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
-        Err((_, errno)) => return Err(errno.into()),
-    };
-    // Another one may have taken its place meanwhile.
-    let (there, locked) = (fs::symlink_metadata(file)?, lock.metadata()?);
-    if !there.is_file() || (there.dev(), there.ino()) != (locked.dev(), locked.ino()) {
-        return Ok(None);
-    }
+fn held_by_nobody(file: &Path) -> io::Result<Option<(HeldLock, String)>> {
+    let lock =
+        try_lock(LockAt::Found(file))?.filter(|lock| lock.metadata().is_ok_and(|it| it.is_file()));
+    let Some(lock) = lock else { return Ok(None) };
     let mut text = Vec::new();
     (&*lock).take(LONGEST).read_to_end(&mut text)?;
     let reason = match serde_json::from_slice::<Holder>(&text) {
@@ -133,8 +122,10 @@ fn is_lock(path: &Path) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::fs::File;
     use std::time::SystemTime;
 
+    use nix::fcntl::{Flock, FlockArg};
     use serde_json::json;
 
     use super::*;

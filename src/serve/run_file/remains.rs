@@ -1,14 +1,14 @@
 //! Owns the record of a run's remains if it is killed, and finds such runs for the cleanup.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nix::fcntl::Flock;
 use serde::{Deserialize, Serialize};
 
-use super::{NEW, RunInfo, run_dir, try_lock, write_private};
+use super::{RunInfo, kept_at, run_dir};
+use crate::kept::{HeldLock, LockAt, dead_drafts, remove_draft, try_lock};
 
 /// The remains of a run that is killed together with its cleanup processes.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ struct RunFilePage {
 pub struct StaleRun {
     pub info: RunInfo,
     file: PathBuf,
-    _lock: Flock<File>,
+    _lock: HeldLock,
 }
 
 impl Ledger {
@@ -66,7 +66,9 @@ impl Ledger {
         let RunFilePage { file, info } = &mut *page;
         let Some(info) = info else { return Ok(()) };
         change(&mut info.remains);
-        write_private(file, info)
+        let mut json = serde_json::to_vec(info)?;
+        json.push(b'\n');
+        kept_at(file).replace(&json)
     }
 
     /// Stops all writing of the run file.
@@ -86,6 +88,10 @@ impl StaleRun {
 /// Returns the runs that were killed, each locked against other processes. Removes run files that
 /// can't be read.
 pub fn stale_runs(eisen_dir: &Path) -> io::Result<Vec<StaleRun>> {
+    // A file that was being written when its run was killed has its token.
+    for draft in dead_drafts(&run_dir(eisen_dir))? {
+        remove_draft(&draft)?;
+    }
     let entries = match fs::read_dir(run_dir(eisen_dir)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -93,20 +99,16 @@ pub fn stale_runs(eisen_dir: &Path) -> io::Result<Vec<StaleRun>> {
     let mut runs = Vec::new();
     for entry in entries {
         let file = entry?.path();
-        let is = |ending: &str| file.extension().is_some_and(|extension| extension == ending);
-        if !is("json") && !is(NEW) {
+        if file.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
-        let Some(lock) = try_lock(&file.with_extension("lock"))? else { continue };
-        // A file that was being written when its run was killed.
-        let _ = fs::remove_file(file.with_extension(NEW));
-        let file = file.with_extension("json");
-        let info = fs::read(&file).map(|json| serde_json::from_slice(&json));
-        if let Ok(Ok(info)) = info {
+        let lock_file = file.with_extension("lock");
+        let Some(lock) = try_lock(LockAt::File(&lock_file))? else { continue };
+        if let Ok(Some(info)) = kept_at(&file).read_json() {
             runs.push(StaleRun { info, file, _lock: lock });
         } else {
             let _ = fs::remove_file(&file);
-            let _ = fs::remove_file(file.with_extension("lock"));
+            let _ = fs::remove_file(lock_file);
         }
     }
     Ok(runs)

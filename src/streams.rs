@@ -19,9 +19,7 @@ mod tests;
 mod webhook;
 mod worker;
 
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,6 +35,7 @@ use self::sink::Sink;
 use self::worker::{BusOutlet, MOST_REPLAYS, Replay, Worker};
 use crate::bus::Bus;
 use crate::journal::{Journal, NameError, Store};
+use crate::kept::make_folder;
 use crate::model::{
     KeptFiles, KeptForm, StreamReplay, StreamReport, StreamSpec, StreamState, now_ms,
 };
@@ -120,7 +119,7 @@ impl Streams {
         let _ = self.journal.opened().await;
         let folder = self.folder.clone();
         let located = spawn_blocking(move || {
-            if let Err(error) = make(&folder) {
+            if let Err(error) = make_folder(&folder) {
                 tracing::warn!("cannot make the folder {}: {error}", folder.display());
             }
             // An error shows again when it delivers.
@@ -189,8 +188,4 @@ impl Streams {
             let _ = ended.await;
         }
     }
-}
-
-fn make(folder: &std::path::Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

@@ -1,8 +1,8 @@
 //! Confines one run of an agent: its wall, its doorkeeper and its private temporary folder.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use super::doorkeeper::{KernelAccessConfig, KernelAccessHandler};
 use super::{AgentSettings, Surroundings, ZoneEnforcement};
 use crate::capture::RunFiles;
 use crate::confine::Confinement;
+use crate::kept::make_folder;
 use crate::process::{self, Launcher, remove_folder};
 use crate::proxy::{LiveCalls, Rules, Vitals};
 use crate::zone::Reach;
@@ -116,7 +117,7 @@ impl Private {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        make_folder(folder)?;
         Ok(Self(folder.to_owned()))
     }
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::client_host::TeamTools;
 use crate::config;
+use crate::kept::make_folder;
 use crate::model::{AgentId, TEAM_SERVER};
 use crate::serve::{self, Audience, TOOLS_PATH, Tokens, tool_names};
 use crate::telemetry::Traceparent;
@@ -102,9 +103,7 @@ const OTHERS_WRITE: u32 = 0o022;
 
 /// Creates `$EISEN_DIR`, and checks that it is writable.
 pub(super) fn prepare(eisen_dir: &Path) -> anyhow::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(eisen_dir);
-    let usable = made.and_then(|()| {
+    let usable = make_folder(eisen_dir).and_then(|()| {
         let access = nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK;
         nix::unistd::access(eisen_dir, access).map_err(std::io::Error::from)
     });

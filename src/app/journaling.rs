@@ -1,10 +1,9 @@
 //! Connects `[journal]` of the configuration with the room `journal`.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -14,6 +13,7 @@ use tokio::sync::oneshot;
 use crate::capture::Fullness;
 use crate::config::{AgentTable, Config, JournalContent, OnFull, journal_path};
 use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
+use crate::kept::{KeptFile, Whole};
 use crate::model::{AgentId, TaskId, mask};
 use crate::serve::{HelperEnd, live_teams};
 use crate::wire::Reloaded;
@@ -27,6 +27,9 @@ const RESULT: usize = 4096;
 
 /// The file with the path of a team's workspace.
 const WORKSPACE: &str = "workspace";
+
+/// Bytes of a file with a path.
+const MOST_BYTES: u64 = 64 << 10;
 
 /// The settings of a team's journal; None if it is switched off.
 pub(super) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Settings> {
@@ -50,8 +53,8 @@ pub(super) fn fullness(config: &Config) -> Fullness {
 /// The journal of a team: at the path of its last run, else at the default one.
 pub fn journal_place(eisen_dir: &Path, team: &str) -> PathBuf {
     let kept = pointer(eisen_dir, team);
-    match fs::read(&kept) {
-        Ok(path) if !path.is_empty() => PathBuf::from(OsString::from_vec(path)),
+    match noted(&kept).read() {
+        Ok(Some(path)) if !path.is_empty() => PathBuf::from(OsString::from_vec(path)),
         _ => journal_path(eisen_dir, team),
     }
 }
@@ -107,7 +110,7 @@ pub(super) fn note_workspace(team: &str, workspace: &Path, eisen_dir: &Path) {
 
 /// The workspace that a team had in its last run.
 pub fn workspace_of(eisen_dir: &Path, team: &str) -> Option<PathBuf> {
-    let path = fs::read(team_folder(eisen_dir, team).join(WORKSPACE)).ok()?;
+    let path = noted(&team_folder(eisen_dir, team).join(WORKSPACE)).read().ok().flatten()?;
     let path = PathBuf::from(OsString::from_vec(path));
     path.is_absolute().then_some(path)
 }
@@ -130,22 +133,23 @@ pub(super) fn note_place(config: &Config, eisen_dir: &Path) {
     let kept = pointer(eisen_dir, &config.team.name);
     let noted = match &config.journal.path {
         Some(path) => note(&kept, path),
-        None => match fs::remove_file(&kept) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        },
+        None => noted(&kept).remove(),
     };
     if let Err(error) = noted {
         tracing::warn!(%error, "cannot note the place of the journal for `history`");
     }
 }
 
-/// Writes a path into a file that only its owner can read, regardless of the umask.
+/// Notes a path, if it is another one than before.
 fn note(file: &Path, path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(file.parent().unwrap_or(file))?;
-    let mut options = File::options();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
-    file.write_all(path.as_os_str().as_bytes())
+    let (file, path) = (noted(file), path.as_os_str().as_bytes());
+    let is_noted = file.read().is_ok_and(|noted| noted.is_some_and(|noted| noted == path));
+    if is_noted { Ok(()) } else { file.replace(path) }
+}
+
+/// A file with a path: by a part of one, `gc` would take a workspace for one that is gone.
+fn noted(file: &Path) -> KeptFile<Whole> {
+    KeptFile::new(file, MOST_BYTES)
 }
 
 fn pointer(eisen_dir: &Path, team: &str) -> PathBuf {

@@ -2,7 +2,6 @@
 //! agent.
 
 use std::collections::{BTreeMap, HashMap};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +20,7 @@ use crate::config::{
 };
 use crate::conflicts::{self, Conflicts};
 use crate::journal::Journal;
+use crate::kept::make_folder;
 use crate::model::{AgentId, SessionId, SessionKey, UsageScope};
 use crate::process::{Command, Limits};
 use crate::remote;
@@ -204,11 +204,7 @@ impl Conditions {
         }
         // It must exist before its real path can be resolved.
         let private = self.private.join(agent.id.as_str());
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&private)
-            .with_context(|| format!("cannot create {}", private.display()))?;
+        make_folder(&private).with_context(|| format!("cannot create {}", private.display()))?;
         let mut reach = agent.reach(&private, Some(&self.private));
         // Its client starts this program for the tools of the team.
         reach.readable.extend(GrantedPlace::now(&environment::program()));

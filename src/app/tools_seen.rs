@@ -1,9 +1,7 @@
 //! What a run saw of the team's tools: notes it in the team's folder, where `check` reads it.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::journaling::team_folder;
 use crate::bus::{Received, Subscriber};
 use crate::config::Config;
+use crate::kept::{KeptFile, Volatile};
 use crate::model::{AgentState, Event};
 use crate::serve::ToolUses;
 
@@ -91,22 +90,19 @@ impl ToolsSeen {
         }
     }
 
-    /// Puts a whole file into the place, which only its owner can read.
     fn replace(&self, file: &Path) -> io::Result<()> {
-        let draft = file.with_extension("json.tmp");
-        let mut options = File::options();
-        let mut written =
-            options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        written.write_all(&serde_json::to_vec(self)?)?;
-        std::fs::rename(draft, file)
+        kept(file).replace(&serde_json::to_vec(self)?)
     }
 
     /// None if no run left one that can be read.
     fn read(file: &Path) -> Option<Self> {
-        let mut text = Vec::new();
-        File::open(file).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
-        serde_json::from_slice(&text).ok()
+        kept(file).read_json().ok().flatten()
     }
+}
+
+/// The file, which only advises.
+fn kept(file: &Path) -> KeptFile<Volatile> {
+    KeptFile::new(file, LONGEST)
 }
 
 /// A line for each agent: what the last run saw of the tools, and the way round where it saw none.

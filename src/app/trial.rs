@@ -2,7 +2,6 @@
 //! inside. Remembers a success, which holds until the machine boots or the program changes.
 
 use std::fmt::Display;
-use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::config::check::Kernel;
 use crate::confine::{Attempt, Confinement, Doorkeeper, Support};
+use crate::kept::{KeptFile, Volatile};
 use crate::model::Action;
 use crate::process::{self, Launcher, canary};
 use crate::zone::{Bounds, Confine, GitAccess, Grant, Reach, Rule, Zone, ZoneSpec};
@@ -22,6 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// In `$EISEN_DIR`: the conditions of the last probe that succeeded.
 const PROBED: &str = "probed";
+const MOST_BYTES: u64 = 64 << 10;
 
 /// Begins to probe the kernel's enforcement, beside what else a team starts, unless that succeeded
 /// before under the same conditions. Uses a temporary folder in `within`.
@@ -32,16 +33,16 @@ pub(super) fn begin(
     within: PathBuf,
     eisen_dir: &Path,
 ) -> impl Future<Output = Kernel> + use<> {
-    let file = eisen_dir.join(PROBED);
+    let file = KeptFile::<Volatile>::new(eisen_dir.join(PROBED), MOST_BYTES);
     let probe = tokio::spawn(async move {
         let now = conditions();
-        let known = std::fs::read_to_string(&file).ok();
+        let known = file.read_text().ok().flatten();
         if now.is_some() && known == now {
             return supported(Support::of_this_kernel());
         }
         let kernel = of_kernel(&launcher, &within).await;
         if let Some(now) = now.filter(|_| kernel.holds)
-            && let Err(error) = note(&file, &now)
+            && let Err(error) = file.replace(now.as_bytes())
         {
             tracing::debug!(%error, "cannot remember that the kernel enforces zones");
         }
@@ -83,13 +84,6 @@ fn supported(support: Support) -> Kernel {
 
 fn failed(why: &dyn Display) -> Kernel {
     Kernel { holds: false, missing: vec![format!("a successful test: {why}")] }
-}
-
-/// Replaces a file that only its owner can read.
-fn note(file: &Path, text: &str) -> io::Result<()> {
-    let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(file))?;
-    new.write_all(text.as_bytes())?;
-    new.persist(file).map(drop).map_err(|error| error.error)
 }
 
 async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {

@@ -4,9 +4,7 @@ mod of_run;
 mod tail;
 
 use std::collections::BTreeSet;
-use std::fs::DirBuilder;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -22,6 +20,7 @@ use super::Global;
 use super::output::{self, escape_controls, note};
 use super::team::{Which, environment};
 use crate::app::{self, Failure};
+use crate::kept::make_folder;
 use crate::runs::is_of_run;
 use crate::serve::client::{ClientError, Target};
 
@@ -316,8 +315,7 @@ impl LogWriter {
 }
 
 fn folder_made(folder: &Path) -> anyhow::Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.with_context(|| format!("cannot make {}", folder.display()))
+    make_folder(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
 fn unreadable(tail: &Tail, error: io::Error) -> Failure {

@@ -1,6 +1,5 @@
 //! `web`: links to the web page of a running team, and tokens for programs.
 
-use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, ensure};
@@ -11,6 +10,7 @@ use super::Global;
 use super::output::{note, plain, print};
 use super::team::{Which, failed};
 use crate::app::{self, Failure};
+use crate::kept::{KeptFile, Volatile};
 
 /// Open the web page of a running team
 ///
@@ -166,7 +166,8 @@ impl WebArgs {
 fn open_browser(url: &str, eisen_dir: &Path) -> anyhow::Result<()> {
     let page = leading_page(url)?;
     let file = eisen_dir.join("web-link.html");
-    keep_private(&file, &page).with_context(|| format!("cannot write {}", file.display()))?;
+    let kept = KeptFile::<Volatile>::new(&file, page.len() as u64);
+    kept.replace(page.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     open::that_detached(&file)
         .context("cannot start a browser: paste the link into the address bar of one")
 }
@@ -182,15 +183,6 @@ fn leading_page(url: &str) -> anyhow::Result<String> {
          <meta http-equiv=\"refresh\" content=\"0; url={url}\">\n\
          <a href=\"{url}\">The page of the team</a></html>\n"
     ))
-}
-
-/// Replaces a file that nobody else may read.
-fn keep_private(file: &Path, content: &str) -> io::Result<()> {
-    // The file is made with the mode 0600.
-    let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new(".")))?;
-    new.write_all(content.as_bytes())?;
-    new.persist(file).map_err(|error| error.error)?;
-    Ok(())
 }
 
 fn text<'a>(answer: &'a Value, key: &str) -> Result<&'a str, Failure> {

@@ -1,10 +1,12 @@
 //! Appends lines to a file, and keeps the older ones under numbered names. What was not written as a
 //! whole is taken back. Blocks its thread.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::kept::make_folder;
 
 /// Bytes that are read at once when the end of a file is looked for.
 const STEP: u64 = 64 << 10;
@@ -63,7 +65,7 @@ impl RotatingFile {
         let file = match options.open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let folder = self.path.parent().unwrap_or(Path::new("/"));
-                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+                make_folder(folder)?;
                 options.open(&self.path)?
             }
             opened => opened?,

@@ -4,11 +4,11 @@
 //! what a kill leaves is removed at the next start.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -16,6 +16,7 @@ use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::Mode;
 use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
 
+use crate::kept::make_folder;
 use crate::model::{KeptFiles, KeptForm};
 
 /// Opens a folder to work in it, and not to list it.
@@ -144,7 +145,7 @@ impl Record {
     /// Records a draft before it is made. One that can't be recorded is made all the same.
     fn of(folder: Option<&Path>, draft: &Path) -> Self {
         let record = |folder: &Path| -> io::Result<PathBuf> {
-            make(folder)?;
+            make_folder(folder)?;
             let path = folder.join(format!("{:016x}.{RECORD}", fastrand::u64(..)));
             let mut options = File::options();
             let mut file = options.write(true).create_new(true).mode(0o600).open(&path)?;
@@ -163,15 +164,11 @@ impl Drop for Record {
     }
 }
 
-fn make(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
 fn open_folder(folder: &Path) -> io::Result<OwnedFd> {
     let open = || nix::fcntl::open(folder, FOLDER, Mode::empty());
     match open() {
         Err(Errno::ENOENT) => {
-            make(folder)?;
+            make_folder(folder)?;
             Ok(open()?)
         }
         opened => Ok(opened?),

@@ -19,7 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("line", &[]),
     ("ignored", &[]),
     ("post", &[]),
-    ("zone", &["model"]),
+    ("zone", &["model", "kept"]),
     ("showing", &["model", "zone"]),
     ("extract", &["model", "line", "ignored"]),
     ("config", &["model", "kept", "zone", "ignored"]),
@@ -69,6 +69,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "agent",
         &[
             "model",
+            "kept",
             "bus",
             "zone",
             "extract",
@@ -183,8 +184,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "app", "changes", "config", "graph", "journal", "undo", "plugin", "replay",
-            "remote", "runs", "serve", "scripted", "view",
+            "model", "kept", "app", "changes", "config", "graph", "journal", "undo", "plugin",
+            "replay", "remote", "runs", "serve", "scripted", "view",
         ],
     ),
 ];

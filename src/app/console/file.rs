@@ -1,9 +1,11 @@
 //! The console file of a detached team, and its rotation. Knows nothing of the lines in it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::kept::make_folder;
 
 /// Bytes past which the file is renamed to `FILE.1`, replacing the previous one.
 const LARGEST: u64 = 8 << 20;
@@ -26,7 +28,7 @@ impl ConsoleFile {
     /// Opens the file for appending, and creates it if needed.
     pub(in crate::app) fn open(path: &Path) -> io::Result<File> {
         if let Some(folder) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            make_folder(folder)?;
         }
         OpenOptions::new().create(true).append(true).mode(0o600).open(path)
     }

@@ -6,6 +6,7 @@
 
 mod batches;
 mod cooldowns;
+mod drafts;
 mod files;
 mod locks;
 mod outside;
@@ -25,6 +26,7 @@ use self::runs::{OneShots, RunChange};
 use super::journaling::{journal_place, team_folder, workspace_of};
 use super::leftovers;
 use crate::journal::{self, ChangeError, Excess, OpenError, Store};
+use crate::kept::remove_draft;
 use crate::model::{SessionKey, rfc3339};
 use crate::runs::{RunFolder, all_runs, is_of_run};
 use crate::serve::{self, StaleRun};
@@ -77,6 +79,8 @@ enum Removal {
     Places(Vec<PathBuf>),
     /// Cool-downs that are over.
     Cooldowns,
+    /// A draft whose writer is gone.
+    Draft(PathBuf),
 }
 
 /// Finds the things to remove; removes nothing.
@@ -113,6 +117,7 @@ pub async fn garbage(eisen_dir: &Path, max_age_days: Option<u64>) -> anyhow::Res
     found.extend(locks::dead(eisen_dir));
     found.extend(locks::unused(eisen_dir));
     found.extend(cooldowns::over(eisen_dir));
+    found.extend(drafts::dead(eisen_dir));
     found.extend(batches::forgotten(eisen_dir)?);
     found.extend(set_aside_registries(eisen_dir, max_age_days));
     found.extend(sessions::nobodys(eisen_dir, closed, max_age_days).await?);
@@ -177,6 +182,7 @@ impl Garbage {
                 removed.try_for_each(|removed| removed).map_err(Into::into)
             }
             Removal::Cooldowns => cooldowns::forget(eisen_dir),
+            Removal::Draft(path) => remove_draft(&path).map_err(Into::into),
         };
         drop(held);
         removed.with_context(|| format!("cannot clean up {}", self.what))

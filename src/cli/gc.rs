@@ -8,13 +8,14 @@ use crate::app::{self, Failure};
 
 /// Remove runs, journals, contents, logs, sessions and locks that are nobody's
 ///
-/// Looks at the folder of all state, `EISEN_DIR`. Goes: what is of a team whose workspace is gone, what
-/// a killed team left, what a journal has past the `keep_days` and `max_mb` of its team, and locks
-/// whose holder is gone; with --max-age-days also what is older. Runs go 30 days after their end, and
-/// those that have neither a state, an answer nor a journal; what a killed run left is mended: it
-/// becomes `lost`, and keeps its answer. Never goes: what runs (the journal of a team is kept within
-/// its quotas while it runs), what is pinned, and files of a workspace. All that is done is listed
-/// with its size and the reason before the first of it is done.
+/// Looks at the folder of all state, `EISEN_DIR`. Goes: what is of a team whose workspace is gone,
+/// what a killed team left, what a journal has past the `keep_days` and `max_mb` of its team, and
+/// locks and drafts of files whose process is gone; with --max-age-days also what is older. Runs go
+/// 30 days after their end, and those that have neither a state, an answer nor a journal; what a
+/// killed run left is mended: it becomes `lost`, and keeps its answer. Never goes: what runs (the
+/// journal of a team is kept within its quotas while it runs), what is pinned, and files of a
+/// workspace. All that is done is listed with its size and the reason before the first of it is
+/// done.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -330,6 +330,22 @@ fn unsafe_code_is_only_in_the_rooms_that_need_it() {
     assert!(spread.is_empty(), "{spread:?}");
 }
 
+#[test]
+fn small_files_are_replaced_and_locked_in_one_room() {
+    let by_hand = ["NamedTempFile::new", "tempfile_in(", ".persist(", "Flock::lock("];
+    // Its packs are large, and no state.
+    let large = Path::new("graph/cache.rs");
+    let mut wrong = Vec::new();
+    for file in sources().into_iter().filter(|file| !is_test(file) && file != large) {
+        let text = read(&file);
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        if room(&file) != "kept" && by_hand.iter().any(|call| code.contains(call)) {
+            wrong.push(file);
+        }
+    }
+    assert!(wrong.is_empty(), "use `KeptFile`, `lock` or `try_lock` of the room kept: {wrong:?}");
+}
+
 /// Tests may set up what they need.
 fn is_test(file: &Path) -> bool {
     file.file_stem().is_some_and(|name| name == "tests")

@@ -31,7 +31,6 @@ mod may_add;
 mod mcp;
 mod near;
 mod notify;
-pub mod one_agent;
 mod overlay;
 mod patterns;
 mod places;

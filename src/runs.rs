@@ -1,9 +1,12 @@
 //! One-shot runs on disk: their ids, their folders, and the state of each. Knows nothing of agents.
 
 mod attachment;
+mod bounds;
+mod budget;
 mod earlier;
 mod folder;
 mod recovered;
+mod spec;
 mod state;
 mod team_runs;
 pub mod tree;
@@ -15,9 +18,12 @@ use std::path::Path;
 use ulid::Ulid;
 
 pub use self::attachment::{Attachment, AttachmentError, MOST_FILES, Takes};
+pub use self::bounds::{LONGEST_ZONE, MOST_PATTERNS};
+pub use self::budget::RunBudget;
 pub use self::earlier::{SessionError, find_session, session_among};
 pub use self::folder::{RunFolder, RunHold, all_runs, set_aside};
-pub use self::state::{EarlierSession, RunAttempt, RunState, RunStatus};
+pub use self::spec::{RunSpec, RunState};
+pub use self::state::{EarlierSession, RunAttempt, RunStatus, WantedSession};
 pub use self::team_runs::{EndedTeam, FoundRun, FoundRuns, RunZone, TeamRuns};
 use crate::model::{KeptFiles, KeptForm};
 

@@ -11,6 +11,7 @@ use crate::model::{
     AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, SessionKey,
     StreamReplay, StreamReport, WebScope,
 };
+use crate::runs::RunSpec;
 use crate::undo;
 use crate::wire::Reloaded;
 
@@ -75,9 +76,7 @@ pub use schema::schema;
 pub use server::{BindError, Server, answers, bind};
 pub use shared::Limits;
 pub use sources::Sources;
-pub use spawned::{
-    HelperEnd, NewHelper, NewMember, NewRun, RunAsks, StartedHelper, StartedRun, WantedSession,
-};
+pub use spawned::{HelperEnd, NewHelper, NewMember, StartedHelper, StartedRun};
 pub use strangers::{Arrival, Strangers};
 pub use token::{Caller, TokenError, Tokens};
 pub use tools_http::TOOLS_PATH;
@@ -198,7 +197,11 @@ pub trait Team: Send + Sync + 'static {
     }
 
     /// Starts a run of an agent; answers once its start is under way.
-    fn start_run(&self, _run: NewRun) -> BoxFuture<'_, Result<StartedRun, Refused>> {
+    fn start_run(
+        &self,
+        _parent: AgentId,
+        _spec: RunSpec,
+    ) -> BoxFuture<'_, Result<StartedRun, Refused>> {
         refuse(self)
     }
 

@@ -16,7 +16,8 @@ pub(super) use self::kept::{folder_of_batches, runs_of};
 pub use self::outcome::{BatchEnd, JobEnd, JobOutcome};
 use self::watching::{end_all, look, wait};
 use super::failover::handover::{Past as PastWork, hand_over};
-use super::run::{RunOptions, run_detached};
+use super::run::run_detached;
+use super::team_file::RunOptions;
 use super::{Failure, StopSignals, environment};
 use crate::runs::{RunFolder, RunState, RunStatus, find_run};
 use crate::slots::{SlotError, SlotPlace, SlotRequest, Slots, TakenSlot, Wait};
@@ -182,9 +183,9 @@ impl BatchWork {
         let kept = KeptBatch::read(&eisen_dir, &file, &workspace, restart)?;
         let after = jobs.iter().map(|job| job.after.clone()).collect();
         let waiting = |job: BatchJob| {
-            let RunOptions { tier, agent, .. } = &job.options;
-            let command = agent.command.first();
-            let named = tier.as_ref().or(agent.profile.as_ref()).or(command).cloned();
+            let RunOptions { spec, profile, .. } = &job.options;
+            let command = spec.command.first();
+            let named = spec.tier.as_ref().or(profile.as_ref()).or(command).cloned();
             WaitingJob {
                 id: job.id,
                 content: job.content,
@@ -293,10 +294,11 @@ impl BatchWork {
             for sentence in past.iter().filter_map(PastWork::summary) {
                 report(BatchNews::Note(format!("{}: {sentence}", self.jobs[at].id)));
             }
-            options.prompt = hand_over(&options.prompt, &past);
+            options.spec.task = hand_over(&options.spec.task, &past);
         }
         let earlier = self.after[at].iter().filter_map(|before| self.ends[*before].as_ref());
-        options.prompt = results::with_results(options.prompt, &self.eisen_dir, earlier)?;
+        let task = std::mem::take(&mut options.spec.task);
+        options.spec.task = results::with_results(task, &self.eisen_dir, earlier)?;
         let (id, mut kept) = (self.jobs[at].id.clone(), self.kept.clone());
         let starting = move || {
             // It is known before it runs, so that no batch does it twice.

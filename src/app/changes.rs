@@ -26,8 +26,8 @@ use crate::config::{Agent, AgentTable, Config, LayerError, Layered, Overlay, Pla
 use crate::journal::Journal;
 use crate::model::{AgentId, AgentStatus, Order, TimestampMs};
 use crate::routing::RoutingHandle;
-use crate::runs::{RunId, RunState};
-use crate::serve::{self, HelperEnd, NewHelper, NewMember, NewRun, Refused};
+use crate::runs::{RunId, RunSpec, RunState};
+use crate::serve::{self, HelperEnd, NewHelper, NewMember, Refused};
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::TrackerHandle;
 
@@ -47,7 +47,7 @@ pub(super) enum TeamCommand {
     Remove(AgentId, Reply<AgentStatus>),
     StartHelper(NewHelper, Reply<serve::StartedHelper>),
     /// With the run whose session it begins with.
-    StartRun(RunId, Box<NewRun>, Option<Box<RunState>>, Reply<StartedHelper>),
+    StartRun(RunId, AgentId, Box<RunSpec>, Option<Box<RunState>>, Reply<StartedHelper>),
     EndHelper(Box<HelperEnd>, Reply<()>),
     AddMember(NewMember, Reply<AgentStatus>),
     RemoveMember(AgentId, Reply<AgentStatus>),
@@ -170,8 +170,8 @@ impl Changes {
                 TeamCommand::StartHelper(helper, reply) => {
                     let _ = reply.send(self.start_helper(helper).await);
                 }
-                TeamCommand::StartRun(id, run, earlier, reply) => {
-                    let started = self.start_run(id, *run, earlier.as_deref()).await;
+                TeamCommand::StartRun(id, parent, spec, earlier, reply) => {
+                    let started = self.start_run(id, &parent, *spec, earlier.as_deref()).await;
                     let _ = reply.send(started);
                 }
                 TeamCommand::EndHelper(end, reply) => {

@@ -3,7 +3,6 @@
 
 mod earlier;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -14,10 +13,9 @@ use super::turn::progress::recorded;
 use super::turn::request::RunRequest;
 use super::turn::schema::AnswerSchema;
 use super::turn::{WorkEnd, helper_turn, settle};
-use crate::model::{AgentId, TaskState, now_ms};
-use crate::process;
-use crate::runs::{RunFolder, RunId, RunState, RunStatus, TeamRuns};
-use crate::serve::{HelperEnd, NewRun, Refused, RunAsks, StartedRun};
+use crate::model::{AgentId, TaskState};
+use crate::runs::{RunFolder, RunId, RunSpec, RunState, RunStatus, TeamRuns};
+use crate::serve::{HelperEnd, Refused, StartedRun};
 use crate::slots::TakenSlot;
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
@@ -45,16 +43,19 @@ struct TurnUnderway {
 }
 
 /// Starts a run below an agent of the team.
-pub(super) async fn start(team: Workplace, mut new: NewRun) -> Result<StartedRun, Refused> {
-    let (id, timeout) = (RunId::generate(), new.timeout);
+pub(super) async fn start(
+    team: Workplace,
+    parent: AgentId,
+    mut spec: RunSpec,
+) -> Result<StartedRun, Refused> {
+    let (id, timeout) = (RunId::generate(), spec.timeout_s.map(Duration::from_secs));
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let (prompt, mut asks) = (new.task.clone(), std::mem::take(&mut new.asks));
-    if let Some(schema) = &asks.schema {
+    if let Some(schema) = &spec.schema {
         let checked = AnswerSchema::of_agent(schema);
         checked.map_err(|error| Refused::new(400, format!("{error:#}")))?;
     }
-    let earlier = match asks.begins_with.take() {
-        Some(wanted) => Some(earlier::find(&team, &mut new, wanted).await?),
+    let earlier = match spec.earlier() {
+        Some(wanted) => Some(earlier::find(&team, &parent, &mut spec, wanted).await?),
         None => None,
     };
     let session = match &earlier {
@@ -62,14 +63,27 @@ pub(super) async fn start(team: Workplace, mut new: NewRun) -> Result<StartedRun
         None => None,
     };
     let begins_with = earlier.as_ref().map(|earlier| earlier.session.clone());
-    let tier = (new.tier.clone(), new.no_failover);
     let above = earlier.map(|earlier| Box::new(earlier.run));
-    let change = |reply| TeamCommand::StartRun(id, Box::new(new), above, reply);
+    // They are large, and nothing of the helper's start.
+    let files = std::mem::take(&mut spec.files);
+    let asked = Box::new(spec.clone());
+    spec.files = files;
+    let change = |reply| TeamCommand::StartRun(id, parent, asked, above, reply);
     let helper: StartedHelper = changes::request(&team.changes, change).await?;
-    let (agent, zone) = (helper.agent.clone(), helper.zone.clone());
-    let (further, without) = (helper.further.clone(), helper.without.clone());
-    let state = RunState { begins_with, ..first_state(&team, id, helper, (tier, timeout)) };
-    let kept = keep(team.clone(), id, state, (prompt, asks)).await;
+    let (agent, zone) = (helper.agent, helper.zone);
+    let (further, without) = (helper.further, helper.without);
+    let state = RunState {
+        status: RunStatus::Running,
+        team: team.runs.team().to_owned(),
+        parent: helper.parent,
+        depth: team.runs.depth_of(helper.depth),
+        command: helper.command,
+        profile: helper.profile,
+        model: helper.model,
+        begins_with,
+        ..RunState::new(&spec, id.to_string(), helper.workspace)
+    };
+    let kept = keep(team.clone(), id, state, spec).await;
     let (folder, state, request, prompt) = match kept {
         Ok(kept) => kept,
         Err(error) => {
@@ -93,59 +107,17 @@ pub(super) async fn start(team: Workplace, mut new: NewRun) -> Result<StartedRun
     Ok(StartedRun { id: id.to_string(), agent, zone, further, without })
 }
 
-fn first_state(
-    team: &Workplace,
-    id: RunId,
-    helper: StartedHelper,
-    ((tier, no_failover), timeout): ((Option<String>, bool), Option<Duration>),
-) -> RunState {
-    RunState {
-        id: id.to_string(),
-        status: RunStatus::Running,
-        pid: std::process::id(),
-        pid_start_time_ticks: process::start_of(std::process::id()),
-        team: team.runs.team().to_owned(),
-        parent: helper.parent,
-        depth: team.runs.depth_of(helper.depth),
-        workspace: helper.workspace,
-        timeout_s: timeout.map(|timeout| timeout.as_secs()),
-        slot_timeout_s: None,
-        waits_for: None,
-        command: helper.command,
-        profile: helper.profile,
-        model: helper.model,
-        tier,
-        no_failover,
-        attempts: Vec::new(),
-        session_id: None,
-        last_action: None,
-        begins_with: None,
-        started_at_ms: now_ms(),
-        ended_at_ms: None,
-        exit_code: None,
-        reason: None,
-        background: Vec::new(),
-        peak_memory_bytes: None,
-        tokens: None,
-        cost: BTreeMap::new(),
-    }
-}
-
-/// Writes the folder of a run.
+/// Writes the folder of a run; also returns its prompt.
 async fn keep(
     team: Workplace,
     id: RunId,
     state: RunState,
-    (prompt, asks): (String, RunAsks),
+    spec: RunSpec,
 ) -> anyhow::Result<(RunFolder, RunState, RunRequest, String)> {
     let write = move || {
         let folder = team.runs.folder(id)?;
         let files = || {
-            folder.keep_prompt(&prompt)?;
-            if !asks.files.is_empty() {
-                folder.keep_attachments(&asks.files)?;
-            }
-            asks.schema.as_ref().map_or(Ok(()), |schema| folder.keep_schema(schema))?;
+            folder.keep_asked(&spec)?;
             let mut request =
                 RunRequest::of(&folder, &state, team.runs.eisen_dir(), watch::Sender::default())?;
             // Without failover the agent has no tier.
@@ -154,7 +126,7 @@ async fn keep(
             anyhow::Ok(request)
         };
         match files() {
-            Ok(request) => Ok((folder, state, request, prompt)),
+            Ok(request) => Ok((folder, state, request, spec.task)),
             Err(error) => {
                 // What stays is no run: it has no state.
                 let _ = folder.remove();
@@ -168,8 +140,7 @@ async fn keep(
 /// Performs a run to its end. Its final state is kept once its agent is gone, with all that it started.
 async fn perform(team: Workplace, run: TurnUnderway) {
     let TurnUnderway { id, agent, folder, mut state, request, prompt, deadline, session } = run;
-    let (asked, place) = ((&request, &*prompt), (&team.roster, &team.tracker));
-    let turn = helper_turn(place, &agent, asked, deadline);
+    let turn = helper_turn(&team.roster, &team.tracker, &agent, &request, &prompt, deadline);
     let mut end = recorded(&folder, &mut state, request.progress.subscribe(), turn).await;
     if let Some(reason) = team.runs.ending(id) {
         end = end.ended_by(reason);

@@ -7,20 +7,19 @@ mod repository;
 mod waiting;
 mod work;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use futures_util::FutureExt as _;
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use self::waiting::Admitted;
+use self::waiting::{Admitted, WaitsBy};
 use super::console::ConsoleFile;
 use super::members::TeamSlots;
+use super::team_file::{RunOptions, team_file};
 use super::turn::progress::{RunProgress, recorded};
 use super::turn::request::RunRequest;
 use super::turn::schema::AnswerSchema;
@@ -28,10 +27,8 @@ use super::turn::{WorkEnd, keep, settle};
 use super::up::{Output, TeamStart};
 use super::{Failure, StopSignals, environment};
 use crate::config::Layered;
-use crate::config::one_agent::OneAgent;
-use crate::model::now_ms;
 use crate::process;
-use crate::runs::{Attachment, EarlierSession, RunFolder, RunId, RunState, RunStatus, find_run};
+use crate::runs::{Attachment, RunFolder, RunId, RunState, RunStatus, find_run};
 use crate::slots::Slots;
 
 /// Bytes of a prompt.
@@ -39,27 +36,6 @@ const LONGEST_PROMPT: usize = 8 << 20;
 
 /// How often the state of a run is polled until its process has taken over.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-
-#[derive(Debug)]
-pub struct RunOptions {
-    /// Its team's name is set here.
-    pub agent: OneAgent,
-    /// The tier that the agent is taken from; it is in what the configuration knows.
-    pub tier: Option<String>,
-    /// Only the first candidate that can be taken is tried.
-    pub no_failover: bool,
-    pub prompt: String,
-    /// Files that go with the prompt.
-    pub attachments: Vec<Attachment>,
-    /// The JSON Schema that the answer has to fit.
-    pub schema: Option<Value>,
-    /// None: a new session.
-    pub begins_with: Option<EarlierSession>,
-    /// From the start to the turn's end.
-    pub timeout: Option<Duration>,
-    /// How long it may wait until it starts; None: as long as it takes.
-    pub slot_timeout: Option<Duration>,
-}
 
 /// What a run came to.
 #[derive(Debug)]
@@ -80,7 +56,7 @@ pub async fn run(
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let (folder, layered) = prepare(options, &eisen_dir, depth)?;
     // It is large, and there is one.
-    Box::pin(perform((&folder, Some(layered)), eisen_dir, depth, progress)).await
+    Box::pin(perform(&folder, Some(layered), eisen_dir, depth, progress)).await
 }
 
 /// Starts a run in a process of its own; returns its id. `note` is told it before anything is started.
@@ -102,11 +78,10 @@ pub fn run_detached(
 /// Tests what a run asks for; starts nothing.
 pub fn check_run(options: &RunOptions) -> Result<(), Failure> {
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
-    let agent = OneAgent { team: RunId::generate().team(), ..options.agent.clone() };
     let failed = |error: std::io::Error| Failure::Run(error.into());
     let folder = tempfile::tempdir().map_err(failed)?;
     let file = folder.path().join("eisen.toml");
-    std::fs::write(&file, agent.text()).map_err(failed)?;
+    std::fs::write(&file, configuration(options, &RunId::generate().team())?).map_err(failed)?;
     super::loading::read(&file, &eisen_dir).map(drop)
 }
 
@@ -118,7 +93,7 @@ pub async fn run_prepared(id: &str) -> Result<RunEnd, Failure> {
     let folder = find_run(&eisen_dir, id).map_err(|error| Failure::Usage(error.into()))?;
     let depth = folder.state().map_err(|error| Failure::Run(error.into()))?.depth;
     // It is large, and there is one.
-    Box::pin(perform((&folder, None), eisen_dir, depth, watch::Sender::default())).await
+    Box::pin(perform(&folder, None, eisen_dir, depth, watch::Sender::default())).await
 }
 
 /// Writes all that a run needs, and its first state; what is wrong leaves no run. Also returns its
@@ -129,13 +104,14 @@ fn prepare(
     depth: u32,
 ) -> Result<(RunFolder, Layered), Failure> {
     environment::prepare(eisen_dir).map_err(Failure::Usage)?;
-    let attached: usize = options.attachments.iter().map(Attachment::bytes).sum();
-    if options.prompt.len().saturating_add(attached) > LONGEST_PROMPT {
+    let spec = &options.spec;
+    let attached: usize = spec.files.iter().map(Attachment::bytes).sum();
+    if spec.task.len().saturating_add(attached) > LONGEST_PROMPT {
         let most = LONGEST_PROMPT >> 20;
         let why = anyhow!("the prompt is longer than {most} MiB, with its files");
         return Err(Failure::Usage(why));
     }
-    if let Some(schema) = &options.schema {
+    if let Some(schema) = &spec.schema {
         AnswerSchema::new(schema).map_err(Failure::Usage)?;
     }
     let id = RunId::generate();
@@ -143,7 +119,7 @@ fn prepare(
     let folder = folder.map_err(Failure::Run)?;
     // While it has no state, its being held says that somebody makes it.
     let _held = folder.try_hold();
-    match first_state(options, &folder, id, (eisen_dir, depth)) {
+    match first_state(options, &folder, id, eisen_dir, depth) {
         Ok((state, layered)) => keep(&folder, &state).map(|()| (folder, layered)),
         Err(failure) => {
             // What stays is no run: it has no state.
@@ -157,54 +133,25 @@ fn first_state(
     options: RunOptions,
     folder: &RunFolder,
     id: RunId,
-    (eisen_dir, depth): (&Path, u32),
+    eisen_dir: &Path,
+    depth: u32,
 ) -> Result<(RunState, Layered), Failure> {
-    let RunOptions { mut agent, tier, no_failover, prompt, timeout, .. } = options;
-    let RunOptions { attachments, schema, begins_with, slot_timeout, .. } = options;
-    agent.team = id.team();
-    agent.without_session = begins_with.is_some();
-    let keep = || {
-        folder.keep_config(&agent.text())?;
-        folder.keep_prompt(&prompt)?;
-        if !attachments.is_empty() {
-            folder.keep_attachments(&attachments)?;
-        }
-        schema.as_ref().map_or(Ok(()), |schema| folder.keep_schema(schema))
-    };
-    keep().context("cannot write the files of the run").map_err(Failure::Run)?;
+    let text = configuration(&options, &id.team())?;
+    let kept = folder.keep_config(&text).and_then(|()| folder.keep_asked(&options.spec));
+    kept.context("cannot write the files of the run").map_err(Failure::Run)?;
     let layered = super::loading::load(&folder.config(), eisen_dir)?;
+    let config = &layered.config;
     let state = RunState {
-        id: id.to_string(),
-        status: RunStatus::Waiting,
-        pid: std::process::id(),
-        pid_start_time_ticks: process::start_of(std::process::id()),
-        team: id.team(),
-        parent: None,
         depth,
-        workspace: layered.config.team.workspace.clone(),
-        timeout_s: timeout.map(|timeout| timeout.as_secs()),
-        slot_timeout_s: slot_timeout.map(|timeout| timeout.as_secs()),
-        waits_for: None,
-        command: layered.config.agents[0].command.clone(),
-        // Of a tier's candidates none is taken yet.
-        profile: agent.profile.filter(|_| tier.is_none()),
-        model: agent.model.filter(|_| tier.is_none()),
-        tier,
-        no_failover,
-        attempts: Vec::new(),
-        session_id: None,
-        last_action: None,
-        begins_with,
-        started_at_ms: now_ms(),
-        ended_at_ms: None,
-        exit_code: None,
-        reason: None,
-        background: Vec::new(),
-        peak_memory_bytes: None,
-        tokens: None,
-        cost: BTreeMap::new(),
+        command: config.agents[0].command.clone(),
+        begins_with: options.begins_with,
+        ..RunState::new(&options.spec, id.to_string(), config.team.workspace.clone())
     };
     Ok((state, layered))
+}
+
+fn configuration(options: &RunOptions, team: &str) -> Result<String, Failure> {
+    team_file(options, team).map_err(|error| Failure::Usage(error.into()))
 }
 
 /// Starts the process that performs a prepared run, and waits until the run's state names it.
@@ -226,7 +173,8 @@ fn hand_over(folder: &RunFolder) -> anyhow::Result<()> {
 
 /// Performs a run to its end, once. `layered`: its configuration, if it was read just now.
 async fn perform(
-    (folder, layered): (&RunFolder, Option<Layered>),
+    folder: &RunFolder,
+    layered: Option<Layered>,
     eisen_dir: PathBuf,
     depth: u32,
     progress: watch::Sender<RunProgress>,
@@ -257,14 +205,20 @@ async fn perform(
         tokio::task::spawn_blocking(move || folder.keep_answer(&answer))
     };
     let (answer_kept, end) = match state.tier.clone() {
-        Some(tier) => kept(attempts::by_tier(&job, &mut state, (&tier, prompt), &mut stop).await),
+        Some(tier) => kept(attempts::by_tier(&job, &mut state, &tier, prompt, &mut stop).await),
         None => match job.start(&mut state, layered, &mut stop).await {
             Ok((start, admitted)) => {
-                let prompt = (&request, prompt);
                 let profile = state.profile.clone();
                 let mut keeping = None;
                 let turn_ended = |end: &WorkEnd| keeping = Some(keep_soon(end));
-                let work = cooling::alone(start, prompt, deadline, profile.as_deref(), turn_ended);
+                let work = cooling::alone(
+                    start,
+                    &request,
+                    prompt,
+                    deadline,
+                    profile.as_deref(),
+                    turn_ended,
+                );
                 let (end, closing) = job.recorded(&mut state, Box::pin(work)).await;
                 // It is the run's only with the state, which follows when others can take its place.
                 let end = match keeping {
@@ -310,8 +264,8 @@ impl Job<'_> {
             layered.map_err(|failure| WorkEnd::not_started(format!("{:#}", failure.error())))?;
         let bases = super::loading::shared_config(&layered.config.team.workspace);
         let bases = bases.unwrap_or_else(|_| layered.config.shared.clone());
-        let of = (&layered.config, &bases, self.eisen_dir);
-        let admitted = waiting::start(self.folder, state, of, self.deadline, signals).await?;
+        let by = WaitsBy { config: &layered.config, bases: &bases, eisen_dir: self.eisen_dir };
+        let admitted = waiting::start(self.folder, state, &by, self.deadline, signals).await?;
         let stop = StopSignals::listen();
         let stop = stop.map_err(|error| WorkEnd::not_started(error.to_string()))?;
         if let Some(signal) = signals.next().now_or_never() {

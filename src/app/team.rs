@@ -20,9 +20,9 @@ use crate::model::{
     StreamReplay, StreamReport, WebScope,
 };
 use crate::process::Family;
-use crate::runs::TeamRuns;
+use crate::runs::{RunSpec, TeamRuns};
 use crate::serve::{
-    AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, NewRun, OpenedOnWeb, Prompt,
+    AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, OpenedOnWeb, Prompt,
     RefusalKind, Refused, Rewind, StartedHelper, StartedRun, Team, WebLink, WebToken,
 };
 use crate::supervisor::Roster;
@@ -241,14 +241,18 @@ impl Team for Supervised {
         Box::pin(changes::end_helper(&self.roster, &self.changes, end))
     }
 
-    fn start_run(&self, run: NewRun) -> BoxFuture<'_, Result<StartedRun, Refused>> {
+    fn start_run(
+        &self,
+        parent: AgentId,
+        spec: RunSpec,
+    ) -> BoxFuture<'_, Result<StartedRun, Refused>> {
         let place = Workplace {
             roster: self.roster.clone(),
             tracker: self.tracker.clone(),
             changes: self.changes.clone(),
             runs: self.runs.clone(),
         };
-        Box::pin(nested::start(place, run))
+        Box::pin(nested::start(place, parent, spec))
     }
 
     fn add_member(&self, member: NewMember) -> BoxFuture<'_, Result<AgentStatus, Refused>> {

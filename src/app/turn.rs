@@ -73,15 +73,18 @@ enum CutOff {
 pub(super) async fn one_turn(
     handle: &AgentHandle,
     request: &RunRequest,
-    (session, text, sender): (Option<SessionId>, &str, watch::Sender<Said>),
-    (deadline, silence): (Option<Instant>, Option<Duration>),
+    session: Option<SessionId>,
+    text: &str,
+    sender: watch::Sender<Said>,
+    deadline: Option<Instant>,
+    silence: Option<Duration>,
 ) -> WorkEnd {
     let before = OnceLock::new();
     let said = sender.subscribe();
     let turn = async {
         ready(handle).await?;
         tokio::select! {
-            outcome = request.take(handle, (session, text), sender, &before) => outcome,
+            outcome = request.take(handle, session, text, sender, &before) => outcome,
             never = follow(said.clone(), &request.progress) => match never {},
         }
     };
@@ -167,16 +170,18 @@ impl Used {
 
 /// The turn of a helper.
 pub(super) async fn helper_turn(
-    (roster, tracker): (&Roster, &TrackerHandle),
+    roster: &Roster,
+    tracker: &TrackerHandle,
     agent: &AgentId,
-    (request, prompt): (&RunRequest, &str),
+    request: &RunRequest,
+    prompt: &str,
     deadline: Option<Instant>,
 ) -> WorkEnd {
     let Some(handle) = roster.get(agent) else {
         return WorkEnd::not_started("the agent is gone".to_owned());
     };
-    let prompt = (None, prompt, watch::Sender::default());
-    let mut end = one_turn(&handle, request, prompt, (deadline, None)).await;
+    let said = watch::Sender::default();
+    let mut end = one_turn(&handle, request, None, prompt, said, deadline, None).await;
     end.used = used(roster, tracker, agent).await;
     end
 }

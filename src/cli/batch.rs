@@ -8,18 +8,19 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, anyhow};
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use self::progress::BatchProgress;
 use super::exit_codes::NOT_STARTED;
 use super::format;
 use super::output::{plain, print};
-use super::run::{RunArgs, repository};
+use super::run::{self, repository};
 use super::table::{Cell, Table};
 use crate::app::{self, BatchEnd, BatchJob, BatchOptions, Failure, JobEnd, JobOutcome, PlannedJob};
 use crate::config::ConfigErrors;
-use crate::config::batch::{BatchFile, BatchTask};
-use crate::runs::RunState;
+use crate::config::batch::{BatchAgent, BatchFile, BatchTask};
+use crate::model::BudgetLimits;
+use crate::runs::{RunBudget, RunSpec, RunState};
 
 /// Run the tasks of a file, each by one agent
 ///
@@ -106,11 +107,28 @@ fn job(task: BatchTask, file: &Path, cwd: Option<&Path>) -> Result<Option<BatchJ
         Failure::Usage(error) => Failure::Usage(placed(&error, &task, file)),
         Failure::Run(error) => Failure::Run(error),
     };
-    let options = RunArgs::of_task(&task).options(task.prompt.clone(), cwd).map_err(place)?;
-    let Some(options) = options else { return Ok(None) };
+    let spec = spec(&task);
+    let content = spec.content();
+    let Some(options) = run::options(spec, cwd).map_err(place)? else { return Ok(None) };
     app::check_run(&options).map_err(place)?;
-    let content = task.content();
     Ok(Some(BatchJob { id: task.id, after: task.after, content, options }))
+}
+
+fn spec(task: &BatchTask) -> RunSpec {
+    let BatchAgent { profile, tier, model, zone, deny, timeout_s, budget } = task.agent.clone();
+    let BudgetLimits { tokens, cost, turns, minutes } = budget;
+    let minutes = minutes.map(Number::from);
+    RunSpec {
+        task: task.prompt.clone(),
+        profile,
+        tier,
+        model,
+        zone,
+        deny,
+        timeout_s,
+        budget: RunBudget { tokens, cost, turns, minutes },
+        ..RunSpec::default()
+    }
 }
 
 /// A mistake in what a task asks for, with the place of the task.

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::exit_codes::{INTERRUPTED, KILLED, NOT_STARTED, TIMED_OUT, exit_code};
 use super::output::{note, plain, print};
 use crate::app::{Failure, RunEnd};
-use crate::runs::RunState;
+use crate::runs::{RunSpec, RunState};
 use crate::serve::client::{ClientError, Connection, Target};
 
 /// The longest wait that the port takes.
@@ -41,17 +41,17 @@ struct Runs {
     timed_out: bool,
 }
 
-/// Runs a helper of the calling agent; with `wait` in `params` to its end, which is reported.
+/// Runs a helper of the calling agent; if `spec` waits, to its end, which is reported.
 pub(super) async fn run(
     team: &Target,
-    params: Value,
+    spec: &RunSpec,
     report: impl FnOnce(&RunEnd) -> Result<(), Failure>,
 ) -> Result<u8, Failure> {
     let begun = Instant::now();
-    let is_whole = params["zone"].as_array().is_none_or(Vec::is_empty);
+    spec.check_for_team().map_err(|why| Failure::Usage(anyhow!("{}", plain(&why))))?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
-    let starting = ask::<Started>(team, "start_run", params);
+    let starting = ask::<Started>(team, "start_run", json!(spec));
     // The team ends the run of a command that leaves.
     let started = tokio::select! {
         started = starting => started,
@@ -76,7 +76,7 @@ pub(super) async fn run(
             return Ok(NOT_STARTED);
         }
     };
-    if !reaches_out.is_empty() || (is_whole && zone != ["**"]) {
+    if !reaches_out.is_empty() || (spec.zone.is_empty() && zone != ["**"]) {
         let zone = plain(&zone.join(", "));
         note(format_args!("the zone is cut to that of the agent that starts it: {zone}"));
     }

@@ -63,14 +63,6 @@ pub struct BatchAgent {
     pub budget: BudgetLimits,
 }
 
-impl BatchTask {
-    /// What its result depends on, as a text: a task whose content has changed is another one.
-    pub fn content(&self) -> String {
-        let BatchAgent { profile, tier, model, zone, deny, .. } = &self.agent;
-        format!("{:?}", (&self.prompt, profile, tier, model, zone, deny))
-    }
-}
-
 /// A table as the file has it.
 struct Written {
     agent: BatchAgent,

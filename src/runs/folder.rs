@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use ulid::Ulid;
 
-use super::{Attachment, RunId, RunState, RunStatus};
+use super::{Attachment, RunId, RunSpec, RunState, RunStatus};
 use crate::kept::{self, Durability, Durable, HeldLock, KeptFile, LockAt, Volatile, Whole};
 use crate::process;
 
@@ -122,13 +122,22 @@ impl RunFolder {
         self.file::<Whole>("answer").replace(text.as_bytes())
     }
 
+    /// Keeps what its agent is asked, before its first state.
+    pub fn keep_asked(&self, spec: &RunSpec) -> io::Result<()> {
+        self.keep_prompt(&spec.task)?;
+        if !spec.files.is_empty() {
+            self.keep_attachments(&spec.files)?;
+        }
+        spec.schema.as_ref().map_or(Ok(()), |schema| self.keep_schema(schema))
+    }
+
     /// Keeps its prompt, before its first state.
-    pub fn keep_prompt(&self, text: &str) -> io::Result<()> {
+    fn keep_prompt(&self, text: &str) -> io::Result<()> {
         self.file::<Volatile>("prompt").replace(text.as_bytes())
     }
 
     /// Keeps the files that go with the prompt, before its first state.
-    pub fn keep_attachments(&self, all: &[Attachment]) -> io::Result<()> {
+    fn keep_attachments(&self, all: &[Attachment]) -> io::Result<()> {
         let text = serde_json::to_string(all).map_err(io::Error::other)?;
         self.file::<Volatile>("attachments.json").replace(text.as_bytes())
     }
@@ -138,7 +147,7 @@ impl RunFolder {
     }
 
     /// Keeps the JSON Schema that its answer has to fit, before its first state.
-    pub fn keep_schema(&self, schema: &Value) -> io::Result<()> {
+    fn keep_schema(&self, schema: &Value) -> io::Result<()> {
         self.file::<Volatile>("schema.json").replace(schema.to_string().as_bytes())
     }
 

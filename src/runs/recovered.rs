@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use ulid::Ulid;
 
-use super::{RunFolder, RunState, RunStatus};
+use super::{RunFolder, RunSpec, RunState, RunStatus};
 
 /// What the configuration of a run's team says of it.
 #[derive(Default, Deserialize)]
@@ -54,35 +54,18 @@ impl RunFolder {
         let agent = if agents.is_empty() { KnownAgent::default() } else { agents.swap_remove(0) };
         let made = Ulid::from_string(self.id()).map_or(ended_at_ms, |id| id.timestamp_ms());
         RunState {
-            id: self.id().to_owned(),
             status: RunStatus::Lost,
             // No process: nobody's.
             pid: 0,
             pid_start_time_ticks: None,
-            team: self.team(),
-            parent: None,
-            depth: 0,
-            workspace: team.workspace,
-            timeout_s: None,
-            slot_timeout_s: None,
-            waits_for: None,
             command: agent.command,
             profile: agent.profile,
             model: agent.model,
-            tier: None,
-            no_failover: false,
-            attempts: Vec::new(),
-            session_id: None,
-            last_action: None,
-            begins_with: None,
             started_at_ms: made,
             ended_at_ms: Some(ended_at_ms),
             exit_code: Some(1),
             reason: Some("its state was lost".to_owned()),
-            background: Vec::new(),
-            peak_memory_bytes: None,
-            tokens: None,
-            cost: std::collections::BTreeMap::new(),
+            ..RunState::new(&RunSpec::default(), self.id().to_owned(), team.workspace)
         }
     }
 }

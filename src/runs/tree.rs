@@ -91,7 +91,7 @@ fn descend<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runs::state::tests::run;
+    use crate::runs::spec::tests::run;
 
     fn drawn(runs: &[RunState]) -> String {
         let line = |branch: &Branch<'_>| {

@@ -1,15 +1,13 @@
 //! Agents that agents start and add: what is asked of the team, and the task that each begins with.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::sync::watch;
 
 use super::{Prompt, Refused, Team, task_run};
 use crate::client_host::Said;
 use crate::model::{AgentId, TaskId, TaskState};
-use crate::runs::Attachment;
 use crate::tasks::{Begun, Ended, NewTask, TaskError, Tasks};
 
 /// A helper to start.
@@ -20,50 +18,6 @@ pub struct NewHelper {
     pub zone: Vec<String>,
     /// None: it runs what its parent runs.
     pub profile: Option<String>,
-}
-
-/// A run to start: a helper for one turn, which is kept as a run.
-#[derive(Clone, Debug)]
-pub struct NewRun {
-    /// The agent that starts it.
-    pub parent: AgentId,
-    pub task: String,
-    /// Patterns, which are cut to the parent's zone; empty: the parent's.
-    pub zone: Vec<String>,
-    pub denied: Vec<String>,
-    /// Without it and `command` it runs what its parent runs.
-    pub profile: Option<String>,
-    pub command: Vec<String>,
-    pub model: Option<String>,
-    pub thinking: Option<String>,
-    /// The tier that its agent is taken from, instead of these three.
-    pub tier: Option<String>,
-    /// It keeps the candidate that it begins with.
-    pub no_failover: bool,
-    /// Keys of `[agents.budget]`.
-    pub budget: Map<String, Value>,
-    /// From now to the turn's end.
-    pub timeout: Option<Duration>,
-    pub asks: RunAsks,
-}
-
-/// What a run asks of its agent besides the prompt.
-#[derive(Clone, Default, Debug)]
-pub struct RunAsks {
-    /// Files that go with the prompt.
-    pub files: Vec<Attachment>,
-    /// The JSON Schema that the answer has to fit.
-    pub schema: Option<Value>,
-    /// None: a new session.
-    pub begins_with: Option<WantedSession>,
-}
-
-/// The session of an earlier run, as it is asked for.
-#[derive(Clone, Debug)]
-pub struct WantedSession {
-    /// Its id, that of a run, a beginning of either, or `last`.
-    pub name: String,
-    pub is_fork: bool,
 }
 
 /// A run that was started.

@@ -1,44 +1,47 @@
 //! Runs that agents start: each is a helper of its agent, within its zone.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::spawning::{plain, table_of};
 use super::started::StartedHelper;
 use super::{Changes, conflict, unknown, wrong};
 use crate::app::failover::told::none_left;
+use crate::app::team_file::agent_keys;
 use crate::app::{journaling, members};
-use crate::config::{Agent, zone_pattern};
+use crate::config::{Agent, AgentTable, zone_pattern};
 use crate::model::AgentId;
-use crate::runs::{RunId, RunState, RunZone};
-use crate::serve::{NewRun, Refused};
+use crate::runs::{RunId, RunSpec, RunState, RunZone};
+use crate::serve::Refused;
 use crate::zone;
 
 impl Changes {
     pub(super) async fn start_run(
         &mut self,
         id: RunId,
-        mut new: NewRun,
+        parent: &AgentId,
+        mut spec: RunSpec,
         earlier: Option<&RunState>,
     ) -> Result<StartedHelper, Refused> {
-        let Some(of) = self.current.agent(&new.parent) else { return Err(unknown(&new.parent)) };
-        let above = members::lineage(&self.current, &new.parent);
+        let Some(of) = self.current.agent(parent) else { return Err(unknown(parent)) };
+        let above = members::lineage(&self.current, parent);
         let (depth, most) = (of.depth + 1, self.current.team.max_depth);
         if depth > most {
             let chain = self.conditions.runs.names(&above);
             return Err(conflict(too_deep(&chain, most)));
         }
         self.may_spawn()?;
-        let (zone, further) = self.cut_zone(of, &new.zone)?;
+        let (zone, further) = self.cut_zone(of, &spec.zone)?;
         let could_read = earlier.map(|earlier| self.within_zone(of, earlier)).transpose()?;
         if let Some(earlier) = earlier
-            && new.profile.is_none()
+            && spec.profile.is_none()
             && earlier.command != of.command
         {
-            new.command.clone_from(&earlier.command);
+            spec.command.clone_from(&earlier.command);
         }
-        let agent = AgentId::new(self.free_id(&new.parent));
-        self.choose(&agent, &mut new)?;
-        let mut table = table_of(helper(&agent, &new, &zone));
+        let agent = AgentId::new(self.free_id(parent));
+        let thinking = self.choose(&agent, &mut spec)?;
+        let mut table = helper(&agent, parent, &spec, &zone);
+        table.extend(thinking.map(|thinking| ("thinking".to_owned(), plain(&thinking).into())));
         if earlier.is_some() {
             // It opens no other one.
             table.insert("session".to_owned(), false.into());
@@ -52,7 +55,7 @@ impl Changes {
             runs.forget(id);
             return Err(refused);
         }
-        journaling::spawned(self.journal(), &new.parent, depth, &table);
+        journaling::spawned(self.journal(), parent, depth, &table);
         let started = self.current.agent(&agent);
         let without = started.map(|agent| agent.without.clone()).unwrap_or_default();
         if let Some(started) = started {
@@ -62,7 +65,7 @@ impl Changes {
         }
         Ok(StartedHelper {
             command: started.map(|agent| agent.command.clone()).unwrap_or_default(),
-            profile: new.profile.or_else(|| Some(started?.candidate.as_ref()?.profile.clone())),
+            profile: spec.profile.or_else(|| Some(started?.candidate.as_ref()?.profile.clone())),
             model: started.and_then(|agent| agent.model.clone()),
             parent: runs.name(&above),
             workspace: self.current.team.workspace.clone(),
@@ -74,9 +77,10 @@ impl Changes {
         })
     }
 
-    /// Looks for a candidate of the tier that a run names. One without failover keeps it.
-    fn choose(&self, agent: &AgentId, new: &mut NewRun) -> Result<(), Refused> {
-        let Some(name) = &new.tier else { return Ok(()) };
+    /// Looks for a candidate of the tier that a run names. One without failover keeps it: returns how much it
+    /// thinks.
+    fn choose(&self, agent: &AgentId, spec: &mut RunSpec) -> Result<Option<String>, Refused> {
+        let Some(name) = &spec.tier else { return Ok(None) };
         let shared = &self.current.shared;
         let Some(tier) = shared.tier(name) else {
             let known: Vec<_> = shared.tiers.iter().map(|tier| &*tier.name).collect();
@@ -87,11 +91,11 @@ impl Changes {
         let Some(next) = next else {
             return Err(conflict(none_left(name, &skipped.iter().collect::<Vec<_>>())));
         };
-        if new.no_failover {
-            new.profile = Some(next.profile);
-            (new.model, new.thinking) = (next.model, next.thinking);
+        if !spec.no_failover {
+            return Ok(None);
         }
-        Ok(())
+        (spec.profile, spec.model) = (Some(next.profile), next.model);
+        Ok(next.thinking)
     }
 
     /// What an earlier run could read, if all of it is within an agent's zone: its session has contents of it.
@@ -158,36 +162,18 @@ fn reaches_out(own: &RunZone, other: &RunZone) -> Option<String> {
     further.or_else(|| own.denied.iter().find(|it| !other.denied.contains(it)).cloned())
 }
 
-/// The table of the helper that works on a run.
-fn helper(agent: &AgentId, new: &NewRun, zone: &[String]) -> Value {
-    let denied: Vec<_> = new.denied.iter().map(|pattern| plain(pattern)).collect();
-    let mut table = json!({
+/// The table of the helper that works on a run. Without zone and patterns that are denied it has its parent's.
+fn helper(agent: &AgentId, parent: &AgentId, spec: &RunSpec, zone: &[String]) -> AgentTable {
+    let has_zone = !spec.zone.is_empty() || !spec.deny.is_empty();
+    let mut table = table_of(json!({
         "id": agent.as_str(),
-        "parent": new.parent.as_str(),
+        "parent": parent.as_str(),
         "restart": { "policy": "never" },
-    });
-    if !new.zone.is_empty() || !denied.is_empty() {
-        let zone: Vec<_> = zone.iter().map(|pattern| plain(pattern)).collect();
-        table["zone"] = json!({ "allowed": zone, "denied": denied });
-    }
+    }));
+    table.extend(agent_keys(spec, has_zone.then_some(zone)));
     // Without failover its candidate has been chosen.
-    if let Some(tier) = new.tier.as_ref().filter(|_| !new.no_failover) {
-        table["tier"] = plain(tier).into();
-    }
-    if let Some(profile) = &new.profile {
-        table["profile"] = plain(profile).into();
-    }
-    if let Some(thinking) = &new.thinking {
-        table["thinking"] = plain(thinking).into();
-    }
-    if let Some(model) = &new.model {
-        table["model"] = plain(model).into();
-    }
-    if !new.command.is_empty() {
-        table["command"] = new.command.iter().map(|word| plain(word)).collect();
-    }
-    if !new.budget.is_empty() {
-        table["budget"] = new.budget.clone().into();
+    if let Some(tier) = spec.tier.as_ref().filter(|_| !spec.no_failover) {
+        table.insert("tier".to_owned(), plain(tier).into());
     }
     table
 }
@@ -202,12 +188,7 @@ fn too_deep(chain: &[String], most: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use serde_json::Map;
-
     use super::*;
-    use crate::serve::RunAsks;
 
     #[test]
     fn what_is_too_deep_names_the_chain() {
@@ -236,29 +217,18 @@ mod tests {
 
     #[test]
     fn a_helper_of_a_run_names_no_variable_of_the_supervisor() {
-        let mut new = NewRun {
-            parent: AgentId::new("ui"),
-            task: "x".to_owned(),
-            zone: Vec::new(),
-            denied: Vec::new(),
-            profile: None,
-            command: Vec::new(),
-            model: None,
-            thinking: None,
-            tier: None,
-            no_failover: false,
-            budget: Map::new(),
-            timeout: Some(Duration::from_secs(1)),
-            asks: RunAsks::default(),
-        };
+        let mut spec = RunSpec::default();
         let own = ["src/**".to_owned()];
-        let table = |new: &NewRun| helper(&AgentId::new("ui-h1"), new, &own).to_string();
+        let (agent, parent) = (AgentId::new("ui-h1"), AgentId::new("ui"));
+        let table = |spec: &RunSpec| {
+            serde_json::Value::from(helper(&agent, &parent, spec, &own)).to_string()
+        };
         // What is left out is the parent's.
         let bare = r#"{"id":"ui-h1","parent":"ui","restart":{"policy":"never"}}"#;
-        assert_eq!(table(&new), bare);
-        new.denied = vec!["${HOME}/x".to_owned()];
-        new.command = vec!["sh".to_owned(), "-c".to_owned(), "echo ${KEY} $$".to_owned()];
-        let written = table(&new);
+        assert_eq!(table(&spec), bare);
+        spec.deny = vec!["${HOME}/x".to_owned()];
+        spec.command = vec!["sh".to_owned(), "-c".to_owned(), "echo ${KEY} $$".to_owned()];
+        let written = table(&spec);
         for part in ["$${HOME}/x", "echo $${KEY} $$$$", r#""allowed":["src/**"]"#] {
             assert!(written.contains(part), "{written}");
         }

@@ -5,8 +5,11 @@ use tokio::time::Instant;
 
 use super::Workplace;
 use crate::app::details;
-use crate::runs::{EarlierSession, FoundRun, RunId, RunState, SessionError, session_among};
-use crate::serve::{AgentDetails, NewRun, Refused, WantedSession};
+use crate::model::AgentId;
+use crate::runs::{
+    EarlierSession, FoundRun, RunId, RunSpec, RunState, SessionError, WantedSession, session_among,
+};
+use crate::serve::{AgentDetails, Refused};
 use crate::slots::{SlotError, SlotRequest, Slots, TakenSlot, Wait, place_of_session};
 
 /// A run, with the session that it had.
@@ -15,14 +18,14 @@ pub(super) struct Earlier {
     pub(super) session: EarlierSession,
 }
 
-/// Finds the session that `new` asks for, and gives `new` its profile and its model.
+/// Finds the session that `by` asks for, and gives `spec` its profile and its model.
 pub(super) async fn find(
     team: &Workplace,
-    new: &mut NewRun,
+    by: &AgentId,
+    spec: &mut RunSpec,
     wanted: WantedSession,
 ) -> Result<Earlier, Refused> {
     let WantedSession { name, is_fork } = wanted;
-    let by = &new.parent;
     let below = team.runs.wait(Some(by.as_str()), &[], false, Instant::now()).await;
     let mut below = below.map_err(|error| Refused::new(500, error.to_string()))?.runs;
     below.retain(|run| run.state.status.is_final() && run.state.session_id.is_some());
@@ -45,7 +48,7 @@ pub(super) async fn find(
             error => Refused::new(409, error.to_string()),
         })?;
     not_of_others(team, &session_id).await?;
-    same_agent(new, &run, &session_id)?;
+    same_agent(spec, &run, &session_id)?;
     let is_it = |found: &&FoundRun| found.state.id == run.id;
     let agent = below.iter().find(is_it).map(|found| found.agent.clone());
     let earlier = Some(run.team.clone());
@@ -69,16 +72,16 @@ async fn not_of_others(team: &Workplace, session_id: &str) -> Result<(), Refused
 }
 
 /// No other agent has the session.
-fn same_agent(new: &mut NewRun, run: &RunState, session_id: &str) -> Result<(), Refused> {
-    let other = new.profile.as_ref().is_some_and(|it| Some(it) != run.profile.as_ref())
-        || (!new.command.is_empty() && new.command != run.command);
+fn same_agent(spec: &mut RunSpec, run: &RunState, session_id: &str) -> Result<(), Refused> {
+    let other = spec.profile.as_ref().is_some_and(|it| Some(it) != run.profile.as_ref())
+        || (!spec.command.is_empty() && spec.command != run.command);
     if other {
         let own = run.profile.clone().unwrap_or_else(|| run.command.join(" "));
         let why = format!("the session `{session_id}` is of `{own}`: no other agent has it");
         return Err(Refused::new(400, why));
     }
-    new.profile.clone_from(&run.profile);
-    new.model = new.model.take().or_else(|| run.model.clone());
+    spec.profile.clone_from(&run.profile);
+    spec.model = spec.model.take().or_else(|| run.model.clone());
     Ok(())
 }
 

@@ -13,9 +13,9 @@ use crate::app::failover::begin_cooldown;
 use crate::app::failover::handover::{Past, hand_over};
 use crate::app::failover::past_work::{look, take_back};
 use crate::app::failover::told::{Failed, none_left, told};
+use crate::app::team_file::for_candidate;
 use crate::app::turn::{FAILED, NOT_STARTED, Used, WorkEnd, clipped, keep};
 use crate::app::{StopSignals, outlet};
-use crate::config::one_agent::for_candidate;
 use crate::config::{AgentTier, OnFailover, SharedConfig, TierCandidate};
 use crate::model::now_ms;
 use crate::runs::{RunAttempt, RunFolder, RunState, RunStatus};
@@ -45,7 +45,8 @@ struct Tour<'a> {
 pub(super) async fn by_tier(
     job: &Job<'_>,
     state: &mut RunState,
-    (tier, task): (&str, String),
+    tier: &str,
+    task: String,
     stop: &mut StopSignals,
 ) -> WorkEnd {
     let shared = match SharedConfig::read(job.eisen_dir, Some(&job.folder.config())) {
@@ -187,8 +188,8 @@ impl Tour<'_> {
         };
         let silence = self.silence(candidate, state);
         let patience = Patience { longest: self.shared.runs.patience, silence, tell: &tell };
-        let asked = (self.job.request, prompt.clone());
-        let work = Box::pin(work(start, asked, self.job.deadline, Some(patience), |_| {}));
+        let (request, deadline) = (self.job.request, self.job.deadline);
+        let work = Box::pin(work(start, request, prompt.clone(), deadline, Some(patience), |_| {}));
         let (mut end, closing) = self.job.recorded(state, work).await;
         closed(closing).await;
         drop(admitted);

@@ -14,14 +14,15 @@ use crate::tiers::Cooldowns;
 /// Its team closes meanwhile.
 pub(super) async fn alone(
     start: TeamStart,
-    prompt: (&RunRequest, String),
+    request: &RunRequest,
+    prompt: String,
     deadline: Option<Instant>,
     profile: Option<&str>,
     turn_ended: impl FnOnce(&WorkEnd),
 ) -> (WorkEnd, Option<JoinHandle<()>>) {
     let (shared, kept) = (start.layered.config.shared.clone(), Cooldowns::new(&start.eisen_dir));
     let model = start.layered.config.agents[0].model.clone();
-    let (end, closing) = work(start, prompt, deadline, None, turn_ended).await;
+    let (end, closing) = work(start, request, prompt, deadline, None, turn_ended).await;
     if let (Some(profile), Some(setback)) = (profile, end.setback())
         && let Some(found) = shared.on_machine(profile, &|name| std::env::var(name).ok())
         && let Ok(login) = kept.login(&found)

@@ -26,12 +26,20 @@ pub(super) struct Admitted {
     _memory: MemoryHold,
 }
 
+/// The configurations by which a run waits.
+pub(super) struct WaitsBy<'a> {
+    pub(super) config: &'a Config,
+    /// As it is now, for the bases of profiles.
+    pub(super) bases: &'a SharedConfig,
+    pub(super) eisen_dir: &'a Path,
+}
+
 /// Waits until the agent may start; then the run is running. Says on standard error, and in the run's
 /// state, what it waits for. An error says how the run ended instead.
 pub(super) async fn start(
     folder: &RunFolder,
     state: &mut RunState,
-    of: (&Config, &SharedConfig, &Path),
+    by: &WaitsBy<'_>,
     deadline: Option<Instant>,
     stop: &mut StopSignals,
 ) -> Result<Admitted, WorkEnd> {
@@ -45,7 +53,7 @@ pub(super) async fn start(
     };
     state.status = RunStatus::Waiting;
     // It is large.
-    let waiting = Box::pin(in_order(folder, state, of, wait));
+    let waiting = Box::pin(in_order(folder, state, by, wait));
     let admitted = tokio::select! {
         signal = stop.next() => return Err(WorkEnd::stopped(signal)),
         admitted = waiting => admitted.map_err(|error| refused(&error, began.elapsed()))?,
@@ -81,9 +89,10 @@ fn refused(error: &SlotError, waited: Duration) -> WorkEnd {
 async fn in_order(
     folder: &RunFolder,
     state: &mut RunState,
-    (config, bases, eisen_dir): (&Config, &SharedConfig, &Path),
+    by: &WaitsBy<'_>,
     wait: Wait,
 ) -> Result<Admitted, SlotError> {
+    let WaitsBy { config, bases, eisen_dir } = *by;
     let (slots, shared, agent) = (Slots::new(eisen_dir), &config.shared, &config.agents[0]);
     let base = state.profile.as_deref().map_or(&*agent.profile.base, |it| bases.base_of(it));
     let slot = shared.slots.get(base).map(|limit| (SlotPlace::Base(base.to_owned()), *limit));
@@ -96,7 +105,7 @@ async fn in_order(
         team: Some(state.team.clone()),
         agent: Some(agent.id.to_string()),
     };
-    let place = session(state);
+    let session_place = session(state);
     let mut is_told = false;
     let mut tell = |why: &str| {
         let why = clipped(why.replace(char::is_control, " "));
@@ -113,7 +122,7 @@ async fn in_order(
         let told = |standing: &crate::slots::QueueStanding| tell(&standing.to_string());
         slots.acquire(place, limit, request.clone(), wait, told).await
     };
-    let session = match place {
+    let session = match session_place {
         Some(place) => Some(one_of(&place, 1).await?),
         None => None,
     };

@@ -34,7 +34,8 @@ pub(super) struct Patience<'a> {
 /// meanwhile.
 pub(super) async fn work(
     mut start: TeamStart,
-    (request, prompt): (&RunRequest, String),
+    request: &RunRequest,
+    prompt: String,
     deadline: Option<Instant>,
     patience: Option<Patience<'_>>,
     turn_ended: impl FnOnce(&WorkEnd),
@@ -47,11 +48,10 @@ pub(super) async fn work(
     };
     let work = async |team: Arc<Supervised>| {
         let (sender, said) = watch::channel(Said::default());
-        let prompt = (request, prompt, sender);
         let mut end = tokio::select! {
             biased;
             signal = signals.next() => WorkEnd::stopped(signal).with(said.borrow().clone()),
-            end = patiently(&team, &agent, prompt, deadline, patience) => end,
+            end = patiently(&team, &agent, request, prompt, sender, deadline, patience) => end,
             never = count(&team.tracker, &agent, &request.progress) => match never {},
         };
         let used = timeout(USAGE_PATIENCE, used(&team.roster, &team.tracker, &agent)).await;
@@ -77,15 +77,17 @@ pub(super) async fn closed(closing: Option<JoinHandle<()>>) {
 async fn patiently(
     team: &Supervised,
     agent: &AgentId,
-    (request, prompt, said): (&RunRequest, String, watch::Sender<Said>),
+    request: &RunRequest,
+    prompt: String,
+    said: watch::Sender<Said>,
     deadline: Option<Instant>,
     patience: Option<Patience<'_>>,
 ) -> WorkEnd {
     let Some(handle) = team.roster.get(agent) else {
         return WorkEnd::not_started("the agent is gone".to_owned());
     };
-    let bounds = (deadline, patience.as_ref().and_then(|patience| patience.silence));
-    let first = one_turn(&handle, request, (None, &prompt, said.clone()), bounds).await;
+    let silence = patience.as_ref().and_then(|patience| patience.silence);
+    let first = one_turn(&handle, request, None, &prompt, said.clone(), deadline, silence).await;
     let wait = patience.and_then(|patience| {
         let setback = first.setback()?;
         let wait = setback.wait(now_ms(), patience.longest).filter(|_| first.began)?;
@@ -112,5 +114,5 @@ async fn patiently(
         setback.what
     );
     let session = first.session.map(SessionId::new);
-    one_turn(&handle, request, (session, &again, said), bounds).await
+    one_turn(&handle, request, session, &again, said, deadline, silence).await
 }

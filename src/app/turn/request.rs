@@ -56,7 +56,8 @@ impl RunRequest {
     pub(in crate::app) async fn take(
         &self,
         agent: &AgentHandle,
-        (session, text): (Option<SessionId>, &str),
+        session: Option<SessionId>,
+        text: &str,
         said: watch::Sender<Said>,
         before: &OnceLock<Processes>,
     ) -> Result<Result<PromptOutcome, AgentError>, String> {

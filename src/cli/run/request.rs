@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, ensure};
 
 use crate::app;
-use crate::runs::{Attachment, EarlierSession, MOST_FILES, find_session};
+use crate::runs::{Attachment, EarlierSession, MOST_FILES, RunSpec, WantedSession, find_session};
 
 /// Bytes of a schema.
 const LONGEST_SCHEMA: u64 = 1 << 20;
@@ -39,33 +39,27 @@ pub(super) fn schema(file: &Path) -> anyhow::Result<serde_json::Value> {
     serde_json::from_str(&text).with_context(|| format!("the schema {shown} is no JSON"))
 }
 
-/// A session, and the agent that has it.
-pub(super) struct Earlier {
-    pub(super) session: EarlierSession,
-    pub(super) profile: Option<String>,
-    /// Empty: the profile's, or the one that was named.
-    pub(super) command: Vec<String>,
-    pub(super) model: Option<String>,
-}
-
-/// Finds the session of an earlier run; `profile` and whether a command was named besides.
+/// Finds the session of an earlier run that is asked for. The run gets its agent.
 pub(super) fn earlier(
-    wanted: &str,
-    (profile, has_command): (Option<&str>, bool),
+    spec: &mut RunSpec,
     workspace: &Path,
-) -> anyhow::Result<Earlier> {
-    let (run, session_id) = find_session(&app::eisen_dir()?, wanted, workspace)?;
+) -> anyhow::Result<Option<EarlierSession>> {
+    let Some(WantedSession { name, is_fork }) = spec.earlier() else { return Ok(None) };
+    let (run, session_id) = find_session(&app::eisen_dir()?, &name, workspace)?;
     let other = |own: &str| anyhow!("the session {session_id} is of {own}: no other agent has it");
-    match (&run.profile, profile) {
+    match (&run.profile, &spec.profile) {
         (Some(own), Some(named)) if own != named => {
             return Err(other(&format!("the profile `{own}`")));
         }
         (None, Some(_)) => return Err(other(&run.command.join(" "))),
         _ => {}
     }
-    let profile = run.profile.filter(|_| !has_command || profile.is_some());
-    let command = if profile.is_none() && !has_command { run.command } else { Vec::new() };
+    let has_command = !spec.command.is_empty();
+    spec.profile = run.profile.filter(|_| !has_command || spec.profile.is_some());
+    if spec.profile.is_none() && !has_command {
+        spec.command = run.command;
+    }
+    spec.model = spec.model.take().or(run.model);
     let (team, agent) = (Some(run.team), None);
-    let session = EarlierSession { run: run.id, session_id, is_fork: false, team, agent };
-    Ok(Earlier { session, profile, command, model: run.model })
+    Ok(Some(EarlierSession { run: run.id, session_id, is_fork, team, agent }))
 }

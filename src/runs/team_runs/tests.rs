@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::state::tests::run;
+use super::super::spec::tests::run;
 use super::super::{RunState, RunStatus};
 use super::*;
 

@@ -7,15 +7,12 @@ use serde_json::Value;
 use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
 use super::{json, wrong};
 use crate::model::AgentId;
+use crate::runs::{LONGEST_ZONE, MOST_PATTERNS};
 use crate::serve::shared::Shared;
 use crate::serve::spawned::{self, NewHelper, NewMember, StartedHelper, Stays};
 use crate::serve::{Caller, owned};
 use crate::tasks::NewTask;
 use crate::wire::{self, AddMemberParams, RemoveMemberParams, RpcError, StartHelperParams};
-
-/// Patterns of a zone, and their bytes in all.
-pub(super) const MOST_PATTERNS: usize = 100;
-pub(super) const LONGEST_ZONE: usize = 16 * 1024;
 
 pub(super) async fn start_helper(
     shared: &Shared,

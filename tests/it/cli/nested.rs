@@ -66,7 +66,7 @@ fn line(port: &mut Port, agent: &str, line: &str) -> String {
 fn a_run_of_an_agent_of_a_run_is_its_child_whatever_it_says_of_itself() {
     let stage = repository();
     for forged in ["", "EISEN_DEPTH=0 EISEN_RUN=01M8 EISEN_PARENT=shop/api EISEN_TEAM=other "] {
-        let inner = format!("{forged}eisen-core run --json 'say I am inside'");
+        let inner = format!("{forged}eisen-core run --json --budget minutes=30 'say I am inside'");
         let ended = run_agent(&stage, &["--json", &inner]);
         let outer: Value = serde_json::from_str(&ended.stdout).unwrap();
         let told = outer["text"].as_str().unwrap();

@@ -1,0 +1,338 @@
+//! What a run is asked for, and its state, as `state.toml` has it. One type has the options of `run`, the params
+//! of `start_run` and a task of a batch. What the port and a batch take is decided on here, field by field.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::{
+    Attachment, EarlierSession, RunAttempt, RunBudget, RunStatus, WantedSession, bounds, team_of,
+};
+use crate::model::now_ms;
+use crate::process;
+
+// A run as it is asked for. A comment describes a field for the port and, unless there is a `help`, for the
+// command. `display_order` is for the help.
+#[derive(Args, Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "StartRunParams")]
+pub struct RunSpec {
+    /// What the agent is prompted with.
+    #[arg(skip)]
+    pub task: String,
+    /// Patterns, which are cut to the caller's zone; the caller's if left out.
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        display_order = 40,
+        help = "Files the agent may access: a glob relative to the repository (repeatable) [default: all]"
+    )]
+    #[serde(default)]
+    pub zone: Vec<String>,
+    /// What is denied, beside what the caller is denied.
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        display_order = 50,
+        help = "Files it may not access, even if --zone allows them (repeatable)"
+    )]
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// What it runs; what the caller runs if there is no `command` either.
+    #[arg(
+        long,
+        value_name = "NAME",
+        display_order = 10,
+        help = "Launch profile of the agent [default: the first agent of a profile that is installed]"
+    )]
+    #[serde(default, deserialize_with = "name")]
+    pub profile: Option<String>,
+    /// Program and arguments, instead of the profile's.
+    #[arg(
+        last = true,
+        value_name = "CMD ARGS",
+        help = "The agent's command and arguments, instead of a profile's"
+    )]
+    #[serde(default)]
+    pub command: Vec<String>,
+    #[arg(
+        long,
+        value_name = "NAME",
+        display_order = 60,
+        help = "Model, by the agent's own name for it"
+    )]
+    #[serde(default, deserialize_with = "name")]
+    pub model: Option<String>,
+    /// The tier that its agent is taken from, instead of `profile`, `command` and `model`.
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["profile", "model", "command"],
+        display_order = 20,
+        help = "Take an agent of this tier that can work now, and the next one where that fails"
+    )]
+    #[serde(default, deserialize_with = "name")]
+    pub tier: Option<String>,
+    /// With `tier`: only the first candidate that can be taken.
+    #[arg(
+        long,
+        requires = "tier",
+        display_order = 30,
+        help = "With --tier: try only the first agent that can be taken"
+    )]
+    #[serde(default)]
+    pub no_failover: bool,
+    /// Limits, within those of the caller.
+    #[arg(skip)]
+    #[serde(default)]
+    pub budget: RunBudget,
+    /// From now to the end of the turn.
+    #[arg(
+        long = "timeout",
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..),
+        display_order = 110,
+        help = "Seconds from the start to the end of the turn"
+    )]
+    pub timeout_s: Option<u64>,
+    /// Files that go with the prompt, as the caller has read them.
+    #[arg(skip)]
+    #[serde(default)]
+    pub files: Vec<Attachment>,
+    /// A JSON Schema that the answer has to fit.
+    #[arg(skip)]
+    pub schema: Option<Value>,
+    /// Go on with the session of a run below the caller that has ended: its id, that of the run, a
+    /// beginning of either, or `last`.
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["fork", "tier"],
+        display_order = 70,
+        help = "Go on with the session of an earlier run: its id, the run's, a beginning of either, or `last`"
+    )]
+    pub session: Option<String>,
+    /// Begin with a copy of such a session.
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with = "tier",
+        display_order = 80,
+        help = "Begin with a copy of such a session, which stays as it is"
+    )]
+    pub fork: Option<String>,
+    /// Answer once it has ended. If the caller leaves before, the run is ended.
+    #[arg(skip)]
+    #[serde(default)]
+    pub wait: bool,
+    /// Seconds to wait at most for a slot, the session and memory [default: as long as it takes]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..),
+        display_order = 120
+    )]
+    #[serde(skip)]
+    pub slot_timeout: Option<u64>,
+    /// Fail instead of waiting for a slot, the session or memory
+    #[arg(long, conflicts_with = "slot_timeout", display_order = 130)]
+    #[serde(skip)]
+    pub no_wait: bool,
+}
+
+/// All that is kept of a run besides its answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunState {
+    pub id: String,
+    pub status: RunStatus,
+    /// Its supervisor. A pid may be used again: the time of the start, in clock ticks since the
+    /// machine's, tells which process is meant.
+    pub pid: u32,
+    pub pid_start_time_ticks: Option<u64>,
+    pub team: String,
+    /// The run whose agent started it, or `TEAM/AGENT`; None: no agent did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Levels of runs and teams above it.
+    pub depth: u32,
+    pub workspace: PathBuf,
+    /// From the start to the turn's end.
+    pub timeout_s: Option<u64>,
+    /// How long it may wait for a slot, for its session and for memory; 0: not at all.
+    pub slot_timeout_s: Option<u64>,
+    /// What it waits for, while it does.
+    pub waits_for: Option<String>,
+    /// Program and arguments of its agent.
+    pub command: Vec<String>,
+    pub profile: Option<String>,
+    pub model: Option<String>,
+    /// The tier that its agent is taken from; `profile` and `model` are those of the last candidate.
+    #[serde(default)]
+    pub tier: Option<String>,
+    /// Only the first candidate that can be taken is tried.
+    #[serde(default)]
+    pub no_failover: bool,
+    /// As its agent names it.
+    pub session_id: Option<String>,
+    /// The title of its agent's last tool call: one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_action: Option<String>,
+    /// The session that it began with; None if it is a new one.
+    pub begins_with: Option<EarlierSession>,
+    pub started_at_ms: u64,
+    pub ended_at_ms: Option<u64>,
+    pub exit_code: Option<u8>,
+    /// Why it did not succeed.
+    pub reason: Option<String>,
+    /// The command lines of processes that the agent had started in its turn, and left behind. They
+    /// ended with the run.
+    #[serde(default)]
+    pub background: Vec<String>,
+    pub peak_memory_bytes: Option<u64>,
+    pub tokens: Option<u64>,
+    /// By currency.
+    #[serde(default)]
+    pub cost: BTreeMap<String, f64>,
+    /// The candidates of the tier that were tried, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<RunAttempt>,
+}
+
+impl RunSpec {
+    /// The session that the run begins with; None: a new one.
+    pub fn earlier(&self) -> Option<WantedSession> {
+        let is_fork = self.fork.is_some();
+        let name = self.session.as_ref().or(self.fork.as_ref())?.clone();
+        Some(WantedSession { name, is_fork })
+    }
+
+    /// Checks what an agent asks its team for; the error names the field, or the option that a team does not
+    /// take.
+    pub fn check_for_team(&self) -> Result<(), String> {
+        let Self {
+            task,
+            zone,
+            deny,
+            profile,
+            command,
+            model,
+            tier,
+            no_failover,
+            // The configuration of the helper bounds it.
+            budget: _,
+            timeout_s,
+            files,
+            schema,
+            session,
+            fork,
+            wait: _,
+            slot_timeout,
+            no_wait,
+        } = self;
+        let not_taken = [("--slot-timeout", slot_timeout.is_some()), ("--no-wait", *no_wait)];
+        if let Some((option, _)) = not_taken.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(format!("the team of this agent gives its runs no {option}: leave it out"));
+        }
+        bounds::task(task)?;
+        bounds::patterns(zone, deny)?;
+        bounds::command(command)?;
+        let others = [profile, model, session, fork].into_iter().any(Option::is_some);
+        match tier {
+            Some(_) if others || !command.is_empty() => {
+                let why = "beside `tier` there can be no profile, command, model, session or fork";
+                return Err(why.to_owned());
+            }
+            None if *no_failover => {
+                return Err("`no_failover` is for a run with a `tier`".to_owned());
+            }
+            _ => {}
+        }
+        if *timeout_s == Some(0) {
+            return Err("`timeout_s` must be at least 1".to_owned());
+        }
+        bounds::files(files, task.len())?;
+        schema.iter().try_for_each(bounds::schema)?;
+        if session.is_some() && fork.is_some() {
+            return Err("only one of `session` and `fork` can be given".to_owned());
+        }
+        session.iter().chain(fork).try_for_each(|name| bounds::session(name))
+    }
+
+    /// What the result of a task of a batch depends on, as a text: a task whose content has changed is another
+    /// one. Fields that the file of a batch has no key for are no part of it.
+    pub fn content(&self) -> String {
+        let Self {
+            task,
+            zone,
+            deny,
+            profile,
+            command: _,
+            model,
+            tier,
+            no_failover: _,
+            budget: _,
+            timeout_s: _,
+            files: _,
+            schema: _,
+            session: _,
+            fork: _,
+            wait: _,
+            slot_timeout: _,
+            no_wait: _,
+        } = self;
+        format!("{:?}", (task, profile, tier, model, zone, deny))
+    }
+}
+
+impl RunState {
+    /// The first state of a run, which waits in this process, in a team of its own. Of a tier's candidates none
+    /// is taken yet.
+    pub fn new(spec: &RunSpec, id: String, workspace: PathBuf) -> Self {
+        Self {
+            team: team_of(&id),
+            id,
+            status: RunStatus::Waiting,
+            pid: std::process::id(),
+            pid_start_time_ticks: process::start_of(std::process::id()),
+            parent: None,
+            depth: 0,
+            workspace,
+            timeout_s: spec.timeout_s,
+            slot_timeout_s: if spec.no_wait { Some(0) } else { spec.slot_timeout },
+            waits_for: None,
+            command: spec.command.clone(),
+            profile: spec.profile.clone(),
+            model: spec.model.clone(),
+            tier: spec.tier.clone(),
+            no_failover: spec.no_failover,
+            attempts: Vec::new(),
+            session_id: None,
+            last_action: None,
+            begins_with: None,
+            started_at_ms: now_ms(),
+            ended_at_ms: None,
+            exit_code: None,
+            reason: None,
+            background: Vec::new(),
+            peak_memory_bytes: None,
+            tokens: None,
+            cost: BTreeMap::new(),
+        }
+    }
+
+    /// Whether its supervisor is its own, and ends with it. Otherwise an agent of `team` started it.
+    pub fn has_own_team(&self) -> bool {
+        super::run_of(&self.team) == Some(&self.id)
+    }
+}
+
+/// Reads an optional name; an empty one counts as missing.
+fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.filter(|name| !name.is_empty()))
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -52,11 +52,11 @@ pub(super) fn place(eisen_dir: &Path, team: &str) -> PathBuf {
 /// The queue that an earlier run left, as the zones judge it now; empty if there is no file that can
 /// be read. Reads the disk.
 pub(super) fn read(file: &Path, zones: &HashMap<AgentId, Arc<Zone>>) -> Vec<Queued> {
-    let read = kept(file).read_json();
-    let kept: Vec<KeptAccess> = read.map(Option::unwrap_or_default).unwrap_or_else(|error| {
+    let kept = kept(file).read_json::<Vec<KeptAccess>>().unwrap_or_else(|error| {
         tracing::warn!(%error, file = %file.display(), "can't read what waits for a person");
-        Vec::new()
+        None
     });
+    let kept = kept.unwrap_or_default();
     let known = kept.len();
     let queued: Vec<_> = kept.into_iter().filter_map(|it| it.queued(zones)).collect();
     if queued.len() < known {

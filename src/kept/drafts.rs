@@ -34,11 +34,11 @@ pub(super) fn begin(folder: &Path) -> io::Result<NamedTempFile> {
             Err(TryLockError::WouldBlock) => continue,
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let made = draft.as_file().metadata()?;
-        if made.nlink() == 0 {
+        let found = draft.as_file().metadata()?;
+        if found.nlink() == 0 {
             continue;
         }
-        if made.mode() & 0o777 != OF_FILE {
+        if found.mode() & 0o777 != OF_FILE {
             draft.as_file().set_permissions(mode)?;
         }
         return Ok(draft);

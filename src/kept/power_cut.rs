@@ -32,7 +32,11 @@ thread_local! {
 }
 
 pub(super) fn record(step: DiskStep) {
-    STEPS.with_borrow_mut(|steps| steps.iter_mut().for_each(|steps| steps.push(step.clone())));
+    STEPS.with_borrow_mut(|steps| {
+        if let Some(steps) = steps {
+            steps.push(step);
+        }
+    });
 }
 
 /// Performs a change on this thread, and returns its steps with its result.

@@ -172,7 +172,9 @@ mod tests {
         paths.sort();
         dead.sort();
         assert_eq!(paths, dead);
-        paths.iter().for_each(|path| remove_draft(path).unwrap());
+        for path in &paths {
+            remove_draft(path).unwrap();
+        }
         assert!(super::dead(eisen_dir).is_empty() && live.exists());
         let whole = KeptFile::<Volatile>::new(eisen_dir.join("teams/shop/tokens.json"), 8);
         assert_eq!(whole.read().unwrap().unwrap(), b"{");

@@ -195,12 +195,14 @@ impl Conflicts {
     fn add(
         &self,
         state: &mut ConflictState,
-        (kind, status): (ConflictKind, ConflictStatus),
+        kind: ConflictKind,
+        status: ConflictStatus,
         writer: &SessionKey,
         others: Vec<AgentId>,
-        about: (&Arc<str>, String),
+        path: &Arc<str>,
+        message: String,
     ) -> Conflict {
-        let conflict = state.board.add(kind, status, writer, others, about);
+        let conflict = state.board.add(kind, status, writer, others, path, message);
         self.0.bus.publish(Event::Conflict(conflict.clone()));
         conflict
     }

@@ -25,7 +25,8 @@ impl ConflictBoard {
         status: ConflictStatus,
         writer: &SessionKey,
         others: Vec<AgentId>,
-        (path, message): (&Arc<str>, String),
+        path: &Arc<str>,
+        message: String,
     ) -> Conflict {
         if self.all.len() >= REMEMBERED
             && let Some(oldest) = self.all.iter().find(|(_, it)| !it.waits()).map(|(at, _)| *at)

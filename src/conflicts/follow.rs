@@ -139,8 +139,8 @@ impl Conflicts {
             }
             return;
         }
-        let kind = (ConflictKind::LostUpdate, ConflictStatus::Observed);
-        self.add(&mut state, kind, by, others.clone(), (path, message));
+        let (kind, status) = (ConflictKind::LostUpdate, ConflictStatus::Observed);
+        self.add(&mut state, kind, status, by, others.clone(), path, message);
     }
 
     /// A write kept what the others wrote.

@@ -77,8 +77,8 @@ impl Conflicts {
         let mut state = self.state();
         let message =
             format!("the write of `{}` to {} was merged with the others'", by.agent, quoted(path));
-        let kind = (ConflictKind::Merged, ConflictStatus::Allowed);
-        self.add(&mut state, kind, by, base.agents.clone(), (path, message));
+        let (kind, status) = (ConflictKind::Merged, ConflictStatus::Allowed);
+        self.add(&mut state, kind, status, by, base.agents.clone(), path, message);
     }
 
     /// A session's write has passed: the lock is its agent's, whoever had it before.
@@ -109,9 +109,9 @@ impl Conflicts {
             "{who} changed the same lines of {} since you read it: read it again, then write",
             quoted(path)
         );
-        let kind = (ConflictKind::Denied, ConflictStatus::Denied);
-        let about = (path, message.clone());
-        let denied = self.add(&mut self.state(), kind, by, base.agents.clone(), about);
+        let (kind, status) = (ConflictKind::Denied, ConflictStatus::Denied);
+        let (others, told) = (base.agents.clone(), message.clone());
+        let denied = self.add(&mut self.state(), kind, status, by, others, path, told);
         let holder = base.agents.first().unwrap_or(&by.agent).clone();
         Refused { id: denied.id, path: Arc::clone(path), holder, message }
     }

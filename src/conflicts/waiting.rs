@@ -58,7 +58,8 @@ impl LockWait {
         conflicts: Conflicts,
         by: SessionKey,
         held: Conflict,
-        (deadline, for_person): (Instant, bool),
+        deadline: Instant,
+        for_person: bool,
         guard: Option<WaitGuard>,
     ) -> Self {
         Self { conflicts, by, held, deadline, for_person, _guard: guard }

@@ -54,9 +54,9 @@ impl Conflicts {
                     quoted(path),
                     lock.holder.agent
                 );
-                let kind = (ConflictKind::LostUpdate, ConflictStatus::Allowed);
+                let (kind, status) = (ConflictKind::LostUpdate, ConflictStatus::Allowed);
                 let others = vec![lock.holder.agent.clone()];
-                let told = self.add(&mut state, kind, by, others, (path, message));
+                let told = self.add(&mut state, kind, status, by, others, path, message);
                 state.note_told(&by.agent, path, told.id);
                 self.locked(state)
             }
@@ -126,15 +126,16 @@ impl Conflicts {
                 } else {
                     format!("{what}, and `{}` waits to write it", by.agent)
                 };
-                let kind = (ConflictKind::Held, ConflictStatus::Pending);
-                let held = self.add(state, kind, by, vec![other.clone()], (path, message));
+                let (kind, status) = (ConflictKind::Held, ConflictStatus::Pending);
+                let held = self.add(state, kind, status, by, vec![other.clone()], path, message);
                 state.queue(path, &held.id);
                 let deadline = tokio::time::Instant::now() + state.rules.hold_timeout;
                 WriteGate::Waits(Box::new(LockWait::new(
                     self.clone(),
                     by.clone(),
                     held,
-                    (deadline, for_person),
+                    deadline,
+                    for_person,
                     guard,
                 )))
             }
@@ -157,9 +158,9 @@ impl Conflicts {
             None => format!("{what}: write it once its turn is over, or ask it"),
         };
         let id = state.denied_before(&by.agent, path, lock).unwrap_or_else(|| {
-            let kind = (ConflictKind::Denied, ConflictStatus::Denied);
-            let about = (path, message.clone());
-            let Conflict { id, .. } = self.add(state, kind, by, vec![holder.clone()], about);
+            let (kind, status) = (ConflictKind::Denied, ConflictStatus::Denied);
+            let (others, told) = (vec![holder.clone()], message.clone());
+            let Conflict { id, .. } = self.add(state, kind, status, by, others, path, told);
             state.note_denied(&by.agent, path, lock, &id);
             id
         });

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{StartPermit, USUAL_MEMORY, news_of, until};
-use super::confining::confine;
+use super::confining::{RunParts, confine};
 use super::lifecycle::{Effect, Lifecycle, LifecycleEvent};
 use super::prompting::{Handover, RunHandle};
 use super::run::{Fresh, Run, RunEvent, next_of_run};
@@ -315,8 +315,9 @@ impl Actor {
         let zone = Arc::clone(&rules.borrow().zone);
         let _ = tokio::task::spawn_blocking(move || zone.take_workspace()).await;
         let files = files_of(&self.settings, &self.team, &running, &family);
-        let parts = (running.clone(), vitals.clone(), files.clone());
-        let confined = confine(launcher, &self.settings, &self.team, rules.clone(), parts).await;
+        let parts = RunParts { running, vitals, files };
+        let (settings, guards) = (&self.settings, parts.clone());
+        let confined = confine(launcher, settings, &self.team, rules.clone(), guards).await;
         let (launcher, private) = match confined {
             Ok(confined) => confined,
             Err(why) => return LifecycleEvent::NotSpawned(why),
@@ -339,7 +340,6 @@ impl Actor {
         self.branches.begin_run(self.session.as_ref());
         let memory = self.team.memory.of_agent(self.settings.limits.memory_bytes());
         let permits = Arc::new(Permits::with(self.branches.clone(), memory));
-        let parts = (running, vitals, files);
         let handover = self.handover.clone();
         let fresh =
             Fresh { process, stdio, launcher, family, parts, permits, private, plugged, handover };

@@ -22,6 +22,14 @@ use crate::zone::Reach;
 #[derive(Debug)]
 pub(super) struct Private(PathBuf);
 
+/// The running tool calls of a run, its liveness, and the capture of its files: all of its guards have them.
+#[derive(Clone)]
+pub(super) struct RunParts {
+    pub(super) running: Arc<LiveCalls>,
+    pub(super) vitals: Arc<Vitals>,
+    pub(super) files: Option<RunFiles>,
+}
+
 impl AgentSettings {
     /// The rules by which the agent is judged.
     pub(super) fn rules(&self) -> Rules {
@@ -50,9 +58,10 @@ pub(super) async fn confine(
     settings: &AgentSettings,
     team: &Surroundings,
     rules: watch::Receiver<Rules>,
-    (running, vitals, files): (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
+    parts: RunParts,
 ) -> Result<(Launcher, Option<Private>), String> {
     let Some(bounds) = settings.bounds.clone() else { return Ok((launcher, None)) };
+    let RunParts { running, vitals, files } = parts;
     let doorkeeper = KernelAccessHandler::new(KernelAccessConfig {
         agent: settings.id.clone(),
         bounds: bounds.clone(),

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::confining::Private;
+use super::confining::{Private, RunParts};
 use super::lifecycle::LifecycleEvent;
 use super::plugged::{DUPLEX, Plugged, Wires, translated};
 use super::prompting::{Handover, RunHandle, send_briefings};
@@ -25,7 +25,7 @@ use crate::conflicts::RunOfAgent;
 use crate::extract::Acp;
 use crate::model::{OnLoop, SessionId, SessionKey};
 use crate::process::{Exit, Family, Launcher, Process, StderrLog, Stdio, Stopped};
-use crate::proxy::{Gatekeeping, LiveCalls, Permits, Proxy, Rules, Streams, Vitals};
+use crate::proxy::{Gatekeeping, Permits, Proxy, Rules, Streams, Vitals};
 
 /// One run of the agent's process.
 pub(super) struct Run {
@@ -62,8 +62,7 @@ pub(super) struct Fresh {
     /// Launches its terminals.
     pub(super) launcher: Launcher,
     pub(super) family: Family,
-    /// Its running tool calls, its liveness, and the capture of its files.
-    pub(super) parts: (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
+    pub(super) parts: RunParts,
     pub(super) permits: Arc<Permits>,
     /// Kept for the duration of the run.
     pub(super) private: Option<Private>,
@@ -97,13 +96,12 @@ impl Run {
     ) -> Self {
         let Fresh { process, stdio, launcher, family, parts, permits, private, .. } = fresh;
         let Fresh { plugged, handover, .. } = fresh;
-        let (running, vitals, files) = parts;
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
         let gate = locking::gate(team, settings, rules.clone(), permits.clone());
-        let shared = (running.clone(), vitals.clone(), files.clone());
-        let proxy = proxy(settings, team, gate, shared, plugged.is_some());
+        let proxy = proxy(settings, team, gate, parts.clone(), plugged.is_some());
+        let RunParts { running, vitals, files } = parts;
         let wires: Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
         let ((from_agent, to_agent), plugin_concern, translation) = translated(wires, plugged);
         let streams = Streams { from_agent, to_agent, from_client, to_client };
@@ -305,9 +303,10 @@ fn proxy(
     settings: &AgentSettings,
     team: &Surroundings,
     gate: Gatekeeping,
-    (running, vitals, files): (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
+    parts: RunParts,
     plugged: bool,
 ) -> Proxy {
+    let RunParts { running, vitals, files } = parts;
     let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
     let extractor = extractor.counting(settings.usage, settings.uncounted_mode.clone());
     let extractor = extractor.finding_loops(settings.on_loop != OnLoop::Off);

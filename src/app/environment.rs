@@ -131,7 +131,8 @@ impl TeamEnvironment {
     /// The addresses are those of the port, and of the tools over HTTP.
     pub(super) fn new(
         team: &str,
-        (address, tools_address): (SocketAddr, Option<SocketAddr>),
+        address: SocketAddr,
+        tools_address: Option<SocketAddr>,
         depth: u32,
         tokens: &Tokens,
         traced: Option<Traceparent>,

@@ -15,7 +15,9 @@ use crate::tiers::{Cooldown, Cooldowns, LoginId, Setback};
 pub(super) fn begin_cooldown(
     kept: &Cooldowns,
     shared: &SharedConfig,
-    (base, login, model): (&str, LoginId, Option<&str>),
+    base: &str,
+    login: LoginId,
+    model: Option<&str>,
     setback: &Setback,
 ) -> std::io::Result<Option<TimestampMs>> {
     if !setback.cools_down() {

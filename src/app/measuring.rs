@@ -37,7 +37,8 @@ pub(super) type MetricsStarter = Box<dyn Fn() -> Metrics + Send + Sync>;
 pub(super) fn starter(
     wiring: &Wiring,
     team: &Surroundings,
-    (roster, budgets): (Roster, &Budgets),
+    roster: Roster,
+    budgets: &Budgets,
     server: &Server,
 ) -> MetricsStarter {
     let tally = Arc::clone(&team.tally);

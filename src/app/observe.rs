@@ -135,7 +135,7 @@ async fn run(
     wiring.go_on_behind_turns().await;
     let routing = wiring.route(unrouted());
 
-    let environment = TeamEnvironment::new(&name, (address, None), depth, &tokens, None);
+    let environment = TeamEnvironment::new(&name, address, None, depth, &tokens, None);
     let command = command(options.command, workspace.clone(), environment.of(&agent, 0));
     let (limits, launcher) = (limits(port_limits), Launcher::this_program()?);
     let sweeper = Sweeper::start(&launcher)?;

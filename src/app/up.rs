@@ -116,12 +116,12 @@ pub(super) async fn run_team<T>(
     let config = layered.config.clone();
     let is_web = web.is_some() || config.web.is_some();
     let listeners = Listeners::bind(&config, port, &eisen_dir).await?;
-    let places @ (address, _) = listeners.addresses()?;
+    let (address, tools_address) = listeners.addresses()?;
     let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
     leftovers::clean(&eisen_dir);
-    let (run_file, private) = run_file(&config, &eisen_dir, (address, tokens.owner()))?;
+    let (run_file, private) = run_file(&config, &eisen_dir, address, tokens.owner())?;
     let (launcher, sweeper) = limiting::launcher(&config)?;
-    let ledger = announce(&layered, &eisen_dir, (&run_file, address), &launcher, &output)?;
+    let ledger = announce(&layered, &eisen_dir, &run_file, address, &launcher, &output)?;
 
     let (scratch, workspace) = scratch::workspace(&config.team, &ledger)?;
     let private = scratch::private(&private)?;
@@ -132,7 +132,7 @@ pub(super) async fn run_team<T>(
     let (answer_sender, console) = show(output, address, &config, &bus);
 
     let (view, orchestrator) = members::orchestrator(&config);
-    let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
+    let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, &workspace, private.path());
     let (cancel, notices) = (wiring.cancel.clone(), wiring.cancel.child_token());
 
     let killed_at = catching_up::go_on(&wiring).await;
@@ -140,7 +140,14 @@ pub(super) async fn run_team<T>(
     let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
     let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);
     let conditions = Conditions {
-        environment: TeamEnvironment::new(&config.team.name, places, depth, &tokens, wiring.trace),
+        environment: TeamEnvironment::new(
+            &config.team.name,
+            address,
+            tools_address,
+            depth,
+            &tokens,
+            wiring.trace,
+        ),
         eisen_dir,
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
         private: private.path().to_owned(),
@@ -154,8 +161,8 @@ pub(super) async fn run_team<T>(
         slots,
     };
     let (members, rules) = conditions.members(&config, 0)?;
-    let routing = route(&mut wiring, (orchestrator, rules), &conditions, &config);
-    let surroundings = surround((launcher, &workspace), &conditions, &wiring, &routing, &config);
+    let routing = route(&mut wiring, orchestrator, rules, &conditions, &config);
+    let surroundings = surround(launcher, &workspace, &conditions, &wiring, &routing, &config);
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let roster = supervisor.roster();
@@ -174,8 +181,8 @@ pub(super) async fn run_team<T>(
         with_tokens(wiring.sources(&routing, Some((recorder, &config))), &conditions.eisen_dir);
     let server = listeners.server(&wiring.bus, sources, &team, tokens, limits(config.port))?;
     warn_of_tier(&conditions.kernel, config.agents.iter());
-    let roster = (supervisor.roster(), &conditions.budgets);
-    let measure = measuring::starter(&wiring, &surroundings, roster, &server);
+    let (roster, budgets) = (supervisor.roster(), &conditions.budgets);
+    let measure = measuring::starter(&wiring, &surroundings, roster, budgets, &server);
     hub::join(&config, &conditions.eisen_dir, server.gateway(), &mut wiring);
     web.connect(server.gateway(), Some(measure)).announce(is_web).await?;
 
@@ -200,7 +207,8 @@ pub(super) async fn run_team<T>(
 
 /// What all agents share.
 fn surround(
-    (launcher, workspace): (Launcher, &Path),
+    launcher: Launcher,
+    workspace: &Path,
     conditions: &Conditions,
     wiring: &Wiring,
     routing: &RoutingHandle,
@@ -237,7 +245,8 @@ fn web_page(
 /// Routes accesses from now on.
 fn route(
     wiring: &mut Wiring,
-    (orchestrator, rules): (Orchestrator, routing::Rules),
+    orchestrator: Orchestrator,
+    rules: routing::Rules,
     conditions: &Conditions,
     config: &Config,
 ) -> RoutingHandle {
@@ -274,7 +283,8 @@ fn wire(
     config: &Config,
     view: OrchestratorView,
     eisen_dir: &Path,
-    (workspace, private): (&Path, &Path),
+    workspace: &Path,
+    private: &Path,
 ) -> (Wiring, serve::Recorder) {
     journaling::note_workspace(&config.team.name, &config.team.workspace, eisen_dir);
     journaling::note_place(config, eisen_dir);
@@ -323,7 +333,8 @@ fn show(
 fn run_file(
     config: &Config,
     eisen_dir: &Path,
-    (address, token): (SocketAddr, &str),
+    address: SocketAddr,
+    token: &str,
 ) -> anyhow::Result<(RunFile, PathBuf)> {
     let Team { name, workspace, scratch, .. } = &config.team;
     let private = scratch::new_path()?;
@@ -340,7 +351,8 @@ fn run_file(
 fn announce(
     layered: &Layered,
     eisen_dir: &Path,
-    (run_file, address): (&RunFile, SocketAddr),
+    run_file: &RunFile,
+    address: SocketAddr,
     launcher: &Launcher,
     output: &Output,
 ) -> anyhow::Result<Ledger> {

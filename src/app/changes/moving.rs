@@ -165,8 +165,8 @@ impl Changes {
         let begin = || {
             let login = found.as_ref().map(|found| kept.login(found)).transpose()?;
             let base = shared.base_of(&candidate.profile);
-            let account = (base, login.unwrap_or_default(), candidate.model.as_deref());
-            begin_cooldown(&kept, shared, account, setback)
+            let (login, model) = (login.unwrap_or_default(), candidate.model.as_deref());
+            begin_cooldown(&kept, shared, base, login, model, setback)
         };
         begin().unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot keep the cool-down of {candidate}");

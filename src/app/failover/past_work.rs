@@ -99,7 +99,7 @@ fn read(journal: &Path, agent: &str, session: Option<&str>) -> Result<Done, Stri
         let document = store.conversation(&session.head_event_id).map_err(unread)?;
         messages(&document.unwrap_or_default()).clone_into(&mut done.conversation);
     }
-    if let Err(error) = files(&store, (agent, own), &mut done) {
+    if let Err(error) = files(&store, agent, own, &mut done) {
         done.trouble = Some(error.to_string());
     }
     Ok(done)
@@ -114,7 +114,8 @@ fn messages(document: &str) -> &str {
 
 fn files(
     store: &Store,
-    (agent, session): (&str, Option<String>),
+    agent: &str,
+    session: Option<String>,
     done: &mut Done,
 ) -> Result<(), SelectError> {
     let asked = Asked { agent: Some(agent.to_owned()), session, ..Asked::default() };

@@ -236,8 +236,8 @@ impl Tour<'_> {
         state: &mut RunState,
     ) {
         let CandidateStanding { candidate, base, login, .. } = standing;
-        let account = (base.as_str(), login, candidate.model.as_deref());
-        let again_at = match begin_cooldown(&self.kept, &self.shared, account, setback) {
+        let (kept, shared, model) = (&self.kept, &self.shared, candidate.model.as_deref());
+        let again_at = match begin_cooldown(kept, shared, &base, login, model, setback) {
             Ok(until) => until,
             Err(error) => {
                 self.say(&format!("cannot keep the cool-down of {candidate}: {error}"));

@@ -29,7 +29,7 @@ pub(super) async fn alone(
     {
         let base = shared.base_of(profile);
         // It says what it came to; the cool-down is for others.
-        let _ = begin_cooldown(&kept, &shared, (base, login, model.as_deref()), &setback);
+        let _ = begin_cooldown(&kept, &shared, base, login, model.as_deref(), &setback);
     }
     (end, closing)
 }

@@ -86,9 +86,9 @@ impl Hub {
         self.show_prompt(client, session, params);
         let words: Vec<&str> = rest.split_whitespace().collect();
         let text = match (name, &words[..]) {
-            ("select", [agent]) => self.select(client, id, session, (agent, false)).err(),
+            ("select", [agent]) => self.select(client, id, session, agent, false).err(),
             ("select", [agent, "--history"] | ["--history", agent]) => {
-                self.select(client, id, session, (agent, true)).err()
+                self.select(client, id, session, agent, true).err()
             }
             ("agents" | "team" | "blocked", []) | ("allow" | "deny", [_, ..])
                 if self.has_room().is_err() =>

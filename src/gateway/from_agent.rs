@@ -32,7 +32,7 @@ impl Hub {
                 self.on_said(link, &method, params, line);
             }
             Ok(AcpMessage::Request { id, method, params }) => {
-                if let Err((code, why)) = self.on_question(link, (id, &method, params), line) {
+                if let Err((code, why)) = self.on_question(link, id, &method, params, line) {
                     self.send_to_link(link, message::failure(id, code, &why));
                 }
             }
@@ -40,7 +40,7 @@ impl Hub {
                 let asked = message::number(id)
                     .filter(|it| self.asked.get(it).is_some_and(|asked| asked.link == link));
                 if let Some(asked) = asked.and_then(|number| self.asked.remove(&number)) {
-                    self.on_answer(asked, (id, outcome), line);
+                    self.on_answer(asked, id, outcome, line);
                 }
             }
             Err(error) => tracing::debug!(why = error.message, "no message of an agent"),
@@ -155,7 +155,9 @@ impl Hub {
     fn on_question(
         &mut self,
         link: u64,
-        (id, method, params): (&RawValue, &str, Option<&RawValue>),
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
         line: &Bytes,
     ) -> Result<(), (i32, String)> {
         let about = About::read(params).map_err(|why| (code::INVALID_PARAMS, why))?;
@@ -211,7 +213,8 @@ impl Hub {
     fn on_answer(
         &mut self,
         asked: OpenRequest,
-        (part, outcome): (&RawValue, Result<Option<&RawValue>, &RawValue>),
+        part: &RawValue,
+        outcome: Result<Option<&RawValue>, &RawValue>,
         line: &Bytes,
     ) {
         let OpenRequest { client, link, effect, .. } = asked;
@@ -230,7 +233,7 @@ impl Hub {
             }
             OnAnswer::Sets { session, choice } => {
                 if let (Ok(result), Some((client, _))) = (outcome, &client) {
-                    self.has_set((&session, *client), link, &choice, result);
+                    self.has_set(&session, *client, link, &choice, result);
                 }
             }
             OnAnswer::Closes { session, forgets } => {
@@ -258,7 +261,7 @@ impl Hub {
             }
             OnAnswer::Moves { session, ticket, target, history } => {
                 self.has_opened(link, outcome);
-                return self.moved((&session, ticket), link, target, history, outcome);
+                return self.moved(&session, ticket, link, target, history, outcome);
             }
         }
         if let Some((client, id)) = client {
@@ -284,7 +287,8 @@ impl Hub {
     /// A client has set something: the protocol answers that client alone, the gateway informs the others.
     fn has_set(
         &mut self,
-        (name, client): (&str, u64),
+        name: &str,
+        client: u64,
         link: u64,
         choice: &SetupChoice,
         result: Option<&RawValue>,

@@ -34,7 +34,7 @@ impl Hub {
                 self.hold_early(client, line);
             }
             Ok(AcpMessage::Request { id, method, params }) => {
-                if let Err((code, why)) = self.on_request(client, (id, &method, params), line) {
+                if let Err((code, why)) = self.on_request(client, id, &method, params, line) {
                     self.send_to_client(client, message::failure(id, code, &why));
                 }
             }
@@ -58,7 +58,9 @@ impl Hub {
     fn on_request(
         &mut self,
         client: u64,
-        (id, method, params): (&RawValue, &str, Option<&RawValue>),
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
         line: &Bytes,
     ) -> Result<(), ClientRefusal> {
         let Some(state) = self.clients.get(&client) else { return Ok(()) };
@@ -77,7 +79,7 @@ impl Hub {
         match (method, session) {
             ("session/new", _) => self.open_new(client, id, params),
             ("session/load" | "session/resume", Some(session)) => {
-                self.load(client, id, (method, &session), line)
+                self.load(client, id, method, &session, line)
             }
             ("session/list", _) => {
                 let listed = self.listed(params)?.to_string();

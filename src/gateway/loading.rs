@@ -26,7 +26,8 @@ impl Hub {
         &mut self,
         client: u64,
         id: &RawValue,
-        (method, name): (&str, &str),
+        method: &str,
+        name: &str,
         line: &Bytes,
     ) -> Result<(), ClientRefusal> {
         let introduction = self.introduction(client)?;
@@ -82,7 +83,7 @@ impl Hub {
             return Ok(());
         };
         if let (Some(other), Some(params)) = (self.other_way(link, &method), params) {
-            return self.send_other(load, link, name, (id, other, params));
+            return self.send_other(load, link, name, id, other, params);
         }
         let about = About::read(params).map_err(invalid_params)?;
         let mut edited = Edited::new(line);
@@ -109,7 +110,9 @@ impl Hub {
         load: Load,
         link: u64,
         name: &str,
-        (id, method, params): (&RawValue, &str, &RawValue),
+        id: &RawValue,
+        method: &str,
+        params: &RawValue,
     ) -> Result<(), ClientRefusal> {
         self.takes_more(link)?;
         let number = self.next_id();
@@ -129,9 +132,11 @@ impl Hub {
     /// An attachment for a load is there, or could not be made.
     pub(super) fn dialed_load(
         &mut self,
-        (client, id): (u64, &RawValue),
+        client: u64,
+        id: &RawValue,
         line: &Bytes,
-        (name, ticket): (&str, u64),
+        name: &str,
+        ticket: u64,
         outcome: Result<Dialed, String>,
     ) {
         let Some(load) = self.loading(name, ticket) else {

@@ -83,7 +83,8 @@ impl Hub {
 
     pub(super) fn dialed_control(
         &mut self,
-        (client, id): (u64, &RawValue),
+        client: u64,
+        id: &RawValue,
         line: &Bytes,
         outcome: Result<Dialed, String>,
     ) {
@@ -201,7 +202,8 @@ impl Hub {
 
     pub(super) fn dialed_new(
         &mut self,
-        (client, id): (u64, Box<RawValue>),
+        client: u64,
+        id: Box<RawValue>,
         params: Box<RawValue>,
         dialed: Dialed,
     ) {

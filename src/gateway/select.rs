@@ -27,7 +27,8 @@ impl Hub {
         client: u64,
         id: &RawValue,
         name: &str,
-        (agent, with_history): (&str, bool),
+        agent: &str,
+        with_history: bool,
     ) -> Result<(), String> {
         let introduction = self.introduction(client).map_err(|(_, why)| why)?;
         self.has_room().map_err(|(_, why)| why)?;
@@ -112,7 +113,8 @@ impl Hub {
     /// The target has answered.
     pub(super) fn moved(
         &mut self,
-        (name, ticket): (&str, u64),
+        name: &str,
+        ticket: u64,
         link: u64,
         target: Option<String>,
         history: Option<String>,

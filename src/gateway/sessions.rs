@@ -26,14 +26,14 @@ impl Hub {
                     self.introduced(client, &id, params, outcome);
                 }
                 Purpose::New { client, id, params } => match outcome {
-                    Ok(dialed) => self.dialed_new((client, id), params, dialed),
+                    Ok(dialed) => self.dialed_new(client, id, params, dialed),
                     Err(why) => self.failed(client, &id, &why),
                 },
                 Purpose::Control { client, id, line } => {
-                    self.dialed_control((client, &id), &line, outcome);
+                    self.dialed_control(client, &id, &line, outcome);
                 }
                 Purpose::Load { client, id, line, session, ticket } => {
-                    self.dialed_load((client, &id), &line, (&session, ticket), outcome);
+                    self.dialed_load(client, &id, &line, &session, ticket, outcome);
                 }
             },
         }

@@ -9,24 +9,12 @@ use indexmap::IndexMap;
 
 use super::message::HubRequest;
 use super::presence::EVERY;
+use crate::serve;
 
 /// Requests that are performed at once, and how many of them may be of the methods that last; a further one
 /// is refused. So decisions find a place beside any number of prompts.
 const MOST_RUNNING: usize = 256;
 const MOST_LASTING: usize = 192;
-
-/// Methods that may take minutes: they wait for agents, or for who decides.
-const LASTING: [&str; 9] = [
-    "prompt",
-    "new_session",
-    "fork_session",
-    "rewind_session",
-    "wait_for_tasks",
-    "wait_for_runs",
-    "start_run",
-    "replay_session",
-    "replay_to_stream",
-];
 
 /// Answers that are kept for requests that are sent again, their bytes, and how long.
 const MOST_KEPT: usize = 4_096;
@@ -101,7 +89,7 @@ impl Answers {
             let message = "this request came too late: unless it was done before, it is not done";
             return Admission::Refused(409, message.to_owned());
         }
-        let is_lasting = LASTING.contains(&request.method.as_str());
+        let is_lasting = serve::facts(&request.method).is_some_and(|facts| facts.lasts);
         let are_too_many = self.running >= MOST_RUNNING || self.known.len() >= 2 * MOST_KEPT;
         if are_too_many || is_lasting && self.lasting >= MOST_LASTING {
             let message = format!(

@@ -8,13 +8,14 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::forward::{self, Errand};
-use super::merging::{self, OF_ALL};
+use super::merging;
 use super::message::{Beat, Sender};
 use super::naming;
 use super::presence::{BeatNews, Presence};
 use crate::model::{AgentId, now_ms};
 use crate::serve::Refused;
 use crate::tokens::Visitor;
+use crate::wire::{AtHub, Facts, ListStreams, Method as _};
 
 /// How long a host may say nothing that is asked for a list, or for something else.
 const SOON: Duration = Duration::from_secs(3);
@@ -72,13 +73,13 @@ impl Hosts {
         &self,
         host: &str,
         by: Visitor,
-        method: &str,
+        method: &'static Facts,
         params: Map<String, Value>,
     ) -> Result<Value, Refused> {
         let mut result = self.ask_team(host, by, method, params).await?;
         naming::to_hub(&mut result, host);
         for item in merging::items(method, &mut result) {
-            if method == "list_streams" {
+            if method.name == ListStreams::FACTS.name {
                 naming::stream_to_hub(item, host);
             }
             if let Value::Object(item) = item {
@@ -93,14 +94,14 @@ impl Hosts {
         &self,
         host: &str,
         by: Visitor,
-        method: &str,
+        method: &'static Facts,
         params: Map<String, Value>,
     ) -> Result<Value, Refused> {
         let by = self.of_host(host, by)?;
         let failed = |error: serde_json::Error| Refused::new(500, error.to_string());
         let params = to_raw_value(&params).map_err(failed)?;
-        let patience = if OF_ALL.contains(&method) { SOON } else { LATER };
-        let errand = Errand { host, by, method, params, patience };
+        let patience = if matches!(method.hub, AtHub::All(_)) { SOON } else { LATER };
+        let errand = Errand { host, by, method: method.name, params, patience };
         let standing = || {
             let presence = self.presence.lock();
             let heard = presence.get(host).filter(|heard| !heard.is_away)?;

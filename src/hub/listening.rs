@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::hosts::Hosts;
 use super::key::HubKey;
-use super::merging::{self, OF_ALL, OF_GRAPH};
+use super::merging;
 use super::message::{self, Beat, Chunk, Sender, Sync, kind, subject};
 use super::mirror::{AfterLine, Mirror};
 use super::naming;
@@ -31,6 +31,7 @@ use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tokens::{ScopedTokens, TokenRight, Visitor};
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
+use crate::wire::{AtHub, Facts, ListAgents, ListBlocked, ListConflicts, Method as _};
 
 #[derive(Debug)]
 pub struct HubSettings {
@@ -76,7 +77,7 @@ impl Hub {
     async fn perform(
         &self,
         by: Visitor,
-        method: &'static str,
+        method: &'static Facts,
         params: Option<&RawValue>,
     ) -> Result<Value, Refused> {
         let wrong = |message: String| Refused::new(400, message);
@@ -86,17 +87,21 @@ impl Hub {
         if let Some(host) = naming::from_hub(&mut params).map_err(wrong)? {
             return self.0.hosts.ask(&host, by, method, params).await;
         }
-        if OF_GRAPH.contains(&method) {
-            let message = "a hub has no code graph of its own: give `host`";
-            return Err(Refused::new(404, message));
-        }
-        if !OF_ALL.contains(&method) {
-            let message = format!(
-                "`{method}` is for one host: name an agent as `HOST/AGENT`, an id as `HOST/ID`, or give \
-                 `host`"
-            );
-            return Err(wrong(message));
-        }
+        let merge = match method.hub {
+            AtHub::All(merge) => merge,
+            AtHub::Graph => {
+                let message = "a hub has no code graph of its own: give `host`";
+                return Err(Refused::new(404, message));
+            }
+            AtHub::One | AtHub::Port => {
+                let message = format!(
+                    "`{}` is for one host: name an agent as `HOST/AGENT`, an id as `HOST/ID`, or give \
+                     `host`",
+                    method.name
+                );
+                return Err(wrong(message));
+            }
+        };
         let hosts = self.0.hosts.names();
         let asked =
             hosts.iter().map(|host| self.0.hosts.ask(host, by.clone(), method, params.clone()));
@@ -106,7 +111,7 @@ impl Hub {
         for (host, answer) in hosts.iter().zip(answers) {
             let answer = match answer {
                 Ok(answer) => {
-                    if method == "list_agents" {
+                    if method.name == ListAgents::FACTS.name {
                         self.0.mirror.listed(host, &answer);
                     }
                     answer
@@ -114,7 +119,8 @@ impl Hub {
                 // Its agents are shown as they were.
                 Err(error) => {
                     refused = refused.or(Some(error));
-                    let agents = (method == "list_agents").then(|| self.0.mirror.agents(host));
+                    let agents =
+                        (method.name == ListAgents::FACTS.name).then(|| self.0.mirror.agents(host));
                     let Some(agents) = agents.flatten() else { continue };
                     agents
                 }
@@ -126,7 +132,7 @@ impl Hub {
         }
         match (all, refused) {
             (Some(mut all), _) => {
-                merging::sort(method, &mut all);
+                merging::sort(merge, &mut all);
                 Ok(all)
             }
             (None, Some(refused)) => Err(refused),
@@ -142,7 +148,8 @@ impl Hub {
             ..Visitor::default()
         };
         let mut listed = Vec::new();
-        for (method, list) in [("list_blocked", ""), ("list_conflicts", "/conflicts")] {
+        let lists = [(&ListBlocked::FACTS, ""), (&ListConflicts::FACTS, "/conflicts")];
+        for (method, list) in lists {
             let asked = self.0.hosts.ask_team(&host, by.clone(), method, Map::new()).await;
             let mut answer = asked.unwrap_or_default();
             let items = answer.pointer_mut(list).and_then(Value::as_array_mut);
@@ -305,7 +312,7 @@ impl Elsewhere for Hub {
     fn call<'a>(
         &'a self,
         by: Visitor,
-        method: &'static str,
+        method: &'static Facts,
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Refused>> {
         Box::pin(async move {

@@ -2,31 +2,16 @@
 
 use serde_json::Value;
 
-/// Methods about a code graph, which a hub has not.
-pub(super) const OF_GRAPH: [&str; 2] = ["get_graph", "get_layout"];
-
-/// Methods that all teams are asked, unless one is named: they list, or look.
-pub(super) const OF_ALL: [&str; 10] = [
-    "list_sessions",
-    "list_agents",
-    "team_status",
-    "list_blocked",
-    "list_budgets",
-    "list_conflicts",
-    "list_streams",
-    "overlaps",
-    "hot_files",
-    "check_tasks",
-];
+use crate::wire::{AtHub, Facts, Merge};
 
 /// Fields that count.
 const COUNTS: [&str; 2] = ["total", "pending"];
 
 /// The items of an answer that is a list, or of the lists in an answer of all teams.
-pub(super) fn items<'a>(method: &str, answer: &'a mut Value) -> Vec<&'a mut Value> {
+pub(super) fn items<'a>(method: &Facts, answer: &'a mut Value) -> Vec<&'a mut Value> {
     match answer {
         Value::Array(items) => items.iter_mut().collect(),
-        Value::Object(fields) if OF_ALL.contains(&method) => {
+        Value::Object(fields) if matches!(method.hub, AtHub::All(_)) => {
             fields.values_mut().filter_map(Value::as_array_mut).flatten().collect()
         }
         _ => Vec::new(),
@@ -34,8 +19,8 @@ pub(super) fn items<'a>(method: &str, answer: &'a mut Value) -> Vec<&'a mut Valu
 }
 
 /// Puts the items of all answers in the order that those of one have.
-pub(super) fn sort(method: &str, answer: &mut Value) {
-    if method == "hot_files"
+pub(super) fn sort(merge: Merge, answer: &mut Value) {
+    if merge == Merge::Hottest
         && let Some(files) = answer["files"].as_array_mut()
     {
         let heat = |file: &Value| file["heat"].as_f64().unwrap_or_default();
@@ -71,6 +56,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::wire::{AgentStatus, HotFiles, Method as _};
 
     #[test]
     fn lists_are_joined_and_counts_added() {
@@ -90,10 +76,10 @@ mod tests {
     fn the_hottest_file_of_all_hosts_is_first() {
         let mut all = json!({ "files": [{ "heat": 0.5 }, { "heat": 0.1 }] });
         add(&mut all, json!({ "files": [{ "heat": 0.9 }, { "heat": 0.3 }] }));
-        sort("hot_files", &mut all);
+        sort(Merge::Hottest, &mut all);
         let heats: Vec<_> =
-            items("hot_files", &mut all).iter().map(|it| it["heat"].clone()).collect();
+            items(&HotFiles::FACTS, &mut all).iter().map(|it| it["heat"].clone()).collect();
         assert_eq!(heats, [0.9, 0.5, 0.3, 0.1]);
-        assert!(items("agent_status", &mut all).is_empty());
+        assert!(items(&AgentStatus::FACTS, &mut all).is_empty());
     }
 }

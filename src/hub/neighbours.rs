@@ -20,6 +20,7 @@ use crate::model::{AgentId, Relayed};
 use crate::routing::RoutingHandle;
 use crate::serve::{BoxFuture, Elsewhere, Refused};
 use crate::tokens::{TokenRight, Visitor};
+use crate::wire::{Facts, Method as _, PromptAgent};
 
 /// When a briefing that could not be delivered is sent again.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -48,7 +49,7 @@ impl Reached {
         &self,
         host: &str,
         by: Visitor,
-        method: &str,
+        method: &'static Facts,
         params: Map<String, Value>,
     ) -> Result<Value, Refused> {
         if self.is_new(host) {
@@ -109,7 +110,9 @@ impl Neighbours {
         let params = json!({ "agent_id": agent, "text": text });
         let Value::Object(params) = params else { return Err(away()) };
         let (owner, may) = (reached.host.clone(), [TokenRight::Prompt].into());
-        reached.ask(host, Visitor { owner, may, ..Visitor::default() }, "prompt", params).await
+        reached
+            .ask(host, Visitor { owner, may, ..Visitor::default() }, &PromptAgent::FACTS, params)
+            .await
     }
 }
 
@@ -133,7 +136,7 @@ impl Elsewhere for Neighbours {
     fn call<'a>(
         &'a self,
         by: Visitor,
-        method: &'static str,
+        method: &'static Facts,
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Refused>> {
         Box::pin(async move {

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::{BoxFuture, Caller, Refused};
 use crate::model::{Relayed, WebScope};
 use crate::tokens::{TokenRight, Visitor};
+use crate::wire::Facts;
 
 /// The owner of what is asked with a control token, or without a token.
 pub(super) const PERSON: &str = "person";
@@ -27,7 +28,7 @@ pub trait Elsewhere: Debug + Send + Sync {
     fn call<'a>(
         &'a self,
         by: Visitor,
-        method: &'static str,
+        method: &'static Facts,
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Refused>>;
 }

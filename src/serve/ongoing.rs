@@ -5,14 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use indexmap::IndexMap;
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::AgentId;
 use crate::tasks::{WaitGuard, WaitKind, Waits};
-use crate::wire::RpcError;
+use crate::wire::{Answer, RpcError};
 
 /// Questions that are remembered; beyond that the oldest answered one is forgotten, or a new one is
 /// refused if none is answered.
@@ -36,7 +35,7 @@ pub(super) struct OpenQuestion {
     id: String,
     /// Who is to answer, if an agent is.
     awaited: Option<(AgentId, WaitKind)>,
-    answer: watch::Receiver<Option<Result<Value, RpcError>>>,
+    answer: watch::Receiver<Option<Result<Answer, RpcError>>>,
     /// When it is withdrawn, unless a call waits for it meanwhile.
     until: watch::Sender<Instant>,
 }
@@ -50,7 +49,7 @@ pub(super) struct Ongoing(Arc<Mutex<IndexMap<Question, OpenQuestion>>>);
 pub(super) struct Waited {
     pub(super) id: String,
     /// None if the question is still open.
-    pub(super) answer: Option<Value>,
+    pub(super) answer: Option<Answer>,
 }
 
 impl Ongoing {
@@ -68,7 +67,7 @@ impl Ongoing {
         answering: impl FnOnce(CancellationToken) -> F,
     ) -> Result<OpenQuestion, RpcError>
     where
-        F: Future<Output = Result<Value, RpcError>> + Send + 'static,
+        F: Future<Output = Result<Answer, RpcError>> + Send + 'static,
     {
         let (send, answer) = watch::channel(None);
         let id = format!("q-{:08x}", fastrand::u32(..));
@@ -186,13 +185,17 @@ mod tests {
 
     use std::future::pending;
 
-    use serde_json::json;
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::wire::AnswerState;
 
     fn question(by: &str, words: &str) -> Question {
         (AgentId::new(by), "ask_owner", vec![words.to_owned()])
+    }
+
+    fn answer_of(words: &str) -> Answer {
+        Answer::of(AnswerState::Answered, Some(words.to_owned()))
     }
 
     fn owner(name: &str) -> (AgentId, WaitKind) {
@@ -208,7 +211,7 @@ mod tests {
         let waits = Waits::default();
         let waited = ongoing.wait(&waits, &asked, open, Instant::now()).await.unwrap();
         assert_eq!(waited.answer, None);
-        slow.send(json!("no")).unwrap();
+        slow.send(answer_of("no")).unwrap();
         sleep(KEPT / 2).await;
         assert!(ongoing.find(&asked).is_some());
         sleep(KEPT).await;
@@ -235,7 +238,7 @@ mod tests {
         let (ongoing, asked) = (Ongoing::default(), question("ui", "a"));
         let answering = |withdrawn: CancellationToken| async move {
             withdrawn.cancelled().await;
-            Ok(json!("withdrawn"))
+            Ok(answer_of("withdrawn"))
         };
         let open = ongoing.open(&asked, None, answering).unwrap();
         let (waits, begun) = (Waits::default(), Instant::now());
@@ -246,7 +249,7 @@ mod tests {
             assert_eq!(wait(open.clone(), begun + calls * UNATTENDED / 2).await, None);
         }
         sleep(2 * UNATTENDED).await;
-        assert_eq!(wait(open, Instant::now() + KEPT).await, Some(json!("withdrawn")));
+        assert_eq!(wait(open, Instant::now() + KEPT).await, Some(answer_of("withdrawn")));
     }
 
     #[tokio::test(start_paused = true)]

@@ -10,48 +10,7 @@ use super::{Caller, owned};
 use crate::model::{AgentId, BlockedAccess, DecidedBy, Event, TaskReport, Topic, WebScope};
 use crate::routing::Decider;
 use crate::tokens::TokenRight;
-use crate::wire::RpcError;
-
-/// The right that a method requires.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Right {
-    /// Any client.
-    Anyone,
-    /// Any client; for sessions of the team's agents, clients with a token that opens them.
-    Register,
-    /// Any token; an agent's opens its own sessions only.
-    Reader,
-    /// The orchestrator agent and a person.
-    Lead,
-    /// A person only: an agent could change the team to leave its zone, or its budget.
-    Person,
-}
-
-impl Right {
-    /// Whether the method requires a token.
-    pub(super) fn needs_token(self) -> bool {
-        self == Self::Reader || self.steers()
-    }
-
-    /// Whether the method acts on agents. It then requires a token, and may take as long as the
-    /// agent does.
-    pub(super) fn steers(self) -> bool {
-        matches!(self, Self::Lead | Self::Person)
-    }
-}
-
-/// What opens a method to a client of the web.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ByWeb {
-    /// Each scope: it shows what happened, and changes nothing.
-    Read,
-    /// The scope `decide`: it is about what waits for a person.
-    Decide,
-    /// The scope `control`.
-    Control,
-    /// Nothing: it gives away credentials, or takes the connection.
-    Never,
-}
+use crate::wire::{ByWeb, Right, RpcError};
 
 /// Checks a call before its params are read.
 pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Result<(), RpcError> {
@@ -297,7 +256,8 @@ mod tests {
 
     #[test]
     fn a_scope_opens_what_those_before_it_open_and_none_opens_all() {
-        for (method, _, right, _) in rpc::METHODS {
+        for facts in rpc::METHODS.iter().map(|row| &row.facts) {
+            let (method, right) = (facts.name, facts.port);
             let opened = WebScope::ALL.map(|scope| opens(scope, method));
             assert!(opened.is_sorted(), "{method}: {opened:?}");
             // What anyone may call without a token only reads.

@@ -15,8 +15,9 @@ pub fn schema() -> Value {
     let server = wire::server_lines(&mut answers);
     let (mut methods, mut lines) = (Map::new(), plain_lines(&mut requests));
     let id = requests.subschema_for::<wire::Id>();
-    for (name, method, right, _) in rpc::METHODS {
-        let (params, result) = rpc::schemas(method, &mut requests, &mut answers);
+    for row in &rpc::METHODS {
+        let (params, result) = (row.schemas)(&mut requests, &mut answers);
+        let (name, right) = (row.facts.name, row.facts.port);
         lines.push(json!({
             "type": "object",
             "properties": {

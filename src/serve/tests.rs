@@ -25,6 +25,7 @@ mod docs;
 mod equality;
 pub(super) mod fake;
 mod hostile;
+mod methods;
 mod owned;
 mod reading;
 mod recorded;

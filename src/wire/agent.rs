@@ -5,8 +5,54 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cost, NameOf, Object, Spent};
+use super::method::method;
+use super::{Cost, Empty, NameOf, Object, Spent};
 use crate::model::{AgentState, SessionMode, named};
+
+method! {
+    ListAgents = "list_agents": Empty => Vec<AgentDetails<'a>>;
+    port: Anyone, web: Read, token: Read(Answer), waits: false, lasts: false, hub: All(Joined)
+}
+
+method! {
+    TeamStatus = "team_status": Empty => TeamReport<'a>;
+    port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: All(Joined)
+}
+
+method! {
+    AgentStatus = "agent_status": AgentStatusParams => AgentReport<'a>;
+    port: Anyone, web: Read, token: Read(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    Attach = "attach": AttachParams => Empty;
+    port: Person, web: Never, token: never, waits: false, lasts: false, hub: Port
+}
+
+method! {
+    StartAgent = "start_agent": AgentParams => Agent<'a>;
+    port: Person, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    StopAgent = "stop_agent": AgentParams => Agent<'a>;
+    port: Person, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    RestartAgent = "restart_agent": AgentParams => Agent<'a>;
+    port: Person, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    AddAgent = "add_agent": AddAgentParams => Agent<'a>;
+    port: Person, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    RemoveAgent = "remove_agent": AgentParams => Agent<'a>;
+    port: Person, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
 
 /// An agent, in its line and in answers.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -119,7 +165,8 @@ pub struct SessionDetails<'a> {
 
 /// The agents of a team at one moment.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct TeamStatus<'a> {
+#[schemars(rename = "TeamStatus")]
+pub struct TeamReport<'a> {
     pub agents: Vec<AgentRow<'a>>,
     /// Accesses of all agents that wait for a decision.
     pub pending: usize,

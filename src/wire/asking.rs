@@ -3,8 +3,44 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NameOf;
+use super::method::method;
+use super::{Agent, Delegated, NameOf};
 use crate::model::named;
+
+method! {
+    RequestAccess = "request_access": RequestAccessParams => Answer;
+    port: Reader, web: Control, token: Control(Team), waits: true, lasts: false, hub: One
+}
+
+method! {
+    AskOwner = "ask_owner": AskOwnerParams => Answer;
+    port: Reader, web: Control, token: Control(Team), waits: true, lasts: false, hub: One
+}
+
+method! {
+    Whose = "whose": WhoseParams => PathOwners;
+    port: Reader, web: Read, token: Read(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    Report = "report": ReportParams => Reported;
+    port: Reader, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    StartHelper = "start_helper": StartHelperParams => Delegated;
+    port: Reader, web: Control, token: Control(Team), waits: true, lasts: false, hub: One
+}
+
+method! {
+    AddMember = "add_member": AddMemberParams => Delegated;
+    port: Lead, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    RemoveMember = "remove_member": RemoveMemberParams => Agent<'a>;
+    port: Lead, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RequestAccessParams {
@@ -45,7 +81,7 @@ pub struct ReportParams {
 }
 
 /// What became of a question so far.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// `pending` until there is an answer: the same request goes on waiting.
     #[schemars(with = "AnswerState")]
@@ -81,7 +117,8 @@ named! {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Whose {
+#[schemars(rename = "Whose")]
+pub struct PathOwners {
     pub path: String,
     /// Agents whose zone has it.
     pub owners: Vec<String>,

@@ -5,8 +5,19 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::method::method;
 use super::{NameOf, SessionHeader, Target};
 use crate::model::{Action, BlockedStatus, Decide, Via};
+
+method! {
+    ListBlocked = "list_blocked": ListBlockedParams => Vec<Blocked<'a>>;
+    port: Anyone, web: Read, token: Read(Answer), waits: false, lasts: false, hub: All(Joined)
+}
+
+method! {
+    ResolveBlocked = "resolve_blocked": ResolveParams => Blocked<'a>;
+    port: Lead, web: Decide, token: Decide(Access), waits: false, lasts: false, hub: One
+}
 
 /// A blocked access, in its line and in answers.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

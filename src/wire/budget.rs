@@ -5,8 +5,19 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NameOf;
+use super::method::method;
+use super::{Empty, NameOf};
 use crate::model::{BudgetState, OnExceed};
+
+method! {
+    ListBudgets = "list_budgets": Empty => Vec<Budget<'a>>;
+    port: Anyone, web: Read, token: Read(Answer), waits: false, lasts: false, hub: All(Joined)
+}
+
+method! {
+    RaiseBudget = "raise_budget": RaiseBudgetParams => Budget<'a>;
+    port: Person, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
 
 /// A budget that has limits, as it stands.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

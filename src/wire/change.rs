@@ -5,6 +5,27 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::method::method;
+method! {
+    GetDiff = "get_diff": GetDiffParams => Diff;
+    port: Reader, web: Read, token: Read(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    Blame = "blame": BlameParams => Blamed;
+    port: Reader, web: Read, token: Read(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    Undo = "undo": UndoParams => Undone;
+    port: Person, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    Redo = "redo": RedoParams => Undone;
+    port: Person, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
 #[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GetDiffParams {
     /// Only of this agent; of all agents if left out.

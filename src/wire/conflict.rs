@@ -6,7 +6,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NameOf;
+use super::method::method;
 use crate::model::{ConflictKind, ConflictStatus, ConflictStrategy};
+
+method! {
+    ListConflicts = "list_conflicts": ListConflictsParams => ConflictList<'a>;
+    port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: All(Joined)
+}
+
+method! {
+    ResolveConflict = "resolve_conflict": ResolveConflictParams => ConflictLine<'a>;
+    port: Person, web: Decide, token: Decide(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    Claim = "claim": ClaimParams => Claimed;
+    port: Reader, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    Release = "release": ReleaseParams => Released;
+    port: Reader, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
+}
 
 /// A write in conflict with another agent's; each change of its status is another line.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,33 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::Empty;
+use super::method::method;
+method! {
+    GetJournal = "get_journal": Empty => JournalState;
+    port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    ListEvents = "list_events": ListEventsParams => Events<'a>;
+    port: Reader, web: Read, token: Read(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    GetEvent = "get_event": GetEventParams => Event<'a>;
+    port: Reader, web: Read, token: Read(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    SearchEvents = "search_events": SearchEventsParams => FoundEvents<'a>;
+    port: Reader, web: Read, token: Read(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    ReplaySession = "replay_session": ReplaySessionParams => Replayed;
+    port: Reader, web: Read, token: Read(Team), waits: true, lasts: true, hub: One
+}
+
 #[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ListEventsParams {
     /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of

@@ -6,8 +6,19 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NameOf;
+use super::method::method;
+use super::{Empty, NameOf};
 use crate::model::GraphKind;
+
+method! {
+    GetGraph = "get_graph": Empty => Graph<'a>;
+    port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: Graph
+}
+
+method! {
+    GetLayout = "get_layout": GetLayoutParams => MapLayout;
+    port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: Graph
+}
 
 /// The whole graph, in its line, in answers and printed by `snapshot`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

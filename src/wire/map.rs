@@ -6,8 +6,24 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{NameOf, SessionHeader, Target};
+use super::method::method;
+use super::{Empty, NameOf, SessionHeader, Target};
 use crate::model::{LoopKind, OnLoop, Origin, OverlapKind, Touch};
+
+method! {
+    HotFiles = "hot_files": HotFilesParams => HotFileList;
+    port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: All(Hottest)
+}
+
+method! {
+    Overlaps = "overlaps": Empty => OverlapList;
+    port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: All(Joined)
+}
+
+method! {
+    WhoCalls = "who_calls": WhoCallsParams => SymbolCallers;
+    port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: One
+}
 
 /// A file on the map.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -81,7 +97,8 @@ pub struct HotFilesParams {
 
 /// The files that agents work on, the hottest first.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct HotFiles {
+#[schemars(rename = "HotFiles")]
+pub struct HotFileList {
     pub files: Vec<HotFile>,
     /// Files that some agent touched and that have not cooled off.
     pub total: usize,
@@ -125,7 +142,8 @@ pub struct WhoCallsParams {
 
 /// Callers of the symbols that a name means.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct WhoCalls {
+#[schemars(rename = "WhoCalls")]
+pub struct SymbolCallers {
     pub symbols: Vec<CalledSymbol>,
     /// Symbols of that name.
     pub total: usize,

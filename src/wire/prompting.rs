@@ -4,8 +4,34 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::NameOf;
+use super::method::method;
+use super::{AgentParams, NameOf};
 use crate::model::How;
+
+method! {
+    PromptAgent = "prompt": PromptParams => Prompted;
+    port: Lead, web: Control, token: Prompt(Named("agent_id")), waits: false, lasts: true, hub: One
+}
+
+method! {
+    Cancel = "cancel": CancelParams => Cancelled;
+    port: Lead, web: Control, token: Prompt(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    NewSession = "new_session": AgentParams => OpenedSession;
+    port: Lead, web: Control, token: Prompt(Named("agent_id")), waits: false, lasts: true, hub: One
+}
+
+method! {
+    ForkSession = "fork_session": ForkSessionParams => Forked;
+    port: Lead, web: Control, token: Prompt(Team), waits: false, lasts: true, hub: One
+}
+
+method! {
+    RewindSession = "rewind_session": RewindSessionParams => Rewound;
+    port: Lead, web: Control, token: Control(Team), waits: false, lasts: true, hub: One
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PromptParams {
@@ -56,7 +82,8 @@ pub struct Cancelled {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct NewSession {
+#[schemars(rename = "NewSession")]
+pub struct OpenedSession {
     pub session_id: String,
 }
 

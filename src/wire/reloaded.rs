@@ -3,8 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NameOf;
+use super::method::method;
+use super::{Empty, NameOf};
 use crate::model::named;
+
+method! {
+    Reload = "reload": Empty => Reloaded;
+    port: Person, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
+}
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Reloaded {

@@ -9,7 +9,43 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::NameOf;
+use super::method::method;
 use crate::model::SessionMode;
+
+method! {
+    ListSessions = "list_sessions": ListSessionsParams => Vec<Listed<'a>>;
+    port: Anyone, web: Read, token: Read(Named("agent_id")), waits: false, lasts: false, hub: All(Joined)
+}
+
+method! {
+    CreateSession = "create_session": CreateSessionParams => SessionState<'a>;
+    port: Register, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    CloseSession = "close_session": SessionKey => Closed;
+    port: Register, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    SetActiveSession = "set_active_session": SessionKey => Active;
+    port: Register, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    GetSessionState = "get_session_state": SessionKey => SessionState<'a>;
+    port: Anyone, web: Read, token: Read(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    SetOrchestratorProviders = "set_orchestrator_providers": SetProvidersParams => SessionState<'a>;
+    port: Register, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    AddContextItems = "add_context_items": AddContextParams => SessionState<'a>;
+    port: Register, web: Control, token: Control(Named("agent_id")), waits: false, lasts: false, hub: One
+}
 
 /// JSON that is passed on as it is.
 type Raw = Box<RawValue>;

@@ -5,8 +5,19 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::method::method;
 use super::{LockRow, NameOf};
 use crate::model::Action;
+
+method! {
+    ShowBlocked = "show_blocked": ShowBlockedParams => ShownBlocked;
+    port: Lead, web: Decide, token: Decide(Access), waits: false, lasts: false, hub: One
+}
+
+method! {
+    ShowConflict = "show_conflict": ShowConflictParams => ShownConflict;
+    port: Person, web: Decide, token: Decide(Team), waits: false, lasts: false, hub: One
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShowBlockedParams {

@@ -5,8 +5,29 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{NameOf, Object};
+use super::method::method;
+use super::{Empty, NameOf, Object};
 use crate::model::{StreamKind, StreamState};
+
+method! {
+    ListStreams = "list_streams": Empty => Vec<StreamStatus<'a>>;
+    port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: All(Joined)
+}
+
+method! {
+    AttachStream = "attach_stream": AttachStreamParams => StreamStatus<'a>;
+    port: Person, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    DetachStream = "detach_stream": DetachStreamParams => StreamStatus<'a>;
+    port: Person, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    ReplayToStream = "replay_to_stream": ReplayToStreamParams => ReplayedToStream<'a>;
+    port: Person, web: Control, token: Control(Team), waits: false, lasts: true, hub: One
+}
 
 /// A stream, as it stands.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

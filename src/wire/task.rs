@@ -6,7 +6,33 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NameOf;
+use super::method::method;
 use crate::model::TaskState;
+
+method! {
+    DelegateTask = "delegate_task": DelegateParams => Delegated;
+    port: Lead, web: Control, token: Prompt(Named("agent")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    CheckTasks = "check_tasks": CheckTasksParams => Tasks;
+    port: Reader, web: Read, token: Read(Team), waits: false, lasts: false, hub: All(Joined)
+}
+
+method! {
+    WaitForTasks = "wait_for_tasks": WaitForTasksParams => Tasks;
+    port: Reader, web: Read, token: Read(Team), waits: true, lasts: true, hub: One
+}
+
+method! {
+    TaskResult = "task_result": TaskResultParams => TaskOutcome;
+    port: Reader, web: Read, token: Read(Team), waits: false, lasts: false, hub: One
+}
+
+method! {
+    CancelTask = "cancel_task": CancelTaskParams => TaskRow;
+    port: Reader, web: Control, token: Prompt(Team), waits: false, lasts: false, hub: One
+}
 
 /// A task that an agent was given; each change of its state is another line.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -121,7 +147,8 @@ pub struct TaskResultParams {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct TaskResult {
+#[schemars(rename = "TaskResult")]
+pub struct TaskOutcome {
     #[serde(flatten)]
     pub task: TaskRow,
     /// The session of its turn.

@@ -5,6 +5,23 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Empty;
+use super::method::method;
+method! {
+    CreateToken = "token_create": TokenCreateParams => NewScopedToken;
+    port: Person, web: Never, token: never, waits: false, lasts: false, hub: Port
+}
+
+method! {
+    ListTokens = "token_list": Empty => Vec<ShownToken>;
+    port: Person, web: Never, token: never, waits: false, lasts: false, hub: Port
+}
+
+method! {
+    RevokeToken = "token_revoke": TokenRevokeParams => ShownToken;
+    port: Person, web: Never, token: never, waits: false, lasts: false, hub: Port
+}
+
 /// What a token opens.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

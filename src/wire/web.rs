@@ -3,6 +3,22 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::method::method;
+method! {
+    MakeWebLink = "web_link": WebLinkParams => NewWebLink;
+    port: Person, web: Never, token: Read(Token), waits: false, lasts: false, hub: Port
+}
+
+method! {
+    MakeWebToken = "web_token": WebTokenParams => NewWebToken;
+    port: Person, web: Never, token: never, waits: false, lasts: false, hub: Port
+}
+
+method! {
+    RevokeWeb = "web_revoke": WebRevokeParams => WebRevoked;
+    port: Person, web: Never, token: never, waits: false, lasts: false, hub: Port
+}
+
 /// What a credential opens.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -98,7 +98,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("runs", &["model", "kept", "process"]),
     ("tokens", &["model", "kept"]),
     ("view", &["model"]),
-    ("wire", &["model"]),
+    ("wire", &["model", "runs", "tokens"]),
     (
         "serve",
         &[
@@ -133,7 +133,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "hub",
         &[
             "model", "kept", "session", "bus", "journal", "routing", "tracker", "watch", "tokens",
-            "serve",
+            "wire", "serve",
         ],
     ),
     (

@@ -17,7 +17,7 @@ use crate::wire::RpcError;
 impl<R: ClientInput> Reader<R> {
     pub(super) async fn challenge(&mut self) {
         self.challenge = token::challenge().ok();
-        let answer = rpc::raw(&json!({ "challenge": self.challenge }));
+        let answer = rpc::encoded(&json!({ "challenge": self.challenge }));
         self.send(ViewerCommand::Answer(lines::answer(None, answer.as_deref()))).await;
     }
 
@@ -43,7 +43,7 @@ impl<R: ClientInput> Reader<R> {
             result["owner"] = json!(holder.owner);
             result["may"] = json!(holder.rights());
         }
-        let result = rpc::raw(&result);
+        let result = rpc::encoded(&result);
         self.send(ViewerCommand::Answer(lines::answer(None, result.as_deref()))).await;
         self.send(ViewerCommand::Known(caller)).await;
         ControlFlow::Continue(())

@@ -27,7 +27,7 @@ impl<R: ClientInput> Reader<R> {
         let stream = tools::serve(&self.shared, caller, self.cancel.clone());
         let (from_tools, to_tools) = split(stream);
         self.attached = Some(to_tools);
-        let answer = rpc::raw(&json!({ "tools": true }));
+        let answer = rpc::encoded(&json!({ "tools": true }));
         let answer = lines::answer(None, answer.as_deref());
         self.send(ViewerCommand::Attach(answer, from_tools)).await;
         ControlFlow::Break(())
@@ -53,7 +53,7 @@ impl<R: ClientInput> Reader<R> {
             Ok(stream) => {
                 let (from_agent, to_agent) = split(stream);
                 self.attached = Some(to_agent);
-                let answer = rpc::raw(&json!({}));
+                let answer = rpc::encoded(&json!({}));
                 let answer = lines::answer(Some(id), answer.as_deref());
                 self.send(ViewerCommand::Attach(answer, from_agent)).await;
                 ControlFlow::Break(())

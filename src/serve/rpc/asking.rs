@@ -4,10 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{json, wrong};
+use super::{Call, Reply, reply, wrong};
 use crate::mcp::text_pages;
 use crate::model::{self, AgentId, AgentReport, Decide, Event, SessionId, now_ms};
 use crate::routing::{AccessAnswer, Settlement};
@@ -19,8 +18,8 @@ use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
 use crate::tasks::{LONGEST_WAIT, WaitKind};
 use crate::wire::{
-    Answer, AnswerState, AskOwnerParams, AskedAction, ReportParams, Reported, RequestAccessParams,
-    RpcError, Whose, WhoseParams,
+    Answer, AnswerState, AskOwner, AskOwnerParams, AskedAction, PathOwners, Report, ReportParams,
+    Reported, RequestAccess, RequestAccessParams, RpcError, Whose, WhoseParams,
 };
 
 /// The answer to a request that nobody waited for any more.
@@ -34,10 +33,10 @@ pub(super) const LONGEST_PATH: usize = 4096;
 const LONGEST_TEXT: usize = 16 * 1024;
 
 pub(super) async fn request_access(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: RequestAccessParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<RequestAccess>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let agent = agent(caller)?;
     let RequestAccessParams { path, action, reason } = params;
     bounded("path", &path, LONGEST_PATH)?;
@@ -49,7 +48,7 @@ pub(super) async fn request_access(
     let asked = vec![path.clone(), action.to_string()];
     let question: Question = (agent.clone(), "request_access", asked);
     if let Some(open) = shared.ongoing.find(&question) {
-        return wait(shared, &question, open).await;
+        return reply(&wait(shared, &question, open).await?);
     }
     let rule = shared.sources.rule_of_ask(agent.clone(), path.clone(), action).await;
     let decides = rule.map(|rule| rule.decide);
@@ -65,7 +64,7 @@ pub(super) async fn request_access(
     let sources = Arc::clone(&shared.sources);
     let open = shared.ongoing.open(&question, awaited, |withdrawn| async move {
         let asked = sources.ask_access(agent, sessions, path, action, reason.into()).await;
-        json(&match asked.ok_or_else(no_zone)? {
+        Ok(match asked.ok_or_else(no_zone)? {
             AccessAnswer::Open => {
                 Answer::of(AnswerState::Allowed, Some("your zone allows it already".to_owned()))
             }
@@ -86,14 +85,14 @@ pub(super) async fn request_access(
             }
         })
     })?;
-    wait(shared, &question, open).await
+    reply(&wait(shared, &question, open).await?)
 }
 
 pub(super) async fn ask_owner(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: AskOwnerParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<AskOwner>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let from = agent(caller)?;
     let AskOwnerParams { path, agent: named, question: text } = params;
     bounded("question", &text, LONGEST_TEXT)?;
@@ -101,7 +100,7 @@ pub(super) async fn ask_owner(
         vec![path.clone().unwrap_or_default(), named.clone().unwrap_or_default(), text.clone()];
     let question: Question = (from.clone(), "ask_owner", asked);
     if let Some(open) = shared.ongoing.find(&question) {
-        return wait(shared, &question, open).await;
+        return reply(&wait(shared, &question, open).await?);
     }
     let (owner, about) = owner(shared, from, path.as_deref(), named).await?;
     // As a rule's question: asked again about the same content, it costs nobody a turn.
@@ -114,7 +113,7 @@ pub(super) async fn ask_owner(
     if let Some(kept) = key.as_ref().and_then(|key| shared.kept_answers.get(key)) {
         let answer = Answer::of(AnswerState::Answered, Some(KEPT.to_owned()));
         let (agent, content) = (Some(owner.to_string()), Some(in_one_page(&kept.text)));
-        return json(&Answer { agent, content, ..answer });
+        return reply(&Answer { agent, content, ..answer });
     }
     let awaited = Some((owner.clone(), WaitKind::Answer));
     let _waits = ongoing::begin(&shared.waits, from, awaited.clone())?;
@@ -136,19 +135,16 @@ pub(super) async fn ask_owner(
             }
             Err(why) => Answer::failed(&why),
         };
-        json(&Answer { agent: Some(owner.to_string()), ..answer })
+        Ok(Answer { agent: Some(owner.to_string()), ..answer })
     })?;
-    wait(shared, &question, open).await
+    reply(&wait(shared, &question, open).await?)
 }
 
-pub(super) async fn whose(
-    shared: &Shared,
-    caller: Option<&Caller>,
-    params: WhoseParams,
-) -> Result<Value, RpcError> {
+pub(super) async fn whose(call: Call<'_>, params: WhoseParams) -> Result<Reply<Whose>, RpcError> {
+    let Call { shared, caller, .. } = call;
     bounded("path", &params.path, LONGEST_PATH)?;
     let found = shared.sources.whose(agent(caller)?, params.path).await.ok_or_else(no_zone)?;
-    json(&Whose {
+    reply(&PathOwners {
         path: found.path,
         owners: found.owners.iter().map(ToString::to_string).collect(),
         may_read: found.may_read,
@@ -156,16 +152,16 @@ pub(super) async fn whose(
     })
 }
 
-pub(super) fn report(
-    shared: &Shared,
-    caller: Option<&Caller>,
+pub(super) async fn report(
+    call: Call<'_>,
     params: ReportParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<Report>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let agent = agent(caller)?.clone();
     bounded("text", &params.text, LONGEST_TEXT)?;
     let report = AgentReport { agent, text: params.text.into(), timestamp_ms: now_ms() };
     shared.bus.publish(Event::Report(report));
-    json(&Reported { reported: true })
+    reply(&Reported { reported: true })
 }
 
 /// The agent that asks; persons and programs have no use for these methods.
@@ -186,7 +182,11 @@ pub(super) fn no_zone() -> RpcError {
 }
 
 /// Waits for the answer to a question as long as a call may.
-async fn wait(shared: &Shared, question: &Question, open: OpenQuestion) -> Result<Value, RpcError> {
+async fn wait(
+    shared: &Shared,
+    question: &Question,
+    open: OpenQuestion,
+) -> Result<Answer, RpcError> {
     let deadline = Instant::now() + LONGEST_WAIT;
     let Waited { id, answer } =
         shared.ongoing.wait(&shared.waits, question, open, deadline).await?;
@@ -195,7 +195,7 @@ async fn wait(shared: &Shared, question: &Question, open: OpenQuestion) -> Resul
     }
     let message = "no answer yet: the same call goes on waiting".to_owned();
     let cursor = Some(id);
-    json(&Answer { cursor, timed_out: true, ..Answer::of(AnswerState::Pending, Some(message)) })
+    Ok(Answer { cursor, timed_out: true, ..Answer::of(AnswerState::Pending, Some(message)) })
 }
 
 /// The sessions in which an agent may ask: those whose turns run.
@@ -256,7 +256,7 @@ pub(in crate::serve) fn in_one_page(text: &str) -> String {
 }
 
 impl Answer {
-    fn of(state: AnswerState, message: Option<String>) -> Self {
+    pub(in crate::serve) fn of(state: AnswerState, message: Option<String>) -> Self {
         Self {
             state: state.into(),
             id: None,

@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::events::read;
-use super::{json, wrong};
+use super::{Call, Reply, reply, wrong};
 use crate::client_host::{Continuation, Document, Forking};
 use crate::journal::{NewEvent, Point, Session};
 use crate::model::{AgentId, How, SessionId, SessionKey};
@@ -14,13 +12,15 @@ use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
 use crate::serve::{Caller, Fork, Refused, Rewind, owned};
 use crate::undo;
-use crate::wire::{ForkSessionParams, Forked, RewindSessionParams, Rewound, RpcError};
+use crate::wire::{
+    ForkSession, ForkSessionParams, Forked, RewindSession, RewindSessionParams, Rewound, RpcError,
+};
 
 pub(super) async fn fork_session(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: ForkSessionParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<ForkSession>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let to = params.agent_id.clone().map(AgentId::new);
     // Another agent learns no more of files than its zone would open.
     let sight = match &to {
@@ -60,7 +60,7 @@ pub(super) async fn fork_session(
             format!("the session {agent}/{wire} is open, but the journal can't record the fork");
         RpcError::new(500, why)
     })?;
-    json(&Forked {
+    reply(&Forked {
         agent_id: agent.to_string(),
         session_id: wire.to_string(),
         how: how.into(),
@@ -70,10 +70,10 @@ pub(super) async fn fork_session(
 }
 
 pub(super) async fn rewind_session(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: RewindSessionParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<RewindSession>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let files = params.files.unwrap_or(false);
     if files && !matches!(caller, Some(Caller::Person | Caller::Holder(_) | Caller::Web(_))) {
         let why = "`files` changes files of the workspace: it takes the control token of a person";
@@ -119,7 +119,7 @@ pub(super) async fn rewind_session(
     let team = Arc::clone(&shared.team);
     let rewound = tokio::spawn(async move { team.rewind(rewind).await });
     let is_primed = rewound.await.map_err(|error| RpcError::new(500, error.to_string()))??;
-    json(&Rewound {
+    reply(&Rewound {
         agent_id: session.agent_id,
         session_id: wire,
         journal_session_id: session.id,

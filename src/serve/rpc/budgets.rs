@@ -1,22 +1,25 @@
 //! Owns the methods of budgets.
 
-use serde_json::Value;
-
-use super::{json, wrong};
+use super::{Call, Reply, reply, wrong};
 use crate::model::{AgentId, BudgetLimits};
-use crate::serve::shared::Shared;
-use crate::wire::{self, RaiseBudgetParams, RpcError};
+use crate::wire::{self, Empty, ListBudgets, RaiseBudget, RaiseBudgetParams, RpcError};
 
 /// The highest totals: of tokens and turns, of a cost, and of minutes.
 const MOST: u64 = 1_000_000_000_000_000;
 const MOST_COST: f64 = 1e12;
 const MOST_MINUTES: u64 = 366 * 24 * 60;
 
-pub(super) fn list_budgets(shared: &Shared) -> Result<Value, RpcError> {
-    json(&shared.team.budgets().iter().map(wire::Budget::from).collect::<Vec<_>>())
+pub(super) async fn list_budgets(call: Call<'_>, _: Empty) -> Result<Reply<ListBudgets>, RpcError> {
+    let shared = call.shared;
+    reply(&shared.team.budgets().iter().map(wire::Budget::from).collect::<Vec<_>>())
 }
 
-pub(super) fn raise_budget(shared: &Shared, params: &RaiseBudgetParams) -> Result<Value, RpcError> {
+pub(super) async fn raise_budget(
+    call: Call<'_>,
+    params: RaiseBudgetParams,
+) -> Result<Reply<RaiseBudget>, RpcError> {
+    let shared = call.shared;
+    let params = &params;
     let RaiseBudgetParams { agent_id, tokens, cost, turns, minutes } = params;
     let totals = BudgetLimits { tokens: *tokens, cost: *cost, turns: *turns, minutes: *minutes };
     if !totals.are_set() {
@@ -34,5 +37,5 @@ pub(super) fn raise_budget(shared: &Shared, params: &RaiseBudgetParams) -> Resul
     }
     let agent = agent_id.as_deref().map(AgentId::new);
     let report = shared.team.raise_budget(agent.as_ref(), totals)?;
-    json(&wire::Budget::from(&report))
+    reply(&wire::Budget::from(&report))
 }

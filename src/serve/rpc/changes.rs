@@ -4,18 +4,16 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::value::RawValue;
 
 use super::events::{foreign, own, read};
-use super::{raw, wrong};
+use super::{Call, Reply, reply, wrong};
 use crate::changes::{
     self, AskError, Asked, BlameError, FilePatch, LeftOut, Provenance, SelectError,
 };
-use crate::serve::Caller;
-use crate::serve::shared::Shared;
 use crate::serve::sight::{Sight, WHY};
 use crate::wire::{
-    BlameParams, Blamed, BlamedLine, Diff, DiffFile, GetDiffParams, NotInDiff, RpcError,
+    Blame, BlameParams, Blamed, BlamedLine, Diff, DiffFile, GetDiff, GetDiffParams, NotInDiff,
+    RpcError,
 };
 
 /// Bytes of patches, or of lines, in one answer.
@@ -28,10 +26,10 @@ const MOST_FILES: usize = 2_000;
 const LONGEST_PATH: usize = 4_096;
 
 pub(super) async fn get_diff(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: GetDiffParams,
-) -> Result<Box<RawValue>, RpcError> {
+) -> Result<Reply<GetDiff>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let own = own(caller).map(str::to_owned);
     if let (Some(own), Some(named)) = (&own, &params.agent_id)
         && own != named
@@ -80,16 +78,13 @@ pub(super) async fn get_diff(
                 String::from_utf8_lossy(error.as_bytes()).into_owned()
             }
         };
-        raw(&diff)
+        reply(&diff)
     })
     .await
 }
 
-pub(super) async fn blame(
-    shared: &Shared,
-    caller: Option<&Caller>,
-    params: BlameParams,
-) -> Result<Box<RawValue>, RpcError> {
+pub(super) async fn blame(call: Call<'_>, params: BlameParams) -> Result<Reply<Blame>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let path = place(&params.path)?;
     let first = params.first_line.unwrap_or(1).max(1);
     let own = own(caller).map(str::to_owned);
@@ -118,7 +113,7 @@ pub(super) async fn blame(
             }
             blamed.lines.push(line);
         }
-        raw(&blamed)
+        reply(&blamed)
     })
     .await
 }

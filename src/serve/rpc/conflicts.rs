@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::{asking, json, wrong};
+use super::{Call, Reply, asking, reply, wrong};
 use crate::conflicts::{
     ClaimError, Conflicts, HeldDecision, HolderProcess, Lock, LockClaim, ResolveError,
     is_locked_ever,
@@ -14,9 +12,9 @@ use crate::model::{ConflictId, ConflictStatus, SessionId, SessionKey};
 use crate::serve::shared::Shared;
 use crate::serve::{Caller, rights};
 use crate::wire::{
-    AskedConflictStatus, AskedDecision, ClaimParams, Claimed, ClaimedLock, ConflictLine,
-    ConflictList, ListConflictsParams, LockRow, ReleaseParams, Released, ResolveConflictParams,
-    RpcError,
+    AskedConflictStatus, AskedDecision, Claim, ClaimParams, Claimed, ClaimedLock, ConflictLine,
+    ConflictList, ListConflicts, ListConflictsParams, LockRow, Release, ReleaseParams, Released,
+    ResolveConflict, ResolveConflictParams, RpcError,
 };
 
 /// Paths of one claim or release.
@@ -26,15 +24,16 @@ const MOST_PATHS: usize = 100;
 const LONGEST_CLAIM: f64 = 3600.0;
 
 pub(super) async fn list_conflicts(
-    shared: &Shared,
+    call: Call<'_>,
     params: ListConflictsParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<ListConflicts>, RpcError> {
+    let shared = call.shared;
     let Some(conflicts) = shared.sources.conflicts() else {
-        return json(&ConflictList { strategy: None, conflicts: Vec::new(), locks: Vec::new() });
+        return reply(&ConflictList { strategy: None, conflicts: Vec::new(), locks: Vec::new() });
     };
     conflicts.caught_up().await;
     let found = conflicts.list(params.status.map(ConflictStatus::from));
-    json(&ConflictList {
+    reply(&ConflictList {
         strategy: Some(conflicts.strategy().into()),
         conflicts: found.iter().map(ConflictLine::from).collect(),
         locks: conflicts.locks().into_iter().map(LockRow::from).collect(),
@@ -42,10 +41,10 @@ pub(super) async fn list_conflicts(
 }
 
 pub(super) async fn resolve_conflict(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: ResolveConflictParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<ResolveConflict>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let decision = match (params.decision, params.message) {
         (AskedDecision::Deny, message) => HeldDecision::Deny { message },
         (AskedDecision::Allow, None) => HeldDecision::Allow,
@@ -56,7 +55,7 @@ pub(super) async fn resolve_conflict(
     let by = rights::decided_by(caller);
     let id = ConflictId::new(params.id);
     let resolved = shared.sources.resolve_conflict(id, decision, by, params.version).await?;
-    json(&ConflictLine::from(&resolved))
+    reply(&ConflictLine::from(&resolved))
 }
 
 impl From<ResolveError> for RpcError {
@@ -72,11 +71,8 @@ impl From<ResolveError> for RpcError {
     }
 }
 
-pub(super) async fn claim(
-    shared: &Shared,
-    caller: Option<&Caller>,
-    params: ClaimParams,
-) -> Result<Value, RpcError> {
+pub(super) async fn claim(call: Call<'_>, params: ClaimParams) -> Result<Reply<Claim>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let agent = asking::agent(caller)?;
     let conflicts = team(shared)?;
     let ClaimParams { mut paths, symbols, ttl_s } = params;
@@ -95,23 +91,23 @@ pub(super) async fn claim(
     let claimed =
         conflicts.claim(&by, LockClaim { paths, ttl }).map_err(|error| refused(&error))?;
     let lock = |(path, fence): (Arc<str>, u64)| ClaimedLock { path: path.to_string(), fence };
-    json(&Claimed {
+    reply(&Claimed {
         locks: claimed.locks.into_iter().map(lock).collect(),
         ttl_s: claimed.ttl.as_secs_f64(),
     })
 }
 
 pub(super) async fn release(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: ReleaseParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<Release>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let agent = asking::agent(caller)?;
     let conflicts = team(shared)?;
     let paths = named(shared, caller, params.paths, false).await?;
     let by = SessionKey::new(agent.clone(), SessionId::new(""));
     let released = conflicts.release(&by, &paths, params.fence).map_err(|error| refused(&error))?;
-    json(&Released { released: released.iter().map(ToString::to_string).collect() })
+    reply(&Released { released: released.iter().map(ToString::to_string).collect() })
 }
 
 /// The names of paths on the wire, which the caller may write if `writes`.

@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
-use super::{json, wrong};
+use super::{Call, Reply, reply, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
 use crate::model::{AgentId, BlockedId, BlockedStatus, Order, SessionId, SessionKey, Via};
 use crate::routing::{self, Decision, ResolveError};
-use crate::serve::progress::Progress;
 use crate::serve::shared::Shared;
 use crate::serve::{self, Caller, owned, rights};
 use crate::wire::{
-    self, AddAgentParams, AgentParams, AttachParams, CancelParams, Cancelled, DecisionParam,
-    GrantScope, NewSession, PromptParams, Prompted, ResolveParams, RpcError,
+    self, AddAgent, AddAgentParams, AgentParams, AttachParams, Cancel, CancelParams, Cancelled,
+    DecisionParam, Empty, GrantScope, Method, NewSession, OpenedSession, PromptAgent, PromptParams,
+    Prompted, Reload, RemoveAgent, ResolveBlocked, ResolveParams, RestartAgent, RpcError,
+    StartAgent, StopAgent,
 };
 
 /// Longest lifetime of a grant: 100 years. Beyond that clocks overflow.
 const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
 
 pub(super) async fn prompt(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: PromptParams,
-    progress: &Progress,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<PromptAgent>, RpcError> {
+    let Call { shared, caller, progress } = call;
     let blocks = match (params.text, params.blocks) {
         (Some(text), None) => vec![json!({ "type": "text", "text": text })],
         (None, Some(blocks)) if !blocks.is_empty() => {
@@ -57,7 +57,7 @@ pub(super) async fn prompt(
         _ => turn.await?,
     };
     let ids = || outcome.blocked.iter().map(ToString::to_string).collect();
-    json(&Prompted {
+    reply(&Prompted {
         blocked: by_orchestrator.then(ids),
         session_id: outcome.session.to_string(),
         stop_reason: outcome.stop_reason,
@@ -66,22 +66,26 @@ pub(super) async fn prompt(
     })
 }
 
-pub(super) async fn cancel(shared: &Shared, params: CancelParams) -> Result<Value, RpcError> {
+pub(super) async fn cancel(
+    call: Call<'_>,
+    params: CancelParams,
+) -> Result<Reply<Cancel>, RpcError> {
+    let shared = call.shared;
     let session = params.session_id.map(SessionId::new);
     let queued = params.queued.unwrap_or(true);
     let cancelled = shared.team.cancel(AgentId::new(params.agent_id), session, queued).await?;
-    json(&Cancelled { turns: cancelled.turns, prompts: cancelled.prompts })
+    reply(&Cancelled { turns: cancelled.turns, prompts: cancelled.prompts })
 }
 
 pub(super) async fn new_session(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: AgentParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<NewSession>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let agent = AgentId::new(params.agent_id);
     let session = shared.team.new_session(agent.clone()).await?;
     owned::note_session(shared, caller, &SessionKey::new(agent, session.clone())).await;
-    json(&NewSession { session_id: session.to_string() })
+    reply(&OpenedSession { session_id: session.to_string() })
 }
 
 /// None: the client attaches to the team as a whole.
@@ -94,10 +98,10 @@ pub(super) async fn attach(
 }
 
 pub(super) async fn resolve_blocked(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: ResolveParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<ResolveBlocked>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let by = rights::decider(caller, params.verdict.is_even_denied());
     let (id, decision) = (BlockedId::new(params.id), params.verdict.try_into()?);
     if let Decision::Answer { content } = &decision
@@ -113,7 +117,7 @@ pub(super) async fn resolve_blocked(
         Some(version) => shared.sources.resolve_shown(id, decision, by, version).await?,
         None => shared.sources.resolve(id, decision, by).await?,
     };
-    json(&wire::Blocked::from(&access))
+    reply(&wire::Blocked::from(&access))
 }
 
 /// Whether an agent waits for the decision in a call of `request_access`.
@@ -122,27 +126,67 @@ async fn is_request(shared: &Shared, id: &BlockedId) -> bool {
     pending.iter().any(|access| access.id == *id && access.via == Via::Request)
 }
 
-pub(super) async fn order(
-    shared: &Shared,
-    order: Order,
+pub(super) async fn start_agent(
+    call: Call<'_>,
     params: AgentParams,
-) -> Result<Value, RpcError> {
-    let status = shared.team.order(AgentId::new(params.agent_id), order).await?;
-    json(&wire::Agent::from(&status))
+) -> Result<Reply<StartAgent>, RpcError> {
+    order(call, Order::Start, params).await
 }
 
-pub(super) async fn add_agent(shared: &Shared, params: AddAgentParams) -> Result<Value, RpcError> {
+pub(super) async fn stop_agent(
+    call: Call<'_>,
+    params: AgentParams,
+) -> Result<Reply<StopAgent>, RpcError> {
+    order(call, Order::Stop, params).await
+}
+
+pub(super) async fn restart_agent(
+    call: Call<'_>,
+    params: AgentParams,
+) -> Result<Reply<RestartAgent>, RpcError> {
+    order(call, Order::Restart, params).await
+}
+
+async fn order<M>(call: Call<'_>, order: Order, params: AgentParams) -> Result<Reply<M>, RpcError>
+where
+    M: for<'a> Method<Result<'a> = wire::Agent<'a>>,
+{
+    let status = call.shared.team.order(AgentId::new(params.agent_id), order).await?;
+    reply(&wire::Agent::from(&status))
+}
+
+/// Refuses: the reader calls [`attach`] itself, unless other requests are running.
+pub(super) async fn attach_too_late(
+    _: Call<'_>,
+    _: AttachParams,
+) -> Result<Reply<wire::Attach>, RpcError> {
+    Err(RpcError::new(
+        409,
+        "`attach` takes the whole connection, and other requests of it are under way",
+    ))
+}
+
+pub(super) async fn add_agent(
+    call: Call<'_>,
+    params: AddAgentParams,
+) -> Result<Reply<AddAgent>, RpcError> {
+    let shared = call.shared;
     let status = shared.team.add_agent(params.config.0).await?;
-    json(&wire::Agent::from(&status))
+    reply(&wire::Agent::from(&status))
 }
 
-pub(super) async fn remove_agent(shared: &Shared, params: AgentParams) -> Result<Value, RpcError> {
+pub(super) async fn remove_agent(
+    call: Call<'_>,
+    params: AgentParams,
+) -> Result<Reply<RemoveAgent>, RpcError> {
+    let shared = call.shared;
     let status = shared.team.remove_agent(AgentId::new(params.agent_id)).await?;
-    json(&wire::Agent::from(&status))
+    reply(&wire::Agent::from(&status))
 }
 
-pub(super) async fn reload(shared: &Shared) -> Result<Value, RpcError> {
-    json(&shared.team.reload().await?)
+pub(super) async fn reload(call: Call<'_>, _: Empty) -> Result<Reply<Reload>, RpcError> {
+    let shared = call.shared;
+    reply(&shared.team.reload().await?)
 }
 
 impl DecisionParam {

@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::{raw, wrong};
+use super::{Call, Reply, reply, wrong};
 use crate::journal::{self, EventType, Filter, NameError, OpenError, Session, Store};
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
 use crate::wire::{
-    Event, Events, FoundEvent, FoundEvents, GetEventParams, ListEventsParams, RpcError,
-    SearchEventsParams,
+    Event, Events, FoundEvent, FoundEvents, GetEvent, GetEventParams, ListEvents, ListEventsParams,
+    RpcError, SearchEvents, SearchEventsParams,
 };
 
 /// Events of one answer: by default, and at most.
@@ -32,10 +31,10 @@ const MOST_TYPES: usize = 100;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn list_events(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: ListEventsParams,
-) -> Result<Box<RawValue>, RpcError> {
+) -> Result<Reply<ListEvents>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let types = params.types.unwrap_or_default();
     check_types(&types)?;
     let limit = limit(params.limit)?;
@@ -70,7 +69,7 @@ pub(super) async fn list_events(
         };
         let mut page = store.events(&filter)?;
         page.events.iter_mut().for_each(|event| sight.reduce(event));
-        raw(&Events {
+        reply(&Events {
             events: page.events.iter().map(Event::from).collect(),
             next: page.next.as_deref().map(Cow::from),
         })
@@ -79,10 +78,10 @@ pub(super) async fn list_events(
 }
 
 pub(super) async fn get_event(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: GetEventParams,
-) -> Result<Box<RawValue>, RpcError> {
+) -> Result<Reply<GetEvent>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let own = own(caller).map(str::to_owned);
     let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
@@ -90,17 +89,17 @@ pub(super) async fn get_event(
         sight.reduce(&mut event);
         match own {
             Some(own) if event.agent_id.as_ref() != Some(&own) => Err(foreign(&own)),
-            _ => raw(&Event::from(&event)),
+            _ => reply(&Event::from(&event)),
         }
     })
     .await
 }
 
 pub(super) async fn search_events(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: SearchEventsParams,
-) -> Result<Box<RawValue>, RpcError> {
+) -> Result<Reply<SearchEvents>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let limit = limit(params.limit)?;
     if params.query.len() > LONGEST_QUERY {
         return Err(wrong(format!("`query` may have {LONGEST_QUERY} bytes")));
@@ -119,7 +118,7 @@ pub(super) async fn search_events(
             snippet: (&*found.snippet).into(),
             rank: found.rank,
         });
-        raw(&FoundEvents { events: events.collect() })
+        reply(&FoundEvents { events: events.collect() })
     })
     .await
 }

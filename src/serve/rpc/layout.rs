@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
-use super::raw;
+use super::{Call, Reply, reply};
 use crate::model::{GraphKind, GraphSnapshot};
 use crate::serve::lines::GRAPH_IS_OFF;
-use crate::serve::shared::Shared;
 use crate::view::{LayoutPart, Placed, SIDE};
 use crate::watch::GraphState;
-use crate::wire::{FilePlace, FolderPlace, GetLayoutParams, MapLayout, RpcError};
+use crate::wire::{FilePlace, FolderPlace, GetLayout, GetLayoutParams, MapLayout, RpcError};
 
 pub(super) async fn get_layout(
-    shared: &Shared,
+    call: Call<'_>,
     params: GetLayoutParams,
-) -> Result<Box<RawValue>, RpcError> {
+) -> Result<Reply<GetLayout>, RpcError> {
+    let shared = call.shared;
     let graph = match shared.sources.graph(true).await {
         GraphState::There { graph, .. } => graph,
         GraphState::Off => return Err(RpcError::new(404, GRAPH_IS_OFF)),
@@ -30,7 +28,7 @@ pub(super) async fn get_layout(
             }
             layout.since(params.since)
         };
-        raw(&MapLayout::from(part))
+        reply(&MapLayout::from(part))
     });
     laying.await.map_err(|error| RpcError::new(500, error.to_string()))?
 }

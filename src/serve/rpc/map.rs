@@ -4,22 +4,23 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::json;
+use super::{Call, Reply, reply};
 use crate::model::{FileNode, GraphSnapshot, SessionMode};
 use crate::serve::lines::GRAPH_IS_OFF;
-use crate::serve::shared::Shared;
 use crate::watch::GraphState;
 use crate::wire::{
-    CalledSymbol, HotFile, HotFileUser, HotFiles, HotFilesParams, OverlapList, OverlapRow,
-    RpcError, WhoCalls, WhoCallsParams,
+    CalledSymbol, Empty, HotFile, HotFileList, HotFileUser, HotFiles, HotFilesParams, OverlapList,
+    OverlapRow, Overlaps, RpcError, SymbolCallers, WhoCalls, WhoCallsParams,
 };
 
 /// Entries of one answer.
 const MOST: usize = 100;
 
-pub(super) async fn hot_files(shared: &Shared, params: HotFilesParams) -> Result<Value, RpcError> {
+pub(super) async fn hot_files(
+    call: Call<'_>,
+    params: HotFilesParams,
+) -> Result<Reply<HotFiles>, RpcError> {
+    let shared = call.shared;
     let snapshots = shared.sources.snapshots().await;
     let mut files: BTreeMap<Arc<str>, HotFile> = BTreeMap::new();
     let sessions = snapshots.sessions.iter().filter(|it| it.mode == SessionMode::SingleAgent);
@@ -36,10 +37,11 @@ pub(super) async fn hot_files(shared: &Shared, params: HotFilesParams) -> Result
     let mut files: Vec<_> = files.into_values().collect();
     files.sort_by(|a, b| b.heat.total_cmp(&a.heat).then_with(|| a.path.cmp(&b.path)));
     files.truncate(params.limit.unwrap_or(20).min(MOST));
-    json(&HotFiles { files, total })
+    reply(&HotFileList { files, total })
 }
 
-pub(super) async fn overlaps(shared: &Shared) -> Result<Value, RpcError> {
+pub(super) async fn overlaps(call: Call<'_>, _: Empty) -> Result<Reply<Overlaps>, RpcError> {
+    let shared = call.shared;
     let all = shared.sources.overlaps().await;
     let rows = all.iter().take(MOST).map(|found| OverlapRow {
         kind: found.kind.into(),
@@ -47,10 +49,14 @@ pub(super) async fn overlaps(shared: &Shared) -> Result<Value, RpcError> {
         symbol: found.symbol.to_string(),
         path: found.path.to_string(),
     });
-    json(&OverlapList { overlaps: rows.collect(), total: all.len() })
+    reply(&OverlapList { overlaps: rows.collect(), total: all.len() })
 }
 
-pub(super) async fn who_calls(shared: &Shared, params: WhoCallsParams) -> Result<Value, RpcError> {
+pub(super) async fn who_calls(
+    call: Call<'_>,
+    params: WhoCallsParams,
+) -> Result<Reply<WhoCalls>, RpcError> {
+    let shared = call.shared;
     match shared.sources.graph(true).await {
         GraphState::There { graph, .. } => {
             let found = callers(&graph, &params.symbol);
@@ -58,14 +64,14 @@ pub(super) async fn who_calls(shared: &Shared, params: WhoCallsParams) -> Result
                 let message = format!("the code graph has no symbol `{}`", params.symbol);
                 return Err(RpcError::new(404, message));
             }
-            json(&found)
+            reply(&found)
         }
         GraphState::Off => Err(RpcError::new(404, GRAPH_IS_OFF)),
         GraphState::Coming => Err(RpcError::new(409, "the team is stopping")),
     }
 }
 
-fn callers(graph: &GraphSnapshot, symbol: &str) -> WhoCalls {
+fn callers(graph: &GraphSnapshot, symbol: &str) -> SymbolCallers {
     let is_it = |id: &str| id == symbol || id.rsplit("::").next() == Some(symbol);
     let is_symbol = |id: &str| id.contains("::");
     let ids = graph.nodes.iter().map(|(id, _)| id).filter(|id| is_symbol(id) && is_it(id));
@@ -78,7 +84,7 @@ fn callers(graph: &GraphSnapshot, symbol: &str) -> WhoCalls {
         let callers = all.take(MOST).map(|call| call.from.to_string()).collect();
         CalledSymbol { symbol: id.to_string(), callers, total }
     });
-    WhoCalls { symbols: symbols.collect(), total }
+    SymbolCallers { symbols: symbols.collect(), total }
 }
 
 impl HotFile {

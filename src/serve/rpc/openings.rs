@@ -1,5 +1,5 @@
-//! Owns what a token with a scope opens: the right that each method takes of it, and what holds a token
-//! for some agents to these.
+//! Owns the check of a token with a scope: the right that a method takes of it, and what holds a token for
+//! some agents to these.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -7,132 +7,32 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tracing::warn;
 
-use super::methods::Method;
-use super::{registry, runs, streams, tools};
+use super::encoded;
 use crate::journal::{EventType, NewEvent, Place};
 use crate::model::AgentId;
 use crate::serve::Elsewhere;
 use crate::serve::shared::Shared;
 use crate::tokens::{TokenHolder, TokenRight};
-use crate::wire::RpcError;
+use crate::wire::{Facts, Limit, Opening, RpcError};
 
 /// Characters of a name that stand in the journal.
 const LONGEST_NAME: usize = 200;
-
-/// What a method takes of a token with a scope.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::serve) struct Opening {
-    /// None: no such token opens it.
-    pub(in crate::serve) right: Option<TokenRight>,
-    pub(in crate::serve) limit: Limit,
-}
-
-/// What holds a token for some agents to these.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::serve) enum Limit {
-    /// The agent that this parameter names; it must be given.
-    Named(&'static str),
-    /// The agent of the access that `id` names.
-    Access,
-    /// What is answered: a list, of which only the entries of these agents are left.
-    Answer,
-    /// The token itself: what it gives opens no more.
-    Token,
-    /// Nothing: it is about the whole team, and not for such a token.
-    Team,
-}
-
-const AGENT: Limit = Limit::Named("agent_id");
-
-/// Returns what a method takes; a method without it does not compile.
-pub(in crate::serve) fn opening(method: Method) -> Opening {
-    use TokenRight::{Control, Decide, Prompt, Read};
-    let (right, limit) = match method {
-        Method::Registry(registry::Method::List | registry::Method::Get)
-        | Method::AgentStatus
-        | Method::ListEvents
-        | Method::GetDiff => (Read, AGENT),
-        Method::ListAgents | Method::ListBlocked | Method::ListBudgets => (Read, Limit::Answer),
-        Method::TeamStatus
-        | Method::GetGraph
-        | Method::GetLayout
-        | Method::GetJournal
-        | Method::GetEvent
-        | Method::SearchEvents
-        | Method::Blame
-        | Method::ReplaySession
-        | Method::HotFiles
-        | Method::Overlaps
-        | Method::WhoCalls
-        | Method::ListConflicts
-        | Method::Run(runs::Method::Wait)
-        | Method::Stream(streams::Method::List)
-        | Method::Tool(
-            tools::Method::CheckTasks
-            | tools::Method::WaitForTasks
-            | tools::Method::TaskResult
-            | tools::Method::Whose,
-        ) => (Read, Limit::Team),
-        Method::WebLink => (Read, Limit::Token),
-        Method::Prompt | Method::Cancel | Method::NewSession => (Prompt, AGENT),
-        Method::Tool(tools::Method::DelegateTask) => (Prompt, Limit::Named("agent")),
-        Method::ForkSession | Method::Tool(tools::Method::CancelTask) => (Prompt, Limit::Team),
-        Method::ShowBlocked | Method::ResolveBlocked => (Decide, Limit::Access),
-        Method::ShowConflict | Method::ResolveConflict => (Decide, Limit::Team),
-        Method::Registry(
-            registry::Method::Create
-            | registry::Method::Close
-            | registry::Method::Activate
-            | registry::Method::SetProviders
-            | registry::Method::AddContext,
-        )
-        | Method::RaiseBudget
-        | Method::Order(_)
-        | Method::RemoveAgent
-        | Method::Undo
-        | Method::Redo => (Control, AGENT),
-        Method::RewindSession
-        | Method::AddAgent
-        | Method::Reload
-        | Method::Run(runs::Method::Start | runs::Method::End)
-        | Method::Stream(
-            streams::Method::Attach | streams::Method::Detach | streams::Method::Replay,
-        )
-        | Method::Tool(
-            tools::Method::RequestAccess
-            | tools::Method::AskOwner
-            | tools::Method::Report
-            | tools::Method::Claim
-            | tools::Method::Release
-            | tools::Method::StartHelper
-            | tools::Method::AddMember
-            | tools::Method::RemoveMember,
-        ) => (Control, Limit::Team),
-        Method::Attach
-        | Method::WebToken
-        | Method::WebRevoke
-        | Method::TokenCreate
-        | Method::TokenList
-        | Method::TokenRevoke => return Opening { right: None, limit: Limit::Team },
-    };
-    Opening { right: Some(right), limit }
-}
 
 /// Lets a call of a holder pass, or says why not; both stand in the journal before anything is done.
 pub(super) async fn admit(
     shared: &Shared,
     holder: &TokenHolder,
-    name: &'static str,
-    method: Method,
+    facts: &Facts,
     params: Option<&RawValue>,
 ) -> Result<(), RpcError> {
     let params = CallParams::of(params);
     let agent = params.as_ref().ok().and_then(CallParams::agent);
     let outcome = match &params {
-        Ok(params) => permitted(shared, holder, name, method, params).await,
+        Ok(params) => permitted(shared, holder, facts, params).await,
         Err(error) => Err(error.clone()),
     };
-    record_use(shared, holder, name, agent, outcome.as_ref().err().map(|error| error.code)).await;
+    record_use(shared, holder, facts.name, agent, outcome.as_ref().err().map(|error| error.code))
+        .await;
     outcome
 }
 
@@ -166,14 +66,14 @@ pub(super) async fn record(shared: &Shared, kind: EventType, payload: &Value) {
 async fn permitted(
     shared: &Shared,
     holder: &TokenHolder,
-    name: &str,
-    method: Method,
+    facts: &Facts,
     named: &CallParams,
 ) -> Result<(), RpcError> {
     if !holder.is_good() {
         return Err(RpcError::new(401, ENDED));
     }
-    let Opening { right: Some(right), limit } = opening(method) else {
+    let name = facts.name;
+    let Opening { right: Some(right), limit } = facts.token else {
         let message = format!("`{name}` takes the control token of a person");
         return Err(RpcError::new(403, message));
     };
@@ -237,11 +137,15 @@ pub(in crate::serve) fn takes(
 }
 
 /// Leaves of an answer what a holder may see.
-pub(super) fn held(holder: &TokenHolder, method: Method, answer: Value) -> Result<Value, RpcError> {
-    if !holder.is_limited() || opening(method).limit != Limit::Answer {
+pub(super) fn held(
+    holder: &TokenHolder,
+    facts: &Facts,
+    answer: Box<RawValue>,
+) -> Result<Box<RawValue>, RpcError> {
+    if !holder.is_limited() || facts.token.limit != Limit::Answer {
         return Ok(answer);
     }
-    let Value::Array(mut entries) = answer else {
+    let Ok(mut entries) = serde_json::from_str::<Vec<Value>>(answer.get()) else {
         return Err(RpcError::new(
             500,
             "the answer is no list, so it can't be held to some agents",
@@ -251,7 +155,7 @@ pub(super) fn held(holder: &TokenHolder, method: Method, answer: Value) -> Resul
         let agent = entry.get("agent_id").and_then(Value::as_str);
         agent.is_some_and(|agent| holder.covers(&AgentId::new(agent)))
     });
-    Ok(entries.into())
+    encoded(&entries)
 }
 
 /// The parameters of a call, as far as they say what it is about. What can't be read is refused:

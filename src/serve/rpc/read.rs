@@ -1,49 +1,48 @@
 //! Owns the methods that only read.
 
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::{json, raw};
+use super::{Call, Reply, reply};
 use crate::journal::Journal;
 use crate::model::BlockedStatus;
 use crate::serve::lines::GRAPH_IS_OFF;
-use crate::serve::shared::Shared;
-use crate::serve::{Caller, details, rights};
+use crate::serve::{details, rights};
 use crate::watch::GraphState;
-use crate::wire::Graph;
 use crate::wire::{self, AskedStatus, JournalState, ListBlockedParams, RpcError};
+use crate::wire::{Empty, GetGraph, GetJournal, Graph, ListAgents, ListBlocked};
 
-pub(super) async fn list_agents(shared: &Shared) -> Result<Value, RpcError> {
+pub(super) async fn list_agents(call: Call<'_>, _: Empty) -> Result<Reply<ListAgents>, RpcError> {
+    let shared = call.shared;
     let (agents, zones) = tokio::join!(shared.team.details(), shared.sources.own_patterns());
     let uses = &shared.tool_uses;
     let shown = agents.iter().map(|it| {
         let agent = &it.status.agent;
         details::on_wire(it, uses.of(agent), zones.get(agent))
     });
-    json(&shown.collect::<Vec<_>>())
+    reply(&shown.collect::<Vec<_>>())
 }
 
 pub(super) async fn list_blocked(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: ListBlockedParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<ListBlocked>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let list = shared.sources.blocked(params.status.map(BlockedStatus::from)).await;
     let shown: Vec<_> = list.iter().map(|access| rights::shown(caller, access)).collect();
-    json(&shown.iter().map(|access| wire::Blocked::from(&**access)).collect::<Vec<_>>())
+    reply(&shown.iter().map(|access| wire::Blocked::from(&**access)).collect::<Vec<_>>())
 }
 
-pub(super) fn get_journal(shared: &Shared) -> Result<Value, RpcError> {
+pub(super) async fn get_journal(call: Call<'_>, _: Empty) -> Result<Reply<GetJournal>, RpcError> {
+    let shared = call.shared;
     let journal = shared.sources.journal();
     let path = journal.as_ref().map(|it| it.settings().path.display().to_string());
     let trouble = journal.as_ref().and_then(Journal::trouble).map(|it| it.to_string());
     let notice = journal.as_ref().and_then(Journal::notice);
-    json(&JournalState { path, trouble, notice })
+    reply(&JournalState { path, trouble, notice })
 }
 
-pub(super) async fn get_graph(shared: &Shared) -> Result<Box<RawValue>, RpcError> {
+pub(super) async fn get_graph(call: Call<'_>, _: Empty) -> Result<Reply<GetGraph>, RpcError> {
+    let shared = call.shared;
     match shared.sources.graph(true).await {
-        GraphState::There { graph, .. } => raw(&Graph::from(&**graph)),
+        GraphState::There { graph, .. } => reply(&Graph::from(&**graph)),
         GraphState::Off => Err(RpcError::new(404, GRAPH_IS_OFF)),
         GraphState::Coming => Err(RpcError::new(409, "the team is stopping")),
     }

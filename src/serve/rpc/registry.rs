@@ -2,63 +2,100 @@
 
 use std::borrow::Cow;
 
-use schemars::{Schema, SchemaGenerator};
-use serde_json::value::RawValue;
-
-use super::{parse, raw, wrong};
+use super::{Call, Reply, encoded, reply, wrong};
 use crate::model::{AgentId, SessionId, SessionKey, SessionMode};
 use crate::serve::shared::Shared;
 use crate::serve::{Caller, rights};
-use crate::session::{self, Answer, Raw, RegistryError, RegistryRequest, Upsert};
+use crate::session::{self, Answer, RegistryError, RegistryRequest, Upsert};
 use crate::wire::{
-    self, Active, AddContextParams, Closed, CreateSessionParams, ListSessionsParams, Listed, Mode,
-    NameOf, RpcError, SessionState, SetProvidersParams,
+    self, Active, AddContextItems, AddContextParams, CloseSession, Closed, CreateSession,
+    CreateSessionParams, GetSessionState, ListSessions, ListSessionsParams, Listed, Method, Mode,
+    NameOf, RpcError, SessionState, SetActiveSession, SetOrchestratorProviders, SetProvidersParams,
 };
 
-/// The registry's methods, each of which is one registry request.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::serve) enum Method {
-    List,
-    Create,
-    Close,
-    Activate,
-    Get,
-    SetProviders,
-    AddContext,
+pub(super) async fn list_sessions(
+    call: Call<'_>,
+    params: ListSessionsParams,
+) -> Result<Reply<ListSessions>, RpcError> {
+    let request = RegistryRequest::List { agent: params.agent_id.map(AgentId::new) };
+    match call.shared.sources.registry(request).await? {
+        Answer::List(list) => reply(&list.iter().map(Listed::from).collect()),
+        _ => Err(other()),
+    }
 }
 
-pub(super) async fn call(
-    shared: &Shared,
-    caller: Option<&Caller>,
-    method: Method,
-    params: Option<&RawValue>,
-) -> Result<Raw, RpcError> {
-    let request = match method {
-        Method::List => {
-            let ListSessionsParams { agent_id } = parse(params)?;
-            RegistryRequest::List { agent: agent_id.map(AgentId::new) }
-        }
-        Method::Create => {
-            RegistryRequest::Upsert(parse::<CreateSessionParams>(params)?.try_into()?)
-        }
-        Method::Close => RegistryRequest::Close(parse::<wire::SessionKey>(params)?.try_into()?),
-        Method::Activate => {
-            RegistryRequest::Activate(parse::<wire::SessionKey>(params)?.try_into()?)
-        }
-        Method::Get => RegistryRequest::Get(parse::<wire::SessionKey>(params)?.try_into()?),
-        Method::SetProviders => {
-            let SetProvidersParams { agent_id, session_id, providers } = parse(params)?;
-            let key = wire::SessionKey { agent_id, session_id }.try_into()?;
-            RegistryRequest::SetProviders { key, providers: keys(providers)? }
-        }
-        Method::AddContext => {
-            let AddContextParams { agent_id, session_id, items } = parse(params)?;
-            RegistryRequest::AddContext {
-                key: wire::SessionKey { agent_id, session_id }.try_into()?,
-                items,
-            }
-        }
+pub(super) async fn create_session(
+    call: Call<'_>,
+    params: CreateSessionParams,
+) -> Result<Reply<CreateSession>, RpcError> {
+    session(call, RegistryRequest::Upsert(params.try_into()?)).await
+}
+
+pub(super) async fn close_session(
+    call: Call<'_>,
+    key: wire::SessionKey,
+) -> Result<Reply<CloseSession>, RpcError> {
+    match change(call, RegistryRequest::Close(key.try_into()?)).await? {
+        Answer::Closed(closed) => reply(&Closed { closed }),
+        _ => Err(other()),
+    }
+}
+
+pub(super) async fn set_active_session(
+    call: Call<'_>,
+    key: wire::SessionKey,
+) -> Result<Reply<SetActiveSession>, RpcError> {
+    match change(call, RegistryRequest::Activate(key.try_into()?)).await? {
+        Answer::Active => reply(&Active { active: true }),
+        _ => Err(other()),
+    }
+}
+
+pub(super) async fn get_session_state(
+    call: Call<'_>,
+    key: wire::SessionKey,
+) -> Result<Reply<GetSessionState>, RpcError> {
+    session(call, RegistryRequest::Get(key.try_into()?)).await
+}
+
+pub(super) async fn set_orchestrator_providers(
+    call: Call<'_>,
+    params: SetProvidersParams,
+) -> Result<Reply<SetOrchestratorProviders>, RpcError> {
+    let SetProvidersParams { agent_id, session_id, providers } = params;
+    let key = wire::SessionKey { agent_id, session_id }.try_into()?;
+    session(call, RegistryRequest::SetProviders { key, providers: keys(providers)? }).await
+}
+
+pub(super) async fn add_context_items(
+    call: Call<'_>,
+    params: AddContextParams,
+) -> Result<Reply<AddContextItems>, RpcError> {
+    let AddContextParams { agent_id, session_id, items } = params;
+    let key = wire::SessionKey { agent_id, session_id }.try_into()?;
+    session(call, RegistryRequest::AddContext { key, items }).await
+}
+
+/// Makes a request whose answer is a session.
+async fn session<M>(call: Call<'_>, request: RegistryRequest) -> Result<Reply<M>, RpcError>
+where
+    M: for<'a> Method<Result<'a> = SessionState<'a>>,
+{
+    let Call { shared, caller, .. } = call;
+    let Answer::Session(session) = change(call, request).await? else { return Err(other()) };
+    let agent = &session.key.agent;
+    let is_open = if shared.team.keeps(agent) {
+        caller.is_some_and(|caller| rights::opens(caller, agent))
+    } else {
+        caller.is_some_and(Caller::is_person) || other_team(shared, &session).is_none()
     };
+    let state = SessionState::from(&*session);
+    reply(&if is_open { state } else { withheld(state) })
+}
+
+/// Makes a request, if the caller may make its change.
+async fn change(call: Call<'_>, request: RegistryRequest) -> Result<Answer, RpcError> {
+    let Call { shared, caller, .. } = call;
     if let Some(key) = request.changes() {
         if shared.team.keeps(&key.agent) {
             rights::permit_session(&key.agent, caller)?;
@@ -71,52 +108,17 @@ pub(super) async fn call(
             }
         }
     }
-    match shared.sources.registry(request).await? {
-        Answer::List(list) => raw(&list.iter().map(Listed::from).collect::<Vec<_>>()),
-        Answer::Session(session) => {
-            let agent = &session.key.agent;
-            let is_open = if shared.team.keeps(agent) {
-                caller.is_some_and(|caller| rights::opens(caller, agent))
-            } else {
-                caller.is_some_and(Caller::is_person) || other_team(shared, &session).is_none()
-            };
-            let state = SessionState::from(&*session);
-            raw(&if is_open { state } else { withheld(state) })
-        }
-        Answer::Closed(closed) => raw(&Closed { closed }),
-        Answer::Active => raw(&Active { active: true }),
-    }
+    Ok(shared.sources.registry(request).await?)
+}
+
+/// The error if the registry answers what was not asked.
+fn other() -> RpcError {
+    RpcError::new(500, "the registry of sessions gave an answer to another request")
 }
 
 /// The team that recorded a session, unless it is this one.
 fn other_team<'a>(shared: &Shared, session: &'a session::Session) -> Option<&'a str> {
     session.team.as_deref().filter(|team| shared.sources.team() != Some(team))
-}
-
-/// Returns the schemas of a method's params and of its result.
-pub(super) fn schemas(
-    method: Method,
-    requests: &mut SchemaGenerator,
-    answers: &mut SchemaGenerator,
-) -> (Schema, Schema) {
-    let params = match method {
-        Method::List => requests.subschema_for::<ListSessionsParams>(),
-        Method::Create => requests.subschema_for::<CreateSessionParams>(),
-        Method::Close | Method::Activate | Method::Get => {
-            requests.subschema_for::<wire::SessionKey>()
-        }
-        Method::SetProviders => requests.subschema_for::<SetProvidersParams>(),
-        Method::AddContext => requests.subschema_for::<AddContextParams>(),
-    };
-    let result = match method {
-        Method::List => answers.subschema_for::<Vec<Listed<'_>>>(),
-        Method::Close => answers.subschema_for::<Closed>(),
-        Method::Activate => answers.subschema_for::<Active>(),
-        Method::Create | Method::Get | Method::SetProviders | Method::AddContext => {
-            answers.subschema_for::<SessionState<'_>>()
-        }
-    };
-    (params, result)
 }
 
 impl TryFrom<CreateSessionParams> for Upsert {
@@ -130,7 +132,7 @@ impl TryFrom<CreateSessionParams> for Upsert {
                 Mode::SingleAgent => SessionMode::SingleAgent,
                 Mode::Orchestrator => SessionMode::Orchestrator,
             },
-            model: params.model.as_ref().map(raw).transpose()?,
+            model: params.model.as_ref().map(encoded).transpose()?,
             summary,
             history,
             context,

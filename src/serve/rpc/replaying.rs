@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::events::{own, permit_session, read};
-use super::{json, wrong};
+use super::{Call, Reply, reply, wrong};
 use crate::bus::{Backlog, Bus, Received, Subscriber};
 use crate::model::{AgentId, SessionId, SessionKey, Topic};
 use crate::replay::{Audience, Player, Recording, Speed};
+use crate::serve::BoxFuture;
 use crate::serve::command::ViewerCommand;
 use crate::serve::lines;
 use crate::serve::progress::Progress;
-use crate::serve::shared::Shared;
 use crate::serve::sight::{Sight, UpdateSight};
-use crate::serve::{BoxFuture, Caller};
 use crate::tracker::OrchestratorView;
-use crate::wire::{ReplaySessionParams, Replayed, RpcError, SpeedParam};
+use crate::wire::{ReplaySession, ReplaySessionParams, Replayed, RpcError, SpeedParam};
 
 /// The bound of events between two lines of a journal; the next line is not played before they are
 /// sent.
@@ -45,11 +43,10 @@ impl Audience for Client<'_> {
 }
 
 pub(super) async fn replay_session(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: ReplaySessionParams,
-    progress: &Progress,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<ReplaySession>, RpcError> {
+    let Call { shared, caller, progress } = call;
     let speed = match params.speed {
         None => Speed::new(1.0),
         Some(SpeedParam::Times(times)) => Speed::new(times),
@@ -89,5 +86,5 @@ pub(super) async fn replay_session(
         count = playing => count?,
         () = tracking => return Err(RpcError::new(500, "the replay broke off")),
     };
-    json(&Replayed { journal_session_id, events })
+    reply(&Replayed { journal_session_id, events })
 }

@@ -5,20 +5,18 @@ mod row;
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use self::row::{RunList, RunRow};
-use super::{asking, json, parse, subschema, tasks, wrong};
+use super::{Call, Reply, asking, reply, tasks, wrong};
 use crate::model::{AgentId, Order};
 use crate::runs::{FindError, RunSpec, TeamRuns};
 use crate::serve::shared::Shared;
-use crate::serve::{Caller, StartedRun, Team, rights};
+use crate::serve::{StartedRun, Team, rights};
 use crate::tasks::{LONGEST_WAIT, WaitKind};
-use crate::wire::RpcError;
+use crate::wire::{
+    EndRuns, EndRunsParams, RpcError, RunList, RunRow, RunStarted, StartRun, WaitForRuns,
+    WaitForRunsParams,
+};
 
 /// Runs that one request names.
 const MOST_IDS: usize = 1000;
@@ -26,79 +24,11 @@ const MOST_IDS: usize = 1000;
 /// How long runs may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 
-#[derive(Clone, Copy, Debug)]
-pub(in crate::serve) enum Method {
-    Start,
-    Wait,
-    End,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::serve) struct RunStarted {
-    id: String,
-    agent_id: String,
-    /// The patterns of its zone.
-    zone: Vec<String>,
-    /// Patterns that were asked for, and reach out of the caller's zone.
-    reaches_out: Vec<String>,
-    /// Places and `$VARIABLES` that its profile has and the caller has not: it does not get them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    without: Vec<String>,
-    /// With `wait`: how it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<RunRow>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "WaitForRunsParams")]
-pub(in crate::serve) struct WaitForRuns {
-    /// Ids, or beginnings that no other run of the caller has; all if left out.
-    #[serde(default)]
-    ids: Vec<String>,
-    /// Until one has ended, not all.
-    #[serde(default)]
-    any: bool,
-    /// At most 45; 0 to look only.
-    timeout_s: Option<f64>,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "EndRunsParams")]
-pub(in crate::serve) struct EndRuns {
-    /// Ids, or beginnings that no other run of the caller has.
-    ids: Vec<String>,
-}
-
-pub(super) async fn call(
-    shared: &Shared,
-    caller: Option<&Caller>,
-    method: Method,
-    params: Option<&RawValue>,
-) -> Result<Value, RpcError> {
-    match method {
-        Method::Start => start_run(shared, caller, parse(params)?).await,
-        Method::Wait => wait_for_runs(shared, caller, parse(params)?).await,
-        Method::End => end_runs(shared, caller, parse(params)?).await,
-    }
-}
-
-pub(super) fn schemas(
-    method: Method,
-    requests: &mut SchemaGenerator,
-    answers: &mut SchemaGenerator,
-) -> (Schema, Schema) {
-    match method {
-        Method::Start => (subschema::<RunSpec>(requests), subschema::<RunStarted>(answers)),
-        Method::Wait => (subschema::<WaitForRuns>(requests), subschema::<RunList>(answers)),
-        Method::End => (subschema::<EndRuns>(requests), subschema::<RunList>(answers)),
-    }
-}
-
-async fn start_run(
-    shared: &Shared,
-    caller: Option<&Caller>,
+pub(super) async fn start_run(
+    call: Call<'_>,
     spec: RunSpec,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<StartRun>, RpcError> {
+    let Call { shared, caller, .. } = call;
     // The connection says who asks: nothing in the params could.
     let parent = asking::agent(caller)?.clone();
     let runs = runs(shared)?.clone();
@@ -132,7 +62,7 @@ async fn start_run(
         None
     };
     let agent_id = agent.to_string();
-    json(&RunStarted { id, agent_id, zone, reaches_out: further, without, run })
+    reply(&RunStarted { id, agent_id, zone, reaches_out: further, without, run })
 }
 
 /// Ends a run whose caller leaves before it has ended.
@@ -158,13 +88,13 @@ async fn stop(team: &dyn Team, agent: AgentId) {
     }
 }
 
-async fn wait_for_runs(
-    shared: &Shared,
-    caller: Option<&Caller>,
-    params: WaitForRuns,
-) -> Result<Value, RpcError> {
+pub(super) async fn wait_for_runs(
+    call: Call<'_>,
+    params: WaitForRunsParams,
+) -> Result<Reply<WaitForRuns>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let runs = runs(shared)?;
-    let WaitForRuns { ids, any, timeout_s } = params;
+    let WaitForRunsParams { ids, any, timeout_s } = params;
     check(&ids)?;
     let deadline = Instant::now() + tasks::wait_of(timeout_s)?;
     let by = rights::own_only(caller);
@@ -175,16 +105,16 @@ async fn wait_for_runs(
         None => None,
     };
     let found = runs.wait(by.map(AgentId::as_str), &ids, any, deadline).await?;
-    json(&RunList::from(found))
+    reply(&RunList::from(found))
 }
 
-async fn end_runs(
-    shared: &Shared,
-    caller: Option<&Caller>,
-    params: EndRuns,
-) -> Result<Value, RpcError> {
+pub(super) async fn end_runs(
+    call: Call<'_>,
+    params: EndRunsParams,
+) -> Result<Reply<EndRuns>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let runs = runs(shared)?;
-    let EndRuns { ids } = params;
+    let EndRunsParams { ids } = params;
     check(&ids)?;
     if ids.is_empty() {
         return Err(wrong("`ids` must name the runs to end"));
@@ -199,7 +129,7 @@ async fn end_runs(
         tokio::spawn(async move { stop(&*team, agent).await });
     }
     let found = runs.wait(by, &ids, false, Instant::now() + END_PATIENCE).await?;
-    json(&RunList::from(found))
+    reply(&RunList::from(found))
 }
 
 fn runs(shared: &Shared) -> Result<&TeamRuns, RpcError> {

@@ -3,17 +3,19 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{json, openings, wrong};
+use super::{Call, Reply, openings, reply, wrong};
 use crate::journal::EventType;
 use crate::model::{AgentId, is_name, now_ms};
 use crate::serve::shared::Shared;
 use crate::serve::{Elsewhere, Refused};
 use crate::tokens::{NewToken, ScopedTokens, TokenRecord, TokenRight, TokensError};
 use crate::wire::{
-    AskedRight, NewScopedToken, RpcError, ShownToken, TokenCreateParams, TokenRevokeParams,
+    AskedRight, CreateToken, Empty, ListTokens, NewScopedToken, RevokeToken, RpcError, ShownToken,
+    TokenCreateParams, TokenRevokeParams,
 };
 
 /// Agents of one token.
@@ -73,12 +75,12 @@ pub fn call_about_tokens(
     let outcome = match method {
         // Each name may be one of a hub's.
         "token_create" => {
-            parsed(params).and_then(|it| made(tokens, it, true)).and_then(|it| json(&it))
+            parsed(params).and_then(|it| made(tokens, it, true)).and_then(|it| value(&it))
         }
         "token_revoke" => {
-            parsed(params).and_then(|it| revoked(tokens, &it)).and_then(|it| json(&it))
+            parsed(params).and_then(|it| revoked(tokens, &it)).and_then(|it| value(&it))
         }
-        _ => listed(tokens),
+        _ => value(&listed(tokens)),
     };
     outcome.map_err(|RpcError { code, message }| Refused::new(code, message))
 }
@@ -122,8 +124,12 @@ fn made(
     Ok(NewScopedToken { token, shown: ShownToken::from(&record) })
 }
 
-fn listed(tokens: &ScopedTokens) -> Result<Value, RpcError> {
-    json(&tokens.list().iter().map(ShownToken::from).collect::<Vec<_>>())
+fn listed(tokens: &ScopedTokens) -> Vec<ShownToken> {
+    tokens.list().iter().map(ShownToken::from).collect()
+}
+
+fn value(answer: &impl Serialize) -> Result<Value, RpcError> {
+    serde_json::to_value(answer).map_err(|error| RpcError::new(500, error.to_string()))
 }
 
 fn revoked(tokens: &ScopedTokens, params: &TokenRevokeParams) -> Result<ShownToken, RpcError> {
@@ -131,27 +137,30 @@ fn revoked(tokens: &ScopedTokens, params: &TokenRevokeParams) -> Result<ShownTok
 }
 
 pub(super) async fn token_create(
-    shared: &Shared,
+    call: Call<'_>,
     params: TokenCreateParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<CreateToken>, RpcError> {
+    let shared = call.shared;
     let is_hub = shared.sources.elsewhere().is_some_and(Elsewhere::is_hub);
     let made = made(tokens(shared)?, params, is_hub)?;
-    openings::record(shared, EventType::TOKEN_CREATE, &json(&made.shown)?).await;
-    json(&made)
+    openings::record(shared, EventType::TOKEN_CREATE, &value(&made.shown)?).await;
+    reply(&made)
 }
 
-pub(super) fn token_list(shared: &Shared) -> Result<Value, RpcError> {
-    listed(tokens(shared)?)
+pub(super) async fn token_list(call: Call<'_>, _: Empty) -> Result<Reply<ListTokens>, RpcError> {
+    let shared = call.shared;
+    reply(&listed(tokens(shared)?))
 }
 
 pub(super) async fn token_revoke(
-    shared: &Shared,
+    call: Call<'_>,
     params: TokenRevokeParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<RevokeToken>, RpcError> {
+    let shared = call.shared;
     let revoked = revoked(tokens(shared)?, &params)?;
     let payload = json!({ "token_id": &revoked.id, "owner": &revoked.owner });
     openings::record(shared, EventType::TOKEN_REVOKE, &payload).await;
-    json(&revoked)
+    reply(&revoked)
 }
 
 fn tokens(shared: &Shared) -> Result<&ScopedTokens, RpcError> {

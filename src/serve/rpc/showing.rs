@@ -2,59 +2,54 @@
 
 use std::path::Path;
 
-use serde::Serialize;
-use serde_json::Value;
-
-use super::json;
+use super::{Call, Reply, reply};
 use crate::changes::{is_binary, unified};
 use crate::conflicts::ShownConflict;
 use crate::model::{Action, BlockedId, BlockedStatus, ConflictId};
 use crate::routing::ShownAccess;
 use crate::serve::Caller;
-use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
 use crate::showing::{FoundFile, Wanted};
-use crate::wire::LockRow;
 use crate::wire::{
     self, RpcError, ShowBlockedParams, ShowConflictParams, ShownBlocked, ShownContent,
 };
+use crate::wire::{LockRow, ShowBlocked, ShowConflict};
 
 /// Bytes of a content, or of a diff, in an answer.
 const MOST_BYTES: usize = 64 << 10;
 
 pub(super) async fn show_blocked(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: ShowBlockedParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<ShowBlocked>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let reader = caller.and_then(Caller::agent).cloned();
     let mut shown = shared.sources.show(BlockedId::new(params.id), reader).await?;
     let sight = Sight::of(shared, caller).await;
-    made(move || {
+    let shown = made(move || {
         let waits = shown.access.status == BlockedStatus::Pending;
         if !waits && !sight.opens(Path::new(&*shown.access.path)) {
             let why = "it is shown while the access waits, or to who may read it";
             shown.file = FoundFile::Withheld(why.to_owned());
         }
         ShownBlocked::from(shown)
-    })
-    .await
+    });
+    reply(&shown.await?)
 }
 
 pub(super) async fn show_conflict(
-    shared: &Shared,
+    call: Call<'_>,
     params: ShowConflictParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<ShowConflict>, RpcError> {
+    let shared = call.shared;
     let shown = shared.sources.show_conflict(ConflictId::new(params.id)).await?;
-    made(move || wire::ShownConflict::from(shown)).await
+    reply(&made(move || wire::ShownConflict::from(shown)).await?)
 }
 
 /// Comparing files may take a while.
-async fn made<T: Serialize + Send + 'static>(
-    make: impl FnOnce() -> T + Send + 'static,
-) -> Result<Value, RpcError> {
+async fn made<T: Send + 'static>(make: impl FnOnce() -> T + Send + 'static) -> Result<T, RpcError> {
     let answer = tokio::task::spawn_blocking(make);
-    json(&answer.await.map_err(|error| RpcError::new(500, error.to_string()))?)
+    answer.await.map_err(|error| RpcError::new(500, error.to_string()))
 }
 
 impl From<ShownAccess> for ShownBlocked {

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
-use super::{json, wrong};
+use super::{Call, Reply, reply, wrong};
 use crate::model::AgentId;
 use crate::runs::{LONGEST_ZONE, MOST_PATTERNS};
-use crate::serve::shared::Shared;
 use crate::serve::spawned::{self, NewHelper, NewMember, StartedHelper, Stays};
 use crate::serve::{Caller, owned};
 use crate::tasks::NewTask;
-use crate::wire::{self, AddMemberParams, RemoveMemberParams, RpcError, StartHelperParams};
+use crate::wire::{
+    self, AddMember, AddMemberParams, RemoveMember, RemoveMemberParams, RpcError, StartHelper,
+    StartHelperParams,
+};
 
 pub(super) async fn start_helper(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: StartHelperParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<StartHelper>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let tasks = tasks::tasks(shared)?;
     let StartHelperParams { parent, task, zone, profile, key } = params;
     let parent = parent_of(caller, parent)?;
@@ -28,7 +28,7 @@ pub(super) async fn start_helper(
     }
     // A repeated call is the same helper.
     if let Some(known) = tasks.with_key(&parent, key.as_deref()) {
-        return tasks::delegated(tasks, &known);
+        return reply(&tasks::delegated(tasks, &known)?);
     }
     let owner = owned::of_task(&*shared.team, caller);
     let new = NewHelper { parent: parent.clone(), zone, profile };
@@ -41,14 +41,14 @@ pub(super) async fn start_helper(
         Ok::<_, RpcError>((task, without))
     });
     let (task, without) = starting.await.map_err(|error| failed(&error))??;
-    tasks::started(tasks, &task, without)
+    reply(&tasks::started(tasks, &task, without)?)
 }
 
 pub(super) async fn add_member(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: AddMemberParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<AddMember>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let tasks = tasks::tasks(shared)?;
     let AddMemberParams { id, profile, zone, task } = params;
     check(&task, &zone)?;
@@ -59,15 +59,16 @@ pub(super) async fn add_member(
         let task = NewTask { by, owner, agent, text: task, files: Vec::new(), key: None };
         Ok::<_, RpcError>(spawned::begin(team, own_tasks, task, Stays::ForGood).await?)
     });
-    tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)
+    reply(&tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)?)
 }
 
 pub(super) async fn remove_member(
-    shared: &Shared,
+    call: Call<'_>,
     params: RemoveMemberParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<RemoveMember>, RpcError> {
+    let shared = call.shared;
     let status = shared.team.remove_member(AgentId::new(params.id)).await?;
-    json(&wire::Agent::from(&status))
+    reply(&wire::Agent::from(&status))
 }
 
 /// An agent is the parent of what it starts; a person names one.

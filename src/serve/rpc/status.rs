@@ -1,28 +1,30 @@
 //! Owns the methods that show the team to its orchestrator: short, and cheap to ask again and
 //! again.
 
-use serde_json::Value;
 use std::borrow::Cow;
 
-use super::json;
+use super::{Call, Reply, reply};
 use crate::model::{AgentId, AgentStatus, BlockedAccess, BlockedStatus};
 use crate::serve::details;
-use crate::serve::shared::Shared;
 use crate::tracker::SessionReport;
-use crate::wire::{AgentReport, AgentRow, AgentStatusParams, RpcError, TeamStatus};
+use crate::wire::{
+    self, AgentReport, AgentRow, AgentStatusParams, Empty, RpcError, TeamReport, TeamStatus,
+};
 
-pub(super) async fn team_status(shared: &Shared) -> Result<Value, RpcError> {
+pub(super) async fn team_status(call: Call<'_>, _: Empty) -> Result<Reply<TeamStatus>, RpcError> {
+    let shared = call.shared;
     let agents = shared.team.agents();
     let sessions = shared.sources.sessions().await;
     let pending = shared.sources.blocked(Some(BlockedStatus::Pending)).await;
     let rows = agents.iter().map(|status| AgentRow::new(status, &sessions, &pending));
-    json(&TeamStatus { agents: rows.collect(), pending: pending.len() })
+    reply(&TeamReport { agents: rows.collect(), pending: pending.len() })
 }
 
 pub(super) async fn agent_status(
-    shared: &Shared,
+    call: Call<'_>,
     params: AgentStatusParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<wire::AgentStatus>, RpcError> {
+    let shared = call.shared;
     let agent = AgentId::new(params.agent_id);
     let all = shared.team.details().await;
     let Some(details) = all.iter().find(|details| details.status.agent == agent) else {
@@ -31,7 +33,7 @@ pub(super) async fn agent_status(
     let zones = shared.sources.own_patterns().await;
     let pending = shared.sources.blocked(Some(BlockedStatus::Pending)).await;
     let own = pending.iter().filter(|access| access.key.agent == agent);
-    json(&AgentReport {
+    reply(&AgentReport {
         agent: details::on_wire(details, shared.tool_uses.of(&agent), zones.get(&agent)),
         pending: own.map(|access| access.id.as_str().into()).collect(),
     })

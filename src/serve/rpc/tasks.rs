@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json as object};
+use serde_json::json as object;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::status::no_agent;
-use super::{json, wrong};
+use super::{Call, Reply, reply, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
 use crate::model::{AgentId, AgentState, TaskId, TaskReport};
@@ -18,8 +18,9 @@ use crate::tasks::{
     Circle, FoundTasks, Kept, LONGEST_WAIT, Mode, NewTask, TaskError, Tasks, WaitKind,
 };
 use crate::wire::{
-    self, CancelTaskParams, CheckTasksParams, DelegateParams, Delegated, RpcError, TaskResult,
-    TaskResultParams, TaskRow, WaitForTasksParams, WaitMode,
+    self, CancelTask, CancelTaskParams, CheckTasks, CheckTasksParams, DelegateParams, DelegateTask,
+    Delegated, RpcError, TaskOutcome, TaskResult, TaskResultParams, TaskRow, WaitForTasks,
+    WaitForTasksParams, WaitMode,
 };
 
 /// Bytes of a task's text, of its key, and names of files in it.
@@ -34,10 +35,10 @@ const MOST_IDS: usize = 1000;
 const SUMMARY: usize = 1024;
 
 pub(super) async fn delegate_task(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: DelegateParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<DelegateTask>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let DelegateParams { agent, task, files, key } = params;
     if task.trim().is_empty() || task.len() > LONGEST_TEXT {
@@ -56,7 +57,7 @@ pub(super) async fn delegate_task(
     let (by, agent) = (giver(caller), AgentId::new(agent));
     // A repeated call is the same task, in any state of its agent.
     if let Some(known) = tasks.with_key(&by, key.as_deref()) {
-        return delegated(tasks, &known);
+        return reply(&delegated(tasks, &known)?);
     }
     is_ready(&*shared.team, &agent)?;
     if by == agent {
@@ -78,17 +79,21 @@ pub(super) async fn delegate_task(
         Ok::<_, RpcError>(begun.id)
     });
     let failed = |error: tokio::task::JoinError| RpcError::new(500, error.to_string());
-    delegated(tasks, &beginning.await.map_err(failed)??)
+    reply(&delegated(tasks, &beginning.await.map_err(failed)??)?)
 }
 
-pub(super) fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Value, RpcError> {
+pub(super) fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Delegated, RpcError> {
     started(tasks, id, Vec::new())
 }
 
 /// As [`delegated`], for a helper that goes `without` some of what its profile has.
-pub(super) fn started(tasks: &Tasks, id: &TaskId, without: Vec<String>) -> Result<Value, RpcError> {
+pub(super) fn started(
+    tasks: &Tasks,
+    id: &TaskId,
+    without: Vec<String>,
+) -> Result<Delegated, RpcError> {
     let kept = tasks.get(None, id)?;
-    json(&Delegated {
+    Ok(Delegated {
         id: kept.id.to_string(),
         agent: kept.agent.to_string(),
         state: kept.state.as_str().to_owned(),
@@ -96,21 +101,21 @@ pub(super) fn started(tasks: &Tasks, id: &TaskId, without: Vec<String>) -> Resul
     })
 }
 
-pub(super) fn check_tasks(
-    shared: &Shared,
-    caller: Option<&Caller>,
+pub(super) async fn check_tasks(
+    call: Call<'_>,
     params: CheckTasksParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<CheckTasks>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let ids = ids(params.ids)?;
     let found = tasks(shared)?.list(rights::own_only(caller), &ids)?;
-    json(&wire::Tasks::from(found))
+    reply(&wire::Tasks::from(found))
 }
 
 pub(super) async fn wait_for_tasks(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: WaitForTasksParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<WaitForTasks>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let WaitForTasksParams { ids: named, mode, cursor, timeout_s } = params;
     let ids = ids(named)?;
@@ -128,31 +133,31 @@ pub(super) async fn wait_for_tasks(
     awaited.sort();
     awaited.dedup();
     let _waits = shared.waits.begin(&giver(caller), &awaited, WaitKind::Task)?;
-    json(&wire::Tasks::from(tasks.wait(own, &ids, mode, cursor, deadline).await?))
+    reply(&wire::Tasks::from(tasks.wait(own, &ids, mode, cursor, deadline).await?))
 }
 
 pub(super) async fn task_result(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: TaskResultParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<TaskResult>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let (own, id) = (rights::own_only(caller), TaskId::new(params.id));
     let kept = tasks.get(own, &id)?;
-    let result = TaskResult::new(&kept, params.page)?;
+    let result = TaskOutcome::new(&kept, params.page)?;
     if params.ack {
         tasks.acknowledge(own, &id).await?;
     }
-    json(&result)
+    reply(&result)
 }
 
-pub(super) fn cancel_task(
-    shared: &Shared,
-    caller: Option<&Caller>,
+pub(super) async fn cancel_task(
+    call: Call<'_>,
     params: CancelTaskParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<CancelTask>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let cancelled = tasks(shared)?.cancel(rights::own_only(caller), &TaskId::new(params.id))?;
-    json(&TaskRow::from(cancelled))
+    reply(&TaskRow::from(cancelled))
 }
 
 pub(super) fn tasks(shared: &Shared) -> Result<&Tasks, RpcError> {
@@ -200,7 +205,7 @@ pub(super) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), RpcError>
     Err(RpcError::new(409, message))
 }
 
-impl TaskResult {
+impl TaskOutcome {
     fn new(kept: &Kept, page: Option<u64>) -> Result<Self, RpcError> {
         let pages = text_pages(&kept.result);
         let text = match page {

@@ -2,31 +2,32 @@
 
 use serde_json::Value;
 
-use super::json;
-use crate::serve::shared::Shared;
+use super::{Call, Reply, reply};
 use crate::undo::{Aim, Outcome, UndoRequest};
-use crate::wire::{RedoParams, RpcError, UndoParams, Undone};
+use crate::wire::{Redo, RedoParams, RpcError, Undo, UndoParams, Undone};
 
-pub(super) async fn undo(shared: &Shared, params: UndoParams) -> Result<Value, RpcError> {
+pub(super) async fn undo(call: Call<'_>, params: UndoParams) -> Result<Reply<Undo>, RpcError> {
+    let shared = call.shared;
     let UndoParams { agent_id, session_id, turn, since, dry_run, force, outside } = params;
     let aim = Aim::Agent { agent: agent_id, session: session_id, turn, since };
-    answer(shared.team.undo(UndoRequest { aim, force, dry_run, outside, rewind: None }).await?)
+    let request = UndoRequest { aim, force, dry_run, outside, rewind: None };
+    reply(&answer(shared.team.undo(request).await?)?)
 }
 
-pub(super) async fn redo(shared: &Shared, params: RedoParams) -> Result<Value, RpcError> {
+pub(super) async fn redo(call: Call<'_>, params: RedoParams) -> Result<Reply<Redo>, RpcError> {
+    let shared = call.shared;
     let RedoParams { agent_id, dry_run, force } = params;
     let aim = Aim::LastUndo { agent: agent_id };
-    answer(
-        shared.team.undo(UndoRequest { aim, force, dry_run, outside: true, rewind: None }).await?,
-    )
+    let request = UndoRequest { aim, force, dry_run, outside: true, rewind: None };
+    reply(&answer(shared.team.undo(request).await?)?)
 }
 
-fn answer(outcome: Outcome) -> Result<Value, RpcError> {
+fn answer(outcome: Outcome) -> Result<Undone, RpcError> {
     let failed = |error: serde_json::Error| RpcError::new(500, error.to_string());
     let paths = serde_json::from_value(Value::Array(outcome.paths)).map_err(failed)?;
     let obstacles = outcome.obstacles.iter().map(crate::undo::Obstacle::to_json).collect();
     let obstacles = serde_json::from_value(Value::Array(obstacles)).map_err(failed)?;
-    json(&Undone {
+    Ok(Undone {
         event_id: outcome.event_id,
         agent_id: outcome.agent_id,
         paths,

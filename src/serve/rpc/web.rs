@@ -1,15 +1,12 @@
 //! Owns the methods that give and revoke credentials of the web.
 
-use serde_json::Value;
-
-use super::json;
+use super::{Call, Reply, reply};
 use crate::model::WebScope;
 use crate::serve::Caller;
-use crate::serve::shared::Shared;
 use crate::serve::web_access::OpenedOnWeb;
 use crate::wire::{
-    AskedScope, NewWebLink, NewWebToken, RpcError, WebLinkParams, WebRevokeParams, WebRevoked,
-    WebTokenParams,
+    AskedScope, MakeWebLink, MakeWebToken, NewWebLink, NewWebToken, RevokeWeb, RpcError,
+    WebLinkParams, WebRevokeParams, WebRevoked, WebTokenParams,
 };
 
 impl From<AskedScope> for WebScope {
@@ -23,10 +20,10 @@ impl From<AskedScope> for WebScope {
 }
 
 pub(super) async fn web_link(
-    shared: &Shared,
-    caller: Option<&Caller>,
+    call: Call<'_>,
     params: WebLinkParams,
-) -> Result<Value, RpcError> {
+) -> Result<Reply<MakeWebLink>, RpcError> {
+    let Call { shared, caller, .. } = call;
     let opens = match caller {
         // What it opened would outlast the request, and the token is another team's.
         Some(Caller::Holder(holder)) if holder.is_visitor() => {
@@ -41,17 +38,22 @@ pub(super) async fn web_link(
         _ => OpenedOnWeb::Scope(params.scope.map_or(WebScope::Control, WebScope::from)),
     };
     let link = shared.team.web_link(opens).await?;
-    json(&NewWebLink { url: link.url, expires_s: link.lasts.as_secs() })
+    reply(&NewWebLink { url: link.url, expires_s: link.lasts.as_secs() })
 }
 
-pub(super) async fn web_token(shared: &Shared, params: WebTokenParams) -> Result<Value, RpcError> {
+pub(super) async fn web_token(
+    call: Call<'_>,
+    params: WebTokenParams,
+) -> Result<Reply<MakeWebToken>, RpcError> {
+    let shared = call.shared;
     let made = shared.team.web_token(params.scope.into()).await?;
-    json(&NewWebToken { id: made.id, token: made.token, url: made.url })
+    reply(&NewWebToken { id: made.id, token: made.token, url: made.url })
 }
 
 pub(super) async fn web_revoke(
-    shared: &Shared,
+    call: Call<'_>,
     params: WebRevokeParams,
-) -> Result<Value, RpcError> {
-    json(&WebRevoked { revoked: shared.team.web_revoke(params.id).await? })
+) -> Result<Reply<RevokeWeb>, RpcError> {
+    let shared = call.shared;
+    reply(&WebRevoked { revoked: shared.team.web_revoke(params.id).await? })
 }

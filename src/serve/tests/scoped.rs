@@ -12,9 +12,10 @@ use tokio::net::TcpListener;
 
 use super::{Client, Limits, Port, fake::Fake};
 use crate::journal::{Filter, Store};
-use crate::serve::rpc::{Limit, METHODS, opening};
+use crate::serve::rpc::METHODS;
 use crate::serve::{Server, Sources, Team, Tokens};
 use crate::tokens::{NewToken, TokenRight, Visitor};
+use crate::wire::Limit;
 
 const BEGIN: &str =
     "<!-- Printed from src/serve/rpc/openings.rs by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
@@ -24,8 +25,8 @@ const END: &str = "<!-- Until here. -->\n";
 #[test]
 fn the_document_has_the_right_of_each_method() {
     let mut table = "| method | right | with `--agents` |\n| --- | --- | --- |\n".to_owned();
-    for (name, method, ..) in METHODS {
-        let it = opening(method);
+    for facts in METHODS.iter().map(|row| row.facts) {
+        let (name, it) = (facts.name, facts.token);
         let limit = match it.limit {
             _ if it.right.is_none() => "—".to_owned(),
             Limit::Named(field) => format!("`{field}` is one of them"),

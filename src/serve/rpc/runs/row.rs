@@ -1,56 +1,7 @@
-//! Runs on the wire.
-
-use std::collections::BTreeMap;
-
-use schemars::JsonSchema;
-use serde::Serialize;
+//! Owns how runs become rows of answers.
 
 use crate::runs::{FoundRun, FoundRuns};
-
-/// Runs at one moment, in the order of their ids in the request.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Runs")]
-pub(in crate::serve) struct RunList {
-    runs: Vec<RunRow>,
-    /// The wait is not over; it can go on.
-    timed_out: bool,
-}
-
-/// A run, as its `state.toml` has it.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Run")]
-pub(in crate::serve) struct RunRow {
-    id: String,
-    #[schemars(extend("enum" = ["waiting", "running", "succeeded", "failed", "timed_out", "killed", "lost"]))]
-    status: &'static str,
-    /// The supervisor.
-    pid: u32,
-    pid_start_time_ticks: Option<u64>,
-    team: String,
-    agent_id: String,
-    /// The run whose agent started it, or `TEAM/AGENT`.
-    parent: Option<String>,
-    depth: u32,
-    workspace: String,
-    timeout_s: Option<u64>,
-    command: Vec<String>,
-    profile: Option<String>,
-    model: Option<String>,
-    tier: Option<String>,
-    session_id: Option<String>,
-    started_at_ms: u64,
-    ended_at_ms: Option<u64>,
-    exit_code: Option<u8>,
-    stop_reason: Option<String>,
-    reason: Option<String>,
-    /// The command lines of processes that its agent left behind, and that ended with it.
-    background: Vec<String>,
-    peak_memory_bytes: Option<u64>,
-    tokens: Option<u64>,
-    cost: BTreeMap<String, f64>,
-    /// The agent's last message; `null` until it has ended.
-    text: Option<String>,
-}
+use crate::wire::{RunList, RunRow};
 
 impl From<FoundRuns> for RunList {
     fn from(found: FoundRuns) -> Self {
@@ -64,7 +15,7 @@ impl From<FoundRun> for RunRow {
         let FoundRun { state, answer, stop_reason, agent } = found;
         Self {
             id: state.id,
-            status: state.status.as_str(),
+            status: state.status.as_str().into(),
             pid: state.pid,
             pid_start_time_ticks: state.pid_start_time_ticks,
             team: state.team,

@@ -1,0 +1,179 @@
+//! Owns the table of the methods: which function performs each.
+
+use std::marker::PhantomData;
+
+use schemars::{Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{
+    asking, branching, budgets, changes, conflicts, control, events, layout, map, read, registry,
+    replaying, runs, scoped, showing, spawning, status, streams, tasks, undoing, web, wrong,
+};
+use crate::serve::progress::Progress;
+use crate::serve::shared::Shared;
+use crate::serve::{BoxFuture, Caller};
+use crate::wire::{self, Facts, Method, RpcError};
+
+/// A call of a method, besides its params.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) caller: Option<&'a Caller>,
+    pub(super) progress: &'a Progress,
+}
+
+/// The result of a method, encoded.
+pub(super) struct Reply<M> {
+    json: Box<RawValue>,
+    method: PhantomData<fn() -> M>,
+}
+
+/// Encodes the result of a method.
+pub(super) fn reply<M: Method>(result: &M::Result<'_>) -> Result<Reply<M>, RpcError> {
+    Ok(Reply { json: encoded(result)?, method: PhantomData })
+}
+
+/// Encodes a result, which may contain raw JSON.
+pub(in crate::serve) fn encoded(
+    result: &(impl serde::Serialize + ?Sized),
+) -> Result<Box<RawValue>, RpcError> {
+    to_raw_value(result).map_err(|error| RpcError::new(500, error.to_string()))
+}
+
+type Performing<'a> = BoxFuture<'a, Result<Box<RawValue>, RpcError>>;
+
+/// A method with the function that performs it.
+pub(in crate::serve) struct Row {
+    pub(in crate::serve) facts: Facts,
+    /// Returns the schemas of the params and of the result.
+    pub(in crate::serve) schemas:
+        fn(&mut SchemaGenerator, &mut SchemaGenerator) -> (Schema, Schema),
+    pub(super) perform: for<'a> fn(Call<'a>, Option<&'a RawValue>) -> Performing<'a>,
+    /// Reads a result as a client does, and writes it again.
+    #[cfg(test)]
+    pub(in crate::serve) again: fn(&str) -> serde_json::Result<String>,
+}
+
+/// Declares the rows, as in `HotFiles => map::hot_files`.
+macro_rules! rows {
+    ($($method:ident => $handler:path,)*) => {
+        /// All methods, in the order of the documents.
+        pub(in crate::serve) static METHODS: [Row; [$(stringify!($method)),*].len()] = [$(Row {
+            facts: <wire::$method as Method>::FACTS,
+            schemas: schemas::<wire::$method>,
+            perform: |call, params| {
+                Box::pin(async move {
+                    let reply: Reply<wire::$method> = $handler(call, parse(params)?).await?;
+                    Ok(reply.json)
+                })
+            },
+            #[cfg(test)]
+            again: |result| {
+                let read: <wire::$method as Method>::Result<'static> = serde_json::from_str(result)?;
+                serde_json::to_string(&read)
+            },
+        },)*];
+    };
+}
+
+rows! {
+    ListSessions => registry::list_sessions,
+    CreateSession => registry::create_session,
+    CloseSession => registry::close_session,
+    SetActiveSession => registry::set_active_session,
+    GetSessionState => registry::get_session_state,
+    SetOrchestratorProviders => registry::set_orchestrator_providers,
+    AddContextItems => registry::add_context_items,
+    ListAgents => read::list_agents,
+    TeamStatus => status::team_status,
+    AgentStatus => status::agent_status,
+    ListBlocked => read::list_blocked,
+    ListBudgets => budgets::list_budgets,
+    GetGraph => read::get_graph,
+    GetLayout => layout::get_layout,
+    GetJournal => read::get_journal,
+    ListEvents => events::list_events,
+    GetEvent => events::get_event,
+    SearchEvents => events::search_events,
+    GetDiff => changes::get_diff,
+    Blame => changes::blame,
+    ReplaySession => replaying::replay_session,
+    PromptAgent => control::prompt,
+    Cancel => control::cancel,
+    NewSession => control::new_session,
+    ForkSession => branching::fork_session,
+    RewindSession => branching::rewind_session,
+    Attach => control::attach_too_late,
+    ShowBlocked => showing::show_blocked,
+    ResolveBlocked => control::resolve_blocked,
+    RaiseBudget => budgets::raise_budget,
+    HotFiles => map::hot_files,
+    Overlaps => map::overlaps,
+    WhoCalls => map::who_calls,
+    DelegateTask => tasks::delegate_task,
+    CheckTasks => tasks::check_tasks,
+    WaitForTasks => tasks::wait_for_tasks,
+    TaskResult => tasks::task_result,
+    CancelTask => tasks::cancel_task,
+    RequestAccess => asking::request_access,
+    AskOwner => asking::ask_owner,
+    Whose => asking::whose,
+    Report => asking::report,
+    ListConflicts => conflicts::list_conflicts,
+    ShowConflict => showing::show_conflict,
+    ResolveConflict => conflicts::resolve_conflict,
+    Claim => conflicts::claim,
+    Release => conflicts::release,
+    StartHelper => spawning::start_helper,
+    StartRun => runs::start_run,
+    WaitForRuns => runs::wait_for_runs,
+    EndRuns => runs::end_runs,
+    AddMember => spawning::add_member,
+    RemoveMember => spawning::remove_member,
+    StartAgent => control::start_agent,
+    StopAgent => control::stop_agent,
+    RestartAgent => control::restart_agent,
+    AddAgent => control::add_agent,
+    RemoveAgent => control::remove_agent,
+    Reload => control::reload,
+    Undo => undoing::undo,
+    Redo => undoing::redo,
+    ListStreams => streams::list_streams,
+    AttachStream => streams::attach_stream,
+    DetachStream => streams::detach_stream,
+    ReplayToStream => streams::replay_to_stream,
+    MakeWebLink => web::web_link,
+    MakeWebToken => web::web_token,
+    RevokeWeb => web::web_revoke,
+    CreateToken => scoped::token_create,
+    ListTokens => scoped::token_list,
+    RevokeToken => scoped::token_revoke,
+}
+
+/// Finds a method by its name.
+pub(in crate::serve) fn find(name: &str) -> Option<&'static Row> {
+    METHODS.iter().find(|row| row.facts.name == name)
+}
+
+fn schemas<M: Method>(
+    requests: &mut SchemaGenerator,
+    answers: &mut SchemaGenerator,
+) -> (Schema, Schema) {
+    (requests.subschema_for::<M::Params>(), answers.subschema_for::<M::Result<'static>>())
+}
+
+/// Reads the params of a method; missing ones are an empty object. Unknown keys are ignored.
+pub(super) fn parse<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, RpcError> {
+    let params = params.map_or("{}", RawValue::get);
+    if !params.starts_with('{') {
+        // A derived reader would accept an array as the fields in their order.
+        return Err(wrong("params: must be an object"));
+    }
+    let mut params = serde_json::Deserializer::from_str(params);
+    serde_path_to_error::deserialize(&mut params).map_err(|error| {
+        let key = error.path().to_string();
+        let key = if key == "." { String::new() } else { format!(".{key}") };
+        wrong(format!("params{key}: {}", error.inner()))
+    })
+}

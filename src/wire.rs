@@ -43,7 +43,7 @@ pub use graph::*;
 pub use line::*;
 pub use map::*;
 pub use method::{AtHub, ByWeb, Facts, Limit, Merge, Method, Opening, Right};
-pub use name_of::NameOf;
+pub use name_of::{Exact, NameOf};
 pub use object::Object;
 pub use prompting::*;
 pub use reloaded::*;

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
-use super::{Agent, Delegated, NameOf};
-use crate::model::named;
+use super::{Agent, Delegated, Exact, NameOf};
+use crate::model::{Action, named};
 
 method! {
     RequestAccess = "request_access": RequestAccessParams => Answer;
@@ -46,16 +46,9 @@ method! {
 pub struct RequestAccessParams {
     /// Relative to the workspace, or absolute.
     pub path: String,
-    pub action: AskedAction,
+    pub action: Exact<Action>,
     /// What the decider is told.
     pub reason: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AskedAction {
-    Read,
-    Write,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
-use super::{NameOf, SessionHeader, Target};
+use super::{Exact, NameOf, SessionHeader, Target};
 use crate::model::{Action, BlockedStatus, Decide, Via};
 
 method! {
@@ -75,19 +75,7 @@ pub struct Blocked<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ListBlockedParams {
     /// Only accesses with that status.
-    pub status: Option<AskedStatus>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "Status")]
-pub enum AskedStatus {
-    Denied,
-    Pending,
-    Allowed,
-    Answered,
-    Expired,
-    Observed,
+    pub status: Option<Exact<BlockedStatus>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

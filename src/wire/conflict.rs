@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NameOf;
+use super::{Exact, NameOf};
 use super::method::method;
 use crate::model::{ConflictKind, ConflictStatus, ConflictStrategy};
 
@@ -53,18 +53,7 @@ pub struct ConflictLine<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ListConflictsParams {
     /// Only conflicts with this status; all if left out.
-    pub status: Option<AskedConflictStatus>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "Status")]
-pub enum AskedConflictStatus {
-    Pending,
-    Allowed,
-    Denied,
-    Expired,
-    Observed,
+    pub status: Option<Exact<ConflictStatus>>,
 }
 
 /// The conflicts of a run, and the locks that are held.

@@ -1,14 +1,15 @@
-//! Owns a value of an enumeration that grows: a reader passes over names that it does not know.
+//! Owns a value of an enumeration that grows: a reader of lines and results passes over names that it does not
+//! know, and a reader of params refuses them.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::model::Variants;
+use crate::model::{Action, BlockedStatus, ConflictStatus, Variants};
 
 /// A variant by its name, or a name that only another version of the program knows.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,5 +98,58 @@ impl<T: Variants> Visitor<'_> for NameVisitor<T> {
 
     fn visit_str<E>(self, name: &str) -> Result<NameOf<T>, E> {
         Ok(NameOf::from_name(name))
+    }
+}
+
+/// A variant by its name, in params: a name that this program does not know is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Exact<T>(pub T);
+
+/// An enumeration of params, by its name in the schema.
+pub trait Titled: Variants {
+    const TITLE: &'static str;
+}
+
+impl Titled for Action {
+    const TITLE: &'static str = "AskedAction";
+}
+
+impl Titled for BlockedStatus {
+    const TITLE: &'static str = "Status";
+}
+
+impl Titled for ConflictStatus {
+    const TITLE: &'static str = "Status";
+}
+
+impl<T: Variants> Serialize for Exact<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.name())
+    }
+}
+
+impl<'de, T: Variants> Deserialize<'de> for Exact<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        let known = T::all().iter().find(|known| known.name() == name);
+        known.map(|known| Self(*known)).ok_or_else(|| {
+            let names: Vec<_> = T::all().iter().map(|known| known.name()).collect();
+            let names = names.join("`, `");
+            D::Error::custom(format_args!("unknown variant `{name}`, expected one of `{names}`"))
+        })
+    }
+}
+
+impl<T: Titled> JsonSchema for Exact<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::TITLE.into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        std::any::type_name::<Self>().into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        NameOf::<T>::json_schema(generator)
     }
 }

@@ -18,8 +18,8 @@ use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
 use crate::tasks::{LONGEST_WAIT, WaitKind};
 use crate::wire::{
-    Answer, AnswerState, AskOwner, AskOwnerParams, AskedAction, PathOwners, Report, ReportParams,
-    Reported, RequestAccess, RequestAccessParams, RpcError, Whose, WhoseParams,
+    Answer, AnswerState, AskOwner, AskOwnerParams, PathOwners, Report, ReportParams, Reported,
+    RequestAccess, RequestAccessParams, RpcError, Whose, WhoseParams,
 };
 
 /// The answer to a request that nobody waited for any more.
@@ -41,10 +41,7 @@ pub(super) async fn request_access(
     let RequestAccessParams { path, action, reason } = params;
     bounded("path", &path, LONGEST_PATH)?;
     bounded("reason", &reason, LONGEST_TEXT)?;
-    let action = match action {
-        AskedAction::Read => model::Action::Read,
-        AskedAction::Write => model::Action::Write,
-    };
+    let action = action.0;
     let asked = vec![path.clone(), action.to_string()];
     let question: Question = (agent.clone(), "request_access", asked);
     if let Some(open) = shared.ongoing.find(&question) {

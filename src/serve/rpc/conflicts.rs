@@ -8,13 +8,13 @@ use crate::conflicts::{
     ClaimError, Conflicts, HeldDecision, HolderProcess, Lock, LockClaim, ResolveError,
     is_locked_ever,
 };
-use crate::model::{ConflictId, ConflictStatus, SessionId, SessionKey};
+use crate::model::{ConflictId, SessionId, SessionKey};
 use crate::serve::shared::Shared;
 use crate::serve::{Caller, rights};
 use crate::wire::{
-    AskedConflictStatus, AskedDecision, Claim, ClaimParams, Claimed, ClaimedLock, ConflictLine,
-    ConflictList, ListConflicts, ListConflictsParams, LockRow, Release, ReleaseParams, Released,
-    ResolveConflict, ResolveConflictParams, RpcError,
+    AskedDecision, Claim, ClaimParams, Claimed, ClaimedLock, ConflictLine, ConflictList,
+    ListConflicts, ListConflictsParams, LockRow, Release, ReleaseParams, Released, ResolveConflict,
+    ResolveConflictParams, RpcError,
 };
 
 /// Paths of one claim or release.
@@ -32,7 +32,7 @@ pub(super) async fn list_conflicts(
         return reply(&ConflictList { strategy: None, conflicts: Vec::new(), locks: Vec::new() });
     };
     conflicts.caught_up().await;
-    let found = conflicts.list(params.status.map(ConflictStatus::from));
+    let found = conflicts.list(params.status.map(|status| status.0));
     reply(&ConflictList {
         strategy: Some(conflicts.strategy().into()),
         conflicts: found.iter().map(ConflictLine::from).collect(),
@@ -163,18 +163,6 @@ impl From<Lock> for LockRow {
             since_ms,
             pid: process.map(|HolderProcess { pid, .. }| pid),
             started: process.map(|process| process.started),
-        }
-    }
-}
-
-impl From<AskedConflictStatus> for ConflictStatus {
-    fn from(status: AskedConflictStatus) -> Self {
-        match status {
-            AskedConflictStatus::Pending => Self::Pending,
-            AskedConflictStatus::Allowed => Self::Allowed,
-            AskedConflictStatus::Denied => Self::Denied,
-            AskedConflictStatus::Expired => Self::Expired,
-            AskedConflictStatus::Observed => Self::Observed,
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use super::{Call, Reply, reply};
 use crate::journal::Journal;
-use crate::model::BlockedStatus;
 use crate::serve::lines::GRAPH_IS_OFF;
 use crate::serve::{details, rights};
 use crate::watch::GraphState;
-use crate::wire::{self, AskedStatus, JournalState, ListBlockedParams, RpcError};
+use crate::wire::{self, JournalState, ListBlockedParams, RpcError};
 use crate::wire::{Empty, GetGraph, GetJournal, Graph, ListAgents, ListBlocked};
 
 pub(super) async fn list_agents(call: Call<'_>, _: Empty) -> Result<Reply<ListAgents>, RpcError> {
@@ -25,7 +24,7 @@ pub(super) async fn list_blocked(
     params: ListBlockedParams,
 ) -> Result<Reply<ListBlocked>, RpcError> {
     let Call { shared, caller, .. } = call;
-    let list = shared.sources.blocked(params.status.map(BlockedStatus::from)).await;
+    let list = shared.sources.blocked(params.status.map(|status| status.0)).await;
     let shown: Vec<_> = list.iter().map(|access| rights::shown(caller, access)).collect();
     reply(&shown.iter().map(|access| wire::Blocked::from(&**access)).collect::<Vec<_>>())
 }
@@ -45,18 +44,5 @@ pub(super) async fn get_graph(call: Call<'_>, _: Empty) -> Result<Reply<GetGraph
         GraphState::There { graph, .. } => reply(&Graph::from(&**graph)),
         GraphState::Off => Err(RpcError::new(404, GRAPH_IS_OFF)),
         GraphState::Coming => Err(RpcError::new(409, "the team is stopping")),
-    }
-}
-
-impl From<AskedStatus> for BlockedStatus {
-    fn from(status: AskedStatus) -> Self {
-        match status {
-            AskedStatus::Denied => Self::Denied,
-            AskedStatus::Pending => Self::Pending,
-            AskedStatus::Allowed => Self::Allowed,
-            AskedStatus::Answered => Self::Answered,
-            AskedStatus::Expired => Self::Expired,
-            AskedStatus::Observed => Self::Observed,
-        }
     }
 }

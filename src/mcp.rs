@@ -1,13 +1,10 @@
-//! The team as MCP tools: the list of tools with their audiences, and the MCP server that offers
-//! them on one stream, or over HTTP. Each tool calls a method of the port; this room knows only the methods'
-//! names.
+//! The team as MCP tools: the MCP server that offers them on one stream, or over HTTP. Each tool calls a method
+//! of the port.
 
 mod bounded;
 mod http;
 mod pages;
-mod parameter;
 mod server;
-mod table;
 #[cfg(test)]
 mod tests;
 mod used;
@@ -17,22 +14,13 @@ use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::wire::Audience;
 use bounded::BoundedTransport;
 use server::ToolServer;
 
 pub use http::HttpTools;
 pub use pages::text_pages;
-pub use table::tool_names;
 pub use used::{ToolConnection, ToolUse, ToolUses};
-
-/// The user of the tools on a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Audience {
-    /// The orchestrator.
-    Lead,
-    /// Any other agent.
-    Member,
-}
 
 /// The methods behind the tools, with the authority of their caller.
 pub trait Operations: Send + Sync + 'static {

@@ -77,6 +77,6 @@ pub use stream::{
     StreamScope, StreamSpec, StreamState, StreamTarget, WebhookTarget,
 };
 pub use system::{KERNEL_FOLDERS, SYSTEM_FOLDERS, is_of_system};
-pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState, ToolsForm};
+pub use task::{AgentReport, TEAM_SERVER, TaskReport, TaskState, ToolsForm};
 pub use time::{TimestampMs, now_ms, rfc3339};
 pub use web_scope::WebScope;

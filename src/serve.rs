@@ -59,7 +59,7 @@ mod web_access;
 #[cfg(test)]
 mod tests;
 
-pub use crate::mcp::{Audience, ToolUses, tool_names};
+pub use crate::mcp::ToolUses;
 pub use details::{AgentDetails, SessionDetails};
 pub use elsewhere::Elsewhere;
 pub use entrance::ScopeOfToken;

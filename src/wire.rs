@@ -28,6 +28,7 @@ mod spent;
 mod stream;
 mod task;
 mod token;
+mod tools;
 mod web;
 
 pub use agent::*;
@@ -42,7 +43,7 @@ pub use event::*;
 pub use graph::*;
 pub use line::*;
 pub use map::*;
-pub use method::{AtHub, ByWeb, Facts, Limit, Merge, Method, Opening, Right};
+pub use method::{AtHub, ByWeb, Facts, Limit, Merging, Method, Opening, Right};
 pub use name_of::{Exact, NameOf};
 pub use object::Object;
 pub use prompting::*;
@@ -55,4 +56,7 @@ pub use spent::*;
 pub use stream::*;
 pub use task::*;
 pub use token::*;
+pub use tools::{
+    Audience, PAGE, Parameter, TeamTool, check, schema, take_tools, tool_named, tools, tools_of,
+};
 pub use web::*;

@@ -13,8 +13,9 @@ use crate::client_host::TeamTools;
 use crate::config;
 use crate::kept::make_folder;
 use crate::model::{AgentId, TEAM_SERVER};
-use crate::serve::{self, Audience, TOOLS_PATH, Tokens, tool_names};
+use crate::serve::{self, TOOLS_PATH, Tokens};
 use crate::telemetry::Traceparent;
+use crate::wire::{Audience, tools_of};
 
 /// Says which span a program was started for.
 pub(super) const TRACE_VARIABLE: &str = "TRACEPARENT";
@@ -178,7 +179,8 @@ impl TeamEnvironment {
             })
         });
         let hint = profile.hides_tools.filter(|hides| *hides).map(|_| {
-            let names = tool_names(audience).join(", ");
+            let names: Vec<_> = tools_of(audience).map(|tool| tool.name).collect();
+            let names = names.join(", ");
             format!(
                 "The tools of your team are those of the MCP server `{TEAM_SERVER}`; where you don't see them, \
                  search for them by name: {names}.\n"

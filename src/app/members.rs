@@ -26,10 +26,10 @@ use crate::process::{Command, Limits};
 use crate::remote;
 use crate::routing::{self, Orchestrator};
 use crate::runs::TeamRuns;
-use crate::serve::Audience;
 use crate::slots::Slots;
 use crate::supervisor::Member;
 use crate::tracker::OrchestratorView;
+use crate::wire::Audience;
 use crate::zone::{Bounds, GrantedPlace, Zone};
 
 /// Variables that name the folder for temporary files; tmux has its own, for its socket.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::wire::{AtHub, Facts, Merge};
+use crate::wire::{AtHub, Facts, Merging};
 
 /// Fields that count.
 const COUNTS: [&str; 2] = ["total", "pending"];
@@ -19,8 +19,8 @@ pub(super) fn items<'a>(method: &Facts, answer: &'a mut Value) -> Vec<&'a mut Va
 }
 
 /// Puts the items of all answers in the order that those of one have.
-pub(super) fn sort(merge: Merge, answer: &mut Value) {
-    if merge == Merge::Hottest
+pub(super) fn sort(merge: Merging, answer: &mut Value) {
+    if merge == Merging::Hottest
         && let Some(files) = answer["files"].as_array_mut()
     {
         let heat = |file: &Value| file["heat"].as_f64().unwrap_or_default();
@@ -76,7 +76,7 @@ mod tests {
     fn the_hottest_file_of_all_hosts_is_first() {
         let mut all = json!({ "files": [{ "heat": 0.5 }, { "heat": 0.1 }] });
         add(&mut all, json!({ "files": [{ "heat": 0.9 }, { "heat": 0.3 }] }));
-        sort(Merge::Hottest, &mut all);
+        sort(Merging::Hottest, &mut all);
         let heats: Vec<_> =
             items(&HotFiles::FACTS, &mut all).iter().map(|it| it["heat"].clone()).collect();
         assert_eq!(heats, [0.9, 0.5, 0.3, 0.1]);

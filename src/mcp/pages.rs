@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::ToolError;
-use super::parameter::PAGE;
+use crate::wire::PAGE;
 
 /// Entries in a page of a list.
 const ENTRIES: usize = 25;

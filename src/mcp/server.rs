@@ -17,9 +17,8 @@ use tokio::time::{Instant, interval_at};
 
 use super::bounded::is_short;
 use super::pages::{page_of_list, page_of_text, page_within};
-use super::parameter::{self, PAGE};
-use super::table::{TeamTool, of};
-use super::{Audience, Operations, ToolConnection, ToolError};
+use super::{Operations, ToolConnection, ToolError};
+use crate::wire::{self, Audience, PAGE, TeamTool, tools_of};
 
 /// Calls of one connection at once; one more is refused.
 const CALLS: usize = 32;
@@ -59,8 +58,8 @@ impl ToolServer {
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<Value, ToolError> {
-        let Some(tool) = of(self.audience).find(|tool| *tool.name == *request.name) else {
-            let known: Vec<_> = of(self.audience).map(|tool| tool.name).collect();
+        let Some(tool) = tools_of(self.audience).find(|tool| *tool.name == *request.name) else {
+            let known: Vec<_> = tools_of(self.audience).map(|tool| tool.name).collect();
             let name: String = request.name.chars().take(64).collect();
             let message = format!("there is no tool `{name}`; there are {}", known.join(", "));
             return Err(ToolError { code: 404, message });
@@ -71,10 +70,10 @@ impl ToolServer {
             return Err(ToolError { code: 409, message });
         };
         let arguments = request.arguments.unwrap_or_default();
-        let checked = parameter::check(tool.parameters, arguments);
+        let checked = wire::check(&tool.parameters, arguments);
         let mut params = checked.map_err(|message| ToolError { code: 400, message })?;
         let page = if tool.list.or(tool.text).is_some() { params.shift_remove(PAGE) } else { None };
-        let call = self.operations.call(tool.method, params);
+        let call = self.operations.call(tool.method.name, params);
         let result = with_progress(call, context).await?;
         shown(tool, result, page.as_ref().and_then(Value::as_u64).unwrap_or(1))
     }
@@ -95,7 +94,7 @@ impl ServerHandler for ToolServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         self.connection.listed();
-        Ok(ListToolsResult::with_all_items(of(self.audience).map(described).collect()))
+        Ok(ListToolsResult::with_all_items(tools_of(self.audience).map(described).collect()))
     }
 
     async fn call_tool(
@@ -128,8 +127,7 @@ impl ServerHandler for ToolServer {
 fn described(tool: &TeamTool) -> Tool {
     let hints = ToolAnnotations::new().read_only(tool.only_reads).open_world(false);
     let hints = if tool.only_reads { hints } else { hints.destructive(false) };
-    Tool::new(tool.name, tool.description, parameter::schema(tool.parameters))
-        .with_annotations(hints)
+    Tool::new(tool.name, tool.description, wire::schema(&tool.parameters)).with_annotations(hints)
 }
 
 /// Awaits a call, and reports its progress meanwhile.

@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
-use super::table::{TeamTool, all, of};
-use super::{Audience, Operations, ToolError, ToolUses, serve};
-use crate::model::{AgentId, TEAM_SERVER, TEAM_TOOLS};
+use super::{Operations, ToolError, ToolUses, serve};
+use crate::model::{AgentId, TEAM_SERVER};
 use crate::tests::eventually;
+use crate::wire::{self, Audience, TeamTool, tools, tools_of};
 
 /// Repeats the call; a list is long, and the agent `slow` never answers.
 struct Echo;
@@ -99,7 +99,7 @@ async fn old_and_current_clients_list_and_call_tools() {
         let listed = client.ask("tools/list", json!({})).await;
         let tools = listed["result"]["tools"].as_array().unwrap().clone();
         let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-        assert_eq!(names, of(Audience::Lead).map(|tool| tool.name).collect::<Vec<_>>());
+        assert_eq!(names, tools_of(Audience::Lead).map(|tool| tool.name).collect::<Vec<_>>());
         assert!(client.used().listed && client.used().calls == 0);
         let result = client.call("agent_status", json!({ "agent": "ui" })).await;
         let wanted = json!({ "method": "agent_status", "params": { "agent": "ui" } });
@@ -249,13 +249,12 @@ async fn so_many_calls_at_once_and_no_more() {
 
 #[test]
 fn names_fit_clients_and_schemas_are_flat() {
-    assert!(all().map(|tool| tool.name).eq(TEAM_TOOLS));
-    for tool in all() {
+    for tool in tools() {
         // Some clients write `mcp__SERVER__TOOL`, within 64 characters.
         assert!(format!("mcp__{TEAM_SERVER}__{}", tool.name).len() <= 64);
         assert!(tool.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{}", tool.name);
         assert!(!tool.description.contains("  ") && tool.description.ends_with('.'));
-        let schema = super::parameter::schema(tool.parameters);
+        let schema = wire::schema(&tool.parameters);
         for (name, property) in schema["properties"].as_object().unwrap() {
             assert_ne!(property["type"], "object", "{} {name}", tool.name);
         }
@@ -278,21 +277,22 @@ fn the_document_lists_the_tools() {
 
 fn printed() -> String {
     let mut text = String::new();
-    for tool in all() {
+    for tool in tools() {
         let audience = match tool.audience {
             [Audience::Lead] => "For the orchestrator",
             [Audience::Member] => "For members",
             _ => "For the orchestrator and members",
         };
         let TeamTool { name, method, description, .. } = tool;
+        let method = method.name;
         writeln!(text, "\n### `{name}`\n\n{description}\n").unwrap();
         let list = tool.list.map(|list| format!(", a page of which is `{list}`"));
         let list = list.unwrap_or_default();
         writeln!(text, "{audience}. Its result is that of [`{method}`](wire.md){list}.").unwrap();
         text.push_str(if tool.parameters.is_empty() { "" } else { "\n" });
-        for it in tool.parameters {
+        for it in &tool.parameters {
             let optional = if it.is_required { "" } else { ", optional" };
-            let (wanted, about) = (it.shape.wanted(), it.description);
+            let (wanted, about) = (it.shape.wanted(), &it.description);
             writeln!(text, "- `{}` ({wanted}{optional}): {about}", it.name).unwrap();
         }
     }

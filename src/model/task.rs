@@ -26,34 +26,6 @@ named! {
     }
 }
 
-/// The names of its tools. A permission that an agent asks for one of these needs no person.
-pub const TEAM_TOOLS: [&str; 24] = [
-    "team_status",
-    "agent_status",
-    "list_blocked",
-    "resolve_blocked",
-    "read_diff",
-    "hot_files",
-    "overlaps",
-    "who_calls",
-    "conflicts",
-    "delegate_task",
-    "check_tasks",
-    "wait_for_tasks",
-    "task_result",
-    "cancel_task",
-    "start_helper",
-    "add_member",
-    "remove_member",
-    "budget",
-    "request_access",
-    "ask_owner",
-    "whose",
-    "report",
-    "claim",
-    "release",
-];
-
 named! {
     /// Where a task stands.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -36,8 +36,8 @@ use crate::wire::{AtHub, Attach, ByWeb, Facts, Method as _, RpcError};
 pub(super) use branching::conversation;
 pub(super) use openings::{ENDED as TOKEN_ENDED, record_use};
 pub use scoped::call_about_tokens;
-use table::{Call, Reply, find, parse, reply};
 pub(super) use table::{METHODS, encoded};
+use table::{MethodCall, Reply, find, parse, reply};
 
 /// The method after which the connection speaks the agent's protocol.
 pub(super) const ATTACH: &str = Attach::FACTS.name;
@@ -75,7 +75,7 @@ pub(super) async fn call(
     let elsewhere = shared.sources.elsewhere().filter(|_| !visits && facts.hub != AtHub::Port);
     let result = match elsewhere.filter(|teams| teams.takes(params)) {
         Some(teams) => teams.call(visitor(caller)?, facts, params).await?,
-        None => (row.perform)(Call { shared, caller, progress }, params).await?,
+        None => (row.perform)(MethodCall { shared, caller, progress }, params).await?,
     };
     match caller {
         Some(Caller::Holder(holder)) => openings::held(holder, facts, result),

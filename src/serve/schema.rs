@@ -39,6 +39,7 @@ pub fn schema() -> Value {
         json!({ "description": "A line that a client sends.", "oneOf": lines }),
     );
     wire::add_mark(&mut definitions);
+    definitions.values_mut().for_each(wire::take_tools);
     definitions.sort_keys();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

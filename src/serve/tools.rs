@@ -16,9 +16,9 @@ use super::rights::PROGRAM;
 use super::rpc;
 use super::shared::Shared;
 use super::{BoxFuture, Caller};
-use crate::mcp::{self, Audience, HttpTools, Operations, ToolError};
+use crate::mcp::{self, HttpTools, Operations, ToolError};
 use crate::model::AgentId;
-use crate::wire::RpcError;
+use crate::wire::{Audience, RpcError};
 
 /// Bytes buffered to and from the server of the tools, each way.
 const DUPLEX: usize = 64 * 1024;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::tools::tool;
 use super::{Cost, Empty, NameOf, Object, Spent};
 use crate::model::{AgentState, SessionMode, named};
 
@@ -192,6 +193,7 @@ pub struct AgentRow<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AgentStatusParams {
     #[serde(alias = "agent")]
+    #[schemars(extend("x-tool" = tool("Id of the agent, as team_status lists it").named("agent")))]
     pub agent_id: String,
 }
 

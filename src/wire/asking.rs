@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::tools::{MESSAGE, TASK, tool};
 use super::{Agent, Delegated, Exact, NameOf};
 use crate::model::{Action, named};
 
@@ -45,9 +46,12 @@ method! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RequestAccessParams {
     /// Relative to the workspace, or absolute.
+    #[schemars(extend("x-tool" = tool("The path, relative to the workspace")))]
     pub path: String,
+    #[schemars(extend("x-tool" = tool("What you want to do")))]
     pub action: Exact<Action>,
     /// What the decider is told.
+    #[schemars(extend("x-tool" = tool("Why: the decider reads it").most(MESSAGE)))]
     pub reason: String,
 }
 
@@ -55,21 +59,26 @@ pub struct RequestAccessParams {
 pub struct AskOwnerParams {
     /// Its owner is asked.
     #[serde(default, deserialize_with = "super::reading::name")]
+    #[schemars(extend("x-tool" = tool("The path whose owner is asked; this or `agent`").at(1)))]
     pub path: Option<String>,
     /// The agent to ask, if not the path's owner.
     #[serde(default, deserialize_with = "super::reading::name")]
+    #[schemars(extend("x-tool" = tool("Id of the agent to ask").at(2)))]
     pub agent: Option<String>,
+    #[schemars(extend("x-tool" = tool("The question: the owner sees only this text and the path").most(MESSAGE).at(0)))]
     pub question: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WhoseParams {
     /// Relative to the workspace, or absolute.
+    #[schemars(extend("x-tool" = tool("The path, relative to the workspace")))]
     pub path: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReportParams {
+    #[schemars(extend("x-tool" = tool("What to tell").most(MESSAGE)))]
     pub text: String,
 }
 
@@ -131,29 +140,38 @@ pub struct StartHelperParams {
     #[serde(default, deserialize_with = "super::reading::name")]
     pub parent: Option<String>,
     /// What the helper is prompted with.
+    #[schemars(extend("x-tool" = tool("What the helper is to do: it sees only this text").most(TASK)))]
     pub task: String,
     /// Patterns within the parent's zone.
+    #[schemars(extend("x-tool" = tool("Patterns of the files that it may write, within your own zone (`src/ui/tests/**`)").most(100)))]
     pub zone: Vec<String>,
     /// What it runs; what the parent runs if left out.
     #[serde(default, deserialize_with = "super::reading::name")]
+    #[schemars(extend("x-tool" = tool("The launch profile of its program; your own program if left out")))]
     pub profile: Option<String>,
     /// Makes a repeated request the same request.
     #[serde(default, deserialize_with = "super::reading::name")]
+    #[schemars(extend("x-tool" = tool("A name of yours: a repeated call with it starts no second helper").most(256)))]
     pub key: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AddMemberParams {
+    #[schemars(extend("x-tool" = tool("A name for the agent").most(64)))]
     pub id: String,
     /// One of `profiles` of `may_add`.
+    #[schemars(extend("x-tool" = tool("The launch profile of its program")))]
     pub profile: String,
     /// Patterns within `zone` of `may_add`.
+    #[schemars(extend("x-tool" = tool("Patterns of the files that it may write").most(100)))]
     pub zone: Vec<String>,
     /// What the agent is prompted with.
+    #[schemars(extend("x-tool" = tool("What the agent is to do: it sees only this text").most(TASK)))]
     pub task: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RemoveMemberParams {
+    #[schemars(extend("x-tool" = tool("Id of the agent")))]
     pub id: String,
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::tools::{CONTENT, MESSAGE, tool};
 use super::{Exact, NameOf, SessionHeader, Target};
 use crate::model::{Action, BlockedStatus, Decide, Via};
 
@@ -75,11 +76,13 @@ pub struct Blocked<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ListBlockedParams {
     /// Only accesses with that status.
+    #[schemars(extend("x-tool" = tool("Only accesses with this status; all if left out").choices(&["pending", "denied", "allowed", "answered", "expired", "observed"])))]
     pub status: Option<Exact<BlockedStatus>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ResolveParams {
+    #[schemars(extend("x-tool" = tool("Id of the access, as list_blocked lists it").at(0)))]
     pub id: String,
     /// Only if the access still is as `show_blocked` showed it with this `version`.
     #[serde(default, deserialize_with = "super::reading::name")]
@@ -92,14 +95,18 @@ pub struct ResolveParams {
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum DecisionParam {
     /// Refuse it.
+    #[schemars(extend("x-tool" = tool("What becomes of it").choices(&["allow", "deny", "answer"]).at(1)))]
     Deny {
         /// Sent to the agent.
+        #[schemars(extend("x-tool" = tool("With `deny`: what the agent is told").most(MESSAGE).at(4)))]
         message: Option<String>,
     },
     /// Allow it; after a denied try, allow the next.
     Allow {
+        #[schemars(extend("x-tool" = tool("With `allow`: this access (if left out), or this path and action until the session ends").choices(&["once", "session"]).at(2)))]
         scope: Option<GrantScope>,
         /// Seconds that the grant lasts at most.
+        #[schemars(extend("x-tool" = tool("With `allow`: seconds that the permission lasts at most").at(3)))]
         ttl_s: Option<f64>,
         /// Also where a pattern of `denied` matches; requires the control token.
         #[serde(default)]
@@ -107,6 +114,7 @@ pub enum DecisionParam {
     },
     /// Answer with the result of the read.
     Answer {
+        #[schemars(extend("x-tool" = tool("With `answer`: what the agent reads").most(CONTENT).at(5)))]
         content: String,
         /// As for `allow`.
         #[serde(default)]

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::tools::tool;
 method! {
     GetDiff = "get_diff": GetDiffParams => Diff;
     port: Reader, web: Read, token: Read(Named("agent_id")), waits: false, lasts: false, hub: One
@@ -30,12 +31,15 @@ method! {
 pub struct GetDiffParams {
     /// Only of this agent; of all agents if left out.
     #[serde(default, alias = "agent", deserialize_with = "super::reading::name")]
+    #[schemars(extend("x-tool" = tool("Only what this agent changed").named("agent")))]
     pub agent_id: Option<String>,
     /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of
     /// the wire.
     #[serde(default, deserialize_with = "super::reading::name")]
+    #[schemars(extend("x-tool" = tool("Only what was changed in this session")))]
     pub session_id: Option<String>,
     /// Only of this turn, of the agent's first session unless another is named.
+    #[schemars(extend("x-tool" = tool("Only what was changed in this turn")))]
     pub turn: Option<u64>,
     /// Only behind the event with this id.
     #[serde(default, deserialize_with = "super::reading::name")]

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Exact, NameOf};
 use super::method::method;
+use super::tools::tool;
+use super::{Exact, NameOf};
 use crate::model::{ConflictKind, ConflictStatus, ConflictStrategy};
 
 method! {
@@ -53,6 +54,7 @@ pub struct ConflictLine<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ListConflictsParams {
     /// Only conflicts with this status; all if left out.
+    #[schemars(extend("x-tool" = tool("Only conflicts with this status; all if left out")))]
     pub status: Option<Exact<ConflictStatus>>,
 }
 
@@ -113,11 +115,14 @@ pub enum AskedDecision {
 pub struct ClaimParams {
     /// Files or folders, relative to the workspace.
     #[serde(default)]
+    #[schemars(extend("x-tool" = tool("Files or folders of your zone, relative to the workspace").most(100)))]
     pub paths: Vec<String>,
     /// Ids of symbols, such as `src/cart.rs::total`: their files are claimed.
     #[serde(default)]
+    #[schemars(extend("x-tool" = tool("Ids of symbols (`src/cart.rs::total`): their files are claimed").most(100)))]
     pub symbols: Vec<String>,
     /// At most 3600; `lock_s` of the configuration if left out.
+    #[schemars(extend("x-tool" = tool("Seconds that the claim lasts, at most 3600")))]
     pub ttl_s: Option<f64>,
 }
 
@@ -138,8 +143,10 @@ pub struct ClaimedLock {
 pub struct ReleaseParams {
     /// All that the caller has locked if left out.
     #[serde(default)]
+    #[schemars(extend("x-tool" = tool("The paths; all that you have locked if left out").most(100)))]
     pub paths: Vec<String>,
     /// Only the lock that has this number.
+    #[schemars(extend("x-tool" = tool("Only the lock with this number, as claim returned it")))]
     pub fence: Option<u64>,
 }
 

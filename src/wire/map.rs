@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::tools::tool;
 use super::{Empty, NameOf, SessionHeader, Target};
 use crate::model::{LoopKind, OnLoop, Origin, OverlapKind, Touch};
 
@@ -92,6 +93,7 @@ pub struct SymbolCaller<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HotFilesParams {
     /// At most 100; 20 if left out.
+    #[schemars(extend("x-tool" = tool("How many; 20 if left out").range(1, 100)))]
     pub limit: Option<usize>,
 }
 
@@ -137,6 +139,7 @@ pub struct OverlapRow {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WhoCallsParams {
     /// An id of the code graph (`PATH::NAME`), or a name.
+    #[schemars(extend("x-tool" = tool("Its name, or its id in the code graph (`src/cart.rs::total`)")))]
     pub symbol: String,
 }
 

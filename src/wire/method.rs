@@ -109,7 +109,7 @@ pub enum AtHub {
     /// Its port answers: the method is about this port, whatever team that shows.
     Port,
     /// It asks all teams, and merges their answers: the method lists, or looks.
-    All(Merge),
+    All(Merging),
     /// It refuses: the method is about a code graph, which a hub has not.
     Graph,
     /// It refuses: the method is for one team.
@@ -118,7 +118,7 @@ pub enum AtHub {
 
 /// How a hub puts the answers of all teams together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Merge {
+pub enum Merging {
     /// Lists are joined, counts added up.
     Joined,
     /// As that, and files are ordered by heat.
@@ -142,7 +142,7 @@ macro_rules! method {
             type Result<'a> = $result;
             const FACTS: $crate::wire::Facts = {
                 #[allow(unused_imports)]
-                use $crate::wire::{AtHub::*, Limit::*, Merge::*};
+                use $crate::wire::{AtHub::*, Limit::*, Merging::*};
                 $crate::wire::Facts {
                     name: $name,
                     port: $crate::wire::Right::$port,

@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::model::{Action, BlockedStatus, ConflictStatus, Variants};
@@ -130,13 +130,7 @@ impl<T: Variants> Serialize for Exact<T> {
 
 impl<'de, T: Variants> Deserialize<'de> for Exact<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = Cow::<str>::deserialize(deserializer)?;
-        let known = T::all().iter().find(|known| known.name() == name);
-        known.map(|known| Self(*known)).ok_or_else(|| {
-            let names: Vec<_> = T::all().iter().map(|known| known.name()).collect();
-            let names = names.join("`, `");
-            D::Error::custom(format_args!("unknown variant `{name}`, expected one of `{names}`"))
-        })
+        deserializer.deserialize_str(ExactVisitor(PhantomData))
     }
 }
 
@@ -151,5 +145,24 @@ impl<T: Titled> JsonSchema for Exact<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         NameOf::<T>::json_schema(generator)
+    }
+}
+
+struct ExactVisitor<T>(PhantomData<T>);
+
+impl<T: Variants> Visitor<'_> for ExactVisitor<T> {
+    type Value = Exact<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Exact<T>, E> {
+        let known = T::all().iter().find(|known| known.name() == name);
+        known.map(|known| Exact(*known)).ok_or_else(|| {
+            let names: Vec<_> = T::all().iter().map(|known| known.name()).collect();
+            let names = names.join("`, `");
+            E::custom(format_args!("unknown variant `{name}`, expected one of `{names}`"))
+        })
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NameOf;
 use super::method::method;
+use super::tools::{TASK, tool};
 use crate::model::TaskState;
 
 method! {
@@ -57,14 +58,18 @@ pub struct TaskLine<'a> {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DelegateParams {
+    #[schemars(extend("x-tool" = tool("Id of the agent, as team_status lists it")))]
     pub agent: String,
     /// What the agent is prompted with.
+    #[schemars(extend("x-tool" = tool("What the agent is to do: it sees only this text").most(TASK)))]
     pub task: String,
     /// Files that it is about, named in the prompt.
     #[serde(default)]
+    #[schemars(extend("x-tool" = tool("Paths that the task is about").most(200)))]
     pub files: Vec<String>,
     /// Makes a repeated request the same request.
     #[serde(default, deserialize_with = "super::reading::name")]
+    #[schemars(extend("x-tool" = tool("A name of yours: a repeated call with it begins no second task").most(256)))]
     pub key: Option<String>,
 }
 
@@ -83,18 +88,23 @@ pub struct Delegated {
 pub struct CheckTasksParams {
     /// All tasks that were not acknowledged if left out.
     #[serde(default)]
+    #[schemars(extend("x-tool" = tool("Ids of tasks; all that you gave if left out").most(1000)))]
     pub ids: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WaitForTasksParams {
+    #[schemars(extend("x-tool" = tool("Ids of the tasks").most(1000)))]
     pub ids: Vec<String>,
     /// Until all have ended, or the first.
     #[serde(default, skip_serializing_if = "WaitMode::is_usual")]
+    #[schemars(extend("x-tool" = tool("Until all have ended (if left out), or the first")))]
     pub mode: WaitMode,
     /// As an earlier answer had it: what changed before does not end the wait.
+    #[schemars(extend("x-tool" = tool("As returned before: what changed until then does not end the wait")))]
     pub cursor: Option<u64>,
     /// At most 45.
+    #[schemars(extend("x-tool" = tool("Seconds to wait, at most 45")))]
     pub timeout_s: Option<f64>,
 }
 
@@ -138,11 +148,14 @@ pub struct TaskRow {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskResultParams {
+    #[schemars(extend("x-tool" = tool("Id of the task").at(0)))]
     pub id: String,
     /// The result was received, and need not be kept.
     #[serde(default)]
+    #[schemars(extend("x-tool" = tool("You have the result: it need not be kept").at(2)))]
     pub ack: bool,
     /// From 1; without it there is only the summary.
+    #[schemars(extend("x-tool" = tool("Which page of the whole text to show").range(1, 1_000_000).at(1)))]
     pub page: Option<u64>,
 }
 
@@ -167,5 +180,6 @@ pub struct TaskOutcome {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CancelTaskParams {
+    #[schemars(extend("x-tool" = tool("Id of the task")))]
     pub id: String,
 }

@@ -12,7 +12,8 @@ use serde_json::Number;
 use crate::extract::json::{Members, elements, text};
 use crate::extract::uri;
 use crate::line;
-use crate::model::{TEAM_SERVER, TEAM_TOOLS};
+use crate::model::TEAM_SERVER;
+use crate::wire;
 
 /// Which message carried the fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,7 +170,7 @@ fn names_team_tool(meta: &str) -> bool {
         let name = members.text("toolName").unwrap_or_default();
         let rest = name.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(TEAM_SERVER));
         let tool = rest.and_then(|rest| rest.strip_prefix("__"));
-        tool.is_some_and(|tool| TEAM_TOOLS.contains(&tool))
+        tool.is_some_and(|tool| wire::tool_named(tool).is_some())
     };
     let Some(meta) = Members::of(meta) else { return false };
     is_ours(&meta) || meta.iter().filter_map(|(_, raw)| Members::of(raw)).any(|it| is_ours(&it))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Call, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply, wrong};
 use crate::mcp::text_pages;
 use crate::model::{self, AgentId, AgentReport, Decide, Event, SessionId, now_ms};
 use crate::routing::{AccessAnswer, Settlement};
@@ -33,10 +33,10 @@ pub(super) const LONGEST_PATH: usize = 4096;
 const LONGEST_TEXT: usize = 16 * 1024;
 
 pub(super) async fn request_access(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: RequestAccessParams,
 ) -> Result<Reply<RequestAccess>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let agent = agent(caller)?;
     let RequestAccessParams { path, action, reason } = params;
     bounded("path", &path, LONGEST_PATH)?;
@@ -86,10 +86,10 @@ pub(super) async fn request_access(
 }
 
 pub(super) async fn ask_owner(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AskOwnerParams,
 ) -> Result<Reply<AskOwner>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let from = agent(caller)?;
     let AskOwnerParams { path, agent: named, question: text } = params;
     bounded("question", &text, LONGEST_TEXT)?;
@@ -137,8 +137,11 @@ pub(super) async fn ask_owner(
     reply(&wait(shared, &question, open).await?)
 }
 
-pub(super) async fn whose(call: Call<'_>, params: WhoseParams) -> Result<Reply<Whose>, RpcError> {
-    let Call { shared, caller, .. } = call;
+pub(super) async fn whose(
+    call: MethodCall<'_>,
+    params: WhoseParams,
+) -> Result<Reply<Whose>, RpcError> {
+    let MethodCall { shared, caller, .. } = call;
     bounded("path", &params.path, LONGEST_PATH)?;
     let found = shared.sources.whose(agent(caller)?, params.path).await.ok_or_else(no_zone)?;
     reply(&PathOwners {
@@ -150,10 +153,10 @@ pub(super) async fn whose(call: Call<'_>, params: WhoseParams) -> Result<Reply<W
 }
 
 pub(super) async fn report(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ReportParams,
 ) -> Result<Reply<Report>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let agent = agent(caller)?.clone();
     bounded("text", &params.text, LONGEST_TEXT)?;
     let report = AgentReport { agent, text: params.text.into(), timestamp_ms: now_ms() };

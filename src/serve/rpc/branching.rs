@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::events::read;
-use super::{Call, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply, wrong};
 use crate::client_host::{Continuation, Document, Forking};
 use crate::journal::{NewEvent, Point, Session};
 use crate::model::{AgentId, How, SessionId, SessionKey};
@@ -17,10 +17,10 @@ use crate::wire::{
 };
 
 pub(super) async fn fork_session(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ForkSessionParams,
 ) -> Result<Reply<ForkSession>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let to = params.agent_id.clone().map(AgentId::new);
     // Another agent learns no more of files than its zone would open.
     let sight = match &to {
@@ -70,10 +70,10 @@ pub(super) async fn fork_session(
 }
 
 pub(super) async fn rewind_session(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: RewindSessionParams,
 ) -> Result<Reply<RewindSession>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let files = params.files.unwrap_or(false);
     if files && !matches!(caller, Some(Caller::Person | Caller::Holder(_) | Caller::Web(_))) {
         let why = "`files` changes files of the workspace: it takes the control token of a person";

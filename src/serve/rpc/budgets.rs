@@ -1,6 +1,6 @@
 //! Owns the methods of budgets.
 
-use super::{Call, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply, wrong};
 use crate::model::{AgentId, BudgetLimits};
 use crate::wire::{self, Empty, ListBudgets, RaiseBudget, RaiseBudgetParams, RpcError};
 
@@ -9,13 +9,16 @@ const MOST: u64 = 1_000_000_000_000_000;
 const MOST_COST: f64 = 1e12;
 const MOST_MINUTES: u64 = 366 * 24 * 60;
 
-pub(super) async fn list_budgets(call: Call<'_>, _: Empty) -> Result<Reply<ListBudgets>, RpcError> {
+pub(super) async fn list_budgets(
+    call: MethodCall<'_>,
+    _: Empty,
+) -> Result<Reply<ListBudgets>, RpcError> {
     let shared = call.shared;
     reply(&shared.team.budgets().iter().map(wire::Budget::from).collect::<Vec<_>>())
 }
 
 pub(super) async fn raise_budget(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: RaiseBudgetParams,
 ) -> Result<Reply<RaiseBudget>, RpcError> {
     let shared = call.shared;

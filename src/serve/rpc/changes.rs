@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::events::{foreign, own, read};
-use super::{Call, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply, wrong};
 use crate::changes::{
     self, AskError, Asked, BlameError, FilePatch, LeftOut, Provenance, SelectError,
 };
@@ -26,10 +26,10 @@ const MOST_FILES: usize = 2_000;
 const LONGEST_PATH: usize = 4_096;
 
 pub(super) async fn get_diff(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: GetDiffParams,
 ) -> Result<Reply<GetDiff>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let own = own(caller).map(str::to_owned);
     if let (Some(own), Some(named)) = (&own, &params.agent_id)
         && own != named
@@ -83,8 +83,11 @@ pub(super) async fn get_diff(
     .await
 }
 
-pub(super) async fn blame(call: Call<'_>, params: BlameParams) -> Result<Reply<Blame>, RpcError> {
-    let Call { shared, caller, .. } = call;
+pub(super) async fn blame(
+    call: MethodCall<'_>,
+    params: BlameParams,
+) -> Result<Reply<Blame>, RpcError> {
+    let MethodCall { shared, caller, .. } = call;
     let path = place(&params.path)?;
     let first = params.first_line.unwrap_or(1).max(1);
     let own = own(caller).map(str::to_owned);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Call, Reply, asking, reply, wrong};
+use super::{MethodCall, Reply, asking, reply, wrong};
 use crate::conflicts::{
     ClaimError, Conflicts, HeldDecision, HolderProcess, Lock, LockClaim, ResolveError,
     is_locked_ever,
@@ -24,7 +24,7 @@ const MOST_PATHS: usize = 100;
 const LONGEST_CLAIM: f64 = 3600.0;
 
 pub(super) async fn list_conflicts(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ListConflictsParams,
 ) -> Result<Reply<ListConflicts>, RpcError> {
     let shared = call.shared;
@@ -41,10 +41,10 @@ pub(super) async fn list_conflicts(
 }
 
 pub(super) async fn resolve_conflict(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ResolveConflictParams,
 ) -> Result<Reply<ResolveConflict>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let decision = match (params.decision, params.message) {
         (AskedDecision::Deny, message) => HeldDecision::Deny { message },
         (AskedDecision::Allow, None) => HeldDecision::Allow,
@@ -71,8 +71,11 @@ impl From<ResolveError> for RpcError {
     }
 }
 
-pub(super) async fn claim(call: Call<'_>, params: ClaimParams) -> Result<Reply<Claim>, RpcError> {
-    let Call { shared, caller, .. } = call;
+pub(super) async fn claim(
+    call: MethodCall<'_>,
+    params: ClaimParams,
+) -> Result<Reply<Claim>, RpcError> {
+    let MethodCall { shared, caller, .. } = call;
     let agent = asking::agent(caller)?;
     let conflicts = team(shared)?;
     let ClaimParams { mut paths, symbols, ttl_s } = params;
@@ -98,10 +101,10 @@ pub(super) async fn claim(call: Call<'_>, params: ClaimParams) -> Result<Reply<C
 }
 
 pub(super) async fn release(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ReleaseParams,
 ) -> Result<Reply<Release>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let agent = asking::agent(caller)?;
     let conflicts = team(shared)?;
     let paths = named(shared, caller, params.paths, false).await?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
-use super::{Call, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
 use crate::model::{AgentId, BlockedId, BlockedStatus, Order, SessionId, SessionKey, Via};
@@ -24,10 +24,10 @@ use crate::wire::{
 const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
 
 pub(super) async fn prompt(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: PromptParams,
 ) -> Result<Reply<PromptAgent>, RpcError> {
-    let Call { shared, caller, progress } = call;
+    let MethodCall { shared, caller, progress } = call;
     let blocks = match (params.text, params.blocks) {
         (Some(text), None) => vec![json!({ "type": "text", "text": text })],
         (None, Some(blocks)) if !blocks.is_empty() => {
@@ -67,7 +67,7 @@ pub(super) async fn prompt(
 }
 
 pub(super) async fn cancel(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: CancelParams,
 ) -> Result<Reply<Cancel>, RpcError> {
     let shared = call.shared;
@@ -78,10 +78,10 @@ pub(super) async fn cancel(
 }
 
 pub(super) async fn new_session(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AgentParams,
 ) -> Result<Reply<NewSession>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let agent = AgentId::new(params.agent_id);
     let session = shared.team.new_session(agent.clone()).await?;
     owned::note_session(shared, caller, &SessionKey::new(agent, session.clone())).await;
@@ -98,10 +98,10 @@ pub(super) async fn attach(
 }
 
 pub(super) async fn resolve_blocked(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ResolveParams,
 ) -> Result<Reply<ResolveBlocked>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let by = rights::decider(caller, params.verdict.is_even_denied());
     let (id, decision) = (BlockedId::new(params.id), params.verdict.try_into()?);
     if let Decision::Answer { content } = &decision
@@ -127,27 +127,31 @@ async fn is_request(shared: &Shared, id: &BlockedId) -> bool {
 }
 
 pub(super) async fn start_agent(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AgentParams,
 ) -> Result<Reply<StartAgent>, RpcError> {
     order(call, Order::Start, params).await
 }
 
 pub(super) async fn stop_agent(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AgentParams,
 ) -> Result<Reply<StopAgent>, RpcError> {
     order(call, Order::Stop, params).await
 }
 
 pub(super) async fn restart_agent(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AgentParams,
 ) -> Result<Reply<RestartAgent>, RpcError> {
     order(call, Order::Restart, params).await
 }
 
-async fn order<M>(call: Call<'_>, order: Order, params: AgentParams) -> Result<Reply<M>, RpcError>
+async fn order<M>(
+    call: MethodCall<'_>,
+    order: Order,
+    params: AgentParams,
+) -> Result<Reply<M>, RpcError>
 where
     M: for<'a> Method<Result<'a> = wire::Agent<'a>>,
 {
@@ -157,7 +161,7 @@ where
 
 /// Refuses: the reader calls [`attach`] itself, unless other requests are running.
 pub(super) async fn attach_too_late(
-    _: Call<'_>,
+    _: MethodCall<'_>,
     _: AttachParams,
 ) -> Result<Reply<wire::Attach>, RpcError> {
     Err(RpcError::new(
@@ -167,7 +171,7 @@ pub(super) async fn attach_too_late(
 }
 
 pub(super) async fn add_agent(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AddAgentParams,
 ) -> Result<Reply<AddAgent>, RpcError> {
     let shared = call.shared;
@@ -176,7 +180,7 @@ pub(super) async fn add_agent(
 }
 
 pub(super) async fn remove_agent(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AgentParams,
 ) -> Result<Reply<RemoveAgent>, RpcError> {
     let shared = call.shared;
@@ -184,7 +188,7 @@ pub(super) async fn remove_agent(
     reply(&wire::Agent::from(&status))
 }
 
-pub(super) async fn reload(call: Call<'_>, _: Empty) -> Result<Reply<Reload>, RpcError> {
+pub(super) async fn reload(call: MethodCall<'_>, _: Empty) -> Result<Reply<Reload>, RpcError> {
     let shared = call.shared;
     reply(&shared.team.reload().await?)
 }

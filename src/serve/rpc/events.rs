@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::{Call, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply, wrong};
 use crate::journal::{self, EventType, Filter, NameError, OpenError, Session, Store};
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
@@ -31,10 +31,10 @@ const MOST_TYPES: usize = 100;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn list_events(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ListEventsParams,
 ) -> Result<Reply<ListEvents>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let types = params.types.unwrap_or_default();
     check_types(&types)?;
     let limit = limit(params.limit)?;
@@ -78,10 +78,10 @@ pub(super) async fn list_events(
 }
 
 pub(super) async fn get_event(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: GetEventParams,
 ) -> Result<Reply<GetEvent>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let own = own(caller).map(str::to_owned);
     let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
@@ -96,10 +96,10 @@ pub(super) async fn get_event(
 }
 
 pub(super) async fn search_events(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: SearchEventsParams,
 ) -> Result<Reply<SearchEvents>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let limit = limit(params.limit)?;
     if params.query.len() > LONGEST_QUERY {
         return Err(wrong(format!("`query` may have {LONGEST_QUERY} bytes")));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Call, Reply, reply};
+use super::{MethodCall, Reply, reply};
 use crate::model::{GraphKind, GraphSnapshot};
 use crate::serve::lines::GRAPH_IS_OFF;
 use crate::view::{LayoutPart, Placed, SIDE};
@@ -10,7 +10,7 @@ use crate::watch::GraphState;
 use crate::wire::{FilePlace, FolderPlace, GetLayout, GetLayoutParams, MapLayout, RpcError};
 
 pub(super) async fn get_layout(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: GetLayoutParams,
 ) -> Result<Reply<GetLayout>, RpcError> {
     let shared = call.shared;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Call, Reply, reply};
+use super::{MethodCall, Reply, reply};
 use crate::model::{FileNode, GraphSnapshot, SessionMode};
 use crate::serve::lines::GRAPH_IS_OFF;
 use crate::watch::GraphState;
@@ -17,7 +17,7 @@ use crate::wire::{
 const MOST: usize = 100;
 
 pub(super) async fn hot_files(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: HotFilesParams,
 ) -> Result<Reply<HotFiles>, RpcError> {
     let shared = call.shared;
@@ -40,7 +40,7 @@ pub(super) async fn hot_files(
     reply(&HotFileList { files, total })
 }
 
-pub(super) async fn overlaps(call: Call<'_>, _: Empty) -> Result<Reply<Overlaps>, RpcError> {
+pub(super) async fn overlaps(call: MethodCall<'_>, _: Empty) -> Result<Reply<Overlaps>, RpcError> {
     let shared = call.shared;
     let all = shared.sources.overlaps().await;
     let rows = all.iter().take(MOST).map(|found| OverlapRow {
@@ -53,7 +53,7 @@ pub(super) async fn overlaps(call: Call<'_>, _: Empty) -> Result<Reply<Overlaps>
 }
 
 pub(super) async fn who_calls(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: WhoCallsParams,
 ) -> Result<Reply<WhoCalls>, RpcError> {
     let shared = call.shared;

@@ -1,6 +1,6 @@
 //! Owns the methods that only read.
 
-use super::{Call, Reply, reply};
+use super::{MethodCall, Reply, reply};
 use crate::journal::Journal;
 use crate::serve::lines::GRAPH_IS_OFF;
 use crate::serve::{details, rights};
@@ -8,7 +8,10 @@ use crate::watch::GraphState;
 use crate::wire::{self, JournalState, ListBlockedParams, RpcError};
 use crate::wire::{Empty, GetGraph, GetJournal, Graph, ListAgents, ListBlocked};
 
-pub(super) async fn list_agents(call: Call<'_>, _: Empty) -> Result<Reply<ListAgents>, RpcError> {
+pub(super) async fn list_agents(
+    call: MethodCall<'_>,
+    _: Empty,
+) -> Result<Reply<ListAgents>, RpcError> {
     let shared = call.shared;
     let (agents, zones) = tokio::join!(shared.team.details(), shared.sources.own_patterns());
     let uses = &shared.tool_uses;
@@ -20,16 +23,19 @@ pub(super) async fn list_agents(call: Call<'_>, _: Empty) -> Result<Reply<ListAg
 }
 
 pub(super) async fn list_blocked(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ListBlockedParams,
 ) -> Result<Reply<ListBlocked>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let list = shared.sources.blocked(params.status.map(|status| status.0)).await;
     let shown: Vec<_> = list.iter().map(|access| rights::shown(caller, access)).collect();
     reply(&shown.iter().map(|access| wire::Blocked::from(&**access)).collect::<Vec<_>>())
 }
 
-pub(super) async fn get_journal(call: Call<'_>, _: Empty) -> Result<Reply<GetJournal>, RpcError> {
+pub(super) async fn get_journal(
+    call: MethodCall<'_>,
+    _: Empty,
+) -> Result<Reply<GetJournal>, RpcError> {
     let shared = call.shared;
     let journal = shared.sources.journal();
     let path = journal.as_ref().map(|it| it.settings().path.display().to_string());
@@ -38,7 +44,7 @@ pub(super) async fn get_journal(call: Call<'_>, _: Empty) -> Result<Reply<GetJou
     reply(&JournalState { path, trouble, notice })
 }
 
-pub(super) async fn get_graph(call: Call<'_>, _: Empty) -> Result<Reply<GetGraph>, RpcError> {
+pub(super) async fn get_graph(call: MethodCall<'_>, _: Empty) -> Result<Reply<GetGraph>, RpcError> {
     let shared = call.shared;
     match shared.sources.graph(true).await {
         GraphState::There { graph, .. } => reply(&Graph::from(&**graph)),

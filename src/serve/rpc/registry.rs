@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Call, Reply, encoded, reply, wrong};
+use super::{MethodCall, Reply, encoded, reply, wrong};
 use crate::model::{AgentId, SessionId, SessionKey, SessionMode};
 use crate::serve::shared::Shared;
 use crate::serve::{Caller, rights};
@@ -14,7 +14,7 @@ use crate::wire::{
 };
 
 pub(super) async fn list_sessions(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ListSessionsParams,
 ) -> Result<Reply<ListSessions>, RpcError> {
     let request = RegistryRequest::List { agent: params.agent_id.map(AgentId::new) };
@@ -25,14 +25,14 @@ pub(super) async fn list_sessions(
 }
 
 pub(super) async fn create_session(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: CreateSessionParams,
 ) -> Result<Reply<CreateSession>, RpcError> {
     session(call, RegistryRequest::Upsert(params.try_into()?)).await
 }
 
 pub(super) async fn close_session(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     key: wire::SessionKey,
 ) -> Result<Reply<CloseSession>, RpcError> {
     match change(call, RegistryRequest::Close(key.try_into()?)).await? {
@@ -42,7 +42,7 @@ pub(super) async fn close_session(
 }
 
 pub(super) async fn set_active_session(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     key: wire::SessionKey,
 ) -> Result<Reply<SetActiveSession>, RpcError> {
     match change(call, RegistryRequest::Activate(key.try_into()?)).await? {
@@ -52,14 +52,14 @@ pub(super) async fn set_active_session(
 }
 
 pub(super) async fn get_session_state(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     key: wire::SessionKey,
 ) -> Result<Reply<GetSessionState>, RpcError> {
     session(call, RegistryRequest::Get(key.try_into()?)).await
 }
 
 pub(super) async fn set_orchestrator_providers(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: SetProvidersParams,
 ) -> Result<Reply<SetOrchestratorProviders>, RpcError> {
     let SetProvidersParams { agent_id, session_id, providers } = params;
@@ -68,7 +68,7 @@ pub(super) async fn set_orchestrator_providers(
 }
 
 pub(super) async fn add_context_items(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AddContextParams,
 ) -> Result<Reply<AddContextItems>, RpcError> {
     let AddContextParams { agent_id, session_id, items } = params;
@@ -77,11 +77,11 @@ pub(super) async fn add_context_items(
 }
 
 /// Makes a request whose answer is a session.
-async fn session<M>(call: Call<'_>, request: RegistryRequest) -> Result<Reply<M>, RpcError>
+async fn session<M>(call: MethodCall<'_>, request: RegistryRequest) -> Result<Reply<M>, RpcError>
 where
     M: for<'a> Method<Result<'a> = SessionState<'a>>,
 {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let Answer::Session(session) = change(call, request).await? else { return Err(other()) };
     let agent = &session.key.agent;
     let is_open = if shared.team.keeps(agent) {
@@ -94,8 +94,8 @@ where
 }
 
 /// Makes a request, if the caller may make its change.
-async fn change(call: Call<'_>, request: RegistryRequest) -> Result<Answer, RpcError> {
-    let Call { shared, caller, .. } = call;
+async fn change(call: MethodCall<'_>, request: RegistryRequest) -> Result<Answer, RpcError> {
+    let MethodCall { shared, caller, .. } = call;
     if let Some(key) = request.changes() {
         if shared.team.keeps(&key.agent) {
             rights::permit_session(&key.agent, caller)?;

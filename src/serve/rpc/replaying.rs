@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::events::{own, permit_session, read};
-use super::{Call, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply, wrong};
 use crate::bus::{Backlog, Bus, Received, Subscriber};
 use crate::model::{AgentId, SessionId, SessionKey, Topic};
 use crate::replay::{Audience, Player, Recording, Speed};
@@ -43,10 +43,10 @@ impl Audience for Client<'_> {
 }
 
 pub(super) async fn replay_session(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ReplaySessionParams,
 ) -> Result<Reply<ReplaySession>, RpcError> {
-    let Call { shared, caller, progress } = call;
+    let MethodCall { shared, caller, progress } = call;
     let speed = match params.speed {
         None => Speed::new(1.0),
         Some(SpeedParam::Times(times)) => Speed::new(times),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Call, Reply, asking, reply, tasks, wrong};
+use super::{MethodCall, Reply, asking, reply, tasks, wrong};
 use crate::model::{AgentId, Order};
 use crate::runs::{FindError, RunSpec, TeamRuns};
 use crate::serve::shared::Shared;
@@ -25,10 +25,10 @@ const MOST_IDS: usize = 1000;
 const END_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn start_run(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     spec: RunSpec,
 ) -> Result<Reply<StartRun>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     // The connection says who asks: nothing in the params could.
     let parent = asking::agent(caller)?.clone();
     let runs = runs(shared)?.clone();
@@ -89,10 +89,10 @@ async fn stop(team: &dyn Team, agent: AgentId) {
 }
 
 pub(super) async fn wait_for_runs(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: WaitForRunsParams,
 ) -> Result<Reply<WaitForRuns>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let runs = runs(shared)?;
     let WaitForRunsParams { ids, any, timeout_s } = params;
     check(&ids)?;
@@ -109,10 +109,10 @@ pub(super) async fn wait_for_runs(
 }
 
 pub(super) async fn end_runs(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: EndRunsParams,
 ) -> Result<Reply<EndRuns>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let runs = runs(shared)?;
     let EndRunsParams { ids } = params;
     check(&ids)?;

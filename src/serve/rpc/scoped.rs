@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Call, Reply, openings, reply, wrong};
+use super::{MethodCall, Reply, openings, reply, wrong};
 use crate::journal::EventType;
 use crate::model::{AgentId, is_name, now_ms};
 use crate::serve::shared::Shared;
@@ -137,7 +137,7 @@ fn revoked(tokens: &ScopedTokens, params: &TokenRevokeParams) -> Result<ShownTok
 }
 
 pub(super) async fn token_create(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: TokenCreateParams,
 ) -> Result<Reply<CreateToken>, RpcError> {
     let shared = call.shared;
@@ -147,13 +147,16 @@ pub(super) async fn token_create(
     reply(&made)
 }
 
-pub(super) async fn token_list(call: Call<'_>, _: Empty) -> Result<Reply<ListTokens>, RpcError> {
+pub(super) async fn token_list(
+    call: MethodCall<'_>,
+    _: Empty,
+) -> Result<Reply<ListTokens>, RpcError> {
     let shared = call.shared;
     reply(&listed(tokens(shared)?))
 }
 
 pub(super) async fn token_revoke(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: TokenRevokeParams,
 ) -> Result<Reply<RevokeToken>, RpcError> {
     let shared = call.shared;

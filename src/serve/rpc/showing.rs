@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Call, Reply, reply};
+use super::{MethodCall, Reply, reply};
 use crate::changes::{is_binary, unified};
 use crate::conflicts::ShownConflict;
 use crate::model::{Action, BlockedId, BlockedStatus, ConflictId};
@@ -19,10 +19,10 @@ use crate::wire::{LockRow, ShowBlocked, ShowConflict};
 const MOST_BYTES: usize = 64 << 10;
 
 pub(super) async fn show_blocked(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ShowBlockedParams,
 ) -> Result<Reply<ShowBlocked>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let reader = caller.and_then(Caller::agent).cloned();
     let mut shown = shared.sources.show(BlockedId::new(params.id), reader).await?;
     let sight = Sight::of(shared, caller).await;
@@ -38,7 +38,7 @@ pub(super) async fn show_blocked(
 }
 
 pub(super) async fn show_conflict(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ShowConflictParams,
 ) -> Result<Reply<ShowConflict>, RpcError> {
     let shared = call.shared;

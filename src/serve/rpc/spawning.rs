@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
-use super::{Call, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply, wrong};
 use crate::model::AgentId;
 use crate::runs::{LONGEST_ZONE, MOST_PATTERNS};
 use crate::serve::spawned::{self, NewHelper, NewMember, StartedHelper, Stays};
@@ -15,10 +15,10 @@ use crate::wire::{
 };
 
 pub(super) async fn start_helper(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: StartHelperParams,
 ) -> Result<Reply<StartHelper>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let tasks = tasks::tasks(shared)?;
     let StartHelperParams { parent, task, zone, profile, key } = params;
     let parent = parent_of(caller, parent)?;
@@ -45,10 +45,10 @@ pub(super) async fn start_helper(
 }
 
 pub(super) async fn add_member(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AddMemberParams,
 ) -> Result<Reply<AddMember>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let tasks = tasks::tasks(shared)?;
     let AddMemberParams { id, profile, zone, task } = params;
     check(&task, &zone)?;
@@ -63,7 +63,7 @@ pub(super) async fn add_member(
 }
 
 pub(super) async fn remove_member(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: RemoveMemberParams,
 ) -> Result<Reply<RemoveMember>, RpcError> {
     let shared = call.shared;

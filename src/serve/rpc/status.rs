@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{Call, Reply, reply};
+use super::{MethodCall, Reply, reply};
 use crate::model::{AgentId, AgentStatus, BlockedAccess, BlockedStatus};
 use crate::serve::details;
 use crate::tracker::SessionReport;
@@ -11,7 +11,10 @@ use crate::wire::{
     self, AgentReport, AgentRow, AgentStatusParams, Empty, RpcError, TeamReport, TeamStatus,
 };
 
-pub(super) async fn team_status(call: Call<'_>, _: Empty) -> Result<Reply<TeamStatus>, RpcError> {
+pub(super) async fn team_status(
+    call: MethodCall<'_>,
+    _: Empty,
+) -> Result<Reply<TeamStatus>, RpcError> {
     let shared = call.shared;
     let agents = shared.team.agents();
     let sessions = shared.sources.sessions().await;
@@ -21,7 +24,7 @@ pub(super) async fn team_status(call: Call<'_>, _: Empty) -> Result<Reply<TeamSt
 }
 
 pub(super) async fn agent_status(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AgentStatusParams,
 ) -> Result<Reply<wire::AgentStatus>, RpcError> {
     let shared = call.shared;

@@ -1,31 +1,34 @@
 //! Owns the methods of streams.
 
-use super::{Call, Reply, reply};
+use super::{MethodCall, Reply, reply};
 use crate::wire::{
     AttachStream, AttachStreamParams, DetachStream, DetachStreamParams, Empty, ListStreams,
     ReplayToStream, ReplayToStreamParams, ReplayedToStream, RpcError, StreamStatus,
 };
 
-pub(super) async fn list_streams(call: Call<'_>, _: Empty) -> Result<Reply<ListStreams>, RpcError> {
+pub(super) async fn list_streams(
+    call: MethodCall<'_>,
+    _: Empty,
+) -> Result<Reply<ListStreams>, RpcError> {
     reply(&call.shared.team.streams().iter().map(StreamStatus::from).collect())
 }
 
 pub(super) async fn attach_stream(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: AttachStreamParams,
 ) -> Result<Reply<AttachStream>, RpcError> {
     reply(&(&call.shared.team.attach_stream(params.config.0).await?).into())
 }
 
 pub(super) async fn detach_stream(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: DetachStreamParams,
 ) -> Result<Reply<DetachStream>, RpcError> {
     reply(&(&call.shared.team.detach_stream(params.name).await?).into())
 }
 
 pub(super) async fn replay_to_stream(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: ReplayToStreamParams,
 ) -> Result<Reply<ReplayToStream>, RpcError> {
     let ReplayToStreamParams { session_id, stream } = params;

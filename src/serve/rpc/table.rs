@@ -17,7 +17,7 @@ use crate::wire::{self, Facts, Method, RpcError};
 
 /// A call of a method, besides its params.
 #[derive(Clone, Copy)]
-pub(super) struct Call<'a> {
+pub(super) struct MethodCall<'a> {
     pub(super) shared: &'a Shared,
     pub(super) caller: Option<&'a Caller>,
     pub(super) progress: &'a Progress,
@@ -44,12 +44,12 @@ pub(in crate::serve) fn encoded(
 type Performing<'a> = BoxFuture<'a, Result<Box<RawValue>, RpcError>>;
 
 /// A method with the function that performs it.
-pub(in crate::serve) struct Row {
+pub(in crate::serve) struct MethodRow {
     pub(in crate::serve) facts: Facts,
     /// Returns the schemas of the params and of the result.
     pub(in crate::serve) schemas:
         fn(&mut SchemaGenerator, &mut SchemaGenerator) -> (Schema, Schema),
-    pub(super) perform: for<'a> fn(Call<'a>, Option<&'a RawValue>) -> Performing<'a>,
+    pub(super) perform: for<'a> fn(MethodCall<'a>, Option<&'a RawValue>) -> Performing<'a>,
     /// Reads a result as a client does, and writes it again.
     #[cfg(test)]
     pub(in crate::serve) again: fn(&str) -> serde_json::Result<String>,
@@ -59,7 +59,7 @@ pub(in crate::serve) struct Row {
 macro_rules! rows {
     ($($method:ident => $handler:path,)*) => {
         /// All methods, in the order of the documents.
-        pub(in crate::serve) static METHODS: [Row; [$(stringify!($method)),*].len()] = [$(Row {
+        pub(in crate::serve) static METHODS: [MethodRow; [$(stringify!($method)),*].len()] = [$(MethodRow {
             facts: <wire::$method as Method>::FACTS,
             schemas: schemas::<wire::$method>,
             perform: |call, params| {
@@ -152,7 +152,7 @@ rows! {
 }
 
 /// Finds a method by its name.
-pub(in crate::serve) fn find(name: &str) -> Option<&'static Row> {
+pub(in crate::serve) fn find(name: &str) -> Option<&'static MethodRow> {
     METHODS.iter().find(|row| row.facts.name == name)
 }
 

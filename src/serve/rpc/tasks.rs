@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::status::no_agent;
-use super::{Call, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
 use crate::model::{AgentId, AgentState, TaskId, TaskReport};
@@ -35,10 +35,10 @@ const MOST_IDS: usize = 1000;
 const SUMMARY: usize = 1024;
 
 pub(super) async fn delegate_task(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: DelegateParams,
 ) -> Result<Reply<DelegateTask>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let DelegateParams { agent, task, files, key } = params;
     if task.trim().is_empty() || task.len() > LONGEST_TEXT {
@@ -102,20 +102,20 @@ pub(super) fn started(
 }
 
 pub(super) async fn check_tasks(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: CheckTasksParams,
 ) -> Result<Reply<CheckTasks>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let ids = ids(params.ids)?;
     let found = tasks(shared)?.list(rights::own_only(caller), &ids)?;
     reply(&wire::Tasks::from(found))
 }
 
 pub(super) async fn wait_for_tasks(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: WaitForTasksParams,
 ) -> Result<Reply<WaitForTasks>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let WaitForTasksParams { ids: named, mode, cursor, timeout_s } = params;
     let ids = ids(named)?;
@@ -137,10 +137,10 @@ pub(super) async fn wait_for_tasks(
 }
 
 pub(super) async fn task_result(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: TaskResultParams,
 ) -> Result<Reply<TaskResult>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let (own, id) = (rights::own_only(caller), TaskId::new(params.id));
     let kept = tasks.get(own, &id)?;
@@ -152,10 +152,10 @@ pub(super) async fn task_result(
 }
 
 pub(super) async fn cancel_task(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: CancelTaskParams,
 ) -> Result<Reply<CancelTask>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let cancelled = tasks(shared)?.cancel(rights::own_only(caller), &TaskId::new(params.id))?;
     reply(&TaskRow::from(cancelled))
 }

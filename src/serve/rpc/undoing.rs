@@ -2,11 +2,14 @@
 
 use serde_json::Value;
 
-use super::{Call, Reply, reply};
+use super::{MethodCall, Reply, reply};
 use crate::undo::{Aim, Outcome, UndoRequest};
 use crate::wire::{Redo, RedoParams, RpcError, Undo, UndoParams, Undone};
 
-pub(super) async fn undo(call: Call<'_>, params: UndoParams) -> Result<Reply<Undo>, RpcError> {
+pub(super) async fn undo(
+    call: MethodCall<'_>,
+    params: UndoParams,
+) -> Result<Reply<Undo>, RpcError> {
     let shared = call.shared;
     let UndoParams { agent_id, session_id, turn, since, dry_run, force, outside } = params;
     let aim = Aim::Agent { agent: agent_id, session: session_id, turn, since };
@@ -14,7 +17,10 @@ pub(super) async fn undo(call: Call<'_>, params: UndoParams) -> Result<Reply<Und
     reply(&answer(shared.team.undo(request).await?)?)
 }
 
-pub(super) async fn redo(call: Call<'_>, params: RedoParams) -> Result<Reply<Redo>, RpcError> {
+pub(super) async fn redo(
+    call: MethodCall<'_>,
+    params: RedoParams,
+) -> Result<Reply<Redo>, RpcError> {
     let shared = call.shared;
     let RedoParams { agent_id, dry_run, force } = params;
     let aim = Aim::LastUndo { agent: agent_id };

@@ -1,6 +1,6 @@
 //! Owns the methods that give and revoke credentials of the web.
 
-use super::{Call, Reply, reply};
+use super::{MethodCall, Reply, reply};
 use crate::model::WebScope;
 use crate::serve::Caller;
 use crate::serve::web_access::OpenedOnWeb;
@@ -20,10 +20,10 @@ impl From<AskedScope> for WebScope {
 }
 
 pub(super) async fn web_link(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: WebLinkParams,
 ) -> Result<Reply<MakeWebLink>, RpcError> {
-    let Call { shared, caller, .. } = call;
+    let MethodCall { shared, caller, .. } = call;
     let opens = match caller {
         // What it opened would outlast the request, and the token is another team's.
         Some(Caller::Holder(holder)) if holder.is_visitor() => {
@@ -42,7 +42,7 @@ pub(super) async fn web_link(
 }
 
 pub(super) async fn web_token(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: WebTokenParams,
 ) -> Result<Reply<MakeWebToken>, RpcError> {
     let shared = call.shared;
@@ -51,7 +51,7 @@ pub(super) async fn web_token(
 }
 
 pub(super) async fn web_revoke(
-    call: Call<'_>,
+    call: MethodCall<'_>,
     params: WebRevokeParams,
 ) -> Result<Reply<RevokeWeb>, RpcError> {
     let shared = call.shared;

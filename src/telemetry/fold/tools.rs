@@ -10,9 +10,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{SpanFold, contents};
-use crate::model::{SessionKey, TEAM_SERVER, TEAM_TOOLS, TimestampMs};
+use crate::model::{SessionKey, TEAM_SERVER, TimestampMs};
 use crate::telemetry::names;
 use crate::telemetry::span::{LONGEST_CONTENT, SpanDraft, cut};
+use crate::wire;
 
 /// Open calls of a turn.
 const MOST_TOOLS: usize = 512;
@@ -266,6 +267,6 @@ fn team_tool(title: &str) -> Option<&'static str> {
     let bare = title.strip_prefix(TEAM_SERVER);
     let name = bare.map_or(title, |rest| rest.trim_start_matches(['_', '/', '.', ':']));
     // Titles may be words of any meaning.
-    let is_it = |tool: &&str| *tool == name && (bare.is_some() || tool.contains('_'));
-    TEAM_TOOLS.iter().copied().find(is_it)
+    let tool = wire::tool_named(name)?.name;
+    (bare.is_some() || tool.contains('_')).then_some(tool)
 }

@@ -16,6 +16,9 @@ use crate::model::TimestampMs;
 /// Characters of an error that is sent as an answer.
 const LONGEST_ERROR: usize = 2_000;
 
+/// The reason of a turn whose agent told of retries, and said nothing else.
+const NO_ANSWER: &str = "the agent gave no answer after retries";
+
 /// Bytes of a text to read; the reason is at its beginning.
 const READ: usize = 16 * 1024;
 
@@ -64,9 +67,23 @@ impl Trouble {
         self.retry.as_ref()?.time(now)
     }
 
-    /// Reads the message of a turn: some agents send an error as their answer. None if it is an answer,
-    /// of errors or else.
-    pub(crate) fn from_text(text: &str) -> Option<Self> {
+    /// Reads the whole message of a turn: some agents send an error as their answer, behind notes or without, or
+    /// nothing but notes of retries. Returns the error's class, if it has one, and its text; None if the message is
+    /// an answer, of errors or else.
+    pub(crate) fn sent_as_answer(text: &str) -> Option<(Option<Self>, &str)> {
+        let (text, retries) = rules::without_notes(text);
+        if text.is_empty() && retries {
+            return Some((None, NO_ANSWER));
+        }
+        Some((Some(Self::from_text(text)?), text))
+    }
+
+    /// Whether a message has nothing but notes, or nothing at all.
+    pub(crate) fn has_only_notes(text: &str) -> bool {
+        rules::without_notes(text).0.is_empty()
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
         let is_short = text.chars().nth(LONGEST_ERROR).is_none();
         let lower = plain(text).to_lowercase();
         let beginning = rules::beginning_of_error(&lower).filter(|_| is_short)?;
@@ -76,7 +93,8 @@ impl Trouble {
 
     /// Whether a message that begins so may be an error, when more of it is known.
     pub(crate) fn may_begin(text: &str) -> bool {
-        rules::may_begin(&plain(text).to_lowercase())
+        let (rest, _) = rules::without_notes(text);
+        rest.is_empty() || rules::may_begin(&plain(rest).to_lowercase())
     }
 }
 

@@ -25,23 +25,37 @@ pub(super) struct Count {
 /// The names of the counts, one list for each figure.
 const NAMES: [(TokenKind, &[&str]); 6] = [
     (TokenKind::Input, &["inputTokens", "input_tokens", "promptTokens"]),
-    (TokenKind::CachedRead, &["cachedReadTokens", "cachedInputTokens", "cachedTokens"]),
+    (
+        TokenKind::CachedRead,
+        &["cachedReadTokens", "cachedInputTokens", "cachedTokens", "cache_read_tokens"],
+    ),
     (TokenKind::CachedWrite, &["cachedWriteTokens", "cacheWriteInputTokens"]),
     (TokenKind::Output, &["outputTokens", "output_tokens", "completionTokens"]),
-    (TokenKind::Reasoning, &["thoughtTokens", "reasoningOutputTokens"]),
+    (TokenKind::Reasoning, &["thoughtTokens", "reasoningOutputTokens", "reasoning_tokens"]),
     (TokenKind::Total, &["totalTokens"]),
 ];
 
 impl Count {
     /// Reads an object with counts; None if there are none.
     pub(super) fn of(raw: &str) -> Option<Self> {
+        Self::read(raw).map(Self::normalised)
+    }
+
+    /// Reads an object whose cached tokens are within the input, and reasoning within the output; None if there
+    /// are no counts.
+    pub(super) fn of_inclusive(raw: &str) -> Option<Self> {
+        let count = Self::read(raw)?;
+        let total = count.input.unwrap_or(0).saturating_add(count.output.unwrap_or(0));
+        Some(Self { total: Some(total), ..count }.normalised())
+    }
+
+    fn read(raw: &str) -> Option<Self> {
         let members = Members::of(raw)?;
         let mut count = Self::default();
         for (kind, names) in NAMES {
             *count.figure(kind) = names.iter().find_map(|name| members.get(name)).and_then(number);
         }
-        (count.input.is_some() || count.output.is_some() || count.total.is_some())
-            .then(|| count.normalised())
+        (count.input.is_some() || count.output.is_some() || count.total.is_some()).then_some(count)
     }
 
     /// The counts by model in `_meta.quota` of an answer; None if there are none, or too many.

@@ -29,7 +29,10 @@ pub(super) fn of_answer(
         ("end_turn", _) => match of_told(&session.told, head) {
             Some(failure) => return Some(failure),
             None if did_work => return None,
-            None => (Trouble::from_text(head.whole()?), head.beginning().to_owned()),
+            None => {
+                let (trouble, text) = Trouble::sent_as_answer(head.whole()?)?;
+                return Some(named(trouble, text.trim()));
+            }
         },
         _ => return None,
     };

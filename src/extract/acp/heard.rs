@@ -20,7 +20,7 @@ pub(crate) struct MessageHead {
     pub(super) may_be_error: bool,
 }
 
-/// What an agent says of a trouble in fields of its own, in a `session_info_update`.
+/// What an agent says of a trouble in fields of its own, in a `session_info_update` or a notification of its own.
 #[derive(Default, Debug)]
 pub(crate) struct ToldTrouble {
     /// Its last error, as raw JSON.
@@ -75,5 +75,19 @@ impl ToldTrouble {
             }
         }
         self.error.as_deref().filter(|_| is_news)
+    }
+
+    /// Reads a `_session/retrying`, which has a `category` such as `rate_limited` and a `detail`; returns the error
+    /// that it names, as raw JSON.
+    pub(super) fn learn_retry(&mut self, params: &Members<'_>) -> Option<&str> {
+        let words = ["category", "detail"].map(|name| params.text(name));
+        let words: Vec<_> = words.iter().flatten().map(|word| &**word).collect();
+        let error = serde_json::Value::from(words.join(": ")).to_string();
+        let is_read = !words.is_empty() && error.len() <= LONGEST_TOLD;
+        if is_read {
+            self.retries = true;
+            self.error = Some(error);
+        }
+        self.error.as_deref().filter(|_| is_read)
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::count::Count;
-use crate::model::{Charge, Cost, Figure, Spending, TokenKind, Tokens, Usage, UsageScope};
+use crate::model::{Charge, Cost, Figure, Spending, TokenKind, Tokens, UsageScope};
 
 /// Tool calls of a turn that run at once.
 const MOST_RUNNING: usize = 64;
@@ -70,30 +70,38 @@ impl Meter {
         self.turn.running_calls.retain(|running| running != id);
     }
 
-    /// A `usage_update` that repeats the session's history: later ones are counted from it on.
-    pub(super) fn learn(&mut self, usage: &Usage, counted: Option<Count>) {
-        self.used = usage.used;
+    /// How full the session's context is, which repeats its history.
+    pub(super) fn learn_context(&mut self, used: u64) {
+        self.used = used;
+    }
+
+    /// Cost and counts that repeat the session's history: later ones are counted from them on.
+    pub(super) fn learn(&mut self, cost: Option<&Cost>, counted: Option<Count>) {
         self.counted = counted.or(self.counted);
-        let cost = usage.cost.as_ref().filter(|cost| is_cost(cost)).map(|cost| cost.amount);
+        let cost = cost.filter(|cost| is_cost(cost)).map(|cost| cost.amount);
         self.says_cost |= cost.is_some_and(|amount| amount > 0.0);
         self.cost = cost.or(self.cost);
     }
 
-    /// A `usage_update`, with the session's counts if it has them.
+    /// How full the session's context is, after a model call of the running turn.
+    pub(super) fn read_context(&mut self, used: u64) {
+        if used != self.used {
+            self.turn.has_worked = true;
+            self.turn.contexts = self.turn.contexts.saturating_add(used);
+            self.turn.largest_context = self.turn.largest_context.max(used);
+        }
+        self.used = used;
+    }
+
+    /// The cost and the counts of the session up to now, as far as its agent has them.
     pub(super) fn updated(
         &mut self,
-        usage: &Usage,
+        cost: Option<&Cost>,
         counted: Option<Count>,
         running: bool,
     ) -> Vec<Spending> {
-        if running && usage.used != self.used {
-            self.turn.has_worked = true;
-            self.turn.contexts = self.turn.contexts.saturating_add(usage.used);
-            self.turn.largest_context = self.turn.largest_context.max(usage.used);
-        }
-        self.used = usage.used;
         let mut spent = Vec::new();
-        if let Some(cost) = usage.cost.as_ref().and_then(|cost| self.charge(cost, running)) {
+        if let Some(cost) = cost.and_then(|cost| self.charge(cost, running)) {
             spent.push(Spending { model: self.model.clone(), tokens: None, cost: Some(cost) });
         }
         if let Some(counted) = counted {
@@ -113,6 +121,10 @@ impl Meter {
     pub(super) fn foreseen(&self) -> Option<(u64, u64)> {
         let is_known = self.turn.contexts == 0 || self.turn.is_reported || self.has_counts;
         (!is_known).then(|| self.turn.by_contexts())
+    }
+
+    pub(super) fn has_called_tools(&self) -> bool {
+        self.turn.rounds > 0
     }
 
     /// Whether the running turn had a tool call, or a model call that was reported.

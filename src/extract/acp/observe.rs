@@ -200,6 +200,7 @@ impl Acp {
         let Some(session) = session else { return };
         match method {
             "session/update" => self.update(&session, &params, frame),
+            "_session/retrying" => self.retries(&session, &params),
             "session/request_permission" => {
                 if let Some(id) = frame.id {
                     self.permission_asked(&session, id, frame);
@@ -244,11 +245,11 @@ impl Acp {
         if self.is_closed(session) {
             return;
         }
-        let mut push = |kind| self.reported.add(session, kind);
         if self.updates != UpdateDetail::None {
-            push(ActivityKind::Update(raw.into()));
+            self.reported.add(session, ActivityKind::Update(raw.into()));
         }
         let Some(update) = Members::of(raw) else { return };
+        self.usage_beside(session, params);
         let origin = match update.text("sessionUpdate").as_deref() {
             Some("tool_call") => Origin::Call,
             Some("tool_call_update" | "tool_call_content_chunk") => Origin::Update,
@@ -272,7 +273,7 @@ impl Acp {
                     && known.is_new_compaction(&compaction.compaction_id.0)
                     && !known.replays()
                 {
-                    push(ActivityKind::Compacted);
+                    self.reported.add(session, ActivityKind::Compacted);
                 }
                 return;
             }
@@ -284,8 +285,10 @@ impl Acp {
                 return self.report_model(session, Some(&update));
             }
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk")) => {
-                if kind == "agent_message_chunk" {
-                    self.read_message(session, &update);
+                match kind {
+                    "agent_message_chunk" => self.read_message(session, &update),
+                    "agent_thought_chunk" => self.sessions.remember(session).note_thought(),
+                    _ => {}
                 }
                 if self.usage_of_chunk(session, &update) {
                     return;

@@ -39,4 +39,14 @@ impl Acp {
             self.reported.add(session, ActivityKind::Troubled { why });
         }
     }
+
+    /// Reads that an agent asks its model's service again, which is no progress.
+    pub(super) fn retries(&mut self, session: &SessionId, params: &Members<'_>) {
+        self.keeps_house = true;
+        let known = self.sessions.get_mut(session).filter(|known| known.is_running());
+        if let Some(error) = known.and_then(|known| known.told.learn_retry(params)) {
+            let why = failure::of_error(error).into();
+            self.reported.add(session, ActivityKind::Troubled { why });
+        }
+    }
 }

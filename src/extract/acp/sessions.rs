@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use super::call::ToolCallState;
 use super::heard::{MessageHead, ToldTrouble};
 use super::meter::Meter;
+use crate::extract::trouble::Trouble;
 use crate::model::{ActivityKind, SessionId, Usage};
 
 /// Sessions to keep. When full, an unannounced one makes room, then a closed one, then the oldest.
@@ -53,6 +54,8 @@ pub(crate) struct AcpSession {
     pub(crate) message: MessageHead,
     /// What its agent said of a trouble, since the last prompt.
     pub(crate) told: ToldTrouble,
+    /// The running turn, or the last one, has a thought.
+    has_thought: bool,
     /// Since the last tool call, where loops are looked for.
     said: Option<MessageHead>,
 }
@@ -116,6 +119,7 @@ impl AcpSessions {
             meter: Meter::default(),
             message: MessageHead::default(),
             told: ToldTrouble::default(),
+            has_thought: false,
             said: None,
         })
     }
@@ -179,7 +183,20 @@ impl AcpSession {
         self.work = TurnWork::Unknown;
         self.message = MessageHead::default();
         self.told = ToldTrouble::default();
+        self.has_thought = false;
         std::mem::take(&mut self.only_loaded)
+    }
+
+    pub(crate) fn note_thought(&mut self) {
+        self.has_thought = true;
+    }
+
+    /// Whether the running turn has what a model call gave: a tool call, a thought, or words that are no note.
+    pub(crate) fn has_output(&self) -> bool {
+        self.has_thought
+            || self.meter.has_called_tools()
+            || self.message.is_cut
+            || !Trouble::has_only_notes(&self.message.text)
     }
 
     /// Takes in a part of the agent's message.

@@ -20,11 +20,20 @@ impl Acp {
         let known = self.sessions.remember(session);
         // A fork may repeat its history before the answer that names it.
         let is_past = known.replays() || !known.announced;
+        let running = known.is_running();
         let spent = if is_past {
-            known.meter.learn(&usage, counted);
+            known.meter.learn_context(usage.used);
+            known.meter.learn(usage.cost.as_ref(), counted);
             Vec::new()
         } else {
-            known.meter.updated(&usage, counted, known.is_running())
+            // What comes before the first words of a model is an estimate of its agent; where counts are
+            // reported, these say when a model was called.
+            if !running {
+                known.meter.learn_context(usage.used);
+            } else if scope != UsageScope::Session && known.has_output() {
+                known.meter.read_context(usage.used);
+            }
+            known.meter.updated(usage.cost.as_ref(), counted, running)
         };
         let foreseen = known.meter.foreseen().filter(|_| scope == UsageScope::Context);
         let usage = known.usage_to_report(usage);
@@ -33,6 +42,25 @@ impl Acp {
         self.reported.add_all(session, foreseen);
         let usage = usage.map(|usage| ActivityKind::Usage { usage, is_past });
         self.reported.add_all(session, usage);
+    }
+
+    /// What the session took up to now, which OpenHands says beside each update.
+    pub(super) fn usage_beside(&mut self, session: &SessionId, params: &Members<'_>) {
+        let fields = || Members::of(Members::of(params.get("_meta")?)?.get("field_meta")?);
+        let Some(metrics) = fields().and_then(|fields| fields.get("openhands.dev/metrics")) else {
+            return;
+        };
+        let cost = Members::of(metrics).and_then(|it| typed::<f64>(it.get("cost")?));
+        let cost = cost.map(|amount| Cost { amount, currency: "USD".into() });
+        let counted = Count::of_inclusive(metrics);
+        let known = self.sessions.remember(session);
+        let spent = if known.replays() || !known.announced {
+            known.meter.learn(cost.as_ref(), counted);
+            Vec::new()
+        } else {
+            known.meter.updated(cost.as_ref(), counted, known.is_running())
+        };
+        self.reported.add_all(session, spent.into_iter().map(ActivityKind::Spent));
     }
 
     /// A model call that a chunk reports in its `_meta`; false if it reports none.

@@ -11,6 +11,9 @@ use super::Recovery;
 struct RuleTable {
     names: Vec<String>,
     sentences: Vec<String>,
+    notes: Vec<String>,
+    note_beginnings: Vec<String>,
+    note_retries: Vec<String>,
     marks: Vec<String>,
     prose: Vec<String>,
     rules: Vec<PhraseRule>,
@@ -49,6 +52,14 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
+/// One note at the beginning of a text.
+#[expect(
+    clippy::unwrap_used,
+    reason = "the patterns are part of the program, and tests compile them"
+)]
+static NOTE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(&format!(r"(?i)\A\s*(?:{})", TABLE.notes.join("|"))).unwrap());
+
 pub(super) fn find(text: &str) -> Option<(Recovery, &'static str)> {
     let knows = |rule: &&PhraseRule| rule.phrases.iter().any(|phrase| text.contains(phrase));
     let by_phrase = TABLE.rules.iter().find(knows);
@@ -71,10 +82,23 @@ pub(super) fn beginning_of_error(text: &str) -> Option<&str> {
     Some(&text[..text.floor_char_boundary(names_it_within)])
 }
 
-/// Whether an answer that goes on may be an error.
+/// Whether an answer that goes on may be an error, or a note.
 pub(super) fn may_begin(text: &str) -> bool {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    TABLE.names.iter().chain(&TABLE.sentences).any(|known| text.starts_with(known.as_str()))
+    let mut known = TABLE.names.iter().chain(&TABLE.sentences).chain(&TABLE.note_beginnings);
+    known.any(|known| text.starts_with(known.as_str()))
+}
+
+/// The text behind the notes at its beginning, and whether one of these says that a call is tried again.
+pub(super) fn without_notes(text: &str) -> (&str, bool) {
+    let (mut rest, mut retries) = (text, false);
+    while let Some(found) = NOTE.captures(rest) {
+        let end = found.name("next").map_or(found.get_match().end(), |next| next.start());
+        let note = rest[..end].to_lowercase();
+        retries |= TABLE.note_retries.iter().any(|word| note.contains(word.as_str()));
+        rest = &rest[end..];
+    }
+    (rest.trim_start(), retries)
 }
 
 /// Whether a text is written for a reader, by its marks or its words: errors of services have none of these.

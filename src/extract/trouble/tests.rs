@@ -38,7 +38,9 @@ fn none_of_forty_answers_about_errors_is_taken_for_one() {
     let corpus: Corpus = toml::from_str(include_str!("answers.toml")).unwrap();
     assert_eq!(corpus.answers.len(), 40);
     for answer in corpus.answers {
-        assert_eq!(Trouble::from_text(&answer), None, "{answer}");
+        assert_eq!(Trouble::sent_as_answer(&answer), None, "{answer}");
+        let noted = format!("Retrying (attempt 1/3, waiting 2s)...{answer}");
+        assert_eq!(Trouble::sent_as_answer(&noted), None, "{noted}");
     }
 }
 
@@ -72,6 +74,46 @@ fn errors_that_are_sent_as_answers_are_found_however_long() {
     assert!(Trouble::from_text(&long(1_986)).is_none());
     // The error is named at the beginning.
     assert!(Trouble::from_text(&format!("Error: {} rate limit", "x".repeat(600))).is_none());
+}
+
+#[test]
+fn notes_before_an_error_are_passed_over_by_one_rule() {
+    let said = |text: &str| {
+        let (trouble, text) = Trouble::sent_as_answer(text)?;
+        Some(format!("{}: {text}", trouble.map_or("-", |it| it.what())))
+    };
+    let none = Some("-: the agent gave no answer after retries".to_owned());
+    for (answer, expected) in [
+        (
+            "Info: Using model gpt-5.Error: 429 slow",
+            Some("rate limited: Error: 429 slow".to_owned()),
+        ),
+        (
+            "Warning: the key is old\nInfo: Retrying...\n\nAPI Error: 529 x",
+            Some("overloaded: API Error: 529 x".to_owned()),
+        ),
+        ("Reconnecting... 1/5Reconnecting... 2/5", none.clone()),
+        ("Retrying in 4 seconds… (attempt 1/10)", none.clone()),
+        ("Retrying...", none),
+        // Answers.
+        ("Info: the build passes.", None),
+        ("Info: Request failed. Retrying...The cart is fixed.", None),
+        ("Retrying was the fault: the client did it for ever. It stops after 3 times now.", None),
+        ("Retry finished. All 12 jobs are green.", None),
+        ("pi v1.6.0\n---\n", None),
+        ("pi v1.6.0\n---\n## Skills\n- /x/SKILL.md\n\nHello", None),
+        ("", None),
+    ] {
+        assert_eq!(said(answer), expected, "{answer}");
+    }
+    for only in
+        ["", " ", "pi v1.6.0\n---\n\n## Skills\n- /x/SKILL.md\n\n---\nNew version available: v2\n"]
+    {
+        assert!(Trouble::has_only_notes(only), "{only}");
+    }
+    assert!(!Trouble::has_only_notes("Info: the build passes."));
+    let many = "Info: x...".repeat(10_000);
+    assert_eq!(said(&many), None);
 }
 
 #[test]

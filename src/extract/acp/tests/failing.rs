@@ -2,7 +2,7 @@
 
 use super::{acp, observe};
 use crate::extract::Extractor as _;
-use crate::model::{ActivityKind, UsageScope};
+use crate::model::{Activity, ActivityKind, UsageScope};
 
 const PROMPT: &str =
     r#">{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#;
@@ -103,6 +103,81 @@ fn an_answer_after_work_is_no_error() {
     assert!(
         observed.iter().any(|it| matches!(&it.kind, ActivityKind::TurnEnded { reason: None, .. }))
     );
+}
+
+/// As Copilot 1.0.102 and pi-acp 0.0.34 were recorded: they report how full the context is, by their own estimate,
+/// before a model call, and say in notes that they try again.
+#[test]
+fn notes_and_estimates_before_a_failure_are_no_work() {
+    let used = |used: u64| {
+        format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"usage_update","used":{used},"size":128000}}}}}}"#
+        )
+    };
+    let end = r#"{"id":1,"result":{"stopReason":"end_turn"}}"#.to_owned();
+    let ended = |scope: UsageScope, lines: &[String]| {
+        let lines = [PROMPT].into_iter().chain(lines.iter().map(String::as_str));
+        let observed = observe(&mut acp().counting(scope, None), &lines.collect::<Vec<_>>());
+        observed.into_iter().find_map(|it| match it.kind {
+            ActivityKind::TurnEnded { reason, .. } => Some(reason.unwrap_or_default().to_string()),
+            _ => None,
+        })
+    };
+    let copilot = |retries: usize, error: &str| {
+        let note =
+            [says("Info: Request failed due to a transient API error. Retrying..."), used(8997)];
+        let notes = std::iter::repeat_n(note, retries).flatten();
+        let lines: Vec<_> =
+            [used(8997)].into_iter().chain(notes).chain([says(error), end.clone()]).collect();
+        ended(UsageScope::Session, &lines).unwrap()
+    };
+    let error = "Error: Failed to get response from the AI model; retried 5 times (total retry wait time: 16.04 seconds) Last error: 500 The server had an error while processing your request. Sorry about that!";
+    assert_eq!(copilot(5, error), format!("server error (transient): {error}"));
+    // More of them than are kept of an answer.
+    assert_eq!(copilot(20, error), format!("server error (transient): {error}"));
+    let login = r"Error: Authentication failed with provider at http://127.0.0.1:4561/v1 (HTTP 401).\n  Check your COPILOT_PROVIDER_API_KEY, COPILOT_PROVIDER_API_KEY_COMMAND, or COPILOT_PROVIDER_BEARER_TOKEN.";
+    assert!(copilot(2, login).starts_with("not authenticated (user's to mend): Error: Auth"));
+    assert_eq!(copilot(5, "Hello!"), "");
+    assert_eq!(copilot(5, ""), "the agent gave no answer after retries");
+    let pi = [
+        says(r"pi v1.6.0\n---\n"),
+        used(0),
+        says("Retrying (attempt 1/3, waiting 2s)..."),
+        says("Retrying (attempt 2/3, waiting 4s)..."),
+        says("Retrying (attempt 3/3, waiting 8s)..."),
+        says("Retry finished, resuming."),
+        used(1320),
+        end.clone(),
+    ];
+    let no_answer = Some("the agent gave no answer after retries".to_owned());
+    assert_eq!(ended(UsageScope::Context, &pi), no_answer);
+    let answered = [&pi[..6], &[says("Hello!")], &pi[6..]].concat();
+    assert_eq!(ended(UsageScope::Context, &answered), Some(String::new()));
+}
+
+/// As Vibe 3.0.2 was recorded.
+#[test]
+fn a_retry_that_an_agent_notifies_of_is_a_trouble_and_no_progress() {
+    let mut acp = acp();
+    observe(&mut acp, &[PROMPT]);
+    let retrying = r#"{"jsonrpc":"2.0","method":"_session/retrying","params":{"sessionId":"s","category":"rate_limited","detail":"HTTP 429"}}"#;
+    acp.take_progress();
+    let observed = observe(&mut acp, &[retrying]);
+    let [Activity { kind: ActivityKind::Troubled { why }, .. }] = &observed[..] else {
+        panic!("{observed:?}")
+    };
+    assert_eq!(&**why, "rate limited (transient): rate_limited: HTTP 429");
+    assert!(!acp.take_progress());
+    // It got over it.
+    let end = r#"{"id":1,"result":{"stopReason":"end_turn"}}"#;
+    assert_eq!(turn(&[retrying, &says("Done."), end]), "end_turn: ");
+    // No notification: an unknown session, no turn, nothing said.
+    for line in [
+        &retrying.replace("\"s\"", "\"t\""),
+        r#"{"method":"_session/retrying","params":{"sessionId":"s"}}"#,
+    ] {
+        assert!(observe(&mut acp, &[line]).is_empty(), "{line}");
+    }
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub(super) async fn confine(
             let folder = bounds.reach().private.display();
             format!("cannot make its temporary folder `{folder}`: {error}")
         })?;
-        make_writable(bounds.reach());
+        make_folders(bounds.reach());
         let confinement = Confinement::build(&bounds, &outside, doorkeeper);
         let confinement = confinement.map_err(|error| format!("cannot confine it: {error}"))?;
         Ok((launcher.confined(Arc::new(confinement)), Some(private)))
@@ -97,10 +97,10 @@ pub(super) async fn confine(
 
 /// Creates the writable folders of an agent's profile outside the workspace. A strictly confined
 /// agent could not create their parents; for any other one, programs in a folder that is made later
-/// can't be executed. A path with an extension is taken for a file. A folder that cannot be created
-/// is missing for the agent too.
-fn make_writable(reach: &Reach) {
-    let folders = reach.writable.iter().filter(|place| place.name.extension().is_none());
+/// can't be executed. Then the sealed folders in them that it would make itself, and may not. A folder that
+/// cannot be created is missing for the agent too.
+fn make_folders(reach: &Reach) {
+    let folders = reach.writable.iter().filter(|place| place.is_folder()).chain(&reach.made);
     for folder in folders.filter(|place| place.real.symlink_metadata().is_err()) {
         if let Err(error) = folder.make() {
             let folder = folder.real.display();

@@ -111,6 +111,7 @@ async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
         privates: None,
         readable: Vec::new(),
         writable: Vec::new(),
+        made: Vec::new(),
         sockets: Vec::new(),
         sealed: Arc::default(),
     };

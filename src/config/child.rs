@@ -113,6 +113,7 @@ fn cut_places(own: &mut Confined, parent: &Confined) -> Vec<String> {
     *own = Confined {
         readable: read,
         writable: common(&own.writable, &parent.writable),
+        made: common(&own.made, &parent.writable),
         programs: common(&own.programs, &reads),
         // Known when the whole file is read.
         sealed: own.sealed.clone(),

@@ -18,6 +18,8 @@ use crate::zone::{Bounds, GrantedPlace, Reach, Zone};
 pub struct Confined {
     pub readable: Vec<GrantedPlace>,
     pub writable: Vec<GrantedPlace>,
+    /// Sealed folders that it makes at each start: made for it where they are missing.
+    pub made: Vec<GrantedPlace>,
     /// Folders of programs, with the libraries beside them, which may be read.
     pub programs: Vec<GrantedPlace>,
     /// With any `confine`: settings that it may not write unless its zone allows it.
@@ -34,6 +36,7 @@ impl Agent {
             privates: privates.map(Path::to_owned),
             readable: [&self.confined.readable[..], &self.confined.programs].concat(),
             writable: self.confined.writable.clone(),
+            made: self.confined.made.clone(),
             sockets: [profiles::base_sockets(), &self.zone.sockets].concat(),
             sealed: Arc::clone(&self.confined.sealed),
         }
@@ -75,9 +78,13 @@ impl Confined {
         let places = |names: Vec<PathBuf>| {
             names.iter().filter_map(|name| trusted.place(name, &homes)).collect()
         };
-        let (readable, writable, programs) = (places(readable), places(writable), places(programs));
+        let (readable, writable, programs): (_, Vec<GrantedPlace>, _) =
+            (places(readable), places(writable), places(programs));
+        let folders = writable.iter().filter(|place| place.is_folder());
+        let made = folders.flat_map(|place| profile.made_settings.iter().map(|it| place.below(it)));
+        let made = made.collect();
         // Which settings are sealed is known when the whole file is read.
-        Self { readable, writable, programs, sealed: Arc::default() }
+        Self { readable, writable, made, programs, sealed: Arc::default() }
     }
 }
 

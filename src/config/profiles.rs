@@ -7,7 +7,7 @@ mod document;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use super::command::{command, environment};
 use super::errors::{code, quoted};
@@ -148,6 +148,7 @@ const LISTS: &Keys<Vec<String>> = &[
     ("writable", |profile| &mut profile.writable),
     ("settings", |profile| &mut profile.settings),
     ("own_settings", |profile| &mut profile.own_settings),
+    ("made_settings", |profile| &mut profile.made_settings),
     ("confined_args", |profile| &mut profile.confined_args),
 ];
 
@@ -228,8 +229,22 @@ fn check_list(table: &Table<'_>, key: &'static str, texts: &[Text]) {
                 );
             }
         }
+        "made_settings" => {
+            for folder in texts.iter().filter(|it| !is_below(&it.value)) {
+                let message =
+                    format!("the folder {} is not a relative path", quoted(&folder.value));
+                let help = "write one such as \"hooks\": it is made in each folder of `writable`";
+                table.fault(Fault::new(folder.span.clone(), message).help(help));
+            }
+        }
         _ => {}
     }
+}
+
+/// Whether a path stays in the folder that it is joined to.
+fn is_below(path: &str) -> bool {
+    !path.starts_with(['~', '$'])
+        && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// Resolves each profile's base.

@@ -48,6 +48,8 @@ pub struct Reach {
     /// through it grant nothing.
     pub readable: Vec<GrantedPlace>,
     pub writable: Vec<GrantedPlace>,
+    /// Sealed folders below these that are made before it starts, with any [`Confine`]. They are granted nothing.
+    pub made: Vec<GrantedPlace>,
     /// Absolute patterns of the sockets outside the workspace to which it may connect.
     pub sockets: Vec<String>,
     /// Absolute paths outside the workspace that it may not write, each with everything below it,
@@ -141,7 +143,7 @@ impl Bounds {
         let (workspace, spec) = (&zone.workspace, &zone.spec);
         let writable = [&spec.allowed[..], &spec.shared].concat();
         let readable = [&writable[..], &spec.readable].concat();
-        for places in [&mut reach.readable, &mut reach.writable] {
+        for places in [&mut reach.readable, &mut reach.writable, &mut reach.made] {
             places.retain(|place| !place.passes(&workspace.real));
         }
         let real_places = |places: &[GrantedPlace]| {

@@ -106,6 +106,7 @@ fn bounds(workspace: PathBuf) -> Arc<Bounds> {
         privates: None,
         readable: Vec::new(),
         writable: Vec::new(),
+        made: Vec::new(),
         sockets: Vec::new(),
         sealed: Arc::default(),
     };

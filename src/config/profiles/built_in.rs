@@ -44,6 +44,7 @@ pub struct Profile {
     pub writable: Vec<String>,
     pub settings: Vec<String>,
     pub own_settings: Vec<String>,
+    pub made_settings: Vec<String>,
     pub confined_args: Vec<String>,
     pub confined_env: BTreeMap<String, String>,
     pub confined_client_fs: Option<bool>,

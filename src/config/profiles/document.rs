@@ -104,6 +104,7 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
         ("writes outside", list(&profile.writable)),
         ("its settings that no agent writes", list(&profile.settings)),
         ("its settings that only its agents write", list(&profile.own_settings)),
+        ("its sealed folders that are made for it", list(&profile.made_settings)),
         ("is started confined with", joined(&confined, ", ")),
         ("opens no files by its client where the kernel holds its zone", own_files(profile)),
     ]

@@ -8,6 +8,32 @@ fn sealed(text: &str) -> Vec<(String, Vec<PathBuf>)> {
     agents.map(|agent| (agent.id.to_string(), agent.confined.sealed.to_vec())).collect()
 }
 
+/// Hermes makes `hooks` and `SOUL.md` at each start, and opens no session if it can't.
+#[test]
+fn hermes_has_what_it_makes_at_its_start() {
+    let config = Bench::new()
+        .compile(
+            "[[agents]]\nid = \"a\"\nprofile = \"hermes\"\nenv = { HERMES_HOME = \"/h\" }\n\
+             [[agents]]\nid = \"b\"\nprofile = \"mine\"\n\
+             [profiles.mine]\nbase = \"hermes\"\nmade_settings = []\n",
+        )
+        .unwrap();
+    let made = |at: usize| {
+        let made = config.agents[at].confined.made.iter();
+        made.map(|place| place.real.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(made(0), [Path::new("/home/user/.hermes/hooks"), Path::new("/h/hooks")]);
+    assert!(made(1).is_empty());
+    let sealed = &config.agents[0].confined.sealed;
+    assert!(sealed.contains(&PathBuf::from("/h/hooks")));
+    assert!(!sealed.contains(&PathBuf::from("/h/SOUL.md")));
+    for wrong in ["~/x", "../x", "/x"] {
+        let text = format!("[profiles.mine]\nbase = \"hermes\"\nmade_settings = [\"{wrong}\"]\n");
+        let error = Bench::new().compile(&text).unwrap_err().to_string();
+        assert!(error.contains("is not a relative path"), "{error}");
+    }
+}
+
 #[test]
 fn settings_are_sealed_for_all_but_who_has_to_write_them() {
     let agents = sealed(

@@ -209,6 +209,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         privates: None,
         readable: Vec::new(),
         writable: Vec::new(),
+        made: Vec::new(),
         sockets: Vec::new(),
         sealed: Arc::default(),
     };

@@ -44,6 +44,17 @@ impl GrantedPlace {
         is_inside(&self.real) || self.name != self.real && above().any(|above| is_inside(&above))
     }
 
+    /// Whether it is taken for a folder: its name has no extension.
+    pub fn is_folder(&self) -> bool {
+        self.name.extension().is_none()
+    }
+
+    /// A path in this folder.
+    #[must_use]
+    pub fn below(&self, path: &str) -> Self {
+        Self { name: self.name.join(path), real: self.real.join(path) }
+    }
+
     /// Makes the folder that is granted, with those above it, for its owner alone. Follows no link.
     pub fn make(&self) -> io::Result<()> {
         let root = open("/", FOLDER, Mode::empty())?;

@@ -51,6 +51,7 @@ impl Place {
             privates: None,
             readable: vec![],
             writable: vec![],
+            made: vec![],
             // A server that does not belong to the team.
             sockets: vec![self.path("ws/mine/socket").display().to_string()],
             sealed: Arc::default(),

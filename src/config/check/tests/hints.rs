@@ -88,7 +88,7 @@ fn commands_that_are_no_acp_agents_are_hinted_at() {
     let hints = hints.join("\n").replace(workspace.to_str().unwrap(), "@") + "\n";
     expect![[r#"
         a: `claude` does not speak ACP by itself, its adapter `claude-agent-acp` does (install it with `npm install -g @agentclientprotocol/claude-agent-acp`): write `profile = "claude-code"`
-        b: `codex` does not speak ACP by itself, its adapter `codex-acp` does (install it with `npm install -g @zed-industries/codex-acp`): write `profile = "codex"`
+        b: `codex` does not speak ACP by itself, its adapter `codex-acp` does (install it with `npm install -g @agentclientprotocol/codex-acp`): write `profile = "codex"`
         c: `opencode` without arguments does not speak ACP: write `command = ["opencode", "acp"]`, or name its profile
         e: @/bin/plain is not executable: `chmod +x @/bin/plain`
         f: @/bin is a folder: name the program in it

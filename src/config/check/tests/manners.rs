@@ -40,7 +40,7 @@ fn what_is_known_of_an_agent_is_reported() {
         login         by EISEN_NOR_THIS, which is set
         compress      by the prompt `/compact`
         mine: there is no program `codex-acp` on PATH; install it with `make mine`
-        mine: My Codex is not known to offer the `auth_method` guess; it offers chatgpt, codex-api-key, openai-api-key
+        mine: My Codex is not known to offer the `auth_method` guess; it offers api-key, chat-gpt, chatgpt, codex-api-key, openai-api-key
         mine: My Codex opens files by itself, so the protocol can't enforce its zone
         mine runs unattended, and the kernel does not enforce its zone: it can leave the zone without asking
         keyed: there is no program `codex-acp` on PATH; install it with `make mine`

@@ -55,7 +55,9 @@ READY_S, TURN_S = 120, 240
 def agents():
     with open(HERE / "agents.toml", "rb") as file:
         table = tomllib.load(file)
-    return {name: {**table.get(own.get("like"), {}), **own} for name, own in table.items()}
+    def full(own):
+        return {**full(table[own["like"]]), **own} if "like" in own else own
+    return {name: full(own) for name, own in table.items()}
 
 
 # ---- installing

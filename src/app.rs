@@ -56,6 +56,7 @@ mod undoing;
 mod up;
 mod web_page;
 mod wiring;
+mod without_file;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -96,6 +97,7 @@ pub use tools_seen::tool_lines;
 pub use turn::progress::RunProgress;
 pub use up::{UpOptions, up};
 pub use web_page::WebWish;
+pub use without_file::{WithoutFile, without_file};
 
 /// Why a command failed.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ mod budget;
 mod check;
 mod columns;
 mod compress;
+mod config_file;
 mod conflicts;
 mod connect;
 mod cost;

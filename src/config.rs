@@ -31,6 +31,7 @@ mod may_add;
 mod mcp;
 mod near;
 mod notify;
+mod orchestrator;
 mod overlay;
 mod patterns;
 mod places;
@@ -43,6 +44,7 @@ mod references;
 mod remote;
 mod routing;
 mod runs;
+mod secrets;
 mod shared;
 mod source;
 mod starter;
@@ -81,6 +83,7 @@ pub use self::hub::HubMember;
 pub use self::journal::{Journal, JournalContent, MAX_MB, OnFull, journal_path};
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
+pub use self::orchestrator::{OnBlock, Orchestrator};
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
 pub use self::patterns::zone_pattern;
@@ -91,6 +94,7 @@ pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
 pub use self::remote::{RemoteAgent, RemoteProtocol};
 pub use self::runs::{OnFailover, RunBounds};
+pub use self::secrets::{OUTSIDE as SECRETS_OUTSIDE, Secrets};
 pub use self::shared::SharedConfig;
 pub use self::starter::{PartError, Proposed, Starter};
 pub use self::streams::{MOST_STREAMS, stream_of};
@@ -100,11 +104,11 @@ pub use self::telemetry::Telemetry;
 pub use self::templates::Template;
 pub use self::tiers::{AgentTier, Pick, TierCandidate};
 pub use self::trusted::{TRUSTED_PLACES, Trust, TrustError, TrustedPlaces};
-pub use self::value::is_name;
+pub use self::value::{is_name, to_name};
 pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
 pub use self::zones::{AgentZone, Enforce, Zones};
-use crate::model::{AgentId, KeptFiles, OnLoop, OnViolation, RuleSpec, StreamSpec, named};
+use crate::model::{AgentId, KeptFiles, OnLoop, OnViolation, RuleSpec, StreamSpec};
 pub use crate::zone::{Confine, compile_glob};
 
 /// What is kept below `$EISEN_DIR`.
@@ -148,6 +152,8 @@ pub struct Team {
     /// Work on a temporary copy of the workspace, removed when the team stops.
     pub scratch: bool,
     pub listen: SocketAddr,
+    /// Another port may be taken where that of `listen` is not free: the file says nothing.
+    pub any_port: bool,
     pub stop_grace: Duration,
     /// 0: no limit.
     pub max_running: usize,
@@ -162,26 +168,6 @@ pub struct Team {
     pub max_agents: usize,
     /// Agents that agents may start and add while the team lives.
     pub max_spawns: usize,
-}
-
-#[derive(Clone, Debug)]
-pub struct Orchestrator {
-    /// None: an external program orchestrates over the port, or an agent elsewhere.
-    pub agent: Option<AgentId>,
-    /// The agent `HOST/AGENT` of another team of the hub.
-    pub elsewhere: Option<AgentId>,
-    pub on_block: OnBlock,
-    pub hold_timeout: Duration,
-    /// None: it may add no agents.
-    pub may_add: Option<MayAdd>,
-}
-
-named! {
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum OnBlock {
-        Deny = "deny",
-        Hold = "hold",
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -335,7 +321,12 @@ impl Config {
         let hub = shared.hub.as_ref().filter(|_| journal.enabled);
         streams.extend(hub.and_then(|hub| hub.stream()));
         let zones = root.section("zones", "zones", |zones| {
-            zones::zones(zones, &team.workspace, &surroundings.eisen_dir)
+            zones::zones(
+                zones,
+                &team.workspace,
+                &surroundings.eisen_dir,
+                (surroundings.variable)("HOME"),
+            )
         });
         let plugins = plugins::plugins(root);
         let folder = plugin_folder(&surroundings.eisen_dir);
@@ -351,7 +342,7 @@ impl Config {
         agents.extend(root.reader.read(others.added, read));
         let may_add = orchestrator.may_add.as_ref();
         let may_add = may_add.map(|may_add| may_add.resolved(&profiles, root));
-        let (agents, orchestrator, routing) = references::link(
+        let (agents, orchestrator, mut routing) = references::link(
             root.reader,
             agents,
             &orchestrator,
@@ -362,6 +353,7 @@ impl Config {
         let orchestrator = Orchestrator { may_add, ..orchestrator };
         let gateway = gateway.resolved(root.reader, &agents, others.layer.removed());
         let zones = zones.written;
+        routing.extend(zones.secrets.rule());
         Self {
             team,
             orchestrator,

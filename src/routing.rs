@@ -78,7 +78,8 @@ pub struct Rules {
     /// Exceptions from `hold`, by agent.
     pub hold_of: HashMap<AgentId, bool>,
     /// A held access is denied after this time without a decision.
-    pub hold_timeout: Duration,
+    /// None: for as long as it takes.
+    pub hold_timeout: Option<Duration>,
     /// The rules of `[[routing]]`, which come before `hold`.
     pub routing: RoutingRules,
     /// Zones of the agents that own paths.

@@ -28,6 +28,7 @@ mod open;
 mod patterns;
 mod real;
 mod search;
+mod spec;
 mod why;
 
 use std::os::unix::ffi::OsStrExt;
@@ -46,44 +47,9 @@ use self::patterns::{PatternPath, Patterns, Workspace};
 pub use self::patterns::{Subtree, WirePatterns, compile_glob, cut, uncovered};
 use self::real::{PATH_MAX, real};
 use self::search::Below;
+pub use self::spec::{GitAccess, ZoneSpec};
 pub use self::why::{Reason, Why};
-use crate::model::{Action, fold, goes_up, named, wire_path, wire_real, within};
-
-/// The specification of a zone. Patterns are globs relative to the workspace, or absolute.
-#[derive(Clone, Debug)]
-pub struct ZoneSpec {
-    /// Absolute.
-    pub workspace: PathBuf,
-    /// The agent's own.
-    pub allowed: Vec<String>,
-    /// The team's `shared`, added to `allowed` but owned by no agent.
-    pub shared: Vec<String>,
-    /// Of the team and the agent; overrides all other lists.
-    pub denied: Vec<String>,
-    /// Of the team, the agent and `base`: readable, not writable.
-    pub readable: Vec<String>,
-    pub git: GitAccess,
-    pub terminals: bool,
-    /// `$EISEN_DIR`: denied to every agent.
-    pub eisen_dir: PathBuf,
-    /// The team's configuration and the files that it names. No agent may write them.
-    pub sealed: Vec<PathBuf>,
-    /// Journals outside `eisen_dir`: denied to every agent, with the files beside them whose names
-    /// begin with theirs (`SQLite`'s log, the lock, a corrupt one).
-    pub journals: Vec<PathBuf>,
-}
-
-named! {
-    /// An agent's access to the repository's git folder. No pattern allows more. Other
-    /// repositories below the workspace need a pattern as well.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub enum GitAccess {
-        Read = "read",
-        None = "none",
-        /// Objects, index, refs and logs may be written; never hooks, config or info.
-        Commit = "commit",
-    }
-}
+use crate::model::{Action, fold, goes_up, wire_path, wire_real, within};
 
 /// A compiled zone. Holds the workspace's folder open.
 #[derive(Debug)]
@@ -96,7 +62,9 @@ pub struct Zone {
     journals: Vec<PathBuf>,
     /// Real paths of [`ZoneSpec::sealed`], and of links to them.
     sealed: Vec<PathBuf>,
+    /// Of `denied` and `asked`.
     denied: Patterns,
+    asked: Patterns,
     /// Each pattern of `denied`, compiled separately.
     denials: Vec<(Arc<str>, Patterns)>,
     own: Patterns,
@@ -159,18 +127,20 @@ impl Zone {
         let journals = spec.journals.iter().flat_map(|path| places(&workspace.real.join(path)));
         let writable = [&spec.allowed[..], &spec.shared].concat();
         let readable = [&writable[..], &spec.readable].concat();
+        let closed = spec.closed();
         Ok(Self {
             root: Arc::new(Root::open(&workspace.real)),
             eisen: places(&eisen).collect(),
             sealed: sealed.collect(),
             journals: journals.collect(),
-            denied: Patterns::denying(&workspace, &spec.denied)?,
+            denied: Patterns::denying(&workspace, &closed)?,
+            asked: Patterns::denying(&workspace, &spec.asked)?,
             denials: denials(&workspace, &spec.denied)?,
             own: Patterns::granting(&workspace, &spec.allowed)?,
             shared: Patterns::granting(&workspace, &spec.shared)?,
             readable: Patterns::granting(&workspace, &spec.readable)?,
             above: Patterns::above(&workspace, &writable, &spec.readable)?,
-            below: Below::new(&workspace, &readable, &spec.denied)?,
+            below: Below::new(&workspace, &readable, &closed)?,
             git: Git::find(&workspace.real, spec.git),
             terminals: spec.terminals,
             workspace,
@@ -239,6 +209,13 @@ impl Zone {
     /// shows it, and taken for a real one. Does not ask the disk.
     pub fn denied_by(&self, path: &str) -> Option<Arc<str>> {
         self.denial(&self.place(&self.named(path)))
+    }
+
+    /// Whether somebody is to be asked before a path is touched, by whatever. `path` is as the wire shows
+    /// it, and taken for a real one. Does not ask the disk.
+    pub fn asks(&self, path: &str) -> bool {
+        let place = self.place(&self.named(path));
+        self.asked.matches(&place) && self.denial(&place).is_none()
     }
 
     /// The submodule of the workspace in whose git folder a real path lies, by its name.

@@ -223,6 +223,7 @@ pub(crate) fn bounds(workspace: &Path) -> Bounds {
         allowed: vec!["**".to_owned()],
         shared: Vec::new(),
         denied: vec!["**/.env".to_owned()],
+        asked: Vec::new(),
         readable: Vec::new(),
         git: GitAccess::Commit,
         terminals: true,

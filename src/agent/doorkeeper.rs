@@ -204,7 +204,10 @@ impl HandlerState {
             }
             return;
         }
-        let is_intended = attempt.named || self.is_named(&mut attempt, &context, &mut reply).await;
+        // Who is to be asked is asked before anything touches it.
+        let asks = self.bounds().zone().asks(&attempt.path);
+        let is_intended =
+            attempt.named || asks || self.is_named(&mut attempt, &context, &mut reply).await;
         let request = Request {
             key: SessionKey::new(self.agent.clone(), context.session.clone()),
             denied_by: if attempt.to_server {

@@ -45,7 +45,7 @@ pub fn config_of(folder: &Path) -> Result<Option<PathBuf>, String> {
 }
 
 /// The top of the git repository that a folder lies in.
-fn repository_of(folder: &Path) -> Option<&Path> {
+pub(super) fn repository_of(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok())
 }
 

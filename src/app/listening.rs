@@ -27,7 +27,11 @@ impl Listeners {
     ) -> anyhow::Result<Self> {
         let mut listen = config.team.listen;
         listen.set_port(port.unwrap_or(listen.port()));
-        let port = serve::bind(listen, eisen_dir).await?;
+        let may_move = config.team.any_port && port.is_none();
+        let port = match serve::bind(listen, eisen_dir).await {
+            Err(_) if may_move => serve::bind((listen.ip(), 0).into(), eisen_dir).await?,
+            bound => bound?,
+        };
         let has_tools = |agent: &config::Agent| agent.tools.unwrap_or(config.team.tools);
         let tools = if config.agents.iter().any(has_tools) {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;

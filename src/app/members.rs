@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use tokio::sync::mpsc;
@@ -83,7 +84,7 @@ impl Conditions {
         let zones = compile_zones(&config)?;
         let rules = routing::Rules {
             hold: config.orchestrator.on_block == config::OnBlock::Hold,
-            hold_timeout: config.orchestrator.hold_timeout,
+            hold_timeout: config.orchestrator.holds_for(),
             hold_of: hold_of(&config),
             routing: routes::rules(&config)?,
             owners: owners(&config, &zones),
@@ -292,6 +293,9 @@ fn hold_of(config: &Config) -> HashMap<AgentId, bool> {
     own.map(|(id, on_block)| (id, on_block == config::OnBlock::Hold)).collect()
 }
 
+/// How long a write waits for the lock of another agent, unless the configuration says.
+const LOCK_PATIENCE: Duration = Duration::from_mins(2);
+
 /// How conflicts of writes are handled; None: they are not looked for.
 pub(super) fn conflicts(config: &Config) -> Option<conflicts::ConflictRules> {
     let config::Conflicts { strategy, lock } = config.conflicts.clone()?;
@@ -300,7 +304,7 @@ pub(super) fn conflicts(config: &Config) -> Option<conflicts::ConflictRules> {
         lock,
         hold: config.orchestrator.on_block == config::OnBlock::Hold,
         hold_of: hold_of(config),
-        hold_timeout: config.orchestrator.hold_timeout,
+        hold_timeout: config.orchestrator.holds_for().unwrap_or(LOCK_PATIENCE),
     })
 }
 

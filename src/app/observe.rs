@@ -337,6 +337,7 @@ fn zone(
         allowed: if allowed.is_empty() { everything } else { allowed },
         shared: Vec::new(),
         denied,
+        asked: Vec::new(),
         readable: config::base_patterns().into_iter().map(str::to_owned).collect(),
         git: GitAccess::Read,
         terminals: true,

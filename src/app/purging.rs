@@ -19,8 +19,9 @@ use crate::{tiers, tokens, undo, web, zone};
 const MOST_BYTES: u64 = 256 << 20;
 
 /// The files of this room.
-const OWN: [KeptFiles; 6] = [
+const OWN: [KeptFiles; 7] = [
     KeptFiles::new("console of a team", KeptForm::Log, &["logs/*.console", "logs/*.console.*"]),
+    KeptFiles::new("configuration of a folder without one", KeptForm::Text, &["teams/*.toml"]),
     KeptFiles::new("batch", KeptForm::Text, &["batches/*"]),
     KeptFiles::new("accesses that wait for a person", KeptForm::Json, &["teams/*/person.json*"]),
     KeptFiles::new("tools of agents", KeptForm::Json, &["teams/*/tools.json*"]),

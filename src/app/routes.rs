@@ -84,8 +84,9 @@ pub fn route(
     let on_block = match agent.on_block.unwrap_or(config.orchestrator.on_block) {
         OnBlock::Deny => "it is denied at once (`on_block`)".to_owned(),
         OnBlock::Hold => {
-            let seconds = config.orchestrator.hold_timeout.as_secs();
-            format!("it is held up to {seconds} s for {} (`on_block`)", decider(config))
+            let most = config.orchestrator.holds_for();
+            let most = most.map_or_else(String::new, |it| format!(" up to {} s", it.as_secs()));
+            format!("it is held{most} for {} (`on_block`)", decider(config))
         }
     };
     let outside =

@@ -97,6 +97,7 @@ async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
         allowed: vec!["inside/**".to_owned()],
         shared: Vec::new(),
         denied: Vec::new(),
+        asked: Vec::new(),
         readable: Vec::new(),
         git: GitAccess::None,
         terminals: true,

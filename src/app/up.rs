@@ -237,7 +237,9 @@ fn web_page(
     cancel: &CancellationToken,
 ) -> WebPage {
     let mut web = config.web.clone().unwrap_or_default();
-    web.listen = asked.and_then(|asked| asked.at).unwrap_or(web.listen);
+    if let Some(at) = asked.and_then(|asked| asked.at) {
+        (web.listen, web.any_port) = (at, false);
+    }
     let of = PageOf::team(config, conditions.kernel.holds);
     WebPage::new(of, web, &conditions.eisen_dir, cancel.clone())
 }

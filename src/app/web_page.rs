@@ -199,12 +199,18 @@ impl WebPage {
 
     /// Serves at an address from now on.
     async fn listen(&self, web: &Web, kind: SiteKind) -> anyhow::Result<WebSite> {
-        let Web { listen, origin, tls, trusted_proxy } = web;
+        let Web { listen, any_port, origin, tls, trusted_proxy } = web;
         let what = kind.what();
         if let Some(why) = web.refusal(what) {
             anyhow::bail!("{what} can't be served at {listen}: {why}");
         }
-        let listener = TcpListener::bind(listen).await.map_err(|error| match error.kind() {
+        let bound = match TcpListener::bind(listen).await {
+            Err(error) if *any_port && error.kind() == io::ErrorKind::AddrInUse => {
+                TcpListener::bind((listen.ip(), 0)).await
+            }
+            bound => bound,
+        };
+        let listener = bound.map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => anyhow::anyhow!(
                 "port {} is taken, so that {what} can't be served there; {}",
                 listen.port(),

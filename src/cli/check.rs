@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::config_file::ConfigFile;
 use super::why::no_agent;
-use super::{help, in_folder, output};
+use super::{help, output};
 use crate::app::{self, Failure};
 use crate::config;
 use crate::model::{Action, AgentId, Via};
@@ -34,38 +35,10 @@ pub(super) struct CheckArgs {
     json: bool,
 }
 
-#[derive(Args, Debug)]
-pub(super) struct ConfigFile {
-    /// The team's configuration; see docs/configuration.md [default: eisen.toml of this folder, or
-    /// above it up to the top of the git repository]
-    #[arg(short, long, value_name = "FILE")]
-    config: Option<PathBuf>,
-}
-
-impl ConfigFile {
-    /// The file that is named, else the one of this folder or above it; that of this folder if there is
-    /// none.
-    pub(super) fn find(&self, cwd: Option<PathBuf>) -> PathBuf {
-        let own = in_folder(cwd.clone(), Path::new(app::CONFIG));
-        self.find_if_there(cwd).unwrap_or(own)
-    }
-
-    /// As [`ConfigFile::find`]; None if no file is named and there is none.
-    pub(super) fn find_if_there(&self, cwd: Option<PathBuf>) -> Option<PathBuf> {
-        if let Some(file) = &self.config {
-            return Some(in_folder(cwd, file));
-        }
-        app::config_of(&cwd.unwrap_or_default()).unwrap_or_else(|why| {
-            output::note(format_args!("note: {}", output::plain(&why)));
-            None
-        })
-    }
-}
-
 impl CheckArgs {
     pub(super) fn run(self, cwd: Option<PathBuf>) -> Result<(), Failure> {
-        let file = self.file.find(cwd);
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let file = self.file.find_or_make(cwd, &eisen_dir, &[])?;
         if let (Some(path), Some(agent)) = (&self.path, &self.agent) {
             return self.route(&file, &eisen_dir, path, &AgentId::new(agent.as_str()));
         }

@@ -11,8 +11,8 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::check::ConfigFile;
 use super::columns::wrap;
+use super::config_file::ConfigFile;
 use super::help;
 use super::output::{is_terminal, note, plain, print};
 use crate::app::{self, Examination, Failure, Finding, Health};

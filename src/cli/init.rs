@@ -13,8 +13,9 @@ use crate::config::installed::known_agents;
 
 /// Write a commented starter eisen.toml, with the agents found on PATH
 ///
-/// Each agent gets a zone: folders next to the file, if there are enough of them, and the files
-/// that the workspace's builds need. Read it, adjust it, and run `check` to see what it means.
+/// At most three agents work on the folder together, those that are logged in first; what `up` runs
+/// without a file is the same. With --agents each gets a folder as its zone, and the files that the
+/// workspace's builds need. Read it, adjust it, and run `check` to see what it means.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -51,7 +52,7 @@ impl Init {
         let path = std::env::var("PATH").unwrap_or_default();
         let workspace = workspace.unwrap_or(Path::new("."));
         let starter = match &self.agents[..] {
-            [] => Starter::look(workspace, &path),
+            [] => Starter::look(workspace, &|name| std::env::var(name).ok()),
             agents => Starter::divide(workspace, &path, agents)
                 .map_err(|error| Failure::Usage(error.into()))?,
         };
@@ -62,7 +63,7 @@ impl Init {
             print(format_args!("wrote {}", plain(&file.display().to_string())))?;
             for agent in &starter.agents {
                 let zone = match &agent.allowed[..] {
-                    [] => "no zone yet".to_owned(),
+                    [] => "the whole folder".to_owned(),
                     allowed => format!("zone {}", allowed.join(", ")),
                 };
                 print(format_args!(

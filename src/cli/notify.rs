@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 
 use super::Global;
-use super::check::ConfigFile;
+use super::config_file::ConfigFile;
 use super::output::print;
 use crate::app::{self, Failure};
 

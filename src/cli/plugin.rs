@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::check::ConfigFile;
+use super::config_file::ConfigFile;
 use super::output;
 use crate::app::{self, Failure};
 use crate::config::plugin_folder;

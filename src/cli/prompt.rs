@@ -16,7 +16,7 @@ use self::blocks::Blocks;
 use super::Global;
 use super::blocked::Blocked;
 use super::output::{self, escape_controls, note, plain, print};
-use super::team::{Which, await_start, failed};
+use super::team::{Which, await_start, failed, first_ready};
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Connection, Message, Refusal};
 
@@ -30,17 +30,21 @@ const INTERRUPTED: u8 = 130;
 /// a queued prompt, or cancels the running turn and waits for its end; a second Ctrl-C exits at
 /// once. The team keeps running.
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    allow_missing_positional = true,
+    after_help = "\
 Examples:
+  eisen-core prompt \"Add a test for the cart\"     to the first agent that is ready
   eisen-core prompt ui \"Show the cart's total in the header\"
   git diff | eisen-core prompt reviewer -
   eisen-core prompt ui --json \"Is it done?\" | jq -r .text
 
 Exit codes: 0 the turn ended (end_turn), 1 it failed or could not be started, 2 wrong usage,
-3 max_tokens, 4 max_turn_requests, 5 refusal, 6 another stop reason, 130 cancelled or withdrawn.")]
+3 max_tokens, 4 max_turn_requests, 5 refusal, 6 another stop reason, 130 cancelled or withdrawn."
+)]
 pub(super) struct PromptArgs {
-    /// Id of the agent
-    agent: String,
+    /// Id of the agent; left out, the first one that is ready
+    agent: Option<String>,
     /// The prompt; `-` reads it from standard input
     text: String,
     /// Id of the session [default: the first session that the agent opened]
@@ -60,10 +64,14 @@ impl PromptArgs {
             _ => self.text.clone(),
         };
         let mut team = self.which.connect(global).await?;
-        await_start(&mut team, &self.agent).await.map_err(failed)?;
+        let agent = match self.agent {
+            Some(agent) => agent,
+            None => first_ready(&mut team).await?,
+        };
+        await_start(&mut team, &agent).await.map_err(failed)?;
         let session = self.session.as_deref().or(global.session_id.as_deref());
         let printer = (!self.json).then(Printer::start);
-        let turn = SentPrompt::send(&mut team, self.agent, session, &text, printer)?;
+        let turn = SentPrompt::send(&mut team, agent, session, &text, printer)?;
         turn.follow(&mut team).await
     }
 }

@@ -142,17 +142,35 @@ async fn agent_of_run(eisen_dir: &Path, run: &RunFolder) -> Result<AgentAt, Fail
 struct ListedAgent {
     id: String,
     is_ready: bool,
+    is_starting: bool,
 }
 
 /// The agents of a team.
 async fn agents(target: &Target) -> Result<Vec<ListedAgent>, ClientError> {
-    let mut team = Connection::open(target).await?;
+    listed(&mut Connection::open(target).await?).await
+}
+
+async fn listed(team: &mut Connection) -> Result<Vec<ListedAgent>, ClientError> {
     let agents = team.call("list_agents", &json!({})).await?;
     let listed = agents.as_array().into_iter().flatten().filter_map(|agent| {
         let id = agent["agent_id"].as_str()?.to_owned();
-        Some(ListedAgent { id, is_ready: agent["state"] == "ready" })
+        let state = agent["state"].as_str().unwrap_or_default();
+        Some(ListedAgent { id, is_ready: state == "ready", is_starting: is_starting(state) })
     });
     Ok(listed.collect())
+}
+
+fn is_starting(state: &str) -> bool {
+    matches!(state, "initializing" | "connecting" | "restarting")
+}
+
+/// The first agent that is ready; if none is, the first that starts, or else the first of all.
+pub(super) async fn first_ready(team: &mut Connection) -> Result<String, Failure> {
+    let agents = listed(team).await.map_err(failed)?;
+    let first = |of: fn(&ListedAgent) -> bool| agents.iter().find(|agent| of(agent));
+    let found = first(|it| it.is_ready).or_else(|| first(|it| it.is_starting));
+    let found = found.or(agents.first()).map(|agent| agent.id.clone());
+    found.ok_or_else(|| Failure::Run(anyhow!("the team has no agent")))
 }
 
 /// Waits while an agent starts or restarts.
@@ -170,7 +188,7 @@ pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<()
         };
         let mut agents = agents.as_array().into_iter().flatten();
         let state = agents.find(|it| it["agent_id"] == agent).and_then(|it| it["state"].as_str());
-        if !matches!(state, Some("initializing" | "connecting" | "restarting")) {
+        if !state.is_some_and(is_starting) {
             return Ok(());
         }
         if !std::mem::replace(&mut waits, true) {

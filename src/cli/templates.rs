@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::check::ConfigFile;
+use super::config_file::ConfigFile;
 use super::output::{escape_controls, plain, print};
 use super::table::{Cell, Table};
 use crate::app::{self, Failure};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use super::check::ConfigFile;
+use super::config_file::ConfigFile;
 use super::output::{escape_controls, note, plain, print};
 use crate::app::{self, Failure, UpOptions, WebWish};
 
@@ -18,7 +18,9 @@ use crate::app::{self, Failure, UpOptions, WebWish};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core up                        the team of ./eisen.toml
+  eisen-core up                        the team of eisen.toml, here or above; without a file the
+                                       agents found on PATH, on this folder's repository
+  eisen-core up --agents claude-code,gemini
   eisen-core up -c shop/eisen.toml --port 0
   eisen-core up -d                     in the background; then: eisen-core watch, eisen-core down
   eisen-core up --web                  with a page for the browser; `eisen-core web` prints its link
@@ -30,6 +32,10 @@ team runs already), 2 wrong usage or configuration.")]
 pub(super) struct Up {
     #[command(flatten)]
     file: ConfigFile,
+    /// Where there is no configuration: the agents, by their profiles [default: up to three that are found
+    /// on PATH, those that are logged in first]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', conflicts_with = "config")]
+    agents: Vec<String>,
     /// Run in the background; return once the team listens on its port
     #[arg(short, long)]
     detach: bool,
@@ -44,7 +50,8 @@ pub(super) struct Up {
 
 impl Up {
     pub(super) async fn run(self, global: Global) -> Result<(), Failure> {
-        let config = self.file.find(global.cwd);
+        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let config = self.file.find_or_make(global.cwd, &eisen_dir, &self.agents)?;
         let (port, web) = (global.port, self.web.map(|at| WebWish { at }));
         let options = UpOptions { config, port, web, console: self.console };
         if !self.detach {

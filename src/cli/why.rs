@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
-use super::check::ConfigFile;
+use super::config_file::ConfigFile;
 use super::output::{plain, print};
 use crate::app::{self, Failure};
 use crate::config::Config;

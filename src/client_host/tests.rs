@@ -209,6 +209,7 @@ fn permit(path: &Path, action: Action) -> Permit {
         allowed: vec!["**".to_owned()],
         shared: Vec::new(),
         denied: Vec::new(),
+        asked: Vec::new(),
         readable: Vec::new(),
         git: GitAccess::None,
         terminals: true,

@@ -160,8 +160,8 @@ pub(super) fn agent(
             initialize_timeout: table.seconds("initialize_timeout_s", 1..=DAY, 60),
             stall_after: table.seconds("stall_after_s", 0..=DAY, 300),
             zone: match &remote {
-                Some(_) => by_protocol(table, agent_zone(table, zones, &profile.rule_files)),
-                None => agent_zone(table, zones, &profile.rule_files),
+                Some(_) => by_protocol(table, agent_zone(table, zones, &profile)),
+                None => agent_zone(table, zones, &profile),
             },
             confined,
             profile,

@@ -159,7 +159,8 @@ fn program(agent: &Agent) -> Option<String> {
 fn relations(config: &Config, agent: &Agent) -> Vec<String> {
     let id = &agent.id;
     let mut warnings = Vec::new();
-    if !agent.zone.own {
+    // Without any zone they work together, which is meant so.
+    if !agent.zone.own && config.agents.iter().any(|other| other.zone.own) {
         warnings.push(format!(
             "{id} has no zone: it may write everywhere in the workspace, and owns nothing"
         ));

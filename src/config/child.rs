@@ -37,14 +37,19 @@ pub(super) fn bound(child: &mut Agent, parent: &Agent) {
 
 /// Takes over what the parent's zone denies, and how far it goes.
 fn bound_zone(own: &mut AgentZone, parent: &AgentZone) {
-    let denied = parent.denied.iter().filter(|pattern| !own.denied.contains(pattern));
-    let denied: Vec<_> = denied.cloned().collect();
-    own.spec.denied.extend_from_slice(&denied);
-    own.denied.extend(denied);
+    take_over(&mut own.denied, &parent.denied);
+    take_over(&mut own.spec.denied, &parent.spec.denied);
+    take_over(&mut own.spec.asked, &parent.spec.asked);
     own.spec.terminals = parent.spec.terminals;
     own.confine = parent.confine;
     own.sockets.clone_from(&parent.sockets);
     own.observe_files = parent.observe_files;
+}
+
+fn take_over(own: &mut Vec<String>, parents: &[String]) {
+    let further: Vec<_> =
+        parents.iter().filter(|pattern| !own.contains(pattern)).cloned().collect();
+    own.extend(further);
 }
 
 /// Leaves the patterns that are within the parent's. Those of a profile's rule files may not be.

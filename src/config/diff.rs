@@ -263,6 +263,7 @@ const TEAM: &Keys<Config> = &[
     ("zones.readable", Takes::AtOnce, differs!(zones.readable)),
     ("zones.base", Takes::AtOnce, differs!(zones.base)),
     ("zones.git", Takes::AtOnce, differs!(zones.git)),
+    ("zones.secrets", Takes::AtOnce, differs!(zones.secrets)),
     ("notify", Takes::AtOnce, differs!(notify)),
     ("streams", Takes::AtTeamStart, differs!(streams)),
     ("hub.nats", Takes::AtTeamStart, table_differs!(shared.hub, access.url)),

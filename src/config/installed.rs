@@ -68,6 +68,10 @@ pub enum Login {
 }
 
 impl Installed {
+    pub(super) fn profile(&self) -> &'static Profile {
+        self.profile
+    }
+
     /// Returns the arguments that it is started with.
     pub fn args(&self) -> &[String] {
         self.profile.command.get(1..).unwrap_or_default()

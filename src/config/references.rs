@@ -104,13 +104,6 @@ pub(super) fn link(
     (agents, orchestrator, routing)
 }
 
-impl Orchestrator {
-    /// The agent that decides, here or elsewhere.
-    pub fn named(&self) -> Option<&AgentId> {
-        self.agent.as_ref().or(self.elsewhere.as_ref())
-    }
-}
-
 /// Returns the agents by id; of duplicates the first.
 fn ids<'a>(reader: &ConfigReader<'_>, raw: &'a [RawAgent]) -> HashMap<&'a str, usize> {
     let mut ids = HashMap::new();

@@ -1,5 +1,6 @@
-//! The starter `eisen.toml` that `init` writes: the agents found on PATH, with a zone each from the
-//! folders of the workspace. Reads the disk, and writes nothing.
+//! The starter `eisen.toml` that `init` writes: the agents found on PATH, on the whole folder or with a
+//! folder each. `up` runs a team of the same text where there is no file. Reads the disk, and writes
+//! nothing.
 
 mod builds;
 mod parts;
@@ -12,7 +13,7 @@ use ignore::WalkBuilder;
 use self::builds::Builds;
 pub use self::parts::PartError;
 use super::git_hooks::{self, HookPlace};
-use super::installed::{KnownAgent, found, without_adapter};
+use super::installed::{Installed, KnownAgent, Login, found, installed, without_adapter};
 use super::profiles::{Profile, built_in};
 use crate::ignored::{Further, Ignored};
 
@@ -32,11 +33,17 @@ const CONTAINERS: [&str; 12] = [
     "src",
 ];
 
+/// Agents of a team that work on one folder together, unless others are named.
+const MOST_AGENTS: usize = 3;
+
 /// A proposed team.
 #[derive(Debug)]
 pub struct Starter {
-    /// Sorted by name.
     pub agents: Vec<Proposed>,
+    /// The installed agents that are not among them, by the names of their profiles.
+    pub further: Vec<&'static str>,
+    /// Each agent has a folder of its own.
+    is_divided: bool,
     /// The top of the workspace has files that every agent may read.
     top_files: bool,
     builds: Builds,
@@ -53,21 +60,53 @@ pub struct Proposed {
     /// The name of its profile.
     pub name: &'static str,
     pub profile: &'static Profile,
-    /// Patterns; empty if there are fewer folders than agents.
+    /// Patterns; empty: the whole folder, together with the others.
     pub allowed: Vec<String>,
 }
 
 impl Starter {
-    /// Looks for agents in the folders of `path`, a PATH, and for folders in `workspace`.
-    pub fn look(workspace: &Path, path: &str) -> Self {
-        let found = profiles(path);
-        let zones = zones(workspace, found.len());
-        let agents = found.into_iter().zip(zones);
-        let agents = agents.map(|((name, profile), allowed)| {
-            let id = name.to_owned();
-            Proposed { id, name, profile, allowed }
+    /// Looks for agents in the folders of PATH, and takes some: those that are logged in first.
+    pub fn look(workspace: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Self {
+        let path = variable("PATH").unwrap_or_default();
+        let mut found = installed(&path, variable);
+        found.sort_by_key(|agent| match agent.login {
+            Login::Variable(_) | Login::File(_) => 0,
+            Login::Unknown => 1,
+            Login::NotFound(_) => 2,
         });
-        Self::with(workspace, path, agents.collect())
+        let further = found.split_off(found.len().min(MOST_AGENTS));
+        Self::together(workspace, &path, &found, &further)
+    }
+
+    /// As [`Starter::look`], with the installed agents of these profiles; the error names one that is not
+    /// there.
+    pub fn of(
+        workspace: &Path,
+        variable: &dyn Fn(&str) -> Option<String>,
+        names: &[String],
+    ) -> Result<Self, NotInstalled> {
+        let path = variable("PATH").unwrap_or_default();
+        let mut found = installed(&path, variable);
+        let mut taken = Vec::new();
+        for name in names {
+            let Some(at) = found.iter().position(|agent| agent.name == name) else {
+                let there = found.iter().chain(&taken).map(|agent| agent.name).collect();
+                return Err(NotInstalled { name: name.clone(), there });
+            };
+            taken.push(found.remove(at));
+        }
+        Ok(Self::together(workspace, &path, &taken, &found))
+    }
+
+    fn together(workspace: &Path, path: &str, agents: &[Installed], further: &[Installed]) -> Self {
+        let agents = agents.iter().map(|agent| {
+            let (id, name) = (agent.name.to_owned(), agent.name);
+            Proposed { id, name, profile: agent.profile(), allowed: Vec::new() }
+        });
+        let mut starter = Self::with(workspace, path, agents.collect());
+        starter.is_divided = false;
+        starter.further = further.iter().map(|agent| agent.name).collect();
+        starter
     }
 
     /// Like [`Starter::look`], but with the agents in `parts`, each with its folder: the name of a
@@ -96,11 +135,16 @@ impl Starter {
             .any(|file| is_file(&file) && is_top_file(&file.file_name().to_string_lossy()));
         let builds = Builds::look(workspace);
         let hooks = workspace.canonicalize().map(|it| git_hooks::places(&it)).unwrap_or_default();
-        Self { agents, top_files, builds, hooks, without_adapter: without_adapter(path) }
+        let without_adapter = without_adapter(path);
+        let (further, is_divided) = (Vec::new(), true);
+        Self { agents, further, is_divided, top_files, builds, hooks, without_adapter }
     }
 
-    /// Returns the text of the file.
+    /// Returns the text of the file, for the folder in which it lies.
     pub fn text(&self) -> String {
+        if !self.is_divided && !self.agents.is_empty() {
+            return self.shared_text("");
+        }
         let lead = self.agents.first().map_or("opencode", |agent| agent.id.as_str());
         let divided =
             self.agents.len() > 1 && self.agents.iter().all(|one| !one.allowed.is_empty());
@@ -126,6 +170,26 @@ impl Starter {
 }
 
 impl Starter {
+    /// Returns the text for a team of this name on a folder elsewhere.
+    pub fn text_for(&self, name: &str, workspace: &str) -> String {
+        let (name, workspace) = (quoted(name), quoted(workspace));
+        self.shared_text(&format!("[team]\nname = {name}\nworkspace = {workspace}\n"))
+    }
+
+    /// The text of agents that work on one folder together.
+    fn shared_text(&self, team: &str) -> String {
+        let mut text = format!("{SHARED}{team}");
+        if self.agents.len() > 1 {
+            text += "[conflicts]\n";
+        }
+        text += "\n";
+        for Proposed { id, name, .. } in &self.agents {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "[[agents]]\nid = \"{id}\"\nprofile = \"{name}\"\n");
+        }
+        text
+    }
+
     /// Writes the lists of `[zones]`. An agent that may write everything needs none.
     fn zones(&self, divided: bool) -> String {
         let Builds { systems, build, shared, readable } = &self.builds;
@@ -206,6 +270,16 @@ impl Proposed {
 
 const TEAM: &str = include_str!("starter/team.toml");
 
+const SHARED: &str = include_str!("starter/shared.toml");
+
+/// A profile whose agent is not installed.
+#[derive(Debug, thiserror::Error)]
+#[error("`{name}` is not installed, or no profile; installed: {}", if .there.is_empty() { "none".to_owned() } else { .there.join(", ") })]
+pub struct NotInstalled {
+    name: String,
+    there: Vec<&'static str>,
+}
+
 const NOT_READABLE: &str = r#"# Everybody may read these.
 #readable = ["docs/**"]
 "#;
@@ -215,30 +289,6 @@ const NOBODY: &str = include_str!("starter/nobody.toml");
 /// Returns the profiles whose programs are in the folders of `path`, sorted by name.
 fn profiles(path: &str) -> Vec<(&'static str, &'static Profile)> {
     found(path).map(|(name, profile, _)| (name, profile)).collect()
-}
-
-/// Divides the workspace among `count` agents; empty if there are not enough folders.
-fn zones(workspace: &Path, count: usize) -> Vec<Vec<String>> {
-    if count == 1 {
-        return vec![vec!["**".to_owned()]];
-    }
-    let mut folders = folders(workspace);
-    while folders.len() < count {
-        let divisible = |folder: &String| {
-            let name = folder.rsplit('/').next().unwrap_or(folder);
-            CONTAINERS.contains(&name) && self::folders(&workspace.join(folder)).len() > 1
-        };
-        let Some(at) = folders.iter().position(divisible) else {
-            return vec![Vec::new(); count];
-        };
-        let folder = folders.remove(at);
-        let parts = self::folders(&workspace.join(&folder));
-        folders.splice(at..at, parts.into_iter().map(|part| format!("{folder}/{part}")));
-    }
-    let share = |agent: usize| agent * folders.len() / count;
-    let patterns =
-        |agent: usize| folders[share(agent)..share(agent + 1)].iter().map(|folder| pattern(folder));
-    (0..count).map(|agent| patterns(agent).collect()).collect()
 }
 
 fn pattern(folder: &str) -> String {

@@ -56,6 +56,7 @@ pub(super) fn team(team: &Table<'_>) -> Team {
         workspace,
         scratch: team.flag("scratch", false),
         listen: listen(team),
+        any_port: team.place_of("listen").is_none(),
         stop_grace: team.seconds("stop_grace_s", 0..=HOUR, 5),
         max_running: team.count("max_running", 0..=1_000_000, 0),
         max_memory_mb: team.count("max_memory_mb", 0..=1_000_000_000, 0),
@@ -104,7 +105,8 @@ fn listen(team: &Table<'_>) -> SocketAddr {
 pub(super) struct RawOrchestrator {
     pub(super) agent: Option<Text>,
     pub(super) on_block: OnBlock,
-    pub(super) hold_timeout: Duration,
+    /// None: the file says nothing.
+    pub(super) hold_timeout: Option<Duration>,
     pub(super) may_add: Option<RawMayAdd>,
 }
 
@@ -112,7 +114,11 @@ pub(super) fn orchestrator(orchestrator: &Table<'_>, workspace: &Path) -> RawOrc
     RawOrchestrator {
         agent: orchestrator.text("agent"),
         on_block: orchestrator.choice("on_block"),
-        hold_timeout: orchestrator.seconds("hold_timeout_s", 1..=WEEK, 120),
+        hold_timeout: {
+            let seconds =
+                orchestrator.seconds("hold_timeout_s", 1..=WEEK, super::orchestrator::HOLD_SECONDS);
+            orchestrator.place_of("hold_timeout_s").map(|_| seconds)
+        },
         may_add: may_add(orchestrator, workspace),
     }
 }

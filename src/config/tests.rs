@@ -15,6 +15,7 @@ mod overlay;
 mod reference;
 mod remote;
 mod sealing;
+mod secrets;
 mod shared;
 mod streams;
 mod telemetry;

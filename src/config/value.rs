@@ -184,7 +184,7 @@ impl Table<'_> {
 pub use crate::model::is_name;
 
 /// Converts any text to a name; None if no character can be kept.
-pub(super) fn to_name(text: &str) -> Option<String> {
+pub fn to_name(text: &str) -> Option<String> {
     let keep = |char: char| match char {
         '.' | '_' => char,
         _ if char.is_ascii_alphanumeric() => char,

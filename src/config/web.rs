@@ -14,6 +14,8 @@ pub const WEB_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOS
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Web {
     pub listen: SocketAddr,
+    /// Another port may be taken where that of `listen` is not free: the file says nothing.
+    pub any_port: bool,
     /// Its origin as browsers have it; None: scheme and address of `listen`.
     pub origin: Option<String>,
     pub tls: Option<TlsFiles>,
@@ -30,7 +32,7 @@ pub struct TlsFiles {
 
 impl Default for Web {
     fn default() -> Self {
-        Self { listen: WEB_LISTEN, origin: None, tls: None, trusted_proxy: None }
+        Self { listen: WEB_LISTEN, any_port: true, origin: None, tls: None, trusted_proxy: None }
     }
 }
 
@@ -64,6 +66,7 @@ pub(super) fn web(root: &Table<'_>) -> Option<Web> {
 pub(super) fn served(table: &Table<'_>, what: &str) -> Web {
     let web = Web {
         listen: listen(table),
+        any_port: table.place_of("listen").is_none(),
         origin: origin(table),
         tls: tls(table),
         trusted_proxy: trusted_proxy(table),

@@ -111,7 +111,11 @@ impl Config {
             }
             Reason::Pattern { list, pattern } => {
                 let section = self.section(agent, list, pattern);
-                format!("`{pattern}` in `{list}` of {section}")
+                match *list {
+                    "asked" => format!("`{pattern}` is a secret, and a person is asked: {section}"),
+                    "denied" if section == SECRETS => format!("`{pattern}` is a secret: {section}"),
+                    list => format!("`{pattern}` in `{list}` of {section}"),
+                }
             }
             Reason::NoPattern => format!("no pattern of {}'s zone matches it", agent.id),
         }
@@ -139,7 +143,10 @@ impl Config {
         let is_teams = match list {
             "allowed" => false,
             "shared" => true,
-            "denied" => self.zones.denied.contains(pattern),
+            "asked" => return SECRETS.to_owned(),
+            "denied" if self.zones.denied.contains(pattern) => true,
+            "denied" if agent.zone.denied.contains(pattern) => false,
+            "denied" => return SECRETS.to_owned(),
             _ if self.zones.readable.contains(pattern) => true,
             _ if agent.zone.readable.contains(pattern) => false,
             _ if profiles::base_patterns().contains(&pattern.as_str()) => {
@@ -153,8 +160,12 @@ impl Config {
     fn mend(&self, agent: &Agent, why: &Why, reason: &Reason) -> Option<Mend> {
         let mend = match reason {
             Reason::Git => return mend_git(agent, why),
-            Reason::Pattern { list, pattern } if *list == "denied" => {
+            Reason::Pattern { list, pattern } if ["denied", "asked"].contains(list) => {
                 let section = self.section(agent, list, pattern);
+                if section == SECRETS {
+                    let section = "[zones]".to_owned();
+                    return Some(Mend { section, key: "secrets", value: "allow".to_owned() });
+                }
                 return Some(Mend { section, key: "denied", value: pattern.clone() });
             }
             // No change, or a pattern for the path's other spelling.
@@ -226,13 +237,16 @@ impl fmt::Display for Why {
     }
 }
 
+/// Where the lists of secrets are switched on.
+const SECRETS: &str = "`secrets` of [zones]";
+
 impl fmt::Display for Mend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { section, key, value } = self;
         let value = toml::Value::String(value.replace('$', "$$"));
         match *key {
             "denied" => write!(f, "take {value} out of `denied` of {section}, or make it narrower"),
-            "git" => write!(f, "set `git = {value}` in {section}"),
+            "git" | "secrets" => write!(f, "set `{key} = {value}` in {section}"),
             _ => write!(f, "add {value} to `{key}` of {section}"),
         }
     }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use super::errors::quoted;
 use super::fault::Fault;
 use super::patterns::{checked, pattern, patterns};
+use super::profiles::Profile;
 use super::read::Table;
+use super::secrets::Secrets;
 use super::surroundings::Lookup;
 use super::{Config, profiles, streams};
 use crate::model::named;
@@ -25,6 +27,7 @@ pub struct Zones {
     /// Every agent may read the files that common tools need.
     pub base: bool,
     pub git: GitAccess,
+    pub secrets: Secrets,
 }
 
 /// The zone of an agent, with what the team says of all zones.
@@ -78,9 +81,15 @@ pub(super) struct TeamZones {
     readable: Vec<String>,
     pub(super) workspace: PathBuf,
     eisen_dir: PathBuf,
+    home: Option<String>,
 }
 
-pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> TeamZones {
+pub(super) fn zones(
+    zones: &Table<'_>,
+    workspace: &Path,
+    eisen_dir: &Path,
+    home: Option<String>,
+) -> TeamZones {
     let list = |key| patterns(zones, key, workspace).unwrap_or_default();
     let written = Zones {
         build: build(zones),
@@ -89,6 +98,7 @@ pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> Te
         readable: list("readable"),
         base: zones.flag("base", true),
         git: zones.choice("git"),
+        secrets: zones.choice("secrets"),
     };
     let mut readable = written.readable.clone();
     if written.base {
@@ -99,6 +109,7 @@ pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> Te
         readable,
         workspace: workspace.to_owned(),
         eisen_dir: eisen_dir.to_owned(),
+        home,
     }
 }
 
@@ -149,8 +160,7 @@ named! {
 }
 
 /// Reads `[agents.zone]`; without one an agent may access the whole workspace, and owns nothing.
-/// `rule_files` are those of its profile.
-pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[String]) -> AgentZone {
+pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, profile: &Profile) -> AgentZone {
     let is_helper = agent.place_of("parent").is_some();
     // Who asks for an owner gets the parent.
     let own = agent.place_of("zone").is_some() && !is_helper;
@@ -166,16 +176,18 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
         let readable = list("readable").unwrap_or_default();
         let mut all_readable = [&team.readable[..], &readable].concat();
         if team.written.base {
-            let further = rule_files.iter().filter(|file| !team.readable.contains(file));
+            let further = profile.rule_files.iter().filter(|file| !team.readable.contains(file));
             all_readable.extend(further.cloned());
         }
+        let secret = team.written.secrets.denied(profile, team.home.as_deref());
         AgentZone {
             own,
             spec: ZoneSpec {
                 workspace: team.workspace.clone(),
                 allowed,
                 shared: shared(&team.written),
-                denied: [&team.written.denied[..], &denied].concat(),
+                denied: [&team.written.denied[..], &denied, &secret].concat(),
+                asked: team.written.secrets.asked(),
                 readable: all_readable,
                 git: team.written.git,
                 terminals: terminals(

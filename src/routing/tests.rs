@@ -41,7 +41,7 @@ fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, queued: Vec<Queue
     let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
     let (tracker, tracking) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
     let events = bus.subscribe();
-    let rules = Rules { hold, hold_timeout: Duration::from_mins(2), ..rules };
+    let rules = Rules { hold, hold_timeout: Some(Duration::from_mins(2)), ..rules };
     let (program, waits) = ("/opt/my tools/eisen-core".into(), Waits::default());
     let settings = Settings { orchestrator, rules, program, waits: waits.clone(), queued };
     let (routing, deciding) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());

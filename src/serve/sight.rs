@@ -205,6 +205,7 @@ mod tests {
             allowed: Vec::new(),
             shared: Vec::new(),
             denied: owned(denied),
+            asked: Vec::new(),
             readable: owned(readable),
             git: GitAccess::Read,
             terminals: false,

@@ -60,6 +60,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
         allowed: Vec::new(),
         shared: Vec::new(),
         denied: Vec::new(),
+        asked: Vec::new(),
         readable: Vec::new(),
         git: GitAccess::None,
         terminals: true,

@@ -171,7 +171,7 @@ impl Bounds {
             devices: if strict { Devices::basic() } else { Devices::all() },
             readable: system::outermost(system.into_iter()),
             writable: real_places(&reach.writable),
-            denied: Trails::denying(workspace, &spec.denied)?,
+            denied: Trails::denying(workspace, &spec.closed())?,
             allowed: [
                 Trails::granting(workspace, &writable)?,
                 Trails::granting(workspace, &readable)?,
@@ -255,7 +255,8 @@ impl Bounds {
     /// Names the denied patterns that neither path rules nor the doorbell's own hand hold, and says
     /// what that means.
     pub fn held_alone(&self) -> Option<String> {
-        let denied = self.zone.spec.denied.iter().enumerate();
+        let closed = self.zone.spec.closed();
+        let denied = closed.iter().enumerate();
         let alone: Vec<_> = denied
             .filter(|(at, _)| held::is_alone(self, *at))
             .map(|(_, pattern)| format!("`{pattern}`"))

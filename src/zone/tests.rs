@@ -75,6 +75,7 @@ impl Bed {
             allowed: self.globs(allowed),
             shared: Vec::new(),
             denied: Vec::new(),
+            asked: Vec::new(),
             readable: Vec::new(),
             git: GitAccess::None,
             terminals: true,

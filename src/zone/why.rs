@@ -29,7 +29,7 @@ pub enum Reason {
     Journal,
     /// The git folder, judged by [`super::GitAccess`].
     Git,
-    /// A pattern, as it was written, and its list: `allowed`, `shared`, `denied` or `readable`.
+    /// A pattern, as it was written, and its list: `allowed`, `shared`, `denied`, `asked` or `readable`.
     Pattern { list: &'static str, pattern: String },
     /// No pattern matches it.
     NoPattern,
@@ -99,7 +99,8 @@ impl Zone {
                 || (action == Action::Read).then(|| pattern("readable", &spec.readable))?,
             )
         };
-        pattern("denied", &spec.denied).unwrap_or_else(|| match self.git.judge(real, action) {
+        let closed = pattern("denied", &spec.denied).or_else(|| pattern("asked", &spec.asked));
+        closed.unwrap_or_else(|| match self.git.judge(real, action) {
             GitVerdict::Denied | GitVerdict::Allowed => Reason::Git,
             GitVerdict::Defer | GitVerdict::Nothing => granted().unwrap_or(Reason::NoPattern),
         })
@@ -108,7 +109,7 @@ impl Zone {
     fn matches(&self, list: &str, pattern: &str, place: &PatternPath) -> bool {
         let one = [pattern.to_owned()];
         let compiled = match list {
-            "denied" => Patterns::denying(&self.workspace, &one),
+            "denied" | "asked" => Patterns::denying(&self.workspace, &one),
             _ => Patterns::granting(&self.workspace, &one),
         };
         compiled.is_ok_and(|compiled| compiled.matches(place))

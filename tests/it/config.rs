@@ -3,3 +3,4 @@
 mod check;
 mod init;
 mod reload;
+mod without_file;

@@ -60,7 +60,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
     let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
     tokio::spawn(task);
     let events = bus.subscribe();
-    let hold_timeout = Duration::from_mins(2);
+    let hold_timeout = Some(Duration::from_mins(2));
     let rules = routing::Rules { hold, hold_timeout, ..routing::Rules::default() };
     let settings = routing::Settings::new(orchestrator, rules);
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
@@ -93,6 +93,7 @@ fn bounds(workspace: PathBuf) -> Arc<Bounds> {
         allowed: vec!["ui/**".to_owned()],
         shared: Vec::new(),
         denied: Vec::new(),
+        asked: Vec::new(),
         readable: Vec::new(),
         git: GitAccess::None,
         terminals: true,

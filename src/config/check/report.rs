@@ -60,9 +60,10 @@ fn write(
     writeln!(text, "  port          {}", team.listen)?;
     let on_block = match config.orchestrator.on_block {
         OnBlock::Deny => "denied at once".to_owned(),
-        OnBlock::Hold => {
-            format!("held up to {} s", config.orchestrator.hold_timeout.as_secs())
-        }
+        OnBlock::Hold => match config.orchestrator.holds_for() {
+            Some(most) => format!("held up to {} s", most.as_secs()),
+            None => "held for as long as the decision takes".to_owned(),
+        },
     };
     let lead = match &config.orchestrator.agent {
         Some(agent) => agent.to_string(),
@@ -135,12 +136,9 @@ fn write_agent(
     if !built_in.is_empty() {
         read.push(format!("and {} built-in patterns (`base`)", built_in.len()));
     }
-    for (name, patterns) in [
-        ("allowed", &spec.allowed),
-        ("shared", &spec.shared),
-        ("denied", &spec.denied),
-        ("readable", &read),
-    ] {
+    let asked = Some(("asked for", &spec.asked)).filter(|(_, asked)| !asked.is_empty());
+    let lists = [("allowed", &spec.allowed), ("shared", &spec.shared), ("denied", &spec.denied)];
+    for (name, patterns) in lists.into_iter().chain(asked).chain([("readable", &read)]) {
         let patterns = if patterns.is_empty() { "nothing".to_owned() } else { patterns.join(", ") };
         writeln!(text, "  {name:<12}  {patterns}")?;
     }

@@ -8,7 +8,11 @@ use crate::zone::uncovered;
 pub(super) fn warnings(config: &Config) -> Vec<String> {
     let agents: Vec<Vec<AgentId>> = config.routing.iter().map(|it| config.agents_of(it)).collect();
     let mut warnings = Vec::new();
+    let implied = config.zones.secrets.rule();
     for (at, rule) in config.routing.iter().enumerate() {
+        if Some(rule) == implied.as_ref() {
+            continue;
+        }
         let before = config.routing.iter().zip(&agents).take(at);
         let covers = |(earlier, of): (&RuleSpec, &Vec<AgentId>)| {
             takes_all(earlier.decide, rule.decide)

@@ -31,7 +31,10 @@ fn started_with(files: &[&str], programs: &[&str], agents: &[&str]) -> (String, 
     let path = bin.to_str().unwrap();
     let agents: Vec<String> = agents.iter().map(|agent| (*agent).to_owned()).collect();
     let text = match &agents[..] {
-        [] => Starter::look(&workspace, path).text(),
+        [] => {
+            let variable = |name: &str| (name == "PATH").then(|| path.to_owned());
+            Starter::look(&workspace, &variable).text()
+        }
         agents => Starter::divide(&workspace, path, agents).unwrap().text(),
     };
     let file = workspace.join("eisen.toml");
@@ -74,47 +77,41 @@ fn nobody_found_is_a_file_that_can_be_filled_in() {
 }
 
 #[test]
-fn one_agent_has_the_whole_workspace() {
-    let (text, warnings) = started(&["src/a.rs", "docs/b.md"], &["opencode"]);
-    assert!(text.contains("profile = \"opencode\"") && text.contains("opencode auth login"));
-    assert_eq!(allowed(&text), [r#"["**"]"#]);
-    assert_eq!(warnings, [""; 0]);
+fn the_agents_that_are_found_work_on_the_whole_folder_together() {
+    for programs in [&["opencode"][..], &["opencode", "gemini", "claude-code-acp", "goose"]] {
+        let (text, warnings) = started(&["src/a.rs", "docs/b.md", ".git/config"], programs);
+        assert_eq!(warnings, [""; 0], "{text}");
+        assert!(text.lines().count() <= 20, "{text}");
+        assert_eq!(text.matches("[[agents]]").count(), programs.len().min(3), "{text}");
+        assert_eq!(text.contains("[conflicts]"), programs.len() > 1, "{text}");
+        for key in ["on_block = \"hold\"", "git = \"commit\"", "secrets = \"ask\""] {
+            assert!(text.contains(key), "{text}");
+        }
+    }
 }
 
 #[test]
-fn folders_are_divided_among_agents() {
-    let files =
-        ["README.md", ".gitignore", "dist/x", ".git/config", "api/a", "docs/b", "ui/c", "web/d"];
-    let (text, warnings) = started(&files, &["opencode", "gemini", "claude-code-acp"]);
-    assert_eq!(allowed(&text), [r#"["api/**"]"#, r#"["docs/**"]"#, r#"["ui/**", "web/**"]"#]);
-    assert!(text.contains("\nreadable = [\"[!.]*\"]\n"), "{text}");
-    assert_eq!(warnings, [""; 0]);
-    let ids: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("id = ")).collect();
-    assert_eq!(ids, ["\"claude-code\"", "\"gemini\"", "\"opencode\""]);
-}
-
-#[test]
-fn what_lies_in_a_folder_of_parts_is_divided_where_the_top_does_not_go_round() {
-    let (text, warnings) =
-        started(&["src/ui/a", "src/api/b", "docs/c"], &["opencode", "goose", "kimi"]);
-    assert_eq!(allowed(&text), [r#"["docs/**"]"#, r#"["src/api/**"]"#, r#"["src/ui/**"]"#]);
-    assert_eq!(warnings, [""; 0]);
-}
-
-#[test]
-fn where_nothing_can_be_divided_zones_are_left_to_write() {
-    let (text, warnings) = started(&["main.py"], &["opencode", "goose"]);
-    assert_eq!(allowed(&text), [""; 0]);
-    assert!(text.contains("#allowed = ["), "{text}");
-    assert!(warnings.iter().all(|warning| warning.contains("has no zone")), "{warnings:?}");
-}
-
-#[test]
-fn folders_with_any_name_come_out_as_themselves() {
-    let files = [r#"a "b"/x"#, "c[d]*/y", "e${HOME}/z", "empty/.gitkeep"];
-    let (text, warnings) = started(&files, &["opencode", "goose", "kimi"]);
-    assert_eq!(allowed(&text).len(), 3, "{text}");
-    assert_eq!(warnings, [""; 0], "{text}");
+fn agents_that_are_logged_in_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    for program in ["claude-code-acp", "gemini", "goose", "opencode"] {
+        let path = folder.path().join(program);
+        std::fs::write(&path, "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let variable = |name: &str| match name {
+        "PATH" => Some(folder.path().display().to_string()),
+        "HOME" => Some("/nonexistent".to_owned()),
+        "GEMINI_API_KEY" => Some("key".to_owned()),
+        _ => None,
+    };
+    let starter = Starter::look(folder.path(), &variable);
+    assert_eq!(starter.agents[0].id, "gemini");
+    assert_eq!((starter.agents.len(), starter.further.len()), (3, 1));
+    let named = Starter::of(folder.path(), &variable, &["opencode".to_owned()]).unwrap();
+    assert_eq!(named.agents[0].id, "opencode");
+    assert_eq!(named.further, ["claude-code", "gemini", "goose"]);
+    let error = Starter::of(folder.path(), &variable, &["kimi".to_owned()]).unwrap_err();
+    assert!(error.to_string().contains("installed: claude-code, gemini"), "{error}");
 }
 
 #[test]
@@ -204,10 +201,11 @@ fn what_builds_need_is_written() {
 
 #[test]
 fn an_agent_without_its_adapter_is_named() {
-    let (text, _) = started(&["a/x", "b/y"], &["claude", "codex", "opencode"]);
+    let parts = ["a", "b"];
+    let (text, _) = started_with(&["a/x", "b/y"], &["claude", "codex", "opencode"], &parts);
     for part in ["Claude Code is here", "Codex is here", "npm install"] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
-    let (text, _) = started(&["a/x", "b/y"], &["claude", "claude-code-acp"]);
+    let (text, _) = started_with(&["a/x", "b/y"], &["claude", "claude-code-acp"], &parts);
     assert!(!text.contains("is here"), "{text}");
 }

@@ -18,7 +18,7 @@ fn an_empty_file_has_every_default() {
     assert_eq!(config.team.listen.to_string(), "127.0.0.1:17320");
     assert_eq!(config.team.stop_grace, Duration::from_secs(5));
     assert_eq!(config.orchestrator.on_block, OnBlock::Deny);
-    assert_eq!(config.orchestrator.hold_timeout, Duration::from_mins(2));
+    assert_eq!(config.orchestrator.hold_timeout, None);
     assert_eq!(config.tracker.context_turns, 3);
     assert!((config.tracker.decay_rate - 0.95).abs() < f64::EPSILON);
     assert_eq!(config.tracker.idle_tick, Duration::from_millis(500));

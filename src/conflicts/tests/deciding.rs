@@ -23,6 +23,7 @@ impl Shop {
         let spec = ZoneSpec {
             workspace: folder.path().to_owned(),
             allowed: vec!["src/**".to_owned()],
+            asked: Vec::new(),
             readable: Vec::new(),
             shared: Vec::new(),
             denied: Vec::new(),

@@ -183,7 +183,7 @@ pub(super) fn bench(options: &Options) -> Bench {
     tokio::spawn(task);
     let rules = routing::Rules {
         hold: options.hold,
-        hold_timeout: std::time::Duration::from_hours(1),
+        hold_timeout: Some(std::time::Duration::from_hours(1)),
         ..routing::Rules::default()
     };
     let settings = routing::Settings::new(Orchestrator::Nobody, rules);
@@ -194,6 +194,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         allowed: vec!["in/**".to_owned()],
         shared: Vec::new(),
         denied: Vec::new(),
+        asked: Vec::new(),
         readable: Vec::new(),
         git: GitAccess::None,
         terminals: options.terminals,

@@ -107,7 +107,8 @@ impl Task {
     pub(super) fn deadline(&self, rule: Option<AccessRule>) -> Option<Instant> {
         // A person may sleep.
         let is_timed = rule.is_none_or(|rule| rule.decide != Decide::Person);
-        is_timed.then(|| Instant::now() + self.settings.rules.hold_timeout)
+        let most = self.settings.rules.hold_timeout.filter(|_| is_timed)?;
+        Some(Instant::now() + most)
     }
 
     /// Whether an access is held for a decision.

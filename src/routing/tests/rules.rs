@@ -24,6 +24,7 @@ fn zone(allowed: &str) -> Arc<Zone> {
     let spec = ZoneSpec {
         workspace: "/".into(),
         allowed: vec![allowed.to_owned()],
+        asked: Vec::new(),
         readable: Vec::new(),
         shared: Vec::new(),
         denied: Vec::new(),

@@ -17,6 +17,7 @@ fn zone(workspace: &Path, allowed: &str) -> Arc<Zone> {
     let spec = ZoneSpec {
         workspace: workspace.to_owned(),
         allowed: vec![allowed.to_owned()],
+        asked: Vec::new(),
         readable: Vec::new(),
         shared: Vec::new(),
         denied: Vec::new(),

@@ -36,8 +36,9 @@ pub(super) fn held(bounds: &Bounds, found: &WallRules) -> Vec<PatternCoverage> {
     for (at, pattern) in spec.shared.iter().enumerate() {
         add("shared", pattern, granting(&to_write, shared + at, Grant::Write));
     }
-    for (at, pattern) in spec.denied.iter().enumerate() {
-        add("denied", pattern, denying(bounds, found, at));
+    for (at, pattern) in spec.closed().iter().enumerate() {
+        let list = if at < spec.denied.len() { "denied" } else { "asked" };
+        add(list, pattern, denying(bounds, found, at));
     }
     for (at, pattern) in spec.readable.iter().enumerate() {
         add("readable", pattern, granting(&to_read, readable + at, Grant::Read));

@@ -38,6 +38,7 @@ impl Place {
             allowed: vec!["mine/**".into()],
             shared: vec![],
             denied: vec![],
+            asked: Vec::new(),
             readable: vec![],
             git: GitAccess::None,
             terminals: true,

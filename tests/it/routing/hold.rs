@@ -185,3 +185,25 @@ fn a_stop_of_its_agent_lets_it_go() {
     held.expires(&blocked);
     held.port.agent_is("ui", "stopped");
 }
+
+/// A secret in the zone: a person is asked, whatever touches it, and no agent decides.
+#[test]
+fn a_secret_is_asked_for_by_whatever_it_is_touched() {
+    let stage = Stage::new();
+    let keys = "[zones]\nsecrets = \"ask\"";
+    let team = stage.team(keys, vec![agent("ui").zone("**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    for order in ["read .env", "run cat .env"] {
+        let prompt = port.begin("ui", order);
+        let blocked = port.blocked("pending");
+        assert_eq!((&blocked["path"], &blocked["denied_by"]), (&".env".into(), &Value::Null));
+        port.resolve(&blocked, &json!({"decision": "allow"})).unwrap();
+        let said = port.said(prompt);
+        assert!(said.contains("SECRET=1"), "{order}: {said}");
+    }
+    let prompt = port.begin("ui", "read .env");
+    let blocked = port.blocked("pending");
+    port.resolve(&blocked, &json!({"decision": "deny"})).unwrap();
+    assert!(port.said(prompt).starts_with("refused: "));
+    assert_eq!(port.prompt("ui", "read src/ui/app.ts"), "got ui\n");
+}

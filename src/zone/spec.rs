@@ -1,0 +1,50 @@
+//! What a zone is made of: its lists of patterns, and what it says besides.
+
+use std::path::PathBuf;
+
+use crate::model::named;
+
+/// The specification of a zone. Patterns are globs relative to the workspace, or absolute.
+#[derive(Clone, Debug)]
+pub struct ZoneSpec {
+    /// Absolute.
+    pub workspace: PathBuf,
+    /// The agent's own.
+    pub allowed: Vec<String>,
+    /// The team's `shared`, added to `allowed` but owned by no agent.
+    pub shared: Vec<String>,
+    /// Of the team and the agent; overrides all other lists.
+    pub denied: Vec<String>,
+    /// Overrides the lists that allow, as `denied` does, but somebody may be asked: files with secrets.
+    pub asked: Vec<String>,
+    /// Of the team, the agent and `base`: readable, not writable.
+    pub readable: Vec<String>,
+    pub git: GitAccess,
+    pub terminals: bool,
+    /// `$EISEN_DIR`: denied to every agent.
+    pub eisen_dir: PathBuf,
+    /// The team's configuration and the files that it names. No agent may write them.
+    pub sealed: Vec<PathBuf>,
+    /// Journals outside `eisen_dir`: denied to every agent, with the files beside them whose names
+    /// begin with theirs (`SQLite`'s log, the lock, a corrupt one).
+    pub journals: Vec<PathBuf>,
+}
+
+named! {
+    /// An agent's access to the repository's git folder. No pattern allows more. Other
+    /// repositories below the workspace need a pattern as well.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum GitAccess {
+        Read = "read",
+        None = "none",
+        /// Objects, index, refs and logs may be written; never hooks, config or info.
+        Commit = "commit",
+    }
+}
+
+impl ZoneSpec {
+    /// What no list that allows opens.
+    pub(super) fn closed(&self) -> Vec<String> {
+        [&self.denied[..], &self.asked].concat()
+    }
+}

@@ -57,7 +57,6 @@ method! {
 
 /// An agent, in its line and in answers.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::struct_field_names, reason = "the wire's names")]
 pub struct Agent<'a> {
     pub agent_id: Cow<'a, str>,
     pub state: NameOf<AgentState>,

@@ -58,6 +58,8 @@ pub(super) struct WorkEnd {
 #[derive(Default)]
 pub(super) struct Used {
     pub(super) tokens: Option<u64>,
+    /// `tokens` is estimated, at least in part.
+    pub(super) tokens_estimated: bool,
     pub(super) cost: BTreeMap<String, f64>,
     pub(super) peak_memory_bytes: Option<u64>,
 }
@@ -161,6 +163,7 @@ impl Used {
     /// Adds what another agent used before or after.
     pub(super) fn add(&mut self, other: Self) {
         self.tokens = self.tokens.into_iter().chain(other.tokens).reduce(u64::saturating_add);
+        self.tokens_estimated |= other.tokens_estimated;
         self.peak_memory_bytes = self.peak_memory_bytes.max(other.peak_memory_bytes);
         for (currency, cost) in other.cost {
             *self.cost.entry(currency).or_default() += cost;
@@ -193,8 +196,9 @@ pub(super) async fn used(roster: &Roster, tracker: &TrackerHandle, agent: &Agent
     };
     let mut used = Used { peak_memory_bytes: own.peak_memory_bytes, ..Used::default() };
     for session in &own.sessions {
-        let known = session.spent.tokens.get(TokenKind::Total).known;
-        used.tokens = used.tokens.into_iter().chain(known).reduce(u64::saturating_add);
+        let total = session.spent.tokens.get(TokenKind::Total);
+        used.tokens = used.tokens.into_iter().chain(total.known).reduce(u64::saturating_add);
+        used.tokens_estimated |= total.is_estimated;
         for (currency, cost) in &session.spent.cost {
             *used.cost.entry(currency.to_string()).or_default() += cost;
         }
@@ -307,6 +311,7 @@ pub(super) fn settle(
     state.ended_at_ms = Some(now_ms());
     state.peak_memory_bytes = end.used.peak_memory_bytes;
     state.tokens = end.used.tokens;
+    state.tokens_estimated = end.used.tokens_estimated;
     state.cost = end.used.cost;
     keep(folder, state)?;
     Ok((end.answer, end.stop_reason))

@@ -222,7 +222,7 @@ impl SentPrompt {
         {
             printer.write("\n");
             self.printed = 0;
-            note("the agent could not go on: the prompt was sent again (`tier`)");
+            note("the agent could not go on: the prompt was sent again");
         }
     }
 

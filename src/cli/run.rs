@@ -158,7 +158,8 @@ fn show(end: &RunEnd) -> Result<(), Failure> {
         let ended = state.background.join(", ");
         note(format_args!("ended with the run, since its agent left it behind: {}", plain(&ended)));
     }
-    let tokens = state.tokens.map(|tokens| format!("{} tokens", format::tokens(tokens)));
+    let mark = if state.tokens_estimated { "~" } else { "" };
+    let tokens = state.tokens.map(|tokens| format!("{mark}{} tokens", format::tokens(tokens)));
     let costs = state.cost.iter().map(|(currency, cost)| format::money(*cost, currency));
     let took = format::duration(end.took);
     let parts: Vec<_> = tokens.into_iter().chain(costs).chain([took]).collect();
@@ -182,6 +183,7 @@ fn json(end: &RunEnd) -> serde_json::Value {
         "tier": state.tier,
         "attempts": state.attempts,
         "tokens": state.tokens,
+        "tokens_estimated": state.tokens_estimated,
         "cost": state.cost,
         "seconds": end.took.as_secs_f64(),
     })

@@ -121,13 +121,15 @@ fn row(state: &RunState) -> Vec<Cell> {
     let took = state.ended_at_ms.map(|ended| since(state.started_at_ms, ended));
     let agent = state.profile.clone().or_else(|| state.command.first().cloned());
     let workspace = state.workspace.display().to_string();
+    let mark = if state.tokens_estimated { "~" } else { "" };
+    let tokens = state.tokens.map(|tokens| format!("{mark}{}", format::tokens(tokens)));
     let waits_for = state.waits_for.as_deref().map(|it| it.strip_prefix(WAITS).unwrap_or(it));
     let mut cells = vec![
         Cell::from(state.id.clone()),
         Cell::styled(state.status.as_str(), style(state.status)),
         since(state.started_at_ms, now_ms()).into(),
         took.unwrap_or_else(|| "-".to_owned()).into(),
-        state.tokens.map_or_else(|| "-".to_owned(), format::tokens).into(),
+        tokens.unwrap_or_else(|| "-".to_owned()).into(),
         plain(&agent.unwrap_or_default()).into(),
         plain(&workspace).into(),
     ];

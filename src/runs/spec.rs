@@ -193,6 +193,9 @@ pub struct RunState {
     pub background: Vec<String>,
     pub peak_memory_bytes: Option<u64>,
     pub tokens: Option<u64>,
+    /// `tokens` is estimated, at least in part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tokens_estimated: bool,
     /// By currency.
     #[serde(default)]
     pub cost: BTreeMap<String, f64>,
@@ -319,6 +322,7 @@ impl RunState {
             background: Vec::new(),
             peak_memory_bytes: None,
             tokens: None,
+            tokens_estimated: false,
             cost: BTreeMap::new(),
         }
     }

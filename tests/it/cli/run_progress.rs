@@ -6,10 +6,16 @@ use super::run::{command, listed};
 use super::top::Terminal;
 use crate::harness::{EISEN_CORE, Stage, eventually, program, run};
 
-/// It works until there is a file `go`.
+/// It works until there is a file `go`. Of two calls it counts the last.
 const SCRIPT: &str = r#"
 [agent]
 name = "one"
+[[on]]
+prompt = "count"
+steps = [
+  { read = "src/ui/app.ts" }, { say = "Counted." },
+  { answer = '{"usage":{"inputTokens":10,"outputTokens":5,"totalTokens":15}}' },
+]
 [[on]]
 steps = [{ run = "while ! test -e go; do sleep 0.05; done" }, { say = "Through." }]
 "#;
@@ -20,8 +26,9 @@ fn stage() -> Stage {
     assert!(made.success());
     stage.file("one.toml", SCRIPT);
     let script = stage.path("one.toml").display().to_string();
-    let profile =
-        format!("[profiles.one]\ncommand = [\"{EISEN_CORE}\", \"scripted-agent\", \"{script}\"]\n");
+    let profile = format!(
+        "[profiles.one]\nusage = \"call\"\ncommand = [\"{EISEN_CORE}\", \"scripted-agent\", \"{script}\"]\n"
+    );
     stage.file("home/config.toml", &(profile + Stage::ANY_MEMORY));
     stage
 }
@@ -52,4 +59,19 @@ fn a_terminal_shows_what_an_agent_does_and_in_the_end_only_the_answer() {
     let screen = terminal.screen();
     let first = screen.lines().next().unwrap();
     assert!(first == "Through." && !screen.contains("test -e go"), "{screen}");
+}
+
+#[test]
+fn tokens_that_are_estimated_are_marked() {
+    let stage = stage();
+    let counts = |more: &[&str]| {
+        run(&mut command(&stage, &[&["run", "--profile", "one"], more, &["count"]].concat()))
+    };
+    let ended = counts(&[]);
+    assert!(ended.stderr.contains(": ~30 tokens, "), "{}", ended.stderr);
+    let told: Value = serde_json::from_str(&counts(&["--json"]).stdout).unwrap();
+    let found = (&told["tokens"], &told["tokens_estimated"]);
+    assert_eq!(found, (&30.into(), &true.into()), "{told}");
+    let runs = stage.run(&["runs", "--all"]).stdout;
+    assert!(runs.contains(" ~30 "), "{runs}");
 }

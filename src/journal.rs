@@ -10,6 +10,7 @@
 //! To read a journal, open a [`Store`]: it needs no running team. To write one, [`start`] it, or
 //! [`open()`] it where no team runs; then [`Journal::append`] and await the result.
 
+mod acp;
 mod chunks;
 mod contents;
 mod conversation;
@@ -25,6 +26,7 @@ mod kept;
 mod migrations;
 mod names;
 mod outside;
+mod payload;
 mod pins;
 mod portable;
 mod probe;
@@ -68,6 +70,10 @@ pub use kept::{HeldContent, KeptFolder};
 pub use migrations::VERSION;
 pub use names::NameError;
 pub use outside::{OutsideContents, outside, remove_outside};
+pub use payload::{
+    BlockedPayload, CallPayload, MessagePayload, PlanPayload, SpawnPayload, StatePayload,
+    TurnPayload, UpdatePayload, UsagePayload,
+};
 pub use pins::{Pin, PinKind, pin, unpin};
 pub use portable::{PortError, export, import, team_of};
 pub use probe::probe;

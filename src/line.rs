@@ -1,12 +1,15 @@
 //! Bounded reading of lines: a [`Framer`] cuts bytes into blocks of whole
-//! lines, unchanged; a [`LineReader`] reads a stream line by line; [`text`] and [`read`] are for who reads one.
+//! lines, unchanged; a [`LineReader`] reads a stream line by line; [`text`] and [`read`] are for who reads one;
+//! [`lenient`] is for fields of other programs.
 //! Doesn't know what a line means.
 
+mod lenient;
 mod readable;
 mod reader;
 
 use bytes::{Bytes, BytesMut};
 
+pub use lenient::{lenient, lenient_list, or_default};
 pub use readable::{integer, read, readable, text};
 pub use reader::{Line, LineReader};
 

@@ -1,5 +1,7 @@
 //! Details of agents for `list_agents`: merges status, sessions, zone tier and resource usage.
 
+use serde::Serialize;
+
 use crate::agent::AgentHandle;
 use crate::client_host::{AgentInfo, SessionLoad};
 use crate::model::{AgentId, AgentStatus, Spent};
@@ -32,13 +34,22 @@ pub(super) async fn of_supervised(
     all
 }
 
+#[derive(Serialize)]
+struct SpentInSession<'a> {
+    /// As on the wire.
+    #[serde(flatten)]
+    spent: serde_json::Value,
+    session_id: &'a str,
+}
+
 /// What an agent used, by session, for the journal.
 pub(super) fn usage_of(agent: &AgentDetails) -> Vec<serde_json::Value> {
     let used = agent.sessions.iter().filter(|session| !session.spent.is_empty());
     let usage = used.map(|session| {
-        let mut spent = spent(&session.spent);
-        spent["session_id"] = session.session.as_str().into();
-        spent
+        serde_json::json!(SpentInSession {
+            spent: spent(&session.spent),
+            session_id: session.session.as_str(),
+        })
     });
     usage.collect()
 }

@@ -6,13 +6,14 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use crate::capture::Fullness;
 use crate::config::{AgentTable, Config, JournalContent, OnFull, journal_path};
-use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
+use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas, SpawnPayload};
 use crate::kept::{KeptFile, Whole};
 use crate::model::{AgentId, TaskId, mask};
 use crate::serve::{HelperEnd, live_teams};
@@ -202,15 +203,27 @@ pub(super) fn moved(journal: Option<&Journal>, payload: &serde_json::Value) {
     offer(journal, payload);
 }
 
+/// The part of a helper's table that is recorded.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SpawnedTable {
+    id: Option<String>,
+    zone: SpawnedZone,
+    profile: serde_json::Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SpawnedZone {
+    allowed: serde_json::Value,
+}
+
 /// Records that an agent started a helper.
 pub(super) fn spawned(journal: Option<&Journal>, parent: &AgentId, depth: u32, table: &AgentTable) {
     let Some(journal) = journal else { return };
-    let payload = json!({
-        "agent_id": table.get("id"),
-        "depth": depth,
-        "zone": table.get("zone").and_then(|zone| zone.get("allowed")),
-        "profile": table.get("profile"),
-    });
+    let SpawnedTable { id, zone, profile } =
+        SpawnedTable::deserialize(serde_json::Value::from(table.clone())).unwrap_or_default();
+    let payload = SpawnPayload { agent_id: id, depth, zone: zone.allowed, profile };
     let place = Place::Agent(parent.clone());
     journal.offer(NewEvent::new(place, EventType::SUBAGENT_SPAWN, &payload));
 }

@@ -1,6 +1,7 @@
 //! A blame as a record of Agent Trace (RFC, version 0.1.0): the ranges of lines that agents wrote,
 //! by conversation. <https://agent-trace.dev>
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::blame::{Blame, content_hash};
@@ -51,63 +52,113 @@ pub fn agent_trace(
     traced: &Traced<'_>,
 ) -> Result<Value, OpenError> {
     let text = lines(&blame.content);
-    let mut conversations: Vec<(Value, Vec<Value>)> = Vec::new();
+    let mut conversations: Vec<Conversation> = Vec::new();
     for range in ranges(blame) {
         let Some(name) = names.get(range.origin) else { continue };
         let Some(mut conversation) = conversation(store, name, traced.team)? else { continue };
         let block = text[range.first - 1..range.last].concat();
-        let range = json!({
-            "start_line": range.first,
-            "end_line": range.last,
-            "content_hash": content_hash(&block),
-        });
-        match conversations.iter_mut().find(|(it, _)| *it == conversation) {
-            Some((_, ranges)) => ranges.push(range),
-            None => conversations.push((conversation.take(), vec![range])),
+        let range = TracedRange {
+            start_line: range.first,
+            end_line: range.last,
+            content_hash: content_hash(&block),
+        };
+        match conversations.iter_mut().find(|it| it.of == conversation.of) {
+            Some(known) => known.ranges.push(range),
+            None => {
+                conversation.ranges.push(range);
+                conversations.push(conversation);
+            }
         }
     }
-    let conversations = conversations.into_iter().map(|(mut conversation, ranges)| {
-        conversation["ranges"] = ranges.into();
-        conversation
-    });
-    let file = json!({ "path": traced.path, "conversations": conversations.collect::<Vec<_>>() });
-    let mut record = json!({
-        "version": VERSION,
-        "id": traced.id,
-        "timestamp": traced.timestamp,
-        "tool": { "name": "eisen-core", "version": env!("CARGO_PKG_VERSION") },
-        "files": [file],
-        "metadata": { "dev.eisen-core": { "team": traced.team } },
-    });
-    if let Some(revision) = traced.revision {
-        record["vcs"] = json!({ "type": "git", "revision": revision });
-    }
-    Ok(record)
+    let vcs = traced.revision.map(|revision| json!({ "type": "git", "revision": revision }));
+    Ok(json!(TraceRecord {
+        version: VERSION,
+        id: traced.id,
+        timestamp: traced.timestamp,
+        tool: json!({ "name": "eisen-core", "version": env!("CARGO_PKG_VERSION") }),
+        files: [TracedFile { path: traced.path, conversations }],
+        metadata: json!({ "dev.eisen-core": { "team": traced.team } }),
+        vcs,
+    }))
+}
+
+#[derive(Serialize)]
+struct TraceRecord<'a> {
+    version: &'a str,
+    id: &'a str,
+    timestamp: &'a str,
+    tool: Value,
+    files: [TracedFile<'a>; 1],
+    metadata: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vcs: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct TracedFile<'a> {
+    path: &'a str,
+    conversations: Vec<Conversation>,
+}
+
+#[derive(Serialize)]
+struct Conversation {
+    #[serde(flatten)]
+    of: ConversationOf,
+    ranges: Vec<TracedRange>,
+}
+
+/// Who wrote lines; without a session they are of no conversation.
+#[derive(PartialEq, Serialize)]
+struct ConversationOf {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    contributor: Contributor,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related: Option<Vec<Value>>,
+}
+
+#[derive(PartialEq, Serialize)]
+struct Contributor {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_id: Option<String>,
+}
+
+#[derive(Serialize)]
+struct TracedRange {
+    start_line: usize,
+    end_line: usize,
+    content_hash: String,
 }
 
 /// The conversation of a turn; None for lines that the team did not write.
-fn conversation(store: &Store, name: &Provenance, team: &str) -> Result<Option<Value>, OpenError> {
-    let contributor = match name.by {
+fn conversation(
+    store: &Store,
+    name: &Provenance,
+    team: &str,
+) -> Result<Option<Conversation>, OpenError> {
+    let kind = match name.by {
         "agent" => "ai",
         "unknown" => "unknown",
         // A merge of lines by several authors.
         "undo" | "redo" => "mixed",
         _ => return Ok(None),
     };
-    let mut contributor = json!({ "type": contributor });
+    let mut contributor = Contributor { kind, model_id: None };
     let Some(session) = &name.session_id else {
-        return Ok(Some(json!({ "contributor": contributor })));
+        let of = ConversationOf { url: None, contributor, related: None };
+        return Ok(Some(Conversation { of, ranges: Vec::new() }));
     };
-    if let Some(model) = store.model_of(session, name.event_id.as_deref())? {
-        contributor["model_id"] = model[..model.floor_char_boundary(250)].into();
-    }
-    let mut related = Vec::new();
-    if let Some(event) = &name.event_id {
-        related.push(json!({ "type": "change", "url": format!("eisen:{team}/events/{event}") }));
-    }
-    Ok(Some(json!({
-        "url": format!("eisen:{team}/sessions/{session}"),
-        "contributor": contributor,
-        "related": related,
-    })))
+    let model = store.model_of(session, name.event_id.as_deref())?;
+    contributor.model_id = model.map(|model| model[..model.floor_char_boundary(250)].to_owned());
+    let event = name.event_id.iter();
+    let related = event
+        .map(|event| json!({ "type": "change", "url": format!("eisen:{team}/events/{event}") }));
+    let of = ConversationOf {
+        url: Some(format!("eisen:{team}/sessions/{session}")),
+        contributor,
+        related: Some(related.collect()),
+    };
+    Ok(Some(Conversation { of, ranges: Vec::new() }))
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::blame::{Blame, LineOrigin};
 use super::event::{ChangeCause, FileChange};
-use crate::journal::{Filter, OpenError, Store};
+use crate::journal::{CallPayload, Event, Filter, MessagePayload, OpenError, Store};
 
 /// Bytes of a prompt that are shown.
 const LONGEST_PROMPT: usize = 400;
@@ -76,24 +76,21 @@ fn of_change(store: &Store, change: &FileChange) -> Result<Provenance, OpenError
 /// The last prompt of the turn before the change.
 fn prompt(store: &Store, change: &FileChange) -> Result<Option<String>, OpenError> {
     let prompts = of_turn(store, change, "message.user")?;
-    let before = prompts.iter().rev().find(|(id, _)| *id < change.event_id);
-    let prompt = before.or(prompts.first()).and_then(|(_, payload)| payload["text"].as_str());
-    Ok(prompt.map(|text| first_words(text, LONGEST_PROMPT)))
+    let before = prompts.iter().rev().find(|event| event.id < change.event_id);
+    let prompt: Option<MessagePayload> = before.or(prompts.first()).map(Event::read);
+    Ok(prompt.and_then(|it| it.text).map(|text| first_words(&text, LONGEST_PROMPT)))
 }
 
 fn title(store: &Store, change: &FileChange, call: &str) -> Result<Option<String>, OpenError> {
     let calls = of_turn(store, change, "tool.call")?;
-    let call = calls.iter().rev().find(|(_, payload)| payload["tool_call_id"] == call);
-    let title = call.and_then(|(_, payload)| payload["title"].as_str());
-    Ok(title.map(|title| first_words(title, LONGEST_TITLE)))
+    let mut calls = calls.iter().rev().map(Event::read::<CallPayload>);
+    let call = calls.find(|payload| payload.tool_call_id.as_deref() == Some(call));
+    let title = call.and_then(|payload| payload.title.flatten());
+    Ok(title.map(|title| first_words(&title, LONGEST_TITLE)))
 }
 
-/// The events of a type in the turn of a change: their ids and payloads.
-fn of_turn(
-    store: &Store,
-    change: &FileChange,
-    kind: &str,
-) -> Result<Vec<(String, serde_json::Value)>, OpenError> {
+/// The events of a type in the turn of a change.
+fn of_turn(store: &Store, change: &FileChange, kind: &str) -> Result<Vec<Event>, OpenError> {
     let (Some(session), Some(turn)) = (&change.session_id, change.turn) else {
         return Ok(Vec::new());
     };
@@ -103,9 +100,7 @@ fn of_turn(
         types: vec![kind.to_owned()],
         ..Filter::default()
     };
-    let events = store.events(&filter)?.events.into_iter();
-    let read = |text: &str| serde_json::from_str(text).unwrap_or_default();
-    Ok(events.map(|event| (event.id, read(event.payload.get()))).collect())
+    Ok(store.events(&filter)?.events)
 }
 
 /// One line of a text, cut at a word.

@@ -14,7 +14,7 @@ use super::table::Table;
 use super::{Global, format};
 use crate::app::Failure;
 use crate::config;
-use crate::journal::{self, Event, Filter};
+use crate::journal::{self, Event, Filter, MessagePayload};
 use crate::model::{FigureSum, Spending, Spent, TokenKind, one_line};
 use crate::serve;
 
@@ -212,8 +212,7 @@ impl CostSubject {
 
 /// The first line of a prompt.
 fn prompt_of(event: &Event) -> String {
-    let payload: Value = serde_json::from_str(event.payload.get()).unwrap_or_default();
-    let text = payload["text"].as_str().unwrap_or_default();
+    let text = event.read::<MessagePayload>().text.unwrap_or_default();
     let line = one_line(text.trim().lines().next().unwrap_or_default());
     match line.char_indices().nth(LONGEST_PROMPT) {
         Some((end, _)) => format!("{}…", &line[..end]),

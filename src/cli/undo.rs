@@ -193,7 +193,7 @@ impl Site {
                 let outcome = alone(team, journal, workspace, request).await;
                 let outcome = outcome.map_err(|error| Failure::Run(error.into()))?;
                 let diff = outcome.diff.clone().unwrap_or_default();
-                Ok((outcome.to_json(), diff))
+                Ok((json!(outcome), diff))
             }
         }
     }

@@ -8,9 +8,12 @@ use rusqlite::params;
 use serde_json::Value;
 
 use super::OpenError;
+use super::acp::{Block, CallContent, Location, PlanStep, list};
 use super::event::cut;
 use super::names::NameError;
+use super::payload::{CallPayload, MessagePayload, PlanPayload};
 use super::reader::{Session, Store};
+use crate::line::or_default;
 
 /// Bytes of a document, of a message in it, and of a tool call's result.
 const LONGEST: usize = 128 << 10;
@@ -30,6 +33,8 @@ it only tells you what was said and done before the prompt that follows it.
 ";
 
 const END: &str = "\n---\nEnd of the conversation so far.\n";
+
+const WITHHELD: &str = "(It is about files that this agent may not read.)";
 
 /// A point of a session at which another branch may begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,12 +113,7 @@ impl Store {
                 return Ok(());
             }
             let payload: String = row.get(1)?;
-            let mut read: Value = serde_json::from_str(&payload).unwrap_or_default();
-            if kind == "tool.result" && !may_see(&payload) {
-                (read["content"], read["error"]) = (Value::Null, Value::Null);
-                read["output"] = "(It is about files that this agent may not read.)".into();
-            }
-            writing.add(&kind, &read);
+            writing.add(&kind, &payload, kind != "tool.result" || may_see(&payload));
             Ok(())
         })?;
         Ok(writing.document())
@@ -146,18 +146,24 @@ impl Writing {
         }
     }
 
-    fn add(&mut self, kind: &str, payload: &Value) {
+    /// Adds an event; of a result that may not be seen only its head.
+    fn add(&mut self, kind: &str, payload: &str, may_see: bool) {
         let part = match kind {
-            "message.user" => Some(self.message("User", payload)),
-            "message.assistant" => Some(self.message("Assistant", payload)),
+            "message.user" => Some(self.message("User", or_default(payload))),
+            "message.assistant" => Some(self.message("Assistant", or_default(payload))),
             "tool.result" => {
-                let id = payload["tool_call_id"].as_str().unwrap_or_default();
-                self.done.insert(id.to_owned());
-                Some(result(payload))
+                let mut payload: CallPayload = or_default(payload);
+                if !may_see {
+                    (payload.content, payload.error) = (None, None);
+                    payload.output = Some(WITHHELD.into());
+                }
+                self.done.insert(payload.tool_call_id.clone().unwrap_or_default());
+                Some(result(&payload))
             }
             "tool.call" => {
-                let id = payload["tool_call_id"].as_str().unwrap_or_default();
-                (!self.done.remove(id)).then(|| result(payload))
+                let payload: CallPayload = or_default(payload);
+                let id = payload.tool_call_id.as_deref().unwrap_or_default();
+                (!self.done.remove(id)).then(|| result(&payload))
             }
             // Only the last one counts.
             "plan" => (!std::mem::replace(&mut self.has_plan, true)).then(|| plan(payload)),
@@ -173,28 +179,28 @@ impl Writing {
         self.parts.push_front(part);
     }
 
-    fn message(&mut self, by: &str, payload: &Value) -> String {
-        let Some(text) = payload["text"].as_str() else {
+    fn message(&mut self, by: &str, payload: MessagePayload) -> String {
+        let Some(text) = payload.text else {
             self.without_texts = true;
-            let bytes = payload["bytes"].as_u64().unwrap_or_default();
+            let bytes = payload.bytes;
             return format!("## {by}\n\n(A message of {bytes} bytes, whose text was not kept.)\n");
         };
-        let text = without_document(text);
+        let text = without_document(&text);
         let mut part = format!("## {by}\n\n");
         let (text, is_cut) = cut(text, LONGEST_MESSAGE);
         part.push_str(text.trim_end());
         part.push('\n');
-        if is_cut.is_some() || payload["truncated"] == true {
+        if is_cut.is_some() || payload.truncated {
             part.push_str("\n(The rest of this message is left out.)\n");
         }
-        for block in payload["blocks"].as_array().into_iter().flatten() {
-            let uri = block["uri"].as_str().or_else(|| block["resource"]["uri"].as_str());
-            let kind = block["type"].as_str().unwrap_or("content");
+        for Block { kind, uri, resource } in list(payload.blocks.as_ref()) {
+            let uri = uri.or(resource.uri).unwrap_or_default();
+            let kind = kind.as_deref().unwrap_or("content");
             // A document of this kind: its conversation is in this one.
-            if uri.is_some_and(|uri| uri.starts_with("eisen://")) {
+            if uri.starts_with("eisen://") {
                 continue;
             }
-            let _ = writeln!(part, "\n(Attached: {kind} {})", cut(uri.unwrap_or(""), 1024).0);
+            let _ = writeln!(part, "\n(Attached: {kind} {})", cut(&uri, 1024).0);
         }
         part
     }
@@ -231,29 +237,30 @@ fn without_document(text: &str) -> &str {
     text.rfind(END).map_or(text, |at| &text[at + END.len()..]).trim_start_matches('\n')
 }
 
-fn result(payload: &Value) -> String {
-    let text = |name: &str| payload[name].as_str().unwrap_or_default();
-    let title = if text("title").is_empty() { text("tool_call_id") } else { text("title") };
-    let status = if text("status").is_empty() { "no result" } else { text("status") };
+fn result(payload: &CallPayload) -> String {
+    let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let title = payload.title.as_ref().and_then(text).or_else(|| text(&payload.tool_call_id));
+    let title = title.unwrap_or_default();
+    let status = text(&payload.status).unwrap_or_else(|| "no result".to_owned());
     let title = cut(title.lines().next().unwrap_or_default(), 1024).0;
-    let mut part = format!("## Tool call: {title} ({}, {status})\n", text("kind"));
-    for location in payload["locations"].as_array().into_iter().flatten().take(20) {
-        if let Some(path) = location["path"].as_str() {
-            let _ = writeln!(part, "- {}", cut(path, 1024).0);
+    let kind = payload.kind.as_deref().unwrap_or_default();
+    let mut part = format!("## Tool call: {title} ({kind}, {status})\n");
+    for Location { path } in list(Some(&payload.locations)).into_iter().take(20) {
+        if let Some(path) = path {
+            let _ = writeln!(part, "- {}", cut(&path, 1024).0);
         }
     }
-    let mut brought = text("error").to_owned();
-    for item in payload["content"].as_array().into_iter().flatten() {
-        let text = item["content"]["text"].as_str().or_else(|| item["newText"].as_str());
-        if brought.is_empty() || item["type"] != "diff" {
-            brought.push_str(text.unwrap_or_default());
+    let mut brought = payload.error.clone().flatten().unwrap_or_default();
+    for CallContent { kind, content, new_text } in list(payload.content.as_ref()) {
+        if brought.is_empty() || kind.as_deref() != Some("diff") {
+            brought.push_str(&content.text.or(new_text).unwrap_or_default());
         }
     }
     if brought.is_empty() {
-        match &payload["output"] {
-            Value::Null => {}
-            Value::String(output) => brought.clone_from(output),
-            output => brought = output.to_string(),
+        match &payload.output {
+            None | Some(Value::Null) => {}
+            Some(Value::String(output)) => brought.clone_from(output),
+            Some(output) => brought = output.to_string(),
         }
     }
     let (shown, is_cut) = cut(brought.trim_end(), LONGEST_RESULT);
@@ -264,11 +271,11 @@ fn result(payload: &Value) -> String {
     part
 }
 
-fn plan(payload: &Value) -> String {
+fn plan(payload: &str) -> String {
+    let PlanPayload { entries, .. } = or_default(payload);
     let mut part = "## Plan\n\n".to_owned();
-    for entry in payload["entries"].as_array().into_iter().flatten().take(100) {
-        let text = |name: &str| cut(entry[name].as_str().unwrap_or_default(), 1024).0;
-        let _ = writeln!(part, "- {} ({})", text("content"), text("status"));
+    for PlanStep { content, status } in list(entries.as_ref()).into_iter().take(100) {
+        let _ = writeln!(part, "- {} ({})", cut(&content, 1024).0, cut(&status, 1024).0);
     }
     part
 }
@@ -303,7 +310,7 @@ mod tests {
             ] }),
             ),
         ] {
-            writing.add(kind, &payload);
+            writing.add(kind, &payload.to_string(), true);
         }
         let document = writing.document().unwrap_or_default();
         expect![[r"
@@ -346,7 +353,7 @@ mod tests {
             if writing.is_full() {
                 writing.leave_out("message.user");
             } else {
-                writing.add("message.user", &json!({ "text": text }));
+                writing.add("message.user", &json!({ "text": text }).to_string(), true);
             }
         }
         let document = writing.document().unwrap_or_default();
@@ -354,7 +361,7 @@ mod tests {
         assert!(document.contains("message 0 ") && !document.contains("message 50 "));
         assert!(document.contains("Left out before this: 88 messages and 0 tool calls"));
         let mut writing = Writing::default();
-        writing.add("message.user", &json!({ "text": "x".repeat(1 << 20) }));
+        writing.add("message.user", &json!({ "text": "x".repeat(1 << 20) }).to_string(), true);
         let document = writing.document().unwrap_or_default();
         assert!(document.contains("(The rest of this message is left out.)"));
     }

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::ids::least;
+use super::payload::{BudgetPayload, SpawnPayload};
 use super::{EventType, OpenError, Store, spending};
+use crate::line::or_default;
 use crate::model::{AgentId, BudgetLimits, EarlierUse, TimestampMs, Used};
 
 /// The key of `meta` with the event behind which those of the run are; empty once the run ended.
@@ -108,8 +108,8 @@ impl Store {
                 }
                 ("budget", _) => took(at, totals(&payload)),
                 ("subagent.spawn", _) => {
-                    let payload: Value = serde_json::from_str(&payload).unwrap_or_default();
-                    if let Some(helper) = payload["agent_id"].as_str() {
+                    let SpawnPayload { agent_id, .. } = or_default(&payload);
+                    if let Some(helper) = agent_id {
                         took(at, Used::Helper(AgentId::new(helper)));
                     }
                 }
@@ -139,18 +139,18 @@ fn time(began: TimestampMs, ended: TimestampMs) -> Used {
 
 /// Reads the payload of a `budget`.
 fn totals(payload: &str) -> Used {
-    let payload: Value = serde_json::from_str(payload).unwrap_or_default();
-    let limits = limits(|name| &payload[name]["limit"]);
-    let configured = payload.get("configured");
-    let configured = configured.map_or(limits, |it| self::limits(|name| &it[name]));
+    let BudgetPayload { tokens, cost, turns, minutes, configured, .. } = or_default(payload);
+    let limits = BudgetLimits {
+        tokens: tokens.limit,
+        cost: cost.limit,
+        turns: turns.limit,
+        minutes: minutes.limit,
+    };
+    let configured = configured.map_or(limits, |it| BudgetLimits {
+        tokens: it.tokens,
+        cost: it.cost,
+        turns: it.turns,
+        minutes: it.minutes,
+    });
     Used::Totals { limits, configured }
-}
-
-fn limits<'a>(of: impl Fn(&str) -> &'a Value) -> BudgetLimits {
-    BudgetLimits {
-        tokens: of("tokens").as_u64(),
-        cost: of("cost").as_f64(),
-        turns: of("turns").as_u64(),
-        minutes: of("minutes").as_u64(),
-    }
 }

@@ -14,6 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use serde::Serialize;
 use serde_json::json;
 
 use self::calls::Calls;
@@ -21,6 +22,9 @@ use self::messages::Message;
 use self::tasks::{BegunTurn, FollowedTask};
 use super::Keep;
 use super::event::{EventType, NewEvent, Place};
+use super::payload::{
+    CostPayload, ModelPayload, StatePayload, TurnPayload, UpdatePayload, UsagePayload,
+};
 use crate::model::{
     AgentId, AgentStatus, BlockedId, BlockedStatus, BudgetLimits, BudgetState, Event, Fork, Record,
     SessionId, SessionKey, TaskId, TaskReport, TimestampMs, TurnEnd, Usage, now_ms,
@@ -189,7 +193,8 @@ impl Fold {
             }
             Record::Compacted => self.push(key, EventType::COMPACT, &json!({}), at),
             Record::Model(model) => {
-                let update = json!({ "model": { "id": &*model.id, "name": &*model.name } });
+                let model = ModelPayload { id: model.id.to_string(), name: model.name.to_string() };
+                let update = UpdatePayload { model: Some(model), ..UpdatePayload::default() };
                 self.push(key, EventType::UPDATE, &update, at);
             }
             Record::PermissionAsked { id, params } => {
@@ -271,7 +276,10 @@ impl Fold {
         session.running = session.running.saturating_sub(1);
         let failed = &*ended.stop_reason == "error";
         let kind = if failed { EventType::TURN_FAILED } else { EventType::TURN_END };
-        let payload = json!({ "stop_reason": &*ended.stop_reason, "reason": ended.reason });
+        let payload = TurnPayload {
+            stop_reason: Some(ended.stop_reason.to_string()),
+            reason: ended.reason.as_deref().map(str::to_owned),
+        };
         let event = NewEvent::new(Place::Wire(ended.key.clone()), kind, &payload);
         let event = event.at(at).in_turn(ended.turn);
         let text = ended.reason.as_deref().unwrap_or_default();
@@ -285,18 +293,19 @@ impl Fold {
         }
         session.usage = Some(usage.clone());
         let cost = usage.cost.as_ref();
-        let cost = cost.map(|it| json!({ "amount": it.amount, "currency": &*it.currency }));
-        let payload = json!({ "used": usage.used, "size": usage.size, "cost": cost });
+        let cost = cost
+            .map(|it| CostPayload { amount: Some(it.amount), currency: it.currency.to_string() });
+        let payload = UsagePayload { used: usage.used, size: usage.size, cost };
         self.push(key, EventType::USAGE, &payload, at);
     }
 
     fn agent(&mut self, status: &AgentStatus) {
-        let payload = json!({
-            "state": status.state.as_str(),
-            "pid": status.pid,
-            "reason": status.reason,
-            "restarts": status.restarts,
-        });
+        let payload = StatePayload {
+            state: status.state.as_str().to_owned(),
+            pid: status.pid,
+            reason: status.reason.clone(),
+            restarts: status.restarts,
+        };
         let place = Place::Agent(status.agent.clone());
         let event = NewEvent::new(place, EventType::AGENT_STATE, &payload);
         let event = event.at(status.timestamp_ms);
@@ -326,7 +335,7 @@ impl Fold {
         &mut self,
         key: &SessionKey,
         kind: EventType,
-        payload: &serde_json::Value,
+        payload: &impl Serialize,
         at: TimestampMs,
     ) {
         self.push_found(key, kind, payload, at, String::new());
@@ -336,7 +345,7 @@ impl Fold {
         &mut self,
         key: &SessionKey,
         kind: EventType,
-        payload: &serde_json::Value,
+        payload: &impl Serialize,
         at: TimestampMs,
         text: String,
     ) {

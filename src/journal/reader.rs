@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::{Type, Value as Sql};
 use rusqlite::{Connection, InterruptHandle, Row, params, params_from_iter};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::database::open_to_read;
 use super::ids::least;
 use super::{OpenError, Pin};
+use crate::line::or_default;
 
 /// Maximum events of one answer.
 pub(super) const MOST: usize = 10_000;
@@ -43,6 +45,13 @@ pub struct Event {
     pub timestamp: u64,
     pub turn: Option<u64>,
     pub payload: Box<RawValue>,
+}
+
+impl Event {
+    /// The payload, as far as it can be read.
+    pub fn read<T: DeserializeOwned + Default>(&self) -> T {
+        or_default(self.payload.get())
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]

@@ -6,16 +6,20 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::updates::updates;
 use crate::extract::{self, DiskWorkspace, Extractor};
-use crate::journal::{self, Event};
+use crate::journal::{
+    self, BlockedPayload, Event, MessagePayload, StatePayload, TurnPayload, UpdatePayload,
+    UsagePayload,
+};
 use crate::line::Direction;
 use crate::model::{
-    AccessRule, Action, Activity, ActivityKind, AgentId, AgentState, AgentStatus, BlockedAccess,
-    BlockedId, BlockedStatus, Cost, Decide, DecidedBy, Lines, Model, SessionId, SessionKey,
-    SessionMode, Source, Touch, Usage, Via,
+    AccessRule, Activity, ActivityKind, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId,
+    BlockedStatus, Cost, Lines, Model, SeenBy, SessionId, SessionKey, SessionMode, Source, Touch,
+    Usage, Variants,
 };
 
 /// The workspace of a journal that does not name its own: it is empty.
@@ -29,6 +33,21 @@ pub(super) enum Scene {
     Agent(AgentStatus),
     /// A file was written without a known author.
     DiskWrote(Arc<str>),
+}
+
+/// The payload of `session.end`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct EndPayload {
+    reason: Option<String>,
+}
+
+/// What a payload of `file.…` is read for.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FilePayload {
+    path: Option<Arc<str>>,
+    by: Option<String>,
 }
 
 pub(super) struct Scenes {
@@ -55,75 +74,66 @@ impl Scenes {
     }
 
     pub(super) fn of(&mut self, event: &Event) -> Vec<Scene> {
-        let payload: Value = serde_json::from_str(event.payload.get()).unwrap_or_default();
         let key = event.session_id.as_ref().and_then(|session| self.sessions.get(session)).cloned();
-        let Some(key) = key else { return self.outside(event, &payload) };
+        let Some(key) = key else { return self.outside(event) };
         let mut scenes = Vec::new();
         if self.opened.insert(key.clone()) {
             did(&mut scenes, &key, ActivityKind::Opened { is_new: false });
         }
-        self.inside(event, &payload, &key, &mut scenes);
+        self.inside(event, &key, &mut scenes);
         scenes
     }
 
     /// An event of no session.
-    fn outside(&self, event: &Event, payload: &Value) -> Vec<Scene> {
+    fn outside(&self, event: &Event) -> Vec<Scene> {
         let is_shown = self.only.is_none() || self.only == event.agent_id;
         let agent = event.agent_id.as_deref().map(AgentId::new).filter(|_| is_shown);
         match (event.kind.as_str(), agent) {
             ("agent.state", Some(agent)) => {
-                let named = |state: &AgentState| payload["state"] == state.as_str();
-                let state = AgentState::ALL.into_iter().find(named);
-                let state = state.unwrap_or(AgentState::Stopped);
-                let number = |name: &str| payload[name].as_u64().and_then(|it| it.try_into().ok());
+                let StatePayload { state, pid, reason, restarts } = event.read();
                 vec![Scene::Agent(AgentStatus {
                     agent,
-                    state,
-                    pid: number("pid"),
-                    reason: payload["reason"].as_str().map(str::to_owned),
-                    restarts: number("restarts").unwrap_or_default(),
+                    state: named(&state).unwrap_or(AgentState::Stopped),
+                    pid,
+                    reason,
+                    restarts,
                     candidate: None,
                     timestamp_ms: event.timestamp,
                 })]
             }
             ("blocked", Some(agent)) => {
                 let key = SessionKey::new(agent, SessionId::new(""));
-                blocked(payload, &key, event.timestamp).into_iter().collect()
+                blocked(event, &key).into_iter().collect()
             }
             (kind, None) if self.only.is_none() && kind.starts_with("file.") && writes(kind) => {
-                payload["path"]
-                    .as_str()
-                    .map(|path| Scene::DiskWrote(path.into()))
-                    .into_iter()
-                    .collect()
+                let FilePayload { path, .. } = event.read();
+                path.map(Scene::DiskWrote).into_iter().collect()
             }
             _ => Vec::new(),
         }
     }
 
-    fn inside(
-        &mut self,
-        event: &Event,
-        payload: &Value,
-        key: &SessionKey,
-        scenes: &mut Vec<Scene>,
-    ) {
-        let text = |name: &str| payload[name].as_str().map(Arc::<str>::from);
+    fn inside(&mut self, event: &Event, key: &SessionKey, scenes: &mut Vec<Scene>) {
         match event.kind.as_str() {
-            "session.end" if payload["reason"] == "closed" => {
-                self.opened.remove(key);
-                did(scenes, key, ActivityKind::Closed);
+            "session.end" => {
+                let EndPayload { reason } = event.read();
+                if reason.as_deref() == Some("closed") {
+                    self.opened.remove(key);
+                    did(scenes, key, ActivityKind::Closed);
+                }
             }
             "message.user" => {
                 did(scenes, key, ActivityKind::TurnBegan);
                 // Reads the paths that a prompt names; without an id the line is no request.
-                let blocks = payload["blocks"].as_array().cloned().unwrap_or_default();
+                let MessagePayload { blocks, .. } = event.read();
+                let blocks = blocks.filter(Value::is_array).unwrap_or_else(|| json!([]));
                 let params = json!({ "sessionId": key.session.as_str(), "prompt": blocks });
                 let line = json!({ "method": "session/prompt", "params": params }).to_string();
                 self.observe(Direction::ToAgent, &line, key, scenes);
             }
             "usage" => {
-                did(scenes, key, ActivityKind::Usage { usage: usage(payload), is_past: false });
+                let usage = usage(event.read());
+                did(scenes, key, ActivityKind::Usage { usage, is_past: false });
             }
             "usage.spent" => {
                 let spent = journal::spending(event.payload.get());
@@ -131,22 +141,23 @@ impl Scenes {
             }
             "compact" => did(scenes, key, ActivityKind::Compacted),
             "turn.end" | "turn.failed" => {
-                let stop_reason = text("stop_reason").unwrap_or_else(|| "error".into());
-                let reason = text("reason");
+                let TurnPayload { stop_reason, reason } = event.read();
+                let stop_reason = stop_reason.map_or_else(|| "error".into(), Into::into);
+                let reason = reason.map(Into::into);
                 did(scenes, key, ActivityKind::TurnEnded { stop_reason, reason });
             }
-            "blocked" => scenes.extend(blocked(payload, key, event.timestamp)),
+            "blocked" => scenes.extend(blocked(event, key)),
             "update" => {
-                if let Some(id) = payload["model"]["id"].as_str() {
-                    let name = payload["model"]["name"].as_str().unwrap_or_default();
-                    let model = Model { id: id.into(), name: name.into() };
+                let UpdatePayload { model, .. } = event.read();
+                if let Some(model) = model {
+                    let model = Model { id: model.id.into(), name: model.name.into() };
                     did(scenes, key, ActivityKind::Model(model));
                 }
             }
-            kind if kind.starts_with("file.") => file(kind, payload, key, scenes),
+            kind if kind.starts_with("file.") => file(kind, event.read(), key, scenes),
             _ => {}
         }
-        for update in updates(&event.kind, payload) {
+        for update in updates(event) {
             let params = json!({ "sessionId": key.session.as_str(), "update": update });
             let line = json!({ "method": "session/update", "params": params }).to_string();
             self.observe(Direction::ToClient, &line, key, scenes);
@@ -182,9 +193,9 @@ fn writes(kind: &str) -> bool {
 }
 
 /// A file that an agent read or wrote, as its client, the kernel or the disk saw it.
-fn file(kind: &str, payload: &Value, key: &SessionKey, scenes: &mut Vec<Scene>) {
-    let Some(path) = payload["path"].as_str().map(Arc::<str>::from) else { return };
-    let by_client = payload["by"] == "client_host";
+fn file(kind: &str, payload: FilePayload, key: &SessionKey, scenes: &mut Vec<Scene>) {
+    let Some(path) = payload.path else { return };
+    let by_client = payload.by.as_deref() == Some(SeenBy::ClientHost.as_str());
     let source = if by_client { Source::Request } else { Source::Kernel };
     let touch = if writes(kind) { Touch::Write } else { Touch::Read };
     let touched =
@@ -195,48 +206,42 @@ fn file(kind: &str, payload: &Value, key: &SessionKey, scenes: &mut Vec<Scene>) 
     }
 }
 
-fn usage(payload: &Value) -> Usage {
-    let number = |name: &str| payload[name].as_u64().unwrap_or_default();
-    let cost = payload["cost"]["amount"].as_f64().map(|amount| Cost {
-        amount,
-        currency: payload["cost"]["currency"].as_str().unwrap_or_default().into(),
+fn usage(payload: UsagePayload) -> Usage {
+    let cost = payload.cost.and_then(|cost| {
+        let currency = cost.currency.into();
+        Some(Cost { amount: cost.amount?, currency })
     });
-    Usage { used: number("used"), size: number("size"), cost }
+    Usage { used: payload.used, size: payload.size, cost }
 }
 
-fn rule(payload: &Value) -> Option<AccessRule> {
-    let number = NonZeroU32::new(u32::try_from(payload["rule"].as_u64()?).ok()?)?;
-    let name = payload["decide"].as_str()?;
-    let decide = Decide::ALL.into_iter().find(|decide| decide.as_str() == name)?;
-    Some(AccessRule { number, decide })
+/// The variant with this name.
+fn named<T: Variants>(name: &str) -> Option<T> {
+    T::all().iter().copied().find(|it| it.name() == name)
 }
 
-fn decided_by(payload: &Value) -> Option<DecidedBy> {
-    payload["decided_by"].as_str()?.parse().ok()
-}
-
-fn blocked(payload: &Value, key: &SessionKey, timestamp_ms: u64) -> Option<Scene> {
-    let text = |name: &str| payload[name].as_str();
-    let status = BlockedStatus::ALL.into_iter().find(|it| text("status") == Some(it.as_str()))?;
-    let owners = payload["owners"].as_array().into_iter().flatten();
+fn blocked(event: &Event, key: &SessionKey) -> Option<Scene> {
+    let payload: BlockedPayload = event.read();
+    let status = named(&payload.status)?;
+    let rule = payload.rule.and_then(NonZeroU32::new);
+    let decide = payload.decide.as_deref().and_then(named);
     let access = BlockedAccess {
-        id: BlockedId::new(text("blocked_id")?),
+        id: BlockedId::new(payload.blocked_id?),
         key: key.clone(),
         mode: SessionMode::SingleAgent,
-        path: text("path")?.into(),
-        action: Action::ALL.into_iter().find(|it| text("action") == Some(it.as_str()))?,
-        via: Via::ALL.into_iter().find(|it| text("via") == Some(it.as_str()))?,
+        path: payload.path?.into(),
+        action: named(&payload.action)?,
+        via: named(&payload.via)?,
         status,
-        owners: owners.filter_map(Value::as_str).map(AgentId::new).collect(),
+        owners: payload.owners.into_iter().map(AgentId::new).collect(),
         orchestrator: None,
-        sweep: payload["sweep"].as_u64(),
-        denied_by: text("denied_by").map(Into::into),
-        rule: rule(payload),
-        decided_by: decided_by(payload),
+        sweep: payload.sweep,
+        denied_by: payload.denied_by.map(Into::into),
+        rule: rule.zip(decide).map(|(number, decide)| AccessRule { number, decide }),
+        decided_by: payload.decided_by.and_then(|by| by.parse().ok()),
         owner_answer: None,
-        reason: text("reason").map(Into::into),
-        completed: payload["completed"] == true,
-        timestamp_ms,
+        reason: payload.reason.map(Into::into),
+        completed: payload.completed,
+        timestamp_ms: event.timestamp,
     };
     let is_first =
         matches!(status, BlockedStatus::Pending | BlockedStatus::Denied | BlockedStatus::Observed);

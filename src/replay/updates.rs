@@ -3,69 +3,73 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::journal::{CallPayload, Event, MessagePayload, PlanPayload, UpdatePayload};
+
 /// The updates of an event; none for types that came in another way.
-pub(super) fn updates(kind: &str, payload: &Value) -> Vec<Value> {
-    match kind {
-        "message.user" => chunks("user_message_chunk", payload),
-        "message.assistant" => chunks("agent_message_chunk", payload),
-        "message.thought" => chunks("agent_thought_chunk", payload),
+pub(super) fn updates(event: &Event) -> Vec<Value> {
+    match event.kind.as_str() {
+        "message.user" => chunks("user_message_chunk", event.read()),
+        "message.assistant" => chunks("agent_message_chunk", event.read()),
+        "message.thought" => chunks("agent_thought_chunk", event.read()),
         "tool.call" => {
-            let mut update = call("tool_call", payload);
-            put(&mut update, "status", &json!("in_progress"));
+            let payload: CallPayload = event.read();
+            let mut update = call("tool_call", &payload);
+            put(&mut update, "status", json!("in_progress"));
             if !update.contains_key("title") {
-                put(&mut update, "title", &payload["tool_call_id"]);
+                put(&mut update, "title", json!(payload.tool_call_id));
             }
             vec![update.into()]
         }
         "tool.result" => {
-            let mut update = call("tool_call_update", payload);
-            let status = if payload["status"] == "completed" { "completed" } else { "failed" };
-            put(&mut update, "status", &json!(status));
-            put(&mut update, "content", &payload["content"]);
-            put(&mut update, "rawOutput", &payload["output"]);
+            let payload: CallPayload = event.read();
+            let mut update = call("tool_call_update", &payload);
+            let is_completed = payload.status.as_deref() == Some("completed");
+            put(&mut update, "status", json!(if is_completed { "completed" } else { "failed" }));
+            put(&mut update, "content", json!(payload.content));
+            put(&mut update, "rawOutput", json!(payload.output));
             vec![update.into()]
         }
         "plan" => {
-            let entries = payload["entries"].as_array().cloned().unwrap_or_default();
+            let PlanPayload { entries, .. } = event.read();
+            let entries = entries.filter(Value::is_array).unwrap_or_else(|| json!([]));
             vec![json!({ "sessionUpdate": "plan", "entries": entries })]
         }
-        "update" if payload["update"].is_object() => vec![payload["update"].clone()],
+        "update" => {
+            let UpdatePayload { update, .. } = event.read();
+            update.filter(Value::is_object).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }
 
-fn chunks(kind: &str, payload: &Value) -> Vec<Value> {
-    let text = payload["text"].as_str().filter(|text| !text.is_empty());
+fn chunks(kind: &str, payload: MessagePayload) -> Vec<Value> {
+    let text = payload.text.filter(|text| !text.is_empty());
     let text = text.map(|text| json!({ "type": "text", "text": text }));
-    let blocks = payload["blocks"].as_array().into_iter().flatten().cloned();
+    let blocks = payload.blocks.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
     let chunk = |content| {
         let mut chunk = Map::new();
-        put(&mut chunk, "sessionUpdate", &json!(kind));
-        put(&mut chunk, "content", &content);
-        put(&mut chunk, "messageId", &payload["message_id"]);
+        put(&mut chunk, "sessionUpdate", json!(kind));
+        put(&mut chunk, "content", content);
+        put(&mut chunk, "messageId", json!(payload.message_id));
         chunk.into()
     };
     text.into_iter().chain(blocks).map(chunk).collect()
 }
 
-fn call(kind: &str, payload: &Value) -> Map<String, Value> {
+fn call(kind: &str, payload: &CallPayload) -> Map<String, Value> {
     let mut update = Map::new();
-    put(&mut update, "sessionUpdate", &json!(kind));
-    for (name, field) in [
-        ("toolCallId", "tool_call_id"),
-        ("title", "title"),
-        ("kind", "kind"),
-        ("locations", "locations"),
-        ("rawInput", "input"),
-    ] {
-        put(&mut update, name, &payload[field]);
-    }
+    put(&mut update, "sessionUpdate", json!(kind));
+    put(&mut update, "toolCallId", json!(payload.tool_call_id));
+    put(&mut update, "title", json!(payload.title));
+    put(&mut update, "kind", json!(payload.kind));
+    put(&mut update, "locations", payload.locations.clone());
+    put(&mut update, "rawInput", json!(payload.input));
     update
 }
 
 /// Adds a member that is not null.
-fn put(object: &mut Map<String, Value>, name: &str, value: &Value) {
+fn put(object: &mut Map<String, Value>, name: &str, value: Value) {
     if !value.is_null() {
-        object.insert(name.to_owned(), value.clone());
+        object.insert(name.to_owned(), value);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::UndoError;
@@ -95,7 +96,7 @@ impl Deed {
         }
     }
 
-    pub(super) fn event(&self, paths: &[Value], forced: bool) -> (EventType, Value) {
+    pub(super) fn event(&self, paths: &impl Serialize, forced: bool) -> (EventType, Value) {
         match self {
             Self::Undo { agent, turns, events } => {
                 let events: Vec<_> = events.iter().map(|event| &event.event_id).collect();

@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
 
 /// A path relative to the workspace, or absolute outside of it; without `.` and `..`. Serialized as
 /// base64 of its bytes.
@@ -60,13 +59,20 @@ impl FilePath {
         self.0.iter().count()
     }
 
-    /// The fields `path` and, if needed, `path_bytes`.
-    pub(super) fn write_to(&self, object: &mut Value) {
-        object["path"] = json!(self.to_string());
-        if self.0.to_str().is_none() {
-            object["path_bytes"] = json!(STANDARD.encode(self.0.as_os_str().as_bytes()));
-        }
+    pub(super) fn shown(&self) -> ShownPath {
+        let is_text = self.0.to_str().is_some();
+        let bytes = (!is_text).then(|| STANDARD.encode(self.0.as_os_str().as_bytes()));
+        ShownPath { path: self.to_string(), path_bytes: bytes }
     }
+}
+
+/// A path as JSON has it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ShownPath {
+    pub path: String,
+    /// Base64, of a path that is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
 }
 
 impl std::fmt::Display for FilePath {

@@ -4,13 +4,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::UndoError;
 use super::aim::{Chosen, Deed, UndoRequest};
 use super::arrange::{PathChange, PathChanges, complete};
 use super::disk::{Disk, MOST_READ};
-use super::path::FilePath;
+use super::path::{FilePath, ShownPath};
 use crate::changes::{
     ChangeSet, ClashReason, EntrySource, FileChange, FileState, Operation, Reverted, revert,
 };
@@ -48,6 +49,24 @@ pub struct Obstacle {
     pub forced: bool,
 }
 
+#[derive(Serialize)]
+struct ShownObstacle<'a> {
+    #[serde(flatten)]
+    path: ShownPath,
+    kind: &'static str,
+    why: &'a str,
+    forced: bool,
+}
+
+/// A file that an undo writes, with its states before and after.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct UndonePath {
+    #[serde(flatten)]
+    pub path: ShownPath,
+    pub before: Option<FileState>,
+    pub after: Option<FileState>,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObstacleKind {
     /// It was changed since; `force` overwrites the change.
@@ -74,13 +93,13 @@ impl Obstacle {
         self.path.to_string()
     }
 
-    pub fn to_json(&self) -> Value {
-        let mut value = json!({});
-        self.path.write_to(&mut value);
-        value["kind"] = json!(self.kind.as_str());
-        value["why"] = json!(self.why);
-        value["forced"] = json!(self.forced);
-        value
+    fn shown(&self) -> ShownObstacle<'_> {
+        ShownObstacle {
+            path: self.path.shown(),
+            kind: self.kind.as_str(),
+            why: &self.why,
+            forced: self.forced,
+        }
     }
 }
 
@@ -159,13 +178,11 @@ impl Plan {
     }
 
     /// The files, with their present and planned states.
-    pub(super) fn paths(&self) -> Vec<Value> {
-        let paths = self.targets.iter().map(|(path, target)| {
-            let mut value = json!({});
-            path.write_to(&mut value);
-            value["before"] = state(target.before.as_ref());
-            value["after"] = state(target.after.as_ref().map(|entry| &entry.state));
-            value
+    pub(super) fn paths(&self) -> Vec<UndonePath> {
+        let paths = self.targets.iter().map(|(path, target)| UndonePath {
+            path: path.shown(),
+            before: target.before.clone(),
+            after: target.after.as_ref().map(|entry| entry.state.clone()),
         });
         paths.collect()
     }
@@ -176,8 +193,10 @@ impl Plan {
     }
 }
 
-fn state(state: Option<&FileState>) -> Value {
-    serde_json::to_value(state).unwrap_or_default()
+impl Serialize for Obstacle {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.shown().serialize(serializer)
+    }
 }
 
 #[derive(Default)]

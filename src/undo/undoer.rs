@@ -1,11 +1,12 @@
 //! Runs undos one after the other: checks them before, or shows them in a dry run.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
@@ -14,7 +15,7 @@ use super::apply::{Recovered, Site};
 use super::disk::Disk;
 use super::intent::{Intent, intent_path};
 use super::path::FilePath;
-use super::plan::Plan;
+use super::plan::{Plan, UndonePath};
 use super::preview::{Preview, preview_of};
 use super::writers::writer_of;
 use super::{Obstacle, UndoError};
@@ -65,8 +66,7 @@ pub struct Outcome {
     /// The event; None if there was nothing to do, or in a dry run.
     pub event_id: Option<String>,
     pub agent_id: Option<String>,
-    /// Each `{path, before, after}`, as in the event.
-    pub paths: Vec<Value>,
+    pub paths: Vec<UndonePath>,
     pub obstacles: Vec<Obstacle>,
     /// Folders of the agent that stay, since others have files in them.
     pub staying: Vec<String>,
@@ -106,24 +106,37 @@ impl Outcome {
             ..self
         }
     }
+}
 
-    pub fn to_json(&self) -> Value {
-        let obstacles: Vec<_> = self.obstacles.iter().map(Obstacle::to_json).collect();
-        let mut value = json!({
-            "event_id": self.event_id,
-            "agent_id": self.agent_id,
-            "paths": self.paths,
-            "obstacles": obstacles,
-            "staying": self.staying,
-            "of_git": self.of_git,
-            "outside": self.outside,
-        });
-        if let Some(diff) = &self.diff {
-            value["diff"] = json!(String::from_utf8_lossy(diff));
-            value["not_in_diff"] = json!(self.not_in_diff);
-            value["refused"] = json!(self.refused);
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct ShownOutcome<'a> {
+            event_id: &'a Option<String>,
+            agent_id: &'a Option<String>,
+            paths: &'a [UndonePath],
+            obstacles: &'a [Obstacle],
+            staying: &'a [String],
+            of_git: usize,
+            outside: usize,
+            #[serde(flatten)]
+            dry_run: Option<DryRun<'a>>,
         }
-        value
+        #[derive(Serialize)]
+        struct DryRun<'a> {
+            diff: Cow<'a, str>,
+            not_in_diff: &'a [String],
+            refused: &'a Option<String>,
+        }
+        let dry_run = self.diff.as_ref().map(|diff| DryRun {
+            diff: String::from_utf8_lossy(diff),
+            not_in_diff: &self.not_in_diff,
+            refused: &self.refused,
+        });
+        let Self { event_id, agent_id, paths, obstacles, staying, .. } = self;
+        let (of_git, outside) = (self.of_git, self.outside);
+        ShownOutcome { event_id, agent_id, paths, obstacles, staying, of_git, outside, dry_run }
+            .serialize(serializer)
     }
 }
 

@@ -36,7 +36,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("session", &["model", "kept"]),
     ("bus", &["model"]),
     ("metrics", &["model", "line", "bus"]),
-    ("journal", &["model", "kept", "bus"]),
+    ("journal", &["model", "kept", "line", "bus"]),
     ("changes", &["journal"]),
     ("undo", &["model", "kept", "zone", "journal", "changes"]),
     // What works with them.
@@ -92,7 +92,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("supervisor", &["model", "agent"]),
     ("alert", &["model", "bus", "post", "process"]),
-    ("telemetry", &["model", "bus", "post", "wire"]),
+    ("telemetry", &["model", "line", "bus", "post", "wire"]),
     ("streams", &["model", "kept", "post", "bus", "journal"]),
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line", "wire"]),
@@ -141,6 +141,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "model",
             "kept",
+            "line",
             "session",
             "bus",
             "metrics",

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::handover::{Done, Past, TakenBack};
 use crate::app::journaling::journal_place;
 use crate::changes::{self, Asked, SelectError};
-use crate::journal::{self, Filter, Keep, OpenError, Settings, Store};
+use crate::journal::{self, CallPayload, Filter, Keep, OpenError, Settings, Store};
+use crate::line::lenient;
 use crate::undo::{Aim, Outcome, UndoError, UndoRequest, Undoer};
 
 /// Events of tool calls that are read, and their bytes: the last ones.
@@ -21,6 +22,13 @@ const LONGEST_DIFF: usize = 256 << 10;
 /// Characters of a command.
 const LONGEST_COMMAND: usize = 300;
 
+/// The input of an agent's tool that carries out a command, if it is like that of most.
+#[derive(Deserialize)]
+struct CommandInput {
+    #[serde(default, deserialize_with = "lenient")]
+    command: Option<String>,
+}
+
 /// Takes back the files that an agent of a team that has ended wrote.
 pub(in crate::app) async fn take_back(
     eisen_dir: &Path,
@@ -30,7 +38,6 @@ pub(in crate::app) async fn take_back(
 ) -> TakenBack {
     match undo(&journal_place(eisen_dir, team), team, workspace, agent).await {
         Ok(outcome) => {
-            let path = |it: &Value| it["path"].as_str().map(str::to_owned);
             let mut stays = outcome.staying;
             if outcome.of_git > 0 {
                 stays.push(format!("{} changes in .git", outcome.of_git));
@@ -38,7 +45,7 @@ pub(in crate::app) async fn take_back(
             if outcome.outside > 0 {
                 stays.push(format!("{} changes outside the workspace", outcome.outside));
             }
-            TakenBack { files: outcome.paths.iter().filter_map(path).collect(), stays }
+            TakenBack { files: outcome.paths.into_iter().map(|it| it.path.path).collect(), stays }
         }
         Err(error) => {
             TakenBack { files: Vec::new(), stays: vec![format!("all that it wrote ({error})")] }
@@ -156,20 +163,21 @@ fn commands(
     let mut commands: Vec<(String, &str)> = Vec::new();
     let mut by_call: HashMap<String, usize> = HashMap::new();
     for event in store.events(&filter)?.events {
-        let payload: Value = serde_json::from_str(event.payload.get()).unwrap_or_default();
-        if payload["kind"] != "execute" {
+        let payload: CallPayload = event.read();
+        if payload.kind.as_deref() != Some("execute") {
             continue;
         }
-        let id = payload["tool_call_id"].as_str().unwrap_or_default().to_owned();
+        let id = payload.tool_call_id.unwrap_or_default();
         let at = *by_call.entry(id).or_insert_with(|| {
             commands.push((String::new(), "no result"));
             commands.len() - 1
         });
-        let command = payload["input"]["command"].as_str().or_else(|| payload["title"].as_str());
+        let input = payload.input.and_then(|input| CommandInput::deserialize(input).ok());
+        let command = input.and_then(|it| it.command).or(payload.title.flatten());
         if let Some(command) = command.filter(|it| !it.is_empty()) {
             commands[at].0 = command.chars().take(LONGEST_COMMAND).collect();
         }
-        commands[at].1 = match payload["status"].as_str() {
+        commands[at].1 = match payload.status.as_deref() {
             Some("completed") => "completed",
             Some("failed") => "failed",
             Some("cancelled") => "cancelled",

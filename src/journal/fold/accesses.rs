@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::shrink::shrink;
 use super::{Fold, Row, place_of};
 use crate::journal::event::{EventType, NewEvent, cut};
+use crate::journal::payload::{BlockedPayload, Nullable};
+use crate::line::{self, lenient};
 use crate::model::{
     AgentId, BlockedAccess, BlockedStatus, Decided, DecidedBy, SessionKey, TimestampMs,
 };
@@ -15,6 +18,64 @@ use crate::model::{
 const LONGEST_OPTIONS: usize = 16 << 10;
 /// Bytes of a title, a path and a message.
 const LONGEST_TEXT: usize = 4096;
+
+/// The params of ACP's `session/request_permission`.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct AskedParams {
+    options: Value,
+    #[serde(deserialize_with = "lenient")]
+    tool_call: AskedCall,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct AskedCall {
+    #[serde(deserialize_with = "lenient")]
+    tool_call_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    title: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PermissionOption {
+    #[serde(deserialize_with = "lenient")]
+    option_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    kind: Option<String>,
+}
+
+/// The result of `session/request_permission`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PermissionAnswer {
+    #[serde(deserialize_with = "lenient")]
+    outcome: PermissionOutcome,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PermissionOutcome {
+    #[serde(deserialize_with = "lenient")]
+    outcome: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    option_id: Option<String>,
+}
+
+/// The payload of `permission`.
+#[derive(Serialize)]
+struct PermissionPayload {
+    tool_call_id: Option<String>,
+    outcome: String,
+    option_id: Option<String>,
+    option_kind: Option<String>,
+    waited_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Nullable<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<Value>,
+}
 
 impl Fold {
     pub(super) fn permission(
@@ -26,31 +87,27 @@ impl Fold {
     ) {
         let Some(asked) = self.session(key).permissions.shift_remove(id) else { return };
         self.settle_open(key, at);
-        let params: Value = serde_json::from_str(&asked.params).unwrap_or_default();
-        let mut options = params.get("options").cloned().unwrap_or_default();
+        let AskedParams { mut options, tool_call } = line::or_default(&asked.params);
         shrink(&mut options, LONGEST_OPTIONS);
-        let outcome: Value =
-            result.and_then(|it| serde_json::from_str(it).ok()).unwrap_or_default();
-        let outcome = &outcome["outcome"];
-        let chosen = outcome["optionId"].as_str();
-        let chosen_option = options.as_array().into_iter().flatten();
+        let PermissionAnswer { outcome } = result.map(line::or_default).unwrap_or_default();
+        let chosen = outcome.option_id.as_deref();
         let kind = chosen.and_then(|chosen| {
-            let mut same = chosen_option.filter(|option| option["optionId"] == chosen);
-            same.next()?["kind"].as_str().map(str::to_owned)
+            let Value::Array(options) = &options else { return None };
+            let mut options = options.iter().map(|it| Option::deserialize(it).unwrap_or_default());
+            let is_chosen = |it: &PermissionOption| it.option_id.as_deref() == Some(chosen);
+            options.find_map(|option| option.filter(is_chosen))?.kind
         });
-        let call = &params["toolCall"];
-        let text = |value: &Value| value.as_str().map(|it| cut(it, LONGEST_TEXT).0.into_owned());
-        let mut payload = json!({
-            "tool_call_id": text(&call["toolCallId"]),
-            "outcome": text(&outcome["outcome"]).unwrap_or_else(|| "failed".to_owned()),
-            "option_id": chosen.map(|it| cut(it, LONGEST_TEXT).0.into_owned()),
-            "option_kind": kind,
-            "waited_ms": at.saturating_sub(asked.at),
-        });
-        if self.keeps_texts() {
-            payload["title"] = json!(text(&call["title"]));
-            payload["options"] = options;
-        }
+        let text = |text: &String| cut(text, LONGEST_TEXT).0.into_owned();
+        let keeps_texts = self.keeps_texts();
+        let payload = PermissionPayload {
+            tool_call_id: tool_call.tool_call_id.as_ref().map(text),
+            outcome: outcome.outcome.as_ref().map_or_else(|| "failed".to_owned(), text),
+            option_id: outcome.option_id.as_ref().map(text),
+            option_kind: kind,
+            waited_ms: at.saturating_sub(asked.at),
+            title: keeps_texts.then(|| tool_call.title.as_ref().map(text)),
+            options: keeps_texts.then_some(options),
+        };
         self.push(key, EventType::PERMISSION, &payload, at);
     }
 
@@ -64,36 +121,27 @@ impl Fold {
             self.settle_open(&access.key, at);
         }
         let (path, path_cut) = cut(&access.path, LONGEST_TEXT);
-        let owners: Vec<_> = access.owners.iter().map(AgentId::as_str).collect();
-        let mut payload = json!({
-            "blocked_id": access.id.as_str(),
-            "path": path,
-            "action": access.action.as_str(),
-            "via": access.via.as_str(),
-            "status": access.status.as_str(),
-            "owners": owners,
-            "denied_by": access.denied_by,
-            "sweep": access.sweep,
-            "completed": access.completed,
-            "decided_by": access.decided_by.as_ref().map(DecidedBy::to_string),
-        });
-        if let Some(rule) = access.rule {
-            payload["rule"] = rule.number.get().into();
-            payload["decide"] = rule.decide.as_str().into();
-        }
-        if let Some(answer) = &access.owner_answer {
-            payload["answered_by"] = answer.owner.as_str().into();
-            payload["tokens_saved"] = answer.saved.map(|saved| saved.tokens).into();
-        }
-        if let Some(reason) = &access.reason {
-            payload["reason"] = cut(reason, LONGEST_TEXT).0.into();
-        }
-        if path_cut.is_some() {
-            payload["truncated"] = true.into();
-        }
-        if let Some(message) = decided.and_then(|it| it.message.as_ref()) {
-            payload["message"] = cut(message, LONGEST_TEXT).0.into();
-        }
+        let text = |text: &str| cut(text, LONGEST_TEXT).0.into_owned();
+        let answer = access.owner_answer.as_ref();
+        let payload = BlockedPayload {
+            blocked_id: Some(access.id.to_string()),
+            path: Some(path.into_owned()),
+            action: access.action.as_str().to_owned(),
+            via: access.via.as_str().to_owned(),
+            status: access.status.as_str().to_owned(),
+            owners: access.owners.iter().map(AgentId::to_string).collect(),
+            denied_by: access.denied_by.as_deref().map(str::to_owned),
+            sweep: access.sweep,
+            completed: access.completed,
+            decided_by: access.decided_by.as_ref().map(DecidedBy::to_string),
+            rule: access.rule.map(|rule| rule.number.get()),
+            decide: access.rule.map(|rule| rule.decide.as_str().to_owned()),
+            answered_by: answer.map(|answer| answer.owner.to_string()),
+            tokens_saved: answer.map(|answer| answer.saved.map(|saved| saved.tokens)),
+            reason: access.reason.as_deref().map(text),
+            truncated: path_cut.is_some(),
+            message: decided.and_then(|it| it.message.as_deref()).map(text),
+        };
         self.put_access(access, EventType::BLOCKED, &payload, at);
         if let Some(decided) = decided.filter(|_| access.status == BlockedStatus::Allowed) {
             let ttl = decided.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
@@ -113,7 +161,7 @@ impl Fold {
         &mut self,
         access: &BlockedAccess,
         kind: EventType,
-        payload: &Value,
+        payload: &impl Serialize,
         at: TimestampMs,
     ) {
         let turn = self.sessions.get(&access.key).map(|session| session.turn);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::Fold;
 use super::shrink::{shrink, texts};
 use crate::journal::event::{EventType, cut};
+use crate::journal::payload::CallPayload;
 use crate::model::{SessionKey, TimestampMs, mask};
 
 /// Open calls of a session; past that the oldest gets a result as it is.
@@ -126,18 +127,18 @@ impl Fold {
         let Some(call) = self.session(key).calls.open.get_mut(id) else { return };
         call.is_out = true;
         call.input_changed = false;
-        let mut payload = call.head(id, texts_too);
+        let mut payload = CallPayload {
+            input_bytes: Some(call.input_bytes),
+            truncated: call.input_cut,
+            ..call.head(id, texts_too)
+        };
         let mut found = String::new();
         if texts_too {
             found.clone_from(call.title.as_ref().unwrap_or(&String::new()));
             texts(&call.input, LONGEST_FOUND, &mut found);
-            payload.insert("input".to_owned(), call.input.clone());
+            payload.input = Some(call.input.clone());
         }
-        payload.insert("input_bytes".to_owned(), call.input_bytes.into());
-        if call.input_cut {
-            payload.insert("truncated".to_owned(), true.into());
-        }
-        self.push_found(key, EventType::TOOL_CALL, &payload.into(), at, found);
+        self.push_found(key, EventType::TOOL_CALL, &payload, at, found);
     }
 
     fn result(&mut self, key: &SessionKey, id: &Arc<str>, at: TimestampMs) {
@@ -145,8 +146,8 @@ impl Fold {
         let Some(call) = self.session(key).calls.open.shift_remove(id) else { return };
         let mut payload = call.head(id, texts_too);
         let status = call.status.as_deref().filter(|_| call.is_over()).unwrap_or("unfinished");
-        payload.insert("status".to_owned(), status.into());
-        payload.insert("duration_ms".to_owned(), at.saturating_sub(call.started_ms).into());
+        payload.status = Some(status.to_owned());
+        payload.duration_ms = Some(at.saturating_sub(call.started_ms));
         let (mut content, mut output) = (call.content, call.output);
         // The text for the search index has no secrets either.
         mask(&mut content);
@@ -155,21 +156,17 @@ impl Fold {
         texts(&content, LONGEST_FOUND, &mut found);
         let error = (status == "failed").then(|| cut(&found, LONGEST_TITLE).0.into_owned());
         let error = error.map(|text| if texts_too { text } else { String::new() });
-        payload.insert("error".to_owned(), json!(error));
+        payload.error = Some(error);
         if texts_too {
             let cut = shrink(&mut content, LONGEST_RESULT) | shrink(&mut output, LONGEST_RESULT);
-            payload.insert("content".to_owned(), content);
-            payload.insert("output".to_owned(), output);
-            if call.input_changed {
-                payload.insert("input".to_owned(), call.input);
-            }
-            if cut || (call.input_changed && call.input_cut) {
-                payload.insert("truncated".to_owned(), true.into());
-            }
+            payload.content = Some(content);
+            payload.output = Some(output);
+            payload.input = call.input_changed.then_some(call.input);
+            payload.truncated = cut || (call.input_changed && call.input_cut);
         } else {
             found.clear();
         }
-        self.push_found(key, EventType::TOOL_RESULT, &payload.into(), at, found);
+        self.push_found(key, EventType::TOOL_RESULT, &payload, at, found);
     }
 }
 
@@ -233,15 +230,14 @@ impl Call {
     }
 
     /// The fields that the events of the call and of its result share.
-    fn head(&self, id: &str, texts_too: bool) -> Map<String, Value> {
-        let mut fields = Map::new();
-        fields.insert("tool_call_id".to_owned(), id.into());
-        if texts_too {
-            fields.insert("title".to_owned(), json!(self.title));
+    fn head(&self, id: &str, texts_too: bool) -> CallPayload {
+        CallPayload {
+            tool_call_id: Some(id.to_owned()),
+            title: texts_too.then(|| self.title.clone()),
+            kind: self.kind.clone(),
+            locations: self.locations.clone(),
+            ..CallPayload::default()
         }
-        fields.insert("kind".to_owned(), json!(self.kind));
-        fields.insert("locations".to_owned(), self.locations.clone());
-        fields
     }
 }
 

@@ -1,10 +1,11 @@
 //! Prompts, and the chunks of messages and thoughts that become one event a message.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::shrink::shrink;
 use super::{Draft, Fold, Row};
 use crate::journal::event::{EventType, NewEvent, Place, cut};
+use crate::journal::payload::MessagePayload;
 use crate::model::{SessionKey, TimestampMs};
 
 /// Bytes of a message's text; the rest is left out, and marked.
@@ -150,29 +151,25 @@ impl Fold {
     }
 
     fn put(&mut self, key: &SessionKey, message: Message, at: TimestampMs) {
-        let mut payload = json!({ "bytes": message.bytes });
+        let mut payload = MessagePayload {
+            bytes: message.bytes,
+            message_id: message.id.map(|id| cut(&id, 1024).0.into_owned()),
+            started: message.started_ms,
+            ..MessagePayload::default()
+        };
         let mut found = String::new();
         if self.keeps_texts() {
-            if message.bytes > message.text.len() {
-                payload["truncated"] = true.into();
-            }
             let mut blocks = Value::from(message.blocks);
             crate::model::mask(&mut blocks);
-            if shrink(&mut blocks, LONGEST_BLOCKS) {
-                payload["truncated"] = true.into();
-            }
-            if blocks.as_array().is_some_and(|blocks| !blocks.is_empty()) {
-                payload["blocks"] = blocks;
-            }
+            let is_cut = shrink(&mut blocks, LONGEST_BLOCKS);
+            payload.truncated = is_cut || message.bytes > message.text.len();
+            payload.blocks =
+                Some(blocks).filter(|it| it.as_array().is_some_and(|it| !it.is_empty()));
             found = cut(&message.text, LONGEST_FOUND).0.into_owned();
-            payload["text"] = message.text.into();
+            payload.text = Some(message.text);
         } else if !message.blocks.is_empty() {
-            payload["blocks"] = message.blocks.len().into();
+            payload.blocks = Some(message.blocks.len().into());
         }
-        if let Some(id) = message.id {
-            payload["message_id"] = cut(&id, 1024).0.into();
-        }
-        payload["started"] = message.started_ms.into();
         let event = NewEvent::new(Place::Wire(key.clone()), message.kind, &payload);
         let mut event = event.at(at).in_turn(message.turn).found_by(found);
         event.draft = message.draft;

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{Fold, Row, place_of};
 use crate::journal::event::{EventType, NewEvent, Place};
+use crate::journal::payload::{BudgetPayload, CostUsed, TotalsPayload, UsedOf};
 use crate::model::{
     AgentId, AgentReport, BudgetReport, Conflict, DecidedBy, LoopReport, OnLoop, SessionKey,
 };
@@ -39,25 +40,27 @@ impl Fold {
             return;
         }
         let limits = report.limits;
-        let mut payload = json!({
-            "state": report.state.as_str(),
-            "reason": report.reason,
-            "tokens": { "used": report.tokens.known, "limit": limits.tokens },
-            "cost": { "used": report.cost, "limit": limits.cost, "currency": &*report.currency },
-            "turns": { "used": report.turns, "limit": limits.turns },
-            "minutes": { "used": report.minutes, "limit": limits.minutes },
-            "window_s": report.window_s,
-            "on_exceed": report.on_exceed.as_str(),
-        });
         let configured = report.configured;
-        if configured != limits {
-            payload["configured"] = json!({
-                "tokens": configured.tokens,
-                "cost": configured.cost,
-                "turns": configured.turns,
-                "minutes": configured.minutes,
-            });
-        }
+        let payload = BudgetPayload {
+            state: report.state.as_str().to_owned(),
+            reason: report.reason.as_deref().map(str::to_owned),
+            tokens: UsedOf { used: report.tokens.known, limit: limits.tokens },
+            cost: CostUsed {
+                used: report.cost,
+                limit: limits.cost,
+                currency: report.currency.to_string(),
+            },
+            turns: UsedOf { used: report.turns, limit: limits.turns },
+            minutes: UsedOf { used: report.minutes, limit: limits.minutes },
+            window_s: report.window_s,
+            on_exceed: report.on_exceed.as_str().to_owned(),
+            configured: (configured != limits).then_some(TotalsPayload {
+                tokens: configured.tokens,
+                cost: configured.cost,
+                turns: configured.turns,
+                minutes: configured.minutes,
+            }),
+        };
         let place = report.agent.clone().map_or(Place::Team, Place::Agent);
         let event = NewEvent::new(place, EventType::BUDGET, &payload).at(report.timestamp_ms);
         let event = event.found_by(report.reason.as_deref().unwrap_or_default());

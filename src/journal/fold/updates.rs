@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::Fold;
 use super::shrink::{shrink, texts};
 use crate::journal::event::{EventType, cut};
+use crate::journal::payload::{PlanPayload, UpdatePayload};
+use crate::line::lenient;
 use crate::model::{SessionKey, TimestampMs, mask};
 
 /// Bytes of a plan, and of an update of another kind.
@@ -23,6 +25,18 @@ struct Update<'a> {
     content: Option<&'a RawValue>,
     #[serde(borrow, rename = "messageId", default)]
     message_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Plan {
+    entries: Value,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(rename = "sessionUpdate", default, deserialize_with = "lenient")]
+    name: Option<String>,
 }
 
 impl Fold {
@@ -55,20 +69,17 @@ impl Fold {
         // A longer plan is never compared.
         self.session(key).plan = (raw.len() <= LONGEST).then(|| Arc::clone(raw));
         self.settle_open(key, at);
-        let Ok(mut plan) = serde_json::from_str::<Value>(raw) else { return };
-        let mut entries = plan.get_mut("entries").map(Value::take).unwrap_or_default();
+        let Ok(plan) = serde_json::from_str::<Value>(raw) else { return };
+        let Plan { mut entries } = serde_json::from_value(plan).unwrap_or_default();
         let count = entries.as_array().map_or(0, Vec::len);
         if !self.keeps_texts() {
-            let payload = json!({ "count": count });
+            let payload = PlanPayload { count, ..PlanPayload::default() };
             return self.push(key, EventType::PLAN, &payload, at);
         }
         let truncated = shrink(&mut entries, LONGEST);
         let mut found = String::new();
         texts(&entries, LONGEST, &mut found);
-        let mut payload = json!({ "count": count, "entries": entries });
-        if truncated {
-            payload["truncated"] = true.into();
-        }
+        let payload = PlanPayload { count, entries: Some(entries), truncated };
         self.push_found(key, EventType::PLAN, &payload, at, found);
     }
 
@@ -76,16 +87,15 @@ impl Fold {
     fn unknown(&mut self, key: &SessionKey, raw: &str, at: TimestampMs) {
         self.settle_open(key, at);
         let parsed = serde_json::from_str::<Value>(raw);
-        let kind = parsed.as_ref().ok().and_then(|update| update.get("sessionUpdate")?.as_str());
-        let kind = kind.map(|kind| cut(kind, 256).0.into_owned());
-        let mut payload = json!({ "kind": kind, "bytes": raw.len() });
+        let kind = parsed.as_ref().ok().and_then(|update| Kind::deserialize(update).ok()?.name);
+        let kind = kind.map(|kind| cut(&kind, 256).0.into_owned());
+        let bytes = Some(raw.len());
+        let mut payload = UpdatePayload { kind: Some(kind), bytes, ..UpdatePayload::default() };
         if self.keeps_texts() {
             let mut update = parsed.unwrap_or_else(|_| cut(raw, LONGEST).0.into());
             mask(&mut update);
-            if shrink(&mut update, LONGEST) {
-                payload["truncated"] = true.into();
-            }
-            payload["update"] = update;
+            payload.truncated = shrink(&mut update, LONGEST);
+            payload.update = Some(update);
         }
         self.push(key, EventType::UPDATE, &payload, at);
     }

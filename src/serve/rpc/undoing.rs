@@ -1,6 +1,6 @@
 //! Owns `undo` and `redo`.
 
-use serde_json::Value;
+use serde_json::json;
 
 use super::{MethodCall, Reply, reply};
 use crate::undo::{Aim, Outcome, UndoRequest};
@@ -30,9 +30,8 @@ pub(super) async fn redo(
 
 fn answer(outcome: Outcome) -> Result<Undone, RpcError> {
     let failed = |error: serde_json::Error| RpcError::new(500, error.to_string());
-    let paths = serde_json::from_value(Value::Array(outcome.paths)).map_err(failed)?;
-    let obstacles = outcome.obstacles.iter().map(crate::undo::Obstacle::to_json).collect();
-    let obstacles = serde_json::from_value(Value::Array(obstacles)).map_err(failed)?;
+    let paths = serde_json::from_value(json!(outcome.paths)).map_err(failed)?;
+    let obstacles = serde_json::from_value(json!(outcome.obstacles)).map_err(failed)?;
     Ok(Undone {
         event_id: outcome.event_id,
         agent_id: outcome.agent_id,

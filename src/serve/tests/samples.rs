@@ -14,6 +14,7 @@ use serde_json::json;
 use self::spent::spent;
 pub(in crate::serve) use self::spent::usage;
 pub(in crate::serve) use self::stream::stream;
+use crate::changes::{FileKind, FileState};
 use crate::model::{
     AgentId, AgentReport, AgentState, AgentStatus, BlockedStatus, Delta, Event, FileNode,
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Origin,
@@ -120,19 +121,24 @@ pub(in crate::serve) fn agent(name: &str) -> AgentStatus {
 
 pub(in crate::serve) fn undone(request: &undo::UndoRequest) -> undo::Outcome {
     let state = |hash: &str, size: u64| {
-        json!({
-            "hash": hash.repeat(64), "size": size, "mode": 0o644, "kind": "file", "stored": true,
+        Some(FileState {
+            hash: Some(hash.repeat(64)),
+            size,
+            mode: 0o644,
+            kind: FileKind::File,
+            stored: true,
         })
     };
     let (old, new) = (state("a", 27), state("b", 31));
     let is_redo = matches!(request.aim, undo::Aim::LastUndo { .. });
     let (before, after) = if is_redo { (old, new) } else { (new, old) };
     let diff = "diff --git a/src/ui/app.ts b/src/ui/app.ts\n";
+    let path = undo::ShownPath { path: "src/ui/app.ts".to_owned(), path_bytes: None };
     let event = if is_redo { "0192f3a1-aaaa" } else { "0192f3a1-9999" };
     undo::Outcome {
         event_id: (!request.dry_run).then(|| event.to_owned()),
         agent_id: Some("ui".to_owned()),
-        paths: vec![json!({ "path": "src/ui/app.ts", "before": before, "after": after })],
+        paths: vec![undo::UndonePath { path, before, after }],
         diff: request.dry_run.then(|| diff.into()),
         ..undo::Outcome::default()
     }

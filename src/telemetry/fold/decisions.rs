@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::tools::{OpenTool, ToolCall};
 use super::{MOST_WAITS, SpanFold};
+use crate::line::{lenient, or_default};
 use crate::model::{
     AgentId, BlockedAccess, BlockedStatus, Conflict, Decided, DecidedBy, SessionKey, TimestampMs,
 };
@@ -48,6 +48,23 @@ struct AskedPermission<'a> {
     tool_call: Option<&'a RawValue>,
     #[serde(borrow, default)]
     options: Option<&'a RawValue>,
+}
+
+/// The result of ACP's `session/request_permission`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PermissionAnswer {
+    #[serde(deserialize_with = "lenient")]
+    outcome: PermissionOutcome,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PermissionOutcome {
+    #[serde(deserialize_with = "lenient")]
+    outcome: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    option_id: Option<String>,
 }
 
 impl SpanFold {
@@ -97,13 +114,11 @@ impl SpanFold {
     ) {
         let open = self.turn(key).and_then(|turn| turn.permissions.shift_remove(id));
         let Some(OpenPermission { mut span, options }) = open else { return };
-        let result: Value =
-            result.and_then(|result| serde_json::from_str(result).ok()).unwrap_or_default();
-        let outcome = &result["outcome"];
-        let chosen = outcome["optionId"].as_str();
+        let PermissionAnswer { outcome } = result.map(or_default).unwrap_or_default();
+        let chosen = outcome.option_id.as_deref();
         let chosen = options.iter().find(|option| Some(&*option.option_id) == chosen);
         let kind = chosen.map(|option| &*option.kind);
-        let said = match (kind, outcome["outcome"].as_str()) {
+        let said = match (kind, outcome.outcome.as_deref()) {
             (Some("allow_once" | "allow_always"), _) => "allowed",
             (Some("reject_once" | "reject_always"), _) => "denied",
             (_, Some("selected")) => "selected",

@@ -135,7 +135,7 @@ proptest! {
             // What it did not name is as it was.
             let now = look(&scene.workspace());
             let named: Vec<_> =
-                undone.paths.iter().map(|it| PathBuf::from(it["path"].as_str().unwrap())).collect();
+                undone.paths.iter().map(|it| PathBuf::from(&it.path.path)).collect();
             for path in after.keys().chain(now.keys()) {
                 if !named.contains(path) {
                     assert_eq!(after.get(path), now.get(path), "{}", path.display());

@@ -10,7 +10,6 @@
 //! To read a journal, open a [`Store`]: it needs no running team. To write one, [`start`] it, or
 //! [`open()`] it where no team runs; then [`Journal::append`] and await the result.
 
-mod acp;
 mod chunks;
 mod contents;
 mod conversation;

@@ -23,6 +23,8 @@ pub mod process;
 
 pub mod line;
 
+pub mod acp;
+
 pub mod ignored;
 
 pub mod plugin;

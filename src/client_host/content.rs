@@ -6,6 +6,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use crate::acp::{self, ContentBlock};
+
 /// The content of a prompt as ACP content blocks.
 pub enum Content {
     Now(Vec<Value>),
@@ -22,7 +24,8 @@ impl Content {
 /// Whether a prompt is a command of the agent, such as `/compact`, and no path. An agent takes a command for
 /// one only where a prompt begins with it.
 pub fn is_command(blocks: &[Value]) -> bool {
-    let text = blocks.first().and_then(|block| block["text"].as_str()).unwrap_or_default();
+    let first: ContentBlock = blocks.first().map(acp::read).unwrap_or_default();
+    let text = first.text.unwrap_or_default();
     let name = text.strip_prefix('/').and_then(|text| text.split_whitespace().next());
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte);
     name.is_some_and(|name| text[1..].starts_with(name) && name.bytes().all(is_part))

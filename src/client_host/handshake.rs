@@ -3,13 +3,15 @@
 
 mod choice;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::messages::HostMsg;
 use super::{HostError, HostHandle, HostSettings, TeamTools};
-use crate::line;
+use crate::acp::{self, AgentIntroduction};
+use crate::line::{self, lenient};
 use crate::model::{SessionId, ToolsForm, code};
 use crate::proxy::Opening;
 use choice::{Choice, ChoiceRequest};
@@ -48,6 +50,23 @@ pub(super) struct Opened {
     pub(super) form: Option<ToolsForm>,
 }
 
+/// The id in the answer to a request for a session.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct OpenedId {
+    #[serde(deserialize_with = "lenient")]
+    session_id: Option<String>,
+}
+
+/// The settings in the answer to a request for a session, as the agent sent them.
+#[derive(Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct SessionSettings {
+    modes: Value,
+    models: Value,
+    config_options: Value,
+}
+
 impl HostHandle {
     /// Sends `initialize`, then `authenticate` if a method is configured.
     pub async fn initialize(&self) -> Result<(), HostError> {
@@ -62,29 +81,29 @@ impl HostHandle {
             "clientInfo": { "name": "eisen-core", "version": env!("CARGO_PKG_VERSION") },
         });
         let answer = self.step("initialize", params).await?;
-        let version = answer["protocolVersion"].to_string();
+        let AgentIntroduction { protocol_version, agent_info, agent_capabilities, .. } =
+            acp::read(&answer);
+        let version = protocol_version.to_string();
         match line::integer(&version).and_then(|version| u64::try_from(version).ok()) {
             Some(PROTOCOL_VERSION) => {}
             Some(other) => return Err(HostError::Version(other)),
             None => return Err(HostError::malformed("initialize", &"it has no `protocolVersion`")),
         }
         let methods = choice::auth_methods(&answer);
-        let capabilities = &answer["agentCapabilities"];
-        let takes_http = capabilities["mcpCapabilities"]["http"] == true;
+        let takes_http = agent_capabilities.mcp_capabilities.http;
         let is_open = |tools: &TeamTools| tools.http.is_some() && tools.first.is_none();
         if takes_http && settings.tools.as_ref().is_some_and(is_open) {
             self.shared.tool_form.prefer_http();
         }
         // If a run is initialized twice, the first answer is kept.
         let _ = self.shared.agent.set(AgentInfo {
-            name: text(&answer["agentInfo"]["name"]),
-            version: text(&answer["agentInfo"]["version"]),
-            load_session: capabilities["loadSession"] == true,
-            // An object means that it is offered, null that it is not.
-            resume_session: capabilities["sessionCapabilities"]["resume"].is_object(),
-            fork_session: capabilities["sessionCapabilities"]["fork"].is_object(),
-            embedded_context: capabilities["promptCapabilities"]["embeddedContext"] == true,
-            images: capabilities["promptCapabilities"]["image"] == true,
+            name: agent_info.name,
+            version: agent_info.version,
+            load_session: agent_capabilities.load_session,
+            resume_session: agent_capabilities.session_capabilities.resume.0,
+            fork_session: agent_capabilities.session_capabilities.fork.0,
+            embedded_context: agent_capabilities.prompt_capabilities.embedded_context,
+            images: agent_capabilities.prompt_capabilities.image,
             auth_methods: methods.iter().map(|method| method.id.clone()).collect(),
         });
         if let Some(wanted) = &settings.auth_method {
@@ -165,7 +184,7 @@ impl HostHandle {
     ) -> Result<Opened, HostError> {
         let answer = self.step_with_tools(method, from, opening).await;
         let (answer, form) = answer.map_err(|error| self.name_auth(error))?;
-        match answer["sessionId"].as_str() {
+        match acp::read::<OpenedId>(&answer).session_id {
             Some(id) if !id.is_empty() => Ok(Opened { session: SessionId::new(id), answer, form }),
             _ => Err(HostError::malformed(method, &"it has no `sessionId`")),
         }
@@ -218,8 +237,7 @@ impl HostHandle {
         session: &SessionId,
         answer: Value,
     ) -> Result<Value, HostError> {
-        let settings = ["modes", "models", "configOptions"];
-        let is_bare = settings.iter().all(|name| answer[*name].is_null());
+        let is_bare = acp::read::<SessionSettings>(&answer) == SessionSettings::default();
         let Some(method) = self.restoring().filter(|_| is_bare) else { return Ok(answer) };
         match self.step_with_tools(method, Some(session), None).await {
             Ok((restored, _)) => Ok(restored),
@@ -308,7 +326,8 @@ impl HostHandle {
             ),
         };
         let answer = self.step(method, params).await?;
-        Ok(Some(answer).filter(|answer| answer["configOptions"].is_array()))
+        Ok(Some(answer)
+            .filter(|answer| acp::read::<SessionSettings>(answer).config_options.is_array()))
     }
 
     /// Sends one request of the handshake, with the configured timeout: a silent agent must not
@@ -347,8 +366,4 @@ impl HostHandle {
             other => other,
         }
     }
-}
-
-fn text(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
 }

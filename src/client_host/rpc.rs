@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::HostError;
+use crate::acp::{self, Complaint};
 use crate::line;
 use crate::model::code;
 
@@ -40,15 +41,15 @@ impl RpcFailure {
     /// The useful detail is often only in `data`.
     pub(super) fn read(raw: &RawValue) -> Self {
         let error: Value = line::read(raw.get().as_bytes()).unwrap_or_default();
-        let data = &error["data"];
-        let details = [data, &data["details"], &data["message"]].into_iter();
-        let details = details.filter_map(Value::as_str).find(|details| !details.is_empty());
-        let message = match (error["message"].as_str(), details) {
+        let error: Complaint = acp::read(&error);
+        let details = error.details().find(|details| !details.is_empty());
+        let code = line::integer(&error.code.to_string()).unwrap_or_default();
+        let message = match (error.message, details) {
             (Some(message), Some(details)) => format!("{message}: {details}"),
-            (Some(message), None) => message.to_owned(),
+            (Some(message), None) => message,
             (None, _) => raw.get().to_owned(),
         };
-        Self { code: line::integer(&error["code"].to_string()).unwrap_or_default(), message }
+        Self { code, message }
     }
 
     pub(super) fn into_error(self, method: &str) -> HostError {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::from_client::blocks;
 use super::hub::{Hub, HubDone};
 use super::{GatewayTeam, message};
-use crate::line;
+use crate::acp;
+use crate::line::{self, lenient, lenient_list};
 
 /// Lines of an answer.
 const MAX_LINES: usize = 100;
@@ -41,6 +42,60 @@ const COMMANDS: [SlashCommand; 6] = [
     SlashCommand { name: "deny", about: "Denies a blocked access", hint: Some("ID [MESSAGE]") },
 ];
 
+/// The name of a command of an agent.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CommandName {
+    #[serde(deserialize_with = "lenient")]
+    name: Option<String>,
+}
+
+/// What is shown of an agent, of `list_agents` and `team_status`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AgentRow {
+    #[serde(deserialize_with = "lenient")]
+    agent_id: String,
+    #[serde(deserialize_with = "lenient")]
+    state: String,
+    #[serde(deserialize_with = "lenient")]
+    reason: Option<String>,
+    #[serde(deserialize_with = "lenient_list")]
+    allowed: Vec<String>,
+    #[serde(deserialize_with = "lenient")]
+    running: bool,
+    #[serde(deserialize_with = "lenient")]
+    used: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    size: Option<u64>,
+}
+
+/// What is shown of `team_status`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StatusRow {
+    #[serde(deserialize_with = "lenient")]
+    pending: u64,
+    #[serde(deserialize_with = "lenient_list")]
+    agents: Vec<AgentRow>,
+}
+
+/// What is shown of a blocked access.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AccessRow {
+    #[serde(deserialize_with = "lenient")]
+    id: String,
+    #[serde(deserialize_with = "lenient")]
+    action: String,
+    #[serde(deserialize_with = "lenient")]
+    path: String,
+    #[serde(deserialize_with = "lenient")]
+    agent_id: String,
+    #[serde(deserialize_with = "lenient")]
+    status: String,
+}
+
 /// The gateway's commands, and those of the agent with other names.
 pub(super) fn all(of_agent: Option<&Value>) -> Vec<Value> {
     let own = COMMANDS.iter().map(|SlashCommand { name, about, hint }| {
@@ -51,7 +106,10 @@ pub(super) fn all(of_agent: Option<&Value>) -> Vec<Value> {
         }
     });
     let of_agent = of_agent.and_then(Value::as_array).into_iter().flatten();
-    let is_own = |other: &&Value| COMMANDS.iter().any(|command| other["name"] == command.name);
+    let is_own = |other: &&Value| {
+        let CommandName { name } = acp::read(other);
+        COMMANDS.iter().any(|command| name.as_deref() == Some(command.name))
+    };
     let others = of_agent.filter(|other| !is_own(other)).cloned();
     own.chain(others).collect()
 }
@@ -147,15 +205,8 @@ async fn answer(team: &dyn GatewayTeam, name: &str, rest: &str) -> Result<String
 
 async fn decide(team: &dyn GatewayTeam, params: Value) -> Result<String, String> {
     let access = team.call("resolve_blocked", params).await?;
-    let of = |key: &str| access[key].as_str().unwrap_or_default().to_owned();
-    Ok(format!(
-        "{}: {} `{}` of `{}` is {}.",
-        of("id"),
-        of("action"),
-        of("path"),
-        of("agent_id"),
-        of("status")
-    ))
+    let AccessRow { id, action, path, agent_id, status } = acp::read(&access);
+    Ok(format!("{id}: {action} `{path}` of `{agent_id}` is {status}."))
 }
 
 /// A list of at most so many lines.
@@ -167,51 +218,46 @@ fn list(head: &str, lines: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 fn agents(agents: &Value) -> String {
-    let agents = agents.as_array().map(Vec::as_slice).unwrap_or_default();
+    let agents: Vec<AgentRow> = acp::list(agents);
     list(
         "Agents:",
-        agents.iter().map(|agent| {
-            let of = |key: &str| agent[key].as_str().unwrap_or_default();
-            let reason = agent["reason"].as_str().map(|reason| format!(" ({reason})"));
-            let patterns =
-                agent["allowed"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            let zone =
-                patterns.map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ");
+        agents.into_iter().map(|AgentRow { agent_id, state, reason, allowed, .. }| {
+            let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let zone = allowed.iter().map(|pattern| format!("`{pattern}`"));
+            let zone = zone.collect::<Vec<_>>().join(", ");
             let zone = if zone.is_empty() { String::new() } else { format!(", zone {zone}") };
-            format!("`{}`: {}{}{zone}", of("agent_id"), of("state"), reason.unwrap_or_default())
+            format!("`{agent_id}`: {state}{reason}{zone}")
         }),
     )
 }
 
 fn status(name: &str, status: &Value) -> String {
-    let agents = status["agents"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let head = match status["pending"].as_u64().unwrap_or_default() {
+    let StatusRow { pending, agents } = acp::read(status);
+    let head = match pending {
         0 => format!("Team `{name}`, no access waits for a decision:"),
         1 => format!("Team `{name}`, 1 access waits for a decision:"),
         pending => format!("Team `{name}`, {pending} accesses wait for a decision:"),
     };
     list(
         &head,
-        agents.iter().map(|agent| {
-            let of = |key: &str| agent[key].as_str().unwrap_or_default();
-            let works = if agent["running"] == true { ", works" } else { "" };
-            let tokens = match (agent["used"].as_u64(), agent["size"].as_u64()) {
+        agents.into_iter().map(|AgentRow { agent_id, state, running, used, size, .. }| {
+            let works = if running { ", works" } else { "" };
+            let tokens = match (used, size) {
                 (Some(used), Some(size)) if size > 0 => format!(", {used} of {size} tokens"),
                 _ => String::new(),
             };
-            format!("`{}`: {}{works}{tokens}", of("agent_id"), of("state"))
+            format!("`{agent_id}`: {state}{works}{tokens}")
         }),
     )
 }
 
 fn blocked(pending: &Value) -> String {
-    let pending = pending.as_array().map(Vec::as_slice).unwrap_or_default();
+    let pending: Vec<AccessRow> = acp::list(pending);
     if pending.is_empty() {
         return "No access waits for a decision.".to_owned();
     }
-    let lines = pending.iter().map(|access| {
-        let of = |key: &str| access[key].as_str().unwrap_or_default();
-        format!("{}: `{}` wants to {} `{}`", of("id"), of("agent_id"), of("action"), of("path"))
+    let lines = pending.into_iter().map(|AccessRow { id, agent_id, action, path, .. }| {
+        format!("{id}: `{agent_id}` wants to {action} `{path}`")
     });
     list("These wait for `/allow ID` or `/deny ID`:", lines)
 }

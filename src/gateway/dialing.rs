@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 use tokio::time::timeout;
@@ -11,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::GatewayTeam;
 use super::message::{self, AcpMessage};
 use super::session::Offers;
-use crate::line::{LineReader, MAX_LINE};
+use crate::acp::AgentIntroduction;
+use crate::line::{LineReader, MAX_LINE, or_default};
 
 /// The id of the introduction; the gateway's other requests come later, and have higher ones.
 const INTRODUCTION: u64 = 0;
@@ -77,12 +77,12 @@ async fn attach(
                 return Err(format!("`{agent}` refused `initialize`: {why}"));
             }
         };
-        let said: Value = serde_json::from_str(introduction.get()).unwrap_or_default();
-        let offered = &said["agentCapabilities"];
+        let said: AgentIntroduction = or_default(introduction.get());
+        let offered = said.agent_capabilities;
         let offers = Offers {
-            load: offered["loadSession"] == true,
-            resume: offered["sessionCapabilities"]["resume"].is_object(),
-            close: offered["sessionCapabilities"]["close"].is_object(),
+            load: offered.load_session,
+            resume: offered.session_capabilities.resume.0,
+            close: offered.session_capabilities.close.0,
         };
         let agent = agent.to_owned();
         return Ok(Dialed { agent, lines, writer, introduction, offers, history });

@@ -1,11 +1,12 @@
 //! The gateway's answer to `session/list`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::from_client::{ClientRefusal, invalid_params};
 use super::hub::Hub;
+use crate::line::{lenient, or_default};
 
 /// Sessions of one answer; `nextCursor` leads to more.
 const PAGE: usize = 100;
@@ -15,6 +16,22 @@ const PAGE: usize = 100;
 struct ListParams {
     cwd: Option<String>,
     cursor: Option<String>,
+}
+
+/// The folder of a session, in the params with which it was opened.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OpenParams {
+    #[serde(deserialize_with = "lenient")]
+    cwd: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    sessions: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<&'a str>,
 }
 
 impl Hub {
@@ -30,21 +47,16 @@ impl Hub {
         let behind = |name: &&String| cursor.as_ref().is_none_or(|cursor| *name < cursor);
         let mut sessions = self.order.iter().rev().filter(behind).filter_map(|name| {
             let session = self.sessions.get(name)?;
-            let params: Value = serde_json::from_str(session.params.get()).unwrap_or_default();
-            let of = params["cwd"].as_str().unwrap_or_default();
+            let of = or_default::<OpenParams>(session.params.get()).cwd;
             let at = format!("at {}", session.agent);
             let title = session.title.as_ref().unwrap_or(&at);
             let meta = json!({ "eisen-core": { "agent": session.agent } });
             let shown = json!({ "sessionId": name, "cwd": of, "title": title, "_meta": meta });
-            cwd.as_ref().is_none_or(|cwd| cwd == of).then_some(shown)
+            cwd.as_ref().is_none_or(|cwd| *cwd == of).then_some((name, shown))
         });
-        let page: Vec<Value> = sessions.by_ref().take(PAGE).collect();
+        let (names, page): (Vec<_>, Vec<_>) = sessions.by_ref().take(PAGE).unzip();
         let more = sessions.next().is_some();
-        let last = page.last().filter(|_| more).map(|last| last["sessionId"].clone());
-        let mut listed = json!({ "sessions": page });
-        if let Some(last) = last {
-            listed["nextCursor"] = last;
-        }
-        Ok(listed)
+        let next_cursor = names.last().filter(|_| more).map(|name| name.as_str());
+        Ok(json!(Listed { sessions: page, next_cursor }))
     }
 }

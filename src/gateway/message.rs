@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::acp::Complaint;
+use crate::line;
 use crate::model::code;
 
 /// The result of a prompt whose turn is cancelled.
@@ -209,12 +211,11 @@ pub(super) fn failure(id: &RawValue, code: i32, message: &str) -> Bytes {
 
 /// What an error of an agent says.
 pub(super) fn complaint(error: &RawValue) -> String {
-    let value: Value = serde_json::from_str(error.get()).unwrap_or_default();
-    let data = &value["data"];
-    let details = [data, &data["details"], &data["message"]].into_iter().find_map(Value::as_str);
-    match (value["message"].as_str(), details) {
+    let complaint: Complaint = line::or_default(error.get());
+    let details = complaint.details().next();
+    match (complaint.message, details) {
         (Some(message), Some(details)) => format!("{message}: {details}"),
-        (Some(message), None) => message.to_owned(),
+        (Some(message), None) => message,
         (None, _) => error.get().to_owned(),
     }
 }

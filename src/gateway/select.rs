@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -13,12 +14,31 @@ use super::hub::{Hub, HubDone, Purpose};
 use super::message::{self, About, AcpMessage, CANCELLED};
 use super::opening::MAX_ID;
 use super::session::{LinkOf, Move, OnAnswer, OpenRequest, SessionState};
+use crate::acp;
+use crate::line::lenient;
 
 /// What is said of a session that an agent had before.
 const ANEW: &str = " It is a new one there: the agent does not go on with the earlier one";
 
 /// Agents whose ids of a session are remembered.
 const MAX_EARLIER: usize = 16;
+
+/// The mode that a session is in.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ModesNow {
+    #[serde(deserialize_with = "lenient")]
+    current_mode_id: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OptionsUpdate {
+    session_update: &'static str,
+    config_options: Vec<Value>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Value>,
+}
 
 impl Hub {
     /// Begins a transfer; an error is why not.
@@ -192,18 +212,18 @@ impl Hub {
             Value::Array(options) => options.clone(),
             _ => Vec::new(),
         };
-        if let Some(mode) = modes["currentModeId"].as_str() {
+        if let Some(mode) = acp::read::<ModesNow>(&modes).current_mode_id {
             let meta = json!({ "eisen-core": { "modes": modes } });
             let update = json!({
                 "sessionUpdate": "current_mode_update", "currentModeId": mode, "_meta": meta,
             });
             self.send_to(&clients, &message::update(name, &update));
         }
-        let mut update =
-            json!({ "sessionUpdate": "config_option_update", "configOptions": options });
-        if !models.is_null() {
-            update["_meta"] = json!({ "eisen-core": { "models": models } });
-        }
+        let update = json!(OptionsUpdate {
+            session_update: "config_option_update",
+            config_options: options,
+            meta: (!models.is_null()).then(|| json!({ "eisen-core": { "models": models } })),
+        });
         self.send_to(&clients, &message::update(name, &update));
         self.announce(name, &clients);
     }

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::setup::{AgentSetup, SetupChoice};
+use crate::acp::ClientIntroduction;
+use crate::line::or_default;
 
 /// One client.
 pub(super) struct GatewayClient {
@@ -41,13 +42,12 @@ pub(super) struct ClientOffers {
 impl ClientOffers {
     /// Reads them from the params of `initialize`.
     pub(super) fn of(params: &RawValue) -> Self {
-        let params: Value = serde_json::from_str(params.get()).unwrap_or_default();
-        let offered = &params["clientCapabilities"];
+        let ClientIntroduction { client_capabilities: offered } = or_default(params.get());
         let all = [
-            ("fs/read_text_file", offered["fs"]["readTextFile"] == true),
-            ("fs/write_text_file", offered["fs"]["writeTextFile"] == true),
-            ("terminal/", offered["terminal"] == true),
-            ("elicitation/", offered["elicitation"].is_object()),
+            ("fs/read_text_file", offered.fs.read_text_file),
+            ("fs/write_text_file", offered.fs.write_text_file),
+            ("terminal/", offered.terminal),
+            ("elicitation/", offered.elicitation.0),
         ];
         let lacks = all.into_iter().filter(|(_, is_offered)| !is_offered).map(|(name, _)| name);
         Self { lacks: lacks.collect() }

@@ -100,14 +100,13 @@ impl AgentSetup {
 
     /// Takes what a client has set.
     pub(super) fn chose(&mut self, choice: &SetupChoice) {
-        match choice {
-            SetupChoice::Mode(mode) if self.modes.is_object() => {
-                self.modes["currentModeId"] = mode.clone();
-            }
-            SetupChoice::Model(model) if self.models.is_object() => {
-                self.models["currentModelId"] = model.clone();
-            }
-            SetupChoice::Mode(_) | SetupChoice::Model(_) | SetupChoice::Option => {}
+        let (of, name, now) = match choice {
+            SetupChoice::Mode(mode) => (&mut self.modes, "currentModeId", mode),
+            SetupChoice::Model(model) => (&mut self.models, "currentModelId", model),
+            SetupChoice::Option => return,
+        };
+        if let Value::Object(of) = of {
+            of.insert(name.to_owned(), now.clone());
         }
     }
 

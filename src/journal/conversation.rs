@@ -8,11 +8,11 @@ use rusqlite::params;
 use serde_json::Value;
 
 use super::OpenError;
-use super::acp::{Block, CallContent, Location, PlanStep, list};
 use super::event::cut;
 use super::names::NameError;
 use super::payload::{CallPayload, MessagePayload, PlanPayload};
 use super::reader::{Session, Store};
+use crate::acp::{CallContent, CallLocation, ContentBlock, PlanStep, list};
 use crate::line::or_default;
 
 /// Bytes of a document, of a message in it, and of a tool call's result.
@@ -193,7 +193,7 @@ impl Writing {
         if is_cut.is_some() || payload.truncated {
             part.push_str("\n(The rest of this message is left out.)\n");
         }
-        for Block { kind, uri, resource } in list(payload.blocks.as_ref()) {
+        for ContentBlock { kind, uri, resource, .. } in list(&payload.blocks.unwrap_or_default()) {
             let uri = uri.or(resource.uri).unwrap_or_default();
             let kind = kind.as_deref().unwrap_or("content");
             // A document of this kind: its conversation is in this one.
@@ -245,13 +245,15 @@ fn result(payload: &CallPayload) -> String {
     let title = cut(title.lines().next().unwrap_or_default(), 1024).0;
     let kind = payload.kind.as_deref().unwrap_or_default();
     let mut part = format!("## Tool call: {title} ({kind}, {status})\n");
-    for Location { path } in list(Some(&payload.locations)).into_iter().take(20) {
+    for CallLocation { path } in list(&payload.locations).into_iter().take(20) {
         if let Some(path) = path {
             let _ = writeln!(part, "- {}", cut(&path, 1024).0);
         }
     }
     let mut brought = payload.error.clone().flatten().unwrap_or_default();
-    for CallContent { kind, content, new_text } in list(payload.content.as_ref()) {
+    for CallContent { kind, content, new_text } in
+        list(payload.content.as_ref().unwrap_or(&Value::Null))
+    {
         if brought.is_empty() || kind.as_deref() != Some("diff") {
             brought.push_str(&content.text.or(new_text).unwrap_or_default());
         }
@@ -274,7 +276,7 @@ fn result(payload: &CallPayload) -> String {
 fn plan(payload: &str) -> String {
     let PlanPayload { entries, .. } = or_default(payload);
     let mut part = "## Plan\n\n".to_owned();
-    for PlanStep { content, status } in list(entries.as_ref()).into_iter().take(100) {
+    for PlanStep { content, status } in list(&entries.unwrap_or_default()).into_iter().take(100) {
         let _ = writeln!(part, "- {} ({})", cut(&content, 1024).0, cut(&status, 1024).0);
     }
     part

@@ -31,16 +31,15 @@ impl Changes {
         self.may_spawn()?;
         let id = self.free_id(&parent);
         let zone: Vec<_> = zone.iter().map(|pattern| plain(pattern)).collect();
-        let mut table = json!({
+        let mut table = table_of(json!({
             "id": id,
             "parent": parent.as_str(),
             "zone": { "allowed": zone },
             "restart": { "policy": "never" },
-        });
+        }));
         if let Some(profile) = profile {
-            table["profile"] = plain(&profile).into();
+            table.insert("profile".to_owned(), plain(&profile).into());
         }
-        let table = table_of(table);
         let mut overlay = self.overlay.clone();
         overlay.add_helper(table.clone());
         let agent = self.add_by(overlay, &AgentId::new(id)).await?.agent;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::pipe::Pipe;
+use crate::acp::{self, ClientIntroduction};
 use crate::client_host::rpc;
 use crate::model::SessionId;
 
@@ -56,11 +57,11 @@ impl Editor {
     /// Reads the params of its `initialize`; a capability that is not plainly offered is missing.
     pub(super) fn initialize(&mut self, params: Option<&RawValue>) {
         let params: Value = rpc::decode(params).unwrap_or_default();
-        let offered = &params["clientCapabilities"];
+        let ClientIntroduction { client_capabilities: offered } = acp::read(&params);
         self.capabilities = Capabilities {
-            reads: offered["fs"]["readTextFile"] == true,
-            writes: offered["fs"]["writeTextFile"] == true,
-            terminals: offered["terminal"] == true,
+            reads: offered.fs.read_text_file,
+            writes: offered.fs.write_text_file,
+            terminals: offered.terminal,
         };
     }
 

@@ -3,9 +3,12 @@
 
 use std::fmt::Write;
 
+use serde::Deserialize;
 use serde_json::Value;
 
+use crate::acp::{self, AgentIntroduction};
 use crate::client_host::HostError;
+use crate::line::lenient;
 
 /// Offered ids that an error lists; the rest is counted.
 const NAMED: usize = 8;
@@ -30,25 +33,70 @@ pub(super) enum ChoiceRequest {
     Option(String),
 }
 
+/// Something to choose: an auth method, a mode, a model, an option, a value of one, or a group of values.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Offer {
+    #[serde(deserialize_with = "lenient")]
+    id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    model_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    value: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    name: String,
+    #[serde(deserialize_with = "lenient")]
+    category: Option<String>,
+    /// As the agent lists them.
+    options: Value,
+}
+
+/// The settings in the answer to a request for a session.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct OfferedSettings {
+    #[serde(deserialize_with = "lenient")]
+    modes: OfferedModes,
+    #[serde(deserialize_with = "lenient")]
+    models: OfferedModels,
+    config_options: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct OfferedModes {
+    available_modes: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct OfferedModels {
+    available_models: Value,
+}
+
 pub(super) fn auth_methods(initialized: &Value) -> Vec<Choice> {
-    choices(&initialized["authMethods"], "id", &ChoiceRequest::Auth).collect()
+    let AgentIntroduction { auth_methods, .. } = acp::read(initialized);
+    choices(&auth_methods, |offer| offer.id, &ChoiceRequest::Auth).collect()
 }
 
 /// Returns the modes of a new session, in order of preference.
 pub(super) fn modes(opened: &Value) -> Vec<Choice> {
-    let modes = choices(&opened["modes"]["availableModes"], "id", &ChoiceRequest::Mode);
-    modes.chain(options(opened, "mode")).collect()
+    let OfferedSettings { modes, config_options, .. } = acp::read(opened);
+    let modes = choices(&modes.available_modes, |offer| offer.id, &ChoiceRequest::Mode);
+    modes.chain(options(&config_options, "mode")).collect()
 }
 
 /// Returns the models of a new session, in order of preference.
 pub(super) fn models(opened: &Value) -> Vec<Choice> {
-    let models = choices(&opened["models"]["availableModels"], "modelId", &ChoiceRequest::Model);
-    options(opened, "model").into_iter().chain(models).collect()
+    let OfferedSettings { models, config_options, .. } = acp::read(opened);
+    let models = choices(&models.available_models, |offer| offer.model_id, &ChoiceRequest::Model);
+    options(&config_options, "model").into_iter().chain(models).collect()
 }
 
 /// Returns the levels of thinking of a new session.
 pub(super) fn thinking(opened: &Value) -> Vec<Choice> {
-    options(opened, "thought_level")
+    let OfferedSettings { config_options, .. } = acp::read(opened);
+    options(&config_options, "thought_level")
 }
 
 /// Chooses by id, then by name, then by either without regard to case.
@@ -86,37 +134,29 @@ pub(super) fn list<T: AsRef<str>>(ids: &[T]) -> String {
 
 /// Returns the values of the select option of this category, or else of this id; they may be
 /// grouped.
-fn options(opened: &Value, kind: &str) -> Vec<Choice> {
-    let all = items(&opened["configOptions"]);
-    let option = all
-        .iter()
-        .find(|option| option["category"] == kind)
-        .or_else(|| all.iter().find(|option| option["id"] == kind));
-    let Some((option, id)) = option.and_then(|option| Some((option, option["id"].as_str()?)))
-    else {
+fn options(all: &Value, kind: &str) -> Vec<Choice> {
+    let mut all: Vec<Offer> = acp::list(all);
+    let is_it = |is: &Option<String>| is.as_deref() == Some(kind);
+    let at = all.iter().position(|option| is_it(&option.category));
+    let at = at.or_else(|| all.iter().position(|option| is_it(&option.id)));
+    let Some(Offer { id: Some(id), options, .. }) = at.map(|at| all.swap_remove(at)) else {
         return Vec::new();
     };
-    let how = ChoiceRequest::Option(id.to_owned());
-    let single = choices(&option["options"], "value", &how);
-    let grouped = items(&option["options"]).iter();
-    let grouped = grouped.flat_map(|group| choices(&group["options"], "value", &how));
-    single.chain(grouped).collect()
+    let how = ChoiceRequest::Option(id);
+    let groups: Vec<Offer> = acp::list(&options);
+    let grouped = groups.iter().flat_map(|group| choices(&group.options, |it| it.value, &how));
+    choices(&options, |it| it.value, &how).chain(grouped).collect()
 }
 
-fn choices<'a>(
-    list: &'a Value,
-    id: &'a str,
-    how: &'a ChoiceRequest,
-) -> impl Iterator<Item = Choice> + 'a {
-    items(list).iter().filter_map(move |item| {
-        let id = item[id].as_str()?.to_owned();
-        let name = item["name"].as_str().unwrap_or_default().to_owned();
-        Some(Choice { id, name, how: how.clone() })
+fn choices(
+    list: &Value,
+    id: fn(Offer) -> Option<String>,
+    how: &ChoiceRequest,
+) -> impl Iterator<Item = Choice> {
+    acp::list(list).into_iter().filter_map(move |mut offer: Offer| {
+        let name = std::mem::take(&mut offer.name);
+        Some(Choice { id: id(offer)?, name, how: how.clone() })
     })
-}
-
-fn items(list: &Value) -> &[Value] {
-    list.as_array().map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

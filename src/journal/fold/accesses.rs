@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::shrink::shrink;
 use super::{Fold, Row, place_of};
+use crate::acp::{self, AskedPermission, PermissionAnswer, PermissionOption};
 use crate::journal::event::{EventType, NewEvent, cut};
 use crate::journal::payload::{BlockedPayload, Nullable};
-use crate::line::{self, lenient};
+use crate::line;
 use crate::model::{
     AgentId, BlockedAccess, BlockedStatus, Decided, DecidedBy, SessionKey, TimestampMs,
 };
@@ -18,50 +19,6 @@ use crate::model::{
 const LONGEST_OPTIONS: usize = 16 << 10;
 /// Bytes of a title, a path and a message.
 const LONGEST_TEXT: usize = 4096;
-
-/// The params of ACP's `session/request_permission`.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct AskedParams {
-    options: Value,
-    #[serde(deserialize_with = "lenient")]
-    tool_call: AskedCall,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct AskedCall {
-    #[serde(deserialize_with = "lenient")]
-    tool_call_id: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    title: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct PermissionOption {
-    #[serde(deserialize_with = "lenient")]
-    option_id: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    kind: Option<String>,
-}
-
-/// The result of `session/request_permission`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PermissionAnswer {
-    #[serde(deserialize_with = "lenient")]
-    outcome: PermissionOutcome,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct PermissionOutcome {
-    #[serde(deserialize_with = "lenient")]
-    outcome: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    option_id: Option<String>,
-}
 
 /// The payload of `permission`.
 #[derive(Serialize)]
@@ -87,15 +44,13 @@ impl Fold {
     ) {
         let Some(asked) = self.session(key).permissions.shift_remove(id) else { return };
         self.settle_open(key, at);
-        let AskedParams { mut options, tool_call } = line::or_default(&asked.params);
+        let AskedPermission { mut options, tool_call } = line::or_default(&asked.params);
         shrink(&mut options, LONGEST_OPTIONS);
         let PermissionAnswer { outcome } = result.map(line::or_default).unwrap_or_default();
         let chosen = outcome.option_id.as_deref();
         let kind = chosen.and_then(|chosen| {
-            let Value::Array(options) = &options else { return None };
-            let mut options = options.iter().map(|it| Option::deserialize(it).unwrap_or_default());
             let is_chosen = |it: &PermissionOption| it.option_id.as_deref() == Some(chosen);
-            options.find_map(|option| option.filter(is_chosen))?.kind
+            acp::list(&options).into_iter().find(is_chosen)?.kind
         });
         let text = |text: &String| cut(text, LONGEST_TEXT).0.into_owned();
         let keeps_texts = self.keeps_texts();

@@ -9,7 +9,6 @@ mod stream;
 use std::sync::Arc;
 
 use expect_test::expect;
-use serde_json::json;
 
 use self::spent::spent;
 pub(in crate::serve) use self::spent::usage;

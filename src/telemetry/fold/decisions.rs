@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 use super::tools::{OpenTool, ToolCall};
 use super::{MOST_WAITS, SpanFold};
-use crate::line::{lenient, or_default};
+use crate::acp::PermissionAnswer;
+use crate::line::or_default;
 use crate::model::{
     AgentId, BlockedAccess, BlockedStatus, Conflict, Decided, DecidedBy, SessionKey, TimestampMs,
 };
@@ -48,23 +49,6 @@ struct AskedPermission<'a> {
     tool_call: Option<&'a RawValue>,
     #[serde(borrow, default)]
     options: Option<&'a RawValue>,
-}
-
-/// The result of ACP's `session/request_permission`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PermissionAnswer {
-    #[serde(deserialize_with = "lenient")]
-    outcome: PermissionOutcome,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct PermissionOutcome {
-    #[serde(deserialize_with = "lenient")]
-    outcome: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    option_id: Option<String>,
 }
 
 impl SpanFold {

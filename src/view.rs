@@ -2,6 +2,7 @@
 //! a person, hot files and a log; and places files on its map. Knows no socket, no terminal and no
 //! browser.
 
+mod fields;
 mod heat;
 mod layout;
 mod log;
@@ -13,12 +14,13 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub use self::fields::Fields;
 use self::heat::HeatMap;
 pub use self::heat::HotFile;
 pub use self::layout::{Layout, LayoutPart, Placed, SIDE, Tile};
 pub use self::log::{Log, LogEntry};
-use self::waiting::PendingList;
-pub use self::waiting::{CardId, CardKind, Undecided, decider};
+pub use self::waiting::{CardId, CardKind, Undecided};
+use self::waiting::{PendingList, ShownLine};
 
 /// Bytes of a line that is folded as a whole; maps may be longer.
 const LONGEST_LINE: usize = 1 << 20;
@@ -33,7 +35,7 @@ pub struct TeamView {
     /// Writes that wait for another agent, or a person.
     conflicts: PendingList,
     /// Budgets with limits, as on the wire; the empty name is the team's.
-    budgets: IndexMap<String, Value>,
+    budgets: IndexMap<String, ShownLine>,
     heat: HeatMap,
     log: Log,
 }
@@ -51,6 +53,13 @@ pub enum LineEffect {
 #[derive(Deserialize)]
 struct AgentFields {
     agent_id: String,
+    #[serde(default)]
+    state: String,
+}
+
+#[derive(Default, Deserialize)]
+struct ListedConflicts {
+    conflicts: Value,
 }
 
 impl TeamView {
@@ -68,13 +77,15 @@ impl TeamView {
 
     /// Takes the answer of `list_conflicts`.
     pub fn set_conflicts(&mut self, listed: &Value) {
-        self.conflicts.set(&listed["conflicts"]);
+        let ListedConflicts { conflicts } =
+            ListedConflicts::deserialize(listed).unwrap_or_default();
+        self.conflicts.set(&conflicts);
     }
 
     /// Takes the answer of `list_budgets`.
     pub fn set_budgets(&mut self, list: &Value) {
         for budget in list.as_array().into_iter().flatten() {
-            self.budget_line(budget.clone());
+            self.budget_line(ShownLine::new(budget.clone()));
         }
     }
 
@@ -82,8 +93,8 @@ impl TeamView {
     pub fn set_agents(&mut self, list: &Value) {
         self.agents.clear();
         for agent in list.as_array().into_iter().flatten() {
-            if let Some(id) = agent["agent_id"].as_str() {
-                self.agents.insert(id.to_owned(), agent.clone());
+            if let Ok(AgentFields { agent_id, .. }) = AgentFields::deserialize(agent) {
+                self.agents.insert(agent_id, agent.clone());
             }
         }
     }
@@ -107,20 +118,21 @@ impl TeamView {
         if line.len() > LONGEST_LINE {
             return LineEffect::Nothing;
         }
-        let Ok(fields) = serde_json::from_slice::<Value>(line) else { return LineEffect::Nothing };
-        self.log.line(kind, &fields);
+        let Ok(line) = serde_json::from_slice::<Value>(line) else { return LineEffect::Nothing };
+        let line = ShownLine::new(line);
+        self.log.line(kind, &line.fields);
         match kind {
-            "agent" => self.agent(&fields),
-            "blocked" => shown(self.pending.line(fields)),
-            "conflict" => shown(self.conflicts.line(fields)),
-            "budget" => self.budget_line(fields),
+            "agent" => self.agent(&line.line),
+            "blocked" => shown(self.pending.line(line)),
+            "conflict" => shown(self.conflicts.line(line)),
+            "budget" => self.budget_line(line),
             "turn" | "usage" => LineEffect::Agents,
             _ => LineEffect::Shown,
         }
     }
 
     fn agent(&mut self, fields: &Value) -> LineEffect {
-        let Ok(AgentFields { agent_id }) = AgentFields::deserialize(fields) else {
+        let Ok(AgentFields { agent_id, .. }) = AgentFields::deserialize(fields) else {
             return LineEffect::Nothing;
         };
         let known = self.agents.entry(agent_id).or_insert_with(|| Value::Object(<_>::default()));
@@ -131,9 +143,9 @@ impl TeamView {
         LineEffect::Agents
     }
 
-    fn budget_line(&mut self, fields: Value) -> LineEffect {
-        let whose = fields["agent_id"].as_str().unwrap_or_default().to_owned();
-        self.budgets.insert(whose, fields);
+    fn budget_line(&mut self, line: ShownLine) -> LineEffect {
+        let whose = line.fields.agent_id.clone().unwrap_or_default();
+        self.budgets.insert(whose, line);
         LineEffect::Shown
     }
 
@@ -150,8 +162,11 @@ impl TeamView {
     }
 
     fn is_in_trouble(&self, agent: &Value) -> bool {
-        let budget = agent["agent_id"].as_str().and_then(|id| self.budgets.get(id));
-        agent["state"] == "error" || budget.is_some_and(|budget| budget["state"] == "exceeded")
+        let Ok(AgentFields { agent_id, state }) = AgentFields::deserialize(agent) else {
+            return false;
+        };
+        let budget = self.budgets.get(&agent_id);
+        state == "error" || budget.is_some_and(|budget| budget.fields.state == "exceeded")
     }
 
     /// The place of an agent in the configuration, from 0.
@@ -161,8 +176,10 @@ impl TeamView {
 
     /// What waits for a person: accesses, then conflicts, oldest first, then budgets.
     pub fn waiting(&self) -> impl Iterator<Item = Undecided<'_>> {
-        let of = |kind| move |(id, fields)| Undecided { kind, id, fields };
-        let exceeded = self.budgets.iter().filter(|(_, budget)| budget["state"] == "exceeded");
+        fn of<'a>(kind: CardKind) -> impl Fn((&'a str, &'a ShownLine)) -> Undecided<'a> {
+            move |(id, shown)| Undecided { kind, id, fields: &shown.fields, line: &shown.line }
+        }
+        let exceeded = self.budgets.iter().filter(|(_, it)| it.fields.state == "exceeded");
         let exceeded = exceeded.map(|(whose, budget)| (whose.as_str(), budget));
         let accesses = self.pending.iter().map(of(CardKind::Access));
         let conflicts = self.conflicts.iter().map(of(CardKind::Conflict));
@@ -171,7 +188,7 @@ impl TeamView {
 
     /// The budget of an agent, or the team's.
     pub fn budget(&self, agent: Option<&str>) -> Option<&Value> {
-        self.budgets.get(agent.unwrap_or_default())
+        self.budgets.get(agent.unwrap_or_default()).map(|budget| &budget.line)
     }
 
     /// The `most` hottest files.

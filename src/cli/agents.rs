@@ -5,10 +5,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::output::{note, plain, print, style};
-use super::team::{Which, failed};
+use super::team::{Which, failed, rows};
 use super::{Global, format};
 use crate::app::Failure;
 use crate::serve::client::{ClientError, Connection, Message, Refusal};
+use crate::wire::Agent;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -65,8 +66,8 @@ impl AgentsArgs {
         let mut agents = self.agents;
         if self.all {
             let all = team.call("list_agents", &json!({})).await.map_err(failed)?;
-            let ids = all.as_array().into_iter().flatten().filter_map(|a| a["agent_id"].as_str());
-            agents = ids.map(str::to_owned).collect();
+            let all: Vec<Agent<'_>> = rows(&all);
+            agents = all.into_iter().map(|agent| agent.agent_id.into_owned()).collect();
         }
         // A second call for the same agent would repeat or undo the first.
         let mut seen = std::collections::HashSet::new();
@@ -143,10 +144,12 @@ async fn receive(
 
 /// Returns e.g. `ui: connecting (pid 4711)`.
 fn describe(status: &Value) -> String {
-    let state = status["state"].as_str().unwrap_or("?");
-    let color = style(state);
-    let pid = status["pid"].as_u64().map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-    let reason = status["reason"].as_str().map(|why| format!(": {}", plain(why)));
-    let agent = plain(status["agent_id"].as_str().unwrap_or("?"));
+    let Ok(Agent { agent_id, state, pid, reason, .. }) = Agent::deserialize(status) else {
+        return plain(&status.to_string());
+    };
+    let color = style(state.as_str());
+    let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+    let reason = reason.map(|why| format!(": {}", plain(&why)));
+    let agent = plain(&agent_id);
     format!("{agent}: {color}{state}{color:#}{pid}{}", reason.unwrap_or_default())
 }

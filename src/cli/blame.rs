@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use anstyle::Style;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -201,15 +202,21 @@ fn note_of(store: &Store, place: &Place, revision: &str) -> Result<(), Failure> 
     super::output::write(authorship.text(&commit).as_bytes())
 }
 
+#[derive(Serialize)]
+struct BlamedText<'a> {
+    line: usize,
+    #[serde(flatten)]
+    by: &'a Provenance,
+    text: &'a str,
+}
+
 fn as_json(path: &Path, blame: &Blame, names: &[Provenance]) -> Value {
     let line = |(at, ((text, _), origin)): (usize, ((&[u8], _), &usize))| {
-        let mut line = json!({ "line": at + 1 });
-        let name = serde_json::to_value(&names[*origin]).unwrap_or_default();
-        if let (Some(line), Value::Object(name)) = (line.as_object_mut(), name) {
-            line.extend(name);
-        }
-        line["text"] = String::from_utf8_lossy(text).trim_end_matches(['\n', '\r']).into();
-        line
+        json!(BlamedText {
+            line: at + 1,
+            by: &names[*origin],
+            text: String::from_utf8_lossy(text).trim_end_matches(['\n', '\r']),
+        })
     };
     let lines: Vec<_> = blame.iter().zip(&blame.lines).enumerate().map(line).collect();
     json!({ "path": path.to_string_lossy(), "lines": lines })

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::output::{self, plain, print, style};
 use super::table::{Cell, Table};
-use super::team::{Which, failed};
+use super::team::{Which, failed, rows};
 use super::{Global, format};
 use crate::app::Failure;
 use crate::serve::client::{ClientError, Connection, Message, Target};
@@ -160,6 +160,12 @@ enum FollowEnd {
 #[derive(Default)]
 pub(super) struct SeenAccesses(HashMap<String, (u8, u64, bool)>);
 
+/// The id of an access of `list_blocked`.
+#[derive(Deserialize)]
+struct ListedAccess {
+    id: String,
+}
+
 impl SeenAccesses {
     /// Whether an access has advanced, or its sweep has grown, since it was shown last. List and
     /// stream may repeat a state, or deliver an older one after a newer one.
@@ -180,9 +186,9 @@ impl SeenAccesses {
 
     fn forget(&mut self, list: &Value) {
         if self.0.len() > REMEMBERED {
-            let listed: std::collections::HashSet<_> =
-                list.as_array().into_iter().flatten().filter_map(|a| a["id"].as_str()).collect();
-            self.0.retain(|id, _| listed.contains(id.as_str()));
+            let listed: Vec<ListedAccess> = rows(list);
+            let listed: std::collections::HashSet<_> = listed.into_iter().map(|it| it.id).collect();
+            self.0.retain(|id, _| listed.contains(id));
         }
     }
 }

@@ -1,12 +1,14 @@
 //! `budget`: what agents may spend, and new totals.
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::output::{plain, print};
-use super::team::{AtHost, Which, failed};
+use super::team::{AtHost, Which, failed, read};
 use super::{Global, format};
 use crate::app::Failure;
+use crate::wire::{Budget, RaiseBudgetParams};
 
 /// Show the budgets of a running team, or set new totals
 ///
@@ -56,33 +58,34 @@ impl BudgetArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
         let totals = self.totals();
-        let budgets = if totals.is_empty() {
+        let answers = if totals.is_none() {
             let all =
                 team.call("list_budgets", &self.at.params(json!({}))).await.map_err(failed)?;
-            let all = all.as_array().cloned().unwrap_or_default();
-            all.into_iter().filter(|budget| self.means(&budget["agent_id"])).collect()
+            all.as_array().cloned().unwrap_or_default()
         } else {
             if self.agent.is_none() && !self.team_wide {
                 let why = "say whose total it is: name an agent, or give --team-wide";
                 return Err(Failure::Usage(anyhow::anyhow!(why)));
             }
-            let mut params = self.at.params(Value::Object(totals));
-            if let Some(agent) = &self.agent {
-                params["agent_id"] = json!(agent);
-            }
-            let budget = team.call("raise_budget", &params).await.map_err(failed)?;
-            vec![self.at.params(budget)]
+            let budget = team.call("raise_budget", &self.at.params(json!(totals))).await;
+            vec![self.at.params(budget.map_err(failed)?)]
         };
-        if self.json {
-            return print(Value::Array(budgets));
+        let mut budgets = Vec::new();
+        for answer in answers {
+            let budget: ListedBudget = read(&answer)?;
+            if totals.is_some() || self.means(&budget) {
+                budgets.push((answer, budget));
+            }
         }
-        for budget in &budgets {
-            let whose = whose(budget);
-            let state = plain(budget["state"].as_str().unwrap_or_default());
-            print(format_args!("{whose}: {state}, {}", used(budget)))?;
-            if let Some(reason) = budget["reason"].as_str() {
+        if self.json {
+            return print(Value::Array(budgets.into_iter().map(|(answer, _)| answer).collect()));
+        }
+        for (_, budget) in &budgets {
+            let state = plain(budget.of.state.as_str());
+            print(format_args!("{}: {state}, {}", budget.whose(), budget.used()))?;
+            if let Some(reason) = &budget.of.reason {
                 print(format_args!("    {}", plain(reason)))?;
-            } else if let Some(past) = may_pass(budget) {
+            } else if let Some(past) = budget.may_pass() {
                 print(format_args!("    {past}"))?;
             }
         }
@@ -92,100 +95,120 @@ impl BudgetArgs {
         Ok(())
     }
 
-    fn totals(&self) -> Map<String, Value> {
-        let all = [
-            ("tokens", self.tokens.map(Value::from)),
-            ("cost", self.cost.map(Value::from)),
-            ("turns", self.turns.map(Value::from)),
-            ("minutes", self.minutes.map(Value::from)),
-        ];
-        all.into_iter().filter_map(|(name, total)| Some((name.to_owned(), total?))).collect()
+    /// The new totals; None if there are none.
+    fn totals(&self) -> Option<RaiseBudgetParams> {
+        let Self { tokens, cost, turns, minutes, .. } = *self;
+        let is_none = tokens.is_none() && cost.is_none() && turns.is_none() && minutes.is_none();
+        let agent_id = self.agent.clone();
+        (!is_none).then_some(RaiseBudgetParams { agent_id, tokens, cost, turns, minutes })
     }
 
-    fn means(&self, agent: &Value) -> bool {
+    fn means(&self, budget: &ListedBudget) -> bool {
         match &self.agent {
-            Some(name) => agent.as_str() == Some(name),
-            None => !self.team_wide || agent.is_null(),
+            Some(name) => budget.of.agent_id.as_ref().is_some_and(|agent| agent == name),
+            None => !self.team_wide || budget.of.agent_id.is_none(),
         }
     }
 }
 
-/// By how much the turns that run may pass the totals, as far as is known.
-fn may_pass(budget: &Value) -> Option<String> {
-    let running = budget["running"].as_u64().filter(|running| *running > 0)?;
-    let (tokens, cost) = (&budget["tokens"], &budget["cost"]);
-    let mut most = Vec::new();
-    let largest = tokens["largest"].as_u64().filter(|_| tokens["limit"].is_u64());
-    if let Some(largest) = largest.filter(|largest| *largest > 0) {
-        most.push(format!("{} tokens", format::tokens(running.saturating_mul(largest))));
-    }
-    let largest = cost["largest"].as_f64().filter(|_| cost["limit"].is_f64());
-    if let Some(largest) = largest.filter(|largest| *largest > 0.0) {
-        let currency = plain(cost["currency"].as_str().unwrap_or_default());
-        // At most a thousand or so run.
-        #[expect(clippy::cast_precision_loss, reason = "a number of turns")]
-        most.push(format::money(running as f64 * largest, &currency));
-    }
-    let turns = if running == 1 { "turn runs" } else { "turns run" };
-    (!most.is_empty()).then(|| format!("{running} {turns}: past it by {} at most", most.join(", ")))
+/// A budget, as a team lists it or a hub.
+#[derive(Deserialize)]
+pub(super) struct ListedBudget {
+    #[serde(flatten)]
+    pub(super) of: Budget<'static>,
+    /// At a hub.
+    host: Option<String>,
 }
 
-/// The agent of a budget; the team, or at a hub its host.
-pub(super) fn whose(budget: &Value) -> String {
-    match (budget["agent_id"].as_str(), budget["host"].as_str()) {
-        (Some(agent), _) => plain(agent),
-        (None, Some(host)) => format!("host {}", plain(host)),
-        (None, None) => "team".to_owned(),
+impl ListedBudget {
+    /// How far the turns that run may pass the limits.
+    fn may_pass(&self) -> Option<String> {
+        let Budget { running, tokens, cost, .. } = &self.of;
+        let mut most = Vec::new();
+        if *running == 0 {
+            return None;
+        }
+        if tokens.limit.is_some() && tokens.largest > 0 {
+            let largest = format::tokens(running.saturating_mul(tokens.largest));
+            most.push(format!("{largest} tokens"));
+        }
+        if cost.limit.is_some() && cost.largest > 0.0 {
+            // At most a thousand or so run.
+            #[expect(clippy::cast_precision_loss, reason = "a number of turns")]
+            most.push(format::money(*running as f64 * cost.largest, &plain(&cost.currency)));
+        }
+        let turns = if *running == 1 { "turn runs" } else { "turns run" };
+        let most = (!most.is_empty()).then(|| most.join(", "))?;
+        Some(format!("{running} {turns}: past it by {most} at most"))
+    }
+
+    /// The agent; `team`, or the host of a team at a hub.
+    pub(super) fn whose(&self) -> String {
+        match (&self.of.agent_id, &self.host) {
+            (Some(agent), _) => plain(agent),
+            (None, Some(host)) => format!("host {}", plain(host)),
+            (None, None) => "team".to_owned(),
+        }
+    }
+
+    /// What is used of each limit.
+    pub(super) fn used(&self) -> String {
+        let Budget { tokens, cost, turns, minutes, window_s, .. } = &self.of;
+        let mut parts = Vec::new();
+        if let Some(limit) = tokens.limit {
+            let used = tokens.used.map_or("-".to_owned(), format::tokens);
+            let about = if tokens.estimated { "~" } else { "" };
+            let more = if tokens.unknown > 0 { "+" } else { "" };
+            parts.push(format!("{about}{used}{more} of {} tokens", format::tokens(limit)));
+        }
+        if let Some(limit) = cost.limit {
+            let used = cost.used.map_or("-".to_owned(), |used| format!("{used:.2}"));
+            let more = if cost.unknown > 0 { "+" } else { "" };
+            let limit = format::money(limit, &plain(&cost.currency));
+            parts.push(format!("{used}{more} of {limit}"));
+        }
+        if let Some(limit) = turns.limit {
+            parts.push(format!("{} of {limit} turns", turns.used));
+        }
+        if let Some(limit) = minutes.limit {
+            parts.push(format!("{:.1} of {limit} minutes", minutes.used));
+        }
+        let within = window_s.map(|window| format!(" within {window} s"));
+        format!("{}{}", parts.join(", "), within.unwrap_or_default())
     }
 }
 
-/// What is used of each total of a budget, as `list_budgets` has it.
+/// What is used of each limit of a budget, as the port has it.
 pub(super) fn used(budget: &Value) -> String {
-    let mut parts = Vec::new();
-    let tokens = &budget["tokens"];
-    if let Some(limit) = tokens["limit"].as_u64() {
-        let used = tokens["used"].as_u64().map_or("-".to_owned(), format::tokens);
-        let about = if tokens["estimated"] == true { "~" } else { "" };
-        let more = if tokens["unknown"].as_u64().unwrap_or(0) > 0 { "+" } else { "" };
-        parts.push(format!("{about}{used}{more} of {} tokens", format::tokens(limit)));
-    }
-    let cost = &budget["cost"];
-    if let Some(limit) = cost["limit"].as_f64() {
-        let currency = plain(cost["currency"].as_str().unwrap_or_default());
-        let used = cost["used"].as_f64().map_or("-".to_owned(), |used| format!("{used:.2}"));
-        let more = if cost["unknown"].as_u64().unwrap_or(0) > 0 { "+" } else { "" };
-        parts.push(format!("{used}{more} of {}", format::money(limit, &currency)));
-    }
-    if let Some(limit) = budget["turns"]["limit"].as_u64() {
-        parts.push(format!("{} of {limit} turns", budget["turns"]["used"]));
-    }
-    if let Some(limit) = budget["minutes"]["limit"].as_u64() {
-        let used = budget["minutes"]["used"].as_f64().unwrap_or_default();
-        parts.push(format!("{used:.1} of {limit} minutes"));
-    }
-    let within = budget["window_s"].as_u64().map(|window| format!(" within {window} s"));
-    format!("{}{}", parts.join(", "), within.unwrap_or_default())
+    ListedBudget::deserialize(budget).map(|budget| budget.used()).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
     fn the_most_that_running_turns_pass_a_total_by_is_said() {
-        let budget = |running, tokens, cost| {
-            json!({
-                "running": running,
-                "tokens": { "limit": 100, "largest": tokens },
-                "cost": { "limit": 1.0, "largest": cost, "currency": "EUR" },
-            })
+        let may_pass = |running, tokens, cost| {
+            let budget = json!({
+                "agent_id": null, "state": "open", "running": running, "window_s": null,
+                "on_exceed": "deny", "reason": null, "timestamp_ms": 0,
+                "tokens": { "used": 0, "limit": 100, "reserved": 0, "largest": tokens,
+                    "estimated": false, "unknown": 0 },
+                "cost": { "used": 0.0, "limit": 1.0, "currency": "EUR", "reserved": 0.0,
+                    "largest": cost, "unknown": 0 },
+                "turns": { "used": 0, "limit": null },
+                "minutes": { "used": 0.0, "limit": null },
+            });
+            ListedBudget::deserialize(budget).unwrap().may_pass()
         };
-        let said = may_pass(&budget(3, 900, 0.5)).unwrap_or_default();
+        let said = may_pass(3, 900, 0.5).unwrap_or_default();
         assert_eq!(said, "3 turns run: past it by 2.7k tokens, 1.50 EUR at most");
-        let said = may_pass(&budget(1, 900, 0.0)).unwrap_or_default();
+        let said = may_pass(1, 900, 0.0).unwrap_or_default();
         assert_eq!(said, "1 turn runs: past it by 900 tokens at most");
         // Nothing runs, or nothing is known.
-        assert_eq!(may_pass(&budget(0, 900, 0.5)), None);
-        assert_eq!(may_pass(&budget(2, 0, 0.0)), None);
+        assert_eq!(may_pass(0, 900, 0.5), None);
+        assert_eq!(may_pass(2, 0, 0.0), None);
     }
 }

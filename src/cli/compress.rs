@@ -5,15 +5,17 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::output::{escape_controls, note, plain, print};
 use super::prompt::{PromptEnd, SentPrompt, exit_code};
-use super::team::{AgentAt, Which, await_start, failed};
+use super::team::{AgentAt, Which, await_start, failed, read, rows};
 use super::{Global, format};
 use crate::app::Failure;
+use crate::model::AgentState;
 use crate::serve::client::Connection;
+use crate::wire::{AgentDetails, Prompted};
 
 /// The exit code where the time is up.
 const TIMED_OUT: u8 = 124;
@@ -110,25 +112,25 @@ impl CompressArgs {
         };
         // Its agent may be gone by now.
         let after = look(&mut team, &agent, Some(&session)).await.ok().and_then(|it| it.context);
-        let code = exit_code(&result);
+        let ended: Prompted = read(&result)?;
+        let code = exit_code(&ended);
         if self.json {
             print(json!({
                 "agent_id": agent,
                 "session_id": session,
                 "command": command,
-                "stop_reason": result["stop_reason"],
-                "reason": result["reason"],
-                "text": result["text"],
+                "stop_reason": ended.stop_reason,
+                "reason": ended.reason,
+                "text": ended.text,
                 "before": before.context,
                 "after": after,
             }))?;
         } else if code == 0 {
             print(summary(&agent, before.context, after))?;
         }
-        if code != 0 || !result["reason"].is_null() {
-            let ended = result["stop_reason"].as_str().unwrap_or_default();
-            let reason = result["reason"].as_str().unwrap_or("the context may be as it was");
-            note(escape_controls(&format!("{ended}: {reason}")));
+        if code != 0 || ended.reason.is_some() {
+            let reason = ended.reason.as_deref().unwrap_or("the context may be as it was");
+            note(escape_controls(&format!("{}: {reason}", ended.stop_reason)));
         }
         Ok(code)
     }
@@ -141,38 +143,33 @@ async fn look(
     session: Option<&str>,
 ) -> Result<ToCompress, Failure> {
     let agents = team.call("list_agents", &json!({})).await.map_err(failed)?;
-    let agents = agents.as_array().map_or(&[][..], Vec::as_slice);
+    let agents: Vec<AgentDetails<'_>> = rows(&agents);
     let refused = |why: String| Failure::Run(anyhow!(escape_controls(&why)));
-    let Some(own) = agents.iter().find(|it| it["agent_id"] == agent) else {
-        let known: Vec<_> = agents.iter().filter_map(|it| it["agent_id"].as_str()).collect();
+    let Some(own) = agents.iter().find(|it| it.status.agent_id == agent) else {
+        let known: Vec<_> = agents.iter().map(|it| &*it.status.agent_id).collect();
         return Err(refused(format!(
             "there is no agent `{agent}`; there are: {}",
             known.join(", ")
         )));
     };
-    if own["state"] != "ready" {
-        let state = own["state"].as_str().unwrap_or_default();
+    if own.status.state != AgentState::Ready {
+        let state = &own.status.state;
         return Err(refused(format!("agent `{agent}` is {state}, not ready")));
     }
-    let mut sessions = own["sessions"].as_array().into_iter().flatten();
+    let mut sessions = own.sessions.iter();
     let found = match session {
-        Some(session) => sessions.find(|it| it["session_id"] == session && it["open"] == true),
-        None => sessions.find(|it| it["default"] == true),
+        Some(session) => sessions.find(|it| it.session_id == session && it.open),
+        None => sessions.find(|it| it.default),
     };
     let named = session.map(|session| format!(" `{session}`")).unwrap_or_default();
     let missing = || refused(format!("agent `{agent}` has no session{named} open"));
     let found = found.ok_or_else(missing)?;
     Ok(ToCompress {
-        session: found["session_id"].as_str().unwrap_or_default().to_owned(),
-        command: own["compress"].as_str().map(str::to_owned),
-        is_busy: found["running"] == true || found["queued"].as_u64().is_some_and(|it| it > 0),
-        context: context(found),
+        session: found.session_id.to_string(),
+        command: own.compress.as_deref().map(str::to_owned),
+        is_busy: found.running || found.queued > 0,
+        context: found.used.map(|used| Context { used, size: found.size.unwrap_or(0) }),
     })
-}
-
-fn context(session: &Value) -> Option<Context> {
-    let used = session["used"].as_u64()?;
-    Some(Context { used, size: session["size"].as_u64().unwrap_or(0) })
 }
 
 fn unknown(agent: &str) -> Failure {

@@ -8,7 +8,8 @@ use std::io;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value, json, to_value};
 
 pub(super) use self::since::{Since, span_ms};
 use self::tree::Tree;
@@ -179,14 +180,20 @@ pub(super) fn event(store: &Store, id: &str) -> Result<Event, Failure> {
     store.event_named(id).map_err(|error| Failure::Run(error.into()))
 }
 
+#[derive(Serialize)]
+struct FoundLine<'a> {
+    #[serde(flatten)]
+    event: Value,
+    snippet: &'a str,
+    rank: f64,
+}
+
 fn search(store: &Store, words: &[String], limit: usize, as_json: bool) -> Result<(), Failure> {
     let found = store.search(&words.join(" "), limit).map_err(unreadable)?;
     for found in &found {
         if as_json {
-            let mut line = serde_json::to_value(&found.event).unwrap_or_default();
-            line["snippet"] = json!(found.snippet);
-            line["rank"] = json!(found.rank);
-            print(line)?;
+            let (event, snippet, rank) = (&found.event, &found.snippet, found.rank);
+            print(json!(FoundLine { event: to_value(event).unwrap_or_default(), snippet, rank }))?;
             continue;
         }
         let event = &found.event;

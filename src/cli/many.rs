@@ -5,14 +5,16 @@ use std::collections::HashSet;
 use anyhow::bail;
 use clap::Args;
 use globset::GlobMatcher;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::blocked::Blocked;
 use super::output::{note, plain, print};
-use super::team::failed;
+use super::team::{failed, rows};
 use crate::app::Failure;
 use crate::config;
 use crate::serve::client::{ClientError, Connection};
+use crate::wire;
 
 /// The error code for an access that is decided already.
 const SETTLED: u16 = 409;
@@ -59,10 +61,9 @@ impl Many {
         let waiting = team.call("list_blocked", &pending).await.map_err(failed)?;
         let mut chosen = HashSet::new();
         let mut refused = false;
-        for access in waiting.as_array().into_iter().flatten().filter(|it| self.selects(it)) {
-            let mut params = params.clone();
-            params["id"] = access["id"].clone();
-            match team.call("resolve_blocked", &params).await {
+        let waiting: Vec<wire::Blocked<'_>> = rows(&waiting);
+        for access in waiting.into_iter().filter(|it| self.selects(it)) {
+            match team.call("resolve_blocked", &about(params.clone(), &access.id)).await {
                 // It was decided together with an equal access, or by another decider.
                 Ok(_) | Err(ClientError::Refused { code: SETTLED, .. }) => {}
                 Err(ClientError::Refused { message, .. }) => {
@@ -72,11 +73,12 @@ impl Many {
                 }
                 Err(error) => return Err(failed(error)),
             }
-            chosen.extend(access["id"].as_str().map(str::to_owned));
+            chosen.insert(access.id.into_owned());
         }
         let all = team.call("list_blocked", &json!({})).await.map_err(failed)?;
-        let is_chosen =
-            |access: &&Value| access["id"].as_str().is_some_and(|id| chosen.contains(id));
+        let is_chosen = |access: &&Value| {
+            wire::Blocked::deserialize(*access).is_ok_and(|it| chosen.contains(&*it.id))
+        };
         let decided: Vec<&Value> = all.as_array().into_iter().flatten().filter(is_chosen).collect();
         if json {
             print(json!(decided))?;
@@ -90,11 +92,18 @@ impl Many {
         Ok(u8::from(refused))
     }
 
-    fn selects(&self, access: &Value) -> bool {
-        let path = access["path"].as_str().unwrap_or_default();
-        self.pattern.as_ref().is_none_or(|glob| glob.is_match(path))
-            && self.agent.as_ref().is_none_or(|agent| access["agent_id"] == **agent)
+    fn selects(&self, access: &wire::Blocked<'_>) -> bool {
+        self.pattern.as_ref().is_none_or(|glob| glob.is_match(&*access.path))
+            && self.agent.as_ref().is_none_or(|agent| access.session.agent_id == **agent)
     }
+}
+
+/// The params of a decision, about this access.
+pub(super) fn about(mut params: Value, id: &str) -> Value {
+    if let Value::Object(params) = &mut params {
+        params.insert("id".to_owned(), id.into());
+    }
+    params
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, String> {

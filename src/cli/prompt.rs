@@ -16,9 +16,10 @@ use self::blocks::Blocks;
 use super::Global;
 use super::blocked::Blocked;
 use super::output::{self, escape_controls, note, plain, print};
-use super::team::{Which, await_start, failed, first_ready};
+use super::team::{Which, await_start, failed, first_ready, read};
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Connection, Message, Refusal};
+use crate::wire::Prompted;
 
 /// The exit code that shells use for SIGINT.
 const INTERRUPTED: u8 = 130;
@@ -153,8 +154,9 @@ impl SentPrompt {
         };
         if let Some(printer) = &self.printer {
             // The first `printed` bytes were printed already.
-            let text = ended.as_ref().ok().and_then(|result| result["text"].as_str());
-            printer.write(text.and_then(|text| text.get(self.printed..)).unwrap_or_default());
+            let text = ended.as_ref().ok().and_then(|result| Prompted::deserialize(result).ok());
+            let text = text.map(|result| result.text).unwrap_or_default();
+            printer.write(text.get(self.printed..).unwrap_or_default());
             printer.close();
             // An error is printed after the answer.
             tokio::select! {
@@ -167,10 +169,9 @@ impl SentPrompt {
         if let Some(hint) = self.sweep_hint {
             note(hint);
         }
-        let result = ended.map_err(failed)?;
-        if let Some(reason) = result["reason"].as_str() {
-            let ended = result["stop_reason"].as_str().unwrap_or_default();
-            note(escape_controls(&format!("{ended}: {reason}")));
+        let result: Prompted = read(&ended.map_err(failed)?)?;
+        if let Some(reason) = &result.reason {
+            note(escape_controls(&format!("{}: {reason}", result.stop_reason)));
         }
         Ok(exit_code(&result))
     }
@@ -179,10 +180,10 @@ impl SentPrompt {
     fn on_message(&mut self, message: Message) -> Option<Result<Value, Refusal>> {
         match message {
             Message::Answer { id, outcome } if id == self.request => {
-                let session =
-                    outcome.as_ref().ok().and_then(|result| result["session_id"].as_str());
-                if let Some(session) = session {
-                    self.began(session);
+                if let Some(result) =
+                    outcome.as_ref().ok().and_then(|it| Prompted::deserialize(it).ok())
+                {
+                    self.began(&result.session_id);
                 }
                 return Some(outcome);
             }
@@ -322,13 +323,13 @@ fn print_all(pieces: &mpsc::Receiver<Option<String>>) -> io::Result<()> {
     stdout.flush()
 }
 
-pub(super) fn exit_code(result: &Value) -> u8 {
-    match result["stop_reason"].as_str() {
-        Some("end_turn") => 0,
-        Some("max_tokens") => 3,
-        Some("max_turn_requests") => 4,
-        Some("refusal") => 5,
-        Some("cancelled") => INTERRUPTED,
+pub(super) fn exit_code(result: &Prompted) -> u8 {
+    match &*result.stop_reason {
+        "end_turn" => 0,
+        "max_tokens" => 3,
+        "max_turn_requests" => 4,
+        "refusal" => 5,
+        "cancelled" => INTERRUPTED,
         _ => 6,
     }
 }

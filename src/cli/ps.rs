@@ -7,10 +7,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::budget::ListedBudget;
 use super::output::{self, is_terminal, plain, print, style, write};
 use super::table::{Cell, Table};
-use super::team::{Which, failed};
-use super::{Global, budget, format, streams};
+use super::team::{Which, failed, rows};
+use super::{Global, format, streams};
 use crate::app::Failure;
 use crate::serve::client::{Connection, Message};
 
@@ -85,7 +86,9 @@ impl Ps {
     /// The agents that are asked for, of all.
     fn asked(&self, mut agents: Value) -> Value {
         if let (Some(owner), Some(all)) = (&self.owner, agents.as_array_mut()) {
-            all.retain(|agent| agent["owner"] == *owner);
+            all.retain(|agent| {
+                AgentRow::deserialize(agent).is_ok_and(|agent| agent.owner.as_ref() == Some(owner))
+            });
         }
         agents
     }
@@ -143,22 +146,22 @@ impl Ps {
 
 /// One line for each budget: the team's, and those of the agents.
 fn budget_lines(budgets: &Value, agents: &Value) -> Vec<String> {
-    let is_shown = |budget: &&Value| {
-        let mut agents = agents.as_array().into_iter().flatten();
-        let whose = &budget["agent_id"];
-        whose.is_null() || agents.any(|agent| agent["agent_id"] == *whose)
+    let agents: Vec<AgentRow> = rows(agents);
+    let is_shown = |budget: &ListedBudget| {
+        let whose = budget.of.agent_id.as_ref();
+        whose.is_none_or(|whose| agents.iter().any(|agent| agent.agent_id == *whose))
     };
-    let line = |budget: &Value| {
-        let whose = budget::whose(budget);
-        let state = budget["state"].as_str().unwrap_or_default();
+    let line = |budget: ListedBudget| {
+        let (whose, used) = (budget.whose(), budget.used());
+        let state = budget.of.state.as_str();
         let style = style(match state {
             "exceeded" => "error",
             "warned" => "pending",
             _ => "ready",
         });
-        format!("budget of {whose}: {style}{}{style:#}, {}", plain(state), budget::used(budget))
+        format!("budget of {whose}: {style}{}{style:#}, {used}", plain(state))
     };
-    budgets.as_array().into_iter().flatten().filter(is_shown).map(line).collect()
+    rows(budgets).into_iter().filter(is_shown).map(line).collect()
 }
 
 /// An agent of `list_agents`. Fields that another version may lack are optional.

@@ -8,9 +8,10 @@ use serde_json::json;
 
 use super::Global;
 use super::output::{plain, print};
-use super::team::{Which, failed};
+use super::team::{Which, failed, read};
 use crate::app::{self, Failure, ReplayOptions};
 use crate::replay::Speed;
+use crate::wire::ReplayedToStream;
 
 /// Show an earlier run on a port, as if it happened now
 ///
@@ -65,10 +66,9 @@ impl Replay {
         let mut team = self.which.connect(global).await?;
         let params = json!({ "session_id": self.what.to_string_lossy(), "stream": stream });
         let done = team.call("replay_to_stream", &params).await.map_err(failed)?;
-        let text = |field: &str| plain(done[field].as_str().unwrap_or_default());
-        let (events, dead) = (&done["events"], done["dead"].as_u64().unwrap_or_default());
+        let ReplayedToStream { events, dead, replay_id, .. } = read(&done)?;
         let dead = if dead > 0 { format!(", {dead} refused") } else { String::new() };
-        print(format_args!("{events} events delivered{dead}: replay_id {}", text("replay_id")))
+        print(format_args!("{events} events delivered{dead}: replay_id {}", plain(&replay_id)))
     }
 
     /// A file of that name comes before a team.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::Global;
 use super::blocked::Blocked;
-use super::many::Many;
+use super::many::{Many, about};
 use super::output::print;
 use super::team::{Which, failed};
 use crate::app::Failure;
@@ -93,11 +93,10 @@ impl Resolve {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
         self.many.check(self.id.as_deref()).map_err(Failure::Usage)?;
         let folder = global.cwd.clone().unwrap_or_default();
-        let mut params = self.decision.params(&folder).map_err(Failure::Usage)?;
+        let params = self.decision.params(&folder).map_err(Failure::Usage)?;
         let mut team = self.which.connect(global).await?;
         let Some(id) = self.id else { return self.many.decide(team, params, self.json).await };
-        params["id"] = json!(id);
-        let access = team.call("resolve_blocked", &params).await.map_err(failed)?;
+        let access = team.call("resolve_blocked", &about(params, &id)).await.map_err(failed)?;
         if self.json { print(access) } else { print(Blocked::read(&access)?.describe()) }?;
         Ok(0)
     }
@@ -124,8 +123,8 @@ impl Decision {
 }
 
 fn with_even_denied(mut params: Value, even_denied: bool) -> Value {
-    if even_denied {
-        params["even_denied"] = json!(true);
+    if let (true, Value::Object(params)) = (even_denied, &mut params) {
+        params.insert("even_denied".to_owned(), true.into());
     }
     params
 }

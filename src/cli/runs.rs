@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use nix::sys::signal::Signal;
+use serde::Serialize;
+use serde_json::json;
 
 use super::exit_codes::{TIMED_OUT, exit_code};
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
@@ -55,6 +57,14 @@ pub(super) struct RunsArgs {
     /// Print them as a JSON array
     #[arg(long)]
     json: bool,
+}
+
+/// A run with its answer.
+#[derive(Serialize)]
+struct EndedRun<'a> {
+    #[serde(flatten)]
+    state: &'a RunState,
+    text: &'a str,
 }
 
 impl RunsArgs {
@@ -257,10 +267,7 @@ impl ResultArgs {
             }
         };
         if self.json {
-            let mut shown = serde_json::to_value(state);
-            let shown = shown.as_mut().map_err(|error| Failure::Run(anyhow::anyhow!("{error}")))?;
-            shown["text"] = answer.into();
-            print(shown)?;
+            print(json!(EndedRun { state: &state, text: &answer }))?;
         } else if !answer.is_empty() && state.status != RunStatus::Killed {
             let text = format!("{answer}\n");
             let text = if is_terminal() { escape_controls(&text) } else { text };

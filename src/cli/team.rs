@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Global;
 use super::output::{note, plain};
 use crate::app::{self, Failure};
+use crate::model::AgentState;
 use crate::runs::{FindError, RunFolder, find_run};
 use crate::serve::client::{ClientError, Connection, Environment, Message, Target};
+use crate::wire::Agent;
 
 /// How often the team of a run is looked for that begins.
 const LOOK_AGAIN: Duration = Duration::from_millis(40);
@@ -77,8 +80,8 @@ impl AtHost {
     /// Params for that team, or an answer of it, with its host.
     pub(super) fn params(&self, params: Value) -> Value {
         let mut params = params;
-        if let Some(host) = &self.host {
-            params["host"] = json!(host);
+        if let (Some(host), Value::Object(params)) = (&self.host, &mut params) {
+            params.insert("host".to_owned(), json!(host));
         }
         params
     }
@@ -152,16 +155,17 @@ async fn agents(target: &Target) -> Result<Vec<ListedAgent>, ClientError> {
 
 async fn listed(team: &mut Connection) -> Result<Vec<ListedAgent>, ClientError> {
     let agents = team.call("list_agents", &json!({})).await?;
-    let listed = agents.as_array().into_iter().flatten().filter_map(|agent| {
-        let id = agent["agent_id"].as_str()?.to_owned();
-        let state = agent["state"].as_str().unwrap_or_default();
-        Some(ListedAgent { id, is_ready: state == "ready", is_starting: is_starting(state) })
+    let listed = rows(&agents).into_iter().map(|agent: Agent<'_>| ListedAgent {
+        is_ready: agent.state == AgentState::Ready,
+        is_starting: is_starting(&agent),
+        id: agent.agent_id.into_owned(),
     });
     Ok(listed.collect())
 }
 
-fn is_starting(state: &str) -> bool {
-    matches!(state, "initializing" | "connecting" | "restarting")
+fn is_starting(agent: &Agent<'_>) -> bool {
+    let starts = [AgentState::Initializing, AgentState::Connecting, AgentState::Restarting];
+    agent.state.known().is_some_and(|state| starts.contains(&state))
 }
 
 /// The first agent that is ready; if none is, the first that starts, or else the first of all.
@@ -186,9 +190,8 @@ pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<()
                 message => has_changed |= is_change(&message),
             }
         };
-        let mut agents = agents.as_array().into_iter().flatten();
-        let state = agents.find(|it| it["agent_id"] == agent).and_then(|it| it["state"].as_str());
-        if !state.is_some_and(is_starting) {
+        let agents: Vec<Agent<'_>> = rows(&agents);
+        if !agents.iter().find(|it| it.agent_id == agent).is_some_and(is_starting) {
             return Ok(());
         }
         if !std::mem::replace(&mut waits, true) {
@@ -202,6 +205,16 @@ pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<()
 
 fn is_change(message: &Message) -> bool {
     matches!(message, Message::Changed | Message::Turn { .. } | Message::Lagged)
+}
+
+/// Reads the elements of a list of the port; those that cannot be read are passed over.
+pub(super) fn rows<T: DeserializeOwned>(list: &Value) -> Vec<T> {
+    list.as_array().into_iter().flatten().filter_map(|row| T::deserialize(row).ok()).collect()
+}
+
+/// Reads an answer of the port by its type.
+pub(super) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, Failure> {
+    T::deserialize(answer).map_err(|error| Failure::Run(error.into()))
 }
 
 pub(super) fn failed(error: ClientError) -> Failure {

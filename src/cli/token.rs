@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
@@ -10,9 +9,10 @@ use super::Global;
 use super::history::span_ms;
 use super::output::{note, plain, print};
 use super::table::{Cell, Table};
-use super::team::{Which, failed};
+use super::team::{Which, failed, read};
 use crate::app::{self, Failure, TokensAtRest};
 use crate::serve::client::{ClientError, Connection};
+use crate::wire::{NewScopedToken, ShownToken};
 
 /// Make, list and revoke tokens that open a part of a team
 ///
@@ -161,8 +161,9 @@ impl TokenArgs {
                 if json {
                     return print(made);
                 }
-                print(plain(text(&made, "token")?))?;
-                let id = plain(text(&made, "id")?);
+                let NewScopedToken { token, shown } = read(&made)?;
+                print(plain(&token))?;
+                let id = plain(&shown.id);
                 note(format_args!(
                     "the token's id is {id}: `eisen-core token revoke {id}` ends it"
                 ));
@@ -172,20 +173,20 @@ impl TokenArgs {
                 if json {
                     return print(all);
                 }
-                let all = all.as_array().cloned().unwrap_or_default();
+                let all: Vec<ShownToken> = read(&all)?;
                 if all.is_empty() {
                     note("there are no tokens with a scope");
                     return Ok(());
                 }
                 let mut table = Table::new(&["TOKEN", "OWNER", "MAY", "AGENTS", "EXPIRES"]);
                 for token in &all {
-                    table.row(row(token)?);
+                    table.row(row(token));
                 }
                 print(table.lines(None).join("\n"))?;
             }
             TokenCommand::Revoke { id } => {
                 let revoked = call("token_revoke", json!({ "id": id })).await?;
-                let owner = plain(text(&revoked, "owner")?);
+                let owner = plain(&read::<ShownToken>(&revoked)?.owner);
                 print(format_args!("revoked a token of {owner}"))?;
             }
         }
@@ -193,24 +194,17 @@ impl TokenArgs {
     }
 }
 
-fn row(token: &Value) -> Result<Vec<Cell>, Failure> {
-    let list = |key: &str| {
-        let names = token[key].as_array()?.iter().filter_map(Value::as_str);
-        Some(plain(&names.collect::<Vec<_>>().join(", ")))
-    };
-    let mut expires = token["expires_ms"].as_u64().map_or_else(|| "never".to_owned(), app::clock);
-    if token["expired"] == true {
+fn row(token: &ShownToken) -> Vec<Cell> {
+    let mut expires = token.expires_ms.map_or_else(|| "never".to_owned(), app::clock);
+    if token.expired {
         let _ = write!(expires, " (expired)");
     }
-    Ok(vec![
-        plain(text(token, "id")?).into(),
-        plain(text(token, "owner")?).into(),
-        list("may").unwrap_or_default().into(),
-        list("agents").unwrap_or_else(|| "all".to_owned()).into(),
+    let agents = token.agents.as_ref().map(|agents| plain(&agents.join(", ")));
+    vec![
+        plain(&token.id).into(),
+        plain(&token.owner).into(),
+        plain(&token.may.join(", ")).into(),
+        agents.unwrap_or_else(|| "all".to_owned()).into(),
         expires.into(),
-    ])
-}
-
-fn text<'a>(answer: &'a Value, key: &str) -> Result<&'a str, Failure> {
-    answer[key].as_str().ok_or_else(|| Failure::Run(anyhow!("the team's answer has no `{key}`")))
+    ]
 }

@@ -1,5 +1,6 @@
 //! `top`: a dashboard of a running team in a terminal.
 
+mod answer;
 mod cards;
 mod file;
 mod frame;
@@ -29,15 +30,17 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
+use self::answer::{AnswerParts, UpdatePart};
 use self::file::ShownFile;
 use self::screen::Screen;
 use self::wish::{StatusLine, TeamCall, Wish};
 use super::Global;
 use super::output::{is_terminal, note, plain, print};
 use super::team::{Which, failed};
+use crate::acp;
 use crate::app::Failure;
 use crate::serve::client::{ClientError, Connection, Target};
-use crate::view::{CardId, CardKind, LineEffect};
+use crate::view::{CardId, CardKind, Fields, LineEffect};
 
 /// Frames are at least so far apart, but for keys; what changes meanwhile is drawn together.
 const FRAME: Duration = Duration::from_millis(200);
@@ -324,10 +327,11 @@ impl Live {
                     "conflict" => self.screen.decided(CardKind::Conflict, &line),
                     _ => {}
                 }
-                let word = |name: &str| line[name].as_str().unwrap_or_default();
-                let (agent, session) = (word("agent_id"), word("session_id"));
+                let fields = Fields::of(&line);
+                let (agent, session) = (fields.agent(), &*fields.session_id);
                 if kind == "session_update" {
-                    self.screen.update(agent, session, &line["update"], Instant::now());
+                    let UpdatePart { update } = acp::read(&line);
+                    self.screen.update(agent, session, &update, Instant::now());
                     return true;
                 }
                 if kind == "turn" {
@@ -348,9 +352,9 @@ impl Live {
 
     fn answer(&mut self, line: &[u8]) -> bool {
         let Ok(answer) = serde_json::from_slice::<Value>(line) else { return false };
-        let id = answer["id"].as_u64();
+        let AnswerParts { id, result, error } = acp::read(&answer);
         let Some(asked) = id.and_then(|id| self.open.remove(&id)) else { return false };
-        let (result, error) = (&answer["result"], answer["error"]["message"].as_str());
+        let (result, error) = (&result, error.message.as_deref());
         let (screen, now) = (&mut self.screen, Instant::now());
         match (asked, error) {
             (OpenRequest::Wish(call), Some(error)) => {
@@ -358,7 +362,8 @@ impl Live {
             }
             (OpenRequest::Wish(call), None) => {
                 // Of a prompt: how its turn ended.
-                let stop = result["stop_reason"].as_str().map(|stop| format!(": {stop}"));
+                let stop = Fields::of(result).stop_reason;
+                let stop = (!stop.is_empty()).then(|| format!(": {stop}"));
                 let what = call.what.clone() + &stop.unwrap_or_default();
                 screen.answered(&call, StatusLine::done(what));
             }

@@ -5,10 +5,14 @@ mod call;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use self::call::OpenCalls;
+use crate::acp::{self, ContentBlock, Elements, PlanStep};
+use crate::line::lenient;
+use crate::wire::TurnLine;
 
 /// An incomplete line is shown after this time without more text, and a running tool call after
 /// this time.
@@ -48,6 +52,18 @@ pub(in crate::cli) struct Fold {
     thoughts: bool,
     /// By agent and session.
     sessions: IndexMap<(String, String), SessionFold>,
+}
+
+/// What is shown of an `update` of ACP beside tool calls.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SpokenUpdate {
+    #[serde(rename = "sessionUpdate", deserialize_with = "lenient")]
+    kind: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    content: ContentBlock,
+    #[serde(deserialize_with = "lenient")]
+    entries: Elements<PlanStep>,
 }
 
 /// The unfinished output of one session.
@@ -98,7 +114,8 @@ impl Fold {
         let mut out = self.make_room();
         let label = self.label(agent, session);
         let fold = self.sessions.entry((agent.to_owned(), session.to_owned())).or_default();
-        let speech = match update["sessionUpdate"].as_str() {
+        let SpokenUpdate { kind, content, entries } = acp::read(update);
+        let speech = match kind.as_deref() {
             Some("agent_message_chunk") => Some(Speech::Message),
             Some("agent_thought_chunk") => Some(Speech::Thought),
             Some("user_message_chunk") => Some(Speech::Prompt),
@@ -109,13 +126,13 @@ impl Fold {
             }
             Some("plan") => {
                 fold.flush(&mut lines);
-                fold.plan(update, &mut lines);
+                fold.plan(entries.0, &mut lines);
                 None
             }
             _ => None,
         };
         if let Some(speech) = speech {
-            fold.append_speech(speech, &block_text(&update["content"]), thoughts, &mut lines);
+            fold.append_speech(speech, &block_text(content), thoughts, &mut lines);
             fold.updated = Some(now);
         }
         out.extend(lines.into_iter().map(|line| (label.clone(), line)));
@@ -127,16 +144,15 @@ impl Fold {
         &mut self,
         agent: &str,
         session: &str,
-        turn: &Value,
+        turn: &TurnLine<'_>,
     ) -> Vec<(String, ShownLine)> {
         let label = self.label(agent, session);
         let mut lines = Vec::new();
         if let Some(fold) = self.sessions.get_mut(&(agent.to_owned(), session.to_owned())) {
             fold.end(&mut lines);
         }
-        let number = turn["turn"].as_u64().unwrap_or_default();
-        let reason = turn["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-        let stop = turn["stop_reason"].as_str().unwrap_or("?");
+        let TurnLine { turn: number, stop_reason: stop, reason, .. } = turn;
+        let reason = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let text = format!("turn {number} ended: {stop}{reason}");
         lines.push(ShownLine { kind: LineKind::Turn, text });
         lines.into_iter().map(|line| (label.clone(), line)).collect()
@@ -291,11 +307,9 @@ impl SessionFold {
     }
 
     /// Adds the changed entries of a plan.
-    fn plan(&mut self, update: &Value, lines: &mut Vec<ShownLine>) {
-        let entries = update["entries"].as_array().into_iter().flatten().take(MOST_ENTRIES);
-        let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
-        let plan: Vec<_> =
-            entries.map(|entry| (text(entry, "content"), text(entry, "status"))).collect();
+    fn plan(&mut self, entries: Vec<PlanStep>, lines: &mut Vec<ShownLine>) {
+        let entries = entries.into_iter().take(MOST_ENTRIES);
+        let plan: Vec<_> = entries.map(|entry| (entry.content, entry.status)).collect();
         for (content, status) in plan.iter().filter(|entry| !self.plan.contains(entry)) {
             let mark = match status.as_str() {
                 "completed" => "[x]",
@@ -309,9 +323,9 @@ impl SessionFold {
 }
 
 /// The text of a content block, or its type in brackets.
-fn block_text(content: &Value) -> String {
-    match (content["text"].as_str(), content["type"].as_str()) {
-        (Some(text), _) => text.to_owned(),
+fn block_text(content: ContentBlock) -> String {
+    match (content.text, content.kind) {
+        (Some(text), _) => text,
         (None, Some(kind)) => format!("[{kind}]\n"),
         (None, None) => String::new(),
     }

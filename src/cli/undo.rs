@@ -12,11 +12,12 @@ use super::Global;
 use super::format::counted;
 use super::journal::WhichJournal;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
-use super::team::{environment, failed};
+use super::team::{environment, failed, read};
 use crate::app::{self, Failure};
 use crate::journal::{self, Settings, Store};
 use crate::serve::client::{Connection, Target};
 use crate::undo::{self, Aim, UndoError, UndoRequest, Undoer};
+use crate::wire::Undone;
 
 /// Paths that are listed.
 const MOST_LISTED: usize = 200;
@@ -129,16 +130,17 @@ impl UndoOptions {
         let asks = io::stdin().is_terminal() && io::stdout().is_terminal();
         let asks = asks && !self.yes && !self.json && !self.dry_run;
         if self.dry_run || asks {
-            let (preview, diff) = site.run(request(true)).await?;
+            let (answer, diff) = site.run(request(true)).await?;
+            let preview: Undone = read(&answer)?;
             if self.json {
-                print(&preview)?;
+                print(&answer)?;
             } else {
                 show(&preview, &diff)?;
             }
-            if let Some(why) = preview["refused"].as_str() {
+            if let Some(why) = &preview.refused {
                 return Err(Failure::Run(anyhow!("{why}")));
             }
-            if self.dry_run || is_empty(&preview) || !confirmed(&preview, &aim)? {
+            if self.dry_run || preview.paths.is_empty() || !confirmed(&preview, &aim)? {
                 return Ok(0);
             }
         }
@@ -146,7 +148,7 @@ impl UndoOptions {
         if self.json {
             print(outcome)?;
         } else {
-            report(&outcome, &aim)?;
+            report(&read(&outcome)?, &aim)?;
         }
         Ok(0)
     }
@@ -172,21 +174,22 @@ impl Site {
     async fn run(&mut self, request: UndoRequest) -> Result<(Value, Vec<u8>), Failure> {
         match self {
             Self::Running(team) => {
-                let (method, mut params) = match &request.aim {
-                    Aim::LastUndo { agent } => ("redo", json!({ "agent_id": agent })),
+                let UndoRequest { dry_run, force, outside, .. } = request;
+                let (method, params) = match &request.aim {
+                    Aim::LastUndo { agent } => {
+                        ("redo", json!({ "agent_id": agent, "dry_run": dry_run, "force": force }))
+                    }
                     Aim::Agent { agent, session, turn, since } => (
                         "undo",
                         json!({
                             "agent_id": agent, "session_id": session, "turn": turn, "since": since,
-                            "outside": request.outside,
+                            "outside": outside, "dry_run": dry_run, "force": force,
                         }),
                     ),
                     Aim::Events { .. } => return Err(Failure::Run(anyhow!("not over the port"))),
                 };
-                params["dry_run"] = json!(request.dry_run);
-                params["force"] = json!(request.force);
                 let outcome = team.call(method, &params).await.map_err(failed)?;
-                let diff = outcome["diff"].as_str().unwrap_or_default().into();
+                let diff = read::<Undone>(&outcome)?.diff.unwrap_or_default().into();
                 Ok((outcome, diff))
             }
             Self::Gone { team, journal, workspace } => {
@@ -230,15 +233,7 @@ pub(super) async fn alone(
     outcome
 }
 
-fn paths(outcome: &Value) -> &[Value] {
-    outcome["paths"].as_array().map_or(&[], Vec::as_slice)
-}
-
-fn is_empty(outcome: &Value) -> bool {
-    paths(outcome).is_empty()
-}
-
-fn show(preview: &Value, diff: &[u8]) -> Result<(), Failure> {
+fn show(preview: &Undone, diff: &[u8]) -> Result<(), Failure> {
     if is_terminal() {
         for line in String::from_utf8_lossy(diff).lines() {
             let color = match line.as_bytes().first() {
@@ -252,44 +247,43 @@ fn show(preview: &Value, diff: &[u8]) -> Result<(), Failure> {
     } else {
         write(diff)?;
     }
-    for change in preview["not_in_diff"].as_array().into_iter().flatten() {
-        note(format_args!("not in the diff: {}", plain(change.as_str().unwrap_or_default())));
+    for change in &preview.not_in_diff {
+        note(format_args!("not in the diff: {}", plain(change)));
     }
     mention(preview);
-    if is_empty(preview) && preview["refused"].is_null() {
+    if preview.paths.is_empty() && preview.refused.is_none() {
         note("nothing to do");
     }
     Ok(())
 }
 
 /// Prints the changes that stay and the obstacles to standard error.
-fn mention(outcome: &Value) {
-    let texts = |name: &str| outcome[name].as_array().map_or(&[][..], Vec::as_slice).iter();
-    for obstacle in texts("obstacles").take(MOST_LISTED) {
-        let text = |name: &str| plain(obstacle[name].as_str().unwrap_or_default());
-        let (path, why) = (text("path"), text("why"));
-        match (obstacle["forced"].as_bool(), obstacle["kind"].as_str()) {
-            (Some(true), _) => note(format_args!("{path}: {why}; it is set back all the same")),
-            (_, Some("clash")) => note(format_args!("{path}: {why}")),
+fn mention(outcome: &Undone) {
+    for obstacle in outcome.obstacles.iter().take(MOST_LISTED) {
+        let (path, why) = (plain(&obstacle.path), plain(&obstacle.why));
+        match (obstacle.forced, &*obstacle.kind) {
+            (true, _) => note(format_args!("{path}: {why}; it is set back all the same")),
+            (_, "clash") => note(format_args!("{path}: {why}")),
             _ => note(format_args!("{path}: {why}; it stays as it is")),
         }
     }
-    for folder in texts("staying").take(MOST_LISTED) {
-        let folder = plain(folder.as_str().unwrap_or_default());
+    for folder in outcome.staying.iter().take(MOST_LISTED) {
+        let folder = plain(folder);
         note(format_args!("{folder}: the folder stays, since others have files in it"));
     }
-    if let Some(count) = outcome["of_git"].as_u64().filter(|count| *count > 0) {
-        note(format_args!("{} in .git stay as they are", counted(count, "change")));
+    if outcome.of_git > 0 {
+        let count = counted(outcome.of_git as u64, "change");
+        note(format_args!("{count} in .git stay as they are"));
     }
-    if let Some(count) = outcome["outside"].as_u64().filter(|count| *count > 0) {
-        let count = counted(count, "change");
+    if outcome.outside > 0 {
+        let count = counted(outcome.outside as u64, "change");
         note(format_args!("{count} outside the workspace stay as they are: see --outside"));
     }
 }
 
-fn confirmed(preview: &Value, aim: &Aim) -> Result<bool, Failure> {
+fn confirmed(preview: &Undone, aim: &Aim) -> Result<bool, Failure> {
     let verb = if matches!(aim, Aim::LastUndo { .. }) { "Redo" } else { "Undo" };
-    let files = counted(paths(preview).len() as u64, "path");
+    let files = counted(preview.paths.len() as u64, "path");
     let mut answer = String::new();
     let asked = write!(io::stderr(), "{verb} {files}? [y/N] ")
         .and_then(|()| io::stdin().lock().read_line(&mut answer));
@@ -301,22 +295,22 @@ fn confirmed(preview: &Value, aim: &Aim) -> Result<bool, Failure> {
     Ok(is_yes)
 }
 
-fn report(outcome: &Value, aim: &Aim) -> Result<(), Failure> {
-    let done = paths(outcome);
+fn report(outcome: &Undone, aim: &Aim) -> Result<(), Failure> {
+    let done = &outcome.paths;
     for path in done.iter().take(MOST_LISTED) {
-        let what = match (path["before"].is_null(), path["after"].is_null()) {
+        let what = match (path.before.is_none(), path.after.is_none()) {
             (true, _) => "made    ",
             (_, true) => "removed ",
             _ => "restored",
         };
-        print(format_args!("{what}  {}", plain(path["path"].as_str().unwrap_or_default())))?;
+        print(format_args!("{what}  {}", plain(&path.path)))?;
     }
     if done.len() > MOST_LISTED {
         print(format_args!("… and {} more", done.len() - MOST_LISTED))?;
     }
     mention(outcome);
     if done.is_empty() {
-        let agent = plain(outcome["agent_id"].as_str().unwrap_or("the agent"));
+        let agent = plain(outcome.agent_id.as_deref().unwrap_or("the agent"));
         let what = if matches!(aim, Aim::LastUndo { .. }) { "redo" } else { "undo" };
         note(format_args!("nothing to {what}: the files are as they were before {agent}"));
     }

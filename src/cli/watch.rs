@@ -18,11 +18,12 @@ use super::Global;
 use super::blocked::{Blocked, SeenAccesses};
 use super::conflicts::{Conflict, describe};
 use super::output::{self, is_terminal, note, plain, write};
-use super::team::{Which, failed};
+use super::team::{Which, failed, rows};
 use super::transcript::{Fold, LineKind, ShownLine};
 use crate::app::{self, Failure};
 use crate::model::one_line;
 use crate::serve::client::{ClientError, Connection, Target};
+use crate::wire::{Agent, ConflictLine, ReportLine, ServerLine, UpdateLine};
 
 /// How often unfinished lines and calls are checked, on a terminal.
 const TICK: Duration = Duration::from_millis(500);
@@ -103,8 +104,8 @@ impl Watch {
     /// The ids of the selected agents.
     async fn agents(&self, team: &mut Connection) -> Result<Vec<String>, Failure> {
         let all = team.call("list_agents", &json!({})).await.map_err(failed)?;
-        let ids = all.as_array().into_iter().flatten().filter_map(|a| a["agent_id"].as_str());
-        let all: BTreeSet<String> = ids.map(str::to_owned).collect();
+        let all: Vec<Agent<'_>> = rows(&all);
+        let all: BTreeSet<_> = all.into_iter().map(|agent| agent.agent_id.into_owned()).collect();
         if let Some(unknown) = self.agents.iter().find(|agent| !all.contains(*agent)) {
             let all = all.into_iter().collect::<Vec<_>>().join(", ");
             return Err(Failure::Run(anyhow!("there is no agent `{unknown}`; there are {all}")));
@@ -143,6 +144,12 @@ struct LineHead {
     agents: Option<Vec<Value>>,
 }
 
+/// The conflicts of `list_conflicts`.
+#[derive(Deserialize)]
+struct ConflictItems {
+    conflicts: Vec<Value>,
+}
+
 impl LineHead {
     /// The agent that the line is of.
     fn agent(self) -> Option<String> {
@@ -164,8 +171,11 @@ impl Watched {
             ] {
                 match team.call(method, &params).await {
                     Ok(list) => {
-                        let items = list.as_array().or_else(|| list["conflicts"].as_array());
-                        for item in items.into_iter().flatten() {
+                        let items: Vec<Value> = match ConflictItems::deserialize(&list) {
+                            Ok(ConflictItems { conflicts }) => conflicts,
+                            Err(_) => rows(&list),
+                        };
+                        for item in &items {
                             self.item(method, item)?;
                         }
                     }
@@ -192,8 +202,7 @@ impl Watched {
     }
 
     fn item(&mut self, method: &str, item: &Value) -> Result<(), Failure> {
-        let agent = item["agent_id"].as_str().or_else(|| item["agents"][0].as_str());
-        let agent = agent.unwrap_or_default().to_owned();
+        let agent = LineHead::deserialize(item).ok().and_then(LineHead::agent).unwrap_or_default();
         match method {
             _ if !self.shows(&agent) => Ok(()),
             "list_agents" => self.agent(&agent, item),
@@ -218,26 +227,28 @@ impl Watched {
         if self.json {
             return write(&[line.trim_ascii_end(), b"\n"].concat());
         }
+        match ServerLine::read(line) {
+            Ok(ServerLine::SessionUpdate(UpdateLine { session_id, update, .. })) => {
+                let update = serde_json::from_str(update.get()).unwrap_or_default();
+                let lines = self.fold.update(&agent, &session_id, &update, Instant::now());
+                return self.print_all(&lines);
+            }
+            Ok(ServerLine::Turn(turn)) => {
+                let lines = self.fold.turn(&agent, &turn.session_id, &turn);
+                return self.print_all(&lines);
+            }
+            Ok(ServerLine::Report(ReportLine { text, .. })) => {
+                let text = one_line(&format!("reports: {text}"));
+                return self.page.print(&agent, &ShownLine { kind: LineKind::Note, text });
+            }
+            _ => {}
+        }
         let Ok(line) = serde_json::from_slice::<Value>(line) else { return Ok(()) };
         match kind {
-            "session_update" => {
-                let session = line["session_id"].as_str().unwrap_or_default();
-                let lines = self.fold.update(&agent, session, &line["update"], Instant::now());
-                self.print_all(&lines)
-            }
-            "turn" => {
-                let session = line["session_id"].as_str().unwrap_or_default();
-                let lines = self.fold.turn(&agent, session, &line);
-                self.print_all(&lines)
-            }
             "agent" => self.agent(&agent, &line),
-            "report" => {
-                let text = line["text"].as_str().unwrap_or_default();
-                let text = one_line(&format!("reports: {text}"));
-                self.page.print(&agent, &ShownLine { kind: LineKind::Note, text })
-            }
             "conflict" => self.conflict(&agent, &line),
-            _ => self.blocked(&agent, &line),
+            "blocked" => self.blocked(&agent, &line),
+            _ => Ok(()),
         }
     }
 
@@ -246,8 +257,9 @@ impl Watched {
     }
 
     fn agent(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
-        let state = line["state"].as_str().unwrap_or("?");
-        let reason = line["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+        let Ok(Agent { state, reason, .. }) = Agent::deserialize(line) else { return Ok(()) };
+        let state = state.as_str();
+        let reason = reason.map(|why| format!(": {why}")).unwrap_or_default();
         let kind = LineKind::State(state.to_owned());
         self.page.print(agent, &ShownLine { kind, text: format!("{state}{reason}") })
     }
@@ -279,7 +291,8 @@ impl Watched {
         if status != "pending" && self.conflicts.len() > MOST_CONFLICTS {
             self.conflicts.retain(|_, status| status == "pending");
         }
-        let session = line["session_id"].as_str().unwrap_or_default();
+        let session = ConflictLine::deserialize(line).map(|line| line.session_id);
+        let session = session.unwrap_or_default();
         let described = describe(&conflict);
         let mut text = format!("conflict {}", anstream::adapter::strip_str(&described));
         if status == "pending" {
@@ -287,7 +300,7 @@ impl Watched {
             text = format!("{text}: {command} --allow {0} | --deny {0}", plain(&conflict.id));
         }
         let kind = LineKind::State(status);
-        let lines = self.fold.between(agent, session, ShownLine { kind, text });
+        let lines = self.fold.between(agent, &session, ShownLine { kind, text });
         self.print_all(&lines)
     }
 

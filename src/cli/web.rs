@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::Global;
 use super::output::{note, plain, print};
-use super::team::{Which, failed};
+use super::team::{Which, failed, read};
 use crate::app::{self, Failure};
 use crate::kept::{KeptFile, Volatile};
+use crate::wire::{NewWebLink, NewWebToken, WebRevoked};
 
 /// Open the web page of a running team
 ///
@@ -117,21 +118,21 @@ impl WebArgs {
             None => {
                 let scope = self.scope.map(ScopeName::as_str);
                 let link = call("web_link", json!({ "scope": scope })).await?;
-                let url = text(&link, "url")?;
+                let NewWebLink { url, expires_s } = read(&link)?;
                 if self.json {
                     print(&link)?;
                 } else {
-                    print(plain(url))?;
+                    print(plain(&url))?;
                 }
                 if self.open {
                     let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-                    open_browser(url, &eisen_dir).map_err(Failure::Run)?;
+                    open_browser(&url, &eisen_dir).map_err(Failure::Run)?;
                     note(
                         "a browser that can't read that file (a snap, a flatpak) takes the link by hand",
                     );
                 }
                 if !self.json {
-                    let minutes = link["expires_s"].as_u64().unwrap_or_default() / 60;
+                    let minutes = expires_s / 60;
                     note(format_args!(
                         "the link is good once, for {minutes} minutes; keep it to yourself"
                     ));
@@ -142,17 +143,18 @@ impl WebArgs {
                 if json {
                     return print(made);
                 }
-                print(plain(text(&made, "token")?))?;
-                let id = plain(text(&made, "id")?);
-                match made["url"].as_str() {
-                    Some(url) => note(format_args!("it is good at {}", plain(url))),
+                let NewWebToken { id, token, url } = read(&made)?;
+                print(plain(&token))?;
+                let id = plain(&id);
+                match url {
+                    Some(url) => note(format_args!("it is good at {}", plain(&url))),
                     None => note("the web server does not run yet: `eisen-core web` starts it"),
                 }
                 note(format_args!("the token's id is {id}: `eisen-core web revoke {id}` ends it"));
             }
             Some(WebCommand::Revoke { id }) => {
                 let revoked = call("web_revoke", json!({ "id": id })).await?;
-                let number = revoked["revoked"].as_u64().unwrap_or_default();
+                let WebRevoked { revoked: number } = read(&revoked)?;
                 let what = if number == 1 { "credential" } else { "credentials" };
                 print(format_args!("revoked {number} {what}"))?;
             }
@@ -183,8 +185,4 @@ fn leading_page(url: &str) -> anyhow::Result<String> {
          <meta http-equiv=\"refresh\" content=\"0; url={url}\">\n\
          <a href=\"{url}\">The page of the team</a></html>\n"
     ))
-}
-
-fn text<'a>(answer: &'a Value, key: &str) -> Result<&'a str, Failure> {
-    answer[key].as_str().ok_or_else(|| Failure::Run(anyhow!("the team's answer has no `{key}`")))
 }

@@ -53,7 +53,7 @@ struct CommandName {
 /// What is shown of an agent, of `list_agents` and `team_status`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct AgentRow {
+struct SeenAgent {
     #[serde(deserialize_with = "lenient")]
     agent_id: String,
     #[serde(deserialize_with = "lenient")]
@@ -77,7 +77,7 @@ struct StatusRow {
     #[serde(deserialize_with = "lenient")]
     pending: u64,
     #[serde(deserialize_with = "lenient_list")]
-    agents: Vec<AgentRow>,
+    agents: Vec<SeenAgent>,
 }
 
 /// What is shown of a blocked access.
@@ -218,10 +218,10 @@ fn list(head: &str, lines: impl ExactSizeIterator<Item = String>) -> String {
 }
 
 fn agents(agents: &Value) -> String {
-    let agents: Vec<AgentRow> = acp::list(agents);
+    let agents: Vec<SeenAgent> = acp::list(agents);
     list(
         "Agents:",
-        agents.into_iter().map(|AgentRow { agent_id, state, reason, allowed, .. }| {
+        agents.into_iter().map(|SeenAgent { agent_id, state, reason, allowed, .. }| {
             let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
             let zone = allowed.iter().map(|pattern| format!("`{pattern}`"));
             let zone = zone.collect::<Vec<_>>().join(", ");
@@ -240,7 +240,7 @@ fn status(name: &str, status: &Value) -> String {
     };
     list(
         &head,
-        agents.into_iter().map(|AgentRow { agent_id, state, running, used, size, .. }| {
+        agents.into_iter().map(|SeenAgent { agent_id, state, running, used, size, .. }| {
             let works = if running { ", works" } else { "" };
             let tokens = match (used, size) {
                 (Some(used), Some(size)) if size > 0 => format!(", {used} of {size} tokens"),

@@ -28,7 +28,7 @@ struct OpenParams {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed<'a> {
+struct SessionPage<'a> {
     sessions: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<&'a str>,
@@ -57,6 +57,6 @@ impl Hub {
         let (names, page): (Vec<_>, Vec<_>) = sessions.by_ref().take(PAGE).unzip();
         let more = sessions.next().is_some();
         let next_cursor = names.last().filter(|_| more).map(|name| name.as_str());
-        Ok(json!(Listed { sessions: page, next_cursor }))
+        Ok(json!(SessionPage { sessions: page, next_cursor }))
     }
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::naming;
+use crate::line::lenient;
 use crate::model::{
     AgentId, FileNode, Relayed, SessionId, SessionKey, SessionMode, Topic, Touch, Variants,
 };
@@ -91,6 +92,36 @@ fn named<T: Variants>(name: &str) -> Option<T> {
     T::all().iter().copied().find(|variant| variant.name() == name)
 }
 
+/// The fields of lines that decide who gets them.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LineHead {
+    #[serde(rename = "type", deserialize_with = "lenient")]
+    kind: String,
+    #[serde(deserialize_with = "lenient")]
+    agent_id: String,
+    #[serde(deserialize_with = "lenient")]
+    session_id: String,
+    #[serde(deserialize_with = "lenient")]
+    session_mode: String,
+    #[serde(deserialize_with = "lenient")]
+    id: String,
+    #[serde(deserialize_with = "lenient")]
+    status: String,
+}
+
+impl LineHead {
+    fn of(line: &Value) -> Self {
+        Self::deserialize(line).unwrap_or_default()
+    }
+}
+
+#[derive(Deserialize)]
+struct JoinedAnswer {
+    #[serde(default)]
+    result: Value,
+}
+
 /// Reads a line of a host; `mode_of` knows the modes of its sessions. An error is no JSON, or not of this
 /// form.
 pub(super) fn read(
@@ -99,17 +130,16 @@ pub(super) fn read(
     mode_of: impl Fn(&SessionKey) -> Option<SessionMode>,
 ) -> serde_json::Result<HubLine> {
     let mut value: Value = serde_json::from_slice(line)?;
-    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
-    let kind = text(&value, "type");
-    if kind == "rpc_result" && value["id"] == JOINED {
-        let mut agents = value["result"].take();
+    let LineHead { kind, id, .. } = LineHead::of(&value);
+    if kind == "rpc_result" && id == JOINED {
+        let JoinedAnswer { result: mut agents } = JoinedAnswer::deserialize(value)?;
         naming::to_hub(&mut agents, host);
         return Ok(HubLine::Joined(agents));
     }
     naming::to_hub(&mut value, host);
-    let agent = text(&value, "agent_id");
-    let key = SessionKey::new(AgentId::new(agent), SessionId::new(text(&value, "session_id")));
-    let mode = named(&text(&value, "session_mode")).or_else(|| mode_of(&key));
+    let LineHead { agent_id, session_id, session_mode, id, status, .. } = LineHead::of(&value);
+    let key = SessionKey::new(AgentId::new(agent_id), SessionId::new(session_id));
+    let mode = named(&session_mode).or_else(|| mode_of(&key));
     let mode = mode.unwrap_or(SessionMode::SingleAgent);
     if ["snapshot", "delta"].contains(&kind.as_str()) {
         if key.agent.as_str().is_empty() {
@@ -126,44 +156,38 @@ pub(super) fn read(
         let nodes = nodes.map(|node| node.map(FileNode::from)).collect::<Result<_, _>>()?;
         return Ok(HubLine::Map { key, mode, seq, nodes, omitted, more });
     }
-    let id = text(&value, "id");
-    let is_pending = value["status"] == "pending";
-    let of_agent = |name: &str| {
-        let agent = text(&value, name);
-        (!agent.is_empty()).then(|| AgentId::new(agent))
-    };
+    let is_pending = status == "pending";
+    let agent = Some(key.agent.clone()).filter(|agent| !agent.as_str().is_empty());
     let session = || Some((key.clone(), mode));
     let (topic, session, agent, subject, stands) = match kind.as_str() {
-        "agent" => (None, None, of_agent("agent_id"), Some(key.agent.to_string()), Some(true)),
+        "agent" => (None, None, agent, Some(key.agent.to_string()), Some(true)),
         "budget" => {
-            let agent = of_agent("agent_id");
             let whose = agent.as_ref().map_or_else(|| host.to_owned(), ToString::to_string);
             (None, None, agent, Some(whose), Some(true))
         }
         "usage" => {
             let subject = format!("{} {}", key.agent, key.session);
-            (None, session(), of_agent("agent_id"), Some(subject), Some(true))
+            (None, session(), agent, Some(subject), Some(true))
         }
-        "blocked" => (None, session(), of_agent("agent_id"), Some(id), Some(is_pending)),
+        "blocked" => (None, session(), agent, Some(id), Some(is_pending)),
         "conflict" => (None, None, None, Some(id), Some(is_pending)),
-        "turn" | "loop" => (None, session(), of_agent("agent_id"), None, None),
-        "session_update" => {
-            (Some(Topic::SessionUpdate), session(), of_agent("agent_id"), None, None)
-        }
+        "turn" | "loop" => (None, session(), agent, None, None),
+        "session_update" => (Some(Topic::SessionUpdate), session(), agent, None, None),
         "overlap" => (Some(Topic::Overlap), None, None, None, None),
         "task" => {
-            let agent = of_agent("agent_id");
             naming::giver_to_hub(&mut value, host);
             (Some(Topic::Task), None, agent, None, None)
         }
-        "report" => (Some(Topic::Report), None, of_agent("agent_id"), None, None),
+        "report" => (Some(Topic::Report), None, agent, None, None),
         "stream" => {
             naming::stream_to_hub(&mut value, host);
             (None, None, None, None, None)
         }
         _ => return Ok(HubLine::Nothing),
     };
-    value["host"] = host.into();
+    if let Value::Object(line) = &mut value {
+        line.insert("host".to_owned(), host.into());
+    }
     let line = ended(&value);
     let words = ["blocked", "task"].contains(&kind.as_str());
     let reduced = words.then(|| value.as_object_mut()?.remove("reason")).flatten();

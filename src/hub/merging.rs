@@ -1,6 +1,7 @@
 //! The answers of all teams to one question, as one answer. Pure.
 
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::wire::{AtHub, Facts, Merging};
 
@@ -18,13 +19,28 @@ pub(super) fn items<'a>(method: &Facts, answer: &'a mut Value) -> Vec<&'a mut Va
     }
 }
 
+/// The answer to `hot_files`.
+#[derive(Serialize, Deserialize)]
+struct HotAnswer {
+    files: Vec<Value>,
+    /// Fields of other versions.
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Default, Deserialize)]
+struct FileHeat {
+    heat: f64,
+}
+
 /// Puts the items of all answers in the order that those of one have.
 pub(super) fn sort(merge: Merging, answer: &mut Value) {
     if merge == Merging::Hottest
-        && let Some(files) = answer["files"].as_array_mut()
+        && let Ok(mut all) = HotAnswer::deserialize(&*answer)
     {
-        let heat = |file: &Value| file["heat"].as_f64().unwrap_or_default();
-        files.sort_by(|one, other| heat(other).total_cmp(&heat(one)));
+        let heat = |file: &Value| FileHeat::deserialize(file).unwrap_or_default().heat;
+        all.files.sort_by(|one, other| heat(other).total_cmp(&heat(one)));
+        *answer = serde_json::to_value(all).unwrap_or_default();
     }
 }
 

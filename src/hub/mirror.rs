@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lines::{self, HubLine};
 use crate::bus::{Bus, Rendered};
+use crate::line::{lenient, or_default};
 use crate::model::{Delta, Event, FileNode, Relayed, SessionKey, SessionMode, Snapshot};
 use crate::tracker::Snapshots;
 
@@ -139,38 +141,36 @@ impl Mirror {
     }
 
     fn stopped(&self, relayed: Relayed, why: &str) {
-        self.again(relayed, |line| {
-            (line["state"], line["pid"]) = ("stopped".into(), Value::Null);
-            line["reason"] = why.into();
-        });
+        self.again(relayed, &StoppedAgent { state: "stopped", pid: None, reason: why });
     }
 
-    /// Publishes a line once more, with other content.
-    fn again(&self, relayed: Relayed, change: impl FnOnce(&mut Value)) {
+    /// Publishes a line once more, with other fields.
+    fn again(&self, relayed: Relayed, fields: &impl Serialize) {
         let Ok(mut line) = serde_json::from_str(&relayed.line) else { return };
-        change(&mut line);
+        replace(&mut line, fields);
         let line = lines::ended(&line);
         self.bus.publish(Event::Relayed(Relayed { line, ..relayed }));
     }
 
     /// Says what became of what waited: as its team lists it, else it has expired with its team.
     pub(super) fn settled(&self, host: &str, waited: Relayed, listed: &[Value]) {
-        let own = serde_json::from_str::<Value>(&waited.line).unwrap_or_default();
-        let id = own["id"].as_str().and_then(|id| id.split_once('/'));
-        let is_it = |known: &&Value| {
-            id.is_some_and(|(_, id)| known["id"] == id) && known["path"] == own["path"]
-        };
-        match listed.iter().find(is_it) {
-            Some(known) if known["status"] == "pending" => {}
-            Some(known) => {
+        let WaitingLine { id, path, .. } = or_default(&waited.line);
+        let LineType { kind } = or_default(&waited.line);
+        let id = id.as_deref().and_then(|id| id.split_once('/')).map(|(_, id)| id);
+        let listed = listed.iter().map(|line| (line, WaitingLine::of(line)));
+        let is_it =
+            |known: &WaitingLine| id.is_some() && known.id.as_deref() == id && known.path == path;
+        match listed.into_iter().find(|(_, known)| is_it(known)) {
+            Some((_, known)) if known.status == "pending" => {}
+            Some((known, _)) => {
                 let mut line = known.clone();
-                line["type"] = own["type"].clone();
+                replace(&mut line, &LineType { kind });
                 let line = lines::read(line.to_string().as_bytes(), host, |_| None);
                 if let Ok(HubLine::Relayed { relayed, .. }) = line {
                     self.bus.publish(Event::Relayed(relayed));
                 }
             }
-            None => self.again(waited, |line| line["status"] = "expired".into()),
+            None => self.again(waited, &EXPIRED),
         }
     }
 
@@ -181,7 +181,7 @@ impl Mirror {
         for (subject, relayed) in &mut host.standing {
             let Ok(mut value) = serde_json::from_str::<Value>(&relayed.line) else { continue };
             if subject.starts_with(AGENT) {
-                value["reason"] = why.into();
+                replace(&mut value, &AwayAgent { reason: why });
                 relayed.line = lines::ended(&value);
                 self.bus.publish(Event::Relayed(relayed.clone()));
             }
@@ -198,7 +198,7 @@ impl Mirror {
             if subject.starts_with(AGENT) {
                 self.stopped(relayed, "its team has ended");
             } else if waits(&subject) {
-                self.again(relayed, |line| line["status"] = "expired".into());
+                self.again(relayed, &EXPIRED);
             }
         }
     }
@@ -227,14 +227,82 @@ impl Mirror {
         let host = hosts.get(host)?;
         let mut agents = host.agents.clone();
         for agent in agents.as_array_mut()? {
-            let subject = format!("{AGENT}{}", agent["agent_id"].as_str().unwrap_or_default());
+            let ListedAgent { agent_id } = ListedAgent::deserialize(&*agent).unwrap_or_default();
+            let subject = format!("{AGENT}{agent_id}");
             let Some(relayed) = host.standing.get(subject.as_str()) else { continue };
-            let Ok(line) = serde_json::from_str::<Value>(&relayed.line) else { continue };
-            for name in ["state", "pid", "reason", "restarts", "timestamp_ms"] {
-                agent[name] = line[name].clone();
-            }
+            let Ok(now) = serde_json::from_str::<AgentNow>(&relayed.line) else { continue };
+            replace(agent, &now);
         }
         Some(agents)
+    }
+}
+
+#[derive(Serialize)]
+struct StoppedAgent<'a> {
+    state: &'static str,
+    pid: Option<u32>,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct AwayAgent<'a> {
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct Settled {
+    status: &'static str,
+}
+
+const EXPIRED: Settled = Settled { status: "expired" };
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct LineType {
+    #[serde(rename = "type")]
+    kind: Value,
+}
+
+/// A blocked access, or a conflict.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WaitingLine {
+    #[serde(deserialize_with = "lenient")]
+    id: Option<String>,
+    path: Value,
+    #[serde(deserialize_with = "lenient")]
+    status: String,
+}
+
+impl WaitingLine {
+    fn of(line: &Value) -> Self {
+        Self::deserialize(line).unwrap_or_default()
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ListedAgent {
+    #[serde(deserialize_with = "lenient")]
+    agent_id: String,
+}
+
+/// What an agent's line says anew, as it came.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct AgentNow {
+    state: Value,
+    pid: Value,
+    reason: Value,
+    restarts: Value,
+    timestamp_ms: Value,
+}
+
+/// Replaces fields of a line; all others stay, also those of another version.
+fn replace(line: &mut Value, fields: &impl Serialize) {
+    let fields = serde_json::to_value(fields).unwrap_or_default();
+    if let (Value::Object(line), Value::Object(fields)) = (line, fields) {
+        line.extend(fields);
     }
 }
 

@@ -2,6 +2,7 @@
 //! and records become an agent's ACP lines. Pure.
 
 mod asking;
+mod client;
 mod conversation;
 mod counted;
 mod transcript;
@@ -11,12 +12,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use eisen_plugin::Record;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use self::client::{ClientMessage, ClientParams, words};
 pub use self::conversation::Conversation;
 use self::conversation::ResumableSession;
 use self::counted::Counted;
 pub(super) use self::transcript::{Heard, Transcript};
+use crate::acp;
 use crate::line;
 use crate::model::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
 
@@ -44,6 +48,16 @@ pub(super) struct Translation {
     asks: BTreeMap<u64, String>,
     last_id: u64,
     counted: Counted,
+}
+
+/// The settings with which the plugin begins a conversation.
+#[derive(Serialize)]
+struct StartSettings<'a> {
+    cwd: &'a Path,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume: Option<&'a str>,
 }
 
 /// A message for the plugin to express in the agent's own protocol. `id` is the client's request
@@ -104,10 +118,10 @@ impl Translation {
     /// Translates a line of the client.
     pub(super) fn on_client_line(&mut self, line: &[u8], said: &mut Translated) {
         let Ok(message) = line::read::<Map<String, Value>>(line) else { return };
-        let id = message.get("id").filter(|id| !id.is_null());
-        let params = message.get("params").unwrap_or(&Value::Null);
-        match (message.get("method").and_then(Value::as_str), id) {
-            (Some(method), Some(id)) => self.request(method, id, params, said),
+        let message: ClientMessage = acp::read(&message.into());
+        let id = Some(&message.id).filter(|id| !id.is_null());
+        match (message.method.as_deref(), id) {
+            (Some(method), Some(id)) => self.request(method, id, &message.params, said),
             (Some("session/cancel"), None) if self.prompt.is_some() => {
                 self.is_cancelled = true;
                 said.intents.push(Intent::Cancel);
@@ -117,13 +131,17 @@ impl Translation {
         }
     }
 
-    fn request(&mut self, method: &str, id: &Value, params: &Value, said: &mut Translated) {
+    fn request(&mut self, method: &str, id: &Value, params: &ClientParams, said: &mut Translated) {
         match method {
             "initialize" => {
-                let mut able = json!({"promptCapabilities": {"embeddedContext": true}});
-                if self.conversation.is_kept() {
-                    able["sessionCapabilities"] = json!({"resume": {}});
-                }
+                let able = if self.conversation.is_kept() {
+                    json!({
+                        "promptCapabilities": {"embeddedContext": true},
+                        "sessionCapabilities": {"resume": {}},
+                    })
+                } else {
+                    json!({"promptCapabilities": {"embeddedContext": true}})
+                };
                 said.answer(
                     id,
                     &json!({
@@ -139,7 +157,7 @@ impl Translation {
             }
             "session/new" => self.open(id, params, None, said),
             "session/resume" => {
-                let session = params["sessionId"].as_str().unwrap_or_default();
+                let session = params.session_id.as_deref().unwrap_or_default();
                 match self.conversation.take(session) {
                     Some(kept) => self.open(id, params, Some(kept), said),
                     None => said.refuse(id, INVALID_PARAMS, "there is no such session"),
@@ -148,7 +166,7 @@ impl Translation {
             "session/prompt" if self.prompt.is_some() => {
                 said.refuse(id, INVALID_REQUEST, "a prompt is running");
             }
-            "session/prompt" => match words(&params["prompt"]) {
+            "session/prompt" => match words(&params.prompt) {
                 Some(text) if self.is_session(params) => {
                     self.prompt = Some(id.clone());
                     self.is_cancelled = false;
@@ -165,11 +183,11 @@ impl Translation {
     fn open(
         &mut self,
         id: &Value,
-        params: &Value,
+        params: &ClientParams,
         resumed: Option<ResumableSession>,
         said: &mut Translated,
     ) {
-        let cwd = params["cwd"].as_str().unwrap_or_default();
+        let cwd = &*params.cwd;
         if !Path::new(cwd).is_absolute() {
             return said.refuse(id, INVALID_PARAMS, "`cwd` is not an absolute path");
         }
@@ -185,13 +203,8 @@ impl Translation {
 
     /// The settings of a conversation, as JSON for `start`.
     fn settings(&self, resume: Option<&str>) -> String {
-        let mut settings = json!({"cwd": self.cwd});
-        for (key, value) in [("model", self.model.as_deref()), ("resume", resume)] {
-            if let Some(value) = value {
-                settings[key] = value.into();
-            }
-        }
-        settings.to_string()
+        let settings = StartSettings { cwd: &self.cwd, model: self.model.as_deref(), resume };
+        json!(settings).to_string()
     }
 
     /// The settings by which a replacing instance resumes the conversation; None before there is
@@ -232,8 +245,8 @@ impl Translation {
         }
     }
 
-    fn is_session(&self, params: &Value) -> bool {
-        self.session.is_some() && self.session.as_deref() == params["sessionId"].as_str()
+    fn is_session(&self, params: &ClientParams) -> bool {
+        self.session.is_some() && self.session == params.session_id
     }
 
     /// Applies the outcome of an intent: the plugin produced lines, or failed.
@@ -333,21 +346,6 @@ impl Translation {
         let params = json!({"sessionId": session, "update": update});
         said.client(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
     }
-}
-
-/// Joins the text of a prompt: links by their URI, embedded resources in full.
-fn words(prompt: &Value) -> Option<String> {
-    let texts = prompt.as_array()?.iter().filter_map(|block| match block["type"].as_str()? {
-        "text" => block["text"].as_str().map(str::to_owned),
-        "resource_link" => block["uri"].as_str().map(|uri| format!("[{uri}]")),
-        "resource" => {
-            let resource = &block["resource"];
-            let (uri, text) = (resource["uri"].as_str()?, resource["text"].as_str()?);
-            Some(format!("{uri}:\n{text}"))
-        }
-        _ => None,
-    });
-    Some(texts.collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod api;
 mod bridge;
+mod client;
 mod events;
 mod rules;
 mod session;

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::script::{Act, CommandLine, FileEdit};
 use super::search::{Hit, hits};
 use super::turn::{ScriptedTurn, StepDone};
+use crate::acp::{self, PermissionAnswer};
+use crate::line::lenient;
 
 impl ScriptedTurn {
     pub(super) async fn act(&mut self, act: &Act) -> StepDone {
@@ -85,15 +88,9 @@ impl ScriptedTurn {
         line: Option<u64>,
         limit: Option<u64>,
     ) -> Result<String, String> {
-        let mut params = json!({"path": path});
-        if let Some(line) = line {
-            params["line"] = json!(line);
-        }
-        if let Some(limit) = limit {
-            params["limit"] = json!(limit);
-        }
+        let params = json!(ReadParams { path, line, limit });
         let answer = self.request("fs/read_text_file", params).await?;
-        let content = answer["content"].as_str().map(str::to_owned);
+        let ClientAnswer { content, .. } = acp::read(&answer);
         content.ok_or_else(|| "the client's answer has no `content`".to_owned())
     }
 
@@ -113,9 +110,8 @@ impl ScriptedTurn {
             found.as_ref().map(|hits| hits.iter().map(shown).collect::<Vec<_>>().join("\n"));
         let fields = found.as_ref().map_or(json!({}), |hits| {
             let locations = hits.iter().map(|hit| location(&hit.path, Some(hit.line)));
-            let mut fields = text_fields(lines.as_deref().unwrap_or_default());
-            fields["locations"] = locations.collect();
-            fields
+            let content = text_content(lines.as_deref().unwrap_or_default());
+            json!({"content": content, "locations": locations.collect::<Vec<_>>()})
         });
         self.end_call(call, status(&found), fields).await;
         lines.map(Some).map_err(Clone::clone)
@@ -127,30 +123,27 @@ impl ScriptedTurn {
         cwd: Option<&str>,
         output_limit: Option<u64>,
     ) -> StepDone {
-        let (title, mut params) = match command {
+        let (title, command, args) = match command {
             CommandLine::Shell(line) => {
                 let line = self.vars.expand(line);
-                (line.clone(), json!({"command": line}))
+                (line.clone(), line, None)
             }
             CommandLine::Argv(argv) => {
                 let argv: Vec<_> = argv.iter().map(|arg| self.vars.expand(arg)).collect();
-                (argv.join(" "), json!({"command": argv[0], "args": argv[1..]}))
+                (argv.join(" "), argv[0].clone(), Some(argv[1..].to_vec()))
             }
         };
-        if let Some(cwd) = cwd {
-            params["cwd"] = json!(self.path(cwd).1);
-        }
-        if let Some(limit) = output_limit {
-            params["outputByteLimit"] = json!(limit);
-        }
+        let cwd = cwd.map(|cwd| self.path(cwd).1);
+        let params = json!(TerminalParams { command, args, cwd, output_byte_limit: output_limit });
         let call = self.begin_call(&title, "execute", &[]).await;
         let run = self.terminal(&call, params).await;
         let ended = run.as_ref().map_err(Clone::clone).and_then(|Ran { output, exit, .. }| {
-            match exit["exitCode"].as_u64() {
+            let exit: TerminalExit = acp::read(exit);
+            match exit.exit_code {
                 Some(0) => Ok(output.clone()),
                 Some(code) => Err(format!("`{title}` exited with code {code}")),
                 None => {
-                    let signal = exit["signal"].as_str().unwrap_or("of an unknown name");
+                    let signal = exit.signal.as_deref().unwrap_or("of an unknown name");
                     Err(format!("`{title}` ended by signal {signal}"))
                 }
             }
@@ -163,18 +156,20 @@ impl ScriptedTurn {
 
     /// Runs a command in a terminal of the client.
     async fn terminal(&mut self, call: &str, params: Value) -> Result<Ran, String> {
-        let terminal = self.request("terminal/create", params).await?["terminalId"].take();
+        let created = self.request("terminal/create", params).await?;
+        let ClientAnswer { terminal_id: terminal, .. } = acp::read(&created);
         self.open_terminal = Some(terminal.clone());
         let content = json!([{"type": "terminal", "terminalId": terminal}]);
-        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": call});
-        update["content"] = content.clone();
-        self.update(update).await;
+        self.update(json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": call, "content": content,
+        }))
+        .await;
         let id = json!({"terminalId": terminal});
         let exit = self.request("terminal/wait_for_exit", id.clone()).await;
         let output = self.request("terminal/output", id.clone()).await;
         self.open_terminal = None;
         self.request("terminal/release", id).await?;
-        let (exit, output) = (exit?, output?["output"].as_str().unwrap_or_default().to_owned());
+        let (exit, output) = (exit?, acp::read::<ClientAnswer>(&output?).output);
         let fields = json!({"content": content, "rawOutput": exit});
         Ok(Ran { output, exit, fields })
     }
@@ -196,21 +191,23 @@ impl ScriptedTurn {
         );
         let locations: Vec<_> = path.iter().map(|(_, path)| location(path, None)).collect();
         let call = self.begin_call(&title, kind, &locations).await;
-        let mut tool_call = json!({
-            "toolCallId": call, "title": title, "kind": kind, "status": "pending",
-            "locations": locations,
-        });
-        if let Some(command) = command {
-            tool_call["rawInput"] = json!({"command": command});
-        }
+        let tool_call = AskedCall {
+            tool_call_id: call.clone(),
+            title,
+            kind,
+            status: "pending",
+            locations,
+            raw_input: command.map(|command| json!({"command": command})),
+        };
         let options: Vec<_> = options
             .iter()
             .map(|kind| json!({"optionId": kind, "name": kind, "kind": kind}))
             .collect();
         let params = json!({"toolCall": tool_call, "options": options});
         let answer = self.request("session/request_permission", params).await;
-        let chosen = answer.and_then(|answer| match answer["outcome"]["optionId"].as_str() {
-            Some(option) if option.starts_with("allow") => Ok(option.to_owned()),
+        let option = |answer: &Value| acp::read::<PermissionAnswer>(answer).outcome.option_id;
+        let chosen = answer.and_then(|answer| match option(&answer) {
+            Some(option) if option.starts_with("allow") => Ok(option),
             Some(option) => Err(format!("refused with {option}")),
             None => Err("the permission was cancelled".to_owned()),
         });
@@ -277,20 +274,16 @@ impl ScriptedTurn {
 
     /// Ends a call: completed with additional `fields`, or failed with an error.
     pub(super) async fn end_call(&mut self, id: String, status: Result<(), &str>, fields: Value) {
-        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
-        if let (Value::Object(update), Value::Object(fields)) = (&mut update, fields) {
-            update.extend(fields);
-        }
-        match status {
-            Ok(()) => update["status"] = json!("completed"),
-            Err(why) => {
-                update["status"] = json!("failed");
-                if update["content"].is_null() {
-                    update["content"] = text_fields(why)["content"].take();
-                }
-            }
-        }
-        self.update(update).await;
+        let has_content = fields.as_object().is_some_and(|fields| fields.contains_key("content"));
+        let content = status.err().filter(|_| !has_content).map(text_content);
+        self.update(json!(EndOfCall {
+            session_update: "tool_call_update",
+            tool_call_id: &id,
+            fields,
+            status: if status.is_ok() { "completed" } else { "failed" },
+            content,
+        }))
+        .await;
         self.open_calls.retain(|open| *open != id);
     }
 }
@@ -304,7 +297,80 @@ fn location(path: &Path, line: Option<u64>) -> Value {
 }
 
 fn text_fields(text: &str) -> Value {
-    json!({"content": [{"type": "content", "content": {"type": "text", "text": text}}]})
+    json!({"content": text_content(text)})
+}
+
+fn text_content(text: &str) -> Value {
+    json!([{"type": "content", "content": {"type": "text", "text": text}}])
+}
+
+#[derive(Serialize)]
+struct ReadParams<'a> {
+    path: &'a Path,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TerminalParams {
+    command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_byte_limit: Option<u64>,
+}
+
+/// The tool call of a permission.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AskedCall<'a> {
+    tool_call_id: String,
+    title: String,
+    kind: &'a str,
+    status: &'static str,
+    locations: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw_input: Option<Value>,
+}
+
+/// The last update of a tool call.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EndOfCall<'a> {
+    session_update: &'static str,
+    tool_call_id: &'a str,
+    #[serde(flatten)]
+    fields: Value,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Value>,
+}
+
+/// The answers of a client that are read.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ClientAnswer {
+    #[serde(deserialize_with = "lenient")]
+    content: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    output: String,
+    /// Any JSON.
+    terminal_id: Value,
+}
+
+/// The result of `terminal/wait_for_exit`.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct TerminalExit {
+    #[serde(deserialize_with = "lenient")]
+    exit_code: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    signal: Option<String>,
 }
 
 /// A command that has ended.

@@ -4,27 +4,65 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::io::AsyncWrite;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::{Msg, RunningTurn, ScriptedAgent, ScriptedSession, TurnOver};
 use super::turn::{Play, ScriptPart, ScriptedTurn, TurnEnd, TurnStage};
 use super::wire::RpcError;
+use crate::acp::{self, ContentBlock};
+use crate::line::lenient;
 use crate::model::code;
 
 /// A response that is sent at once; None: a turn sends it at its end.
 type ImmediateAnswer = Result<Option<Value>, RpcError>;
 
+/// The params of all methods.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ClientParams {
+    #[serde(deserialize_with = "lenient")]
+    session_id: Option<Arc<str>>,
+    /// Any JSON.
+    request_id: Value,
+    #[serde(deserialize_with = "lenient")]
+    method_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    cwd: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    mode_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    config_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    value: Option<String>,
+    /// Content blocks.
+    prompt: Value,
+}
+
+/// The answer to a request for a session.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SessionOpened {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modes: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config_options: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<Arc<str>>,
+}
+
 impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
     pub(super) fn notification(&mut self, method: &str, params: &Value) {
+        let params: ClientParams = acp::read(params);
         let cancelled = self.sessions.iter().find_map(|(name, session)| {
             let running = session.turn.as_ref()?;
             let matches = match method {
-                "session/cancel" => params["sessionId"] == **name,
+                "session/cancel" => params.session_id.as_deref() == Some(&**name),
                 "$/cancel_request" => {
-                    serde_json::from_str::<Value>(running.id.get()).ok()? == params["requestId"]
+                    serde_json::from_str::<Value>(running.id.get()).ok()? == params.request_id
                 }
                 _ => false,
             };
@@ -41,12 +79,15 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         id: &RawValue,
         params: &Value,
     ) -> ImmediateAnswer {
+        let params = &acp::read(params);
         match method {
             "initialize" => Ok(self.initialize(id)),
             "authenticate" => self.authenticate(params),
-            "session/new" => self.new_session(params).map(Some),
+            "session/new" => self.new_session(params).map(|answer| Some(json!(answer))),
             "session/load" if self.script.agent.load.is_some() => self.load_session(id, params),
-            "session/fork" if self.script.agent.fork => self.fork_session(params).map(Some),
+            "session/fork" if self.script.agent.fork => {
+                self.fork_session(params).map(|answer| Some(json!(answer)))
+            }
             "session/set_mode" => self.set_mode(params),
             "session/set_config_option" => self.set_config_option(params),
             "session/prompt" => self.prompt(id, params),
@@ -63,10 +104,11 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         let agent = &script.agent;
         let methods: Vec<_> =
             agent.auth_methods.iter().map(|id| json!({"id": id, "name": id})).collect();
-        let mut sessions = json!({"list": {}, "close": {}});
-        if agent.fork {
-            sessions["fork"] = json!({});
-        }
+        let sessions = if agent.fork {
+            json!({"list": {}, "close": {}, "fork": {}})
+        } else {
+            json!({"list": {}, "close": {}})
+        };
         let answer = json!({
             "protocolVersion": 1,
             "agentCapabilities": {
@@ -84,16 +126,16 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         None
     }
 
-    fn authenticate(&mut self, params: &Value) -> ImmediateAnswer {
+    fn authenticate(&mut self, params: &ClientParams) -> ImmediateAnswer {
         let known = &self.script.agent.auth_methods;
-        if !known.iter().any(|method| params["methodId"] == **method) {
+        if !known.iter().any(|method| params.method_id.as_deref() == Some(method)) {
             return Err(RpcError::invalid_params("there is no such `methodId`"));
         }
         self.authenticated = true;
         Ok(Some(json!({})))
     }
 
-    fn new_session(&mut self, params: &Value) -> Result<Value, RpcError> {
+    fn new_session(&mut self, params: &ClientParams) -> Result<SessionOpened, RpcError> {
         let cwd = self.cwd_for_session(params)?;
         let id: Arc<str> = loop {
             self.sessions_opened += 1;
@@ -104,18 +146,18 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
             }
         };
         let mut answer = self.open(id.clone(), cwd);
-        answer["sessionId"] = json!(&*id);
+        answer.session_id = Some(id);
         Ok(answer)
     }
 
     /// Opens a session that has the matches of another one.
-    fn fork_session(&mut self, params: &Value) -> Result<Value, RpcError> {
+    fn fork_session(&mut self, params: &ClientParams) -> Result<SessionOpened, RpcError> {
         let source = self.session(params)?;
         let (mode, model) = (source.mode.clone(), source.model.clone());
         let (matched, calls) = (source.matched.clone(), source.calls.load(Ordering::Relaxed));
         let answer = self.new_session(params)?;
-        let id = answer["sessionId"].as_str().unwrap_or_default();
-        if let Some(fork) = self.sessions.get_mut(id) {
+        let id = answer.session_id.clone().unwrap_or_default();
+        if let Some(fork) = self.sessions.get_mut(&id) {
             (fork.mode, fork.model, fork.matched) = (mode, model, matched);
             fork.calls.store(calls, Ordering::Relaxed);
         }
@@ -123,29 +165,29 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
     }
 
     /// Accepts any id: it may be from an earlier process.
-    fn load_session(&mut self, id: &RawValue, params: &Value) -> ImmediateAnswer {
+    fn load_session(&mut self, id: &RawValue, params: &ClientParams) -> ImmediateAnswer {
         let cwd = self.cwd_for_session(params)?;
-        let Some(session) = params["sessionId"].as_str().map(Arc::<str>::from) else {
+        let Some(session) = params.session_id.clone() else {
             return Err(RpcError::invalid_params("`sessionId` is missing"));
         };
         if self.sessions.get(&session).is_some_and(|session| session.turn.is_some()) {
             return Err(RpcError::new(code::INVALID_REQUEST, "a turn is running in this session"));
         }
         let answer = self.open(session.clone(), cwd);
-        self.begin(&session, Play::of(ScriptPart::Load), id, Some(answer));
+        self.begin(&session, Play::of(ScriptPart::Load), id, Some(json!(answer)));
         Ok(None)
     }
 
-    fn cwd_for_session(&self, params: &Value) -> Result<PathBuf, RpcError> {
+    fn cwd_for_session(&self, params: &ClientParams) -> Result<PathBuf, RpcError> {
         if !self.authenticated && !self.script.agent.auth_methods.is_empty() {
             return Err(RpcError::new(code::AUTH_REQUIRED, "Authentication required"));
         }
-        let cwd = params["cwd"].as_str().map(PathBuf::from).filter(|cwd| cwd.is_absolute());
+        let cwd = params.cwd.as_ref().map(PathBuf::from).filter(|cwd| cwd.is_absolute());
         cwd.ok_or_else(|| RpcError::invalid_params("`cwd` must be an absolute path"))
     }
 
     /// Opens a session; returns the response without its id.
-    fn open(&mut self, id: Arc<str>, cwd: PathBuf) -> Value {
+    fn open(&mut self, id: Arc<str>, cwd: PathBuf) -> SessionOpened {
         let agent = &self.script.agent;
         let session = ScriptedSession {
             cwd,
@@ -155,15 +197,13 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
             calls: Arc::default(),
             turn: None,
         };
-        let mut answer = json!({});
-        if let Some(mode) = &session.mode {
+        let modes = session.mode.as_ref().map(|mode| {
             let modes: Vec<_> =
                 agent.modes.iter().map(|mode| json!({"id": mode, "name": mode})).collect();
-            answer["modes"] = json!({"currentModeId": mode, "availableModes": modes});
-        }
-        if let Some(model) = &session.model {
-            answer["configOptions"] = self.config_options(model);
-        }
+            json!({"currentModeId": mode, "availableModes": modes})
+        });
+        let config_options = session.model.as_ref().map(|model| self.config_options(model));
+        let answer = SessionOpened { modes, config_options, session_id: None };
         self.sessions.insert(id, session);
         answer
     }
@@ -178,8 +218,8 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         }])
     }
 
-    fn set_mode(&mut self, params: &Value) -> ImmediateAnswer {
-        let mode = params["modeId"].as_str().unwrap_or_default();
+    fn set_mode(&mut self, params: &ClientParams) -> ImmediateAnswer {
+        let mode = params.mode_id.as_deref().unwrap_or_default();
         if !self.script.agent.modes.iter().any(|known| known == mode) {
             return Err(RpcError::invalid_params(format!("there is no mode `{mode}`")));
         }
@@ -187,21 +227,21 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         Ok(Some(json!({})))
     }
 
-    fn set_config_option(&mut self, params: &Value) -> ImmediateAnswer {
-        let model = params["value"].as_str().unwrap_or_default();
+    fn set_config_option(&mut self, params: &ClientParams) -> ImmediateAnswer {
+        let model = params.value.as_deref().unwrap_or_default();
         let known = self.script.agent.models.iter().any(|known| known == model);
-        if params["configId"] != "model" || !known {
+        if params.config_id.as_deref() != Some("model") || !known {
             return Err(RpcError::invalid_params("there is no such option or value"));
         }
         self.session(params)?.model = Some(model.to_owned());
         Ok(Some(json!({"configOptions": self.config_options(model)})))
     }
 
-    fn prompt(&mut self, id: &RawValue, params: &Value) -> ImmediateAnswer {
-        let Some(blocks) = params["prompt"].as_array() else {
+    fn prompt(&mut self, id: &RawValue, params: &ClientParams) -> ImmediateAnswer {
+        if !params.prompt.is_array() {
             return Err(RpcError::invalid_params("`prompt` must be a list of content blocks"));
-        };
-        let text = prompt_text(blocks);
+        }
+        let text = prompt_text(&params.prompt);
         let script = self.script.clone();
         let session = self.session(params)?;
         if session.turn.is_some() {
@@ -220,13 +260,13 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
                 break;
             }
         }
-        let name = params["sessionId"].as_str().unwrap_or_default().into();
+        let name = params.session_id.clone().unwrap_or_default();
         self.begin(&name, play, id, None);
         Ok(None)
     }
 
-    fn list(&self, params: &Value) -> Value {
-        let wanted = params["cwd"].as_str();
+    fn list(&self, params: &ClientParams) -> Value {
+        let wanted = params.cwd.as_deref();
         let sessions = self.sessions.iter();
         let sessions: Vec<_> = sessions
             .filter(|(_, session)| wanted.is_none_or(|cwd| session.cwd.as_os_str() == cwd))
@@ -235,16 +275,16 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         json!({"sessions": sessions})
     }
 
-    fn close(&mut self, params: &Value) -> ImmediateAnswer {
+    fn close(&mut self, params: &ClientParams) -> ImmediateAnswer {
         if let Some(running) = self.session(params)?.turn.take() {
             running.cancel.cancel();
         }
-        self.sessions.remove(params["sessionId"].as_str().unwrap_or_default());
+        self.sessions.remove(params.session_id.as_deref().unwrap_or_default());
         Ok(Some(json!({})))
     }
 
-    fn session(&mut self, params: &Value) -> Result<&mut ScriptedSession, RpcError> {
-        let id = params["sessionId"].as_str().unwrap_or_default();
+    fn session(&mut self, params: &ClientParams) -> Result<&mut ScriptedSession, RpcError> {
+        let id = params.session_id.as_deref().unwrap_or_default();
         self.sessions.get_mut(id).ok_or_else(|| {
             RpcError::new(code::RESOURCE_NOT_FOUND, format!("there is no session `{id}`"))
         })
@@ -277,9 +317,9 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
             let answer = match (end, answer) {
                 (TurnEnd::Failed(message), _) => Err(RpcError::new(code::INTERNAL_ERROR, message)),
                 (TurnEnd::Stopped(reason), None) => {
-                    let mut answer = json!({"stopReason": reason});
-                    more.into_iter().for_each(|(key, value)| answer[key] = value);
-                    Ok(answer)
+                    let mut answer = Map::from_iter([("stopReason".to_owned(), json!(reason))]);
+                    answer.extend(more);
+                    Ok(answer.into())
                 }
                 (TurnEnd::Stopped(_), Some(answer)) => Ok(answer),
             };
@@ -290,15 +330,13 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
 }
 
 /// The text of a prompt: its text blocks, embedded resources and link URIs.
-fn prompt_text(blocks: &[Value]) -> String {
-    let texts = blocks.iter().filter_map(|block| {
-        let text = match block["type"].as_str()? {
-            "text" => &block["text"],
-            "resource" => &block["resource"]["text"],
-            "resource_link" => &block["uri"],
-            _ => return None,
-        };
-        text.as_str()
-    });
+fn prompt_text(blocks: &Value) -> String {
+    let texts =
+        acp::list(blocks).into_iter().filter_map(|block: ContentBlock| match &*block.kind? {
+            "text" => block.text,
+            "resource" => block.resource.text,
+            "resource_link" => block.uri,
+            _ => None,
+        });
     texts.collect::<Vec<_>>().join("\n")
 }

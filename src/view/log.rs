@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use serde_json::Value;
-
-use super::waiting::decider;
+use super::fields::{AgentName, Fields};
 use crate::model::one_line;
 
 /// Entries that are kept; the oldest is dropped first.
@@ -52,13 +50,11 @@ impl Log {
     }
 
     /// Adds an entry for a line, if it is an event.
-    pub(super) fn line(&mut self, kind: &str, line: &Value) {
+    pub(super) fn line(&mut self, kind: &str, line: &Fields) {
         let Some((state, text)) = described(kind, line) else { return };
-        let agent = line["agent_id"].as_str().or_else(|| line["agents"][0].as_str());
-        let agent = agent.or_else(|| line["agents"][0]["agent_id"].as_str());
         self.push(LogEntry {
-            timestamp_ms: line["timestamp_ms"].as_u64(),
-            agent: one_line(agent.unwrap_or_default()),
+            timestamp_ms: line.timestamp_ms,
+            agent: one_line(line.agent()),
             state: state.to_owned(),
             text: short(&text),
         });
@@ -66,8 +62,8 @@ impl Log {
 
     /// Adds an entry for lines that were missed.
     pub(super) fn missed(&mut self, line: &[u8]) {
-        let line = serde_json::from_slice::<Value>(line).unwrap_or_default();
-        let missed = &line["missed"];
+        let line = serde_json::from_slice::<Fields>(line).unwrap_or_default();
+        let missed = &line.missed;
         self.note(&format!("{missed} lines of the team were missed: this view was too slow"));
     }
 
@@ -95,46 +91,39 @@ impl Log {
 }
 
 /// The state of a line, and its text; None for lines that are no events.
-fn described<'a>(kind: &str, line: &'a Value) -> Option<(&'a str, String)> {
-    let word = |name: &str| line[name].as_str().unwrap_or_default();
-    let reason = |before: &str| line["reason"].as_str().map(|why| format!("{before}{why}"));
-    let because = || reason(": ").unwrap_or_default();
+fn described<'a>(kind: &str, line: &'a Fields) -> Option<(&'a str, String)> {
+    let Fields { state, status, reason, .. } = line;
+    let because = || reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let id = line.id.as_deref().unwrap_or_default();
     Some(match kind {
-        "agent" => (word("state"), format!("{}{}", word("state"), because())),
+        "agent" => (state, format!("{state}{}", because())),
         "blocked" => {
-            let (status, action, path) = (word("status"), word("action"), word("path"));
-            let sweep = line["sweep"].as_u64().map(|count| format!(" ({count} times)"));
-            let sweep = sweep.unwrap_or_default();
-            let by = decider(line).map(|by| format!(" by {by}")).unwrap_or_default();
-            (status, format!("{} {status}{by}: {action} {path}{sweep}", word("id")))
+            let Fields { action, path, .. } = line;
+            let sweep = line.sweep.map(|count| format!(" ({count} times)")).unwrap_or_default();
+            let by = line.decider().map(|by| format!(" by {by}")).unwrap_or_default();
+            (status, format!("{id} {status}{by}: {action} {path}{sweep}"))
         }
-        "budget" if word("state") == "open" => return None,
+        "budget" if state == "open" => return None,
         "budget" => {
-            let state = if word("state") == "exceeded" { "error" } else { "pending" };
-            (state, reason("").unwrap_or_else(|| format!("the budget is {}", word("state"))))
+            let text = reason.clone().unwrap_or_else(|| format!("the budget is {state}"));
+            (if state == "exceeded" { "error" } else { "pending" }, text)
         }
         "conflict" => {
-            let by = decider(line).map(|by| format!(" {} by {by}", word("status")));
-            let by = by.unwrap_or_default();
-            (word("status"), format!("conflict {}{by}: {}", word("id"), word("message")))
+            let by = line.decider().map(|by| format!(" {status} by {by}"));
+            (status, format!("conflict {id}{}: {}", by.unwrap_or_default(), line.message))
         }
         "loop" => {
-            let calls: Vec<_> = line["calls"].as_array().into_iter().flatten().collect();
-            let calls: Vec<_> = calls.iter().filter_map(|call| call.as_str()).collect();
-            let (times, what) = (&line["times"], calls.join(", "));
-            ("pending", format!("a loop: {times} times the same {}: {what}", word("kind")))
+            let (times, what) = (&line.times, line.calls.join(", "));
+            ("pending", format!("a loop: {times} times the same {}: {what}", line.kind))
         }
         "overlap" => {
-            let other = line["agents"][1]["agent_id"].as_str().unwrap_or_default();
-            ("pending", format!("overlaps with {other} in {}", word("symbol")))
+            let other = line.agents.get(1).map(AgentName::as_str).unwrap_or_default();
+            ("pending", format!("overlaps with {other} in {}", line.symbol))
         }
-        "report" => ("", format!("reports: {}", word("text"))),
-        "task" => {
-            let (id, by, state) = (word("id"), word("by"), word("state"));
-            (state, format!("task {id} of {by}: {state}{}", because()))
-        }
+        "report" => ("", format!("reports: {}", line.text)),
+        "task" => (state, format!("task {id} of {}: {state}{}", line.by, because())),
         "turn" => {
-            let (turn, stop) = (&line["turn"], word("stop_reason"));
+            let Fields { turn, stop_reason: stop, .. } = line;
             (stop, format!("turn {turn} ended: {stop}{}", because()))
         }
         _ => return None,

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use super::fields::Fields;
+
 /// Accesses, or conflicts, that wait; the port bounds them too.
 const MOST_PENDING: usize = 10_000;
 
@@ -28,7 +30,9 @@ pub struct CardId {
 pub struct Undecided<'a> {
     pub kind: CardKind,
     pub id: &'a str,
-    pub fields: &'a Value,
+    pub fields: &'a Fields,
+    /// The whole line.
+    pub line: &'a Value,
 }
 
 impl<'a> Undecided<'a> {
@@ -42,19 +46,27 @@ impl<'a> Undecided<'a> {
 
     /// The agent that it holds up; empty: the whole team.
     pub fn agent(&self) -> &'a str {
-        let agent = match self.kind {
-            CardKind::Access | CardKind::Budget => &self.fields["agent_id"],
-            // The writer, then the others.
-            CardKind::Conflict => &self.fields["agents"][0],
-        };
-        agent.as_str().unwrap_or_default()
+        self.fields.agent()
+    }
+}
+
+/// A line with the fields that are read often.
+#[derive(Clone, Debug)]
+pub(super) struct ShownLine {
+    pub(super) fields: Fields,
+    pub(super) line: Value,
+}
+
+impl ShownLine {
+    pub(super) fn new(line: Value) -> Self {
+        Self { fields: Fields::of(&line), line }
     }
 }
 
 /// Lines of one kind that wait for a decision, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct PendingList {
-    lines: IndexMap<String, Value>,
+    lines: IndexMap<String, ShownLine>,
     /// What was decided while the list is on its way: the list may still have it.
     decided: Option<HashSet<String>>,
 }
@@ -74,17 +86,18 @@ impl PendingList {
         let decided = self.decided.take().unwrap_or_default();
         let later = std::mem::take(&mut self.lines);
         for line in list.as_array().into_iter().flatten() {
-            if line["id"].as_str().is_some_and(|id| !decided.contains(id)) {
-                self.line(line.clone());
+            let line = ShownLine::new(line.clone());
+            if line.fields.id.as_ref().is_some_and(|id| !decided.contains(id)) {
+                self.line(line);
             }
         }
         self.lines.extend(later);
     }
 
     /// Takes a line; false if it names nothing.
-    pub(super) fn line(&mut self, line: Value) -> bool {
-        let Some(id) = line["id"].as_str().map(str::to_owned) else { return false };
-        if line["status"] != "pending" {
+    pub(super) fn line(&mut self, line: ShownLine) -> bool {
+        let Some(id) = line.fields.id.clone() else { return false };
+        if line.fields.status != "pending" {
             self.lines.shift_remove(&id);
             if let Some(decided) = self.decided.as_mut().filter(|it| it.len() < MOST_PENDING) {
                 decided.insert(id);
@@ -95,18 +108,7 @@ impl PendingList {
         true
     }
 
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &ShownLine)> {
         self.lines.iter().map(|(id, line)| (id.as_str(), line))
     }
-}
-
-/// Who decided an access or a conflict, in words; None: nobody did yet.
-pub fn decider(line: &Value) -> Option<&str> {
-    let by = line["decided_by"].as_str().filter(|by| !by.is_empty())?;
-    Some(match by {
-        "person" => "a person",
-        "web" => "a person on the web",
-        "rule" => "a rule",
-        _ => ["agent:", "token:"].iter().find_map(|kind| by.strip_prefix(kind)).unwrap_or(by),
-    })
 }

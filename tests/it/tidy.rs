@@ -110,7 +110,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("mcp", &["model", "line", "wire"]),
     ("gateway", &["model", "line", "acp"]),
     ("remote", &["line", "acp"]),
-    ("view", &["model"]),
+    ("view", &["model", "line"]),
     (
         "serve",
         &[
@@ -144,8 +144,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "hub",
         &[
-            "model", "kept", "session", "bus", "journal", "routing", "tracker", "watch", "tokens",
-            "wire", "serve",
+            "model", "kept", "line", "session", "bus", "journal", "routing", "tracker", "watch",
+            "tokens", "wire", "serve",
         ],
     ),
     (
@@ -154,6 +154,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "model",
             "kept",
             "line",
+            "acp",
             "session",
             "bus",
             "metrics",
@@ -197,8 +198,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "kept", "app", "changes", "config", "graph", "journal", "undo", "plugin",
-            "replay", "remote", "runs", "serve", "scripted", "view",
+            "model", "line", "acp", "kept", "app", "changes", "config", "graph", "journal", "undo",
+            "plugin", "replay", "remote", "runs", "serve", "scripted", "view", "wire",
         ],
     ),
 ];

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anstream::adapter::strip_str;
 use futures_util::stream::{self, StreamExt as _};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::time::timeout;
@@ -12,6 +13,7 @@ use tokio::time::timeout;
 use super::Finding;
 use super::agents::Environment;
 use super::version::Probe;
+use crate::acp::{self, AgentIntroduction};
 use crate::client_host::PROTOCOL_VERSION;
 use crate::config::installed::{Installed, installed};
 use crate::model::one_line;
@@ -64,6 +66,15 @@ async fn start(agent: &Installed, probe: &Probe) -> Finding {
     }
 }
 
+/// An answer, with any JSON in it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct InitializeAnswer {
+    id: Value,
+    result: Value,
+    error: Value,
+}
+
 /// Asks for the agent's own description; returns its version, or why there is no answer.
 async fn initialize(stdio: Stdio) -> Result<String, String> {
     let Stdio { mut stdin, stdout, mut stderr } = stdio;
@@ -80,8 +91,8 @@ async fn initialize(stdio: Stdio) -> Result<String, String> {
     let answered = async {
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).await.is_ok_and(|count| count > 0) {
-            match serde_json::from_slice::<Value>(&line) {
-                Ok(answer) if answer["id"] == 0 => return Some(answer),
+            match serde_json::from_slice::<Value>(&line).map(|line| acp::read(&line)) {
+                Ok(answer @ InitializeAnswer { .. }) if answer.id == 0 => return Some(answer),
                 Ok(_) => {}
                 Err(_) => said = quote(&line).or(said.take()),
             }
@@ -99,16 +110,16 @@ async fn initialize(stdio: Stdio) -> Result<String, String> {
         () = read_errors => None,
     };
     match answer {
-        Some(answer) if answer["result"].is_object() => {
-            let version = answer["result"]["agentInfo"]["version"].as_str();
+        Some(answer) if answer.result.is_object() => {
+            let AgentIntroduction { agent_info, .. } = acp::read(&answer.result);
+            let version = agent_info.version;
             Ok(version
-                .map(|version| format!(", as version {}", one_line(version)))
+                .map(|version| format!(", as version {}", one_line(&version)))
                 .unwrap_or_default())
         }
-        Some(answer) => Err(format!(
-            "has answered `initialize` with {}",
-            one_line(&answer["error"].to_string())
-        )),
+        Some(answer) => {
+            Err(format!("has answered `initialize` with {}", one_line(&answer.error.to_string())))
+        }
         None => {
             let _ = (&mut stderr).take(MOST_SAID).read_to_end(&mut errors).await;
             let last = errors.split(|byte| *byte == b'\n').rev().find_map(quote).or(said);

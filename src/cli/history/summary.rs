@@ -1,69 +1,148 @@
 //! One line for an event: the main fields of its payload, by its type.
 
+use std::fmt;
+
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::journal::Event;
+use crate::journal::{Event, MessagePayload};
+use crate::line::lenient;
 use crate::model::one_line;
 
 /// Characters of a text that are shown.
 const LONGEST: usize = 120;
 
+/// A value of a payload, of any type, in words: null and nothing are empty.
+#[derive(Default, Deserialize)]
+#[serde(from = "Value")]
+struct Word(String);
+
+impl From<Value> for Word {
+    fn from(value: Value) -> Self {
+        Self(match value {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            other => other.to_string(),
+        })
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The fields of all payloads that are shown.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Words {
+    reason: Word,
+    session: Word,
+    how: Word,
+    from_event_id: Word,
+    to_event_id: Word,
+    text: Word,
+    bytes: Word,
+    title: Word,
+    kind: Word,
+    tool_call_id: Word,
+    status: Word,
+    duration_ms: Word,
+    error: Word,
+    count: Word,
+    used: Word,
+    size: Word,
+    model: Word,
+    stop_reason: Word,
+    outcome: Word,
+    option_kind: Word,
+    decided_by: Word,
+    via: Word,
+    blocked_id: Word,
+    action: Word,
+    path: Word,
+    scope: Word,
+    from: Word,
+    times: Word,
+    state: Word,
+    message: Word,
+    task: Word,
+    by: Word,
+    agent_id: Word,
+    result: Word,
+    events: Word,
+    #[serde(deserialize_with = "lenient")]
+    tokens: SpentTokens,
+    #[serde(deserialize_with = "lenient")]
+    cost: SpentCost,
+    zone: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SpentTokens {
+    total: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SpentCost {
+    amount: Option<Value>,
+    currency: Word,
+}
+
 pub(super) fn summary(event: &Event) -> String {
-    let payload: Value = serde_json::from_str(event.payload.get()).unwrap_or_default();
-    let text = |name: &str| match &payload[name] {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    };
+    let it: Words = event.read();
     let words = match event.kind.as_str() {
-        "session.start" => text("session"),
-        "session.end" => text("reason"),
-        "session.fork" => format!("{} of {}", text("how"), text("from_event_id")),
-        "session.rewind" => format!("to {}", text("to_event_id")),
-        kind if kind.starts_with("message.") && payload["text"].is_string() => text("text"),
-        kind if kind.starts_with("message.") => format!("{} bytes", text("bytes")),
-        "tool.call" => first([text("title"), text("kind"), text("tool_call_id")]),
+        "session.start" => it.session.0,
+        "session.end" => it.reason.0,
+        "session.fork" => format!("{} of {}", it.how, it.from_event_id),
+        "session.rewind" => format!("to {}", it.to_event_id),
+        kind if kind.starts_with("message.") => match event.read::<MessagePayload>().text {
+            Some(text) => text,
+            None => format!("{} bytes", it.bytes),
+        },
+        "tool.call" => first([it.title, it.kind, it.tool_call_id]),
         "tool.result" => {
-            let what = first([text("title"), text("kind"), text("tool_call_id")]);
-            format!("{} after {} ms: {what} {}", text("status"), text("duration_ms"), text("error"))
+            let what = first([it.title, it.kind, it.tool_call_id]);
+            format!("{} after {} ms: {what} {}", it.status, it.duration_ms, it.error)
         }
-        "plan" => format!("{} steps", text("count")),
-        "usage" => format!("{} of {} tokens", text("used"), text("size")),
+        "plan" => format!("{} steps", it.count),
+        "usage" => format!("{} of {} tokens", it.used, it.size),
         "usage.spent" => {
-            let (total, amount) = (&payload["tokens"]["total"], &payload["cost"]["amount"]);
-            let known = |value: &Value| (!value.is_null()).then(|| value.to_string());
-            let tokens = known(total).map(|total| format!("{total} tokens "));
-            let currency = payload["cost"]["currency"].as_str().unwrap_or_default();
-            let cost = known(amount).map(|amount| format!("{amount} {currency} "));
-            format!("{}{}{}", tokens.unwrap_or_default(), cost.unwrap_or_default(), text("model"))
+            let tokens = it.tokens.total.map(|total| format!("{total} tokens "));
+            let currency = it.cost.currency;
+            let cost = it.cost.amount.map(|amount| format!("{amount} {currency} "));
+            format!("{}{}{}", tokens.unwrap_or_default(), cost.unwrap_or_default(), it.model)
         }
-        "turn.end" | "turn.failed" => format!("{} {}", text("stop_reason"), text("reason")),
+        "turn.end" | "turn.failed" => format!("{} {}", it.stop_reason, it.reason),
         "permission" => {
-            format!("{} {}: {}", text("outcome"), text("option_kind"), text("title"))
+            format!("{} {}: {}", it.outcome, it.option_kind, it.title)
         }
         "blocked" => {
-            let by = first([text("decided_by"), text("via")]);
-            let id = text("blocked_id");
-            format!("{} {id}: {} {} ({by})", text("status"), text("action"), text("path"))
+            let by = first([it.decided_by, it.via]);
+            let id = it.blocked_id;
+            format!("{} {id}: {} {} ({by})", it.status, it.action, it.path)
         }
-        "grant" => format!("{} {} {}", text("scope"), text("action"), text("path")),
-        "file.rename" => format!("{} to {}", text("from"), text("path")),
-        kind if kind.starts_with("file.") => text("path"),
-        "loop" => format!("{} {} times {}", text("kind"), text("times"), text("action")),
-        "budget" | "agent.state" => format!("{} {}", text("state"), text("reason")),
-        "conflict" => format!("{} {}", text("status"), text("message")),
-        "report" => text("text"),
+        "grant" => format!("{} {} {}", it.scope, it.action, it.path),
+        "file.rename" => format!("{} to {}", it.from, it.path),
+        kind if kind.starts_with("file.") => it.path.0,
+        "loop" => format!("{} {} times {}", it.kind, it.times, it.action),
+        "budget" | "agent.state" => format!("{} {}", it.state, it.reason),
+        "conflict" => format!("{} {}", it.status, it.message),
+        "report" => it.text.0,
         "task" => {
-            format!("{} of {} {}: {}", text("task"), text("by"), text("state"), text("reason"))
+            format!("{} of {} {}: {}", it.task, it.by, it.state, it.reason)
         }
-        "subagent.spawn" => format!("{} {}", text("agent_id"), payload["zone"]),
+        "subagent.spawn" => format!("{} {}", it.agent_id, it.zone),
         "subagent.complete" => {
-            format!("{} {}", text("state"), first([text("reason"), text("result")]))
+            format!("{} {}", it.state, first([it.reason, it.result]))
         }
-        "config.change" => format!("{} {}", text("by"), text("agent_id")),
-        "gap" if payload["events"] == 0 => text("reason"),
-        "gap" => format!("{} events are missing: {}", text("events"), text("reason")),
-        "update" => text("kind"),
+        "config.change" => format!("{} {}", it.by, it.agent_id),
+        "gap" if it.events.0 == "0" => it.reason.0,
+        "gap" => format!("{} events are missing: {}", it.events, it.reason),
+        "update" => it.kind.0,
         _ => String::new(),
     };
     let line = one_line(words.trim());
@@ -73,6 +152,6 @@ pub(super) fn summary(event: &Event) -> String {
     }
 }
 
-fn first<const N: usize>(texts: [String; N]) -> String {
-    texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+fn first<const N: usize>(texts: [Word; N]) -> String {
+    texts.into_iter().map(|text| text.0).find(|text| !text.is_empty()).unwrap_or_default()
 }

@@ -5,16 +5,15 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use serde_json::Value;
 
 use super::inbox::has_file;
 use super::paint::{bold, color_of, first_shown, mark_of, selection, since, tone};
 use super::screen::Screen;
-use crate::cli::budget;
+use crate::cli::budget::used;
 use crate::cli::columns::{cut, wrap};
 use crate::cli::output::plain;
 use crate::model::quoted;
-use crate::view::{CardKind, Undecided};
+use crate::view::{CardKind, Fields, Undecided};
 
 /// Lines for the description of the selected card.
 pub(super) const CARD: u16 = 4;
@@ -68,19 +67,17 @@ fn heading(screen: &Screen, card: &Undecided<'_>, now_ms: u64) -> Line<'static> 
     };
     let (id, what) = match card.kind {
         CardKind::Access => {
-            let action = plain(text(card.fields, "action"));
-            (plain(card.id), format!("{action} {}", quoted(text(card.fields, "path"))))
+            let action = plain(&card.fields.action);
+            (plain(card.id), format!("{action} {}", quoted(&card.fields.path)))
         }
         CardKind::Conflict => {
             let others = others(card.fields);
             let against = if others.is_empty() { String::new() } else { format!(" of {others}") };
-            (plain(card.id), format!("write {}{against}", quoted(text(card.fields, "path"))))
+            (plain(card.id), format!("write {}{against}", quoted(&card.fields.path)))
         }
-        CardKind::Budget => {
-            (String::new(), format!("budget used up: {}", budget::used(card.fields)))
-        }
+        CardKind::Budget => (String::new(), format!("budget used up: {}", used(card.line))),
     };
-    let age = since(card.fields["timestamp_ms"].as_u64().unwrap_or(now_ms), now_ms);
+    let age = since(card.fields.timestamp_ms.unwrap_or(now_ms), now_ms);
     Line::from(vec![Span::raw(format!("{id:>5} {age:>6} ")), whose, Span::raw(format!(" {what}"))])
 }
 
@@ -88,7 +85,7 @@ fn draw_description(card: Undecided<'_>, frame: &mut Frame<'_>, area: Rect) {
     let described = match card.kind {
         CardKind::Access => of_access(card.fields),
         CardKind::Conflict => of_conflict(card.fields),
-        CardKind::Budget => of_budget(card.fields),
+        CardKind::Budget => of_budget(card),
     };
     let width = usize::from(area.width);
     let wrapped = described.iter().flat_map(|line| wrap(line, width.max(1)));
@@ -129,51 +126,46 @@ fn draw_file(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
 }
 
 /// What a person needs to know of an access before deciding.
-fn of_access(card: &Value) -> Vec<String> {
-    let known = |name: &str| card[name].as_str().filter(|text| !text.is_empty()).map(plain);
-    let agent = plain(text(card, "agent_id"));
-    let (action, path) = (plain(text(card, "action")), quoted(text(card, "path")));
-    let via = known("via").map(|via| format!(", via {via}")).unwrap_or_default();
+fn of_access(card: &Fields) -> Vec<String> {
+    let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(plain);
+    let agent = plain(card.agent());
+    let (action, path) = (plain(&card.action), quoted(&card.path));
+    let via = known(&card.via).map(|via| format!(", via {via}")).unwrap_or_default();
     let mut lines = vec![format!("{agent} asks to {action} {path}{via}")];
-    let owners = card["owners"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let owners: Vec<_> = owners.map(plain).collect();
+    let owners: Vec<_> = card.owners.iter().map(|owner| plain(owner)).collect();
     let mut facts = Vec::new();
     if !owners.is_empty() {
         facts.push(format!("owned by {}", owners.join(", ")));
     }
-    if let (Some(rule), Some(decide)) = (card["rule"].as_u64(), known("decide")) {
+    if let (Some(rule), Some(decide)) = (card.rule, known(&card.decide)) {
         facts.push(format!("sent here by rule {rule} of [[routing]]: {decide}"));
     }
-    if let Some(by) = known("denied_by") {
+    if let Some(by) = known(&card.denied_by) {
         facts.push(format!(
             "denied by {by}: `eisen-core resolve {} allow --even-denied`",
-            plain(text(card, "id"))
+            plain(card.id.as_deref().unwrap_or_default())
         ));
     }
     lines.extend((!facts.is_empty()).then(|| facts.join("; ")));
-    lines.extend(known("reason").map(|reason| format!("its reason: {reason}")));
+    let reason = card.reason.as_deref().and_then(known);
+    lines.extend(reason.map(|reason| format!("its reason: {reason}")));
     lines
 }
 
-fn of_conflict(card: &Value) -> Vec<String> {
-    let agent = plain(card["agents"][0].as_str().unwrap_or_default());
-    let mut lines = vec![format!("{agent} waits to write {}", quoted(text(card, "path")))];
-    lines.push(plain(text(card, "message")));
+fn of_conflict(card: &Fields) -> Vec<String> {
+    let agent = plain(card.agent());
+    let mut lines = vec![format!("{agent} waits to write {}", quoted(&card.path))];
+    lines.push(plain(&card.message));
     lines
 }
 
-fn of_budget(card: &Value) -> Vec<String> {
-    let why = card["reason"].as_str().map_or_else(|| "It is used up.".to_owned(), plain);
-    vec![why, format!("used: {}", budget::used(card))]
+fn of_budget(card: Undecided<'_>) -> Vec<String> {
+    let why = card.fields.reason.as_deref().map_or_else(|| "It is used up.".to_owned(), plain);
+    vec![why, format!("used: {}", used(card.line))]
 }
 
 /// The agents that a write is in conflict with.
-fn others(conflict: &Value) -> String {
-    let agents = conflict["agents"].as_array().into_iter().flatten().skip(1);
-    let agents: Vec<_> = agents.filter_map(Value::as_str).map(plain).collect();
-    agents.join(", ")
-}
-
-fn text<'a>(card: &'a Value, name: &str) -> &'a str {
-    card[name].as_str().unwrap_or_default()
+fn others(conflict: &Fields) -> String {
+    let agents = conflict.agents.iter().skip(1).map(|agent| plain(agent.as_str()));
+    agents.collect::<Vec<_>>().join(", ")
 }

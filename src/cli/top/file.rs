@@ -2,11 +2,14 @@
 //! terminal, with nothing in it that steers a terminal or hides.
 
 use ratatui::style::{Color, Modifier, Style};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::paint::bold;
+use crate::acp;
 use crate::cli::columns::wrap;
 use crate::cli::output::plain;
+use crate::line::lenient;
 
 /// Bytes and lines that are kept; the team bounds the bytes, too.
 const LONGEST_TEXT: usize = 64 * 1024;
@@ -27,11 +30,34 @@ pub(super) struct ShownFile {
     first: usize,
 }
 
+/// What is shown of an answer of `show_blocked` or `show_conflict`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ShownAnswer {
+    #[serde(deserialize_with = "lenient")]
+    diff: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    content: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    action: String,
+    #[serde(deserialize_with = "lenient")]
+    not_shown: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    truncated: bool,
+    #[serde(deserialize_with = "lenient")]
+    binary: bool,
+    #[serde(deserialize_with = "lenient")]
+    exists: Option<bool>,
+    #[serde(deserialize_with = "lenient")]
+    version: Option<String>,
+}
+
 impl ShownFile {
     /// Takes the answer of `show_blocked` or `show_conflict`.
     pub(super) fn read(shown: &Value) -> Self {
-        let known = |name: &str| shown[name].as_str();
-        let (diff, content) = (known("diff"), known("content"));
+        let ShownAnswer { diff, content, action, not_shown, truncated, binary, exists, version } =
+            acp::read(shown);
+        let (diff, content) = (diff.as_deref(), content.as_deref());
         let text = diff.or(content).unwrap_or_default();
         let kept = &text[..text.floor_char_boundary(LONGEST_TEXT)];
         let lines = kept.split_inclusive('\n').take(MOST_LINES);
@@ -42,19 +68,19 @@ impl ShownFile {
             (plain(&line.replace('\t', "    ")), style)
         });
         let lines: Vec<_> = lines.collect();
-        let is_cut = shown["truncated"] == true
+        let is_cut = truncated
             || kept.len() < text.len()
             || kept.split_inclusive('\n').nth(MOST_LINES).is_some();
         let beginning = if is_cut { ", only its beginning" } else { "" };
-        let wants_to_write = known("action") == Some("write");
+        let wants_to_write = action == "write";
         let title = match (diff, content) {
             (Some(_), _) => format!("What it would change{beginning}:"),
             (None, Some("")) => "The file is empty.".to_owned(),
             (None, Some(_)) => format!("The file as it is{beginning}:"),
-            (None, None) => match known("not_shown") {
-                Some(why) => format!("Not shown: {}", plain(why)),
-                None if shown["binary"] == true => "Not shown: it is no text.".to_owned(),
-                None if shown["exists"] == false => "There is no such file.".to_owned(),
+            (None, None) => match not_shown {
+                Some(why) => format!("Not shown: {}", plain(&why)),
+                None if binary => "Not shown: it is no text.".to_owned(),
+                None if exists == Some(false) => "There is no such file.".to_owned(),
                 None => "Not shown.".to_owned(),
             },
         };
@@ -63,7 +89,6 @@ impl ShownFile {
         } else {
             ""
         };
-        let version = known("version").map(str::to_owned);
         Self { version, lines, ..Self::empty(title + unknown) }
     }
 

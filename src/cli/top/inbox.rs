@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::file::ShownFile;
 use super::wish::{Asking, TeamCall};
 use crate::cli::output::plain;
-use crate::view::{CardId, CardKind, TeamView, decider};
+use crate::view::{CardId, CardKind, Fields, TeamView};
 
 /// A card takes no key before a person can have read it.
 const UNREAD: Duration = Duration::from_millis(500);
@@ -152,12 +154,10 @@ impl InboxPane {
     }
 
     /// The decision of a person about an access or a conflict.
-    pub(super) fn decide(&mut self, card: &CardId, what: &str, mut params: Value) -> TeamCall {
-        params["id"] = card.id.as_str().into();
+    pub(super) fn decide(&mut self, card: &CardId, what: &str, decision: Value) -> TeamCall {
         let file = self.file.as_ref().filter(|(of, _)| of == card);
-        if let Some(version) = file.and_then(|(_, file)| file.as_ref()?.version.as_deref()) {
-            params["version"] = version.into();
-        }
+        let version = file.and_then(|(_, file)| file.as_ref()?.version.as_deref());
+        let params = json!(DecidedCard { decision, id: &card.id, version });
         let is_conflict = card.kind == CardKind::Conflict;
         let method = if is_conflict { "resolve_conflict" } else { "resolve_blocked" };
         self.call(card, method, params, what)
@@ -177,10 +177,10 @@ impl InboxPane {
         };
         let wrong = || format!("`{}` is no total of {unit}: type a number", plain(typed));
         let total = total.ok_or_else(wrong)?;
-        let mut params = json!({ unit: total });
-        if !card.id.is_empty() {
-            params["agent_id"] = card.id.as_str().into();
-        }
+        let params = match card.id.as_str() {
+            "" => json!({ unit: total }),
+            agent => json!({ unit: total, "agent_id": agent }),
+        };
         Ok(self.call(card, "raise_budget", params, &format!("{unit} up to {total}")))
     }
 
@@ -207,12 +207,13 @@ impl InboxPane {
     /// Takes a line of an access or a conflict: what there is to say if somebody else decided the
     /// selected one.
     pub(super) fn decided(&self, kind: CardKind, line: &Value) -> Option<String> {
-        let id = line["id"].as_str()?;
+        let line = Fields::of(line);
+        let id = line.id.as_deref()?;
         let is_of = |card: &CardId| card.kind == kind && card.id == id;
         let (is_selected, is_own) =
             (self.card.as_ref().is_some_and(is_of), self.sent.as_ref().is_some_and(is_of));
-        let status = line["status"].as_str().filter(|status| *status != "pending")?;
-        let by = decider(line).map(|by| format!(" by {}", plain(by))).unwrap_or_default();
+        let status = Some(&line.status).filter(|status| *status != "pending")?;
+        let by = line.decider().map(|by| format!(" by {}", plain(by))).unwrap_or_default();
         (is_selected && !is_own).then(|| format!("{}: {}{by}", plain(id), plain(status)))
     }
 }
@@ -231,12 +232,33 @@ pub(super) fn named(card: &CardId) -> String {
     }
 }
 
+#[derive(Serialize)]
+struct DecidedCard<'a> {
+    #[serde(flatten)]
+    decision: Value,
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+}
+
+/// What is used of one unit of a budget.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UnitUsed {
+    used: Option<f64>,
+    limit: Option<f64>,
+}
+
 /// What a budget is used up of, or limits.
 fn unit_of(budget: &Value) -> Option<&'static str> {
-    let limit = |unit: &&str| budget[*unit]["limit"].as_f64();
+    let of = |unit: &str| -> UnitUsed {
+        let units = IndexMap::<String, Value>::deserialize(budget).unwrap_or_default();
+        units.get(unit).and_then(|unit| UnitUsed::deserialize(unit).ok()).unwrap_or_default()
+    };
+    let limit = |unit: &&str| of(unit).limit;
     let is_used_up = |unit: &&str| {
-        let used = budget[*unit]["used"].as_f64().unwrap_or_default();
-        limit(unit).is_some_and(|limit| used >= limit)
+        let UnitUsed { used, limit } = of(unit);
+        limit.is_some_and(|limit| used.unwrap_or_default() >= limit)
     };
     let mut units = UNITS.into_iter().filter(|unit| limit(unit).is_some());
     UNITS.into_iter().find(is_used_up).or_else(|| units.next())

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::format;
 use crate::cli::output::style;
-use crate::view::TeamView;
+use crate::view::{Fields, TeamView};
 
 /// Each agent has a colour and a mark.
 const COLORS: [Color; 6] =
@@ -37,9 +37,9 @@ pub(super) fn selection(has_focus: bool) -> Style {
 }
 
 pub(super) fn of_budget(budget: &Value) -> Style {
-    match budget["state"].as_str() {
-        Some("exceeded") => tone("error"),
-        Some("warned") => tone("pending"),
+    match &*Fields::of(budget).state {
+        "exceeded" => tone("error"),
+        "warned" => tone("pending"),
         _ => Style::new(),
     }
 }

@@ -4,13 +4,15 @@
 use std::collections::HashMap;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::inbox::{InboxPane, Reaction};
 use super::said::Transcript;
 use super::wish::{Asking, Input, StatusLine, TeamCall, Wish};
-use crate::view::{CardKind, TeamView};
+use crate::view::{CardKind, Fields, TeamView};
+use crate::wire::TurnLine;
 
 /// Agents whose transcripts are kept.
 const MOST_TRANSCRIPTS: usize = 1000;
@@ -75,8 +77,7 @@ impl Screen {
     /// The ids of the agents, as they are shown.
     pub(super) fn agents(&self) -> Vec<String> {
         let agents = self.view.agents();
-        let ids = agents.iter().filter_map(|(agent, _)| agent["agent_id"].as_str());
-        ids.map(str::to_owned).collect()
+        agents.iter().filter_map(|(agent, _)| Fields::of(agent).agent_id).collect()
     }
 
     /// Moves selections off what is gone. `width`: that of a frame that shows the selected card, if
@@ -99,7 +100,8 @@ impl Screen {
 
     pub(super) fn turn(&mut self, agent: &str, session: &str, line: &Value) {
         let Some(transcript) = self.transcript_mut(agent) else { return };
-        let lines = transcript.fold.turn(agent, session, line);
+        let Ok(turn) = TurnLine::deserialize(line) else { return };
+        let lines = transcript.fold.turn(agent, session, &turn);
         transcript.add(lines);
     }
 

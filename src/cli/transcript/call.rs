@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{LineKind, ShownLine};
+use crate::acp::{self, CallUpdate};
 use crate::cli::format;
 
 /// Maximum open calls of a session; past that, the oldest is shown unfinished.
@@ -27,7 +28,8 @@ struct OpenCall {
 impl OpenCalls {
     /// Adds a `tool_call` or a `tool_call_update`.
     pub(super) fn update(&mut self, update: &Value, now: Instant, lines: &mut Vec<ShownLine>) {
-        let id = match &update["toolCallId"] {
+        let update: CallUpdate = acp::read(update);
+        let id = match &update.tool_call_id {
             Value::String(id) => id.clone(),
             id => id.to_string(),
         };
@@ -38,14 +40,14 @@ impl OpenCalls {
             lines.push(ShownLine { kind: LineKind::Call, text: format!("> {}", call.title) });
         }
         let call = self.0.entry(id.clone()).or_insert_with(|| OpenCall {
-            title: update["kind"].as_str().map_or_else(|| "tool call".to_owned(), first_line),
+            title: update.kind.as_deref().map_or_else(|| "tool call".to_owned(), first_line),
             began: now,
             announced: false,
         });
-        if let Some(title) = update["title"].as_str().filter(|title| !title.trim().is_empty()) {
+        if let Some(title) = update.title.as_ref().filter(|title| !title.trim().is_empty()) {
             call.title = first_line(title);
         }
-        let status = update["status"].as_str().unwrap_or_default();
+        let status = update.status.as_deref().unwrap_or_default();
         if !matches!(status, "completed" | "failed" | "cancelled") {
             return;
         }
@@ -57,7 +59,7 @@ impl OpenCalls {
         };
         let (kind, end) = match status {
             "completed" => (LineKind::Call, "done".to_owned()),
-            status => (LineKind::FailedCall, failure(status, update)),
+            status => (LineKind::FailedCall, failure(status, &update)),
         };
         lines.push(ShownLine { kind, text: format!("> {}: {end}{took}", call.title) });
         self.0.shift_remove(&id);
@@ -84,9 +86,8 @@ impl OpenCalls {
     }
 }
 
-fn failure(status: &str, update: &Value) -> String {
-    let content = update["content"].as_array().into_iter().flatten();
-    let mut texts = content.filter_map(|item| item["content"]["text"].as_str());
+fn failure(status: &str, update: &CallUpdate) -> String {
+    let mut texts = update.content.0.iter().filter_map(|item| item.content.text.as_deref());
     match texts.find(|text| !text.trim().is_empty()) {
         Some(why) => format!("{status}: {}", first_line(why)),
         None => status.to_owned(),

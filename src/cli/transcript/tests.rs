@@ -1,5 +1,7 @@
 //! Tests of folding session updates into lines.
 
+#![allow(clippy::unwrap_used)]
+
 use serde_json::json;
 
 use super::*;
@@ -9,7 +11,11 @@ fn shown(thoughts: bool, updates: &[Value]) -> Vec<String> {
     let (mut fold, now) = (Fold::new(thoughts), Instant::now());
     let mut lines: Vec<_> =
         updates.iter().flat_map(|update| fold.update("ui", "s", update, now)).collect();
-    lines.extend(fold.turn("ui", "s", &json!({ "turn": 3, "stop_reason": "end_turn" })));
+    let turn = json!({
+        "agent_id": "ui", "session_id": "s", "turn": 3, "stop_reason": "end_turn",
+    });
+    let turn = TurnLine::deserialize(turn).unwrap();
+    lines.extend(fold.turn("ui", "s", &turn));
     assert!(fold.flush().is_empty());
     assert!(lines.iter().all(|(who, _)| who == "ui"), "{lines:?}");
     lines.into_iter().map(|(_, line)| line.text).collect()

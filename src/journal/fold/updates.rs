@@ -29,12 +29,12 @@ struct Update<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Plan {
+struct PlanUpdate {
     entries: Value,
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct UpdateKind {
     #[serde(rename = "sessionUpdate", default, deserialize_with = "lenient")]
     name: Option<String>,
 }
@@ -70,7 +70,7 @@ impl Fold {
         self.session(key).plan = (raw.len() <= LONGEST).then(|| Arc::clone(raw));
         self.settle_open(key, at);
         let Ok(plan) = serde_json::from_str::<Value>(raw) else { return };
-        let Plan { mut entries } = serde_json::from_value(plan).unwrap_or_default();
+        let PlanUpdate { mut entries } = serde_json::from_value(plan).unwrap_or_default();
         let count = entries.as_array().map_or(0, Vec::len);
         if !self.keeps_texts() {
             let payload = PlanPayload { count, ..PlanPayload::default() };
@@ -87,7 +87,8 @@ impl Fold {
     fn unknown(&mut self, key: &SessionKey, raw: &str, at: TimestampMs) {
         self.settle_open(key, at);
         let parsed = serde_json::from_str::<Value>(raw);
-        let kind = parsed.as_ref().ok().and_then(|update| Kind::deserialize(update).ok()?.name);
+        let kind =
+            parsed.as_ref().ok().and_then(|update| UpdateKind::deserialize(update).ok()?.name);
         let kind = kind.map(|kind| cut(&kind, 256).0.into_owned());
         let bytes = Some(raw.len());
         let mut payload = UpdatePayload { kind: Some(kind), bytes, ..UpdatePayload::default() };

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
+use super::client::{ClientAnswer, ClientMessage};
 use super::{Intent, Translated, Translation};
 
 /// Permissions that may be open at once; further ones are refused.
@@ -13,24 +15,35 @@ pub(super) const MOST_ASKS: usize = 256;
 const ALLOW: &str = "allow";
 const REJECT: &str = "reject";
 
+/// The tool call of a permission.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AskedCall<'a> {
+    tool_call_id: String,
+    title: &'a str,
+    kind: &'static str,
+    status: &'static str,
+    locations: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw_input: Option<Value>,
+}
+
 impl Translation {
     /// Translates the client's answer to a permission.
     pub(super) fn answered(
         &mut self,
         id: Option<&Value>,
-        message: &Map<String, Value>,
+        message: &ClientMessage,
         said: &mut Translated,
     ) {
         let ask = id.and_then(Value::as_u64).and_then(|id| self.asks.remove(&id));
         let Some(ask) = ask else { return };
-        let result = message.get("result").unwrap_or(&Value::Null);
-        let outcome = &result["outcome"];
-        let why = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
+        let ClientAnswer { outcome, meta } = &message.result;
+        let why = match (outcome.outcome.as_deref(), outcome.option_id.as_deref()) {
             (Some("selected"), Some(ALLOW)) => return said.intents.push(Intent::Allow { ask }),
             (Some("cancelled"), _) => "The turn was cancelled.",
             _ => {
-                let error = message.get("error").and_then(|error| error["message"].as_str());
-                let why = result["_meta"]["eisen/why"].as_str().or(error);
+                let why = meta.why.as_deref().or(message.error.message.as_deref());
                 why.unwrap_or("This was refused.")
             }
         };
@@ -72,17 +85,15 @@ impl Translation {
         };
         let paths = accesses.iter().map(|(_, path)| json!({"path": self.cwd.join(&**path)}));
         self.last_id += 1;
-        let mut call = json!({
+        let call = AskedCall {
             // Agents reuse their ids, and paths of an earlier call would stay attached to the id.
-            "toolCallId": format!("{id}/ask{}", self.last_id),
-            "title": title,
-            "kind": kind,
-            "status": "pending",
-            "locations": paths.collect::<Vec<_>>(),
-        });
-        if !command.is_empty() {
-            call["rawInput"] = json!({"command": command});
-        }
+            tool_call_id: format!("{id}/ask{}", self.last_id),
+            title,
+            kind,
+            status: "pending",
+            locations: paths.collect(),
+            raw_input: (!command.is_empty()).then(|| json!({"command": command})),
+        };
         self.asks.insert(self.last_id, id.to_owned());
         said.client(&json!({
             "jsonrpc": "2.0",

@@ -54,8 +54,8 @@ pub(super) struct AnswerMeta {
 /// Joins the text of a prompt: links by their URI, embedded resources in full.
 pub(super) fn words(prompt: &Value) -> Option<String> {
     prompt.is_array().then_some(())?;
-    let texts = acp::list(prompt).into_iter().filter_map(|block: ContentBlock| {
-        match &*block.kind? {
+    let texts =
+        acp::list(prompt).into_iter().filter_map(|block: ContentBlock| match &*block.kind? {
             "text" => block.text,
             "resource_link" => block.uri.map(|uri| format!("[{uri}]")),
             "resource" => {
@@ -63,7 +63,6 @@ pub(super) fn words(prompt: &Value) -> Option<String> {
                 Some(format!("{}:\n{}", uri?, text?))
             }
             _ => None,
-        }
-    });
+        });
     Some(texts.collect::<Vec<_>>().join("\n"))
 }

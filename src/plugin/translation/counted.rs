@@ -28,15 +28,12 @@ impl Counted {
         self.used = used.or(self.used);
         self.size = size.or(self.size);
         self.cost = cost.or_else(|| self.cost.take());
-        let mut update = json!({
-            "sessionUpdate": "usage_update",
-            "used": self.used.unwrap_or(0),
-            "size": self.size.unwrap_or(0),
-        });
-        if let Some((amount, currency)) = &self.cost {
-            update["cost"] = json!({"amount": amount, "currency": currency});
-        }
-        Some(update)
+        let (used, size) = (self.used.unwrap_or(0), self.size.unwrap_or(0));
+        let update = json!({"sessionUpdate": "usage_update", "used": used, "size": size});
+        let Some((amount, currency)) = &self.cost else { return Some(update) };
+        let Value::Object(mut update) = update else { return None };
+        update.insert("cost".to_owned(), json!({"amount": amount, "currency": currency}));
+        Some(update.into())
     }
 }
 

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::api::ApiError;
+use super::client::{BridgeParams, ClientMessage, ModelName, OpenedSession, PromptBody, part};
 use super::session::{BridgedSession, answer, error, replay};
 use super::shapes::SessionInfo;
 use super::show::Shows;
 use super::tasks::{Opened, ServerTask, SessionOpening, Settings, TaskOutcome};
+use crate::acp;
 use crate::line;
 
 /// Sessions of one client.
@@ -70,9 +72,10 @@ impl Bridge {
                 return Vec::new();
             }
         };
-        let (id, params) = (&message["id"], &message["params"]);
-        let Some(method) = message["method"].as_str() else {
-            return id.as_u64().map_or_else(Vec::new, |id| self.decided(id, &message["result"]));
+        let ClientMessage { id, method, params, result } = acp::read(&message);
+        let (id, params) = (&id, &params);
+        let Some(method) = method.as_deref() else {
+            return id.as_u64().map_or_else(Vec::new, |id| self.decided(id, &result));
         };
         if id.is_null() {
             return if method == "session/cancel" { self.cancel(params) } else { Vec::new() };
@@ -89,10 +92,10 @@ impl Bridge {
             }
             "session/list" => self.list(id, params),
             "session/prompt" => self.prompt(id, params),
-            "session/set_mode" => self.set_mode(id, params, &params["modeId"]),
-            "session/set_config_option" => match params["configId"].as_str() {
+            "session/set_mode" => self.set_mode(id, params, params.mode_id.as_ref()),
+            "session/set_config_option" => match params.config_id.as_deref() {
                 Some("model") => self.set_model(id, params),
-                Some("mode") => self.set_mode(id, params, &params["value"]),
+                Some("mode") => self.set_mode(id, params, params.value.as_ref()),
                 _ => Err((INVALID_PARAMS, "there is no such option".to_owned())),
             },
             _ => Err((NO_METHOD, format!("`{method}` is not known"))),
@@ -113,9 +116,9 @@ impl Bridge {
         })
     }
 
-    fn open(&mut self, id: &Value, params: &Value, how: SessionOpening) -> Steps {
+    fn open(&mut self, id: &Value, params: &BridgeParams, how: SessionOpening) -> Steps {
         let cwd = cwd_of(params)?;
-        if params["mcpServers"].as_array().is_some_and(|servers| !servers.is_empty()) {
+        if !params.mcp_servers.is_empty() {
             let why = "an OpenCode server has the MCP servers of its own configuration, and takes no others";
             return Err((INVALID_PARAMS, why.to_owned()));
         }
@@ -140,39 +143,40 @@ impl Bridge {
         Ok(steps)
     }
 
-    fn list(&self, id: &Value, params: &Value) -> Steps {
+    fn list(&self, id: &Value, params: &BridgeParams) -> Steps {
         // Without a folder those of any session.
-        let cwd = match params["cwd"].as_str() {
+        let cwd = match params.cwd {
             Some(_) => cwd_of(params)?,
             None => self.folders.keys().next().cloned().unwrap_or_default(),
         };
         Ok(vec![BridgeStep::Do(ServerTask::List { id: id.clone(), cwd })])
     }
 
-    fn prompt(&mut self, id: &Value, params: &Value) -> Steps {
+    fn prompt(&mut self, id: &Value, params: &BridgeParams) -> Steps {
         let number = self.next();
         let (name, session) = self.known(params)?;
         if session.turn.is_some() {
             return Err((INVALID_REQUEST, "the session works on another prompt".to_owned()));
         }
-        let blocks = params["prompt"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let parts: Vec<Value> = blocks.iter().filter_map(part).collect();
+        let parts: Vec<Value> = params.prompt.iter().cloned().filter_map(part).collect();
         if parts.is_empty() {
             return Err((
                 INVALID_PARAMS,
                 "the prompt has nothing that the server takes".to_owned(),
             ));
         }
-        let mut body = json!({ "parts": parts, "agent": session.mode });
-        if let Some((provider, model)) = session.model.as_ref().and_then(|id| id.split_once('/')) {
-            body["model"] = json!({ "providerID": provider, "modelID": model });
-        }
+        let model = session.model.as_ref().and_then(|id| id.split_once('/'));
+        let body = json!(PromptBody {
+            parts,
+            agent: &session.mode,
+            model: model.map(|(provider, model)| ModelName { provider, model }),
+        });
         session.begin(id.clone(), number);
         let cwd = session.cwd.clone();
         Ok(vec![BridgeStep::Do(ServerTask::Prompt { session: name, cwd, turn: number, body })])
     }
 
-    fn cancel(&mut self, params: &Value) -> Vec<BridgeStep> {
+    fn cancel(&mut self, params: &BridgeParams) -> Vec<BridgeStep> {
         let Ok((session, known)) = self.known(params) else { return Vec::new() };
         let Some(turn) = &mut known.turn else { return Vec::new() };
         turn.is_cancelled = true;
@@ -182,24 +186,28 @@ impl Bridge {
         vec![BridgeStep::Do(ServerTask::Abort { session, cwd }), BridgeStep::Do(check)]
     }
 
-    fn set_mode(&mut self, id: &Value, params: &Value, wanted: &Value) -> Steps {
+    fn set_mode(&mut self, id: &Value, params: &BridgeParams, wanted: Option<&String>) -> Steps {
         let (session, known) = self.known(params)?;
-        let mode = known.settings.modes.iter().find(|mode| *wanted == *mode.name);
+        let mode = known.settings.modes.iter().find(|mode| wanted == Some(&mode.name));
         let mode = mode.ok_or((INVALID_PARAMS, "there is no such mode".to_owned()))?.clone();
         let cwd = known.cwd.clone();
         Ok(vec![BridgeStep::Do(ServerTask::SetMode { id: id.clone(), session, cwd, mode })])
     }
 
-    fn set_model(&mut self, id: &Value, params: &Value) -> Steps {
+    fn set_model(&mut self, id: &Value, params: &BridgeParams) -> Steps {
         let (_, session) = self.known(params)?;
-        let wanted = session.settings.models.iter().find(|model| params["value"] == *model.id);
+        let wanted =
+            session.settings.models.iter().find(|model| params.value.as_ref() == Some(&model.id));
         let wanted = wanted.ok_or((INVALID_PARAMS, "there is no such model".to_owned()))?;
         session.model = Some(wanted.id.clone());
         let options = json!({ "configOptions": options(session) });
         Ok(vec![BridgeStep::Say(answer(id, &options))])
     }
 
-    fn known(&mut self, params: &Value) -> Result<(String, &mut BridgedSession), (i64, String)> {
+    fn known(
+        &mut self,
+        params: &BridgeParams,
+    ) -> Result<(String, &mut BridgedSession), (i64, String)> {
         let id = id_of(params)?;
         match self.sessions.get_mut(&id) {
             Some(session) => Ok((id, session)),
@@ -278,10 +286,11 @@ impl Bridge {
             let updates = replay(&mut Shows::default(), messages);
             lines.extend(updates.into_iter().map(|update| update_of(&name, &update)));
         }
-        let mut result = json!({ "modes": modes(&session), "configOptions": options(&session) });
-        if *how == SessionOpening::New {
-            result["sessionId"] = name.clone().into();
-        }
+        let result = json!(OpenedSession {
+            modes: modes(&session),
+            config_options: options(&session),
+            session_id: (*how == SessionOpening::New).then(|| name.clone()),
+        });
         lines.push(answer(id, &result));
         if let Some(mut old) = self.sessions.insert(name, session) {
             lines.extend(old.end());
@@ -317,39 +326,14 @@ pub(super) fn update_of(session: &str, update: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": "session/update", "params": params })
 }
 
-fn id_of(params: &Value) -> Result<String, (i64, String)> {
-    let id = params["sessionId"].as_str().filter(|id| !id.is_empty());
-    id.map(str::to_owned).ok_or((INVALID_PARAMS, "it has no `sessionId`".to_owned()))
+fn id_of(params: &BridgeParams) -> Result<String, (i64, String)> {
+    let id = params.session_id.clone().filter(|id| !id.is_empty());
+    id.ok_or((INVALID_PARAMS, "it has no `sessionId`".to_owned()))
 }
 
-fn cwd_of(params: &Value) -> Result<String, (i64, String)> {
-    let cwd = params["cwd"].as_str().filter(|cwd| cwd.starts_with('/'));
-    cwd.map(str::to_owned).ok_or((INVALID_PARAMS, "its `cwd` is no absolute path".to_owned()))
-}
-
-/// A block of a prompt, as the server takes it. A link is named: the model reads it with a tool, which is
-/// asked for.
-fn part(block: &Value) -> Option<Value> {
-    let text = |text: String| Some(json!({ "type": "text", "text": text }));
-    match block["type"].as_str()? {
-        "text" => text(block["text"].as_str()?.to_owned()),
-        "image" => {
-            let (mime, data) = (block["mimeType"].as_str()?, block["data"].as_str()?);
-            Some(
-                json!({ "type": "file", "mime": mime, "url": format!("data:{mime};base64,{data}") }),
-            )
-        }
-        "resource_link" => {
-            let uri = block["uri"].as_str()?;
-            text(format!("[{}]({uri})", block["name"].as_str().unwrap_or(uri)))
-        }
-        "resource" => {
-            let resource = &block["resource"];
-            let (uri, content) = (resource["uri"].as_str()?, resource["text"].as_str()?);
-            text(format!("<resource uri=\"{uri}\">\n{content}\n</resource>"))
-        }
-        _ => None,
-    }
+fn cwd_of(params: &BridgeParams) -> Result<String, (i64, String)> {
+    let cwd = params.cwd.clone().filter(|cwd| cwd.starts_with('/'));
+    cwd.ok_or((INVALID_PARAMS, "its `cwd` is no absolute path".to_owned()))
 }
 
 fn listing(session: &SessionInfo) -> Value {

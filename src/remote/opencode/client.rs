@@ -15,7 +15,7 @@ pub(super) struct ClientMessage {
     #[serde(deserialize_with = "lenient")]
     pub(super) method: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    pub(super) params: ClientParams,
+    pub(super) params: BridgeParams,
     /// Any JSON.
     pub(super) result: Value,
 }
@@ -23,7 +23,7 @@ pub(super) struct ClientMessage {
 /// The params of all requests of a client.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct ClientParams {
+pub(super) struct BridgeParams {
     #[serde(deserialize_with = "lenient")]
     pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]

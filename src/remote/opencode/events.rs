@@ -16,6 +16,7 @@ use super::shapes::{
 };
 use super::show;
 use super::tasks::{Checked, ServerTask};
+use crate::acp::{self, PermissionAnswer};
 use crate::line;
 
 /// Requests for permission that are open at once; more are refused.
@@ -265,8 +266,8 @@ impl Bridge {
         let Some(PutPermission { session, permission }) = self.asked.remove(&id) else {
             return Vec::new();
         };
-        let outcome = &result["outcome"];
-        let body = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
+        let PermissionAnswer { outcome } = acp::read(result);
+        let body = match (outcome.outcome.as_deref(), outcome.option_id.as_deref()) {
             (Some("selected"), Some("once")) => json!({ "reply": "once" }),
             // Then the server ends the turn.
             (Some("cancelled"), _) => json!({ "reply": "reject" }),

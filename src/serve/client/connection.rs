@@ -111,11 +111,15 @@ impl Connection {
 
     /// Returns the proof of the token.
     async fn prove(&mut self, target: &Target) -> Result<String, ClientError> {
+        #[derive(Default, Deserialize)]
+        struct Challenge {
+            challenge: String,
+        }
         self.write(&json!({ "type": "auth_challenge" }));
         let answer = self.accepted().await?;
         let Success { result } = serde_json::from_slice(&answer).map_err(|e| nonsense(&e))?;
-        let challenge = result["challenge"].as_str().unwrap_or_default();
-        Ok(token::proof(&tokens::proving(&target.token), challenge))
+        let Challenge { challenge } = serde_json::from_value(result).unwrap_or_default();
+        Ok(token::proof(&tokens::proving(&target.token), &challenge))
     }
 
     /// Waits for the answer to a line without id. Skipped lines can be requested again.

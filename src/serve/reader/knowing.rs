@@ -3,7 +3,8 @@
 use std::future::pending;
 use std::ops::ControlFlow;
 
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Reader, WRONG_TOKENS, end_if};
 use crate::serve::command::ViewerCommand;
@@ -13,6 +14,22 @@ use crate::serve::places::Rank;
 use crate::serve::web_access::OpenedOnWeb;
 use crate::serve::{Caller, rpc, token};
 use crate::wire::RpcError;
+
+/// The answer to `auth`.
+#[derive(Default, Serialize)]
+struct Authenticated {
+    authenticated: bool,
+    /// On the web.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team: Option<Value>,
+    /// Of a token with a scope.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    may: Option<Value>,
+}
 
 impl<R: ClientInput> Reader<R> {
     pub(super) async fn challenge(&mut self) {
@@ -31,17 +48,17 @@ impl<R: ClientInput> Reader<R> {
         };
         self.place.set_rank(Rank::from(&caller));
         self.caller = Some(caller.clone());
-        let mut result = json!({ "authenticated": true });
+        let mut result = Authenticated { authenticated: true, ..Authenticated::default() };
         if let Entrance::Web { shown: Some(OpenedOnWeb::Scope(scope)), .. } = &self.entrance {
-            result["scope"] = json!(scope.as_str());
+            result.scope = Some(scope.as_str());
         }
         if self.entrance.is_web() {
-            result["team"] = json!(self.shared.sources.team());
+            result.team = Some(json!(self.shared.sources.team()));
         }
         if let Caller::Holder(holder) = &caller {
             rpc::record_use(&self.shared, holder, "auth", None, None).await;
-            result["owner"] = json!(holder.owner);
-            result["may"] = json!(holder.rights());
+            result.owner = Some(json!(holder.owner));
+            result.may = Some(json!(holder.rights()));
         }
         let result = rpc::encoded(&result);
         self.send(ViewerCommand::Answer(lines::answer(None, result.as_deref()))).await;

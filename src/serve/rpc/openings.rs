@@ -1,7 +1,7 @@
 //! Owns the check of a token with a scope: the right that a method takes of it, and what holds a token for
 //! some agents to these.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -36,6 +36,18 @@ pub(super) async fn admit(
     outcome
 }
 
+/// The payload of `token.use`.
+#[derive(Serialize)]
+struct TokenUse<'a> {
+    token_id: Value,
+    owner: Value,
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<u16>,
+}
+
 /// Records a use of a token.
 pub(in crate::serve) async fn record_use(
     shared: &Shared,
@@ -44,15 +56,15 @@ pub(in crate::serve) async fn record_use(
     agent: Option<String>,
     refused: Option<u16>,
 ) {
-    let mut payload = json!({ "token_id": holder.id, "owner": holder.owner, "method": method });
     let shown = |name: String| name[..name.floor_char_boundary(LONGEST_NAME)].to_owned();
-    if let Some(agent) = agent {
-        payload["agent_id"] = shown(agent).into();
-    }
-    if let Some(code) = refused {
-        payload["refused"] = code.into();
-    }
-    record(shared, EventType::TOKEN_USE, &payload).await;
+    let payload = TokenUse {
+        token_id: json!(holder.id),
+        owner: json!(holder.owner),
+        method,
+        agent_id: agent.map(shown),
+        refused,
+    };
+    record(shared, EventType::TOKEN_USE, &json!(payload)).await;
 }
 
 /// Adds an event of the whole team to the journal, if one is kept.

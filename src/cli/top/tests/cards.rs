@@ -23,7 +23,10 @@ fn budget(agent: Option<&str>, used: u64) -> Value {
     let state = if used < 40_000 { "open" } else { "exceeded" };
     json!({
         "type": "budget", "agent_id": agent, "state": state, "timestamp_ms": NOW - 3000,
-        "tokens": { "used": used, "limit": 40_000 }, "cost": { "used": 0.1, "limit": 5.0, "currency": "EUR" },
+        "tokens": { "used": used, "limit": 40_000, "reserved": 0, "largest": 0, "estimated": false, "unknown": 0 },
+        "cost": { "used": 0.1, "limit": 5.0, "currency": "EUR", "reserved": 0.0, "largest": 0.0, "unknown": 0 },
+        "turns": { "used": 1, "limit": null }, "minutes": { "used": 0.5, "limit": null },
+        "running": 0, "window_s": null, "on_exceed": "deny",
         "reason": "40000 of 40000 tokens are used; prompts are refused until `raise_budget`",
     })
 }

@@ -118,7 +118,7 @@ enum Command {
     /// inside its zone. The exit code is the agent's own.
     #[command(after_help = help::OBSERVE)]
     Observe(Observe),
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     Runs(runs::RunsArgs),
     Wait(runs::WaitArgs),
     Result(runs::ResultArgs),

@@ -238,6 +238,7 @@ pub(crate) fn bounds(workspace: &Path) -> Bounds {
         readable: Vec::new(),
         writable: Vec::new(),
         sockets: Vec::new(),
+        made: Vec::new(),
         sealed: Arc::default(),
     };
     Bounds::new(Arc::new(zone.unwrap()), reach).unwrap()

@@ -107,6 +107,24 @@ pub(super) struct TeamStart {
     pub(super) stop: StopSignals,
 }
 
+/// The folder of a team's tasks.
+fn tasks_of(config: &Config, eisen_dir: &Path) -> PathBuf {
+    journaling::team_folder(eisen_dir, &config.team.name).join("tasks")
+}
+
+/// What agents get of their team in variables.
+fn environment_of(
+    config: &Config,
+    address: SocketAddr,
+    tools_address: Option<SocketAddr>,
+    depth: u32,
+    tokens: &Tokens,
+    wiring: &Wiring,
+) -> TeamEnvironment {
+    let name = &config.team.name;
+    TeamEnvironment::new(name, address, tools_address, depth, tokens, wiring.trace)
+}
+
 /// Runs a team until its work is done, or a signal stops it.
 pub(super) async fn run_team<T>(
     start: TeamStart,
@@ -139,15 +157,9 @@ pub(super) async fn run_team<T>(
     let budgets = spending::start(&config, &mut wiring).await;
     let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
     let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);
+    let environment = environment_of(&config, address, tools_address, depth, &tokens, &wiring);
     let conditions = Conditions {
-        environment: TeamEnvironment::new(
-            &config.team.name,
-            address,
-            tools_address,
-            depth,
-            &tokens,
-            wiring.trace,
-        ),
+        environment,
         eisen_dir,
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
         private: private.path().to_owned(),
@@ -166,8 +178,7 @@ pub(super) async fn run_team<T>(
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let roster = supervisor.roster();
-    let folder = journaling::team_folder(&conditions.eisen_dir, &config.team.name).join("tasks");
-    wiring.keep_tasks(folder, &routing, roster.clone());
+    wiring.keep_tasks(tasks_of(&config, &conditions.eisen_dir), &routing, roster.clone());
     let undoer = undoing::undoer(&wiring, roster.clone(), &workspace).await;
     catching_up::catch_up(&wiring, &workspace, killed_at).await;
     let channels = notifying::start(&config, &surroundings, roster.clone(), &budgets, &notices);

@@ -109,16 +109,15 @@ fn said(starter: &Starter, workspace: &Path) -> Vec<String> {
 
 /// What to install where no agent can be started.
 fn nobody(without_adapter: &[KnownAgent]) -> String {
-    let mut text =
-        "no agent that eisen-core knows is installed; install one of these, and log in:".to_owned();
-    for known in without_adapter {
-        text += &format!(
-            "\n  {} is here, but not its ACP adapter, {}: {}",
-            known.title, known.programs, known.install
-        );
-    }
-    for known in known_agents() {
-        text += &format!("\n  {:<20} {:<36} {}", known.title, known.programs, known.install);
-    }
-    text + "\nany other agent that speaks ACP can be given by its `command` in an eisen.toml"
+    let adapters = without_adapter.iter().map(|known| {
+        let KnownAgent { title, programs, install, .. } = known;
+        format!("  {title} is here, but not its ACP adapter, {programs}: {install}")
+    });
+    let all = known_agents()
+        .into_iter()
+        .map(|known| format!("  {:<20} {:<36} {}", known.title, known.programs, known.install));
+    let first = "no agent that eisen-core knows is installed; install one of these, and log in:";
+    let last = "any other agent that speaks ACP can be given by its `command` in an eisen.toml";
+    let lines = [first.to_owned()].into_iter().chain(adapters).chain(all).chain([last.to_owned()]);
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -62,12 +62,11 @@ pub fn agent_trace(
             end_line: range.last,
             content_hash: content_hash(&block),
         };
-        match conversations.iter_mut().find(|it| it.of == conversation.of) {
-            Some(known) => known.ranges.push(range),
-            None => {
-                conversation.ranges.push(range);
-                conversations.push(conversation);
-            }
+        if let Some(known) = conversations.iter_mut().find(|it| it.of == conversation.of) {
+            known.ranges.push(range);
+        } else {
+            conversation.ranges.push(range);
+            conversations.push(conversation);
         }
     }
     let vcs = traced.revision.map(|revision| json!({ "type": "git", "revision": revision }));

@@ -267,7 +267,7 @@ impl ResultArgs {
             }
         };
         if self.json {
-            print(json!(EndedRun { state: &state, text: &answer }))?;
+            print(json!(EndedRun { state, text: &answer }))?;
         } else if !answer.is_empty() && state.status != RunStatus::Killed {
             let text = format!("{answer}\n");
             let text = if is_terminal() { escape_controls(&text) } else { text };

@@ -143,10 +143,9 @@ impl Config {
         let is_teams = match list {
             "allowed" => false,
             "shared" => true,
-            "asked" => return SECRETS.to_owned(),
             "denied" if self.zones.denied.contains(pattern) => true,
             "denied" if agent.zone.denied.contains(pattern) => false,
-            "denied" => return SECRETS.to_owned(),
+            "denied" | "asked" => return SECRETS.to_owned(),
             _ if self.zones.readable.contains(pattern) => true,
             _ if agent.zone.readable.contains(pattern) => false,
             _ if profiles::base_patterns().contains(&pattern.as_str()) => {

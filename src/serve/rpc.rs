@@ -13,6 +13,7 @@ mod openings;
 mod read;
 mod registry;
 mod replaying;
+mod reply;
 mod runs;
 mod scoped;
 mod showing;
@@ -35,9 +36,11 @@ use super::{Caller, Refused};
 use crate::wire::{AtHub, Attach, ByWeb, Facts, Method as _, RpcError};
 pub(super) use branching::conversation;
 pub(super) use openings::{ENDED as TOKEN_ENDED, record_use};
+pub(super) use reply::encoded;
+use reply::{MethodCall, Reply, parse, reply};
 pub use scoped::call_about_tokens;
-pub(super) use table::{METHODS, encoded};
-use table::{MethodCall, Reply, find, parse, reply};
+pub(super) use table::METHODS;
+use table::find;
 
 /// The method after which the connection speaks the agent's protocol.
 pub(super) const ATTACH: &str = Attach::FACTS.name;

@@ -17,7 +17,7 @@ use crate::wire::RpcError;
 
 /// The answer to `auth`.
 #[derive(Default, Serialize)]
-struct Authenticated {
+struct AuthAnswer {
     authenticated: bool,
     /// On the web.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ impl<R: ClientInput> Reader<R> {
         };
         self.place.set_rank(Rank::from(&caller));
         self.caller = Some(caller.clone());
-        let mut result = Authenticated { authenticated: true, ..Authenticated::default() };
+        let mut result = AuthAnswer { authenticated: true, ..AuthAnswer::default() };
         if let Entrance::Web { shown: Some(OpenedOnWeb::Scope(scope)), .. } = &self.entrance {
             result.scope = Some(scope.as_str());
         }

@@ -27,7 +27,7 @@ fn the_run_file_has_the_address_and_only_its_owner_reads_it() {
     assert_eq!(team.stop().code, 0);
     assert!(!stage.run_path("shop").exists());
     let resolve = stage.run(&["resolve", "b1", "allow"]);
-    assert!(resolve.code == 1 && resolve.stderr.contains("no team is running"), "{resolve:?}");
+    assert!(resolve.code == 1 && resolve.stderr.contains("does not run"), "{resolve:?}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn fields_of_json_are_read_by_types() {
 }
 
 /// Counts `value["name"]`; and `.get("name")` and `.pointer("/name")` in files that know `serde_json`, but for
-/// rows of SQLite. Comments and unit tests are left out.
+/// rows of `SQLite`. Comments and unit tests are left out.
 fn accesses(text: &str) -> (usize, usize) {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let knows_json = code.contains("serde_json");

@@ -58,7 +58,7 @@ fn contexts_are_an_estimate_where_nothing_else_is_said() {
     );
 }
 
-/// As OpenHands 1.16.0 was recorded: beside each update, up to now.
+/// As `OpenHands` 1.16.0 was recorded: beside each update, up to now.
 #[test]
 fn counts_beside_updates_are_those_of_the_session() {
     let thought = |input: u64, output: u64, read: u64, cost: f64| {

@@ -21,8 +21,13 @@ const LOOK_AGAIN: Duration = Duration::from_millis(40);
 
 /// The variables by which a command finds its team, and the teams of the folder where it is called.
 pub(super) fn environment(global: &Global, eisen_dir: &Path) -> Environment {
+    let environment = Environment::of_process();
+    // An agent has its team from its variables, and may not look into `$EISEN_DIR`.
+    if environment.token.is_some() || environment.tool_token.is_some() {
+        return environment;
+    }
     let folder = global.cwd.clone().unwrap_or_default();
-    Environment { here: app::teams_of(eisen_dir, &folder), ..Environment::of_process() }
+    Environment { here: app::teams_of(eisen_dir, &folder), ..environment }
 }
 
 /// Selects one of the running teams.

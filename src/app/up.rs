@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::changes::{Changes, TeamCommand, WAITING, follow_setbacks};
 use super::console::ConsoleFile;
-use super::environment::{self, TeamEnvironment};
 use super::kernel::warn_of_tier;
 use super::listening::Listeners;
 use super::loading::{load, log_overlay, note_taken};
@@ -25,9 +24,9 @@ use super::team::Supervised;
 use super::web_page::{PageOf, WebPage, WebWish};
 use super::wiring::{Closing, Wiring};
 use super::{
-    Failure, StopSignal, StopSignals, announce_port, backlog, catching_up, console, drained, hints,
-    hub, journaling, leftovers, limiting, limits, measuring, notifying, person_queue, recorder,
-    scratch, spending, streaming, tools_seen, tracing_out, trial, undoing,
+    Failure, StopSignal, StopSignals, announce_port, backlog, catching_up, console, drained,
+    environment, hints, hub, journaling, leftovers, limiting, limits, measuring, notifying,
+    person_queue, recorder, scratch, spending, streaming, tools_seen, tracing_out, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
@@ -112,19 +111,6 @@ fn tasks_of(config: &Config, eisen_dir: &Path) -> PathBuf {
     journaling::team_folder(eisen_dir, &config.team.name).join("tasks")
 }
 
-/// What agents get of their team in variables.
-fn environment_of(
-    config: &Config,
-    address: SocketAddr,
-    tools_address: Option<SocketAddr>,
-    depth: u32,
-    tokens: &Tokens,
-    wiring: &Wiring,
-) -> TeamEnvironment {
-    let name = &config.team.name;
-    TeamEnvironment::new(name, address, tools_address, depth, tokens, wiring.trace)
-}
-
 /// Runs a team until its work is done, or a signal stops it.
 pub(super) async fn run_team<T>(
     start: TeamStart,
@@ -157,7 +143,7 @@ pub(super) async fn run_team<T>(
     let budgets = spending::start(&config, &mut wiring).await;
     let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
     let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);
-    let environment = environment_of(&config, address, tools_address, depth, &tokens, &wiring);
+    let environment = wiring.environment(&config, address, tools_address, depth, &tokens);
     let conditions = Conditions {
         environment,
         eisen_dir,

@@ -1,5 +1,6 @@
 //! The rooms behind the port that `up` and `observe` share, each a task that ends with `cancel`.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,17 +10,18 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::agent_owners::AgentOwners;
+use super::environment::TeamEnvironment;
 use super::{conflict_notes, graph, journaling, task_notes, tools_seen, tracker_settings};
 use crate::bus::Bus;
 use crate::capture::{self, Capture};
-use crate::config;
+use crate::config::{self, Config};
 use crate::conflicts::{self, Conflicts};
 use crate::hub::Neighbours;
 use crate::journal::{self, Journal, Store};
 use crate::model::BlockedStatus;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::runs::TeamRuns;
-use crate::serve::{Elsewhere, Handles, Recorder, ToolUses};
+use crate::serve::{Elsewhere, Handles, Recorder, Tokens, ToolUses};
 use crate::session::RegistryHandle;
 use crate::streams::{self, Streams};
 use crate::supervisor::Roster;
@@ -161,6 +163,19 @@ impl Wiring {
         if graph {
             self.keep_graph(workspace.to_owned());
         }
+    }
+
+    /// What agents get of their team in variables.
+    pub(super) fn environment(
+        &self,
+        config: &Config,
+        address: SocketAddr,
+        tools_address: Option<SocketAddr>,
+        depth: u32,
+        tokens: &Tokens,
+    ) -> TeamEnvironment {
+        let name = &config.team.name;
+        TeamEnvironment::new(name, address, tools_address, depth, tokens, self.trace)
     }
 
     /// Notes the workspace in the journal.

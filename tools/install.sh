@@ -56,7 +56,7 @@ get SHA256SUMS
 archive=$(sed -n "s/^[0-9a-f]\{64\}  \(eisen-core-[0-9A-Za-z.+-]*-$arch-linux-gnu\.tar\.zst\)\$/\1/p" "$work/SHA256SUMS")
 case $archive in
     '') fail "$from has no archive for $arch" ;;
-    *[!0-9A-Za-z.+-]*) fail "$from has several archives for $arch" ;;
+    *[!0-9A-Za-z._+-]*) fail "$from has several archives for $arch" ;;
 esac
 get "$archive"
 (cd "$work" && grep -F "  $archive" SHA256SUMS | sha256sum -c --status) ||

@@ -165,7 +165,7 @@ impl Wiring {
         }
     }
 
-    /// What agents get of their team in variables.
+    /// Returns the variables by which agents find their team.
     pub(super) fn environment(
         &self,
         config: &Config,

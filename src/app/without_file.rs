@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 20;
 pub struct WithoutFile {
     /// Its configuration, written anew at each start.
     pub file: PathBuf,
-    /// What it is, a sentence a line, for whoever starts it.
+    /// The description for whoever starts it, a sentence each.
     pub said: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ fn said(starter: &Starter, workspace: &Path) -> Vec<String> {
     ]
 }
 
-/// What to install where no agent can be started.
+/// Lists the agents to install where none can be started.
 fn nobody(without_adapter: &[KnownAgent]) -> String {
     let adapters = without_adapter.iter().map(|known| {
         let KnownAgent { title, programs, install, .. } = known;

@@ -106,7 +106,7 @@ struct Conversation {
     ranges: Vec<TracedRange>,
 }
 
-/// Who wrote lines; without a session they are of no conversation.
+/// The author of lines. Those without a session belong to no conversation.
 #[derive(PartialEq, Serialize)]
 struct ConversationOf {
     #[serde(skip_serializing_if = "Option::is_none")]

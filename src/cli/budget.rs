@@ -151,7 +151,7 @@ impl ListedBudget {
         }
     }
 
-    /// What is used of each limit.
+    /// The used part of each limit.
     pub(super) fn used(&self) -> String {
         let Budget { tokens, cost, turns, minutes, window_s, .. } = &self.of;
         let mut parts = Vec::new();
@@ -178,7 +178,7 @@ impl ListedBudget {
     }
 }
 
-/// What is used of each limit of a budget, as the port has it.
+/// The used part of each limit of a budget, as the port has it.
 pub(super) fn used(budget: &Value) -> String {
     ListedBudget::deserialize(budget).map(|budget| budget.used()).unwrap_or_default()
 }

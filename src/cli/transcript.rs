@@ -54,7 +54,7 @@ pub(in crate::cli) struct Fold {
     sessions: IndexMap<(String, String), SessionFold>,
 }
 
-/// What is shown of an `update` of ACP beside tool calls.
+/// The shown part of an `update` of ACP, tool calls aside.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SpokenUpdate {

@@ -30,7 +30,7 @@ pub(super) struct ShownFile {
     first: usize,
 }
 
-/// What is shown of an answer of `show_blocked` or `show_conflict`.
+/// The shown part of an answer of `show_blocked` or `show_conflict`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ShownAnswer {

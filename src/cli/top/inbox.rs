@@ -241,7 +241,7 @@ struct DecidedCard<'a> {
     version: Option<&'a str>,
 }
 
-/// What is used of one unit of a budget.
+/// The used part of one unit of a budget.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct UnitUsed {

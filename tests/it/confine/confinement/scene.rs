@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::table::{ESCAPES, Need, Shows};
 use super::user::{User, find};
@@ -230,38 +230,101 @@ impl<'a> Scene<'a> {
             shop.display(),
             run_file.display()
         );
-        for trial in &self.trials {
-            let name = trial.name;
-            for (variable, folder) in FOLDERS {
-                let _ = write!(plan, "{variable}='{}' ", self.folder(folder, name).display());
+        for (number, trials) in
+            self.trials.chunk_by(|a, b| a.is_python() == b.is_python()).enumerate()
+        {
+            if trials[0].is_python() {
+                plan += &self.python_trials(number, trials, victims, progress);
+            } else {
+                plan.extend(trials.iter().map(|trial| self.shell_trial(trial, victims, progress)));
             }
-            let _ =
-                writeln!(plan, "ABSTRACT={}", trial.secret.replace("sesame:0g", "eisen-trial-"));
-            let names: Vec<_> = FOLDERS.iter().map(|(variable, _)| *variable).collect();
-            let _ = writeln!(plan, "export ABSTRACT {}", names.join(" "));
-            if let Some(victim) = victims.get(name) {
-                let _ = writeln!(plan, "{}", victim.exports());
-            }
-            let tools = self.stage.path("shop/tools");
-            let (kind, _) = name.split_once('-').unwrap();
-            let tool = |end: &str| tools.join(format!("{kind}{end}")).display().to_string();
-            let program = match kind {
-                "tool" => format!("sh '{}'", tool(".sh")),
-                "node" => format!("node '{}'", tool(".js")),
-                "call" | "race" => format!("'{}'", tool("")),
-                _ => format!("{} '{}'", python(), tool(".py")),
-            };
-            // The process that starts all leaves an open descriptor to its children.
-            let inherited = if self.way == "bare" { "9< \"$CLOSED/secret\"" } else { "" };
-            let _ = writeln!(
-                plan,
-                "cd \"$OPEN\" && {program} {name} > '{}' 2>&1 < /dev/null {inherited}\n\
-                 echo \"{name} $?\" > '{}'",
-                self.output(name).display(),
-                progress.display()
-            );
         }
         plan
+    }
+
+    /// The variables by which an escape finds what it is after.
+    fn environment(
+        &self,
+        trial: &Trial,
+        victims: &HashMap<&str, Victim>,
+    ) -> Vec<(&'static str, String)> {
+        let folders = FOLDERS.iter().map(|(variable, folder)| {
+            (*variable, self.folder(folder, trial.name).display().to_string())
+        });
+        let named = ("ABSTRACT", trial.secret.replace("sesame:0g", "eisen-trial-"));
+        let victim = victims.get(trial.name).into_iter().flat_map(Victim::environment);
+        folders.chain([named]).chain(victim).collect()
+    }
+
+    /// A file that the process which starts all leaves open to its children.
+    fn inherited(&self, trial: &Trial) -> Option<PathBuf> {
+        (self.way == "bare").then(|| self.folder("shop/closed", trial.name).join("secret"))
+    }
+
+    /// Tries several by one interpreter.
+    fn python_trials(
+        &self,
+        number: usize,
+        trials: &[Trial],
+        victims: &HashMap<&str, Victim>,
+        progress: &Path,
+    ) -> String {
+        let rows = trials.iter().map(|trial| {
+            let environment: HashMap<_, _> = self.environment(trial, victims).into_iter().collect();
+            let row = json!({
+                "name": trial.name,
+                "environment": environment,
+                "output": self.output(trial.name),
+                "inherited": self.inherited(trial),
+            });
+            format!("{row}\n")
+        });
+        let file = format!("shop/tools/{}.{number}.trials", self.way);
+        self.stage.file(&file, &rows.collect::<String>());
+        let tools = self.stage.path("shop/tools");
+        format!(
+            "{} '{}/trials.py' '{}' '{}'\n",
+            python(),
+            tools.display(),
+            self.stage.path(&file).display(),
+            progress.display()
+        )
+    }
+
+    fn shell_trial(
+        &self,
+        trial: &Trial,
+        victims: &HashMap<&str, Victim>,
+        progress: &Path,
+    ) -> String {
+        let name = trial.name;
+        let environment = self.environment(trial, victims);
+        let mut lines: String =
+            environment.iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+        let tools = self.stage.path("shop/tools");
+        let (kind, _) = name.split_once('-').unwrap();
+        let tool = |end: &str| tools.join(format!("{kind}{end}")).display().to_string();
+        let program = match kind {
+            "tool" => format!("sh '{}'", tool(".sh")),
+            "node" => format!("node '{}'", tool(".js")),
+            _ => format!("'{}'", tool("")),
+        };
+        let inherited = self.inherited(trial).map(|path| format!("9< '{}'", path.display()));
+        let _ = writeln!(
+            lines,
+            "cd \"$OPEN\" && {program} {name} > '{}' 2>&1 < /dev/null {}\n\
+             echo \"{name} $?\" > '{}'",
+            self.output(name).display(),
+            inherited.unwrap_or_default(),
+            progress.display()
+        );
+        lines
+    }
+}
+
+impl Trial {
+    fn is_python(&self) -> bool {
+        ["read", "write", "process", "kernel"].contains(&self.name.split('-').next().unwrap())
     }
 }
 

@@ -29,9 +29,8 @@ impl Victim {
         Self { child, reported, itself, state }
     }
 
-    /// How an escape finds it.
-    pub(super) fn exports(&self) -> String {
-        let mut words = self.itself.split(' ');
+    /// The variables by which an escape finds it.
+    pub(super) fn environment(&self) -> impl Iterator<Item = (&'static str, String)> {
         let names = [
             "VICTIM",
             "ADDRESS",
@@ -42,8 +41,7 @@ impl Victim {
             "NAMELESS",
             "VIEWER",
         ];
-        let pairs = names.map(|name| format!("{name}={}", words.next().unwrap()));
-        format!("export {}", pairs.join(" "))
+        names.into_iter().zip(self.itself.split(' ').map(str::to_owned))
     }
 
     /// Ends it; returns what was done to it before.

@@ -22,7 +22,7 @@ use super::team::{Which, failed, rows};
 use super::transcript::{Fold, LineKind, ShownLine};
 use crate::app::{self, Failure};
 use crate::model::one_line;
-use crate::serve::client::{ClientError, Connection, Target};
+use crate::serve::client::{self, ClientError, Connection, Target};
 use crate::wire::{Agent, ConflictLine, ReportLine, ServerLine, UpdateLine};
 
 /// How often unfinished lines and calls are checked, on a terminal.
@@ -83,6 +83,7 @@ impl Watch {
             json: self.json,
             fold: Fold::new(self.thoughts),
             page: Page::new(&agents),
+            states: HashMap::new(),
             seen: SeenAccesses::default(),
             conflicts: HashMap::new(),
             program: app::own_command(),
@@ -122,6 +123,10 @@ async fn reconnect(target: &Target, ended: &ClientError) -> Option<Connection> {
     }
 }
 
+fn is_asked(asked: &HashMap<u64, &str>, method: &str) -> bool {
+    asked.values().any(|open| *open == method)
+}
+
 /// The state of the output, kept across connections.
 struct Watched {
     agents: BTreeSet<String>,
@@ -130,6 +135,8 @@ struct Watched {
     json: bool,
     fold: Fold,
     page: Page,
+    /// The state of each agent that was shown.
+    states: HashMap<String, String>,
     seen: SeenAccesses,
     /// The status of each conflict that was shown.
     conflicts: HashMap<String, String>,
@@ -142,6 +149,13 @@ struct LineHead {
     agent_id: Option<String>,
     /// Of a conflict: the writer, then the others.
     agents: Option<Vec<Value>>,
+}
+
+/// The answer to one of the requests for lists.
+#[derive(Deserialize)]
+struct Listed {
+    id: u64,
+    result: Value,
 }
 
 /// The conflicts of `list_conflicts`.
@@ -162,6 +176,8 @@ impl Watched {
     /// Prints lines until the connection ends; returns why it ended.
     async fn follow(&mut self, team: &mut Connection) -> Result<ClientError, Failure> {
         team.subscribe(&["session_update", "report"]);
+        // Lines come between the answers, and are shown: a list misses what came after it.
+        let mut asked = HashMap::new();
         if !self.json {
             let pending = json!({ "status": "pending" });
             for (method, params) in [
@@ -169,18 +185,7 @@ impl Watched {
                 ("list_blocked", pending.clone()),
                 ("list_conflicts", pending),
             ] {
-                match team.call(method, &params).await {
-                    Ok(list) => {
-                        let items: Vec<Value> = match ConflictItems::deserialize(&list) {
-                            Ok(ConflictItems { conflicts }) => conflicts,
-                            Err(_) => rows(&list),
-                        };
-                        for item in &items {
-                            self.item(method, item)?;
-                        }
-                    }
-                    Err(error) => return Ok(error),
-                }
+                asked.insert(team.send(method, &params), method);
             }
         }
         let mut ticks = interval(TICK);
@@ -189,6 +194,12 @@ impl Watched {
         loop {
             tokio::select! {
                 line = team.next_line() => match line {
+                    Ok((kind, line)) if kind == "rpc_result" => self.list(&mut asked, &line)?,
+                    Ok((kind, line)) if kind == "rpc_error" => {
+                        return Ok(client::refusal(&line).into());
+                    }
+                    // The list has it, and comes once the subscription holds.
+                    Ok((kind, _)) if kind == "agent" && is_asked(&asked, "list_agents") => {}
                     Ok((kind, line)) => self.line(&kind, &line)?,
                     Err(error) => return Ok(error),
                 },
@@ -199,6 +210,17 @@ impl Watched {
                 }
             }
         }
+    }
+
+    /// Shows what a list has that was asked for.
+    fn list(&mut self, asked: &mut HashMap<u64, &str>, line: &[u8]) -> Result<(), Failure> {
+        let Ok(Listed { id, result }) = serde_json::from_slice(line) else { return Ok(()) };
+        let Some(method) = asked.remove(&id) else { return Ok(()) };
+        let items: Vec<Value> = match ConflictItems::deserialize(&result) {
+            Ok(ConflictItems { conflicts }) => conflicts,
+            Err(_) => rows(&result),
+        };
+        items.iter().try_for_each(|item| self.item(method, item))
     }
 
     fn item(&mut self, method: &str, item: &Value) -> Result<(), Failure> {
@@ -260,8 +282,12 @@ impl Watched {
         let Ok(Agent { state, reason, .. }) = Agent::deserialize(line) else { return Ok(()) };
         let state = state.as_str();
         let reason = reason.map(|why| format!(": {why}")).unwrap_or_default();
-        let kind = LineKind::State(state.to_owned());
-        self.page.print(agent, &ShownLine { kind, text: format!("{state}{reason}") })
+        let text = format!("{state}{reason}");
+        // List and stream may repeat a state.
+        if self.states.insert(agent.to_owned(), text.clone()).as_ref() == Some(&text) {
+            return Ok(());
+        }
+        self.page.print(agent, &ShownLine { kind: LineKind::State(state.to_owned()), text })
     }
 
     fn blocked(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 pub mod attach;
 
-pub use connection::{Connection, Message, Refusal};
+pub use connection::{Connection, Message, Refusal, refusal};
 pub use target::{Environment, Target, is_aside, reachable};
 
 #[derive(Debug, thiserror::Error)]

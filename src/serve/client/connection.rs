@@ -295,7 +295,8 @@ struct TurnLine {
     session_id: String,
 }
 
-fn refusal(line: &[u8]) -> Refusal {
+/// Reads a line of the type `rpc_error`.
+pub fn refusal(line: &[u8]) -> Refusal {
     serde_json::from_slice(line)
         .map_or_else(|error| nonsense(&error), |FailedAnswer { error }| error)
 }

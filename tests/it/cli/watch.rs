@@ -7,12 +7,13 @@ use serde_json::Value;
 use super::{Running, assert_ended};
 use crate::harness::{Stage, agent};
 
-/// Waits until the lines of a command have shown all of these, in any order.
+/// Waits until the lines of a command have shown all of these, in any order. A slow call ends in its time.
 fn wait_for(lines: &crate::harness::Lines, wanted: &[&str]) {
     let mut missing = wanted.to_vec();
     while !missing.is_empty() {
         let Some(line) = lines.next() else { panic!("never shown: {missing:?}") };
-        missing.retain(|wanted| *wanted != line);
+        println!("{line}");
+        missing.retain(|wanted| !line.starts_with(wanted));
     }
 }
 

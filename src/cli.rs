@@ -78,6 +78,7 @@ use crate::app::{self, Failure, ObserveOptions, ObservePlugin};
 use crate::model::OnViolation;
 use crate::scripted;
 use crate::serve;
+use crate::wire::{RestartAgent, StartAgent, StopAgent};
 
 /// Runs a team of AI coding agents on one code base, each inside its own zone.
 #[derive(Parser, Debug)]
@@ -315,9 +316,9 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Attach(attach) => pass_on(attach.run(&global)).map(|()| 0),
         Command::Mcp(mcp) => pass_on(mcp.run(&global)).map(|()| 0),
         Command::Connect(connect) => pass_on(connect.run()).map(|()| 0),
-        Command::Start(order) => block_on(order.run(&global, "start_agent")),
-        Command::Stop(order) => block_on(order.run(&global, "stop_agent")),
-        Command::Restart(order) => block_on(order.run(&global, "restart_agent")),
+        Command::Start(order) => block_on(order.run::<StartAgent>(&global)),
+        Command::Stop(order) => block_on(order.run::<StopAgent>(&global)),
+        Command::Restart(order) => block_on(order.run::<RestartAgent>(&global)),
         Command::Reload(reload) => block_on(reload.run(&global)).map(|()| 0),
         Command::Notify(notify) => block_on(notify.run(&global)).map(|()| 0),
         Command::Schema => output::print(format_args!("{:#}", serve::schema())).map(|()| 0),

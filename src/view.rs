@@ -2,7 +2,6 @@
 //! a person, hot files and a log; and places files on its map. Knows no socket, no terminal and no
 //! browser.
 
-mod fields;
 mod heat;
 mod layout;
 mod log;
@@ -11,16 +10,19 @@ mod waiting;
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use self::fields::Fields;
 use self::heat::HeatMap;
 pub use self::heat::HotFile;
 pub use self::layout::{Layout, LayoutPart, Placed, SIDE, Tile};
-pub use self::log::{Log, LogEntry};
+pub use self::log::{Log, LogEntry, decider};
+use self::waiting::PendingList;
 pub use self::waiting::{CardId, CardKind, Undecided};
-use self::waiting::{PendingList, ShownLine};
+use crate::model::{AgentState, BudgetState};
+use crate::wire::{AgentDetails, Blocked, Budget, ConflictLine, ConflictList, ServerLine};
 
 /// Bytes of a line that is folded as a whole; maps may be longer.
 const LONGEST_LINE: usize = 1 << 20;
@@ -29,13 +31,13 @@ const LONGEST_LINE: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub struct TeamView {
     /// As `list_agents` has them, in the order of the configuration.
-    agents: IndexMap<String, Value>,
-    /// Accesses that wait for a decision, as on the wire.
-    pending: PendingList,
+    agents: IndexMap<String, AgentDetails<'static>>,
+    /// Accesses that wait for a decision.
+    pending: PendingList<Blocked<'static>>,
     /// Writes that wait for another agent, or a person.
-    conflicts: PendingList,
-    /// Budgets with limits, as on the wire; the empty name is the team's.
-    budgets: IndexMap<String, ShownLine>,
+    conflicts: PendingList<ConflictLine<'static>>,
+    /// Budgets with limits; the empty name is the team's.
+    budgets: IndexMap<String, Budget<'static>>,
     heat: HeatMap,
     log: Log,
 }
@@ -50,18 +52,6 @@ pub enum LineEffect {
     Agents,
 }
 
-#[derive(Deserialize)]
-struct AgentFields {
-    agent_id: String,
-    #[serde(default)]
-    state: String,
-}
-
-#[derive(Default, Deserialize)]
-struct ListedConflicts {
-    conflicts: Value,
-}
-
 impl TeamView {
     /// The state of a new connection, whose lists are on their way; the log goes on.
     pub fn joined(&mut self) {
@@ -72,31 +62,46 @@ impl TeamView {
 
     /// Takes the answer of `list_blocked`.
     pub fn set_pending(&mut self, list: &Value) {
-        self.pending.set(list);
+        let accesses = self.rows(list, "an access");
+        self.pending.set(accesses);
     }
 
     /// Takes the answer of `list_conflicts`.
     pub fn set_conflicts(&mut self, listed: &Value) {
-        let ListedConflicts { conflicts } =
-            ListedConflicts::deserialize(listed).unwrap_or_default();
-        self.conflicts.set(&conflicts);
+        match ConflictList::deserialize(listed) {
+            Ok(listed) => self.conflicts.set(listed.conflicts),
+            Err(error) => self.unreadable("the list of conflicts", &error),
+        }
     }
 
     /// Takes the answer of `list_budgets`.
     pub fn set_budgets(&mut self, list: &Value) {
-        for budget in list.as_array().into_iter().flatten() {
-            self.budget_line(ShownLine::new(budget.clone()));
+        for budget in self.rows(list, "a budget") {
+            self.budget_line(budget);
         }
     }
 
     /// Takes the answer of `list_agents`.
     pub fn set_agents(&mut self, list: &Value) {
-        self.agents.clear();
-        for agent in list.as_array().into_iter().flatten() {
-            if let Ok(AgentFields { agent_id, .. }) = AgentFields::deserialize(agent) {
-                self.agents.insert(agent_id, agent.clone());
+        let agents: Vec<AgentDetails<'_>> = self.rows(list, "an agent");
+        let named = agents.into_iter().map(|agent| (agent.status.agent_id.to_string(), agent));
+        self.agents = named.collect();
+    }
+
+    /// Reads the rows of a list; the log says of those that cannot be read that there are some.
+    fn rows<T: DeserializeOwned>(&mut self, list: &Value, what: &str) -> Vec<T> {
+        let mut read = Vec::new();
+        for row in list.as_array().into_iter().flatten() {
+            match T::deserialize(row) {
+                Ok(row) => read.push(row),
+                Err(error) => self.unreadable(what, &error),
             }
         }
+        read
+    }
+
+    fn unreadable(&mut self, what: &str, error: &serde_json::Error) {
+        self.log.note(&format!("{what} of the team cannot be read, and is not shown: {error}"));
     }
 
     /// Takes a line of the port, of this type.
@@ -118,39 +123,48 @@ impl TeamView {
         if line.len() > LONGEST_LINE {
             return LineEffect::Nothing;
         }
-        let Ok(line) = serde_json::from_slice::<Value>(line) else { return LineEffect::Nothing };
-        let line = ShownLine::new(line);
-        self.log.line(kind, &line.fields);
-        match kind {
-            "agent" => self.agent(&line.line),
-            "blocked" => shown(self.pending.line(line)),
-            "conflict" => shown(self.conflicts.line(line)),
-            "budget" => self.budget_line(line),
-            "turn" | "usage" => LineEffect::Agents,
+        let read = match ServerLine::read(line) {
+            Ok(read) => read,
+            // What a person decides does not vanish without a word.
+            Err(error) if ["blocked", "budget", "conflict"].contains(&kind) => {
+                self.unreadable(&format!("a line `{kind}`"), &error);
+                return LineEffect::Shown;
+            }
+            Err(_) => return LineEffect::Nothing,
+        };
+        self.log.line(&read);
+        match read {
+            ServerLine::Agent(status) => {
+                // Figures that only `list_agents` has stay.
+                let agent = self.agents.entry(status.agent_id.to_string());
+                match agent {
+                    Entry::Occupied(mut known) => known.get_mut().status = status,
+                    Entry::Vacant(new) => drop(new.insert(status.into())),
+                }
+                LineEffect::Agents
+            }
+            ServerLine::Blocked(access) => {
+                self.pending.line(access);
+                LineEffect::Shown
+            }
+            ServerLine::Conflict(conflict) => {
+                self.conflicts.line(conflict);
+                LineEffect::Shown
+            }
+            ServerLine::Budget(budget) => self.budget_line(budget),
+            ServerLine::Turn(_) | ServerLine::Usage(_) => LineEffect::Agents,
             _ => LineEffect::Shown,
         }
     }
 
-    fn agent(&mut self, fields: &Value) -> LineEffect {
-        let Ok(AgentFields { agent_id, .. }) = AgentFields::deserialize(fields) else {
-            return LineEffect::Nothing;
-        };
-        let known = self.agents.entry(agent_id).or_insert_with(|| Value::Object(<_>::default()));
-        if let (Some(known), Some(new)) = (known.as_object_mut(), fields.as_object()) {
-            let new = new.iter().filter(|(name, _)| *name != "type");
-            known.extend(new.map(|(name, value)| (name.clone(), value.clone())));
-        }
-        LineEffect::Agents
-    }
-
-    fn budget_line(&mut self, line: ShownLine) -> LineEffect {
-        let whose = line.fields.agent_id.clone().unwrap_or_default();
-        self.budgets.insert(whose, line);
+    fn budget_line(&mut self, budget: Budget<'static>) -> LineEffect {
+        let whose = budget.agent_id.as_deref().unwrap_or_default().to_owned();
+        self.budgets.insert(whose, budget);
         LineEffect::Shown
     }
 
     /// The agents with how much of theirs waits: first those for which a person is needed.
-    pub fn agents(&self) -> Vec<(&Value, usize)> {
+    pub fn agents(&self) -> Vec<(&AgentDetails<'static>, usize)> {
         let mut waits = HashMap::<&str, usize>::new();
         for undecided in self.waiting() {
             *waits.entry(undecided.agent()).or_default() += 1;
@@ -161,12 +175,9 @@ impl TeamView {
         agents
     }
 
-    fn is_in_trouble(&self, agent: &Value) -> bool {
-        let Ok(AgentFields { agent_id, state }) = AgentFields::deserialize(agent) else {
-            return false;
-        };
-        let budget = self.budgets.get(&agent_id);
-        state == "error" || budget.is_some_and(|budget| budget.fields.state == "exceeded")
+    fn is_in_trouble(&self, agent: &AgentDetails<'_>) -> bool {
+        let budget = self.budget(Some(&agent.status.agent_id));
+        agent.status.state == AgentState::Error || budget.is_some_and(is_exceeded)
     }
 
     /// The place of an agent in the configuration, from 0.
@@ -176,19 +187,15 @@ impl TeamView {
 
     /// What waits for a person: accesses, then conflicts, oldest first, then budgets.
     pub fn waiting(&self) -> impl Iterator<Item = Undecided<'_>> {
-        fn of<'a>(kind: CardKind) -> impl Fn((&'a str, &'a ShownLine)) -> Undecided<'a> {
-            move |(id, shown)| Undecided { kind, id, fields: &shown.fields, line: &shown.line }
-        }
-        let exceeded = self.budgets.iter().filter(|(_, it)| it.fields.state == "exceeded");
-        let exceeded = exceeded.map(|(whose, budget)| (whose.as_str(), budget));
-        let accesses = self.pending.iter().map(of(CardKind::Access));
-        let conflicts = self.conflicts.iter().map(of(CardKind::Conflict));
-        accesses.chain(conflicts).chain(exceeded.map(of(CardKind::Budget)))
+        let exceeded = self.budgets.values().filter(|budget| is_exceeded(budget));
+        let accesses = self.pending.iter().map(Undecided::Access);
+        let conflicts = self.conflicts.iter().map(Undecided::Conflict);
+        accesses.chain(conflicts).chain(exceeded.map(Undecided::Budget))
     }
 
     /// The budget of an agent, or the team's.
-    pub fn budget(&self, agent: Option<&str>) -> Option<&Value> {
-        self.budgets.get(agent.unwrap_or_default()).map(|budget| &budget.line)
+    pub fn budget(&self, agent: Option<&str>) -> Option<&Budget<'static>> {
+        self.budgets.get(agent.unwrap_or_default())
     }
 
     /// The `most` hottest files.
@@ -205,6 +212,10 @@ impl TeamView {
     pub fn log(&self) -> &Log {
         &self.log
     }
+}
+
+fn is_exceeded(budget: &Budget<'_>) -> bool {
+    budget.state == BudgetState::Exceeded
 }
 
 fn shown(is_changed: bool) -> LineEffect {

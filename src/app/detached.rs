@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::json;
 use tokio::time::sleep;
 
 use super::console::ConsoleFile;
 use super::{Failure, StopSignals, UpOptions, WebWish, environment};
 use crate::serve::client::{ClientError, Connection};
 use crate::serve::{RunInfo, live_teams};
+use crate::wire::{Empty, ListAgents};
 
 /// How often the team is polled until it serves its port or has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -102,7 +102,7 @@ async fn serving(eisen_dir: &Path, pid: u32) -> RunInfo {
 /// Calls the team once. A team that can still fail to start does not respond.
 async fn ping(info: RunInfo) -> Result<(), ClientError> {
     let mut team = Connection::open(&info.into()).await?;
-    team.call("list_agents", &json!({})).await.map(drop)
+    team.ask::<ListAgents>(&Empty {}).await.map(drop)
 }
 
 async fn ended(child: &mut Child) -> std::io::Result<ExitStatus> {

@@ -1,15 +1,14 @@
 //! `start`, `stop`, `restart` and `cancel`: commands to agents, and their outcomes.
 
 use clap::Args;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::output::{note, plain, print, style};
-use super::team::{Which, failed, rows};
+use super::team::{Which, failed, list_agents, read};
 use super::{Global, format};
 use crate::app::Failure;
-use crate::serve::client::{ClientError, Connection, Message, Refusal};
-use crate::wire::Agent;
+use crate::serve::client::{ClientError, Connection, Message, MethodAnswer, Refusal};
+use crate::wire::{self, Agent, AgentParams, CancelParams, Cancelled, Method};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -60,20 +59,22 @@ pub(super) struct Cancel {
 }
 
 impl AgentsArgs {
-    /// Calls `method` for all agents at once, and prints the results in the order of the arguments.
-    pub(super) async fn run(self, global: &Global, method: &str) -> Result<u8, Failure> {
+    /// Calls a method for all agents at once, and prints the results in the order of the arguments.
+    pub(super) async fn run<M>(self, global: &Global) -> Result<u8, Failure>
+    where
+        M: Method<Params = AgentParams, Result<'static> = Agent<'static>>,
+    {
         let mut team = self.which.connect(global).await?;
         let mut agents = self.agents;
         if self.all {
-            let all = team.call("list_agents", &json!({})).await.map_err(failed)?;
-            let all: Vec<Agent<'_>> = rows(&all);
-            agents = all.into_iter().map(|agent| agent.agent_id.into_owned()).collect();
+            let all = list_agents(&mut team).await.map_err(failed)?;
+            agents = all.into_iter().map(|agent| agent.status.agent_id.into_owned()).collect();
         }
         // A second call for the same agent would repeat or undo the first.
         let mut seen = std::collections::HashSet::new();
         agents.retain(|agent| seen.insert(agent.clone()));
-        let requests: Vec<u64> =
-            agents.iter().map(|agent| team.send(method, &json!({ "agent_id": agent }))).collect();
+        let order = |agent: &String| team.send::<M>(&AgentParams { agent_id: agent.clone() });
+        let requests: Vec<u64> = agents.iter().map(order).collect();
         let mut outcomes: Vec<Option<Result<Value, Refusal>>> = vec![None; agents.len()];
         let (mut printed, mut refused) = (0, false);
         while printed < agents.len() {
@@ -81,7 +82,7 @@ impl AgentsArgs {
             while let Some(outcome) = outcomes.get_mut(printed).and_then(Option::take) {
                 match outcome {
                     Ok(status) if self.json => print(status)?,
-                    Ok(status) => print(describe(&status))?,
+                    Ok(status) => print(describe(&read(&MethodAnswer::<M>::new(status))?))?,
                     Err(refusal) => {
                         refused = true;
                         note(format!("error: {}", plain(&refusal.message)));
@@ -96,22 +97,14 @@ impl AgentsArgs {
 
 impl Cancel {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        #[derive(Deserialize)]
-        struct Cancelled {
-            #[serde(default)]
-            turns: u64,
-            #[serde(default)]
-            prompts: u64,
-        }
         let mut team = self.which.connect(global).await?;
-        let session = self.session.or_else(|| global.session_id.clone());
-        let params = json!({ "agent_id": self.agent, "session_id": session });
-        let result = team.call("cancel", &params).await.map_err(failed)?;
+        let session_id = self.session.or_else(|| global.session_id.clone());
+        let params = CancelParams { agent_id: self.agent.clone(), session_id, queued: None };
+        let result = team.ask::<wire::Cancel>(&params).await.map_err(failed)?;
         if self.json {
             return print(result);
         }
-        let cancelled = serde_json::from_value(result);
-        let Cancelled { turns, prompts } = cancelled.map_err(|error| Failure::Run(error.into()))?;
+        let Cancelled { turns, prompts } = read(&result)?;
         let turns = (turns > 0).then(|| format!("{} asked to end", were(turns, "turn")));
         let prompts =
             (prompts > 0).then(|| format!("{} withdrawn", were(prompts, "queued prompt")));
@@ -122,8 +115,8 @@ impl Cancel {
     }
 }
 
-fn were(count: u64, noun: &str) -> String {
-    format!("{} {}", format::counted(count, noun), if count == 1 { "was" } else { "were" })
+fn were(count: usize, noun: &str) -> String {
+    format!("{} {}", format::counted(count as u64, noun), if count == 1 { "was" } else { "were" })
 }
 
 /// Receives the response to one of `requests`.
@@ -143,13 +136,10 @@ async fn receive(
 }
 
 /// Returns e.g. `ui: connecting (pid 4711)`.
-fn describe(status: &Value) -> String {
-    let Ok(Agent { agent_id, state, pid, reason, .. }) = Agent::deserialize(status) else {
-        return plain(&status.to_string());
-    };
+fn describe(Agent { agent_id, state, pid, reason, .. }: &Agent<'_>) -> String {
     let color = style(state.as_str());
     let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-    let reason = reason.map(|why| format!(": {}", plain(&why)));
-    let agent = plain(&agent_id);
+    let reason = reason.as_deref().map(|why| format!(": {}", plain(why)));
+    let agent = plain(agent_id);
     format!("{agent}: {color}{state}{color:#}{pid}{}", reason.unwrap_or_default())
 }

@@ -1,19 +1,21 @@
 //! `blocked`: lists and follows blocked accesses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::output::{self, plain, print, style};
 use super::table::{Cell, Table};
-use super::team::{Which, failed, rows};
+use super::team::{Which, failed, readable, rows};
 use super::{Global, format};
 use crate::app::Failure;
-use crate::serve::client::{ClientError, Connection, Message, Target};
+use crate::model::BlockedStatus;
+use crate::serve::client::{ClientError, Connection, Message, MethodAnswer, Target};
+use crate::wire::{Blocked, Exact, ListBlocked, ListBlockedParams};
 
 /// Accesses remembered; past that, those that the team no longer lists are forgotten.
 const REMEMBERED: usize = 20_000;
@@ -60,35 +62,6 @@ enum Status {
     Observed,
 }
 
-/// A blocked access as sent on the port.
-#[derive(Deserialize)]
-pub(super) struct Blocked {
-    pub(super) id: String,
-    pub(super) agent_id: String,
-    pub(super) session_id: String,
-    pub(super) status: String,
-    action: String,
-    pub(super) path: String,
-    #[serde(default)]
-    owners: Vec<String>,
-    #[serde(default)]
-    via: String,
-    /// The number of incidental accesses that this record stands for.
-    pub(super) sweep: Option<u64>,
-    /// The pattern of `denied` that matches it.
-    denied_by: Option<String>,
-    /// The rule of `[[routing]]` that matched it.
-    rule: Option<u32>,
-    decide: Option<String>,
-    answered_by: Option<String>,
-    tokens_saved: Option<u64>,
-    /// It was denied, but its tool call reported that it completed.
-    #[serde(default)]
-    completed: bool,
-    #[serde(default)]
-    timestamp_ms: u64,
-}
-
 impl BlockedArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let target = self.which.find(global)?;
@@ -96,9 +69,9 @@ impl BlockedArgs {
             return self.follow(&target).await;
         }
         let mut team = Connection::open(&target).await.map_err(failed)?;
-        let status = self.status.map(Status::name);
-        let list = team.call("list_blocked", &json!({ "status": status })).await.map_err(failed)?;
-        if self.json { print(list) } else { print_table(&list) }
+        let params = ListBlockedParams { status: self.status.map(|it| Exact(it.known())) };
+        let list = team.ask::<ListBlocked>(&params).await.map_err(failed)?;
+        if self.json { print(list) } else { print_table(&rows(&list)) }
     }
 
     /// The stream delivers changes; the list has whatever the stream missed.
@@ -122,7 +95,8 @@ impl BlockedArgs {
         team: &mut Connection,
         seen: &mut SeenAccesses,
     ) -> Result<std::convert::Infallible, FollowEnd> {
-        let mut request = team.send("list_blocked", &json!({}));
+        let all = ListBlockedParams { status: None };
+        let mut request = team.send::<ListBlocked>(&all);
         loop {
             match team.next().await.map_err(FollowEnd::There)? {
                 Message::Answer { id, outcome } if id == request => {
@@ -130,23 +104,23 @@ impl BlockedArgs {
                     for access in list.as_array().into_iter().flatten() {
                         self.show(access, seen).map_err(FollowEnd::Here)?;
                     }
-                    seen.forget(&list);
+                    seen.forget(&MethodAnswer::new(list));
                 }
                 Message::Blocked(access) => {
                     self.show(&access, seen).map_err(FollowEnd::Here)?;
                 }
-                Message::Lagged => request = team.send("list_blocked", &json!({})),
+                Message::Lagged => request = team.send::<ListBlocked>(&all),
                 _ => {}
             }
         }
     }
 
     fn show(&self, value: &Value, seen: &mut SeenAccesses) -> Result<(), Failure> {
-        let Ok(access) = Blocked::deserialize(value) else { return Ok(()) };
-        if !seen.is_news(&access) || self.status.is_some_and(|only| only.name() != access.status) {
+        let Some(access) = readable(value, Blocked::deserialize(value)) else { return Ok(()) };
+        if !seen.is_news(&access) || self.status.is_some_and(|only| access.status != only.known()) {
             return Ok(());
         }
-        if self.json { print(value) } else { print(access.describe()) }
+        if self.json { print(value) } else { print(describe(&access)) }
     }
 }
 
@@ -160,23 +134,17 @@ enum FollowEnd {
 #[derive(Default)]
 pub(super) struct SeenAccesses(HashMap<String, (u8, u64, bool)>);
 
-/// The id of an access of `list_blocked`.
-#[derive(Deserialize)]
-struct ListedAccess {
-    id: String,
-}
-
 impl SeenAccesses {
     /// Whether an access has advanced, or its sweep has grown, since it was shown last. List and
     /// stream may repeat a state, or deliver an older one after a newer one.
-    pub(super) fn is_news(&mut self, access: &Blocked) -> bool {
-        let stage = match access.status.as_str() {
-            "pending" => 1,
-            "denied" => 2,
+    pub(super) fn is_news(&mut self, access: &Blocked<'_>) -> bool {
+        let stage = match access.status.known() {
+            Some(BlockedStatus::Pending) => 1,
+            Some(BlockedStatus::Denied) => 2,
             _ => 3,
         };
         let swept = access.sweep.unwrap_or(0);
-        let (known, counted, completed) = self.0.entry(access.id.clone()).or_default();
+        let (known, counted, completed) = self.0.entry(access.id.to_string()).or_default();
         let is_news = *known < stage || *counted < swept || !*completed && access.completed;
         *known = stage.max(*known);
         *counted = swept.max(*counted);
@@ -184,88 +152,81 @@ impl SeenAccesses {
         is_news
     }
 
-    fn forget(&mut self, list: &Value) {
+    fn forget(&mut self, list: &MethodAnswer<ListBlocked>) {
         if self.0.len() > REMEMBERED {
-            let listed: Vec<ListedAccess> = rows(list);
-            let listed: std::collections::HashSet<_> = listed.into_iter().map(|it| it.id).collect();
-            self.0.retain(|id, _| listed.contains(id));
+            let listed: HashSet<_> = rows(list).into_iter().map(|it| it.id).collect();
+            self.0.retain(|id, _| listed.contains(id.as_str()));
         }
     }
 }
 
-impl Blocked {
-    pub(super) fn read(access: &Value) -> Result<Self, Failure> {
-        Self::deserialize(access).map_err(|error| Failure::Run(error.into()))
-    }
+fn status_of(access: &Blocked<'_>) -> String {
+    let completed = if access.completed { ", completed anyway" } else { "" };
+    format!("{}{completed}", plain(access.status.as_str()))
+}
 
-    fn status(&self) -> String {
-        let completed = if self.completed { ", completed anyway" } else { "" };
-        format!("{}{completed}", plain(&self.status))
-    }
-
-    /// The pattern of `denied` that only a person can override.
-    fn pattern(&self) -> Option<String> {
-        self.denied_by.as_deref().map(|pattern| format!("denied by {}", plain(pattern)))
-    }
-
-    /// The rule of `[[routing]]`, with the owner that answered by it.
-    fn by_rule(&self) -> Option<String> {
-        let mut text = format!("rule {}: {}", self.rule?, plain(self.decide.as_deref()?));
-        if let Some(owner) = &self.answered_by {
+/// What there is to know besides: the pattern of `denied` that only a person can override, and the rule of
+/// `[[routing]]`, with the owner that answered by it.
+fn notes(access: &Blocked<'_>) -> Vec<String> {
+    let pattern = access.denied_by.as_deref();
+    let pattern = pattern.map(|pattern| format!("denied by {}", plain(pattern)));
+    let by_rule = access.rule.zip(access.decide.as_ref()).map(|(rule, decide)| {
+        let mut text = format!("rule {rule}: {}", plain(decide.as_str()));
+        if let Some(owner) = &access.answered_by {
             let _ = write!(text, " {}", plain(owner));
         }
-        if let Some(tokens) = self.tokens_saved {
+        if let Some(tokens) = access.tokens_saved {
             let _ = write!(text, ", kept: {tokens} tokens saved");
         }
-        Some(text)
-    }
-
-    /// Returns e.g. `b3: pending: read core/app.ts by ui (via fs, owned by core)`.
-    pub(super) fn describe(&self) -> String {
-        let color = style(&self.status);
-        let owners = match self.owners.as_slice() {
-            [] => String::new(),
-            owners => format!(", owned by {}", plain(&owners.join(", "))),
-        };
-        let sweep = match self.sweep {
-            Some(count) => format!(" (swept {})", times(count)),
-            None => String::new(),
-        };
-        let pattern = self.pattern().into_iter().chain(self.by_rule());
-        let pattern: String = pattern.flat_map(|part| [", ".to_owned(), part]).collect();
-        format!(
-            "{}: {color}{}{color:#}: {} {}{sweep} by {} (via {}{owners}{pattern})",
-            plain(&self.id),
-            self.status(),
-            plain(&self.action),
-            plain(&self.path),
-            plain(&self.agent_id),
-            plain(&self.via),
-        )
-    }
+        text
+    });
+    pattern.into_iter().chain(by_rule).collect()
 }
 
-fn print_table(list: &Value) -> Result<(), Failure> {
-    let list = Vec::<Blocked>::deserialize(list).map_err(|error| Failure::Run(error.into()))?;
+/// Returns e.g. `b3: pending: read core/app.ts by ui (via fs, owned by core)`.
+pub(super) fn describe(access: &Blocked<'_>) -> String {
+    let color = style(access.status.as_str());
+    let owners = match access.owners.as_slice() {
+        [] => String::new(),
+        owners => format!(", owned by {}", plain(&owners.join(", "))),
+    };
+    let sweep = match access.sweep {
+        Some(count) => format!(" (swept {})", times(count)),
+        None => String::new(),
+    };
+    let notes: String =
+        notes(access).into_iter().flat_map(|part| [", ".to_owned(), part]).collect();
+    format!(
+        "{}: {color}{}{color:#}: {} {}{sweep} by {} (via {}{owners}{notes})",
+        plain(&access.id),
+        status_of(access),
+        plain(access.action.as_str()),
+        plain(&access.path),
+        plain(&access.session.agent_id),
+        plain(access.via.as_str()),
+    )
+}
+
+fn print_table(list: &[Blocked<'_>]) -> Result<(), Failure> {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let mut table =
         Table::new(&["ID", ">AGE", "AGENT", "ACTION", "STATUS", "VIA", "OWNERS", "PATH"]);
-    for access in &list {
+    for access in list {
         let age = now.saturating_sub(Duration::from_millis(access.timestamp_ms));
         let path = match access.sweep {
             Some(count) => format!("{} (swept {})", plain(&access.path), times(count)),
             None => plain(&access.path),
         };
-        let notes: Vec<_> = access.pattern().into_iter().chain(access.by_rule()).collect();
+        let notes = notes(access);
         let path = if notes.is_empty() { path } else { format!("{path} ({})", notes.join("; ")) };
         let owners = if access.owners.is_empty() { "-".into() } else { access.owners.join(",") };
         table.row(vec![
             plain(&access.id).into(),
             format::duration(age).into(),
-            plain(&access.agent_id).into(),
-            plain(&access.action).into(),
-            Cell::styled(&access.status(), style(&access.status)),
-            plain(&access.via).into(),
+            plain(&access.session.agent_id).into(),
+            plain(access.action.as_str()).into(),
+            Cell::styled(&status_of(access), style(access.status.as_str())),
+            plain(access.via.as_str()).into(),
             plain(&owners).into(),
             path.into(),
         ]);
@@ -279,14 +240,14 @@ fn times(count: u64) -> String {
 }
 
 impl Status {
-    fn name(self) -> &'static str {
+    fn known(self) -> BlockedStatus {
         match self {
-            Self::Denied => "denied",
-            Self::Pending => "pending",
-            Self::Allowed => "allowed",
-            Self::Answered => "answered",
-            Self::Expired => "expired",
-            Self::Observed => "observed",
+            Self::Denied => BlockedStatus::Denied,
+            Self::Pending => BlockedStatus::Pending,
+            Self::Allowed => BlockedStatus::Allowed,
+            Self::Answered => BlockedStatus::Answered,
+            Self::Expired => BlockedStatus::Expired,
+            Self::Observed => BlockedStatus::Observed,
         }
     }
 }
@@ -294,9 +255,11 @@ impl Status {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
     use super::*;
 
-    fn access(id: &str, status: &str) -> Blocked {
+    fn access(id: &str, status: &str) -> Blocked<'static> {
         let access = json!({
             "id": id, "agent_id": "ui", "session_id": "s", "status": status, "action": "read",
             "path": "a\u{1b}b", "owners": ["api", "db"], "via": "fs",
@@ -339,7 +302,7 @@ mod tests {
         assert!(seen.is_news(&access("b1", "denied")));
         let completed = Blocked { completed: true, ..access("b1", "denied") };
         assert!(seen.is_news(&completed) && !seen.is_news(&completed));
-        let line = anstream::adapter::strip_str(&completed.describe()).to_string();
+        let line = anstream::adapter::strip_str(&describe(&completed)).to_string();
         assert!(line.starts_with("b1: denied, completed anyway: read a b by ui"), "{line}");
     }
 
@@ -349,20 +312,24 @@ mod tests {
         for n in 0..=REMEMBERED {
             seen.is_news(&access(&n.to_string(), "denied"));
         }
-        seen.forget(&json!([{ "id": "7" }]));
+        let kept = json!({
+            "id": "7", "agent_id": "ui", "session_id": "s", "status": "denied", "action": "read",
+            "path": "a",
+        });
+        seen.forget(&MethodAnswer::new(json!([kept])));
         assert_eq!(seen.0.len(), 1);
         assert!(!seen.is_news(&access("7", "denied")));
     }
 
     #[test]
     fn a_line_names_agent_and_path_without_control_sequences() {
-        let line = anstream::adapter::strip_str(&access("b1", "denied").describe()).to_string();
+        let line = anstream::adapter::strip_str(&describe(&access("b1", "denied"))).to_string();
         assert_eq!(line, "b1: denied: read a b by ui (via fs, owned by api, db)");
         let denied = Blocked { denied_by: Some("**/.env".into()), ..access("b1", "pending") };
-        let line = anstream::adapter::strip_str(&denied.describe()).to_string();
+        let line = anstream::adapter::strip_str(&describe(&denied)).to_string();
         assert!(line.ends_with("(via fs, owned by api, db, denied by **/.env)"), "{line}");
         let sweep = Blocked { sweep: Some(12), ..access("b1", "denied") };
-        let line = anstream::adapter::strip_str(&sweep.describe()).to_string();
+        let line = anstream::adapter::strip_str(&describe(&sweep)).to_string();
         assert_eq!(line, "b1: denied: read a b (swept 12 times) by ui (via fs, owned by api, db)");
     }
 }

@@ -3,20 +3,23 @@
 
 use anyhow::anyhow;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Global;
 use super::journal::WhichJournal;
 use super::output::{note, plain, print};
-use super::team::{Which, failed};
+use super::team::{Which, failed, read};
 use super::undo::{alone, workspace};
 use crate::app::Failure;
 use crate::journal::{
     self, EventType, Keep, NameError, NewEvent, Place, Point, Session, Settings, Store,
 };
 use crate::model::{AgentId, How};
-use crate::serve::client::{ClientError, Connection};
+use crate::serve::client::{ClientError, Connection, MethodAnswer};
 use crate::undo::UndoRequest;
+use crate::wire::{
+    ForkSession, ForkSessionParams, Forked, RewindSession, RewindSessionParams, Rewound,
+};
 
 /// Begin a new session at a point of an earlier one
 ///
@@ -80,21 +83,20 @@ pub(super) struct Rewind {
 
 impl ForkArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        let params = json!({ "session_id": self.session, "at": self.at, "agent_id": self.agent });
-        let result = match running(&self.which, global).await? {
-            Some(mut team) => team.call("fork_session", &params).await.map_err(failed)?,
-            None => self.in_journal(global).await?,
+        let Some(mut team) = running(&self.which, global).await? else {
+            return self.in_journal(global).await;
         };
-        if self.json {
-            return print(result);
+        let Self { session: session_id, at, agent: agent_id, json, .. } = self;
+        let params = ForkSessionParams { session_id, at, agent_id };
+        let forked = team.ask::<ForkSession>(&params).await.map_err(failed)?;
+        if json {
+            return print(forked);
         }
-        let text = |name: &str| plain(result[name].as_str().unwrap_or("-"));
-        let (agent, session) = (text("agent_id"), text("session_id"));
-        let id = text("journal_session_id");
-        print(format_args!("{agent}/{session}  {}  {id}  at {}", text("how"), text("at")))
+        let Forked { agent_id, session_id, how, journal_session_id, at } = read(&forked)?;
+        print(forked_line([&agent_id, &session_id, how.as_str(), &journal_session_id, &at]))
     }
 
-    async fn in_journal(&self, global: &Global) -> Result<Value, Failure> {
+    async fn in_journal(&self, global: &Global) -> Result<(), Failure> {
         let (settings, session, point) =
             found(&self.which, global, &self.session, self.at.as_deref())?;
         let agent = self.agent.clone().unwrap_or_else(|| session.agent_id.clone());
@@ -113,32 +115,43 @@ impl ForkArgs {
         note(
             "no such team runs: the fork is in its journal only; fork it again when the team runs",
         );
-        Ok(json!({
-            "agent_id": agent,
-            "session_id": null,
-            "how": How::Primed.as_str(),
-            "journal_session_id": committed.session_id,
-            "at": point.event,
-        }))
+        let how = How::Primed.as_str();
+        if self.json {
+            return print(json!({
+                "agent_id": agent,
+                "session_id": null,
+                "how": how,
+                "journal_session_id": committed.session_id,
+                "at": point.event,
+            }));
+        }
+        let id = committed.session_id.as_deref().unwrap_or("-");
+        print(forked_line([&agent, "-", how, id, &point.event]))
     }
+}
+
+fn forked_line(parts: [&str; 5]) -> String {
+    let [agent, session, how, id, at] = parts.map(plain);
+    format!("{agent}/{session}  {how}  {id}  at {at}")
 }
 
 impl Rewind {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        let params = json!({ "session_id": self.session, "to": self.to, "files": self.files });
-        let result = match running(&self.which, global).await? {
-            Some(mut team) => team.call("rewind_session", &params).await.map_err(failed)?,
-            None => self.in_journal(global).await?,
+        let (session_id, to) = (self.session.clone(), self.to.clone());
+        let params = RewindSessionParams { session_id, to, files: Some(self.files) };
+        let rewound = match running(&self.which, global).await? {
+            Some(mut team) => team.ask::<RewindSession>(&params).await.map_err(failed)?,
+            None => MethodAnswer::new(json!(self.in_journal(global).await?)),
         };
         if self.json {
-            return print(result);
+            return print(rewound);
         }
-        let text = |name: &str| plain(result[name].as_str().unwrap_or("-"));
-        let (agent, session) = (text("agent_id"), text("session_id"));
-        print(format_args!("{agent}/{session}  set back to {}", text("head_event_id")))
+        let Rewound { agent_id, session_id, head_event_id, .. } = read(&rewound)?;
+        let (agent, session) = (plain(&agent_id), plain(session_id.as_deref().unwrap_or("-")));
+        print(format_args!("{agent}/{session}  set back to {}", plain(&head_event_id)))
     }
 
-    async fn in_journal(&self, global: &Global) -> Result<Value, Failure> {
+    async fn in_journal(&self, global: &Global) -> Result<Rewound, Failure> {
         let (settings, session, point) = found(&self.which, global, &self.session, Some(&self.to))?;
         if point.behind.is_none() {
             let why =
@@ -153,13 +166,13 @@ impl Rewind {
         } else {
             append(settings, NewEvent::rewind(&session, &point.event, false)).await?;
         }
-        Ok(json!({
-            "agent_id": session.agent_id,
-            "session_id": session.wire_session_id,
-            "journal_session_id": session.id,
-            "head_event_id": point.event,
-            "how": null,
-        }))
+        Ok(Rewound {
+            agent_id: session.agent_id,
+            session_id: session.wire_session_id,
+            journal_session_id: session.id,
+            head_event_id: point.event,
+            how: None,
+        })
     }
 }
 

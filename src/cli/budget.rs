@@ -2,13 +2,14 @@
 
 use clap::Args;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::output::{plain, print};
-use super::team::{AtHost, Which, failed, read};
+use super::team::{AtHost, Which, failed};
 use super::{Global, format};
 use crate::app::Failure;
-use crate::wire::{Budget, RaiseBudgetParams};
+use crate::serve::client::ClientError;
+use crate::wire::{Budget, Empty, ListBudgets, RaiseBudget, RaiseBudgetParams};
 
 /// Show the budgets of a running team, or set new totals
 ///
@@ -58,21 +59,21 @@ impl BudgetArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
         let totals = self.totals();
-        let answers = if totals.is_none() {
-            let all =
-                team.call("list_budgets", &self.at.params(json!({}))).await.map_err(failed)?;
-            all.as_array().cloned().unwrap_or_default()
-        } else {
+        let answers = if let Some(totals) = &totals {
             if self.agent.is_none() && !self.team_wide {
                 let why = "say whose total it is: name an agent, or give --team-wide";
                 return Err(Failure::Usage(anyhow::anyhow!(why)));
             }
-            let budget = team.call("raise_budget", &self.at.params(json!(totals))).await;
-            vec![self.at.params(budget.map_err(failed)?)]
+            let budget = self.at.ask::<RaiseBudget>(&mut team, totals).await;
+            vec![self.at.with_host(budget.map_err(failed)?.json)]
+        } else {
+            let all = self.at.ask::<ListBudgets>(&mut team, &Empty {}).await.map_err(failed)?;
+            all.json.as_array().cloned().unwrap_or_default()
         };
         let mut budgets = Vec::new();
         for answer in answers {
-            let budget: ListedBudget = read(&answer)?;
+            let budget = ListedBudget::deserialize(&answer);
+            let budget = budget.map_err(|error| failed(ClientError::Answer(error)))?;
             if totals.is_some() || self.means(&budget) {
                 budgets.push((answer, budget));
             }
@@ -151,41 +152,41 @@ impl ListedBudget {
         }
     }
 
-    /// The used part of each limit.
     pub(super) fn used(&self) -> String {
-        let Budget { tokens, cost, turns, minutes, window_s, .. } = &self.of;
-        let mut parts = Vec::new();
-        if let Some(limit) = tokens.limit {
-            let used = tokens.used.map_or("-".to_owned(), format::tokens);
-            let about = if tokens.estimated { "~" } else { "" };
-            let more = if tokens.unknown > 0 { "+" } else { "" };
-            parts.push(format!("{about}{used}{more} of {} tokens", format::tokens(limit)));
-        }
-        if let Some(limit) = cost.limit {
-            let used = cost.used.map_or("-".to_owned(), |used| format!("{used:.2}"));
-            let more = if cost.unknown > 0 { "+" } else { "" };
-            let limit = format::money(limit, &plain(&cost.currency));
-            parts.push(format!("{used}{more} of {limit}"));
-        }
-        if let Some(limit) = turns.limit {
-            parts.push(format!("{} of {limit} turns", turns.used));
-        }
-        if let Some(limit) = minutes.limit {
-            parts.push(format!("{:.1} of {limit} minutes", minutes.used));
-        }
-        let within = window_s.map(|window| format!(" within {window} s"));
-        format!("{}{}", parts.join(", "), within.unwrap_or_default())
+        used(&self.of)
     }
 }
 
-/// The used part of each limit of a budget, as the port has it.
-pub(super) fn used(budget: &Value) -> String {
-    ListedBudget::deserialize(budget).map(|budget| budget.used()).unwrap_or_default()
+/// The used part of each limit.
+pub(super) fn used(Budget { tokens, cost, turns, minutes, window_s, .. }: &Budget<'_>) -> String {
+    let mut parts = Vec::new();
+    if let Some(limit) = tokens.limit {
+        let used = tokens.used.map_or("-".to_owned(), format::tokens);
+        let about = if tokens.estimated { "~" } else { "" };
+        let more = if tokens.unknown > 0 { "+" } else { "" };
+        parts.push(format!("{about}{used}{more} of {} tokens", format::tokens(limit)));
+    }
+    if let Some(limit) = cost.limit {
+        let used = cost.used.map_or("-".to_owned(), |used| format!("{used:.2}"));
+        let more = if cost.unknown > 0 { "+" } else { "" };
+        let limit = format::money(limit, &plain(&cost.currency));
+        parts.push(format!("{used}{more} of {limit}"));
+    }
+    if let Some(limit) = turns.limit {
+        parts.push(format!("{} of {limit} turns", turns.used));
+    }
+    if let Some(limit) = minutes.limit {
+        parts.push(format!("{:.1} of {limit} minutes", minutes.used));
+    }
+    let within = window_s.map(|window| format!(" within {window} s"));
+    format!("{}{}", parts.join(", "), within.unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -10,12 +10,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::output::{escape_controls, note, plain, print};
 use super::prompt::{PromptEnd, SentPrompt, exit_code};
-use super::team::{AgentAt, Which, await_start, failed, read, rows};
+use super::team::{AgentAt, Which, await_start, failed, list_agents, read};
 use super::{Global, format};
 use crate::app::Failure;
 use crate::model::AgentState;
 use crate::serve::client::Connection;
-use crate::wire::{AgentDetails, Prompted};
 
 /// The exit code where the time is up.
 const TIMED_OUT: u8 = 124;
@@ -112,7 +111,7 @@ impl CompressArgs {
         };
         // Its agent may be gone by now.
         let after = look(&mut team, &agent, Some(&session)).await.ok().and_then(|it| it.context);
-        let ended: Prompted = read(&result)?;
+        let ended = read(&result)?;
         let code = exit_code(&ended);
         if self.json {
             print(json!({
@@ -142,8 +141,7 @@ async fn look(
     agent: &str,
     session: Option<&str>,
 ) -> Result<ToCompress, Failure> {
-    let agents = team.call("list_agents", &json!({})).await.map_err(failed)?;
-    let agents: Vec<AgentDetails<'_>> = rows(&agents);
+    let agents = list_agents(team).await.map_err(failed)?;
     let refused = |why: String| Failure::Run(anyhow!(escape_controls(&why)));
     let Some(own) = agents.iter().find(|it| it.status.agent_id == agent) else {
         let known: Vec<_> = agents.iter().map(|it| &*it.status.agent_id).collect();

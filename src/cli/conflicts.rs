@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::output::{plain, print, style};
 use super::table::{Cell, Table};
-use super::team::{Which, failed};
+use super::team::{Which, failed, read};
 use super::{Global, format};
 use crate::app::Failure;
+use crate::model::ConflictStatus;
 use crate::serve::client::Connection;
+use crate::wire::{
+    AskedDecision, ConflictLine, Exact, ListConflicts, ListConflictsParams, LockRow,
+    ResolveConflict, ResolveConflictParams,
+};
 
 /// Show writes of several agents to one file
 ///
@@ -66,58 +69,23 @@ enum Status {
     Observed,
 }
 
-#[derive(Deserialize)]
-struct ListedConflicts {
-    strategy: Option<String>,
-    conflicts: Vec<Conflict>,
-    locks: Vec<Lock>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Conflict {
-    pub(super) id: String,
-    path: String,
-    kind: String,
-    agents: Vec<String>,
-    pub(super) status: String,
-    message: String,
-    #[serde(default)]
-    decided_by: Option<String>,
-    #[serde(default)]
-    timestamp_ms: u64,
-}
-
-#[derive(Deserialize)]
-struct Lock {
-    path: String,
-    agent_id: String,
-    fence: u64,
-    claimed: bool,
-    pid: Option<u32>,
-}
-
 impl ConflictsArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let target = self.which.find(global)?;
         let mut team = Connection::open(&target).await.map_err(failed)?;
-        let decided = match (&self.allow, &self.deny) {
-            (Some(id), _) => Some(json!({ "id": id, "decision": "allow" })),
-            (None, Some(id)) => {
-                Some(json!({ "id": id, "decision": "deny", "message": self.message }))
-            }
-            (None, None) => None,
-        };
-        if let Some(decision) = decided {
-            let conflict = team.call("resolve_conflict", &decision).await.map_err(failed)?;
+        let allowed = self.allow.map(|id| (id, AskedDecision::Allow));
+        if let Some((id, decision)) = allowed.or(self.deny.map(|id| (id, AskedDecision::Deny))) {
+            let message = self.message;
+            let decided = ResolveConflictParams { id, decision, message, version: None };
+            let conflict = team.ask::<ResolveConflict>(&decided).await.map_err(failed)?;
             return if self.json { print(conflict) } else { print(describe(&read(&conflict)?)) };
         }
-        let status = self.status.map(Status::name);
-        let list = team.call("list_conflicts", &json!({ "status": status })).await;
-        let list = list.map_err(failed)?;
+        let params = ListConflictsParams { status: self.status.map(|it| Exact(it.known())) };
+        let list = team.ask::<ListConflicts>(&params).await.map_err(failed)?;
         if self.json {
             return print(list);
         }
-        let listed: ListedConflicts = read(&list)?;
+        let listed = read(&list)?;
         if listed.strategy.is_none() {
             return print("The team looks for no conflicts: its configuration has no [conflicts].");
         }
@@ -127,7 +95,7 @@ impl ConflictsArgs {
     }
 }
 
-fn of(conflicts: &[Conflict]) -> Table {
+fn of(conflicts: &[ConflictLine<'_>]) -> Table {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let mut table = Table::new(&["ID", ">AGE", "KIND", "STATUS", "AGENTS", "PATH"]);
     for conflict in conflicts {
@@ -135,8 +103,8 @@ fn of(conflicts: &[Conflict]) -> Table {
         table.row(vec![
             plain(&conflict.id).into(),
             format::duration(age).into(),
-            plain(&conflict.kind).into(),
-            Cell::styled(&plain(&conflict.status), style(&conflict.status)),
+            plain(conflict.kind.as_str()).into(),
+            Cell::styled(&plain(conflict.status.as_str()), style(conflict.status.as_str())),
             plain(&conflict.agents.join(",")).into(),
             plain(&conflict.path).into(),
         ]);
@@ -144,7 +112,7 @@ fn of(conflicts: &[Conflict]) -> Table {
     table
 }
 
-fn of_locks(locks: &[Lock]) -> Table {
+fn of_locks(locks: &[LockRow]) -> Table {
     let mut table = Table::new(&[">FENCE", "AGENT", ">PID", "KIND", "PATH"]);
     for lock in locks {
         table.row(vec![
@@ -158,9 +126,9 @@ fn of_locks(locks: &[Lock]) -> Table {
     table
 }
 
-pub(super) fn describe(conflict: &Conflict) -> String {
-    let color = style(&conflict.status);
-    let Conflict { id, status, message, decided_by, .. } = conflict;
+pub(super) fn describe(conflict: &ConflictLine<'_>) -> String {
+    let ConflictLine { id, status, message, decided_by, .. } = conflict;
+    let (status, color) = (status.as_str(), style(status.as_str()));
     let by = match decided_by.as_deref() {
         Some("person") => " by a person".to_owned(),
         Some("web") => " by a person on the web".to_owned(),
@@ -170,18 +138,14 @@ pub(super) fn describe(conflict: &Conflict) -> String {
     format!("{}: {color}{}{color:#}{by}: {}", plain(id), plain(status), plain(message))
 }
 
-fn read<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, Failure> {
-    T::deserialize(value).map_err(|error| Failure::Run(error.into()))
-}
-
 impl Status {
-    fn name(self) -> &'static str {
+    fn known(self) -> ConflictStatus {
         match self {
-            Self::Pending => "pending",
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::Expired => "expired",
-            Self::Observed => "observed",
+            Self::Pending => ConflictStatus::Pending,
+            Self::Allowed => ConflictStatus::Allowed,
+            Self::Denied => ConflictStatus::Denied,
+            Self::Expired => ConflictStatus::Expired,
+            Self::Observed => ConflictStatus::Observed,
         }
     }
 }

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use clap::Args;
-use serde_json::json;
 
 use super::Global;
 use super::output::note;
@@ -13,6 +12,7 @@ use crate::app::{self, Failure};
 use crate::journal::Store;
 use crate::runs::is_of_run;
 use crate::serve::client::{Connection, Target};
+use crate::wire::{ListEvents, ListEventsParams};
 
 /// Selects a team, running or gone.
 #[derive(Args, Clone, Debug)]
@@ -117,7 +117,8 @@ impl WhichJournal {
 async fn settle(target: &Target) {
     let asked = async {
         let mut connection = Connection::open(target).await?;
-        connection.call("list_events", &json!({ "limit": 1 })).await
+        let one = ListEventsParams { limit: Some(1), ..ListEventsParams::default() };
+        connection.ask::<ListEvents>(&one).await
     };
     if let Err(error) = asked.await {
         note(format_args!("note: the running team did not record its last changes: {error}"));

@@ -5,16 +5,19 @@ use std::collections::HashSet;
 use anyhow::bail;
 use clap::Args;
 use globset::GlobMatcher;
-use serde::Deserialize;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::blocked::Blocked;
+use super::blocked::describe;
 use super::output::{note, plain, print};
-use super::team::{failed, rows};
+use super::team::{failed, readable};
 use crate::app::Failure;
 use crate::config;
-use crate::serve::client::{ClientError, Connection};
-use crate::wire;
+use crate::model::BlockedStatus;
+use crate::serve::client::{ClientError, Connection, MethodAnswer};
+use crate::wire::{
+    Blocked, DecisionParam, Exact, ListBlocked, ListBlockedParams, ResolveBlocked, ResolveParams,
+};
 
 /// The error code for an access that is decided already.
 const SETTLED: u16 = 409;
@@ -50,20 +53,26 @@ impl Many {
         }
     }
 
-    /// Decides each access by `params`, and prints the decided ones.
+    /// Decides each access so, and prints the decided ones.
     pub(super) async fn decide(
         &self,
         mut team: Connection,
-        params: Value,
+        decision: &DecisionParam,
         json: bool,
     ) -> Result<u8, Failure> {
-        let pending = json!({ "status": "pending" });
-        let waiting = team.call("list_blocked", &pending).await.map_err(failed)?;
+        let pending = ListBlockedParams { status: Some(Exact(BlockedStatus::Pending)) };
+        let waiting = team.ask::<ListBlocked>(&pending).await.map_err(failed)?;
         let mut chosen = HashSet::new();
         let mut refused = false;
-        let waiting: Vec<wire::Blocked<'_>> = rows(&waiting);
-        for access in waiting.into_iter().filter(|it| self.selects(it)) {
-            match team.call("resolve_blocked", &about(params.clone(), &access.id)).await {
+        for access in listed(&waiting) {
+            let Some(access) = readable(access, Blocked::deserialize(access)) else {
+                refused = true;
+                continue;
+            };
+            if !self.selects(&access) {
+                continue;
+            }
+            match team.ask::<ResolveBlocked>(&about(decision, &access.id)).await {
                 // It was decided together with an equal access, or by another decider.
                 Ok(_) | Err(ClientError::Refused { code: SETTLED, .. }) => {}
                 Err(ClientError::Refused { message, .. }) => {
@@ -75,35 +84,36 @@ impl Many {
             }
             chosen.insert(access.id.into_owned());
         }
-        let all = team.call("list_blocked", &json!({})).await.map_err(failed)?;
-        let is_chosen = |access: &&Value| {
-            wire::Blocked::deserialize(*access).is_ok_and(|it| chosen.contains(&*it.id))
-        };
-        let decided: Vec<&Value> = all.as_array().into_iter().flatten().filter(is_chosen).collect();
+        let all = ListBlockedParams { status: None };
+        let all = team.ask::<ListBlocked>(&all).await.map_err(failed)?;
+        let decided =
+            listed(&all).filter_map(|json| Some((json, Blocked::deserialize(json).ok()?)));
+        let decided: Vec<_> = decided.filter(|(_, it)| chosen.contains(&*it.id)).collect();
         if json {
-            print(json!(decided))?;
+            print(json!(decided.iter().map(|(json, _)| json).collect::<Vec<_>>()))?;
         } else if decided.is_empty() && !refused {
             note("no matching access waits for a decision");
         } else {
-            for access in decided {
-                print(Blocked::read(access)?.describe())?;
+            for (_, access) in decided {
+                print(describe(&access))?;
             }
         }
         Ok(u8::from(refused))
     }
 
-    fn selects(&self, access: &wire::Blocked<'_>) -> bool {
+    fn selects(&self, access: &Blocked<'_>) -> bool {
         self.pattern.as_ref().is_none_or(|glob| glob.is_match(&*access.path))
             && self.agent.as_ref().is_none_or(|agent| access.session.agent_id == **agent)
     }
 }
 
-/// The params of a decision, about this access.
-pub(super) fn about(mut params: Value, id: &str) -> Value {
-    if let Value::Object(params) = &mut params {
-        params.insert("id".to_owned(), id.into());
-    }
-    params
+fn listed(accesses: &MethodAnswer<ListBlocked>) -> impl Iterator<Item = &Value> {
+    accesses.json.as_array().into_iter().flatten()
+}
+
+/// A decision, about this access.
+pub(super) fn about(decision: &DecisionParam, id: &str) -> ResolveParams {
+    ResolveParams { id: id.to_owned(), version: None, verdict: decision.clone() }
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, String> {

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::exit_codes::{INTERRUPTED, KILLED, NOT_STARTED, TIMED_OUT, exit_code};
@@ -12,6 +11,7 @@ use super::output::{note, plain, print};
 use crate::app::{Failure, RunEnd};
 use crate::runs::{RunSpec, RunState};
 use crate::serve::client::{ClientError, Connection, Target};
+use crate::wire::{EndRuns, EndRunsParams, Method, StartRun, WaitForRuns, WaitForRunsParams};
 
 /// The longest wait that the port takes.
 const LONGEST_WAIT: Duration = Duration::from_secs(45);
@@ -51,7 +51,7 @@ pub(super) async fn run(
     spec.check_for_team().map_err(|why| Failure::Usage(anyhow!("{}", plain(&why))))?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
-    let starting = ask::<Started>(team, "start_run", json!(spec));
+    let starting = ask::<StartRun, Started>(team, spec);
     // The team ends the run of a command that leaves.
     let started = tokio::select! {
         started = starting => started,
@@ -64,7 +64,7 @@ pub(super) async fn run(
             return Err(Failure::Usage(anyhow!("{}", plain(&message))));
         }
         // It may have begun, and ends with its team.
-        Err(error @ (ClientError::Broken(_) | ClientError::Closed)) => {
+        Err(error @ (ClientError::Broken(_) | ClientError::Closed | ClientError::Answer(_))) => {
             return Err(super::team::failed(error));
         }
         Err(error) => {
@@ -138,7 +138,8 @@ pub(super) async fn list(team: &Target) -> Result<Vec<RunState>, Failure> {
 
 /// Ends runs with all below them; true once they have ended.
 pub(super) async fn end(team: &Target, ids: &[String]) -> Result<bool, Failure> {
-    let ended = ask::<Runs>(team, "end_runs", json!({ "ids": ids })).await.map_err(failed)?;
+    let params = EndRunsParams { ids: ids.to_vec() };
+    let ended: Runs = ask::<EndRuns, _>(team, &params).await.map_err(failed)?;
     Ok(!ended.timed_out)
 }
 
@@ -148,18 +149,18 @@ async fn look(
     any: bool,
     timeout: Duration,
 ) -> Result<Runs, Failure> {
-    let params = json!({ "ids": ids, "any": any, "timeout_s": timeout.as_secs_f64() });
-    ask(team, "wait_for_runs", params).await.map_err(failed)
+    let (ids, timeout_s) = (ids.to_vec(), Some(timeout.as_secs_f64()));
+    let params = WaitForRunsParams { ids, any, timeout_s };
+    ask::<WaitForRuns, _>(team, &params).await.map_err(failed)
 }
 
-async fn ask<T: for<'de> Deserialize<'de>>(
+/// Calls a method, and reads its runs as they are kept.
+async fn ask<M: Method, T: for<'de> Deserialize<'de>>(
     team: &Target,
-    method: &str,
-    params: Value,
+    params: &M::Params,
 ) -> Result<T, ClientError> {
-    let mut connection = Connection::open(team).await?;
-    let answer = connection.call(method, &params).await?;
-    T::deserialize(answer).map_err(|error| ClientError::Broken(std::io::Error::other(error)))
+    let answer = Connection::open(team).await?.ask::<M>(params).await?;
+    T::deserialize(answer.json).map_err(ClientError::Answer)
 }
 
 fn failed(error: ClientError) -> Failure {

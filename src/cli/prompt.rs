@@ -7,19 +7,19 @@ use std::sync::mpsc;
 
 use anyhow::Context;
 use clap::Args;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::Deserialize as _;
+use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use self::blocks::Blocks;
 use super::Global;
-use super::blocked::Blocked;
+use super::blocked::describe;
 use super::output::{self, escape_controls, note, plain, print};
-use super::team::{Which, await_start, failed, first_ready, read};
+use super::team::{Which, await_start, failed, first_ready, read, readable};
 use crate::app::{self, Failure};
-use crate::serve::client::{ClientError, Connection, Message, Refusal};
-use crate::wire::Prompted;
+use crate::serve::client::{ClientError, Connection, Message, MethodAnswer, Refusal};
+use crate::wire::{Blocked, Cancel, CancelParams, PromptAgent, PromptParams, Prompted};
 
 /// The exit code that shells use for SIGINT.
 const INTERRUPTED: u8 = 130;
@@ -97,7 +97,7 @@ pub(super) struct SentPrompt {
 /// How the wait for a prompt ends.
 pub(super) enum PromptEnd {
     /// With the result of the prompt.
-    Ended(Result<Value, ClientError>),
+    Ended(Result<MethodAnswer<PromptAgent>, ClientError>),
     /// Ctrl-C exits at once, with this code.
     Interrupted(u8),
 }
@@ -111,9 +111,13 @@ impl SentPrompt {
         text: &str,
         printer: Option<Printer>,
     ) -> Result<Self, Failure> {
-        let params =
-            json!({ "agent_id": agent, "session_id": session, "text": text, "stream": true });
-        let request = team.send("prompt", &params);
+        let request = team.send::<PromptAgent>(&PromptParams {
+            agent_id: agent.clone(),
+            session_id: session.map(str::to_owned),
+            text: Some(text.to_owned()),
+            blocks: None,
+            stream: Some(true),
+        });
         let interrupts = signal(SignalKind::interrupt());
         let interrupts = interrupts.map_err(|error| Failure::Run(error.into()))?;
         Ok(Self {
@@ -134,7 +138,7 @@ impl SentPrompt {
             tokio::select! {
                 message = team.next() => match message {
                     Ok(message) => if let Some(outcome) = self.on_message(message) {
-                        return Ok(PromptEnd::Ended(outcome.map_err(ClientError::from)));
+                        return Ok(PromptEnd::Ended(outcome.map(MethodAnswer::new).map_err(ClientError::from)));
                     },
                     Err(error) => return Ok(PromptEnd::Ended(Err(error))),
                 },
@@ -154,7 +158,7 @@ impl SentPrompt {
         };
         if let Some(printer) = &self.printer {
             // The first `printed` bytes were printed already.
-            let text = ended.as_ref().ok().and_then(|result| Prompted::deserialize(result).ok());
+            let text = ended.as_ref().ok().and_then(|result| result.read().ok());
             let text = text.map(|result| result.text).unwrap_or_default();
             printer.write(text.get(self.printed..).unwrap_or_default());
             printer.close();
@@ -169,7 +173,7 @@ impl SentPrompt {
         if let Some(hint) = self.sweep_hint {
             note(hint);
         }
-        let result: Prompted = read(&ended.map_err(failed)?)?;
+        let result = read(&ended.map_err(failed)?)?;
         if let Some(reason) = &result.reason {
             note(escape_controls(&format!("{}: {reason}", result.stop_reason)));
         }
@@ -198,8 +202,8 @@ impl SentPrompt {
                 self.print(&text);
             }
             Message::Blocked(access) => {
-                let access = Blocked::deserialize(access).ok();
-                let access = access.filter(|access| access.agent_id == self.agent);
+                let access = readable(&access, Blocked::deserialize(&access));
+                let access = access.filter(|access| access.session.agent_id == self.agent);
                 if let Some(access) = access.and_then(|access| self.blocks.blocked(access)) {
                     self.show_blocked(&access);
                 }
@@ -236,16 +240,16 @@ impl SentPrompt {
 
     /// Prints an access that was blocked in this turn. Incidental accesses (sweeps) can't be decided,
     /// but may have made a command fail: the last one is printed once the turn has ended.
-    fn show_blocked(&mut self, access: &Blocked) {
+    fn show_blocked(&mut self, access: &Blocked<'_>) {
         if access.sweep.is_some() {
             let (program, agent) = (app::own_command(), plain(&self.agent));
             self.sweep_hint = Some(format!(
                 "{}; if this made a command fail: {program} why {agent} {}",
-                access.describe(),
+                describe(access),
                 plain(&access.path)
             ));
         } else {
-            note(access.describe());
+            note(describe(access));
         }
     }
 
@@ -266,8 +270,9 @@ impl SentPrompt {
     /// Cancels the turn; false if it has not begun.
     pub(super) fn cancel(&mut self, team: &mut Connection) -> bool {
         let Some(session) = self.blocks.session() else { return false };
-        let params = json!({ "agent_id": self.agent, "session_id": session, "queued": false });
-        self.cancel_request = Some(team.send("cancel", &params));
+        let (agent_id, session_id) = (self.agent.clone(), Some(session.to_owned()));
+        let params = CancelParams { agent_id, session_id, queued: Some(false) };
+        self.cancel_request = Some(team.send::<Cancel>(&params));
         true
     }
 }

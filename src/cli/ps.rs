@@ -1,19 +1,23 @@
 //! `ps`: a table of the agents, their state and resource usage.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use clap::Args;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::Deserialize as _;
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use super::budget::ListedBudget;
 use super::output::{self, is_terminal, plain, print, style, write};
 use super::table::{Cell, Table};
-use super::team::{Which, failed, rows};
+use super::team::{Which, failed, read, rows, rows_of};
 use super::{Global, format, streams};
 use crate::app::Failure;
-use crate::serve::client::{Connection, Message};
+use crate::serve::client::{Connection, Message, MethodAnswer};
+use crate::wire::{
+    AgentDetails, Empty, GetJournal, ListAgents, ListBudgets, ListStreams, Tier, ToolsUsed,
+};
 
 /// How often `--watch` redraws a terminal: changes of memory and CPU are not published.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -58,39 +62,43 @@ pub(super) struct Ps {
 
 impl Ps {
     async fn once(&self, team: &mut Connection) -> Result<(), Failure> {
-        let agents = self.asked(team.call("list_agents", &json!({})).await.map_err(failed)?);
+        let agents = self.asked(team.ask::<ListAgents>(&Empty {}).await.map_err(failed)?.json);
         if self.json {
             return print(agents);
         }
-        print(lines(&agents)?.join("\n"))?;
+        let agents = read(&agents)?;
+        print(lines(&agents).join("\n"))?;
         // A team of an earlier version has neither budgets nor a journal.
-        let budgets = team.call("list_budgets", &json!({})).await.unwrap_or_default();
-        for line in budget_lines(&budgets, &agents) {
-            print(line)?;
+        if let Ok(budgets) = team.ask::<ListBudgets>(&Empty {}).await {
+            for line in budget_lines(rows_of(&budgets.json), &agents) {
+                print(line)?;
+            }
         }
         // Nor streams.
-        let streams = team.call("list_streams", &json!({})).await.unwrap_or_default();
-        for line in streams::lines(&streams) {
-            print(line)?;
+        if let Ok(streams) = team.ask::<ListStreams>(&Empty {}).await {
+            for stream in rows(&streams) {
+                print(streams::describe(&stream))?;
+            }
         }
-        let journal = team.call("get_journal", &json!({})).await.unwrap_or_default();
-        for (field, word) in [("trouble", "error"), ("notice", "pending")] {
-            if let Some(text) = journal[field].as_str() {
+        let Ok(journal) = team.call::<GetJournal>(&Empty {}).await else { return Ok(()) };
+        for (text, word) in [(journal.trouble, "error"), (journal.notice, "pending")] {
+            if let Some(text) = text {
                 let style = style(word);
-                print(format_args!("{style}{}{style:#}", plain(text)))?;
+                print(format_args!("{style}{}{style:#}", plain(&text)))?;
             }
         }
         Ok(())
     }
 
     /// The agents that are asked for, of all.
-    fn asked(&self, mut agents: Value) -> Value {
+    fn asked(&self, mut agents: Value) -> MethodAnswer<ListAgents> {
         if let (Some(owner), Some(all)) = (&self.owner, agents.as_array_mut()) {
             all.retain(|agent| {
-                AgentRow::deserialize(agent).is_ok_and(|agent| agent.owner.as_ref() == Some(owner))
+                let agent = AgentDetails::deserialize(agent);
+                agent.is_ok_and(|agent| agent.owner.as_deref() == Some(owner))
             });
         }
-        agents
+        MethodAnswer::new(agents)
     }
 
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
@@ -101,7 +109,7 @@ impl Ps {
         output::end_with_reader();
         let terminal = is_terminal() && !self.json;
         let mut shown = None;
-        let mut request = Some(team.send("list_agents", &json!({})));
+        let mut request = Some(team.send::<ListAgents>(&Empty {}));
         let (mut changed, mut last) = (false, Instant::now());
         if terminal {
             write(b"\x1b[H\x1b[2J")?;
@@ -115,9 +123,9 @@ impl Ps {
                         let agents = outcome.map_err(|refusal| failed(refusal.into()))?;
                         let agents = self.asked(agents);
                         if terminal {
-                            redraw(&lines(&agents)?)?;
-                        } else if shown.as_ref() != Some(&without_usage(&agents)) {
-                            shown = Some(without_usage(&agents));
+                            redraw(&lines(&read(&agents)?))?;
+                        } else if shown.as_ref() != Some(&without_usage(&agents.json)) {
+                            shown = Some(without_usage(&agents.json));
                             self.print(&agents)?;
                         }
                     }
@@ -128,7 +136,7 @@ impl Ps {
                     _ => {}
                 },
                 () = sleep_until(next), if request.is_none() && (terminal || changed) => {
-                    request = Some(team.send("list_agents", &json!({})));
+                    request = Some(team.send::<ListAgents>(&Empty {}));
                     (changed, last) = (false, Instant::now());
                 }
             }
@@ -136,20 +144,19 @@ impl Ps {
     }
 
     /// Prints one array, or one of several tables.
-    fn print(&self, agents: &Value) -> Result<(), Failure> {
+    fn print(&self, agents: &MethodAnswer<ListAgents>) -> Result<(), Failure> {
         if self.json {
             return print(agents);
         }
-        print(lines(agents)?.join("\n") + "\n")
+        print(lines(&read(agents)?).join("\n") + "\n")
     }
 }
 
 /// One line for each budget: the team's, and those of the agents.
-fn budget_lines(budgets: &Value, agents: &Value) -> Vec<String> {
-    let agents: Vec<AgentRow> = rows(agents);
+fn budget_lines(budgets: Vec<ListedBudget>, agents: &[AgentDetails<'_>]) -> Vec<String> {
     let is_shown = |budget: &ListedBudget| {
         let whose = budget.of.agent_id.as_ref();
-        whose.is_none_or(|whose| agents.iter().any(|agent| agent.agent_id == *whose))
+        whose.is_none_or(|whose| agents.iter().any(|agent| agent.status.agent_id == *whose))
     };
     let line = |budget: ListedBudget| {
         let (whose, used) = (budget.whose(), budget.used());
@@ -161,73 +168,12 @@ fn budget_lines(budgets: &Value, agents: &Value) -> Vec<String> {
         });
         format!("budget of {whose}: {style}{}{style:#}, {used}", plain(state))
     };
-    rows(budgets).into_iter().filter(is_shown).map(line).collect()
+    budgets.into_iter().filter(is_shown).map(line).collect()
 }
 
-/// An agent of `list_agents`. Fields that another version may lack are optional.
-#[derive(Deserialize)]
-pub(super) struct AgentRow {
-    agent_id: String,
-    state: String,
-    pid: Option<u32>,
-    reason: Option<String>,
-    #[serde(default)]
-    restarts: u64,
-    zone: Option<String>,
-    #[serde(default)]
-    zone_missing: Vec<String>,
-    #[serde(default)]
-    sessions: Vec<SessionRow>,
-    memory_bytes: Option<u64>,
-    cpu_ms: Option<u64>,
-    peak_memory_bytes: Option<u64>,
-    tools: Option<ToolsRow>,
-    owner: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ToolsRow {
-    connected: bool,
-    listed: bool,
-    seen: Option<bool>,
-    calls: u64,
-}
-
-#[derive(Deserialize)]
-struct SessionRow {
-    #[serde(default)]
-    open: bool,
-    #[serde(default)]
-    running: bool,
-    used: Option<u64>,
-    size: Option<u64>,
-    cost: Option<CostRow>,
-    spent: Option<SpentRow>,
-}
-
-/// Sums of the session; what another version may lack is optional.
-#[derive(Deserialize)]
-struct SpentRow {
-    total: Option<u64>,
-    #[serde(default)]
-    cost: Vec<CostRow>,
-    #[serde(default)]
-    estimated: Vec<String>,
-    #[serde(default)]
-    incomplete: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct CostRow {
-    amount: f64,
-    currency: String,
-}
-
-fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
-    let agents = Vec::<AgentRow>::deserialize(agents);
-    let agents = agents.map_err(|error| Failure::Run(error.into()))?;
+fn lines(agents: &Vec<AgentDetails<'_>>) -> Vec<String> {
     let has_owner = agents.iter().any(|agent| agent.owner.is_some());
-    let has_reason = agents.iter().any(|agent| agent.reason.is_some());
+    let has_reason = agents.iter().any(|agent| agent.status.reason.is_some());
     let mut titles = vec![
         "AGENT",
         "STATE",
@@ -246,50 +192,44 @@ fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
     titles.extend(has_owner.then_some("OWNER"));
     titles.extend(has_reason.then_some("REASON"));
     let mut table = Table::new(&titles);
-    for agent in &agents {
-        let mut row = agent.cells();
-        row.extend(
-            has_owner.then(|| agent.owner.as_deref().map_or("-".into(), |it| plain(it).into())),
-        );
-        row.extend(
-            has_reason.then(|| agent.reason.as_deref().map_or("".into(), |why| plain(why).into())),
-        );
+    for agent in agents {
+        let mut row = AgentFigures(agent).cells();
+        let or = |known: Option<&str>, none: &str| known.map_or(none.into(), |it| plain(it).into());
+        row.extend(has_owner.then(|| or(agent.owner.as_deref(), "-")));
+        row.extend(has_reason.then(|| or(agent.status.reason.as_deref(), "")));
         table.row(row);
     }
     let width = is_terminal().then(terminal_size::terminal_size).flatten();
-    Ok(table.lines(width.map(|(width, _)| width.0.into())))
+    table.lines(width.map(|(width, _)| width.0.into()))
 }
 
-impl AgentRow {
-    pub(super) fn id(&self) -> &str {
-        &self.agent_id
-    }
+/// What is shown of an agent.
+pub(super) struct AgentFigures<'a>(pub(super) &'a AgentDetails<'a>);
 
-    pub(super) fn state(&self) -> &str {
-        &self.state
-    }
-
+impl AgentFigures<'_> {
     /// Whether a turn runs.
     pub(super) fn is_running(&self) -> bool {
-        self.sessions.iter().any(|session| session.running)
+        self.0.sessions.iter().any(|session| session.running)
     }
 
     pub(super) fn memory(&self) -> Option<String> {
-        self.memory_bytes.map(format::bytes)
+        self.0.memory_bytes.map(format::bytes)
     }
 
     fn cells(&self) -> Vec<Cell> {
         let or_dash = |known: Option<String>| known.unwrap_or_else(|| "-".to_owned()).into();
-        let cpu = self.cpu_ms.map(|ms| format::duration(Duration::from_millis(ms)));
+        let AgentDetails { status, sessions, cpu_ms, peak_memory_bytes, .. } = self.0;
+        let state = status.state.as_str();
+        let cpu = cpu_ms.map(|ms| format::duration(Duration::from_millis(ms)));
         vec![
-            plain(&self.agent_id).into(),
-            Cell::styled(&plain(&self.state), style(&self.state)),
-            or_dash(self.pid.map(|pid| pid.to_string())),
+            plain(&status.agent_id).into(),
+            Cell::styled(&plain(state), style(state)),
+            or_dash(status.pid.map(|pid| pid.to_string())),
             or_dash(self.zone()),
-            self.sessions.iter().filter(|session| session.open).count().to_string().into(),
-            self.restarts.to_string().into(),
+            sessions.iter().filter(|session| session.open).count().to_string().into(),
+            status.restarts.to_string().into(),
             or_dash(self.memory()),
-            or_dash(self.peak_memory_bytes.map(format::bytes)),
+            or_dash(peak_memory_bytes.map(format::bytes)),
             or_dash(cpu),
             or_dash(self.tokens()),
             or_dash(self.spent()),
@@ -300,27 +240,28 @@ impl AgentRow {
 
     /// The use of the team's tools by the agent's client.
     fn tools(&self) -> Option<String> {
-        let tools = self.tools.as_ref()?;
+        let tools = &self.0.tools;
         match tools {
-            ToolsRow { calls: 1.., .. } => Some(tools.calls.to_string()),
-            ToolsRow { listed: true, seen: Some(true), .. } => Some("seen".to_owned()),
-            ToolsRow { listed: true, seen: Some(false), .. } => Some("hidden".to_owned()),
-            ToolsRow { listed: true, .. } => Some("listed".to_owned()),
-            ToolsRow { connected: true, .. } => Some("connected".to_owned()),
+            ToolsUsed { calls: 1.., .. } => Some(tools.calls.to_string()),
+            ToolsUsed { listed: true, seen: Some(true), .. } => Some("seen".to_owned()),
+            ToolsUsed { listed: true, seen: Some(false), .. } => Some("hidden".to_owned()),
+            ToolsUsed { listed: true, .. } => Some("listed".to_owned()),
+            ToolsUsed { connected: true, .. } => Some("connected".to_owned()),
             _ => None,
         }
     }
 
     /// The tier; `*` marks a kernel that lacks a feature.
     pub(super) fn zone(&self) -> Option<String> {
-        let zone = plain(self.zone.as_deref()?);
-        let mark = if zone == "kernel" && !self.zone_missing.is_empty() { "*" } else { "" };
+        let AgentDetails { zone, zone_missing, .. } = self.0;
+        let mark = if *zone == Tier::Kernel && !zone_missing.is_empty() { "*" } else { "" };
+        let zone = Some(plain(zone.as_str())).filter(|zone| !zone.is_empty())?;
         Some(format!("{zone}{mark}"))
     }
 
     /// The tokens of the open sessions that report them.
     pub(super) fn tokens(&self) -> Option<String> {
-        let open = self.sessions.iter().filter(|session| session.open);
+        let open = self.0.sessions.iter().filter(|session| session.open);
         let reported = open.filter_map(|session| Some((session.used?, session.size?)));
         let (used, size) =
             reported.reduce(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)))?;
@@ -334,7 +275,7 @@ impl AgentRow {
 
     /// The tokens that were spent since the team began.
     pub(super) fn spent(&self) -> Option<String> {
-        let all = self.sessions.iter().filter_map(|session| session.spent.as_ref()?.total);
+        let all = self.0.sessions.iter().filter_map(|session| session.spent.as_ref()?.total);
         let sum = all.reduce(u64::saturating_add).map(format::tokens);
         self.marked(sum, "total")
     }
@@ -342,7 +283,7 @@ impl AgentRow {
     /// The cost since the team began, by currency.
     pub(super) fn cost(&self) -> Option<String> {
         let mut sums = std::collections::BTreeMap::<_, f64>::new();
-        for session in &self.sessions {
+        for session in &self.0.sessions {
             let spent = session.spent.iter().flat_map(|spent| &spent.cost);
             // A team of an earlier version only has what its agents report.
             let reported = session.cost.iter().filter(|_| session.spent.is_none());
@@ -357,8 +298,8 @@ impl AgentRow {
 
     /// `~`: estimated, `+`: too low, since some turns did not report it.
     fn marked(&self, sum: Option<String>, figure: &str) -> Option<String> {
-        let spent = || self.sessions.iter().filter_map(|session| session.spent.as_ref());
-        let has = |names: &[String]| names.iter().any(|name| name == figure);
+        let spent = || self.0.sessions.iter().filter_map(|session| session.spent.as_ref());
+        let has = |names: &[Cow<'_, str>]| names.iter().any(|name| name == figure);
         let before = if spent().any(|spent| has(&spent.estimated)) { "~" } else { "" };
         let after = if spent().any(|spent| has(&spent.incomplete)) { "+" } else { "" };
         sum.map(|sum| format!("{before}{sum}{after}"))

@@ -1,16 +1,13 @@
 //! `reload`: applies a changed configuration to a running team, and prints the changes.
 
-use std::fmt::Write as _;
-
 use clap::Args;
-use serde::Deserialize;
-use serde_json::json;
 
 use super::Global;
 use super::output::{escape_controls, print};
-use super::team::{AtHost, Which, failed};
+use super::team::{AtHost, Which, failed, read};
 use crate::app::Failure;
 use crate::serve::client::ClientError;
+use crate::wire::{self, Change, Empty, Kind, Reloaded, Restart};
 
 /// Apply changes of the configuration to a running team
 ///
@@ -33,33 +30,14 @@ pub(super) struct Reload {
     json: bool,
 }
 
-#[derive(Deserialize)]
-struct ReloadAnswer {
-    applied: Vec<AppliedChange>,
-    needs_restart: Vec<AppliedChange>,
-    #[serde(default)]
-    notes: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct AppliedChange {
-    agent_id: Option<String>,
-    key: String,
-    #[serde(rename = "change")]
-    kind: String,
-    restart: Option<String>,
-}
-
 impl Reload {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
-        let answer = team.call("reload", &self.at.params(json!({}))).await.map_err(refused)?;
+        let answer = self.at.ask::<wire::Reload>(&mut team, &Empty {}).await.map_err(refused)?;
         if self.json {
             return print(answer);
         }
-        let answer =
-            ReloadAnswer::deserialize(&answer).map_err(|error| Failure::Run(error.into()))?;
-        print(escape_controls(answer.to_string().trim_end()))
+        print(escape_controls(&told(&read(&answer)?)))
     }
 }
 
@@ -73,40 +51,29 @@ fn refused(error: ClientError) -> Failure {
     }
 }
 
-impl std::fmt::Display for ReloadAnswer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.applied.is_empty() && self.needs_restart.is_empty() {
-            f.write_str("nothing changed\n")?;
-        }
-        for (title, changes) in
-            [("applied", &self.applied), ("needs a restart", &self.needs_restart)]
-        {
-            if !changes.is_empty() {
-                writeln!(f, "{title}")?;
-            }
-            changes.iter().try_for_each(|change| writeln!(f, "  {}", change.sentence()))?;
-        }
-        if !self.notes.is_empty() {
-            writeln!(f, "over the port")?;
-        }
-        self.notes.iter().try_for_each(|note| writeln!(f, "  {note}"))
+fn told(Reloaded { applied, needs_restart, notes }: &Reloaded) -> String {
+    let mut lines = Vec::new();
+    if applied.is_empty() && needs_restart.is_empty() {
+        lines.push("nothing changed".to_owned());
     }
+    for (title, changes) in [("applied", applied), ("needs a restart", needs_restart)] {
+        lines.extend((!changes.is_empty()).then(|| title.to_owned()));
+        lines.extend(changes.iter().map(|change| format!("  {}", sentence(change))));
+    }
+    lines.extend((!notes.is_empty()).then(|| "over the port".to_owned()));
+    lines.extend(notes.iter().map(|note| format!("  {note}")));
+    lines.join("\n")
 }
 
-impl AppliedChange {
-    fn sentence(&self) -> String {
-        let agent = self.agent_id.as_ref().map(|id| format!("agent {id}: "));
-        let mut text = agent.unwrap_or_default();
-        // Writing to a string cannot fail.
-        let _ = match self.kind.as_str() {
-            "changed" => write!(text, "{}", self.key),
-            kind => write!(text, "{kind}"),
-        };
-        let _ = match (self.restart.as_deref(), &self.agent_id) {
-            (Some("agent"), Some(id)) => write!(text, " (eisen-core restart {id})"),
-            (Some(_), _) => write!(text, " (stop the team and start it again)"),
-            (None, _) => Ok(()),
-        };
-        text
-    }
+fn sentence(Change { agent_id, key, change, restart }: &Change) -> String {
+    let agent = agent_id.as_ref().map(|id| format!("agent {id}: ")).unwrap_or_default();
+    let what = if *change == Kind::Changed { key.as_str() } else { change.as_str() };
+    let restart = match (restart, agent_id) {
+        (Some(restart), Some(id)) if *restart == Restart::Agent => {
+            format!(" (eisen-core restart {id})")
+        }
+        (Some(_), _) => " (stop the team and start it again)".to_owned(),
+        (None, _) => String::new(),
+    };
+    format!("{agent}{what}{restart}")
 }

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use serde_json::json;
 
 use super::Global;
 use super::output::{plain, print};
-use super::team::{Which, failed, read};
+use super::team::{Which, failed};
 use crate::app::{self, Failure, ReplayOptions};
 use crate::replay::Speed;
-use crate::wire::ReplayedToStream;
+use crate::wire::{ReplayToStream, ReplayToStreamParams, ReplayedToStream};
 
 /// Show an earlier run on a port, as if it happened now
 ///
@@ -64,9 +63,10 @@ impl Replay {
 
     async fn deliver(&self, global: &Global, stream: &str) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
-        let params = json!({ "session_id": self.what.to_string_lossy(), "stream": stream });
-        let done = team.call("replay_to_stream", &params).await.map_err(failed)?;
-        let ReplayedToStream { events, dead, replay_id, .. } = read(&done)?;
+        let (session_id, stream) = (self.what.to_string_lossy().into(), stream.to_owned());
+        let params = ReplayToStreamParams { session_id, stream };
+        let done = team.call::<ReplayToStream>(&params).await.map_err(failed)?;
+        let ReplayedToStream { events, dead, replay_id, .. } = done;
         let dead = if dead > 0 { format!(", {dead} refused") } else { String::new() };
         print(format_args!("{events} events delivered{dead}: replay_id {}", plain(&replay_id)))
     }

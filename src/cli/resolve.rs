@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
 
 use super::Global;
-use super::blocked::Blocked;
+use super::blocked::describe;
 use super::many::{Many, about};
 use super::output::print;
-use super::team::{Which, failed};
+use super::team::{Which, failed, read};
 use crate::app::Failure;
+use crate::wire::{DecisionParam, GrantScope, ResolveBlocked};
 
 /// Decide a blocked access
 ///
@@ -93,40 +93,30 @@ impl Resolve {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
         self.many.check(self.id.as_deref()).map_err(Failure::Usage)?;
         let folder = global.cwd.clone().unwrap_or_default();
-        let params = self.decision.params(&folder).map_err(Failure::Usage)?;
+        let decision = self.decision.verdict(&folder).map_err(Failure::Usage)?;
         let mut team = self.which.connect(global).await?;
-        let Some(id) = self.id else { return self.many.decide(team, params, self.json).await };
-        let access = team.call("resolve_blocked", &about(params, &id)).await.map_err(failed)?;
-        if self.json { print(access) } else { print(Blocked::read(&access)?.describe()) }?;
+        let Some(id) = self.id else { return self.many.decide(team, &decision, self.json).await };
+        let access = team.ask::<ResolveBlocked>(&about(&decision, &id)).await.map_err(failed)?;
+        if self.json { print(access) } else { print(describe(&read(&access)?)) }?;
         Ok(0)
     }
 }
 
 impl Decision {
-    /// The params of `resolve_blocked`, without the id.
-    fn params(self, folder: &Path) -> anyhow::Result<Value> {
+    fn verdict(self, folder: &Path) -> anyhow::Result<DecisionParam> {
         Ok(match self {
             Self::Allow { scope, ttl, even_denied } => {
-                let scope = if scope == ScopeArg::Session { "session" } else { "once" };
-                with_even_denied(
-                    json!({ "decision": "allow", "scope": scope, "ttl_s": ttl }),
-                    even_denied,
-                )
+                let is_session = scope == ScopeArg::Session;
+                let scope = if is_session { GrantScope::Session } else { GrantScope::Once };
+                DecisionParam::Allow { scope: Some(scope), ttl_s: ttl, even_denied }
             }
-            Self::Deny { message } => json!({ "decision": "deny", "message": message }),
+            Self::Deny { message } => DecisionParam::Deny { message },
             Self::Answer { text, file, even_denied } => {
                 let content = content(text, file.map(|file| folder.join(file)))?;
-                with_even_denied(json!({ "decision": "answer", "content": content }), even_denied)
+                DecisionParam::Answer { content, even_denied }
             }
         })
     }
-}
-
-fn with_even_denied(mut params: Value, even_denied: bool) -> Value {
-    if let (true, Value::Object(params)) = (even_denied, &mut params) {
-        params.insert("even_denied".to_owned(), true.into());
-    }
-    params
 }
 
 /// Parses a positive, finite number of seconds.
@@ -156,8 +146,8 @@ fn content(text: Option<String>, file: Option<PathBuf>) -> anyhow::Result<String
 mod tests {
     #![allow(clippy::unwrap_used)]
     use clap::Parser as _;
+    use serde_json::{json, to_value};
 
-    use super::*;
     use crate::cli::{Cli, Command};
 
     #[test]
@@ -165,10 +155,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("content"), "of a file\n").unwrap();
         for (args, params) in [
-            (&["allow"][..], json!({ "decision": "allow", "scope": "once", "ttl_s": null })),
+            (
+                &["allow"][..],
+                json!({ "decision": "allow", "scope": "once", "ttl_s": null, "even_denied": false }),
+            ),
             (
                 &["allow", "--scope", "session", "--ttl", "1.5"],
-                json!({ "decision": "allow", "scope": "session", "ttl_s": 1.5 }),
+                json!({ "decision": "allow", "scope": "session", "ttl_s": 1.5, "even_denied": false }),
             ),
             (
                 &["allow", "--even-denied"],
@@ -178,17 +171,21 @@ mod tests {
             ),
             (&["deny"], json!({ "decision": "deny", "message": null })),
             (&["deny", "--message", "no"], json!({ "decision": "deny", "message": "no" })),
-            (&["answer", "text"], json!({ "decision": "answer", "content": "text" })),
+            (
+                &["answer", "text"],
+                json!({ "decision": "answer", "content": "text", "even_denied": false }),
+            ),
             (
                 &["answer", "--file", "content"],
-                json!({ "decision": "answer", "content": "of a file\n" }),
+                json!({ "decision": "answer", "content": "of a file\n", "even_denied": false }),
             ),
         ] {
             let line = ["eisen-core", "resolve", "b1"].iter().chain(args);
             let Command::Resolve(resolve) = Cli::try_parse_from(line).unwrap().command else {
                 panic!("{args:?}");
             };
-            assert_eq!(resolve.decision.params(folder.path()).unwrap(), params);
+            let verdict = resolve.decision.verdict(folder.path()).unwrap();
+            assert_eq!(to_value(verdict).unwrap(), params);
         }
     }
 }

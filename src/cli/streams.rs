@@ -2,14 +2,17 @@
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::Global;
 use super::output::{plain, print, style};
 use super::table::{Cell, Table};
-use super::team::{AtHost, Which, failed};
+use super::team::{AtHost, Which, failed, read};
 use crate::app::Failure;
+use crate::wire::{
+    AttachStream, AttachStreamParams, DetachStream, DetachStreamParams, Empty, ListStreams, Object,
+    StreamStatus,
+};
 
 /// Show where a running team delivers its journal, or attach and detach streams
 ///
@@ -67,42 +70,30 @@ struct Attach {
     keys: Vec<String>,
 }
 
-/// A stream of `list_streams`. What another version may lack is optional.
-#[derive(Deserialize)]
-struct StreamRow {
-    name: String,
-    #[serde(default)]
-    kind: String,
-    state: String,
-    reason: Option<String>,
-    #[serde(default)]
-    delivered: u64,
-    #[serde(default)]
-    lost: u64,
-    #[serde(default)]
-    dead: u64,
-    position: Option<u64>,
-}
-
 impl StreamsArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        let request = match &self.action {
-            None => None,
+        let Self { action, json, which, at } = self;
+        match action {
+            None => {}
             Some(Action::Attach(attach)) => {
-                Some(("attach_stream", json!({ "config": attach.config()? })))
+                let params = AttachStreamParams { config: Object(attach.config()?) };
+                let mut team = which.connect(global).await?;
+                let stream = at.ask::<AttachStream>(&mut team, &params).await.map_err(failed)?;
+                return print(describe(&read(&stream)?));
             }
-            Some(Action::Detach { name }) => Some(("detach_stream", json!({ "name": name }))),
-        };
-        let mut team = self.which.connect(global).await?;
-        if let Some((method, params)) = request {
-            let stream = team.call(method, &self.at.params(params)).await.map_err(failed)?;
-            return print(describe(&read::<StreamRow>(&stream)?));
+            Some(Action::Detach { name }) => {
+                let mut team = which.connect(global).await?;
+                let params = DetachStreamParams { name };
+                let stream = at.ask::<DetachStream>(&mut team, &params).await.map_err(failed)?;
+                return print(describe(&read(&stream)?));
+            }
         }
-        let list = team.call("list_streams", &self.at.params(json!({}))).await.map_err(failed)?;
-        if self.json {
+        let mut team = which.connect(global).await?;
+        let list = at.ask::<ListStreams>(&mut team, &Empty {}).await.map_err(failed)?;
+        if json {
             return print(list);
         }
-        let rows: Vec<StreamRow> = read(&list)?;
+        let rows = read(&list)?;
         if rows.is_empty() {
             return print("The team has no streams: its configuration has no [[streams]].");
         }
@@ -132,19 +123,19 @@ impl Attach {
             Value::Object(config) => config,
             _ => Map::new(),
         };
-        config.insert("name".to_owned(), json!(self.name));
+        config.insert("name".to_owned(), self.name.as_str().into());
         Ok(config)
     }
 }
 
-fn table(rows: &[StreamRow]) -> Table {
+fn table(rows: &[StreamStatus<'_>]) -> Table {
     let titles = ["STREAM", "KIND", "STATE", ">DELIVERED", ">LOST", ">DEAD", ">POSITION", "REASON"];
     let mut table = Table::new(&titles);
     for row in rows {
         table.row(vec![
             plain(&row.name).into(),
-            plain(&row.kind).into(),
-            Cell::styled(&plain(&row.state), color(&row.state)),
+            plain(row.kind.as_str()).into(),
+            Cell::styled(&plain(row.state.as_str()), color(row.state.as_str())),
             row.delivered.to_string().into(),
             row.lost.to_string().into(),
             row.dead.to_string().into(),
@@ -164,18 +155,9 @@ fn color(state: &str) -> anstyle::Style {
     })
 }
 
-fn describe(row: &StreamRow) -> String {
-    let color = color(&row.state);
+/// One line about a stream.
+pub(super) fn describe(row: &StreamStatus<'_>) -> String {
+    let color = color(row.state.as_str());
     let reason = row.reason.as_deref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
-    format!("stream {}: {color}{}{color:#}{reason}", plain(&row.name), plain(&row.state))
-}
-
-/// One line for each stream of `list_streams`, for `ps`.
-pub(super) fn lines(list: &Value) -> Vec<String> {
-    let rows = Vec::<StreamRow>::deserialize(list).unwrap_or_default();
-    rows.iter().map(describe).collect()
-}
-
-fn read<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, Failure> {
-    T::deserialize(value).map_err(|error| Failure::Run(error.into()))
+    format!("stream {}: {color}{}{color:#}{reason}", plain(&row.name), plain(row.state.as_str()))
 }

@@ -1,20 +1,21 @@
 //! `--team`: selects the running team of a command, and connects to it; or the run of an id.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Global;
 use super::output::{note, plain};
 use crate::app::{self, Failure};
 use crate::model::AgentState;
 use crate::runs::{FindError, RunFolder, find_run};
-use crate::serve::client::{ClientError, Connection, Environment, Message, Target};
-use crate::wire::Agent;
+use crate::serve::client::{ClientError, Connection, Environment, Message, MethodAnswer, Target};
+use crate::wire::{Agent, AgentDetails, Empty, ListAgents, Method};
 
 /// How often the team of a run is looked for that begins.
 const LOOK_AGAIN: Duration = Duration::from_millis(40);
@@ -82,13 +83,21 @@ pub(super) struct AtHost {
 }
 
 impl AtHost {
-    /// Params for that team, or an answer of it, with its host.
-    pub(super) fn params(&self, params: Value) -> Value {
-        let mut params = params;
-        if let (Some(host), Value::Object(params)) = (&self.host, &mut params) {
-            params.insert("host".to_owned(), json!(host));
+    /// Calls a method, for that team.
+    pub(super) async fn ask<M: Method>(
+        &self,
+        team: &mut Connection,
+        params: &M::Params,
+    ) -> Result<MethodAnswer<M>, ClientError> {
+        team.ask_at(self.host.as_deref(), params).await
+    }
+
+    /// An answer of that team, with its host.
+    pub(super) fn with_host(&self, mut answer: Value) -> Value {
+        if let (Some(host), Value::Object(answer)) = (&self.host, &mut answer) {
+            answer.insert("host".to_owned(), host.as_str().into());
         }
-        params
+        answer
     }
 }
 
@@ -158,12 +167,19 @@ async fn agents(target: &Target) -> Result<Vec<ListedAgent>, ClientError> {
     listed(&mut Connection::open(target).await?).await
 }
 
+/// The agents of a team, as it lists them.
+pub(super) async fn list_agents(
+    team: &mut Connection,
+) -> Result<Vec<AgentDetails<'static>>, ClientError> {
+    Ok(rows(&team.ask::<ListAgents>(&Empty {}).await?))
+}
+
 async fn listed(team: &mut Connection) -> Result<Vec<ListedAgent>, ClientError> {
-    let agents = team.call("list_agents", &json!({})).await?;
-    let listed = rows(&agents).into_iter().map(|agent: Agent<'_>| ListedAgent {
-        is_ready: agent.state == AgentState::Ready,
-        is_starting: is_starting(&agent),
-        id: agent.agent_id.into_owned(),
+    let agents = list_agents(team).await?;
+    let listed = agents.into_iter().map(|AgentDetails { status, .. }| ListedAgent {
+        is_ready: status.state == AgentState::Ready,
+        is_starting: is_starting(&status),
+        id: status.agent_id.into_owned(),
     });
     Ok(listed.collect())
 }
@@ -186,7 +202,7 @@ pub(super) async fn first_ready(team: &mut Connection) -> Result<String, Failure
 pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientError> {
     let mut waits = false;
     loop {
-        let asked = team.send("list_agents", &json!({}));
+        let asked = team.send::<ListAgents>(&Empty {});
         // A change that comes before the answer may have come too late for it.
         let mut has_changed = false;
         let agents = loop {
@@ -195,8 +211,9 @@ pub(super) async fn await_start(team: &mut Connection, agent: &str) -> Result<()
                 message => has_changed |= is_change(&message),
             }
         };
-        let agents: Vec<Agent<'_>> = rows(&agents);
-        if !agents.iter().find(|it| it.agent_id == agent).is_some_and(is_starting) {
+        let agents = rows(&MethodAnswer::<ListAgents>::new(agents));
+        let mut agents = agents.iter().map(|it| &it.status);
+        if !agents.find(|it| it.agent_id == agent).is_some_and(is_starting) {
             return Ok(());
         }
         if !std::mem::replace(&mut waits, true) {
@@ -212,14 +229,34 @@ fn is_change(message: &Message) -> bool {
     matches!(message, Message::Changed | Message::Turn { .. } | Message::Lagged)
 }
 
-/// Reads the elements of a list of the port; those that cannot be read are passed over.
-pub(super) fn rows<T: DeserializeOwned>(list: &Value) -> Vec<T> {
-    list.as_array().into_iter().flatten().filter_map(|row| T::deserialize(row).ok()).collect()
+/// Reads the rows of a list. Those that cannot be read are told of on standard error.
+pub(super) fn rows<M, T: DeserializeOwned>(list: &MethodAnswer<M>) -> Vec<T>
+where
+    M: Method<Result<'static> = Vec<T>>,
+{
+    rows_of(&list.json)
 }
 
-/// Reads an answer of the port by its type.
-pub(super) fn read<T: DeserializeOwned>(answer: &Value) -> Result<T, Failure> {
-    T::deserialize(answer).map_err(|error| Failure::Run(error.into()))
+/// Reads the rows of a part of an answer likewise.
+pub(super) fn rows_of<T: DeserializeOwned>(list: &Value) -> Vec<T> {
+    let rows = list.as_array().into_iter().flatten();
+    rows.filter_map(|row| readable(row, T::deserialize(row))).collect()
+}
+
+/// What was read; None, and a line on standard error, if it cannot be: another version wrote it.
+pub(super) fn readable<T>(row: impl Display, read: serde_json::Result<T>) -> Option<T> {
+    read.inspect_err(|error| {
+        note(format_args!("error: this cannot be read ({error}): {}", plain(&row.to_string())));
+    })
+    .ok()
+}
+
+/// Reads an answer of the port.
+pub(super) fn read<M: Method>(answer: &MethodAnswer<M>) -> Result<M::Result<'static>, Failure>
+where
+    M::Result<'static>: DeserializeOwned,
+{
+    answer.read().map_err(failed)
 }
 
 pub(super) fn failed(error: ClientError) -> Failure {

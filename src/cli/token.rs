@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Global;
 use super::history::span_ms;
@@ -11,8 +11,11 @@ use super::output::{note, plain, print};
 use super::table::{Cell, Table};
 use super::team::{Which, failed, read};
 use crate::app::{self, Failure, TokensAtRest};
-use crate::serve::client::{ClientError, Connection};
-use crate::wire::{NewScopedToken, ShownToken};
+use crate::serve::client::{ClientError, Connection, MethodAnswer};
+use crate::wire::{
+    AskedRight, CreateToken, Empty, ListTokens, Method, NewScopedToken, RevokeToken, ShownToken,
+    TokenCreateParams, TokenRevokeParams,
+};
 
 /// Make, list and revoke tokens that open a part of a team
 ///
@@ -99,12 +102,12 @@ enum RightName {
 }
 
 impl RightName {
-    fn as_str(self) -> &'static str {
+    fn asked(self) -> AskedRight {
         match self {
-            Self::Read => "read",
-            Self::Prompt => "prompt",
-            Self::Decide => "decide",
-            Self::Control => "control",
+            Self::Read => AskedRight::Read,
+            Self::Prompt => AskedRight::Prompt,
+            Self::Decide => AskedRight::Decide,
+            Self::Control => AskedRight::Control,
         }
     }
 }
@@ -140,10 +143,10 @@ impl TokenKeeper {
         Ok(Self::Own(tokens))
     }
 
-    async fn call(&mut self, method: &str, params: Value) -> Result<Value, Failure> {
+    async fn ask<M: Method>(&mut self, params: &M::Params) -> Result<MethodAnswer<M>, Failure> {
         match self {
-            Self::Team(team) => team.call(method, &params).await.map_err(failed),
-            Self::Own(tokens) => tokens.call(method, params),
+            Self::Team(team) => team.ask(params).await.map_err(failed),
+            Self::Own(tokens) => tokens.call(M::FACTS.name, json!(params)).map(MethodAnswer::new),
         }
     }
 }
@@ -151,13 +154,11 @@ impl TokenKeeper {
 impl TokenArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut keeper = TokenKeeper::of(&self.which, global).await?;
-        let mut call = async |method: &str, params: Value| keeper.call(method, params).await;
         match self.command {
             TokenCommand::Create { owner, may, agents, expires, json } => {
-                let may: Vec<_> = may.into_iter().map(RightName::as_str).collect();
-                let params =
-                    json!({ "owner": owner, "may": may, "agents": agents, "expires_s": expires });
-                let made = call("token_create", params).await?;
+                let may = may.into_iter().map(RightName::asked).collect();
+                let params = TokenCreateParams { owner, may, agents, expires_s: expires };
+                let made = keeper.ask::<CreateToken>(&params).await?;
                 if json {
                     return print(made);
                 }
@@ -169,11 +170,11 @@ impl TokenArgs {
                 ));
             }
             TokenCommand::List { json } => {
-                let all = call("token_list", json!({})).await?;
+                let all = keeper.ask::<ListTokens>(&Empty {}).await?;
                 if json {
                     return print(all);
                 }
-                let all: Vec<ShownToken> = read(&all)?;
+                let all = read(&all)?;
                 if all.is_empty() {
                     note("there are no tokens with a scope");
                     return Ok(());
@@ -185,8 +186,8 @@ impl TokenArgs {
                 print(table.lines(None).join("\n"))?;
             }
             TokenCommand::Revoke { id } => {
-                let revoked = call("token_revoke", json!({ "id": id })).await?;
-                let owner = plain(&read::<ShownToken>(&revoked)?.owner);
+                let revoked = keeper.ask::<RevokeToken>(&TokenRevokeParams { id }).await?;
+                let owner = plain(&read(&revoked)?.owner);
                 print(format_args!("revoked a token of {owner}"))?;
             }
         }

@@ -26,11 +26,12 @@ use crossterm::execute;
 use futures_util::StreamExt as _;
 use ratatui::backend::TestBackend;
 use ratatui::{DefaultTerminal, Terminal};
-use serde_json::{Value, json};
+use serde::Deserialize as _;
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
-use self::answer::{AnswerParts, UpdatePart};
+use self::answer::AnswerParts;
 use self::file::ShownFile;
 use self::screen::Screen;
 use self::wish::{StatusLine, TeamCall, Wish};
@@ -39,8 +40,14 @@ use super::output::{is_terminal, note, plain, print};
 use super::team::{Which, failed};
 use crate::acp;
 use crate::app::Failure;
-use crate::serve::client::{ClientError, Connection, Target};
-use crate::view::{CardId, CardKind, Fields, LineEffect};
+use crate::model::{BlockedStatus, ConflictStatus};
+use crate::serve::client::{ClientError, Connection, PreparedCall, Target};
+use crate::view::{CardId, CardKind, LineEffect};
+use crate::wire::{
+    Empty, Exact, ListAgents, ListBlocked, ListBlockedParams, ListBudgets, ListConflicts,
+    ListConflictsParams, Method, Prompted, ServerLine, ShowBlocked, ShowBlockedParams,
+    ShowConflict, ShowConflictParams,
+};
 
 /// Frames are at least so far apart, but for keys; what changes meanwhile is drawn together.
 const FRAME: Duration = Duration::from_millis(200);
@@ -165,11 +172,12 @@ impl Live {
         self.screen.joined();
         self.team.subscribe(&["session_update", "report", "task"]);
         self.team.request_snapshots();
-        let pending = json!({ "status": "pending" });
-        self.send("list_blocked", &pending, OpenRequest::Blocked);
-        self.send("list_conflicts", &pending, OpenRequest::Conflicts);
-        self.send("list_budgets", &json!({}), OpenRequest::Budgets);
-        self.send("list_agents", &json!({}), OpenRequest::Agents);
+        let pending = ListBlockedParams { status: Some(Exact(BlockedStatus::Pending)) };
+        self.send::<ListBlocked>(&pending, OpenRequest::Blocked);
+        let pending = ListConflictsParams { status: Some(Exact(ConflictStatus::Pending)) };
+        self.send::<ListConflicts>(&pending, OpenRequest::Conflicts);
+        self.send::<ListBudgets>(&Empty {}, OpenRequest::Budgets);
+        self.send::<ListAgents>(&Empty {}, OpenRequest::Agents);
     }
 
     /// Goes on with another connection, since the team cut us off.
@@ -191,8 +199,12 @@ impl Live {
         unknown.collect()
     }
 
-    fn send(&mut self, method: &str, params: &Value, asked: OpenRequest) {
-        self.open.insert(self.team.send(method, params), asked);
+    fn send<M: Method>(&mut self, params: &M::Params, asked: OpenRequest) {
+        self.send_prepared(&PreparedCall::of::<M>(params), asked);
+    }
+
+    fn send_prepared(&mut self, call: &PreparedCall, asked: OpenRequest) {
+        self.open.insert(self.team.send_prepared(call), asked);
     }
 
     /// Prints one frame, once the state of the team is there.
@@ -249,8 +261,7 @@ impl Live {
                         match self.screen.key(key, Instant::now()) {
                             Some(Wish::Quit) => return Ok(None),
                             Some(Wish::Call(call)) => {
-                                let params = call.params.clone();
-                                self.send(call.method, &params, OpenRequest::Wish(call));
+                                self.send_prepared(&call.call.clone(), OpenRequest::Wish(call));
                             }
                             None => {}
                         }
@@ -300,7 +311,7 @@ impl Live {
         let is_due = self.asked.is_none_or(|asked| now.duration_since(asked) >= FIGURES);
         if self.is_stale && is_due && !self.open.values().any(|it| *it == OpenRequest::Agents) {
             (self.is_stale, self.asked) = (false, Some(now));
-            self.send("list_agents", &json!({}), OpenRequest::Agents);
+            self.send::<ListAgents>(&Empty {}, OpenRequest::Agents);
         }
     }
 
@@ -308,9 +319,12 @@ impl Live {
     fn ask_file(&mut self) {
         let Some(card) = self.screen.inbox.wanted().cloned() else { return };
         if !self.open.values().any(|it| matches!(it, OpenRequest::Shown(_))) {
-            let is_conflict = card.kind == CardKind::Conflict;
-            let method = if is_conflict { "show_conflict" } else { "show_blocked" };
-            self.send(method, &json!({ "id": card.id }), OpenRequest::Shown(card.clone()));
+            let (id, asked) = (card.id.clone(), OpenRequest::Shown(card.clone()));
+            if card.kind == CardKind::Conflict {
+                self.send::<ShowConflict>(&ShowConflictParams { id }, asked);
+            } else {
+                self.send::<ShowBlocked>(&ShowBlockedParams { id }, asked);
+            }
             self.screen.inbox.asked(card);
         }
     }
@@ -321,21 +335,17 @@ impl Live {
             "rpc_result" | "rpc_error" => return self.answer(line),
             "lagged" => self.screen.missed("lines of the team were missed here"),
             "blocked" | "conflict" | "session_update" | "turn" => {
-                let Ok(line) = serde_json::from_slice::<Value>(line) else { return false };
-                match kind {
-                    "blocked" => self.screen.decided(CardKind::Access, &line),
-                    "conflict" => self.screen.decided(CardKind::Conflict, &line),
-                    _ => {}
-                }
-                let fields = Fields::of(&line);
-                let (agent, session) = (fields.agent(), &*fields.session_id);
-                if kind == "session_update" {
-                    let UpdatePart { update } = acp::read(&line);
-                    self.screen.update(agent, session, &update, Instant::now());
-                    return true;
-                }
-                if kind == "turn" {
-                    self.screen.turn(agent, session, &line);
+                match ServerLine::read(line) {
+                    Ok(ServerLine::SessionUpdate(said)) => {
+                        let update = serde_json::from_str(said.update.get()).unwrap_or_default();
+                        let (agent, session) = (&said.agent_id, &said.session_id);
+                        self.screen.update(agent, session, &update, Instant::now());
+                        return true;
+                    }
+                    Ok(ServerLine::Turn(turn)) => self.screen.turn(&turn),
+                    Ok(line) => self.screen.decided(&line),
+                    // The view says so, where a person has to know.
+                    Err(_) => {}
                 }
             }
             _ => {}
@@ -362,8 +372,7 @@ impl Live {
             }
             (OpenRequest::Wish(call), None) => {
                 // Of a prompt: how its turn ended.
-                let stop = Fields::of(result).stop_reason;
-                let stop = (!stop.is_empty()).then(|| format!(": {stop}"));
+                let stop = Prompted::deserialize(result).map(|it| format!(": {}", it.stop_reason));
                 let what = call.what.clone() + &stop.unwrap_or_default();
                 screen.answered(&call, StatusLine::done(what));
             }

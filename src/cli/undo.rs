@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Global;
 use super::format::counted;
 use super::journal::WhichJournal;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
-use super::team::{environment, failed, read};
+use super::team::{environment, failed};
 use crate::app::{self, Failure};
 use crate::journal::{self, Settings, Store};
-use crate::serve::client::{Connection, Target};
+use crate::serve::client::{Connection, MethodAnswer, Target};
 use crate::undo::{self, Aim, UndoError, UndoRequest, Undoer};
-use crate::wire::Undone;
+use crate::wire::{self, RedoParams, UndoParams, Undone};
 
 /// Paths that are listed.
 const MOST_LISTED: usize = 200;
@@ -131,9 +131,9 @@ impl UndoOptions {
         let asks = asks && !self.yes && !self.json && !self.dry_run;
         if self.dry_run || asks {
             let (answer, diff) = site.run(request(true)).await?;
-            let preview: Undone = read(&answer)?;
+            let preview = answer.read().map_err(failed)?;
             if self.json {
-                print(&answer)?;
+                print(answer)?;
             } else {
                 show(&preview, &diff)?;
             }
@@ -148,7 +148,7 @@ impl UndoOptions {
         if self.json {
             print(outcome)?;
         } else {
-            report(&read(&outcome)?, &aim)?;
+            report(&outcome.read().map_err(failed)?, &aim)?;
         }
         Ok(0)
     }
@@ -171,32 +171,42 @@ impl UndoOptions {
 
 impl Site {
     /// The result, and the bytes of its diff.
-    async fn run(&mut self, request: UndoRequest) -> Result<(Value, Vec<u8>), Failure> {
+    async fn run(
+        &mut self,
+        request: UndoRequest,
+    ) -> Result<(MethodAnswer<wire::Undo>, Vec<u8>), Failure> {
         match self {
             Self::Running(team) => {
                 let UndoRequest { dry_run, force, outside, .. } = request;
-                let (method, params) = match &request.aim {
-                    Aim::LastUndo { agent } => {
-                        ("redo", json!({ "agent_id": agent, "dry_run": dry_run, "force": force }))
+                let outcome: Result<MethodAnswer<wire::Undo>, _> = match request.aim {
+                    Aim::LastUndo { agent: agent_id } => {
+                        let params = RedoParams { agent_id, dry_run, force };
+                        // Its result is that of an undo.
+                        team.ask::<wire::Redo>(&params).await.map(|it| MethodAnswer::new(it.json))
                     }
-                    Aim::Agent { agent, session, turn, since } => (
-                        "undo",
-                        json!({
-                            "agent_id": agent, "session_id": session, "turn": turn, "since": since,
-                            "outside": outside, "dry_run": dry_run, "force": force,
-                        }),
-                    ),
+                    Aim::Agent { agent: agent_id, session: session_id, turn, since } => {
+                        let params = UndoParams {
+                            agent_id,
+                            session_id,
+                            turn,
+                            since,
+                            dry_run,
+                            force,
+                            outside,
+                        };
+                        team.ask(&params).await
+                    }
                     Aim::Events { .. } => return Err(Failure::Run(anyhow!("not over the port"))),
                 };
-                let outcome = team.call(method, &params).await.map_err(failed)?;
-                let diff = read::<Undone>(&outcome)?.diff.unwrap_or_default().into();
+                let outcome = outcome.map_err(failed)?;
+                let diff = outcome.read().map_err(failed)?.diff.unwrap_or_default().into();
                 Ok((outcome, diff))
             }
             Self::Gone { team, journal, workspace } => {
                 let outcome = alone(team, journal, workspace, request).await;
                 let outcome = outcome.map_err(|error| Failure::Run(error.into()))?;
                 let diff = outcome.diff.clone().unwrap_or_default();
-                Ok((json!(outcome), diff))
+                Ok((MethodAnswer::new(json!(outcome)), diff))
             }
         }
     }

@@ -8,22 +8,25 @@ use std::time::Duration;
 use anyhow::anyhow;
 use clap::Args;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use self::page::Page;
 pub(super) use self::page::style_of;
 use super::Global;
-use super::blocked::{Blocked, SeenAccesses};
-use super::conflicts::{Conflict, describe};
+use super::blocked::{self, SeenAccesses};
+use super::conflicts;
 use super::output::{self, is_terminal, note, plain, write};
-use super::team::{Which, failed, rows};
+use super::team::{Which, failed, list_agents, read, readable, rows};
 use super::transcript::{Fold, LineKind, ShownLine};
 use crate::app::{self, Failure};
-use crate::model::one_line;
-use crate::serve::client::{self, ClientError, Connection, Target};
-use crate::wire::{Agent, ConflictLine, ReportLine, ServerLine, UpdateLine};
+use crate::model::{BlockedStatus, ConflictStatus, one_line};
+use crate::serve::client::{self, ClientError, Connection, MethodAnswer, Target};
+use crate::wire::{
+    Agent, Blocked, ConflictLine, Empty, Exact, ListAgents, ListBlocked, ListBlockedParams,
+    ListConflicts, ListConflictsParams, NameOf, ReportLine, ServerLine, SessionHeader, UpdateLine,
+};
 
 /// How often unfinished lines and calls are checked, on a terminal.
 const TICK: Duration = Duration::from_millis(500);
@@ -104,9 +107,9 @@ impl Watch {
 
     /// The ids of the selected agents.
     async fn agents(&self, team: &mut Connection) -> Result<Vec<String>, Failure> {
-        let all = team.call("list_agents", &json!({})).await.map_err(failed)?;
-        let all: Vec<Agent<'_>> = rows(&all);
-        let all: BTreeSet<_> = all.into_iter().map(|agent| agent.agent_id.into_owned()).collect();
+        let all = list_agents(team).await.map_err(failed)?;
+        let all: BTreeSet<_> =
+            all.into_iter().map(|agent| agent.status.agent_id.into_owned()).collect();
         if let Some(unknown) = self.agents.iter().find(|agent| !all.contains(*agent)) {
             let all = all.into_iter().collect::<Vec<_>>().join(", ");
             return Err(Failure::Run(anyhow!("there is no agent `{unknown}`; there are {all}")));
@@ -123,8 +126,19 @@ async fn reconnect(target: &Target, ended: &ClientError) -> Option<Connection> {
     }
 }
 
-fn is_asked(asked: &HashMap<u64, &str>, method: &str) -> bool {
-    asked.values().any(|open| *open == method)
+/// A list that was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AskedList {
+    Agents,
+    Accesses,
+    Conflicts,
+}
+
+/// The answer to one of the requests for lists.
+#[derive(Deserialize)]
+struct ListAnswer {
+    id: u64,
+    result: Value,
 }
 
 /// The state of the output, kept across connections.
@@ -139,7 +153,7 @@ struct Watched {
     states: HashMap<String, String>,
     seen: SeenAccesses,
     /// The status of each conflict that was shown.
-    conflicts: HashMap<String, String>,
+    conflicts: HashMap<String, NameOf<ConflictStatus>>,
     program: String,
 }
 
@@ -149,19 +163,6 @@ struct LineHead {
     agent_id: Option<String>,
     /// Of a conflict: the writer, then the others.
     agents: Option<Vec<Value>>,
-}
-
-/// The answer to one of the requests for lists.
-#[derive(Deserialize)]
-struct Listed {
-    id: u64,
-    result: Value,
-}
-
-/// The conflicts of `list_conflicts`.
-#[derive(Deserialize)]
-struct ConflictItems {
-    conflicts: Vec<Value>,
 }
 
 impl LineHead {
@@ -179,14 +180,11 @@ impl Watched {
         // Lines come between the answers, and are shown: a list misses what came after it.
         let mut asked = HashMap::new();
         if !self.json {
-            let pending = json!({ "status": "pending" });
-            for (method, params) in [
-                ("list_agents", json!({})),
-                ("list_blocked", pending.clone()),
-                ("list_conflicts", pending),
-            ] {
-                asked.insert(team.send(method, &params), method);
-            }
+            asked.insert(team.send::<ListAgents>(&Empty {}), AskedList::Agents);
+            let pending = ListBlockedParams { status: Some(Exact(BlockedStatus::Pending)) };
+            asked.insert(team.send::<ListBlocked>(&pending), AskedList::Accesses);
+            let pending = ListConflictsParams { status: Some(Exact(ConflictStatus::Pending)) };
+            asked.insert(team.send::<ListConflicts>(&pending), AskedList::Conflicts);
         }
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -199,7 +197,7 @@ impl Watched {
                         return Ok(client::refusal(&line).into());
                     }
                     // The list has it, and comes once the subscription holds.
-                    Ok((kind, _)) if kind == "agent" && is_asked(&asked, "list_agents") => {}
+                    Ok((kind, _)) if kind == "agent" && asked.values().any(|it| *it == AskedList::Agents) => {}
                     Ok((kind, line)) => self.line(&kind, &line)?,
                     Err(error) => return Ok(error),
                 },
@@ -213,23 +211,22 @@ impl Watched {
     }
 
     /// Shows what a list has that was asked for.
-    fn list(&mut self, asked: &mut HashMap<u64, &str>, line: &[u8]) -> Result<(), Failure> {
-        let Ok(Listed { id, result }) = serde_json::from_slice(line) else { return Ok(()) };
-        let Some(method) = asked.remove(&id) else { return Ok(()) };
-        let items: Vec<Value> = match ConflictItems::deserialize(&result) {
-            Ok(ConflictItems { conflicts }) => conflicts,
-            Err(_) => rows(&result),
-        };
-        items.iter().try_for_each(|item| self.item(method, item))
-    }
-
-    fn item(&mut self, method: &str, item: &Value) -> Result<(), Failure> {
-        let agent = LineHead::deserialize(item).ok().and_then(LineHead::agent).unwrap_or_default();
-        match method {
-            _ if !self.shows(&agent) => Ok(()),
-            "list_agents" => self.agent(&agent, item),
-            "list_conflicts" => self.conflict(&agent, item),
-            _ => self.blocked(&agent, item),
+    fn list(&mut self, asked: &mut HashMap<u64, AskedList>, line: &[u8]) -> Result<(), Failure> {
+        let Ok(ListAnswer { id, result }) = serde_json::from_slice(line) else { return Ok(()) };
+        match asked.remove(&id) {
+            Some(AskedList::Agents) => {
+                let agents = rows(&MethodAnswer::<ListAgents>::new(result));
+                agents.iter().try_for_each(|agent| self.agent(&agent.status))
+            }
+            Some(AskedList::Accesses) => {
+                let accesses = rows(&MethodAnswer::<ListBlocked>::new(result));
+                accesses.iter().try_for_each(|access| self.blocked(access))
+            }
+            Some(AskedList::Conflicts) => {
+                let listed = read(&MethodAnswer::<ListConflicts>::new(result))?;
+                listed.conflicts.iter().try_for_each(|conflict| self.conflict(conflict))
+            }
+            None => Ok(()),
         }
     }
 
@@ -253,24 +250,24 @@ impl Watched {
             Ok(ServerLine::SessionUpdate(UpdateLine { session_id, update, .. })) => {
                 let update = serde_json::from_str(update.get()).unwrap_or_default();
                 let lines = self.fold.update(&agent, &session_id, &update, Instant::now());
-                return self.print_all(&lines);
+                self.print_all(&lines)
             }
             Ok(ServerLine::Turn(turn)) => {
                 let lines = self.fold.turn(&agent, &turn.session_id, &turn);
-                return self.print_all(&lines);
+                self.print_all(&lines)
             }
             Ok(ServerLine::Report(ReportLine { text, .. })) => {
                 let text = one_line(&format!("reports: {text}"));
-                return self.page.print(&agent, &ShownLine { kind: LineKind::Note, text });
+                self.page.print(&agent, &ShownLine { kind: LineKind::Note, text })
             }
-            _ => {}
-        }
-        let Ok(line) = serde_json::from_slice::<Value>(line) else { return Ok(()) };
-        match kind {
-            "agent" => self.agent(&agent, &line),
-            "conflict" => self.conflict(&agent, &line),
-            "blocked" => self.blocked(&agent, &line),
-            _ => Ok(()),
+            Ok(ServerLine::Agent(agent)) => self.agent(&agent),
+            Ok(ServerLine::Conflict(conflict)) => self.conflict(&conflict),
+            Ok(ServerLine::Blocked(access)) => self.blocked(&access),
+            Ok(_) => Ok(()),
+            Err(error) => {
+                readable::<()>(String::from_utf8_lossy(line), Err(error));
+                Ok(())
+            }
         }
     }
 
@@ -278,55 +275,58 @@ impl Watched {
         self.all || self.agents.contains(agent)
     }
 
-    fn agent(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
-        let Ok(Agent { state, reason, .. }) = Agent::deserialize(line) else { return Ok(()) };
-        let state = state.as_str();
-        let reason = reason.map(|why| format!(": {why}")).unwrap_or_default();
+    fn agent(&mut self, line: &Agent<'_>) -> Result<(), Failure> {
+        let Agent { agent_id, state, reason, .. } = line;
+        if !self.shows(agent_id) {
+            return Ok(());
+        }
+        let reason = reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
         let text = format!("{state}{reason}");
         // List and stream may repeat a state.
-        if self.states.insert(agent.to_owned(), text.clone()).as_ref() == Some(&text) {
+        if self.states.insert(agent_id.to_string(), text.clone()).as_ref() == Some(&text) {
             return Ok(());
         }
-        self.page.print(agent, &ShownLine { kind: LineKind::State(state.to_owned()), text })
+        self.page.print(agent_id, &ShownLine { kind: LineKind::State(state.to_string()), text })
     }
 
-    fn blocked(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
-        let Ok(access) = Blocked::deserialize(line) else { return Ok(()) };
-        if !self.seen.is_news(&access) {
+    fn blocked(&mut self, access: &Blocked<'_>) -> Result<(), Failure> {
+        let SessionHeader { agent_id, session_id, .. } = &access.session;
+        if !self.shows(agent_id) || !self.seen.is_news(access) {
             return Ok(());
         }
-        let (session, status) = (access.session_id.clone(), access.status.clone());
-        let mut text = anstream::adapter::strip_str(&access.describe()).to_string();
-        if status == "pending" {
+        let mut text = anstream::adapter::strip_str(&blocked::describe(access)).to_string();
+        if access.status == BlockedStatus::Pending {
             text = format!("{text}: {} resolve {} allow|deny", self.program, access.id);
         }
-        let lines =
-            self.fold.between(agent, &session, ShownLine { kind: LineKind::State(status), text });
+        let kind = LineKind::State(access.status.to_string());
+        let lines = self.fold.between(agent_id, session_id, ShownLine { kind, text });
         self.print_all(&lines)
     }
 
-    fn conflict(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
-        let Ok(conflict) = Conflict::deserialize(line) else { return Ok(()) };
-        // List and stream may repeat a state, or deliver an older one after a newer one.
-        let status = conflict.status.clone();
-        let known = self.conflicts.get(&conflict.id);
-        if known.is_some_and(|known| *known == status || status == "pending") {
+    fn conflict(&mut self, conflict: &ConflictLine<'_>) -> Result<(), Failure> {
+        let agent = conflict.writer();
+        if !self.shows(agent) {
             return Ok(());
         }
-        self.conflicts.insert(conflict.id.clone(), status.clone());
-        if status != "pending" && self.conflicts.len() > MOST_CONFLICTS {
-            self.conflicts.retain(|_, status| status == "pending");
+        let is_pending = |status: &NameOf<_>| *status == ConflictStatus::Pending;
+        // List and stream may repeat a state, or deliver an older one after a newer one.
+        let ConflictLine { id, status, session_id, .. } = conflict;
+        let known = self.conflicts.get(&**id);
+        if known.is_some_and(|known| known == status || is_pending(status)) {
+            return Ok(());
         }
-        let session = ConflictLine::deserialize(line).map(|line| line.session_id);
-        let session = session.unwrap_or_default();
-        let described = describe(&conflict);
+        self.conflicts.insert(id.to_string(), status.clone());
+        if !is_pending(status) && self.conflicts.len() > MOST_CONFLICTS {
+            self.conflicts.retain(|_, status| is_pending(status));
+        }
+        let described = conflicts::describe(conflict);
         let mut text = format!("conflict {}", anstream::adapter::strip_str(&described));
-        if status == "pending" {
+        if is_pending(status) {
             let command = format!("{} conflicts", self.program);
-            text = format!("{text}: {command} --allow {0} | --deny {0}", plain(&conflict.id));
+            text = format!("{text}: {command} --allow {0} | --deny {0}", plain(id));
         }
-        let kind = LineKind::State(status);
-        let lines = self.fold.between(agent, &session, ShownLine { kind, text });
+        let kind = LineKind::State(status.to_string());
+        let lines = self.fold.between(agent, session_id, ShownLine { kind, text });
         self.print_all(&lines)
     }
 

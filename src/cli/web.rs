@@ -4,14 +4,16 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
 
 use super::Global;
 use super::output::{note, plain, print};
 use super::team::{Which, failed, read};
 use crate::app::{self, Failure};
 use crate::kept::{KeptFile, Volatile};
-use crate::wire::{NewWebLink, NewWebToken, WebRevoked};
+use crate::wire::{
+    AskedScope, MakeWebLink, MakeWebToken, NewWebLink, NewWebToken, RevokeWeb, WebLinkParams,
+    WebRevokeParams, WebRevoked, WebTokenParams,
+};
 
 /// Open the web page of a running team
 ///
@@ -100,11 +102,11 @@ enum ScopeName {
 }
 
 impl ScopeName {
-    fn as_str(self) -> &'static str {
+    fn asked(self) -> AskedScope {
         match self {
-            Self::Read => "read",
-            Self::Decide => "decide",
-            Self::Control => "control",
+            Self::Read => AskedScope::Read,
+            Self::Decide => AskedScope::Decide,
+            Self::Control => AskedScope::Control,
         }
     }
 }
@@ -112,15 +114,13 @@ impl ScopeName {
 impl WebArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
-        let mut call =
-            async |method: &str, params: Value| team.call(method, &params).await.map_err(failed);
         match self.command {
             None => {
-                let scope = self.scope.map(ScopeName::as_str);
-                let link = call("web_link", json!({ "scope": scope })).await?;
+                let params = WebLinkParams { scope: self.scope.map(ScopeName::asked) };
+                let link = team.ask::<MakeWebLink>(&params).await.map_err(failed)?;
                 let NewWebLink { url, expires_s } = read(&link)?;
                 if self.json {
-                    print(&link)?;
+                    print(link)?;
                 } else {
                     print(plain(&url))?;
                 }
@@ -139,7 +139,8 @@ impl WebArgs {
                 }
             }
             Some(WebCommand::Token { scope, json }) => {
-                let made = call("web_token", json!({ "scope": scope.as_str() })).await?;
+                let params = WebTokenParams { scope: scope.asked() };
+                let made = team.ask::<MakeWebToken>(&params).await.map_err(failed)?;
                 if json {
                     return print(made);
                 }
@@ -153,8 +154,8 @@ impl WebArgs {
                 note(format_args!("the token's id is {id}: `eisen-core web revoke {id}` ends it"));
             }
             Some(WebCommand::Revoke { id }) => {
-                let revoked = call("web_revoke", json!({ "id": id })).await?;
-                let WebRevoked { revoked: number } = read(&revoked)?;
+                let revoked = team.call::<RevokeWeb>(&WebRevokeParams { id }).await;
+                let WebRevoked { revoked: number } = revoked.map_err(failed)?;
                 let what = if number == 1 { "credential" } else { "credentials" };
                 print(format_args!("revoked {number} {what}"))?;
             }

@@ -2,6 +2,7 @@
 //! those of a session's agent.
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -9,7 +10,12 @@ use super::from_client::blocks;
 use super::hub::{Hub, HubDone};
 use super::{GatewayTeam, message};
 use crate::acp;
-use crate::line::{self, lenient, lenient_list};
+use crate::line::{self, lenient};
+use crate::model::BlockedStatus;
+use crate::wire::{
+    Agent, AgentDetails, AgentRow, Blocked, DecisionParam, Empty, Exact, GrantScope, ListAgents,
+    ListBlocked, ListBlockedParams, Method, ResolveBlocked, ResolveParams, TeamReport, TeamStatus,
+};
 
 /// Lines of an answer.
 const MAX_LINES: usize = 100;
@@ -48,52 +54,6 @@ const COMMANDS: [SlashCommand; 6] = [
 struct CommandName {
     #[serde(deserialize_with = "lenient")]
     name: Option<String>,
-}
-
-/// What is shown of an agent, of `list_agents` and `team_status`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct SeenAgent {
-    #[serde(deserialize_with = "lenient")]
-    agent_id: String,
-    #[serde(deserialize_with = "lenient")]
-    state: String,
-    #[serde(deserialize_with = "lenient")]
-    reason: Option<String>,
-    #[serde(deserialize_with = "lenient_list")]
-    allowed: Vec<String>,
-    #[serde(deserialize_with = "lenient")]
-    running: bool,
-    #[serde(deserialize_with = "lenient")]
-    used: Option<u64>,
-    #[serde(deserialize_with = "lenient")]
-    size: Option<u64>,
-}
-
-/// What is shown of `team_status`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StatusRow {
-    #[serde(deserialize_with = "lenient")]
-    pending: u64,
-    #[serde(deserialize_with = "lenient_list")]
-    agents: Vec<SeenAgent>,
-}
-
-/// What is shown of a blocked access.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct AccessRow {
-    #[serde(deserialize_with = "lenient")]
-    id: String,
-    #[serde(deserialize_with = "lenient")]
-    action: String,
-    #[serde(deserialize_with = "lenient")]
-    path: String,
-    #[serde(deserialize_with = "lenient")]
-    agent_id: String,
-    #[serde(deserialize_with = "lenient")]
-    status: String,
 }
 
 /// The gateway's commands, and those of the agent with other names.
@@ -178,35 +138,53 @@ impl Hub {
     }
 }
 
+/// Calls a method; returns its result, or an error for the client.
+async fn call<M: Method>(
+    team: &dyn GatewayTeam,
+    params: &M::Params,
+) -> Result<M::Result<'static>, String>
+where
+    M::Result<'static>: DeserializeOwned,
+{
+    let answer = team.call(M::FACTS.name, json!(params)).await?;
+    serde_json::from_value(answer).map_err(|error| error.to_string())
+}
+
 async fn answer(team: &dyn GatewayTeam, name: &str, rest: &str) -> Result<String, String> {
     let (id, more) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let more = more.trim();
     match name {
-        "agents" => Ok(agents(&team.call("list_agents", json!({})).await?)),
-        "team" => Ok(status(&team.name(), &team.call("team_status", json!({})).await?)),
+        "agents" => Ok(agents(&call::<ListAgents>(team, &Empty {}).await?)),
+        "team" => Ok(status(&team.name(), &call::<TeamStatus>(team, &Empty {}).await?)),
         "blocked" => {
-            let pending = team.call("list_blocked", json!({ "status": "pending" })).await?;
-            Ok(blocked(&pending))
+            let pending = ListBlockedParams { status: Some(Exact(BlockedStatus::Pending)) };
+            Ok(blocked(&call::<ListBlocked>(team, &pending).await?))
         }
         "allow" => {
             let scope = match more {
-                "" | "once" => "once",
-                "session" => "session",
+                "" | "once" => GrantScope::Once,
+                "session" => GrantScope::Session,
                 _ => return Err("Usage: /allow ID [once | session]".to_owned()),
             };
-            decide(team, json!({ "id": id, "decision": "allow", "scope": scope })).await
+            let (scope, ttl_s) = (Some(scope), None);
+            decide(team, id, DecisionParam::Allow { scope, ttl_s, even_denied: false }).await
         }
         _ => {
-            let message = if more.is_empty() { Value::Null } else { more.into() };
-            decide(team, json!({ "id": id, "decision": "deny", "message": message })).await
+            let message = Some(more.to_owned()).filter(|more| !more.is_empty());
+            decide(team, id, DecisionParam::Deny { message }).await
         }
     }
 }
 
-async fn decide(team: &dyn GatewayTeam, params: Value) -> Result<String, String> {
-    let access = team.call("resolve_blocked", params).await?;
-    let AccessRow { id, action, path, agent_id, status } = acp::read(&access);
-    Ok(format!("{id}: {action} `{path}` of `{agent_id}` is {status}."))
+async fn decide(
+    team: &dyn GatewayTeam,
+    id: &str,
+    verdict: DecisionParam,
+) -> Result<String, String> {
+    let params = ResolveParams { id: id.to_owned(), version: None, verdict };
+    let access = call::<ResolveBlocked>(team, &params).await?;
+    let Blocked { id, action, path, status, session, .. } = access;
+    Ok(format!("{id}: {action} `{path}` of `{}` is {status}.", session.agent_id))
 }
 
 /// A list of at most so many lines.
@@ -217,12 +195,12 @@ fn list(head: &str, lines: impl ExactSizeIterator<Item = String>) -> String {
     std::iter::once(head.to_owned()).chain(lines).chain(more).collect::<Vec<_>>().join("\n")
 }
 
-fn agents(agents: &Value) -> String {
-    let agents: Vec<SeenAgent> = acp::list(agents);
+fn agents(agents: &[AgentDetails<'_>]) -> String {
     list(
         "Agents:",
-        agents.into_iter().map(|SeenAgent { agent_id, state, reason, allowed, .. }| {
-            let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        agents.iter().map(|AgentDetails { status, allowed, .. }| {
+            let Agent { agent_id, state, reason, .. } = status;
+            let reason = reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
             let zone = allowed.iter().map(|pattern| format!("`{pattern}`"));
             let zone = zone.collect::<Vec<_>>().join(", ");
             let zone = if zone.is_empty() { String::new() } else { format!(", zone {zone}") };
@@ -231,8 +209,7 @@ fn agents(agents: &Value) -> String {
     )
 }
 
-fn status(name: &str, status: &Value) -> String {
-    let StatusRow { pending, agents } = acp::read(status);
+fn status(name: &str, TeamReport { pending, agents }: &TeamReport<'_>) -> String {
     let head = match pending {
         0 => format!("Team `{name}`, no access waits for a decision:"),
         1 => format!("Team `{name}`, 1 access waits for a decision:"),
@@ -240,10 +217,10 @@ fn status(name: &str, status: &Value) -> String {
     };
     list(
         &head,
-        agents.into_iter().map(|SeenAgent { agent_id, state, running, used, size, .. }| {
-            let works = if running { ", works" } else { "" };
+        agents.iter().map(|AgentRow { agent_id, state, running, used, size, .. }| {
+            let works = if *running { ", works" } else { "" };
             let tokens = match (used, size) {
-                (Some(used), Some(size)) if size > 0 => format!(", {used} of {size} tokens"),
+                (Some(used), Some(size)) if *size > 0 => format!(", {used} of {size} tokens"),
                 _ => String::new(),
             };
             format!("`{agent_id}`: {state}{works}{tokens}")
@@ -251,13 +228,12 @@ fn status(name: &str, status: &Value) -> String {
     )
 }
 
-fn blocked(pending: &Value) -> String {
-    let pending: Vec<AccessRow> = acp::list(pending);
+fn blocked(pending: &[Blocked<'_>]) -> String {
     if pending.is_empty() {
         return "No access waits for a decision.".to_owned();
     }
-    let lines = pending.into_iter().map(|AccessRow { id, agent_id, action, path, .. }| {
-        format!("{id}: `{agent_id}` wants to {action} `{path}`")
+    let lines = pending.iter().map(|Blocked { id, session, action, path, .. }| {
+        format!("{id}: `{}` wants to {action} `{path}`", session.agent_id)
     });
     list("These wait for `/allow ID` or `/deny ID`:", lines)
 }

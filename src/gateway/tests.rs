@@ -205,7 +205,7 @@ async fn commands_call_the_methods_of_the_port() {
     let said = client.prompt(&session, "/deny b1 not now").await.1;
     assert_eq!(said, ["b1: read `a.ts` of `ui` is denied."]);
     let asked = team.calls.lock().unwrap().pop().unwrap();
-    let params = json!({ "id": "b1", "decision": "deny", "message": "not now" });
+    let params = json!({ "id": "b1", "version": null, "decision": "deny", "message": "not now" });
     assert_eq!(asked, ("resolve_blocked", params));
     assert_eq!(client.prompt(&session, "/allow").await.1, ["Usage: /allow ID [once | session]"]);
     assert_eq!(client.prompt(&session, "/select").await.1, ["Usage: /select AGENT [--history]"]);

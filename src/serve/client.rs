@@ -1,6 +1,7 @@
 //! The client side of the port: finds a running team, calls its methods and follows its events.
 //! Shares only the wire with the server.
 
+mod answer;
 mod connection;
 mod target;
 #[cfg(test)]
@@ -11,6 +12,7 @@ use std::net::SocketAddr;
 
 pub mod attach;
 
+pub use answer::{MethodAnswer, PreparedCall};
 pub use connection::{Connection, Message, Refusal, refusal};
 pub use target::{Environment, Target, is_aside, reachable};
 
@@ -49,6 +51,8 @@ pub enum ClientError {
     AgentGone(String),
     #[error("standard input or output failed: {0}")]
     Stdio(io::Error),
+    #[error("the team's answer makes no sense: {0}")]
+    Answer(serde_json::Error),
     #[error("{message} (code {code})")]
     Refused { code: u16, message: String },
 }

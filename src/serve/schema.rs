@@ -1,6 +1,7 @@
 //! Owns the JSON Schema of the port, derived from its types of lines, params and results.
 
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema as _, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -11,7 +12,10 @@ use crate::wire::{self, PlainLine};
 /// client, and `methods.NAME` has the `params` and the `result` of each method.
 pub fn schema() -> Value {
     let mut requests = SchemaSettings::draft2020_12().for_deserialize().into_generator();
-    let mut answers = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    // What a reader takes for a field that another version lacks is no part of an answer.
+    let without_defaults = RecursiveTransform(|schema: &mut Schema| drop(schema.remove("default")));
+    let answers = SchemaSettings::draft2020_12().for_serialize().with_transform(without_defaults);
+    let mut answers = answers.into_generator();
     let server = wire::server_lines(&mut answers);
     let (mut methods, mut lines) = (Map::new(), plain_lines(&mut requests));
     let id = requests.subschema_for::<wire::Id>();

@@ -1,9 +1,13 @@
 //! The log: one entry for each event that people want to know of.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::fields::{AgentName, Fields};
-use crate::model::one_line;
+use crate::model::{BudgetState, one_line};
+use crate::wire::{
+    Agent, Blocked, Budget, ConflictLine, LaggedLine, Looped, MapOverlap, ReportLine, ServerLine,
+    TaskLine, TurnLine,
+};
 
 /// Entries that are kept; the oldest is dropped first.
 const MOST_ENTRIES: usize = 1000;
@@ -50,11 +54,11 @@ impl Log {
     }
 
     /// Adds an entry for a line, if it is an event.
-    pub(super) fn line(&mut self, kind: &str, line: &Fields) {
-        let Some((state, text)) = described(kind, line) else { return };
+    pub(super) fn line(&mut self, line: &ServerLine<'_>) {
+        let Some(Described { timestamp_ms, agent, state, text }) = described(line) else { return };
         self.push(LogEntry {
-            timestamp_ms: line.timestamp_ms,
-            agent: one_line(line.agent()),
+            timestamp_ms,
+            agent: one_line(agent),
             state: state.to_owned(),
             text: short(&text),
         });
@@ -62,8 +66,10 @@ impl Log {
 
     /// Adds an entry for lines that were missed.
     pub(super) fn missed(&mut self, line: &[u8]) {
-        let line = serde_json::from_slice::<Fields>(line).unwrap_or_default();
-        let missed = &line.missed;
+        let missed = match ServerLine::read(line) {
+            Ok(ServerLine::Lagged(LaggedLine { missed })) => missed.to_string(),
+            _ => "some".to_owned(),
+        };
         self.note(&format!("{missed} lines of the team were missed: this view was too slow"));
     }
 
@@ -90,44 +96,81 @@ impl Log {
     }
 }
 
-/// The state of a line, and its text; None for lines that are no events.
-fn described<'a>(kind: &str, line: &'a Fields) -> Option<(&'a str, String)> {
-    let Fields { state, status, reason, .. } = line;
-    let because = || reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let id = line.id.as_deref().unwrap_or_default();
-    Some(match kind {
-        "agent" => (state, format!("{state}{}", because())),
-        "blocked" => {
-            let Fields { action, path, .. } = line;
-            let sweep = line.sweep.map(|count| format!(" ({count} times)")).unwrap_or_default();
-            let by = line.decider().map(|by| format!(" by {by}")).unwrap_or_default();
-            (status, format!("{id} {status}{by}: {action} {path}{sweep}"))
+/// What is logged of a line.
+struct Described<'a> {
+    timestamp_ms: Option<u64>,
+    agent: &'a str,
+    state: &'a str,
+    text: String,
+}
+
+/// None for lines that are no events.
+fn described<'a>(line: &'a ServerLine<'_>) -> Option<Described<'a>> {
+    let because = |reason: &Option<Cow<'_, str>>| {
+        reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
+    };
+    let (timestamp_ms, agent, state, text): (_, &str, _, _) = match line {
+        ServerLine::Agent(Agent { agent_id, state, reason, timestamp_ms, .. }) => {
+            let text = format!("{state}{}", because(reason));
+            (Some(*timestamp_ms), agent_id, state.as_str(), text)
         }
-        "budget" if state == "open" => return None,
-        "budget" => {
-            let text = reason.clone().unwrap_or_else(|| format!("the budget is {state}"));
-            (if state == "exceeded" { "error" } else { "pending" }, text)
+        ServerLine::Blocked(access) => {
+            let Blocked { id, status, action, path, .. } = access;
+            let sweep = access.sweep.map(|count| format!(" ({count} times)")).unwrap_or_default();
+            let by = access.decided_by.as_deref().map(|by| format!(" by {}", decider(by)));
+            let by = by.unwrap_or_default();
+            let text = format!("{id} {status}{by}: {action} {path}{sweep}");
+            (Some(access.timestamp_ms), &access.session.agent_id, status.as_str(), text)
         }
-        "conflict" => {
-            let by = line.decider().map(|by| format!(" {status} by {by}"));
-            (status, format!("conflict {id}{}: {}", by.unwrap_or_default(), line.message))
+        ServerLine::Budget(budget) if budget.state == BudgetState::Open => return None,
+        ServerLine::Budget(budget) => {
+            let Budget { agent_id, state, reason, timestamp_ms, .. } = budget;
+            let text = reason.as_deref().map(str::to_owned);
+            let text = text.unwrap_or_else(|| format!("the budget is {state}"));
+            let is_exceeded = *state == BudgetState::Exceeded;
+            let state = if is_exceeded { "error" } else { "pending" };
+            (Some(*timestamp_ms), agent_id.as_deref().unwrap_or_default(), state, text)
         }
-        "loop" => {
-            let (times, what) = (&line.times, line.calls.join(", "));
-            ("pending", format!("a loop: {times} times the same {}: {what}", line.kind))
+        ServerLine::Conflict(conflict) => {
+            let ConflictLine { id, status, message, .. } = conflict;
+            let by = conflict.decided_by.as_deref();
+            let by = by.map(|by| format!(" {status} by {}", decider(by)));
+            let text = format!("conflict {id}{}: {message}", by.unwrap_or_default());
+            (Some(conflict.timestamp_ms), conflict.writer(), status.as_str(), text)
         }
-        "overlap" => {
-            let other = line.agents.get(1).map(AgentName::as_str).unwrap_or_default();
-            ("pending", format!("overlaps with {other} in {}", line.symbol))
+        ServerLine::Loop(Looped { session, kind, times, calls, timestamp_ms, .. }) => {
+            let text = format!("a loop: {times} times the same {kind}: {}", calls.join(", "));
+            (Some(*timestamp_ms), &session.agent_id, "pending", text)
         }
-        "report" => ("", format!("reports: {}", line.text)),
-        "task" => (state, format!("task {id} of {}: {state}{}", line.by, because())),
-        "turn" => {
-            let Fields { turn, stop_reason: stop, .. } = line;
-            (stop, format!("turn {turn} ended: {stop}{}", because()))
+        ServerLine::Overlap(MapOverlap { agents: [one, other], symbol, timestamp_ms, .. }) => {
+            let text = format!("overlaps with {} in {symbol}", other.agent_id);
+            (Some(*timestamp_ms), &one.agent_id, "pending", text)
+        }
+        ServerLine::Report(ReportLine { agent_id, text, timestamp_ms }) => {
+            (Some(*timestamp_ms), agent_id, "", format!("reports: {text}"))
+        }
+        ServerLine::Task(task) => {
+            let TaskLine { id, by, agent_id, state, reason, timestamp_ms, .. } = task;
+            let text = format!("task {id} of {by}: {state}{}", because(reason));
+            (Some(*timestamp_ms), agent_id, state.as_str(), text)
+        }
+        ServerLine::Turn(TurnLine { agent_id, turn, stop_reason, reason, .. }) => {
+            let text = format!("turn {turn} ended: {stop_reason}{}", because(reason));
+            (None, agent_id, stop_reason, text)
         }
         _ => return None,
-    })
+    };
+    Some(Described { timestamp_ms, agent, state, text })
+}
+
+/// Who decided an access or a conflict, in words.
+pub fn decider(by: &str) -> &str {
+    match by {
+        "person" => "a person",
+        "web" => "a person on the web",
+        "rule" => "a rule",
+        _ => ["agent:", "token:"].iter().find_map(|kind| by.strip_prefix(kind)).unwrap_or(by),
+    }
 }
 
 fn short(text: &str) -> String {

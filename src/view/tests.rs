@@ -21,7 +21,7 @@ fn agent(id: &str, state: &str) -> Value {
 
 fn names(view: &TeamView) -> Vec<(&str, usize)> {
     let agents = view.agents().into_iter();
-    agents.map(|(agent, waits)| (agent["agent_id"].as_str().unwrap(), waits)).collect()
+    agents.map(|(agent, waits)| (&*agent.status.agent_id, waits)).collect()
 }
 
 #[test]
@@ -38,16 +38,16 @@ fn the_agents_that_need_a_person_come_first() {
     view.set_agents(&json!([{ "agent_id": "ui", "state": "ready", "memory_bytes": 7 }]));
     fold(&mut view, &agent("ui", "stopped"));
     let (ui, waits) = view.agents()[0];
-    assert_eq!((&ui["memory_bytes"], &ui["state"], waits), (&json!(7), &json!("stopped"), 1));
+    assert_eq!((ui.memory_bytes, ui.status.state.as_str(), waits), (Some(7), "stopped", 1));
     fold(&mut view, &json!({ "type": "budget", "agent_id": "ui", "state": "exceeded" }));
     assert_eq!(names(&view)[0], ("ui", 2));
-    assert_eq!(view.budget(Some("ui")).unwrap()["state"], "exceeded");
+    assert_eq!(view.budget(Some("ui")).unwrap().state, BudgetState::Exceeded);
 }
 
 #[test]
 fn what_waits_is_there_until_somebody_decides() {
     let mut view = TeamView::default();
-    let pending = |view: &TeamView| view.waiting().map(|it| it.id.to_owned()).collect::<Vec<_>>();
+    let pending = |view: &TeamView| view.waiting().map(|it| it.id().to_owned()).collect::<Vec<_>>();
     fold(&mut view, &access("b1", "ui", "pending"));
     fold(&mut view, &access("b2", "ui", "denied"));
     fold(&mut view, &access("b3", "api", "pending"));
@@ -72,7 +72,7 @@ fn conflicts_and_budgets_wait_beside_accesses() {
     };
     let budget = |agent: Option<&str>, state: &str| json!({ "type": "budget", "agent_id": agent, "state": state });
     let waiting = |view: &TeamView| -> Vec<(CardKind, String, String)> {
-        view.waiting().map(|it| (it.kind, it.id.to_owned(), it.agent().to_owned())).collect()
+        view.waiting().map(|it| (it.kind(), it.id().to_owned(), it.agent().to_owned())).collect()
     };
     view.joined();
     fold(&mut view, &agent("ui", "ready"));
@@ -94,9 +94,8 @@ fn conflicts_and_budgets_wait_beside_accesses() {
     fold(&mut view, &conflict("c2", "denied"));
     fold(&mut view, &budget(None, "open"));
     assert_eq!(waiting(&view), wanted[..1]);
-    // A team that looks for no conflicts, or cannot say, has none.
+    // A team that looks for no conflicts has none.
     view.set_conflicts(&json!({ "strategy": null, "conflicts": [] }));
-    view.set_conflicts(&json!(null));
     assert_eq!(waiting(&view), wanted[..1]);
 }
 
@@ -121,7 +120,7 @@ fn the_log_says_who_decided() {
 #[test]
 fn a_list_that_is_older_than_the_stream_brings_nothing_back() {
     let mut view = TeamView::default();
-    let pending = |view: &TeamView| view.waiting().map(|it| it.id.to_owned()).collect::<Vec<_>>();
+    let pending = |view: &TeamView| view.waiting().map(|it| it.id().to_owned()).collect::<Vec<_>>();
     view.joined();
     fold(&mut view, &access("b1", "ui", "allowed"));
     fold(&mut view, &access("b3", "ui", "pending"));
@@ -176,9 +175,9 @@ fn the_log_says_what_happened_in_plain_lines_and_is_bounded() {
                 "stop_reason": "error", "reason": "exit\u{1b}[31m status 1" }),
         json!({ "type": "task", "id": "t-1", "by": "lead", "agent_id": "ui", "state": "done" }),
         json!({ "type": "budget", "agent_id": "ui", "state": "open" }),
-        json!({ "type": "usage", "agent_id": "ui" }),
+        json!({ "type": "usage", "agent_id": "ui", "session_id": "s", "size": 0 }),
         json!({ "type": "report", "agent_id": "ui", "text": "half\nway" }),
-        json!({ "type": "loop", "agent_id": "ui", "kind": "call", "times": 5, "calls": ["npm test"] }),
+        json!({ "type": "loop", "agent_id": "ui", "session_id": "s", "kind": "call", "times": 5, "calls": ["npm test"] }),
     ] {
         fold(&mut view, &line);
     }
@@ -201,9 +200,7 @@ fn the_log_says_what_happened_in_plain_lines_and_is_bounded() {
 fn lines_of_another_version_or_torn_change_nothing() {
     let mut view = TeamView::default();
     for (kind, line) in [
-        ("blocked", &b"{"[..]),
-        ("blocked", b"{\"id\": 7}"),
-        ("agent", b"[]"),
+        ("agent", &b"[]"[..]),
         ("agent", b"{\"agent_id\": null}"),
         ("snapshot", b"{\"nodes\": 3}"),
         ("delta", b"null"),
@@ -211,5 +208,35 @@ fn lines_of_another_version_or_torn_change_nothing() {
     ] {
         assert_eq!(view.line(kind, line), LineEffect::Nothing, "{kind}");
     }
-    assert!(view.agents().is_empty() && view.waiting().count() == 0);
+    assert!(view.agents().is_empty() && view.waiting().count() == 0 && view.log().is_empty());
+}
+
+#[test]
+fn what_a_person_decides_and_cannot_be_read_is_said() {
+    let mut view = TeamView::default();
+    let line = b"{\"type\":\"blocked\",\"id\":7}";
+    assert_eq!(view.line("blocked", line), LineEffect::Shown);
+    view.set_pending(&json!([{ "id": 7 }, access("b1", "ui", "pending")]));
+    assert_eq!(view.waiting().count(), 1);
+    view.set_conflicts(&json!(null));
+    let said: Vec<_> = view.log().entries().iter().map(|entry| entry.text.as_str()).collect();
+    assert!(said[0].starts_with("a line `blocked` of the team cannot be read"), "{said:?}");
+    assert!(said[1].starts_with("an access of the team cannot be read"), "{said:?}");
+    assert!(said[2].starts_with("the list of conflicts of the team cannot be read"), "{said:?}");
+}
+
+#[test]
+fn a_team_of_an_earlier_version_is_shown() {
+    // What came later is missing.
+    let mut view = TeamView::default();
+    view.set_agents(&json!([{ "agent_id": "ui", "state": "ready" }]));
+    let early = json!({ "id": "b1", "agent_id": "ui", "session_id": "s", "action": "read",
+        "path": "a", "status": "pending" });
+    view.set_pending(&json!([early]));
+    let conflict = json!({ "id": "c1", "agents": ["ui"], "path": "a", "kind": "held",
+        "status": "pending", "message": "held" });
+    view.set_conflicts(&json!({ "conflicts": [conflict] }));
+    view.set_budgets(&json!([{ "state": "exceeded" }]));
+    assert_eq!((names(&view), view.waiting().count()), (vec![("ui", 2)], 3));
+    assert!(view.log().is_empty());
 }

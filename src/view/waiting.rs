@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use indexmap::IndexMap;
-use serde_json::Value;
 
-use super::fields::Fields;
+use crate::model::{BlockedStatus, ConflictStatus};
+use crate::wire::{Blocked, Budget, ConflictLine};
 
 /// Accesses, or conflicts, that wait; the port bounds them too.
 const MOST_PENDING: usize = 10_000;
@@ -25,53 +25,99 @@ pub struct CardId {
     pub id: String,
 }
 
-/// Something that waits, with its line of the port.
+/// Something that waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Undecided<'a> {
-    pub kind: CardKind,
-    pub id: &'a str,
-    pub fields: &'a Fields,
-    /// The whole line.
-    pub line: &'a Value,
+pub enum Undecided<'a> {
+    Access(&'a Blocked<'static>),
+    Conflict(&'a ConflictLine<'static>),
+    Budget(&'a Budget<'static>),
 }
 
 impl<'a> Undecided<'a> {
-    pub fn name(&self) -> CardId {
-        CardId { kind: self.kind, id: self.id.to_owned() }
+    pub fn kind(self) -> CardKind {
+        match self {
+            Self::Access(_) => CardKind::Access,
+            Self::Conflict(_) => CardKind::Conflict,
+            Self::Budget(_) => CardKind::Budget,
+        }
     }
 
-    pub fn is(&self, name: &CardId) -> bool {
-        self.kind == name.kind && self.id == name.id
+    pub fn id(self) -> &'a str {
+        match self {
+            Self::Access(access) => &access.id,
+            Self::Conflict(conflict) => &conflict.id,
+            Self::Budget(budget) => budget.agent_id.as_deref().unwrap_or_default(),
+        }
+    }
+
+    pub fn name(self) -> CardId {
+        CardId { kind: self.kind(), id: self.id().to_owned() }
+    }
+
+    pub fn is(self, name: &CardId) -> bool {
+        self.kind() == name.kind && self.id() == name.id
     }
 
     /// The agent that it holds up; empty: the whole team.
-    pub fn agent(&self) -> &'a str {
-        self.fields.agent()
+    pub fn agent(self) -> &'a str {
+        match self {
+            Self::Access(access) => &access.session.agent_id,
+            Self::Conflict(conflict) => conflict.writer(),
+            Self::Budget(budget) => budget.agent_id.as_deref().unwrap_or_default(),
+        }
+    }
+
+    pub fn timestamp_ms(self) -> u64 {
+        match self {
+            Self::Access(access) => access.timestamp_ms,
+            Self::Conflict(conflict) => conflict.timestamp_ms,
+            Self::Budget(budget) => budget.timestamp_ms,
+        }
     }
 }
 
-/// A line with the fields that are read often.
-#[derive(Clone, Debug)]
-pub(super) struct ShownLine {
-    pub(super) fields: Fields,
-    pub(super) line: Value,
+/// A line of what waits for a decision, or did.
+pub(super) trait PendingLine {
+    fn id(&self) -> &str;
+
+    fn is_pending(&self) -> bool;
 }
 
-impl ShownLine {
-    pub(super) fn new(line: Value) -> Self {
-        Self { fields: Fields::of(&line), line }
+impl PendingLine for Blocked<'_> {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn is_pending(&self) -> bool {
+        self.status == BlockedStatus::Pending
+    }
+}
+
+impl PendingLine for ConflictLine<'_> {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn is_pending(&self) -> bool {
+        self.status == ConflictStatus::Pending
     }
 }
 
 /// Lines of one kind that wait for a decision, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct PendingList {
-    lines: IndexMap<String, ShownLine>,
+#[derive(Debug)]
+pub(super) struct PendingList<T> {
+    lines: IndexMap<String, T>,
     /// What was decided while the list is on its way: the list may still have it.
     decided: Option<HashSet<String>>,
 }
 
-impl PendingList {
+impl<T> Default for PendingList<T> {
+    fn default() -> Self {
+        Self { lines: IndexMap::new(), decided: None }
+    }
+}
+
+impl<T: PendingLine> PendingList<T> {
     /// Empty, with the list on its way.
     pub(super) fn joined() -> Self {
         Self { lines: IndexMap::new(), decided: Some(HashSet::new()) }
@@ -82,22 +128,18 @@ impl PendingList {
     }
 
     /// Takes the list; what the stream said meanwhile is later.
-    pub(super) fn set(&mut self, list: &Value) {
+    pub(super) fn set(&mut self, list: Vec<T>) {
         let decided = self.decided.take().unwrap_or_default();
         let later = std::mem::take(&mut self.lines);
-        for line in list.as_array().into_iter().flatten() {
-            let line = ShownLine::new(line.clone());
-            if line.fields.id.as_ref().is_some_and(|id| !decided.contains(id)) {
-                self.line(line);
-            }
+        for line in list.into_iter().filter(|line| !decided.contains(line.id())) {
+            self.line(line);
         }
         self.lines.extend(later);
     }
 
-    /// Takes a line; false if it names nothing.
-    pub(super) fn line(&mut self, line: ShownLine) -> bool {
-        let Some(id) = line.fields.id.clone() else { return false };
-        if line.fields.status != "pending" {
+    pub(super) fn line(&mut self, line: T) {
+        let id = line.id().to_owned();
+        if !line.is_pending() {
             self.lines.shift_remove(&id);
             if let Some(decided) = self.decided.as_mut().filter(|it| it.len() < MOST_PENDING) {
                 decided.insert(id);
@@ -105,10 +147,9 @@ impl PendingList {
         } else if self.lines.len() < MOST_PENDING || self.lines.contains_key(&id) {
             self.lines.insert(id, line);
         }
-        true
     }
 
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &ShownLine)> {
-        self.lines.iter().map(|(id, line)| (id.as_str(), line))
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &T> {
+        self.lines.values()
     }
 }

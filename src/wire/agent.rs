@@ -65,7 +65,9 @@ pub struct Agent<'a> {
     /// Why it is in this state, where that needs saying.
     pub reason: Option<Cow<'a, str>>,
     /// Since the team came up.
+    #[serde(default)]
     pub restarts: u32,
+    #[serde(default)]
     pub timestamp_ms: u64,
     /// What it runs; left out for an agent without a tier.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,19 +93,23 @@ pub struct AgentDetails<'a> {
     pub version: Option<Cow<'a, str>>,
     /// Who answers for it, by the configuration; null: nobody is named.
     pub owner: Option<Cow<'a, str>>,
+    #[serde(default)]
     #[schemars(with = "Tier")]
     pub zone: NameOf<Tier>,
     /// Features that the running kernel lacks to enforce the zone. At the tier `kernel` it enforces
     /// all but these; at `protocol` they are the reason. Empty where the kernel tier was not asked
     /// for.
+    #[serde(default)]
     pub zone_missing: Cow<'a, [String]>,
     /// The patterns of its own zone; empty without one.
+    #[serde(default)]
     pub allowed: Cow<'a, [String]>,
     /// The prompt by which it compresses its context: as it announced it, else as its profile has it.
     /// Left out where none is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compress: Option<Cow<'a, str>>,
     /// In the order in which they appeared.
+    #[serde(default)]
     pub sessions: Vec<SessionDetails<'a>>,
     /// Of its process, its terminals and their children; null where it is unknown.
     pub memory_bytes: Option<u64>,
@@ -111,7 +117,30 @@ pub struct AgentDetails<'a> {
     /// The highest in this run, or in the last one; null where there was none.
     pub peak_memory_bytes: Option<u64>,
     pub peak_processes: Option<u64>,
+    #[serde(default)]
     pub tools: ToolsUsed,
+}
+
+impl<'a> From<Agent<'a>> for AgentDetails<'a> {
+    /// An agent of which no more is known.
+    fn from(status: Agent<'a>) -> Self {
+        Self {
+            status,
+            name: None,
+            version: None,
+            owner: None,
+            zone: NameOf::default(),
+            zone_missing: Cow::default(),
+            allowed: Cow::default(),
+            compress: None,
+            sessions: Vec::new(),
+            memory_bytes: None,
+            cpu_ms: None,
+            peak_memory_bytes: None,
+            peak_processes: None,
+            tools: ToolsUsed::default(),
+        }
+    }
 }
 
 named! {
@@ -129,31 +158,39 @@ named! {
 }
 
 /// What the agent's own client did with the tools of the team.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ToolsUsed {
     /// It is connected.
+    #[serde(default)]
     pub connected: bool,
     /// It has asked which tools there are.
+    #[serde(default)]
     pub listed: bool,
     /// Whether its model has seen them: it called one, or its program shows it all that are listed. False where
     /// the program shows them only to a model that searches for them. Left out where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<bool>,
     /// Calls of tools.
+    #[serde(default)]
     pub calls: u64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SessionDetails<'a> {
     pub session_id: Cow<'a, str>,
+    #[serde(default)]
     pub session_mode: NameOf<SessionMode>,
     /// The running agent has it, so it can be prompted.
+    #[serde(default)]
     pub open: bool,
     /// It gets prompts that name no session.
+    #[serde(default)]
     pub default: bool,
     /// A turn runs.
+    #[serde(default)]
     pub running: bool,
     /// Number of waiting prompts.
+    #[serde(default)]
     pub queued: usize,
     pub used: Option<u64>,
     pub size: Option<u64>,
@@ -167,8 +204,10 @@ pub struct SessionDetails<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TeamStatus")]
 pub struct TeamReport<'a> {
+    #[serde(default)]
     pub agents: Vec<AgentRow<'a>>,
     /// Accesses of all agents that wait for a decision.
+    #[serde(default)]
     pub pending: usize,
 }
 
@@ -179,8 +218,10 @@ pub struct AgentRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'a, str>>,
     /// A turn runs.
+    #[serde(default)]
     pub running: bool,
     /// Accesses of it that wait for a decision.
+    #[serde(default)]
     pub pending: usize,
     /// Tokens in the context of its fullest session, and the context's size, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -28,14 +28,17 @@ pub struct Blocked<'a> {
     /// Relative to the workspace, with forward slashes; absolute if outside.
     pub path: Cow<'a, str>,
     pub action: NameOf<Action>,
+    #[serde(default)]
     pub timestamp_ms: u64,
     pub id: Cow<'a, str>,
     pub status: NameOf<BlockedStatus>,
     /// Agents whose zone allows the path.
+    #[serde(default)]
     pub owners: Vec<Cow<'a, str>>,
     /// The session that decides it.
     pub orchestrator: Option<Target<'a>>,
     /// The kind of request that made it.
+    #[serde(default)]
     #[schemars(with = "String", extend("enum" = Via::ALL.map(Via::as_str)))]
     pub via: NameOf<Via>,
     /// How many denied accesses it stands for: incidental ones, or those of an agent that has more

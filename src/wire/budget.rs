@@ -25,61 +25,78 @@ pub struct Budget<'a> {
     /// Null: the team's.
     pub agent_id: Option<Cow<'a, str>>,
     pub state: NameOf<BudgetState>,
+    #[serde(default)]
     pub tokens: BudgetTokens,
+    #[serde(default)]
     pub cost: BudgetCost<'a>,
+    #[serde(default)]
     pub turns: BudgetTurns,
+    #[serde(default)]
     pub minutes: BudgetMinutes,
     /// Turns that run, or are about to.
+    #[serde(default)]
     pub running: u64,
     /// Null: it is for the run.
     pub window_s: Option<u64>,
+    #[serde(default)]
     pub on_exceed: NameOf<OnExceed>,
     /// Why prompts are refused; null while they are not.
     pub reason: Option<Cow<'a, str>>,
+    #[serde(default)]
     pub timestamp_ms: u64,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetTokens {
     /// Null if nothing is known.
     pub used: Option<u64>,
     /// Null: there is none.
     pub limit: Option<u64>,
     /// What turns that run are expected to use yet.
+    #[serde(default)]
     pub reserved: u64,
     /// The largest single report: by so much each turn that runs may pass the limit.
+    #[serde(default)]
     pub largest: u64,
     /// A part of `used` is estimated.
+    #[serde(default)]
     pub estimated: bool,
     /// Reports that are not in `used`, since they did not say it.
+    #[serde(default)]
     pub unknown: u64,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetCost<'a> {
     /// Null if nothing is known.
     pub used: Option<f64>,
     pub limit: Option<f64>,
+    #[serde(default)]
     pub currency: Cow<'a, str>,
+    #[serde(default)]
     pub reserved: f64,
+    #[serde(default)]
     pub largest: f64,
     /// Reports without a cost, or with one in another currency.
+    #[serde(default)]
     pub unknown: u64,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetTurns {
+    #[serde(default)]
     pub used: u64,
     pub limit: Option<u64>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetMinutes {
+    #[serde(default)]
     pub used: f64,
     pub limit: Option<u64>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RaiseBudgetParams {
     /// The team's budget if left out.
     #[serde(default, deserialize_with = "super::reading::name")]

@@ -12,6 +12,7 @@ use crate::model::SessionMode;
 pub struct SessionHeader<'a> {
     pub agent_id: Cow<'a, str>,
     pub session_id: Cow<'a, str>,
+    #[serde(default)]
     pub session_mode: NameOf<SessionMode>,
 }
 

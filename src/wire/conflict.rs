@@ -41,6 +41,7 @@ pub struct ConflictLine<'a> {
     /// The writer, then the others.
     pub agents: Vec<Cow<'a, str>>,
     /// The writer's session; empty if it is not known.
+    #[serde(default)]
     pub session_id: Cow<'a, str>,
     pub status: NameOf<ConflictStatus>,
     /// What happened, in a sentence.
@@ -48,7 +49,15 @@ pub struct ConflictLine<'a> {
     /// Only once somebody decided it: `person` at a terminal, or `program`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
+    #[serde(default)]
     pub timestamp_ms: u64,
+}
+
+impl ConflictLine<'_> {
+    /// The agent that writes; empty in a line without agents.
+    pub fn writer(&self) -> &str {
+        self.agents.first().map_or("", |agent| &**agent)
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +76,7 @@ pub struct ConflictList<'a> {
     /// Oldest first, 10,000 at most.
     pub conflicts: Vec<ConflictLine<'a>>,
     /// Ordered by path.
+    #[serde(default)]
     pub locks: Vec<LockRow>,
 }
 
@@ -78,12 +88,15 @@ pub struct LockRow {
     pub path: String,
     pub agent_id: String,
     /// The session that wrote or claimed it; empty if it is not known.
+    #[serde(default)]
     pub session_id: String,
     /// Grows with each new lock.
     pub fence: u64,
     /// Whether it was claimed.
+    #[serde(default)]
     pub claimed: bool,
     /// When its holder got it, in milliseconds since 1970 UTC.
+    #[serde(default)]
     pub since_ms: u64,
     /// The holder's process.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -161,6 +161,7 @@ pub struct UpdateLine<'a> {
 pub struct ReportLine<'a> {
     pub agent_id: Cow<'a, str>,
     pub text: Cow<'a, str>,
+    #[serde(default)]
     pub timestamp_ms: u64,
 }
 

@@ -63,6 +63,7 @@ pub struct Looped<'a> {
     /// What followed, as in `on_loop`; null: it was only noted.
     #[schemars(with = "Option<String>", extend("enum" = ["report", "nudge", "cancel", "stop", null]))]
     pub action: Option<NameOf<OnLoop>>,
+    #[serde(default)]
     pub timestamp_ms: u64,
 }
 

@@ -35,6 +35,13 @@ impl<T: Variants> NameOf<T> {
     }
 }
 
+/// No name: another version lacks the field.
+impl<T> Default for NameOf<T> {
+    fn default() -> Self {
+        Self::Other(Box::default())
+    }
+}
+
 impl<T> From<T> for NameOf<T> {
     fn from(value: T) -> Self {
         Self::Known(value)

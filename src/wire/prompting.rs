@@ -76,8 +76,10 @@ pub struct CancelParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Cancelled {
     /// Running turns that are asked to end.
+    #[serde(default)]
     pub turns: usize,
     /// Queued prompts that were withdrawn.
+    #[serde(default)]
     pub prompts: usize,
 }
 

@@ -19,6 +19,7 @@ pub struct Reloaded {
     /// Changes that wait for a restart, from this reload or an earlier one.
     pub needs_restart: Vec<Change>,
     /// Results for agents that were added or removed over the port, a sentence each.
+    #[serde(default)]
     pub notes: Vec<String>,
 }
 

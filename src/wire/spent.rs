@@ -19,10 +19,13 @@ pub struct Spent<'a> {
     /// `input`, `cached_read`, `cached_write` and `output`.
     pub total: Option<u64>,
     /// One for each currency; empty if no report had a cost.
+    #[serde(default)]
     pub cost: Vec<Cost<'a>>,
     /// Names of the figures that are estimated, or partly so.
+    #[serde(default)]
     pub estimated: Vec<Cow<'static, str>>,
     /// Names of the figures that some reports did not have: they are too low.
+    #[serde(default)]
     pub incomplete: Vec<Cow<'static, str>>,
 }
 

@@ -33,21 +33,27 @@ method! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StreamStatus<'a> {
     pub name: Cow<'a, str>,
+    #[serde(default)]
     pub kind: NameOf<StreamKind>,
     pub state: NameOf<StreamState>,
     /// Why the last delivery failed; null: it did not.
     pub reason: Option<Cow<'a, str>>,
     /// Deliveries that failed in a row.
+    #[serde(default)]
     pub failures: u32,
     /// Events since the team began.
+    #[serde(default)]
     pub delivered: u64,
     /// Events that left the journal before they were delivered.
+    #[serde(default)]
     pub lost: u64,
     /// Events that the receiver refused for good.
+    #[serde(default)]
     pub dead: u64,
     /// The number in the journal up to which all is delivered; null: not known yet.
     pub position: Option<u64>,
     /// When the state changed.
+    #[serde(default)]
     pub timestamp_ms: u64,
 }
 

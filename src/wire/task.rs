@@ -53,6 +53,7 @@ pub struct TaskLine<'a> {
     /// Why it ended so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'a, str>>,
+    #[serde(default)]
     pub timestamp_ms: u64,
 }
 

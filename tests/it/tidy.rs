@@ -109,9 +109,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("streams", &["model", "kept", "post", "bus", "journal"]),
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     ("mcp", &["model", "line", "wire"]),
-    ("gateway", &["model", "line", "acp"]),
+    ("gateway", &["model", "line", "acp", "wire"]),
     ("remote", &["line", "acp"]),
-    ("view", &["model", "line"]),
+    ("view", &["model", "wire"]),
     (
         "serve",
         &[

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::cli::blocked::Blocked;
+use crate::wire::Blocked;
 
 /// Maximum accesses that are kept until the session is known; past that the oldest is dropped.
 const MOST_EARLY: usize = 1000;
@@ -12,7 +12,7 @@ const MOST_EARLY: usize = 1000;
 pub(super) struct Blocks {
     /// The session of the turn, once it has begun.
     session: Option<String>,
-    early: VecDeque<Blocked>,
+    early: VecDeque<Blocked<'static>>,
 }
 
 impl Blocks {
@@ -21,19 +21,19 @@ impl Blocks {
     }
 
     /// Sets the session of the turn; returns earlier accesses in it.
-    pub(super) fn began(&mut self, session: &str) -> Vec<Blocked> {
+    pub(super) fn began(&mut self, session: &str) -> Vec<Blocked<'static>> {
         if self.session.is_some() {
             return Vec::new();
         }
         self.session = Some(session.to_owned());
         let early = std::mem::take(&mut self.early);
-        early.into_iter().filter(|access| access.session_id == session).collect()
+        early.into_iter().filter(|access| access.session.session_id == session).collect()
     }
 
     /// Adds an access of the agent; returns it if it is known to be in the turn.
-    pub(super) fn blocked(&mut self, access: Blocked) -> Option<Blocked> {
+    pub(super) fn blocked(&mut self, access: Blocked<'static>) -> Option<Blocked<'static>> {
         if let Some(session) = &self.session {
-            return (access.session_id == *session).then_some(access);
+            return (access.session.session_id == *session).then_some(access);
         }
         if self.early.len() >= MOST_EARLY {
             self.early.pop_front();
@@ -44,7 +44,7 @@ impl Blocks {
 
     /// Another turn of the agent has ended, and this one waited for it.
     pub(super) fn ended(&mut self, session: &str) {
-        self.early.retain(|access| access.session_id != session);
+        self.early.retain(|access| access.session.session_id != session);
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    fn access(id: &str, session: &str) -> Blocked {
+    fn access(id: &str, session: &str) -> Blocked<'static> {
         let access = json!({
             "id": id, "agent_id": "ui", "session_id": session, "status": "denied",
             "action": "read", "path": "a",

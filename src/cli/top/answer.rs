@@ -6,13 +6,6 @@ use serde_json::Value;
 use crate::acp::Complaint;
 use crate::line::lenient;
 
-/// The update in a `session_update`, as ACP has it.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct UpdatePart {
-    pub(super) update: Value,
-}
-
 /// An answer of the port.
 #[derive(Default, Deserialize)]
 #[serde(default)]

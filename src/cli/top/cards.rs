@@ -13,7 +13,8 @@ use crate::cli::budget::used;
 use crate::cli::columns::{cut, wrap};
 use crate::cli::output::plain;
 use crate::model::quoted;
-use crate::view::{CardKind, Fields, Undecided};
+use crate::view::{CardKind, Undecided};
+use crate::wire::{Blocked, Budget, ConflictLine};
 
 /// Lines for the description of the selected card.
 pub(super) const CARD: u16 = 4;
@@ -29,16 +30,16 @@ pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now
     }
     let selected = screen.inbox.card.as_ref();
     let at = cards.iter().position(|it| selected.is_some_and(|card| it.is(card))).unwrap_or(0);
-    let (list, detail, file) = areas(area, cards.len(), cards[at].kind);
+    let (list, detail, file) = areas(area, cards.len(), cards[at].kind());
     let room = usize::from(list.height);
     let lines = cards.iter().enumerate().skip(first_shown(at, room, cards.len())).take(room);
     let lines = lines.map(|(place, card)| {
-        let line = heading(screen, card, now_ms);
+        let line = heading(screen, *card, now_ms);
         if place == at { line.style(selection(!screen.on_agents)) } else { line }
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), list);
     draw_description(cards[at], frame, detail);
-    if has_file(cards[at].kind) {
+    if has_file(cards[at].kind()) {
         draw_file(screen, frame, file);
     }
 }
@@ -56,36 +57,36 @@ fn areas(area: Rect, cards: usize, selected: CardKind) -> (Rect, Rect, Rect) {
     (list, detail, file)
 }
 
-fn heading(screen: &Screen, card: &Undecided<'_>, now_ms: u64) -> Line<'static> {
+fn heading(screen: &Screen, card: Undecided<'_>, now_ms: u64) -> Line<'static> {
     let agent = card.agent();
-    let whose = match (card.kind, agent) {
-        (CardKind::Budget, "") => Span::raw("the team"),
+    let whose = match (card, agent) {
+        (Undecided::Budget(_), "") => Span::raw("the team"),
         _ => Span::styled(
             format!("{} {}", mark_of(&screen.view, agent), plain(agent)),
             color_of(&screen.view, agent),
         ),
     };
-    let (id, what) = match card.kind {
-        CardKind::Access => {
-            let action = plain(&card.fields.action);
-            (plain(card.id), format!("{action} {}", quoted(&card.fields.path)))
+    let (id, what) = match card {
+        Undecided::Access(access) => {
+            let action = plain(access.action.as_str());
+            (plain(&access.id), format!("{action} {}", quoted(&access.path)))
         }
-        CardKind::Conflict => {
-            let others = others(card.fields);
+        Undecided::Conflict(conflict) => {
+            let others = others(conflict);
             let against = if others.is_empty() { String::new() } else { format!(" of {others}") };
-            (plain(card.id), format!("write {}{against}", quoted(&card.fields.path)))
+            (plain(&conflict.id), format!("write {}{against}", quoted(&conflict.path)))
         }
-        CardKind::Budget => (String::new(), format!("budget used up: {}", used(card.line))),
+        Undecided::Budget(budget) => (String::new(), format!("budget used up: {}", used(budget))),
     };
-    let age = since(card.fields.timestamp_ms.unwrap_or(now_ms), now_ms);
+    let age = since(card.timestamp_ms(), now_ms);
     Line::from(vec![Span::raw(format!("{id:>5} {age:>6} ")), whose, Span::raw(format!(" {what}"))])
 }
 
 fn draw_description(card: Undecided<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let described = match card.kind {
-        CardKind::Access => of_access(card.fields),
-        CardKind::Conflict => of_conflict(card.fields),
-        CardKind::Budget => of_budget(card),
+    let (described, command) = match card {
+        Undecided::Access(access) => (of_access(access), "blocked"),
+        Undecided::Conflict(conflict) => (of_conflict(conflict), "conflicts"),
+        Undecided::Budget(budget) => (of_budget(budget), "budget"),
     };
     let width = usize::from(area.width);
     let wrapped = described.iter().flat_map(|line| wrap(line, width.max(1)));
@@ -93,11 +94,6 @@ fn draw_description(card: Undecided<'_>, frame: &mut Frame<'_>, area: Rect) {
     let room = usize::from(CARD) - 1;
     if lines.len() > room {
         lines.truncate(room - 1);
-        let command = match card.kind {
-            CardKind::Access => "blocked",
-            CardKind::Conflict => "conflicts",
-            CardKind::Budget => "budget",
-        };
         let more = format!("… not all of it fits: `eisen-core {command} --json` has it");
         lines.push(Line::from(more).style(tone("pending")));
     }
@@ -126,46 +122,44 @@ fn draw_file(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
 }
 
 /// What a person needs to know of an access before deciding.
-fn of_access(card: &Fields) -> Vec<String> {
+fn of_access(access: &Blocked<'_>) -> Vec<String> {
     let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(plain);
-    let agent = plain(card.agent());
-    let (action, path) = (plain(&card.action), quoted(&card.path));
-    let via = known(&card.via).map(|via| format!(", via {via}")).unwrap_or_default();
+    let agent = plain(&access.session.agent_id);
+    let (action, path) = (plain(access.action.as_str()), quoted(&access.path));
+    let via = known(access.via.as_str()).map(|via| format!(", via {via}")).unwrap_or_default();
     let mut lines = vec![format!("{agent} asks to {action} {path}{via}")];
-    let owners: Vec<_> = card.owners.iter().map(|owner| plain(owner)).collect();
+    let owners: Vec<_> = access.owners.iter().map(|owner| plain(owner)).collect();
     let mut facts = Vec::new();
     if !owners.is_empty() {
         facts.push(format!("owned by {}", owners.join(", ")));
     }
-    if let (Some(rule), Some(decide)) = (card.rule, known(&card.decide)) {
+    if let (Some(rule), Some(decide)) = (access.rule, &access.decide) {
+        let decide = plain(decide.as_str());
         facts.push(format!("sent here by rule {rule} of [[routing]]: {decide}"));
     }
-    if let Some(by) = known(&card.denied_by) {
-        facts.push(format!(
-            "denied by {by}: `eisen-core resolve {} allow --even-denied`",
-            plain(card.id.as_deref().unwrap_or_default())
-        ));
+    if let Some(by) = access.denied_by.as_deref().and_then(known) {
+        let id = plain(&access.id);
+        facts.push(format!("denied by {by}: `eisen-core resolve {id} allow --even-denied`"));
     }
     lines.extend((!facts.is_empty()).then(|| facts.join("; ")));
-    let reason = card.reason.as_deref().and_then(known);
+    let reason = access.reason.as_deref().and_then(known);
     lines.extend(reason.map(|reason| format!("its reason: {reason}")));
     lines
 }
 
-fn of_conflict(card: &Fields) -> Vec<String> {
-    let agent = plain(card.agent());
-    let mut lines = vec![format!("{agent} waits to write {}", quoted(&card.path))];
-    lines.push(plain(&card.message));
-    lines
+fn of_conflict(conflict: &ConflictLine<'_>) -> Vec<String> {
+    let agent = plain(conflict.writer());
+    let path = quoted(&conflict.path);
+    vec![format!("{agent} waits to write {path}"), plain(&conflict.message)]
 }
 
-fn of_budget(card: Undecided<'_>) -> Vec<String> {
-    let why = card.fields.reason.as_deref().map_or_else(|| "It is used up.".to_owned(), plain);
-    vec![why, format!("used: {}", used(card.line))]
+fn of_budget(budget: &Budget<'_>) -> Vec<String> {
+    let why = budget.reason.as_deref().map_or_else(|| "It is used up.".to_owned(), plain);
+    vec![why, format!("used: {}", used(budget))]
 }
 
 /// The agents that a write is in conflict with.
-fn others(conflict: &Fields) -> String {
-    let agents = conflict.agents.iter().skip(1).map(|agent| plain(agent.as_str()));
+fn others(conflict: &ConflictLine<'_>) -> String {
+    let agents = conflict.agents.iter().skip(1).map(|agent| plain(agent));
     agents.collect::<Vec<_>>().join(", ")
 }

@@ -5,8 +5,6 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph, Row, Table};
-use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::cards::{CARD, draw_inbox};
 use super::inbox::named;
@@ -16,9 +14,10 @@ use super::screen::{Pane, Screen};
 use super::wish::Asking;
 use crate::cli::columns::cut;
 use crate::cli::output::plain;
-use crate::cli::ps::AgentRow;
+use crate::cli::ps::AgentFigures;
 use crate::cli::{budget, format};
 use crate::view::CardKind;
+use crate::wire::AgentDetails;
 
 /// The fewest agents that are listed at once; past a third of the terminal they scroll.
 const FEWEST_ROWS: u16 = 2;
@@ -112,16 +111,16 @@ fn heading(screen: &Screen) -> Line<'static> {
 fn draw_agents(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let titles = ["", "AGENT", "STATE", "WAITS", "CONTEXT", "SPENT", "COST", "MEMORY", "ZONE"];
     let agents = screen.view.agents();
-    let cells = |(agent, waits): &(&Value, usize)| {
-        let row = AgentRow::deserialize(*agent).ok()?;
-        let id = plain(row.id());
+    let cells = |(agent, waits): &(&AgentDetails<'_>, usize)| {
+        let row = AgentFigures(agent);
+        let id = &*agent.status.agent_id;
         let or_dash = |known: Option<String>| known.unwrap_or_else(|| "-".to_owned());
-        let state = if row.is_running() { "working" } else { row.state() };
-        Some((
-            row.id().to_owned(),
+        let state = if row.is_running() { "working" } else { agent.status.state.as_str() };
+        (
+            id.to_owned(),
             [
-                Span::styled(mark_of(&screen.view, row.id()), color_of(&screen.view, row.id())),
-                Span::styled(cut(&id, 20), color_of(&screen.view, row.id())),
+                Span::styled(mark_of(&screen.view, id), color_of(&screen.view, id)),
+                Span::styled(cut(&plain(id), 20), color_of(&screen.view, id)),
                 Span::styled(plain(state), tone(state)),
                 match waits {
                     0 => Span::raw("-"),
@@ -130,15 +129,15 @@ fn draw_agents(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
                 Span::raw(or_dash(row.tokens())),
                 Span::styled(
                     or_dash(row.spent()),
-                    screen.view.budget(Some(row.id())).map(of_budget).unwrap_or_default(),
+                    screen.view.budget(Some(id)).map(of_budget).unwrap_or_default(),
                 ),
                 Span::raw(or_dash(row.cost())),
                 Span::raw(or_dash(row.memory())),
                 Span::raw(or_dash(row.zone())),
             ],
-        ))
+        )
     };
-    let rows: Vec<_> = agents.iter().filter_map(cells).collect();
+    let rows: Vec<_> = agents.iter().map(cells).collect();
     let widths = (0..titles.len()).map(|at| {
         let cells = rows.iter().map(|(_, row)| row[at].width()).max().unwrap_or(0);
         Constraint::Length(u16::try_from(cells.max(titles[at].len())).unwrap_or(u16::MAX))
@@ -188,9 +187,7 @@ fn draw_notice(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
         Asking::Answer(card) => format!("answer {}: ", named(card)),
         Asking::Denial(card) => format!("deny {}, since: ", named(card)),
         Asking::Total(card, unit) => format!("new total of {unit}, {}: ", named(card)),
-        Asking::Sure(method, agent) => {
-            format!("{} {}? y / n", method.trim_end_matches("_agent"), plain(agent))
-        }
+        Asking::Sure(order, agent) => format!("{} {}? y / n", order.name(), plain(agent)),
     };
     let typed = plain(&input.text);
     // The end of what is typed is what one looks at.

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::file::ShownFile;
 use super::wish::{Asking, TeamCall};
 use crate::cli::output::plain;
-use crate::view::{CardId, CardKind, Fields, TeamView};
+use crate::serve::client::PreparedCall;
+use crate::view::{CardId, CardKind, TeamView, decider};
+use crate::wire::{
+    AskedDecision, Blocked, Budget, ConflictLine, DecisionParam, GrantScope, RaiseBudget,
+    RaiseBudgetParams, ResolveBlocked, ResolveConflict, ResolveConflictParams, ResolveParams,
+    ServerLine,
+};
 
 /// A card takes no key before a person can have read it.
 const UNREAD: Duration = Duration::from_millis(500);
-
-/// What budgets limit.
-const UNITS: [&str; 4] = ["tokens", "cost", "turns", "minutes"];
 
 #[derive(Default)]
 pub(super) struct InboxPane {
@@ -128,24 +128,23 @@ impl InboxPane {
                 Err(format!("the file of {name} is on its way"))
             }
             (CardKind::Access, 's') => {
-                let params = json!({ "decision": "allow", "scope": "session" });
-                Ok(Reaction::Call(self.decide(&card, "allowed for the session", params)))
+                let allow = allow(Some(GrantScope::Session));
+                Ok(Reaction::Call(self.decide(&card, "allowed for the session", allow)))
             }
             (CardKind::Access | CardKind::Conflict, 'a') => {
-                let params = json!({ "decision": "allow" });
-                Ok(Reaction::Call(self.decide(&card, "allowed", params)))
+                Ok(Reaction::Call(self.decide(&card, "allowed", allow(None))))
             }
             (CardKind::Access | CardKind::Conflict, 'd') => {
-                let params = json!({ "decision": "deny" });
-                Ok(Reaction::Call(self.decide(&card, "denied", params)))
+                let deny = DecisionParam::Deny { message: None };
+                Ok(Reaction::Call(self.decide(&card, "denied", deny)))
             }
             (CardKind::Access | CardKind::Conflict, 'D') => {
                 Ok(Reaction::Type(Asking::Denial(card)))
             }
             (CardKind::Access, 'r') => Ok(Reaction::Type(Asking::Answer(card))),
             (CardKind::Budget, 'r') => {
-                let budget = view.budget(Some(&card.id)).unwrap_or(&Value::Null);
-                let unit = unit_of(budget).ok_or_else(|| format!("{name} has no total"))?;
+                let unit = view.budget(Some(&card.id)).and_then(unit_of);
+                let unit = unit.ok_or_else(|| format!("{name} has no total"))?;
                 Ok(Reaction::Type(Asking::Total(card, unit)))
             }
             (CardKind::Conflict, _) => Err(format!("{name} takes `a`, `d` and `D`")),
@@ -154,13 +153,22 @@ impl InboxPane {
     }
 
     /// The decision of a person about an access or a conflict.
-    pub(super) fn decide(&mut self, card: &CardId, what: &str, decision: Value) -> TeamCall {
+    pub(super) fn decide(&mut self, card: &CardId, what: &str, verdict: DecisionParam) -> TeamCall {
         let file = self.file.as_ref().filter(|(of, _)| of == card);
-        let version = file.and_then(|(_, file)| file.as_ref()?.version.as_deref());
-        let params = json!(DecidedCard { decision, id: &card.id, version });
-        let is_conflict = card.kind == CardKind::Conflict;
-        let method = if is_conflict { "resolve_conflict" } else { "resolve_blocked" };
-        self.call(card, method, params, what)
+        let version = file.and_then(|(_, file)| file.as_ref()?.version.clone());
+        let id = card.id.clone();
+        let call = if card.kind == CardKind::Conflict {
+            let (decision, message) = match verdict {
+                DecisionParam::Allow { .. } => (AskedDecision::Allow, None),
+                DecisionParam::Deny { message } => (AskedDecision::Deny, message),
+                DecisionParam::Answer { .. } => (AskedDecision::Deny, None),
+            };
+            let params = ResolveConflictParams { id, decision, message, version };
+            PreparedCall::of::<ResolveConflict>(&params)
+        } else {
+            PreparedCall::of::<ResolveBlocked>(&ResolveParams { id, version, verdict })
+        };
+        self.call(card, call, what)
     }
 
     /// A new total of a budget, as typed.
@@ -171,23 +179,27 @@ impl InboxPane {
         typed: &str,
     ) -> Result<TeamCall, String> {
         let typed = typed.trim();
-        let total = match unit {
-            "cost" => typed.parse::<f64>().ok().filter(|it| it.is_finite()).map(Value::from),
-            _ => typed.parse::<u64>().ok().map(Value::from),
-        };
         let wrong = || format!("`{}` is no total of {unit}: type a number", plain(typed));
-        let total = total.ok_or_else(wrong)?;
-        let params = match card.id.as_str() {
-            "" => json!({ unit: total }),
-            agent => json!({ unit: total, "agent_id": agent }),
-        };
-        Ok(self.call(card, "raise_budget", params, &format!("{unit} up to {total}")))
+        let count = || typed.parse::<u64>().map_err(|_| wrong());
+        let agent_id = Some(card.id.clone()).filter(|agent| !agent.is_empty());
+        let mut params = RaiseBudgetParams { agent_id, ..RaiseBudgetParams::default() };
+        match unit {
+            "cost" => {
+                let cost = typed.parse().ok().filter(|it: &f64| it.is_finite());
+                params.cost = Some(cost.ok_or_else(wrong)?);
+            }
+            "tokens" => params.tokens = Some(count()?),
+            "turns" => params.turns = Some(count()?),
+            _ => params.minutes = Some(count()?),
+        }
+        let call = PreparedCall::of::<RaiseBudget>(&params);
+        Ok(self.call(card, call, &format!("{unit} up to {typed}")))
     }
 
-    fn call(&mut self, card: &CardId, method: &'static str, params: Value, what: &str) -> TeamCall {
+    fn call(&mut self, card: &CardId, call: PreparedCall, what: &str) -> TeamCall {
         self.sent = Some(card.clone());
         let what = format!("{}: {what}", named(card));
-        TeamCall { method, params, what, card: Some(card.clone()) }
+        TeamCall { call, what, card: Some(card.clone()) }
     }
 
     /// Takes how the decision of a card went.
@@ -206,15 +218,22 @@ impl InboxPane {
 
     /// Takes a line of an access or a conflict: what there is to say if somebody else decided the
     /// selected one.
-    pub(super) fn decided(&self, kind: CardKind, line: &Value) -> Option<String> {
-        let line = Fields::of(line);
-        let id = line.id.as_deref()?;
-        let is_of = |card: &CardId| card.kind == kind && card.id == id;
+    pub(super) fn decided(&self, line: &ServerLine<'_>) -> Option<String> {
+        let (kind, id, status, by) = match line {
+            ServerLine::Blocked(Blocked { id, status, decided_by, .. }) => {
+                (CardKind::Access, id, status.as_str(), decided_by)
+            }
+            ServerLine::Conflict(ConflictLine { id, status, decided_by, .. }) => {
+                (CardKind::Conflict, id, status.as_str(), decided_by)
+            }
+            _ => return None,
+        };
+        let is_of = |card: &CardId| card.kind == kind && card.id == **id;
         let (is_selected, is_own) =
             (self.card.as_ref().is_some_and(is_of), self.sent.as_ref().is_some_and(is_of));
-        let status = Some(&line.status).filter(|status| *status != "pending")?;
-        let by = line.decider().map(|by| format!(" by {}", plain(by))).unwrap_or_default();
-        (is_selected && !is_own).then(|| format!("{}: {}{by}", plain(id), plain(status)))
+        let by = by.as_deref().map(|by| format!(" by {}", plain(decider(by)))).unwrap_or_default();
+        (is_selected && !is_own && status != "pending")
+            .then(|| format!("{}: {}{by}", plain(id), plain(status)))
     }
 }
 
@@ -232,34 +251,23 @@ pub(super) fn named(card: &CardId) -> String {
     }
 }
 
-#[derive(Serialize)]
-struct DecidedCard<'a> {
-    #[serde(flatten)]
-    decision: Value,
-    id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<&'a str>,
-}
-
-/// The used part of one unit of a budget.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct UnitUsed {
-    used: Option<f64>,
-    limit: Option<f64>,
+fn allow(scope: Option<GrantScope>) -> DecisionParam {
+    DecisionParam::Allow { scope, ttl_s: None, even_denied: false }
 }
 
 /// What a budget is used up of, or limits.
-fn unit_of(budget: &Value) -> Option<&'static str> {
-    let of = |unit: &str| -> UnitUsed {
-        let units = IndexMap::<String, Value>::deserialize(budget).unwrap_or_default();
-        units.get(unit).and_then(|unit| UnitUsed::deserialize(unit).ok()).unwrap_or_default()
-    };
-    let limit = |unit: &&str| of(unit).limit;
-    let is_used_up = |unit: &&str| {
-        let UnitUsed { used, limit } = of(unit);
-        limit.is_some_and(|limit| used.unwrap_or_default() >= limit)
-    };
-    let mut units = UNITS.into_iter().filter(|unit| limit(unit).is_some());
-    UNITS.into_iter().find(is_used_up).or_else(|| units.next())
+fn unit_of(Budget { tokens, cost, turns, minutes, .. }: &Budget<'_>) -> Option<&'static str> {
+    #[expect(clippy::cast_precision_loss, reason = "only compared")]
+    let float = |count: u64| count as f64;
+    let units = [
+        ("tokens", tokens.used.map(float), tokens.limit.map(float)),
+        ("cost", cost.used, cost.limit),
+        ("turns", Some(float(turns.used)), turns.limit.map(float)),
+        ("minutes", Some(minutes.used), minutes.limit.map(float)),
+    ];
+    let limited = units.into_iter().filter_map(|(unit, used, limit)| Some((unit, used, limit?)));
+    let mut limited = limited.collect::<Vec<_>>().into_iter();
+    let is_used_up = |(_, used, limit): &(_, Option<f64>, f64)| used.unwrap_or_default() >= *limit;
+    let found = limited.clone().find(is_used_up).or_else(|| limited.next());
+    found.map(|(unit, ..)| unit)
 }

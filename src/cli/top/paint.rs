@@ -6,12 +6,13 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Effects};
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
-use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::cli::format;
 use crate::cli::output::style;
-use crate::view::{Fields, TeamView};
+use crate::model::BudgetState;
+use crate::view::TeamView;
+use crate::wire::Budget;
 
 /// Each agent has a colour and a mark.
 const COLORS: [Color; 6] =
@@ -36,10 +37,10 @@ pub(super) fn selection(has_focus: bool) -> Style {
     if has_focus { Style::new().add_modifier(Modifier::REVERSED) } else { underlined }
 }
 
-pub(super) fn of_budget(budget: &Value) -> Style {
-    match &*Fields::of(budget).state {
-        "exceeded" => tone("error"),
-        "warned" => tone("pending"),
+pub(super) fn of_budget(budget: &Budget<'_>) -> Style {
+    match budget.state.known() {
+        Some(BudgetState::Exceeded) => tone("error"),
+        Some(BudgetState::Warned) => tone("pending"),
         _ => Style::new(),
     }
 }

@@ -4,15 +4,15 @@
 use std::collections::HashMap;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::inbox::{InboxPane, Reaction};
 use super::said::Transcript;
-use super::wish::{Asking, Input, StatusLine, TeamCall, Wish};
-use crate::view::{CardKind, Fields, TeamView};
-use crate::wire::TurnLine;
+use super::wish::{AgentOrder, Asking, Input, StatusLine, TeamCall, Wish};
+use crate::serve::client::PreparedCall;
+use crate::view::TeamView;
+use crate::wire::{DecisionParam, PromptAgent, PromptParams, ServerLine, TurnLine};
 
 /// Agents whose transcripts are kept.
 const MOST_TRANSCRIPTS: usize = 1000;
@@ -77,7 +77,7 @@ impl Screen {
     /// The ids of the agents, as they are shown.
     pub(super) fn agents(&self) -> Vec<String> {
         let agents = self.view.agents();
-        agents.iter().filter_map(|(agent, _)| Fields::of(agent).agent_id).collect()
+        agents.iter().map(|(agent, _)| agent.status.agent_id.to_string()).collect()
     }
 
     /// Moves selections off what is gone. `width`: that of a frame that shows the selected card, if
@@ -98,10 +98,9 @@ impl Screen {
         transcript.add(lines);
     }
 
-    pub(super) fn turn(&mut self, agent: &str, session: &str, line: &Value) {
-        let Some(transcript) = self.transcript_mut(agent) else { return };
-        let Ok(turn) = TurnLine::deserialize(line) else { return };
-        let lines = transcript.fold.turn(agent, session, &turn);
+    pub(super) fn turn(&mut self, turn: &TurnLine<'_>) {
+        let Some(transcript) = self.transcript_mut(&turn.agent_id) else { return };
+        let lines = transcript.fold.turn(&turn.agent_id, &turn.session_id, turn);
         transcript.add(lines);
     }
 
@@ -141,8 +140,8 @@ impl Screen {
     }
 
     /// Takes a line of an access or a conflict, before the view does.
-    pub(super) fn decided(&mut self, kind: CardKind, line: &Value) {
-        if let Some(text) = self.inbox.decided(kind, line) {
+    pub(super) fn decided(&mut self, line: &ServerLine<'_>) {
+        if let Some(text) = self.inbox.decided(line) {
             self.notice = Some(StatusLine::done(text));
         }
     }
@@ -245,10 +244,10 @@ impl Screen {
         let Some(agent) = self.agent.clone() else { return };
         let asking = match letter {
             'p' => Asking::Prompt(agent),
-            'c' => Asking::Sure("cancel", agent),
-            'S' => Asking::Sure("start_agent", agent),
-            'x' => Asking::Sure("stop_agent", agent),
-            'R' => Asking::Sure("restart_agent", agent),
+            'c' => Asking::Sure(AgentOrder::Cancel, agent),
+            'S' => Asking::Sure(AgentOrder::Start, agent),
+            'x' => Asking::Sure(AgentOrder::Stop, agent),
+            'R' => Asking::Sure(AgentOrder::Restart, agent),
             _ => return,
         };
         self.input = Some(Input::empty(asking));
@@ -272,10 +271,9 @@ impl Screen {
 
     fn typed(&mut self, mut input: Input, key: KeyEvent) -> Option<Wish> {
         match (key.code, &input.asking) {
-            (KeyCode::Char('y'), Asking::Sure(method, agent)) => {
-                let what = format!("{}: {agent}", method.trim_end_matches("_agent"));
-                let params = json!({ "agent_id": agent });
-                return Some(Wish::Call(TeamCall { method, params, what, card: None }));
+            (KeyCode::Char('y'), Asking::Sure(order, agent)) => {
+                let what = format!("{}: {agent}", order.name());
+                return Some(Wish::Call(TeamCall { call: order.of(agent), what, card: None }));
             }
             (KeyCode::Esc, _) | (_, Asking::Sure(..)) => return None,
             (KeyCode::Enter, _) if input.text.trim().is_empty() => return None,
@@ -295,17 +293,23 @@ impl Screen {
         let call = match asking {
             Asking::Sure(..) => return None,
             Asking::Prompt(agent) => {
-                let params = json!({ "agent_id": agent, "text": text });
-                let what = format!("the turn of {agent} ended");
-                TeamCall { method: "prompt", params, what, card: None }
+                let call = PreparedCall::of::<PromptAgent>(&PromptParams {
+                    agent_id: agent.clone(),
+                    session_id: None,
+                    text: Some(text.to_owned()),
+                    blocks: None,
+                    stream: None,
+                });
+                TeamCall { call, what: format!("the turn of {agent} ended"), card: None }
             }
             Asking::Answer(card) => {
-                let params = json!({ "decision": "answer", "content": text });
-                self.inbox.decide(card, "answered", params)
+                let content = text.to_owned();
+                let answer = DecisionParam::Answer { content, even_denied: false };
+                self.inbox.decide(card, "answered", answer)
             }
             Asking::Denial(card) => {
-                let params = json!({ "decision": "deny", "message": text });
-                self.inbox.decide(card, "denied", params)
+                let deny = DecisionParam::Deny { message: Some(text.to_owned()) };
+                self.inbox.decide(card, "denied", deny)
             }
             Asking::Total(card, unit) => match self.inbox.raise(card, unit, text) {
                 Ok(call) => call,

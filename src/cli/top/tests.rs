@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::file::ShownFile;
 use super::screen::{Pane, Screen};
-use super::wish::{Asking, StatusLine, TeamCall, Wish};
+use super::wish::{AgentOrder, Asking, StatusLine, TeamCall, Wish};
 use super::{frame, paint};
 use crate::view::{CardId, CardKind};
 
@@ -39,12 +39,12 @@ fn screen() -> Screen {
     screen.view.set_agents(&json!([
         {
             "agent_id": "core", "state": "ready", "zone": "kernel", "memory_bytes": 104_857_600,
-            "sessions": [{ "open": true, "running": false, "used": 12_000, "size": 200_000,
+            "sessions": [{ "session_id": "s", "open": true, "running": false, "used": 12_000, "size": 200_000,
                 "spent": { "total": 41_200, "cost": [{ "amount": 0.042, "currency": "USD" }],
                     "estimated": ["cost"], "incomplete": [] } }],
         },
         { "agent_id": "ui", "state": "ready", "zone": "protocol",
-          "sessions": [{ "open": true, "running": true }] },
+          "sessions": [{ "session_id": "s", "open": true, "running": true }] },
     ]));
     fold(&mut screen, &access("b1", "core/auth.rs"));
     fold(&mut screen, &access("b2", "core/db.rs"));
@@ -91,6 +91,13 @@ fn called(wish: Option<Wish>) -> TeamCall {
         Some(Wish::Call(call)) => call,
         other => panic!("{other:?}"),
     }
+}
+
+/// The params of a call, but for those that are left out or off.
+fn sent(call: &TeamCall) -> Value {
+    let mut params = call.call.params.clone();
+    params.as_object_mut().unwrap().retain(|_, it| !it.is_null() && *it != json!(false));
+    params
 }
 
 fn access_id(id: &str) -> CardId {
@@ -246,12 +253,12 @@ fn answers_prompts_and_messages_are_typed() {
     assert_eq!(screen.input.as_ref().unwrap().text, "qa1");
     press(&mut screen, KeyCode::Backspace, now);
     let call = called(press(&mut screen, KeyCode::Enter, now));
-    let params = &call.params;
+    let params = &sent(&call);
     assert_eq!((&params["decision"], &params["content"]), (&json!("answer"), &json!("qa")));
     answered(&mut screen, &call);
     letters(&mut screen, "Dno", now);
     let call = called(press(&mut screen, KeyCode::Enter, now));
-    let params = &call.params;
+    let params = &sent(&call);
     assert_eq!((&params["decision"], &params["message"]), (&json!("deny"), &json!("no")));
     answered(&mut screen, &call);
     // What is pasted is text, and never keys.
@@ -259,7 +266,7 @@ fn answers_prompts_and_messages_are_typed() {
     letters(&mut screen, "r", now);
     screen.pasted("two\nlines");
     let call = called(press(&mut screen, KeyCode::Enter, now));
-    assert_eq!(call.params["content"], "two\nlines");
+    assert_eq!(sent(&call)["content"], "two\nlines");
     answered(&mut screen, &call);
     // Nothing is asked for without a text, or after Esc.
     letters(&mut screen, "r", now);
@@ -270,13 +277,16 @@ fn answers_prompts_and_messages_are_typed() {
     press(&mut screen, KeyCode::Tab, now);
     letters(&mut screen, "phello", now);
     let call = called(press(&mut screen, KeyCode::Enter, now));
-    assert_eq!(call.method, "prompt");
-    assert_eq!(call.params, json!({ "agent_id": "ui", "text": "hello" }));
+    assert_eq!(call.call.method, "prompt");
+    assert_eq!(sent(&call), json!({ "agent_id": "ui", "text": "hello" }));
     press(&mut screen, KeyCode::Down, now);
     letters(&mut screen, "R", now);
-    assert_eq!(screen.input.as_ref().unwrap().asking, Asking::Sure("restart_agent", "core".into()));
+    assert_eq!(
+        screen.input.as_ref().unwrap().asking,
+        Asking::Sure(AgentOrder::Restart, "core".into())
+    );
     let call = called(letters(&mut screen, "y", now));
-    assert_eq!((call.method, call.params), ("restart_agent", json!({ "agent_id": "core" })));
+    assert_eq!((call.call.method, sent(&call)), ("restart_agent", json!({ "agent_id": "core" })));
     letters(&mut screen, "x", now);
     assert_eq!(letters(&mut screen, "n", now), None);
     assert_eq!(letters(&mut screen, "q", now), Some(Wish::Quit));

@@ -1,8 +1,8 @@
 //! What keys ask for: a typed line, a request to the team, and how that went.
 
-use serde_json::Value;
-
+use crate::serve::client::PreparedCall;
 use crate::view::CardId;
+use crate::wire::{AgentParams, Cancel, CancelParams, RestartAgent, StartAgent, StopAgent};
 
 /// What the typed line is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,8 +15,41 @@ pub(super) enum Asking {
     Denial(CardId),
     /// A new total of a budget: of `tokens`, `cost`, `turns` or `minutes`.
     Total(CardId, &'static str),
-    /// Whether to do this with an agent: a method, and the agent.
-    Sure(&'static str, String),
+    /// Whether to do this with an agent.
+    Sure(AgentOrder, String),
+}
+
+/// What an agent is asked to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AgentOrder {
+    Cancel,
+    Start,
+    Stop,
+    Restart,
+}
+
+impl AgentOrder {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+        }
+    }
+
+    pub(super) fn of(self, agent: &str) -> PreparedCall {
+        let agent_id = agent.to_owned();
+        match self {
+            Self::Cancel => {
+                let params = CancelParams { agent_id, session_id: None, queued: None };
+                PreparedCall::of::<Cancel>(&params)
+            }
+            Self::Start => PreparedCall::of::<StartAgent>(&AgentParams { agent_id }),
+            Self::Stop => PreparedCall::of::<StopAgent>(&AgentParams { agent_id }),
+            Self::Restart => PreparedCall::of::<RestartAgent>(&AgentParams { agent_id }),
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,8 +74,7 @@ pub(super) enum Wish {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct TeamCall {
-    pub(super) method: &'static str,
-    pub(super) params: Value,
+    pub(super) call: PreparedCall,
     /// What it does, in words.
     pub(super) what: String,
     /// The card that it decides.

@@ -80,7 +80,8 @@ impl GatewayTeam for FakeTeam {
     fn call(&self, method: &'static str, params: Value) -> BoxFuture<'_, Result<Value, String>> {
         self.calls.lock().unwrap().push((method, params));
         Box::pin(async move {
-            let access = json!({ "id": "b1", "agent_id": "ui", "action": "read", "path": "a.ts", "status": "denied" });
+            let access = json!({ "id": "b1", "agent_id": "ui", "session_id": "s", "action": "read",
+                "path": "a.ts", "status": "denied" });
             Ok(match method {
                 "list_agents" => {
                     json!([{ "agent_id": "lead", "state": "ready", "allowed": ["src/**"] }])

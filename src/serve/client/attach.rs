@@ -4,7 +4,6 @@
 use std::io;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::io::BufReader;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
@@ -12,6 +11,7 @@ use tokio::io::{
 use tokio::time::timeout;
 
 use super::{ClientError, Connection, Target};
+use crate::wire::{Attach, AttachParams};
 
 /// How long the other direction may go on after the editor closed one.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -26,7 +26,8 @@ pub async fn attach(
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), ClientError> {
     let mut connection = Connection::open(target).await?;
-    connection.call("attach", &json!({ "agent_id": agent })).await?;
+    let agent_id = Some(agent.to_owned());
+    connection.call::<Attach>(&AttachParams { agent_id }).await?;
     forward(connection, input, output, || ClientError::AgentGone(agent.to_owned())).await
 }
 
@@ -37,7 +38,7 @@ pub async fn attach_team(
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), ClientError> {
     let mut connection = Connection::open(target).await?;
-    connection.call("attach", &json!({})).await?;
+    connection.call::<Attach>(&AttachParams { agent_id: None }).await?;
     forward(connection, input, output, || ClientError::Closed).await
 }
 

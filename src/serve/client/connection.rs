@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -13,10 +14,12 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::answer::{MethodAnswer, PreparedCall};
 use super::{ClientError, Target};
 use crate::line::{Line, LineReader};
 use crate::serve::token;
 use crate::tokens;
+use crate::wire::Method;
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -137,21 +140,54 @@ impl Connection {
     }
 
     /// Sends a request; returns its id.
-    pub fn send(&mut self, method: &str, params: &Value) -> u64 {
-        self.last_id += 1;
-        let id = self.last_id;
-        self.write(&json!({ "type": "rpc", "id": id, "method": method, "params": params }));
-        id
+    pub fn send<M: Method>(&mut self, params: &M::Params) -> u64 {
+        self.send_named(M::FACTS.name, None, params)
     }
 
-    /// Sends a request and waits for its answer without a deadline. Other lines are skipped.
-    pub async fn call(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
-        let sent = self.send(method, params);
+    /// Sends a request that was prepared; returns its id.
+    pub fn send_prepared(&mut self, call: &PreparedCall) -> u64 {
+        self.send_named(call.method, None, &call.params)
+    }
+
+    /// Sends a request of the method with this name, at a hub to the team of a host.
+    fn send_named(&mut self, method: &str, host: Option<&str>, params: &impl Serialize) -> u64 {
+        self.last_id += 1;
+        let params = RequestParams { params, host };
+        self.write(&RequestLine { kind: "rpc", id: self.last_id, method, params });
+        self.last_id
+    }
+
+    /// Calls a method and waits for its result without a deadline. Other lines are skipped.
+    pub async fn call<M: Method>(
+        &mut self,
+        params: &M::Params,
+    ) -> Result<M::Result<'static>, ClientError>
+    where
+        M::Result<'static>: DeserializeOwned,
+    {
+        self.ask::<M>(params).await?.read()
+    }
+
+    /// Calls a method likewise; returns the answer as it came.
+    pub async fn ask<M: Method>(
+        &mut self,
+        params: &M::Params,
+    ) -> Result<MethodAnswer<M>, ClientError> {
+        self.ask_at::<M>(None, params).await
+    }
+
+    /// Calls a method likewise, at a hub for the team of a host.
+    pub async fn ask_at<M: Method>(
+        &mut self,
+        host: Option<&str>,
+        params: &M::Params,
+    ) -> Result<MethodAnswer<M>, ClientError> {
+        let sent = self.send_named(M::FACTS.name, host, params);
         loop {
             if let Message::Answer { id, outcome } = self.next().await?
                 && id == sent
             {
-                return Ok(outcome?);
+                return Ok(MethodAnswer::new(outcome?));
             }
         }
     }
@@ -233,10 +269,28 @@ impl Connection {
         }
     }
 
-    fn write(&self, message: &Value) {
-        // If the writing task has ended, so does the reading.
-        let _ = self.requests.send(format!("{message}\n"));
+    fn write(&self, message: &impl Serialize) {
+        // Our own lines can be written. If the writing task has ended, so does the reading.
+        let line = serde_json::to_string(message).unwrap_or_default();
+        let _ = self.requests.send(line + "\n");
     }
+}
+
+#[derive(Serialize)]
+struct RequestLine<'a, P> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: u64,
+    method: &'a str,
+    params: RequestParams<'a, P>,
+}
+
+#[derive(Serialize)]
+struct RequestParams<'a, P> {
+    #[serde(flatten)]
+    params: &'a P,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
 }
 
 /// Writes until the channel closes, and returns the socket.

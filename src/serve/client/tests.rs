@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -17,6 +17,9 @@ use crate::serve::run_file::Remains;
 use crate::serve::run_file::RunInfo;
 use crate::serve::tests::fake::Fake;
 use crate::serve::{Limits, RunFile, Server, Tokens};
+use crate::wire::{
+    AgentDetails, AgentParams, Empty, ListAgents, PromptAgent, PromptParams, StopAgent,
+};
 
 fn info(team: &str, address: &str) -> RunInfo {
     let address: SocketAddr = address.parse().unwrap();
@@ -123,38 +126,38 @@ async fn port(limits: Limits) -> (Target, Arc<Fake>, CancellationToken) {
     (target, fake, cancel)
 }
 
-async fn call(target: &Target, method: &str, params: &Value) -> Result<Value, ClientError> {
-    Connection::open(target).await?.call(method, params).await
+async fn agents(target: &Target) -> Result<Vec<AgentDetails<'static>>, ClientError> {
+    Connection::open(target).await?.call::<ListAgents>(&Empty {}).await
 }
 
 #[tokio::test]
 async fn a_call_gets_its_answer() {
     let (target, ..) = port(Limits::default()).await;
-    let agents = call(&target, "list_agents", &json!({})).await.unwrap();
-    assert_eq!(agents[0]["agent_id"], "ui");
-    let error = call(&target, "dance", &json!({})).await.unwrap_err();
-    assert!(matches!(error, ClientError::Refused { code: 404, .. }), "{error}");
+    assert_eq!(agents(&target).await.unwrap()[0].status.agent_id, "ui");
+    let mut team = Connection::open(&target).await.unwrap();
+    let error = team.call::<StopAgent>(&AgentParams { agent_id: "nobody".into() }).await;
+    assert!(matches!(error, Err(ClientError::Refused { code: 404, .. })), "{error:?}");
     // Larger than what the pipes between hold, both ways.
-    let text = "x".repeat(900_000);
-    let prompt = json!({ "agent_id": "ui", "text": text });
-    assert_eq!(call(&target, "prompt", &prompt).await.unwrap()["text"], "Done.");
+    let (agent_id, text) = ("ui".to_owned(), Some("x".repeat(900_000)));
+    let prompt = PromptParams { agent_id, text, session_id: None, blocks: None, stream: None };
+    assert_eq!(team.call::<PromptAgent>(&prompt).await.unwrap().text, "Done.");
 }
 
 #[tokio::test]
 async fn what_keeps_a_call_from_its_answer_is_said() {
     let (target, _, cancel) = port(Limits { max_connections: 0, ..Limits::default() }).await;
-    let full = call(&target, "list_agents", &json!({})).await.unwrap_err();
+    let full = agents(&target).await.unwrap_err();
     assert!(matches!(full, ClientError::Refused { code: 500, .. }), "{full}");
     cancel.cancel();
 
     let (target, ..) = port(Limits::default()).await;
     let stranger = Target { token: "wrong".to_owned(), ..target.clone() };
-    let refused = call(&stranger, "list_agents", &json!({})).await.unwrap_err();
+    let refused = agents(&stranger).await.unwrap_err();
     assert_eq!(refused.to_string(), "wrong token (code 401)");
 
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let nobody = Target { addresses: vec![free], ..target };
-    let error = call(&nobody, "list_agents", &json!({})).await.unwrap_err();
+    let error = agents(&nobody).await.unwrap_err();
     assert!(matches!(error, ClientError::Connect { .. }), "{error}");
 }
 

@@ -1,9 +1,14 @@
 //! What the inbox shows of a card, and what its keys decide.
 
 use super::*;
+use crate::wire::ServerLine;
 
 fn notice(screen: &Screen) -> &str {
     &screen.notice.as_ref().unwrap().text
+}
+
+fn line(line: &Value) -> ServerLine<'static> {
+    ServerLine::read(line.to_string().as_bytes()).unwrap()
 }
 
 fn file() -> Value {
@@ -46,18 +51,18 @@ fn a_key_decides_the_card_that_is_shown_and_not_one_that_just_came_up() {
     let call = called(letters(&mut screen, "a", now));
     let wanted = json!({ "decision": "allow", "id": "b1", "version": "v1" });
     assert_eq!(
-        (call.method, &call.params, &*call.what),
+        (call.call.method, &sent(&call), &*call.what),
         ("resolve_blocked", &wanted, "b1: allowed")
     );
     answer(&mut screen, &call);
     let call = called(letters(&mut screen, "s", now));
     assert_eq!(
-        (&call.params["decision"], &call.params["scope"]),
+        (&sent(&call)["decision"], &sent(&call)["scope"]),
         (&json!("allow"), &json!("session"))
     );
     answer(&mut screen, &call);
     let call = called(letters(&mut screen, "d", now));
-    assert_eq!((&call.params["decision"], &call.params["message"]), (&json!("deny"), &Value::Null));
+    assert_eq!((&sent(&call)["decision"], &sent(&call)["message"]), (&json!("deny"), &Value::Null));
 
     // It is decided: the next one comes up, and takes no key yet.
     let mut decided = access("b1", "core/auth.rs");
@@ -68,7 +73,7 @@ fn a_key_decides_the_card_that_is_shown_and_not_one_that_just_came_up() {
     show(&mut screen, &file(), now);
     assert_eq!(letters(&mut screen, "a", now), None);
     let call = called(letters(&mut screen, "a", now + Duration::from_millis(500)));
-    assert_eq!(call.params["id"], "b2");
+    assert_eq!(sent(&call)["id"], "b2");
     // A key that is held decides nothing, nor do two that are pressed for one card.
     assert_eq!(letters(&mut screen, "a", now + Duration::from_secs(1)), None);
     assert!(notice(&screen).contains("on its way"));
@@ -150,7 +155,7 @@ fn nothing_is_allowed_before_it_is_shown() {
     assert_eq!(letters(&mut screen, "s", now), None);
     // A denial needs no look at the file.
     let call = called(letters(&mut screen, "d", now));
-    assert_eq!((&call.params["decision"], &call.params["version"]), (&json!("deny"), &Value::Null));
+    assert_eq!((&sent(&call)["decision"], &sent(&call)["version"]), (&json!("deny"), &Value::Null));
     answer(&mut screen, &call);
     screen.inbox.take_file(&access_id("b1"), ShownFile::refused("no such file"), now);
     // Its beginning comes up only now.
@@ -158,7 +163,7 @@ fn nothing_is_allowed_before_it_is_shown() {
     let frame = text(&drawn(&screen, 80, 24));
     assert!(frame.contains("Not shown: no such file"), "{frame}");
     let call = called(letters(&mut screen, "a", now + Duration::from_secs(1)));
-    assert_eq!(call.params["version"], Value::Null);
+    assert_eq!(sent(&call)["version"], Value::Null);
 }
 
 #[test]
@@ -173,7 +178,7 @@ fn what_changed_meanwhile_is_shown_anew_before_it_is_decided() {
     show(&mut screen, &json!({ "content": "fn other() {}\n", "version": "v2" }), now);
     assert_eq!(letters(&mut screen, "a", now), None);
     let call = called(letters(&mut screen, "a", now + Duration::from_secs(1)));
-    assert_eq!(call.params["version"], "v2");
+    assert_eq!(sent(&call)["version"], "v2");
 }
 
 #[test]
@@ -182,7 +187,7 @@ fn it_is_said_who_decided_instead() {
     show(&mut screen, &file(), Instant::now());
     let mut decided = access("b1", "core/auth.rs");
     (decided["status"], decided["decided_by"]) = ("allowed".into(), "agent:core".into());
-    screen.decided(CardKind::Access, &decided);
+    screen.decided(&line(&decided));
     fold(&mut screen, &decided);
     assert_eq!(notice(&screen), "b1: allowed by core");
     letters(&mut screen, "4", now);
@@ -192,11 +197,11 @@ fn it_is_said_who_decided_instead() {
     screen.notice = None;
     letters(&mut screen, "1", now);
     let call = called(letters(&mut screen, "d", now + Duration::from_secs(1)));
-    assert_eq!(call.params["id"], "b2");
+    assert_eq!(sent(&call)["id"], "b2");
     for id in ["b2", "b9"] {
         let mut decided = access(id, "core/db.rs");
         (decided["status"], decided["decided_by"]) = ("denied".into(), "person".into());
-        screen.decided(CardKind::Access, &decided);
+        screen.decided(&line(&decided));
         assert_eq!(screen.notice, None, "{id}");
     }
 }
@@ -246,14 +251,14 @@ fn conflicts_and_budgets_are_cards() {
     assert!(notice(&screen).contains("c1 takes"));
     let call = called(letters(&mut screen, "a", now));
     let wanted = json!({ "decision": "allow", "id": "c1", "version": "v1" });
-    assert_eq!((call.method, &call.params), ("resolve_conflict", &wanted));
+    assert_eq!((call.call.method, &sent(&call)), ("resolve_conflict", &wanted));
     answer(&mut screen, &call);
     letters(&mut screen, "Dlater", now);
     let call = called(press(&mut screen, KeyCode::Enter, now));
     let wanted = json!({
         "decision": "deny", "message": "later", "id": "c1", "version": "v1",
     });
-    assert_eq!((call.method, &call.params), ("resolve_conflict", &wanted));
+    assert_eq!((call.call.method, &sent(&call)), ("resolve_conflict", &wanted));
     fold(&mut screen, &conflict("denied"));
     assert_eq!(screen.view.waiting().count(), 4);
 }
@@ -277,7 +282,7 @@ fn a_budget_asks_for_a_new_total() {
     letters(&mut screen, "r80000", now);
     let call = called(press(&mut screen, KeyCode::Enter, now));
     let wanted = json!({ "tokens": 80_000, "agent_id": "core" });
-    assert_eq!((call.method, &call.params), ("raise_budget", &wanted));
+    assert_eq!((call.call.method, &sent(&call)), ("raise_budget", &wanted));
     assert_eq!(call.what, "the budget of core: tokens up to 80000");
     answer(&mut screen, &call);
     fold(&mut screen, &budget(Some("core"), 10));
@@ -285,7 +290,7 @@ fn a_budget_asks_for_a_new_total() {
     letters(&mut screen, "jj", now);
     letters(&mut screen, "r90000", now + Duration::from_secs(1));
     let call = called(press(&mut screen, KeyCode::Enter, now));
-    assert_eq!(call.params, json!({ "tokens": 90_000 }));
+    assert_eq!(sent(&call), json!({ "tokens": 90_000 }));
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::conflicts::{self, Conflicts};
 use crate::hub::Neighbours;
 use crate::journal::{self, Journal, Store};
 use crate::model::BlockedStatus;
+use crate::process::command_line;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::runs::TeamRuns;
 use crate::serve::{Elsewhere, Handles, Recorder, Tokens, ToolUses};
@@ -29,6 +30,9 @@ use crate::tasks::{Tasks, Waits};
 use crate::telemetry::Traceparent;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::watch::GraphHandle;
+
+/// Bytes of a command line that a card shows.
+const LONGEST_COMMAND: usize = 4 << 10;
 
 /// What remains to do when the agents of a team have ended, and their work is known: the journal is closed,
 /// and clients get their last lines.
@@ -290,6 +294,7 @@ impl Wiring {
             lead_elsewhere: config.and_then(|config| config.orchestrator.elsewhere.clone()),
             tool_uses: self.tool_uses.clone(),
             waits: self.waits.clone(),
+            command_line: |pid| command_line(pid, LONGEST_COMMAND),
         }
     }
 

@@ -13,7 +13,9 @@ pub struct ShownAccess {
     pub file: FoundFile,
     /// What the agent wants to write, if it is known.
     pub wanted: Option<Wanted>,
-    /// Stands for all that is shown.
+    /// The process whose system call waits.
+    pub caller: Option<u32>,
+    /// Stands for the access, the file and what is wanted.
     pub version: String,
 }
 
@@ -22,6 +24,8 @@ pub struct ShownAccess {
 pub(super) struct Showable {
     pub(super) access: BlockedAccess,
     pub(super) wanted: Option<Wanted>,
+    /// The process whose system call waits.
+    pub(super) caller: Option<u32>,
     /// The zone that the access is outside of.
     pub(super) zone: Option<Arc<Zone>>,
     /// The agent to which it is shown, with its zone. None: to a person.
@@ -31,7 +35,7 @@ pub(super) struct Showable {
 impl Showable {
     /// Reads the disk.
     pub(super) fn look(self) -> ShownAccess {
-        let Self { access, wanted, zone, reader } = self;
+        let Self { access, wanted, caller, zone, reader } = self;
         let (zone, agent) = match &reader {
             Some((agent, zone)) => (zone.as_deref(), Some(agent)),
             None => (zone.as_deref(), None),
@@ -39,6 +43,6 @@ impl Showable {
         let found = LookedAtFile::look(zone, &access.path, agent);
         let about = [access.id.as_str(), &access.path, access.action.as_str()];
         let version = found.version(wanted.as_ref(), &about.map(str::as_bytes));
-        ShownAccess { access, file: found.file, wanted, version }
+        ShownAccess { access, file: found.file, wanted, caller, version }
     }
 }

@@ -68,6 +68,8 @@ pub struct Handles {
     pub waits: Waits,
     /// Whether the registry's active session is the default target, if live.
     pub follows_active: bool,
+    /// Reads the command line of a process.
+    pub command_line: fn(u32) -> Option<String>,
 }
 
 impl Handles {
@@ -96,6 +98,10 @@ impl Sources for Handles {
 
     fn usages(&self) -> BoxFuture<'_, Vec<UsageReport>> {
         Box::pin(self.tracker.usages())
+    }
+
+    fn program(&self, pid: u32) -> Option<String> {
+        (self.command_line)(pid)
     }
 
     fn sessions(&self) -> BoxFuture<'_, Vec<SessionReport>> {

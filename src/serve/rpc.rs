@@ -7,6 +7,7 @@ mod changes;
 mod conflicts;
 mod control;
 mod events;
+mod evidence;
 mod layout;
 mod map;
 mod openings;

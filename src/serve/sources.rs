@@ -92,6 +92,11 @@ pub trait Sources: Send + Sync + 'static {
         None
     }
 
+    /// The command line of a process; None: it is gone, or not known here.
+    fn program(&self, _pid: u32) -> Option<String> {
+        None
+    }
+
     /// The agent that decides accesses; None: a program or a person does.
     fn lead(&self) -> Option<AgentId> {
         None

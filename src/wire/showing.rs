@@ -34,6 +34,21 @@ pub struct ShownBlocked {
     pub action: NameOf<Action>,
     #[serde(flatten)]
     pub content: ShownContent,
+    /// Agents whose zone allows the path.
+    #[serde(default)]
+    pub owners: Vec<String>,
+    /// The last sentence that the agent said before, in the same turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// The tool call under way that names the path, else the last one of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<ShownCall>,
+    /// The process whose system call waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ShownProgram>,
+    /// A pattern for `match` of `resolve_blocked` that covers what waits in the path's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
     /// The rule of `[[routing]]` that matched the access.
     pub rule: Option<u32>,
     pub decide: Option<Cow<'static, str>>,
@@ -42,6 +57,24 @@ pub struct ShownBlocked {
     pub reason: Option<String>,
     /// Stands for all this; for `resolve_blocked`.
     pub version: String,
+}
+
+/// A tool call, as the journal has it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownCall {
+    pub tool_call_id: String,
+    pub title: Option<String>,
+    pub kind: Option<String>,
+    /// The arguments, as JSON; null if they are not known. At most 4 KiB.
+    pub input: Option<String>,
+}
+
+/// A program of an agent.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownProgram {
+    pub pid: u32,
+    /// Its command line, as the process has it: an agent may have changed that. At most 4 KiB.
+    pub command: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +107,9 @@ pub struct ShownContent {
     pub content: Option<String>,
     /// From the file as it is to what the agent wants to write, where that is known.
     pub diff: Option<String>,
+    /// Only if true: `diff` is what the tool call says. The write itself is not known before it is made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_tool_call: bool,
     /// `content` or `diff` has no more than its beginning.
     pub truncated: bool,
     /// The file, or what the agent wants to write, is no text.

@@ -125,7 +125,8 @@ def terminal_of_another(program, mode):
     team = Team(program, mode)
     path = team.workspace + "/core/auth.rs"
     theirs = team.let("core", {"code": f"result = call('terminal/create', {{'command': 'cat', 'args': [{path!r}]}})"})
-    name = ((theirs or {}).get("result") or {}).get("terminalId")
+    # An answer that did not come is a text.
+    name = theirs.get("result", {}).get("terminalId") if isinstance(theirs, dict) else None
     code = f"""
 result = []
 for one in {{{name!r}, "terminal-1", "t1", "1"}}:

@@ -50,13 +50,64 @@ struct ShownAnswer {
     exists: Option<bool>,
     #[serde(deserialize_with = "lenient")]
     version: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    by_tool_call: bool,
+    #[serde(deserialize_with = "lenient")]
+    said: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    tool_call: Option<CallPart>,
+    #[serde(deserialize_with = "lenient")]
+    program: Option<ProgramPart>,
+}
+
+/// The shown part of a tool call.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CallPart {
+    #[serde(deserialize_with = "lenient")]
+    title: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    input: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ProgramPart {
+    #[serde(deserialize_with = "lenient")]
+    command: String,
+}
+
+impl ShownAnswer {
+    /// What the agent said and did before it asked, a line each.
+    fn why(&self) -> Vec<String> {
+        let said = self.said.iter().map(|said| format!("said: {said}"));
+        let call = self.tool_call.iter().map(|call| {
+            let title = call.title.as_deref().unwrap_or("without a title");
+            let input = call.input.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
+            format!("tool call: {title}{input}")
+        });
+        let program = self.program.iter().map(|it| format!("program: {}", it.command));
+        said.chain(call).chain(program).map(|line| plain(&line)).collect()
+    }
 }
 
 impl ShownFile {
     /// Takes the answer of `show_blocked` or `show_conflict`.
     pub(super) fn read(shown: &Value) -> Self {
-        let ShownAnswer { diff, content, action, not_shown, truncated, binary, exists, version } =
-            acp::read(shown);
+        let shown: ShownAnswer = acp::read(shown);
+        let why = shown.why();
+        let ShownAnswer {
+            diff,
+            content,
+            action,
+            not_shown,
+            truncated,
+            binary,
+            exists,
+            version,
+            by_tool_call,
+            ..
+        } = shown;
         let (diff, content) = (diff.as_deref(), content.as_deref());
         let text = diff.or(content).unwrap_or_default();
         let kept = &text[..text.floor_char_boundary(LONGEST_TEXT)];
@@ -74,6 +125,9 @@ impl ShownFile {
         let beginning = if is_cut { ", only its beginning" } else { "" };
         let wants_to_write = action == "write";
         let title = match (diff, content) {
+            (Some(_), _) if by_tool_call => {
+                format!("What it would change, as its tool call says{beginning}:")
+            }
             (Some(_), _) => format!("What it would change{beginning}:"),
             (None, Some("")) => "The file is empty.".to_owned(),
             (None, Some(_)) => format!("The file as it is{beginning}:"),
@@ -85,11 +139,17 @@ impl ShownFile {
             },
         };
         let unknown = if wants_to_write && diff.is_none() {
-            " What it wants to write is not known."
+            " Its content is not known before the write."
         } else {
             ""
         };
-        Self { version, lines, ..Self::empty(title + unknown) }
+        let title = title + unknown;
+        if why.is_empty() {
+            return Self { version, lines, ..Self::empty(title) };
+        }
+        let why = why.into_iter().map(|line| (line, Style::new()));
+        let lines = why.chain([(title, bold())]).chain(lines).collect();
+        Self { version, lines, ..Self::empty("Why:".to_owned()) }
     }
 
     /// The team did not show it.
@@ -151,6 +211,27 @@ mod tests {
     }
 
     #[test]
+    fn the_reason_stands_before_the_file() {
+        let mut file = ShownFile::read(&json!({
+            "action": "write", "diff": "--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n", "by_tool_call": true,
+            "said": "I add a test.", "tool_call": {"title": "Write a.js", "input": "{\"a\":1}"},
+            "program": {"pid": 7, "command": "sh -c \u{1b}[2Jtouch"},
+        }));
+        file.fit(80);
+        assert_eq!(file.title, "Why:");
+        assert_eq!(
+            rows(&file)[..5],
+            [
+                "said: I add a test.",
+                r#"tool call: Write a.js {"a":1}"#,
+                "program: sh -c  [2Jtouch",
+                "What it would change, as its tool call says:",
+                "--- a",
+            ]
+        );
+    }
+
+    #[test]
     fn a_file_is_broken_into_rows_that_cannot_pass_for_lines() {
         let mut file = ShownFile::read(&json!({
             "action": "read", "content": "a\tb\u{1b}]0;rm -rf\u{7}\nlong word\n", "version": "v1",
@@ -183,7 +264,10 @@ mod tests {
         );
         assert_eq!(title(json!({ "content": "x\n".repeat(MOST_LINES) })), "The file as it is:");
         let unknown = json!({ "action": "write", "exists": false });
-        assert_eq!(title(unknown), "There is no such file. What it wants to write is not known.");
+        assert_eq!(
+            title(unknown),
+            "There is no such file. Its content is not known before the write."
+        );
         assert_eq!(title(json!({ "binary": true })), "Not shown: it is no text.");
         assert_eq!(title(json!({ "not_shown": "a\u{1b}folder" })), "Not shown: a folder");
         assert_eq!(title(json!(7)), "Not shown.");

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Fold;
 use super::shrink::{shrink, texts};
+use crate::acp::{self, CallContent};
 use crate::journal::event::{EventType, cut};
 use crate::journal::payload::CallPayload;
 use crate::model::{SessionKey, TimestampMs, mask};
@@ -137,6 +138,8 @@ impl Fold {
             found.clone_from(call.title.as_ref().unwrap_or(&String::new()));
             texts(&call.input, LONGEST_FOUND, &mut found);
             payload.input = Some(call.input.clone());
+            // What it is about to write stands nowhere else.
+            payload.content = call.diffs().filter(|_| is_empty(&call.input));
         }
         self.push_found(key, EventType::TOOL_CALL, &payload, at, found);
     }
@@ -229,6 +232,17 @@ impl Call {
         matches!(self.status.as_deref(), Some("completed" | "failed" | "cancelled"))
     }
 
+    /// The contents that say what the call writes, masked and bounded; None if there are none.
+    fn diffs(&self) -> Option<Value> {
+        let is_diff =
+            |it: &&Value| acp::read::<CallContent>(it).kind.is_some_and(|kind| kind == "diff");
+        let all = self.content.as_array()?.iter();
+        let mut diffs = Value::Array(all.filter(is_diff).cloned().collect());
+        mask(&mut diffs);
+        shrink(&mut diffs, LONGEST_INPUT);
+        (!is_empty(&diffs)).then_some(diffs)
+    }
+
     /// The fields that the events of the call and of its result share.
     fn head(&self, id: &str, texts_too: bool) -> CallPayload {
         CallPayload {
@@ -242,5 +256,7 @@ impl Call {
 }
 
 fn is_empty(value: &Value) -> bool {
-    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+    value.is_null()
+        || value.as_object().is_some_and(Map::is_empty)
+        || value.as_array().is_some_and(Vec::is_empty)
 }

@@ -1,7 +1,7 @@
 //! What is shown of an access before it is decided.
 
 use super::Task;
-use crate::model::{AgentId, BlockedId};
+use crate::model::{AgentId, BlockedId, BlockedStatus};
 use crate::routing::shown::Showable;
 use crate::routing::{Decider, ResolveError};
 use crate::showing::SeenContent;
@@ -20,6 +20,7 @@ impl Task {
         let zone = |agent: &AgentId| self.settings.rules.zones.get(agent).cloned();
         Ok(Showable {
             wanted: entry.wanted.clone(),
+            caller: entry.caller.filter(|_| entry.access.status == BlockedStatus::Pending),
             zone: zone(&entry.access.key.agent),
             access: entry.access.clone(),
             reader: reader.map(|agent| (agent.clone(), zone(&agent))),

@@ -129,6 +129,13 @@ fn a_person_sees_what_is_decided_and_who_was_first() {
     let prompt = port.begin("ui", "go");
     let (turn, _) = ui.prompted();
     let path = stage.path("shop/src/api/cart.rs");
+    ui.say("u1", "I looked around. Now I count on.");
+    let call = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "c1", "title": "Edit cart.rs", "kind": "edit",
+        "status": "in_progress", "rawInput": { "file_path": path },
+    });
+    let params = json!({ "sessionId": "u1", "update": call });
+    ui.send(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
     let write = ui.ask(
         "fs/write_text_file",
         &json!({ "sessionId": "u1", "path": path, "content": "one\n2\n" }),
@@ -138,6 +145,9 @@ fn a_person_sees_what_is_decided_and_who_was_first() {
     let shown = port.call("show_blocked", &id).unwrap();
     let diff = "--- a/src/api/cart.rs\n+++ b/src/api/cart.rs\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
     assert_eq!((&shown["diff"], &shown["exists"]), (&json!(diff), &json!(true)), "{shown}");
+    assert_eq!(shown["said"], "Now I count on.", "{shown}");
+    assert_eq!(shown["tool_call"]["title"], "Edit cart.rs", "{shown}");
+    assert_eq!(shown["pattern"], "src/api/**", "{shown}");
     // The file changes before the decision: it does not count.
     stage.file("shop/src/api/cart.rs", "one\nthree\n");
     let allow = json!({ "decision": "allow", "version": shown["version"] });

@@ -83,6 +83,7 @@ pub(in crate::serve) fn shown(status: BlockedStatus) -> ShownAccess {
             is_whole: true,
         },
         wanted: None,
+        caller: None,
         version: VERSION.to_owned(),
     }
 }

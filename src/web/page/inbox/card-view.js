@@ -94,6 +94,11 @@ function factsOf(card) {
       "rule",
       `[[routing]] ${line(typeof rule === "object" ? JSON.stringify(rule) : rule)}${it.decide ? `: decide = "${line(it.decide)}"` : ""}`,
     );
+  const why = card.preview;
+  if (why?.said) add("said", plain(why.said));
+  if (why?.tool_call)
+    add("tool call", line(why.tool_call.title ?? why.tool_call.kind ?? ""), " ", h("code", null, line(why.tool_call.input ?? "")));
+  if (why?.program) add("program", h("code", null, line(why.program.command)));
   if (it.orchestrator?.agent_id) add("also asked", agentName(it.orchestrator.agent_id));
   if (it.denied_by) add("denied by", h("code", null, line(it.denied_by)));
   return facts;
@@ -106,25 +111,28 @@ function previewOf(card) {
   if (!it) return null;
   const cutNote =
     it.truncated && h("p", { class: "warn" }, "This is only the beginning: the rest is not shown.");
+  const callNote = it.by_tool_call && h("p", { class: "dim" }, "As its tool call says:");
   if (it.diff) {
     const { files, isCut } = parsePatch(plain(it.diff));
     if (files.some((file) => file.hunks.length))
-      return h("div", { class: "preview", tabindex: "0" }, diffView(files, isCut), cutNote);
+      return h("div", { class: "preview", tabindex: "0" }, callNote, diffView(files, isCut), cutNote);
     return h(
       "div",
       { class: "preview", tabindex: "0" },
+      callNote,
       h("pre", null, plain(it.diff).slice(0, LONGEST_CONTENT)),
       cutNote,
     );
   }
   if (typeof it.content === "string" && it.content) return contentOf(card, it, cutNote);
-  return h("p", { class: "dim" }, whyNothing(it));
+  const unknown = card.line.action === "write" ? " Its content is not known before the write." : "";
+  return h("p", { class: "dim" }, whyNothing(it) + unknown);
 }
 
 function contentOf(card, { content }, cutNote) {
   const label =
     (card.line.action ?? "write") === "write"
-      ? "The file as it is; what it would write is not known"
+      ? "The file as it is; its content is not known before the write"
       : "What it would read";
   const text = h("pre", { tabindex: "0" }, plain(content).slice(0, LONGEST_CONTENT));
   return h(

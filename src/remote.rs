@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use self::opencode::Server;
 use crate::line::{self, LineReader, MAX_LINE};
 
-/// The variable that has the headers for `eisen-core connect`: a JSON object of strings.
+/// The variable that has the headers for `eisen-core team connect`: a JSON object of strings.
 pub const HEADERS: &str = "EISEN_CONNECT_HEADERS";
 
 /// How long a connection may take to be made.

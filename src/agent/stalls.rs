@@ -118,10 +118,7 @@ pub(super) async fn publish_held(vitals: Arc<Vitals>, sender: watch::Sender<Opti
     loop {
         let held = state.borrow_and_update().held.first().cloned();
         let wrong = held.map(|access| {
-            format!(
-                "waits for the decision of a blocked access: {access} (see `eisen-core blocked \
-                 --status pending`)"
-            )
+            format!("waits for the decision of a blocked access: {access} (see `eisen-core inbox`)")
         });
         let is_news = *sender.borrow() != wrong;
         tokio::select! {

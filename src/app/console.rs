@@ -226,7 +226,7 @@ impl Console {
             (None, _) => None,
         };
         let to = decider.map_or_else(String::new, |decider| {
-            format!(", waits for {decider}: {} resolve {} allow|deny", self.program, access.id)
+            format!(", waits for {decider}: {} inbox allow|deny {}", self.program, access.id)
         });
         let sweep = match access.sweep {
             Some(count) => format!(" (swept: {count})"),

@@ -63,7 +63,7 @@ pub(super) fn approval(library: &Path, eisen_dir: &Path) -> Result<Option<Approv
 /// The error for a library that is not approved to run in this process.
 pub(super) fn unapproved(library: &Path) -> String {
     format!(
-        "it is not approved to run in-process, unconfined: `eisen-core plugin trust {}` approves its \
+        "it is not approved to run in-process, unconfined: `eisen-core dev plugin trust {}` approves its \
          current version; with isolation = \"process\" it needs no approval",
         library.display()
     )

@@ -92,7 +92,7 @@ impl LiveAgents for Running {
             let runs = runs || loads.unwrap_or_default().iter().any(|load| load.is_running);
             runs.then(|| {
                 format!(
-                    "agent `{agent}` is in a turn: cancel it (`eisen-core cancel {agent}`), or wait"
+                    "agent `{agent}` is in a turn: cancel it (`eisen-core agent cancel {agent}`), or wait"
                 )
             })
         })

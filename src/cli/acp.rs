@@ -25,12 +25,12 @@ use crate::serve::client::{ClientError, Target, attach};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core acp                       the only running team
-  eisen-core acp --team shop
-  eisen-core acp -c shop/eisen.toml    starts the team if it does not run
+  eisen-core team acp                     the only running team
+  eisen-core team acp --team shop
+  eisen-core team acp -c shop/eisen.toml  starts the team if it does not run
 
 As an agent of Zed, in its settings.json:
-  \"agent_servers\": { \"shop\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"acp\", \"-c\", \"/path/to/eisen.toml\"] } }
+  \"agent_servers\": { \"shop\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"team\", \"acp\", \"-c\", \"/path/to/eisen.toml\"] } }
 
 Exit codes: 0 the client disconnected, 1 the team has ended, was not found, or did not start, 2 wrong
 usage or configuration.")]

@@ -13,10 +13,10 @@ use crate::wire::{self, Agent, AgentParams, CancelParams, Cancelled, Method};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core stop ui               stop one agent; the others keep running
-  eisen-core restart ui api        restart two agents
-  eisen-core start --all           start every agent that is not running
-  eisen-core stop --all --team webshop
+  eisen-core agent stop ui         stop one agent; the others keep running
+  eisen-core agent restart ui api  restart two agents
+  eisen-core agent start --all     start every agent that is not running
+  eisen-core agent stop --all --team webshop
 
 Prints the state of each agent, one line each. Follow a start with `eisen-core ps --watch`.
 
@@ -41,8 +41,8 @@ pub(super) struct AgentsArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core cancel ui
-  eisen-core cancel ui --session ui-s2
+  eisen-core agent cancel ui
+  eisen-core agent cancel ui --session ui-s2
 
 Exit codes: 0 done, or nothing to cancel; 1 refused or no such team, 2 wrong usage.")]
 pub(super) struct Cancel {

@@ -17,12 +17,12 @@ use crate::serve::client::attach;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core attach ui
-  eisen-core attach ui --team shop
-  eisen-core attach 01M8CH14          the agent of a run
+  eisen-core agent attach ui
+  eisen-core agent attach ui --team shop
+  eisen-core agent attach 01M8CH14  the agent of a run
 
 As an agent of Zed, in its settings.json:
-  \"agent_servers\": { \"shop: ui\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"attach\", \"ui\"] } }
+  \"agent_servers\": { \"shop: ui\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"agent\", \"attach\", \"ui\"] } }
 
 Exit codes: 0 the editor disconnected, 1 the agent or the team has ended, or was not found.")]
 pub(super) struct Attach {

@@ -30,9 +30,9 @@ use crate::runs::{RunBudget, RunSpec, RunState};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core batch tasks.toml --dry-run
-  eisen-core batch tasks.toml
-  eisen-core batch tasks.toml --json | jq -r '.tasks[] | select(.status != \"succeeded\") | .id'
+  eisen-core runs batch tasks.toml --dry-run
+  eisen-core runs batch tasks.toml
+  eisen-core runs batch tasks.toml --json | jq -r '.tasks[] | select(.status != \"succeeded\") | .id'
 
 Exit codes: 0 all tasks succeeded, 1 one did not, 2 wrong usage, a mistake in the file, or another batch
 performs it, 124 all that did not succeed ran out of time, 125 no agent is installed, 130 interrupted,

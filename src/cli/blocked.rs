@@ -23,31 +23,31 @@ const REMEMBERED: usize = 20_000;
 /// Show accesses that were blocked outside a zone
 ///
 /// Shows all accesses that wait for a decision and the last 10,000 others, oldest first. Decide
-/// them with `eisen-core resolve`.
+/// them with `eisen-core inbox`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core blocked --status pending      accesses that wait for a decision
-  eisen-core blocked -f                    follow changes
-  eisen-core blocked -f --json --status pending | while read -r access; do …; done
+  eisen-core inbox     accesses that wait for a decision
+  eisen-core inbox -f  follow changes
+  eisen-core inbox -f --json | while read -r access; do …; done
 
 Exit codes: 0 done, 1 no such team or it ended, 2 wrong usage.")]
 pub(super) struct BlockedArgs {
     /// Follow: print a line for each new access and each change of status
     #[arg(short, long)]
-    follow: bool,
+    pub(super) follow: bool,
     /// Only accesses with this status; with --follow, only changes to it
     #[arg(long, value_name = "STATUS")]
-    status: Option<Status>,
+    pub(super) status: Option<Status>,
     /// Print JSON: an array, or with --follow one object per line
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
-    which: Which,
+    pub(super) which: Which,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-enum Status {
+pub(super) enum Status {
     /// The agent got an error
     Denied,
     /// The request waits for a decision
@@ -207,7 +207,7 @@ pub(super) fn describe(access: &Blocked<'_>) -> String {
     )
 }
 
-fn print_table(list: &[Blocked<'_>]) -> Result<(), Failure> {
+pub(super) fn print_table(list: &[Blocked<'_>]) -> Result<(), Failure> {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let mut table =
         Table::new(&["ID", ">AGE", "AGENT", "ACTION", "STATUS", "VIA", "OWNERS", "PATH"]);

@@ -29,10 +29,10 @@ use crate::wire::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core fork ui/ui-s1                         go on from where a session is
-  eisen-core fork ui/ui-s1 --at 0199c0e8-7a        … from an event; `history` shows their ids
-  eisen-core fork 0199c0e8 --agent reviewer        another agent goes on
-  eisen-core prompt ui --session $(eisen-core fork ui/ui-s1 --json | jq -r .session_id) \"Go on\"
+  eisen-core session fork ui/ui-s1                   go on from where a session is
+  eisen-core session fork ui/ui-s1 --at 0199c0e8-7a  … from an event; `history` shows their ids
+  eisen-core session fork 0199c0e8 --agent reviewer  another agent goes on
+  eisen-core prompt ui --session $(eisen-core session fork ui/ui-s1 --json | jq -r .session_id) \"Go on\"
 
 Exit codes: 0 done, 1 no such session or event, or refused, 2 wrong usage.")]
 pub(super) struct ForkArgs {
@@ -54,15 +54,15 @@ pub(super) struct ForkArgs {
 
 /// Set a session back to an earlier event
 ///
-/// What came after the event stays in the journal, on no branch; `fork` continues it. In a running
+/// What came after the event stays in the journal, on no branch; `session fork` continues it. In a running
 /// team the next prompt of the session reaches an agent that knows the conversation up to the event
 /// and no more. Files stay as they are, unless --files undoes what the session's agent wrote after
 /// the event.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core rewind ui/ui-s1 --to 0199c0e8-7a      forget what was said after an event
-  eisen-core rewind ui/ui-s1 --to 0199c0e8-7a --files
+  eisen-core session rewind ui/ui-s1 --to 0199c0e8-7a  forget what was said after an event
+  eisen-core session rewind ui/ui-s1 --to 0199c0e8-7a --files
 
 Exit codes: 0 done, 1 no such session or event, or refused, 2 wrong usage.")]
 pub(super) struct Rewind {
@@ -154,8 +154,10 @@ impl Rewind {
     async fn in_journal(&self, global: &Global) -> Result<Rewound, Failure> {
         let (settings, session, point) = found(&self.which, global, &self.session, Some(&self.to))?;
         if point.behind.is_none() {
-            let why =
-                format!("a rewind left the event {} behind: `fork` continues it", point.event);
+            let why = format!(
+                "a rewind left the event {} behind: `session fork` continues it",
+                point.event
+            );
             return Err(Failure::Run(anyhow!(why)));
         }
         if self.files {

@@ -20,11 +20,11 @@ use crate::wire::{Budget, Empty, ListBudgets, RaiseBudget, RaiseBudgetParams};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core budget                        all budgets, and what is used of them
-  eisen-core budget ui --tokens 8000000    a new total for an agent
-  eisen-core budget --team-wide --cost 50  for the whole team
-  eisen-core budget --team hub --host a --team-wide --cost 50
-                                           at a hub, for the team of one host
+  eisen-core team budget                        all budgets, and what is used of them
+  eisen-core team budget ui --tokens 8000000    a new total for an agent
+  eisen-core team budget --team-wide --cost 50  for the whole team
+  eisen-core team budget --team hub --host a --team-wide --cost 50
+                                                at a hub, for the team of one host
 
 Exit codes: 0 done, 1 no such team or agent, or not permitted, 2 wrong usage.")]
 pub(super) struct BudgetArgs {

@@ -33,9 +33,9 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core compress ui
-  eisen-core compress ui --timeout 300                  wait for the end of its turn first
-  eisen-core compress ui --json | jq .after.used
+  eisen-core agent compress ui
+  eisen-core agent compress ui --timeout 300  wait for the end of its turn first
+  eisen-core agent compress ui --json | jq .after.used
 
 Exit codes: 0 the turn ended (end_turn), 1 it failed or could not be started, or the agent is in a turn,
 2 wrong usage, or no command is known, 3 max_tokens, 4 max_turn_requests, 5 refusal, 6 another stop

@@ -5,12 +5,13 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::output::{plain, print, style};
+use super::resolve::DecideArgs;
 use super::table::{Cell, Table};
 use super::team::{Which, failed, read};
 use super::{Global, format};
 use crate::app::Failure;
 use crate::model::ConflictStatus;
-use crate::serve::client::Connection;
+use crate::serve::client::{ClientError, Connection, MethodAnswer};
 use crate::wire::{
     AskedDecision, ConflictLine, Exact, ListConflicts, ListConflictsParams, LockRow,
     ResolveConflict, ResolveConflictParams,
@@ -24,11 +25,11 @@ use crate::wire::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core conflicts                      all conflicts
-  eisen-core conflicts --status pending     writes that wait for a lock, or for a decision
-  eisen-core conflicts --locks              the locks that are held
-  eisen-core conflicts --allow c3           let a write that waits go on
-  eisen-core conflicts --deny c3 --message \"wait for api\"
+  eisen-core inbox conflicts                   all conflicts
+  eisen-core inbox conflicts --status pending  writes that wait for a lock, or for a decision
+  eisen-core inbox conflicts --locks           the locks that are held
+  eisen-core inbox conflicts --allow c3        let a write that waits go on
+  eisen-core inbox conflicts --deny c3 --message \"wait for api\"
 
 Exit codes: 0 done, 1 refused or no such team, 2 wrong usage.")]
 pub(super) struct ConflictsArgs {
@@ -70,6 +71,18 @@ enum Status {
 }
 
 impl ConflictsArgs {
+    /// Lets the write of a conflict go on.
+    pub(super) fn allowing(id: String, about: DecideArgs) -> Self {
+        let DecideArgs { json, which, .. } = about;
+        let (status, locks, deny, message) = (None, false, None, None);
+        Self { status, locks, allow: Some(id), deny, message, json, which }
+    }
+
+    /// Denies the write of a conflict.
+    pub(super) fn denying(id: String, message: Option<String>, about: DecideArgs) -> Self {
+        Self { allow: None, deny: Some(id), message, ..Self::allowing(String::new(), about) }
+    }
+
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let target = self.which.find(global)?;
         let mut team = Connection::open(&target).await.map_err(failed)?;
@@ -95,7 +108,7 @@ impl ConflictsArgs {
     }
 }
 
-fn of(conflicts: &[ConflictLine<'_>]) -> Table {
+pub(super) fn of(conflicts: &[ConflictLine<'_>]) -> Table {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let mut table = Table::new(&["ID", ">AGE", "KIND", "STATUS", "AGENTS", "PATH"]);
     for conflict in conflicts {
@@ -110,6 +123,17 @@ fn of(conflicts: &[ConflictLine<'_>]) -> Table {
         ]);
     }
     table
+}
+
+/// The conflicts that wait; None for those who may decide accesses alone.
+pub(super) async fn pending(
+    team: &mut Connection,
+) -> Result<Option<MethodAnswer<ListConflicts>>, Failure> {
+    let pending = ListConflictsParams { status: Some(Exact(ConflictStatus::Pending)) };
+    match team.ask::<ListConflicts>(&pending).await {
+        Err(ClientError::Refused { .. }) => Ok(None),
+        list => list.map(Some).map_err(failed),
+    }
 }
 
 fn of_locks(locks: &[LockRow]) -> Table {

@@ -24,10 +24,10 @@ const MOST_MEMORY: u64 = 2 << 30;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core connect wss://agents.example/acp
-  EISEN_CONNECT_HEADERS='{\"authorization\": \"Bearer …\"}' eisen-core connect https://agents.example/acp
-  eisen-core connect --protocol opencode http://127.0.0.1:4096
-  eisen-core observe --zone 'src/**' -- eisen-core connect wss://agents.example/acp
+  eisen-core team connect wss://agents.example/acp
+  EISEN_CONNECT_HEADERS='{\"authorization\": \"Bearer …\"}' eisen-core team connect https://agents.example/acp
+  eisen-core team connect --protocol opencode http://127.0.0.1:4096
+  eisen-core observe --zone 'src/**' -- eisen-core team connect wss://agents.example/acp
 
 Exit codes: 0 the client disconnected, 1 the agent can't be reached, or ended, 2 wrong usage.")]
 pub(super) struct Connect {

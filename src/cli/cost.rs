@@ -32,10 +32,10 @@ const LONGEST_PROMPT: usize = 60;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core cost                          one line an agent, all runs
-  eisen-core cost --since 24h --by model
-  eisen-core cost ui --by turn
-  eisen-core cost --json | jq .total.cost
+  eisen-core history cost  one line an agent, all runs
+  eisen-core history cost --since 24h --by model
+  eisen-core history cost ui --by turn
+  eisen-core history cost --json | jq .total.cost
 
 Exit codes: 0 done, 1 no such journal, 2 wrong usage.")]
 pub(super) struct CostArgs {

@@ -5,10 +5,11 @@ use std::io::{self, BufWriter, Write as _};
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::Global;
 use super::journal::WhichJournal;
-use super::output::{escape_controls, failure, is_terminal, note, plain};
+use super::output::{escape_controls, failure, is_terminal, note, plain, print};
 use crate::app::Failure;
 use crate::changes::{
     self, AskError, Asked, ChangeSet, FilePatch, LeftOut, Net, PatchLine, SelectError, StatLine,
@@ -30,12 +31,13 @@ const MOST_NAMED: usize = 1_000;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core diff                          what all agents changed
-  eisen-core diff ui                       what `ui` changed
-  eisen-core diff ui --turn 3              in turn 3 of its first session
-  eisen-core diff --session ui/s2 --stat   in a session of the wire, as a summary
-  eisen-core diff ui --since 0192f3a1      behind this event
-  eisen-core diff ui | git apply -R        take it back (`undo` does that with more care)
+  eisen-core diff                         what all agents changed
+  eisen-core diff ui                      what `ui` changed
+  eisen-core diff ui --turn 3             in turn 3 of its first session
+  eisen-core diff --session ui/s2 --stat  in a session of the wire, as a summary
+  eisen-core diff ui --since 0192f3a1     behind this event
+  eisen-core diff --json --stat | jq -r '.files[].path'
+  eisen-core diff ui | git apply -R       take it back (`undo` does that with more care)
 
 Exit codes: 0 done, 1 no such journal, agent, session, turn or event, 2 wrong usage.")]
 pub(super) struct DiffArgs {
@@ -58,6 +60,9 @@ pub(super) struct DiffArgs {
     /// Also show files that git ignores
     #[arg(long)]
     ignored: bool,
+    /// Print a JSON object: `files`, each with its `patch` (not with --stat), and what is left out
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     which: WhichJournal,
 }
@@ -76,11 +81,57 @@ impl DiffArgs {
         let changes = changes::select(&store, &scope).map_err(unreadable)?;
         let mut net = changes::net(&changes, &store);
         let ignored = if self.ignored { 0 } else { net.leave_ignored_out() };
+        if self.json {
+            let value = json(&net, &store, !self.stat);
+            let (undone, skipped) = (changes.undone, changes.skipped);
+            let counts = json!({ "ignored": ignored, "undone": undone, "skipped": skipped });
+            return print(with(value, counts));
+        }
         let shown = if self.stat { summary(&net, &store) } else { show(&net, &store) };
         let left_out = shown?;
         Notes { changes: &changes, net: &net, left_out, ignored }.show();
         Ok(())
     }
+}
+
+/// The changes as an object. A patch that is no UTF-8 is made so, and can't be applied then.
+fn json(net: &Net, store: &Store, has_patches: bool) -> Value {
+    let (mut files, mut left_out) = (Vec::new(), changes::not_in_patch(net));
+    for file in &net.files {
+        match changes::patch(file, store) {
+            Ok(patch) => {
+                let text = String::from_utf8_lossy(patch.lines.bytes());
+                files.push(json!({
+                    "path": patch.path,
+                    "from": patch.from,
+                    "added": patch.added,
+                    "removed": patch.removed,
+                    "is_binary": patch.binary.is_some(),
+                    "contested": file.contested,
+                    "note": patch.note,
+                    "patch": has_patches.then_some(text),
+                }));
+            }
+            Err(_) if file.is_folder() => {}
+            Err(why) => left_out.push(why),
+        }
+    }
+    let (outside, left_out): (Vec<_>, Vec<_>) =
+        left_out.into_iter().partition(|left_out| left_out.path.is_absolute());
+    let left_out = left_out.iter().map(|it| json!({ "path": it.path, "why": it.why }));
+    json!({
+        "files": files,
+        "not_in_patch": left_out.collect::<Vec<_>>(),
+        "outside": outside.len(),
+    })
+}
+
+/// An object with the members of another one.
+fn with(mut value: Value, more: Value) -> Value {
+    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+        value.extend(more);
+    }
+    value
 }
 
 fn summary(net: &Net, store: &Store) -> Result<Vec<LeftOut>, Failure> {

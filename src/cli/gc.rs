@@ -1,10 +1,11 @@
 //! `gc`: announces and removes unused files below `$EISEN_DIR`.
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::output::{note, plain, print};
 use super::{Global, format};
-use crate::app::{self, Failure};
+use crate::app::{self, Failure, Garbage};
 
 /// Remove runs, journals, contents, logs, sessions and locks that are nobody's
 ///
@@ -19,10 +20,10 @@ use crate::app::{self, Failure};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core gc --dry-run                 list what would go
-  eisen-core gc --max-age-days 90
-  eisen-core gc --outside --dry-run       what agents wrote outside their workspaces
-  eisen-core pin ui/s1                    keep a session in spite of all quotas
+  eisen-core journal gc --dry-run            list what would go
+  eisen-core journal gc --max-age-days 90
+  eisen-core journal gc --outside --dry-run  what agents wrote outside their workspaces
+  eisen-core journal pin ui/s1               keep a session in spite of all quotas
 
 Exit codes: 0 done, 1 something could not be removed, 2 wrong usage.")]
 pub(super) struct Gc {
@@ -37,6 +38,9 @@ pub(super) struct Gc {
     /// teams run. Their changes then can't be undone
     #[arg(long)]
     outside: bool,
+    /// Print a JSON object: what goes, each with its size and the reason, and whether it went
+    #[arg(long)]
+    json: bool,
 }
 
 impl Gc {
@@ -51,19 +55,25 @@ impl Gc {
                 Err(error) => failed = Some(failure(&error)),
             }
         }
-        for garbage in &all {
+        let total: u64 = all.iter().map(|garbage| garbage.bytes).sum();
+        let listed = self.json.then(|| all.iter().map(json).collect::<Vec<_>>());
+        for garbage in all.iter().filter(|_| !self.json) {
             let (what, reason) = (plain(&garbage.what), plain(&garbage.reason));
             let size = format::bytes(garbage.bytes);
             let size = if garbage.is_repair() { "mend" } else { &size };
             print(format_args!("{size:>10}  {what}: {reason}"))?;
         }
-        if all.is_empty() && failed.is_none() {
+        if all.is_empty() && failed.is_none() && !self.json {
             note("nothing is to be removed");
             return Ok(());
         }
-        let bytes = format::bytes(all.iter().map(|garbage| garbage.bytes).sum());
+        let bytes = format::bytes(total);
         let repairs = all.iter().filter(|garbage| garbage.is_repair()).count();
         let mended = if repairs > 0 { format!(", {repairs} mended") } else { String::new() };
+        if let (true, Some(listed)) = (self.dry_run, &listed) {
+            print(json!({ "garbage": listed, "bytes": total, "removed": false }))?;
+            return failed.map_or(Ok(()), Err);
+        }
         if self.dry_run {
             note(format_args!("{bytes} would be removed{mended}; nothing was, by --dry-run"));
             return failed.map_or(Ok(()), Err);
@@ -73,12 +83,22 @@ impl Gc {
                 failed = Some(failure(&error));
             }
         }
+        if let Some(listed) = listed {
+            let removed = failed.is_none();
+            print(json!({ "garbage": listed, "bytes": total, "removed": removed }))?;
+            return failed.map_or(Ok(()), Err);
+        }
         note(format_args!(
             "{bytes} {} removed{mended}",
             if failed.is_some() { "were to be" } else { "were" }
         ));
         failed.map_or(Ok(()), Err)
     }
+}
+
+fn json(garbage: &Garbage) -> Value {
+    let (what, reason, bytes) = (&garbage.what, &garbage.reason, garbage.bytes);
+    json!({ "what": what, "reason": reason, "bytes": bytes, "is_repair": garbage.is_repair() })
 }
 
 /// Says what failed; returns how the command ends.

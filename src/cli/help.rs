@@ -6,61 +6,41 @@ use anstyle::Style;
 use clap::CommandFactory;
 use clap::builder::StyledStr;
 
-use super::Cli;
+use super::{Cli, options};
 
-/// Every command, grouped by task.
-const GROUPS: [(&str, &[&str]); 6] = [
-    (
-        "Run a team",
-        &["init", "check", "templates", "doctor", "why", "team", "notify", "up", "down", "observe"],
-    ),
-    ("Run agents for tasks", &["run", "runs", "wait", "result", "kill", "tiers", "batch"]),
-    ("Inspect a running team", &["top", "web", "watch", "ps", "logs", "blocked", "conflicts"]),
-    (
-        "Control a running team",
-        &[
-            "prompt", "compress", "cancel", "resolve", "budget", "acp", "attach", "mcp", "token",
-            "start", "stop", "restart", "reload", "streams",
-        ],
-    ),
-    (
-        "Look back",
-        &[
-            "history", "cost", "diff", "blame", "undo", "redo", "fork", "rewind", "replay",
-            "export", "import", "pin", "purge", "gc",
-        ],
-    ),
-    (
-        "Other",
-        &[
-            "hub",
-            "connect",
-            "snapshot",
-            "plugin",
-            "scripted-agent",
-            "schema",
-            "completions",
-            "man",
-            "help",
-        ],
-    ),
+/// Those that a first day needs.
+const FIRST: [&str; 6] = ["run", "up", "web", "prompt", "inbox", "undo"];
+
+/// Every command that is no group, by task.
+const TASKS: [(&str, &[&str]); 4] = [
+    ("Run agents", &["run", "runs", "up", "down", "init", "check", "why", "doctor", "observe"]),
+    ("See a running team, and decide", &["web", "top", "ps", "prompt", "inbox"]),
+    ("Look back", &["history", "diff", "blame", "undo", "redo"]),
+    ("Other", &["help"]),
 ];
+
+/// Commands that do nothing without one of theirs.
+const GROUPS: [&str; 5] = ["agent", "session", "journal", "team", "dev"];
+
+/// Columns of the short help.
+const COLUMNS: usize = 80;
 
 const EXAMPLES: &str = "\
 Examples:
-  eisen-core init                            write a starter eisen.toml for the agents found here
-  eisen-core check -c eisen.toml             validate and explain the configuration
-  eisen-core doctor                          look over agents, kernel, ports, disks and remains
-  eisen-core up -c eisen.toml                run the team until Ctrl-C
-  eisen-core up -d                           run it in the background, until eisen-core down
-  eisen-core watch ui                        follow an agent's messages and tool calls
-  eisen-core web                             print a link to the team's web page
-  eisen-core ps --watch                      follow the state of all agents
-  eisen-core prompt ui \"Add a footer\"        send a prompt to an agent
-  eisen-core resolve b3 allow                allow a blocked access
-  eisen-core history search footer           find what agents said and did, also of earlier runs
-  eisen-core cost                            show what the agents spent
-  eisen-core undo ui --dry-run               show what taking back an agent's work would change
+  eisen-core init                         write a starter eisen.toml for the agents found here
+  eisen-core check -c eisen.toml          validate and explain the configuration
+  eisen-core doctor                       look over agents, kernel, ports, disks and remains
+  eisen-core up -c eisen.toml             run the team until Ctrl-C
+  eisen-core up -d                        run it in the background, until eisen-core down
+  eisen-core run \"Which tests cover it?\"  run one agent for one task; needs no configuration
+  eisen-core agent watch ui               follow an agent's messages and tool calls
+  eisen-core web                          print a link to the team's web page
+  eisen-core ps --watch                   follow the state of all agents
+  eisen-core prompt ui \"Add a footer\"     send a prompt to an agent
+  eisen-core inbox allow b3               allow a blocked access
+  eisen-core history search footer        find what agents said and did, also of earlier runs
+  eisen-core history cost                 show what the agents spent
+  eisen-core undo ui --dry-run            show what taking back an agent's work would change
   eisen-core observe --zone 'src/**' -- opencode acp
 
 A running team is found automatically; if several run, select one with --team or --port.
@@ -72,58 +52,119 @@ Environment:
 
 Exit codes: 0 done, 1 failed while running, 2 wrong usage or configuration; some commands have more.";
 
-pub(super) const OBSERVE: &str = "\
-Examples:
-  eisen-core observe -- opencode acp
-  eisen-core observe --zone 'src/**' --deny '**/.env' -- opencode acp
-  eisen-core observe --plugin codex-exec-json -- codex exec --json 'Add a footer'
-
-Exit codes: the agent's own, 128 + n after signal n; 1 failed, 2 wrong usage.";
-
 pub(super) const CHECK: &str = "\
 Examples:
   eisen-core check
   eisen-core check -c shop/eisen.toml
   eisen-core check --path src/api/cart.rs --agent ui --action read
-                                         which rule of [[routing]] decides
+  which rule of [[routing]] decides
 
 Exit codes: 0 the configuration is valid, 2 it is not.";
 
 pub(super) const DOCTOR: &str = "\
 Examples:
   eisen-core doctor
-  eisen-core doctor --fix                mend what is safe to mend, and say what was done
-  eisen-core doctor --deep               start each installed agent: does it speak ACP?
+  eisen-core doctor --fix   mend what is safe to mend, and say what was done
+  eisen-core doctor --deep  start each installed agent: does it speak ACP?
   eisen-core doctor --json | jq '.[] | select(.state != \"ok\")'
 
 Exit codes: 0 no errors, warnings at most, 1 errors are left, 2 wrong usage.";
 
 pub(super) const SCHEMA: &str = "\
 Examples:
-  eisen-core schema > wire.schema.json
+  eisen-core dev schema > wire.schema.json
 
 Exit codes: 0 printed.";
 
-/// The whole command line.
-pub(super) fn command() -> clap::Command {
-    let command = Cli::command();
-    let heading = Style::new().bold().underline();
-    let mut help = StyledStr::new();
-    let _ = write!(help, "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n");
-    for (title, names) in GROUPS {
-        let _ = write!(help, "\n{heading}{title}:{heading:#}\n");
-        for name in names {
-            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
-            let about = about.map_or_else(
-                || "Print this help, or the help of a command".to_owned(),
-                ToString::to_string,
-            );
-            let bold = Style::new().bold();
-            let _ = writeln!(help, "  {bold}{name:<15}{bold:#} {about}");
+const SHORT: &str = "\
+All commands, with examples: `eisen-core --help`. One: `eisen-core COMMAND -h`.";
+
+/// The whole command line. Its own help has all commands, or fits a screen.
+pub(super) fn command(has_all: bool) -> clap::Command {
+    let command = options::place(Cli::command());
+    let help = if has_all { long(&command) } else { short(&command) };
+    let after = if has_all { EXAMPLES } else { SHORT };
+    command.help_template(help).after_help(after)
+}
+
+fn long(command: &clap::Command) -> StyledStr {
+    let mut help = begun();
+    for (title, names) in TASKS.iter().take(TASKS.len() - 1) {
+        heading(&mut help, title);
+        names.iter().for_each(|name| row(&mut help, name, &about(command, name)));
+    }
+    for group in GROUPS {
+        let Some(command) = command.find_subcommand(group) else { continue };
+        let title = format!("{}, by `{group} COMMAND`", about_of(command));
+        heading(&mut help, &title);
+        for part in command.get_subcommands() {
+            row(&mut help, part.get_name(), &about_of(part));
         }
     }
-    let _ = write!(help, "\n{heading}Options:{heading:#}\n{{options}}{{after-help}}");
-    command.help_template(help).after_help(EXAMPLES)
+    for (title, names) in TASKS.iter().skip(TASKS.len() - 1) {
+        heading(&mut help, title);
+        names.iter().for_each(|name| row(&mut help, name, &about(command, name)));
+    }
+    let heading = HEADING;
+    let _ = write!(help, "\n\n{heading}Options:{heading:#}\n{{options}}{{after-help}}");
+    help
+}
+
+fn short(command: &clap::Command) -> StyledStr {
+    let mut help = begun();
+    heading(&mut help, "Begin with");
+    FIRST.iter().for_each(|name| row(&mut help, name, &about(command, name)));
+    heading(&mut help, "Also");
+    let others = TASKS.iter().flat_map(|(_, names)| names.iter());
+    let others: Vec<_> = others.filter(|name| !FIRST.contains(name)).copied().collect();
+    let _ = write!(help, "\n  {}", others.join(" "));
+    heading(&mut help, "Groups");
+    for group in GROUPS {
+        let parts = command.find_subcommand(group).into_iter();
+        let parts: Vec<_> = parts.flat_map(|it| it.get_subcommands()).collect();
+        let mut names = String::new();
+        for part in parts {
+            if names.len() + part.get_name().len() + NAME_COLUMNS + 3 > COLUMNS {
+                names.push('…');
+                break;
+            }
+            names += part.get_name();
+            names.push(' ');
+        }
+        row(&mut help, group, names.trim_end());
+    }
+    let _ = write!(help, "{{after-help}}");
+    help
+}
+
+const HEADING: Style = Style::new().bold().underline();
+
+/// Columns of a name in a list of commands.
+const NAME_COLUMNS: usize = 15;
+
+fn begun() -> StyledStr {
+    let mut help = StyledStr::new();
+    let _ = write!(help, "{{about-with-newline}}\n{{usage-heading}} {{usage}}");
+    help
+}
+
+fn heading(help: &mut StyledStr, title: &str) {
+    let heading = HEADING;
+    let _ = write!(help, "\n\n{heading}{title}:{heading:#}");
+}
+
+fn row(help: &mut StyledStr, name: &str, about: &str) {
+    let bold = Style::new().bold();
+    let _ = write!(help, "\n  {bold}{name:<NAME_COLUMNS$}{bold:#} {about}");
+}
+
+fn about(command: &clap::Command, name: &str) -> String {
+    let command = command.find_subcommand(name);
+    command.map_or_else(|| "Print this help, or the help of a command".to_owned(), about_of)
+}
+
+fn about_of(command: &clap::Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -132,18 +173,21 @@ mod tests {
     use expect_test::expect_file;
 
     use super::*;
+    use crate::cli::names;
 
     #[test]
     fn the_definition_is_valid() {
-        command().debug_assert();
+        command(true).debug_assert();
     }
 
     #[test]
     fn every_command_is_in_one_group() {
         let mut grouped: Vec<_> =
-            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        let mut all: Vec<_> =
-            command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+            TASKS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        grouped.extend(GROUPS);
+        let command = command(true);
+        let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+        let mut all: Vec<_> = shown.map(|c| c.get_name().to_owned()).collect();
         all.push("help".to_owned());
         grouped.sort_unstable();
         all.sort_unstable();
@@ -152,10 +196,28 @@ mod tests {
 
     #[test]
     fn every_command_has_examples() {
-        let plain = ["scripted-agent", "schema"];
-        for command in command().get_subcommands().filter(|c| !plain.contains(&c.get_name())) {
+        fn check(command: &clap::Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("Examples:"), "{}", command.get_name());
+            let is_plain = path.ends_with(" scripted-agent") || path.contains(" plugin ");
+            let is_plain = is_plain
+                || [" streams detach", " history search", " history show"]
+                    .iter()
+                    .any(|plain| path.ends_with(plain))
+                || path.contains(" resolve ");
+            assert!(is_plain || help.contains("Examples:"), "{path}");
+            command.get_subcommands().for_each(|part| check(part, &path));
+        }
+        command(true).get_subcommands().for_each(|command| check(command, ""));
+    }
+
+    #[test]
+    fn the_short_help_is_one_screen() {
+        let help = command(false).term_width(COLUMNS).render_help().to_string();
+        assert!(help.lines().count() <= 24, "{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= COLUMNS), "{help}");
+        for name in FIRST {
+            assert!(help.contains(&format!("\n  {name} ")), "{name}: {help}");
         }
     }
 
@@ -163,40 +225,45 @@ mod tests {
     #[test]
     fn the_document_is_the_help() {
         let mut document =
-            "# Commands\n\nThe output of `eisen-core help` and `eisen-core help COMMAND`.\n"
+            "# Commands\n\nThe output of `eisen-core help` and `eisen-core help COMMAND`. \
+             [Names of before](#names-of-before) go on working.\n"
                 .to_owned();
-        let mut root = command().term_width(100);
+        let mut root = command(true).term_width(100);
         root.build();
         let _ = write!(
             document,
             "\n```text\n{}\n```\n",
             root.render_long_help().to_string().trim_end()
         );
-        for (_, names) in GROUPS {
-            for name in names.iter().filter(|name| **name != "help") {
-                let command = root.find_subcommand_mut(name).unwrap();
-                describe(command, &mut document);
-                for command in command.get_subcommands_mut().filter(|c| c.get_name() != "help") {
-                    describe(command, &mut document);
-                }
-            }
+        let names = TASKS.iter().flat_map(|(_, names)| names.iter()).chain(&GROUPS);
+        for name in names.filter(|name| **name != "help") {
+            describe(root.find_subcommand_mut(name).unwrap(), "", &mut document);
         }
+        let _ = write!(
+            document,
+            "\n## Names of before\n\nEach of these commands has a place in a group now. Its old name goes on \
+             working, with the same\narguments, output and exit codes; on a terminal a line on standard error says \
+             the new one.\n\n{}",
+            names::table()
+        );
         expect_file!["../../docs/commands.md"].assert_eq(&document);
     }
 
-    fn describe(command: &mut clap::Command, document: &mut String) {
-        let name = command
-            .get_display_name()
-            .unwrap_or_default()
-            .replacen("eisen-core-", "", 1)
-            .replace("resolve-", "resolve ");
+    fn describe(command: &mut clap::Command, group: &str, document: &mut String) {
+        let name = format!("{group}{}", command.get_name());
         let help = command.render_long_help().to_string();
-        // The common options are printed once.
-        let own = help.split("Options of every command:").next().unwrap_or_default();
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let own = if own.contains(&after) { own.to_owned() } else { format!("{own}{after}") };
+        // As it is written: the help breaks its lines.
+        let begins = after.lines().next().unwrap_or_default();
+        let own = match help.find(&format!("\n{begins}\n")).filter(|_| !begins.is_empty()) {
+            Some(at) => format!("{}\n{after}", &help[..at]),
+            None => help,
+        };
         let lines: Vec<_> = own.lines().map(str::trim_end).collect();
-        let _ =
-            write!(document, "\n## {}\n\n```text\n{}\n```\n", name, lines.join("\n").trim_end());
+        let _ = write!(document, "\n## {name}\n\n```text\n{}\n```\n", lines.join("\n").trim_end());
+        let group = format!("{name} ");
+        for part in command.get_subcommands_mut().filter(|it| it.get_name() != "help") {
+            describe(part, &group, document);
+        }
     }
 }

@@ -20,28 +20,19 @@ use crate::app::Failure;
 use crate::journal::{Event, Filter, NameError, OpenError, Session, Store};
 use crate::model::rfc3339;
 
-/// Show what the agents of a team did, said and asked
-///
-/// It comes from the team's journal, also while the team runs and after it has ended. Each session
-/// is a list of events, oldest first; a session that was forked stands below its branch point, and
-/// `~` marks what a rewind left behind. docs/journal.md describes the events.
+/// Lists events of a journal.
 #[derive(Args, Debug)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "\
+#[command(after_help = "\
 Examples:
-  eisen-core history                           everything, session by session
-  eisen-core history ui --type tool            the tool calls and results of an agent
-  eisen-core history ui/s1 --since 2h          a session of the wire, its last two hours
+  eisen-core history                   everything, session by session
+  eisen-core history ui --type tool    the tool calls and results of an agent
+  eisen-core history ui/s1 --since 2h  a session of the wire, its last two hours
   eisen-core history --json | jq -r 'select(.type == \"message.user\") | .payload.text'
   eisen-core history search 'foot* margin'
   eisen-core history show 0192f3a1
 
-Exit codes: 0 done, 1 no such journal, session or event, 2 wrong usage."
-)]
+Exit codes: 0 done, 1 no such journal, session or event, 2 wrong usage.")]
 pub(super) struct History {
-    #[command(subcommand)]
-    part: Option<Part>,
     /// An agent, or a session: its id in the journal, the beginning of one, or AGENT/SESSION of the
     /// wire
     #[arg(value_name = "AGENT|SESSION")]
@@ -61,7 +52,7 @@ pub(super) struct History {
 }
 
 #[derive(Subcommand, Debug)]
-enum Part {
+pub(super) enum Part {
     /// Find events by words, the best first
     ///
     /// All words must be in an event. A `*` behind a word finds all that begins so, words in quotes
@@ -94,9 +85,9 @@ enum Named {
 }
 
 impl History {
-    pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) fn run(self, part: Option<&Part>, global: &Global) -> Result<(), Failure> {
         let store = self.which.open(global)?;
-        match &self.part {
+        match part {
             Some(Part::Search { words, limit, json }) => search(&store, words, *limit, *json),
             Some(Part::Show { event, json }) => show(&store, event, *json),
             None => self.list(&store),

@@ -12,14 +12,14 @@ use crate::app::{self, Failure, HubOptions, WebWish};
 ///
 /// Teams with `[hub]` in their configuration publish what happens to a server of NATS, and take
 /// requests from there. A hub has no agents of its own: its port has the lines of all teams, with
-/// agents as HOST/AGENT, and takes the methods of a team's port. Commands such as `ps`, `prompt`,
-/// `blocked` and `resolve` work with it as with a team called `hub`. docs/hub.md describes it.
+/// agents as HOST/AGENT, and takes the methods of a team's port. Commands such as `ps`, `prompt`
+/// and `inbox` work with it as with a team called `hub`. docs/hub.md describes it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core hub --nats nats://127.0.0.1:4222
-  eisen-core hub --listen 127.0.0.1:17330
-  eisen-core hub --web                 with a page, which `eisen-core web --team hub` links to
+  eisen-core team hub --nats nats://127.0.0.1:4222
+  eisen-core team hub --listen 127.0.0.1:17330
+  eisen-core team hub --web  with a page, which `eisen-core web --team hub` links to
   eisen-core ps --team hub
   eisen-core prompt --team hub a/ui \"Add a footer\"
 

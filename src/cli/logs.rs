@@ -45,12 +45,12 @@ const COLORS: [AnsiColor; 6] = [
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core logs ui               the whole log of one agent
-  eisen-core logs -f               follow every agent
-  eisen-core logs -n 20 ui api
-  eisen-core logs --team webshop   works after the team has ended, too
-  eisen-core logs -f 01M8CH14      follow a run to its end
-  eisen-core logs --json ui | jq -r 'select(.run == 4711) | .line'
+  eisen-core agent logs ui              the whole log of one agent
+  eisen-core agent logs -f              follow every agent
+  eisen-core agent logs -n 20 ui api
+  eisen-core agent logs --team webshop  works after the team has ended, too
+  eisen-core agent logs -f 01M8CH14     follow a run to its end
+  eisen-core agent logs --json ui | jq -r 'select(.run == 4711) | .line'
 
 Exit codes: 0 done, 1 no such log, 2 wrong usage.")]
 pub(super) struct Logs {

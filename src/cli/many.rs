@@ -38,12 +38,17 @@ pub(super) struct Many {
 }
 
 impl Many {
+    /// Whether it selects several.
+    pub(super) fn is_several(&self) -> bool {
+        self.all || self.pattern.is_some()
+    }
+
     /// Checks the options together with an id. The parser can't: they may stand behind the decision.
     pub(super) fn check(&self, id: Option<&str>) -> anyhow::Result<()> {
         match (id, self.all, self.pattern.is_some()) {
             (None, false, false) => bail!(
                 "name the access that is decided, such as `b3`, or give --all or --match GLOB; \
-                 `eisen-core blocked --status pending` lists them"
+                 `eisen-core inbox` lists them"
             ),
             (None, true, true) => bail!("--all and --match exclude each other: keep one"),
             (Some(id), all, several) if all || several || self.agent.is_some() => bail!(

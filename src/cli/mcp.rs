@@ -17,10 +17,10 @@ use crate::serve::client::{Environment, Target, attach};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core mcp --team shop
+  eisen-core team mcp --team shop
 
 As a server of an MCP client:
-  { \"mcpServers\": { \"eisen\": { \"command\": \"eisen-core\", \"args\": [\"mcp\", \"--team\", \"shop\"] } } }
+  { \"mcpServers\": { \"eisen\": { \"command\": \"eisen-core\", \"args\": [\"team\", \"mcp\", \"--team\", \"shop\"] } } }
 
 Exit codes: 0 the client disconnected, 1 the team has ended, or was not found.")]
 pub(super) struct Mcp {

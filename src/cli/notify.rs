@@ -12,7 +12,7 @@ use crate::app::{self, Failure};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core notify test
+  eisen-core team notify test
 
 Notices are configured by `[[notify]]`, and sent while a team is running.")]
 pub(super) struct NotifyArgs {
@@ -27,8 +27,8 @@ enum NotifyCommand {
     /// No team needs to be running. A failing address is retried for half a minute.
     #[command(after_help = "\
 Examples:
-  eisen-core notify test
-  eisen-core notify test -c config/night.toml
+  eisen-core team notify test
+  eisen-core team notify test -c config/night.toml
 
 Exit codes: 0 all were sent, 1 one failed, 2 wrong usage or configuration, or no `[[notify]]`.")]
     Test {

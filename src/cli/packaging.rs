@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use clap_complete::Shell;
 
+use super::names::new_name;
 use super::output::{print, write};
 use crate::app::Failure;
 
@@ -14,9 +15,9 @@ use crate::app::Failure;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  source <(eisen-core completions bash)
-  eisen-core completions zsh > \"${fpath[1]}/_eisen-core\"
-  eisen-core completions fish > ~/.config/fish/completions/eisen-core.fish")]
+  source <(eisen-core dev completions bash)
+  eisen-core dev completions zsh > \"${fpath[1]}/_eisen-core\"
+  eisen-core dev completions fish > ~/.config/fish/completions/eisen-core.fish")]
 pub(super) struct Completions {
     /// The shell
     shell: Shell,
@@ -26,12 +27,13 @@ pub(super) struct Completions {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core man | man -l -
-  eisen-core man prompt | man -l -
-  eisen-core man --out /usr/local/share/man/man1")]
+  eisen-core dev man | man -l -
+  eisen-core dev man prompt | man -l -
+  eisen-core dev man agent stop | man -l -
+  eisen-core dev man --out /usr/local/share/man/man1")]
 pub(super) struct Man {
     /// Command to print the page of [default: the page of the whole program]
-    command: Option<String>,
+    command: Vec<String>,
     /// Write the pages of all commands to this folder, created if needed
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     out: Option<PathBuf>,
@@ -40,7 +42,7 @@ pub(super) struct Man {
 impl Completions {
     pub(super) fn run(self) -> Result<(), Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut super::command(), "eisen-core", &mut script);
+        clap_complete::generate(self.shell, &mut super::command(true), "eisen-core", &mut script);
         if self.shell == Shell::Bash {
             // Fixes the completion of programs with a hyphen in their name:
             // https://github.com/clap-rs/clap/issues/6421
@@ -66,13 +68,17 @@ impl Man {
                 .map_err(Failure::Run)?;
             return print(format_args!("wrote {} pages to {}", pages.len(), out.display()));
         }
-        let wanted = self.command.map_or_else(
-            || "eisen-core".to_owned(),
-            |command| format!("eisen-core-{}", command.replace(' ', "-")),
-        );
+        let command = self.command.join(" ");
+        // The page of the group, where the new name is more than one of a command.
+        let words = new_name(&command).unwrap_or(&command).split(' ');
+        let words = words.take_while(|word| !word.starts_with('-') && !word.contains('|'));
+        let wanted: Vec<_> = std::iter::once("eisen-core").chain(words).collect();
+        let wanted = wanted.join("-");
+        let wanted = wanted.trim_end_matches('-');
         let Some((_, page)) = pages.iter().find(|(name, _)| *name == wanted) else {
             let names: Vec<_> =
                 pages.iter().filter_map(|(name, _)| name.strip_prefix("eisen-core-")).collect();
+            let names: Vec<_> = names.iter().map(|name| name.replace('-', " ")).collect();
             let message = format!("there is no page `{wanted}`; available: {}", names.join(", "));
             return Err(Failure::Usage(anyhow::anyhow!(message)));
         };
@@ -82,7 +88,7 @@ impl Man {
 
 /// The pages of all commands, by name.
 fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
-    let mut root = super::command().disable_help_subcommand(true);
+    let mut root = super::command(true).disable_help_subcommand(true);
     root.build();
     let mut pages = Vec::new();
     let mut waiting = vec![root];

@@ -11,14 +11,14 @@ use crate::journal::{self, PinKind, Store};
 
 /// Keep a session, or an event with its session, from being deleted
 ///
-/// What is pinned stays in spite of `keep_days`, `max_mb` and `gc`. Without a name the pins are
+/// What is pinned stays in spite of `keep_days`, `max_mb` and `journal gc`. Without a name the pins are
 /// listed.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core pin ui/s1                 the session s1 of the agent ui
-  eisen-core pin 0192f3a1 --remove     a session or an event by the beginning of its id
-  eisen-core pin                       list what is pinned
+  eisen-core journal pin ui/s1              the session s1 of the agent ui
+  eisen-core journal pin 0192f3a1 --remove  a session or an event by the beginning of its id
+  eisen-core journal pin                    list what is pinned
 
 Exit codes: 0 done, 1 no such session or event, 2 wrong usage.")]
 pub(super) struct PinArgs {

@@ -12,10 +12,10 @@ use crate::plugin::{self, ApprovalError, Approvals, Checked};
 
 const EXAMPLES: &str = "\
 Examples:
-  eisen-core plugin check target/release/libclaude_stream_json.so
-  eisen-core plugin list
-  eisen-core plugin trust plugins/libwords.so     allow isolation = \"in-process\" for it
-  eisen-core plugin trust --remove plugins/libwords.so
+  eisen-core dev plugin check target/release/libclaude_stream_json.so
+  eisen-core dev plugin list
+  eisen-core dev plugin trust plugins/libwords.so  allow isolation = \"in-process\" for it
+  eisen-core dev plugin trust --remove plugins/libwords.so
 
 A plugin runs in a process of its own, which can only read libraries. This holds for check and list,
 too.
@@ -68,9 +68,9 @@ enum PluginCommand {
 
 const TRUST: &str = "\
 Examples:
-  eisen-core plugin trust plugins/libwords.so
-  eisen-core plugin trust --list
-  eisen-core plugin trust --remove plugins/libwords.so
+  eisen-core dev plugin trust plugins/libwords.so
+  eisen-core dev plugin trust --list
+  eisen-core dev plugin trust --remove plugins/libwords.so
 
 Exit codes: 0 done, 1 it can't be approved, or --remove found no such approval.";
 
@@ -147,7 +147,7 @@ fn trust(library: &Path) -> Result<u8, Failure> {
     let library = output::plain(&library.display().to_string());
     output::print(format_args!(
         "{library} may run unconfined in its current version\n  blake3  {approval}\n  revoke: \
-         `eisen-core plugin trust --remove {library}`"
+         `eisen-core dev plugin trust --remove {library}`"
     ))
     .map(|()| 0)
 }
@@ -161,7 +161,7 @@ fn untrust(folder: Option<PathBuf>, named: &Path) -> Result<u8, Failure> {
     if removed.is_empty() {
         let named = named.display();
         return Err(Failure::Run(anyhow::anyhow!(
-            "{named} is not approved; `eisen-core plugin trust --list` lists approved libraries"
+            "{named} is not approved; `eisen-core dev plugin trust --list` lists approved libraries"
         )));
     }
     for approved in removed {

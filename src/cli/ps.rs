@@ -32,7 +32,7 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 /// requests to its client, not accesses of its own processes. SESSIONS counts open sessions, and
 /// TOKENS shows how much of their context windows is used. SPENT and COST are what its model calls
 /// took since the team began: `~` is estimated, `+` too low, since some turns did not report it
-/// (`eisen-core cost` has more). MEMORY and CPU include all processes of the agent and its
+/// (`eisen-core history cost` has more). MEMORY and CPU include all processes of the agent and its
 /// terminals. PEAK is the highest memory usage of the current run, or of the last one. TOOLS counts
 /// the agent's calls of tools of the team, or shows how far they got: `connected` and `listed` are its
 /// client, `seen` is its model; `hidden` are those that the model gets only by a search. OWNER shows who answers for the agent, where the configuration names somebody. Below the

@@ -24,9 +24,9 @@ use crate::journal::{self, Matches, Pattern};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core purge --matching hunter2 --dry-run
-  eisen-core purge --matching hunter2 --team shop
-  eisen-core purge --regex --matching 'sk-[A-Za-z0-9]{20,}'
+  eisen-core journal purge --matching hunter2 --dry-run
+  eisen-core journal purge --matching hunter2 --team shop
+  eisen-core journal purge --regex --matching 'sk-[A-Za-z0-9]{20,}'
 
 Exit codes: 0 done, 1 something that has it, or may have it, could not be cleaned, 2 wrong usage.")]
 pub(super) struct Purge {

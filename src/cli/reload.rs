@@ -16,8 +16,8 @@ use crate::wire::{self, Change, Empty, Kind, Reloaded, Restart};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core reload
-  eisen-core reload --json | jq .needs_restart
+  eisen-core team reload
+  eisen-core team reload --json | jq .needs_restart
 
 Exit codes: 0 applied, 1 refused or no such team, 2 wrong usage.")]
 pub(super) struct Reload {
@@ -70,7 +70,7 @@ fn sentence(Change { agent_id, key, change, restart }: &Change) -> String {
     let what = if *change == Kind::Changed { key.as_str() } else { change.as_str() };
     let restart = match (restart, agent_id) {
         (Some(restart), Some(id)) if *restart == Restart::Agent => {
-            format!(" (eisen-core restart {id})")
+            format!(" (eisen-core agent restart {id})")
         }
         (Some(_), _) => " (stop the team and start it again)".to_owned(),
         (None, _) => String::new(),

@@ -24,13 +24,13 @@ use crate::wire::{ReplayToStream, ReplayToStreamParams, ReplayedToStream};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core replay shop                           the journal of a team
-  eisen-core replay shop.ndjson --speed 10         an export, ten times as fast
-  eisen-core replay shop --session ui/ui-s1 --speed max --port 0
+  eisen-core session replay shop                    the journal of a team
+  eisen-core session replay shop.ndjson --speed 10  an export, ten times as fast
+  eisen-core session replay shop --session ui/ui-s1 --speed max --port 0
 
-  eisen-core replay ui/ui-s1 --to audit            a session, to a stream of the running team
+  eisen-core session replay ui/ui-s1 --to audit    a session, to a stream of the running team
 
-Follow it with `eisen-core watch --port N`.
+Follow it with `eisen-core agent watch --port N`.
 
 Exit codes: 0 stopped by a signal, or delivered, 1 no such journal, session or stream, or the
 port is taken, 2 wrong usage.")]

@@ -23,64 +23,100 @@ use crate::wire::{DecisionParam, GrantScope, ResolveBlocked};
     subcommand_value_name = "allow|deny|answer",
     after_help = "\
 Examples:
-  eisen-core blocked --status pending              accesses that wait for a decision
-  eisen-core resolve b1 allow                      for this tool call
-  eisen-core resolve b1 allow --scope session      for this path, until the session ends
-  eisen-core resolve b1 answer \"total() includes the discount\"
-  eisen-core resolve b2 deny --message \"ask api\"
-  eisen-core resolve --all deny                    everything that waits for a decision
-  eisen-core resolve --match 'src/api/**' --agent ui allow
+  eisen-core inbox                           accesses that wait for a decision
+  eisen-core inbox allow b1                  for this tool call
+  eisen-core inbox allow b1 --scope session  for this path, until the session ends
+  eisen-core inbox answer b1 \"total() includes the discount\"
+  eisen-core inbox deny b2 --message \"ask api\"
+  eisen-core inbox deny --all                everything that waits for a decision
+  eisen-core inbox allow --match 'src/api/**' --agent ui
 
 No agent can allow a path that matches a pattern of `denied`. A person can, with --even-denied.
 
 Exit codes: 0 decided, 1 refused or no such team, 2 wrong usage."
 )]
 pub(super) struct Resolve {
+    #[command(flatten)]
+    pub(super) about: DecideArgs,
+    #[command(subcommand)]
+    pub(super) decision: Decision,
+}
+
+/// Selects what is decided.
+#[derive(Args, Debug)]
+pub(super) struct DecideArgs {
     /// Id of the blocked access, for example b3
-    id: Option<String>,
+    pub(super) id: Option<String>,
     #[command(flatten)]
     many: Many,
-    #[command(subcommand)]
-    decision: Decision,
     /// Print the access as JSON; several as an array
     #[arg(long, global = true)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
-    which: Which,
+    pub(super) which: Which,
+}
+
+impl DecideArgs {
+    /// Whether it names no single access.
+    pub(super) fn is_several(&self) -> bool {
+        self.many.is_several()
+    }
 }
 
 #[derive(Subcommand, Debug)]
-enum Decision {
+pub(super) enum Decision {
     /// Allow the access; if it was denied already, the agent may retry it
-    Allow {
-        /// Validity: this tool call, or this path until the session ends
-        #[arg(long, default_value = "once")]
-        scope: ScopeArg,
-        /// Seconds until the permission expires
-        #[arg(long, value_name = "S", value_parser = seconds)]
-        ttl: Option<f64>,
-        /// Even if a pattern of `denied` matches; only a person can use this
-        #[arg(long)]
-        even_denied: bool,
-    },
+    Allow(AllowArgs),
     /// Deny the access
-    Deny {
-        /// Message to the agent
-        #[arg(long, value_name = "TEXT")]
-        message: Option<String>,
-    },
+    Deny(DenyArgs),
     /// Answer a read with content of your own
-    Answer {
-        /// The content; `-` reads standard input
-        #[arg(required_unless_present = "file")]
-        text: Option<String>,
-        /// A file with the content
-        #[arg(long, value_name = "PATH", conflicts_with = "text")]
-        file: Option<PathBuf>,
-        /// Even if a pattern of `denied` matches; only a person can use this
-        #[arg(long)]
-        even_denied: bool,
-    },
+    Answer(AnswerArgs),
+}
+
+/// How an access is allowed.
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(super) struct AllowArgs {
+    /// Validity: this tool call, or this path until the session ends
+    #[arg(long, default_value = "once")]
+    scope: ScopeArg,
+    /// Seconds until the permission expires
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    ttl: Option<f64>,
+    /// Even if a pattern of `denied` matches; only a person can use this
+    #[arg(long)]
+    even_denied: bool,
+}
+
+impl AllowArgs {
+    /// Whether it says more than that the access may take place.
+    pub(super) fn is_more(&self) -> bool {
+        self.scope != ScopeArg::Once || self.ttl.is_some() || self.even_denied
+    }
+}
+
+/// How an access is denied.
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(super) struct DenyArgs {
+    /// Message to the agent
+    #[arg(long, value_name = "TEXT")]
+    pub(super) message: Option<String>,
+}
+
+/// What answers a read.
+#[derive(Args, Debug)]
+#[group(skip)]
+pub(super) struct AnswerArgs {
+    /// The content; `-` reads standard input
+    #[arg(required_unless_present = "file")]
+    pub(super) text: Option<String>,
+    /// A file with the content
+    #[arg(long, value_name = "PATH", conflicts_with = "text")]
+    pub(super) file: Option<PathBuf>,
+    /// Even if a pattern of `denied` matches; only a person can use this
+    #[arg(long)]
+    pub(super) even_denied: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
@@ -91,13 +127,14 @@ enum ScopeArg {
 
 impl Resolve {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
-        self.many.check(self.id.as_deref()).map_err(Failure::Usage)?;
+        let DecideArgs { id, many, json, which } = self.about;
+        many.check(id.as_deref()).map_err(Failure::Usage)?;
         let folder = global.cwd.clone().unwrap_or_default();
         let decision = self.decision.verdict(&folder).map_err(Failure::Usage)?;
-        let mut team = self.which.connect(global).await?;
-        let Some(id) = self.id else { return self.many.decide(team, &decision, self.json).await };
+        let mut team = which.connect(global).await?;
+        let Some(id) = id else { return many.decide(team, &decision, json).await };
         let access = team.ask::<ResolveBlocked>(&about(&decision, &id)).await.map_err(failed)?;
-        if self.json { print(access) } else { print(describe(&read(&access)?)) }?;
+        if json { print(access) } else { print(describe(&read(&access)?)) }?;
         Ok(0)
     }
 }
@@ -105,13 +142,13 @@ impl Resolve {
 impl Decision {
     fn verdict(self, folder: &Path) -> anyhow::Result<DecisionParam> {
         Ok(match self {
-            Self::Allow { scope, ttl, even_denied } => {
+            Self::Allow(AllowArgs { scope, ttl, even_denied }) => {
                 let is_session = scope == ScopeArg::Session;
                 let scope = if is_session { GrantScope::Session } else { GrantScope::Once };
                 DecisionParam::Allow { scope: Some(scope), ttl_s: ttl, even_denied }
             }
-            Self::Deny { message } => DecisionParam::Deny { message },
-            Self::Answer { text, file, even_denied } => {
+            Self::Deny(DenyArgs { message }) => DecisionParam::Deny { message },
+            Self::Answer(AnswerArgs { text, file, even_denied }) => {
                 let content = content(text, file.map(|file| folder.join(file)))?;
                 DecisionParam::Answer { content, even_denied }
             }

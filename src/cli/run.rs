@@ -57,7 +57,7 @@ pub(super) struct RunArgs {
     /// Print the result as JSON
     #[arg(long, display_order = 150)]
     json: bool,
-    /// Run in the background, and print the run's id; `wait` and `result` take it
+    /// Run in the background, and print the run's id; `runs wait` and `runs show` take it
     #[arg(short, long, conflicts_with = "json", display_order = 160)]
     detach: bool,
     /// Perform a run that was detached

@@ -43,7 +43,7 @@ const SHOWN: usize = 10;
 #[command(after_help = "\
 Examples:
   eisen-core runs
-  eisen-core runs --tree                what agents started, below them
+  eisen-core runs --tree  what agents started, below them
   eisen-core runs --all --json | jq -r '.[] | select(.status == \"lost\") | .id'
 
 Exit codes: 0 done, 2 wrong usage.")]
@@ -165,8 +165,8 @@ fn style(status: RunStatus) -> Style {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  id=$(eisen-core run --detach \"Fix the rounding\"); eisen-core wait \"$id\" && eisen-core result \"$id\"
-  eisen-core wait --any 01M8CH14 01M8CH16     prints the id of the first that ends
+  id=$(eisen-core run --detach \"Fix the rounding\"); eisen-core runs wait \"$id\" && eisen-core runs show \"$id\"
+  eisen-core runs wait --any 01M8CH14 01M8CH16  prints the id of the first that ends
 
 Exit codes: the run's own, 1 also for a lost run, 2 wrong usage, 124 the time is up.")]
 pub(super) struct WaitArgs {
@@ -218,8 +218,8 @@ impl WaitArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core result 01M8CH14
-  eisen-core result --json 01M8CH14 | jq -r .reason
+  eisen-core runs show 01M8CH14
+  eisen-core runs show --json 01M8CH14 | jq -r .reason
 
 Exit codes: the run's own, 1 also for a run that has not ended or is lost, 2 wrong usage.")]
 pub(super) struct ResultArgs {
@@ -249,7 +249,7 @@ impl ResultArgs {
     ) -> Result<u8, Failure> {
         if !state.status.is_final() {
             note(format_args!(
-                "the run is {}: `eisen-core wait {}`",
+                "the run is {}: `eisen-core runs wait {}`",
                 state.status.as_str(),
                 state.id
             ));
@@ -286,8 +286,8 @@ impl ResultArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core kill 01M8CH14
-  eisen-core kill --tree 01M8CH14       it and all that is below it
+  eisen-core runs stop 01M8CH14
+  eisen-core runs stop --tree 01M8CH14  it and all that is below it
 
 Exit codes: 0 all have ended, 1 one has not, 2 wrong usage.")]
 pub(super) struct KillArgs {

@@ -24,10 +24,10 @@ const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core snapshot                                     the graph of this folder, as JSON
-  eisen-core snapshot --root shop --stats > graph.json
-  eisen-core snapshot --format ndjson | grep '\"kind\":\"class\"'
-  eisen-core snapshot --format dot | dot -Tsvg > graph.svg
+  eisen-core dev snapshot  the graph of this folder, as JSON
+  eisen-core dev snapshot --root shop --stats > graph.json
+  eisen-core dev snapshot --format ndjson | grep '\"kind\":\"class\"'
+  eisen-core dev snapshot --format dot | dot -Tsvg > graph.svg
 
 Parsed files are cached in $XDG_CACHE_HOME/eisen-core (else ~/.cache/eisen-core). The cache can be
 deleted at any time.

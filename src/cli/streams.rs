@@ -24,10 +24,10 @@ use crate::wire::{
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  eisen-core streams
-  eisen-core streams attach turns kind=file path=turns.ndjson 'scope.types=[\"turn\"]'
-  eisen-core streams detach turns
-  eisen-core streams detach turns --team hub --host a
+  eisen-core team streams
+  eisen-core team streams attach turns kind=file path=turns.ndjson 'scope.types=[\"turn\"]'
+  eisen-core team streams detach turns
+  eisen-core team streams detach turns --team hub --host a
 
 Exit codes: 0 done, 1 refused or no such team, 2 wrong usage."
 )]
@@ -58,8 +58,8 @@ enum Action {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core streams attach turns kind=file path=turns.ndjson 'scope.types=[\"turn\"]'
-  eisen-core streams attach audit                  one of the configuration that was detached
+  eisen-core team streams attach turns kind=file path=turns.ndjson 'scope.types=[\"turn\"]'
+  eisen-core team streams attach audit  one of the configuration that was detached
 
 Exit codes: 0 done, 1 refused or no such team, 2 wrong usage.")]
 struct Attach {

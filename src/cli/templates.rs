@@ -18,9 +18,9 @@ use crate::config::Template;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core templates
-  eisen-core templates reviewer          print it as TOML, with all that it takes of others
-  eisen-core templates --json | jq -r '.[] | select(.built_in) | .name'
+  eisen-core team templates
+  eisen-core team templates reviewer  print it as TOML, with all that it takes of others
+  eisen-core team templates --json | jq -r '.[] | select(.built_in) | .name'
 
 Exit codes: 0 done, 2 wrong usage or configuration.")]
 pub(super) struct TemplatesArgs {

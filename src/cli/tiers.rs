@@ -18,8 +18,8 @@ use crate::app::{self, Failure, TierNow};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core tiers
-  eisen-core tiers --json | jq -r '.[] | select(.taken == null) | .name'
+  eisen-core runs tiers
+  eisen-core runs tiers --json | jq -r '.[] | select(.taken == null) | .name'
 
 Exit codes: 0 done, 2 wrong usage or configuration.")]
 pub(super) struct TiersArgs {

@@ -24,10 +24,10 @@ use crate::wire::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core token create --owner ada --may read,prompt --agents ui,api --expires 30d
+  eisen-core team token create --owner ada --may read,prompt --agents ui,api --expires 30d
   EISEN_PORT=17320 EISEN_TOKEN=eisen_… eisen-core prompt ui \"Add a footer\"
-  eisen-core token list
-  eisen-core token revoke 3fa9c1d2
+  eisen-core team token list
+  eisen-core team token revoke 3fa9c1d2
 
 Exit codes: 0 done, 1 no such team or token, or not permitted, 2 wrong usage.")]
 pub(super) struct TokenArgs {
@@ -42,8 +42,8 @@ enum TokenCommand {
     /// Print a new token, this once: the team keeps only its hash
     #[command(after_help = "\
 Examples:
-  eisen-core token create --owner ci --may prompt --agents ui --expires 12h
-  eisen-core token create --owner ada --may read,decide --json | jq -r .token
+  eisen-core team token create --owner ci --may prompt --agents ui --expires 12h
+  eisen-core team token create --owner ada --may read,decide --json | jq -r .token
 
 Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage.")]
     Create {
@@ -66,8 +66,8 @@ Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage.")]
     /// List the tokens, without what opens
     #[command(after_help = "\
 Examples:
-  eisen-core token list
-  eisen-core token list --json | jq '.[] | select(.expired)'
+  eisen-core team token list
+  eisen-core team token list --json | jq '.[] | select(.expired)'
 
 Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage.")]
     List {
@@ -78,7 +78,7 @@ Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage.")]
     /// Revoke a token; its connections end at once
     #[command(after_help = "\
 Examples:
-  eisen-core token revoke 3fa9c1d2
+  eisen-core team token revoke 3fa9c1d2
 
 Exit codes: 0 done, 1 no such team or token, or not permitted, 2 wrong usage.")]
     Revoke {
@@ -166,7 +166,7 @@ impl TokenArgs {
                 print(plain(&token))?;
                 let id = plain(&shown.id);
                 note(format_args!(
-                    "the token's id is {id}: `eisen-core token revoke {id}` ends it"
+                    "the token's id is {id}: `eisen-core team token revoke {id}` ends it"
                 ));
             }
             TokenCommand::List { json } => {

@@ -2,6 +2,7 @@
 
 mod answer;
 mod cards;
+mod facts;
 mod file;
 mod frame;
 mod inbox;
@@ -9,6 +10,7 @@ mod paint;
 mod panes;
 mod said;
 mod screen;
+mod terminal;
 #[cfg(test)]
 mod tests;
 mod wish;
@@ -19,10 +21,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
-use crossterm::event::{
-    DisableBracketedPaste, EnableBracketedPaste, Event, EventStream, KeyEventKind,
-};
-use crossterm::execute;
+use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
 use ratatui::backend::TestBackend;
 use ratatui::{DefaultTerminal, Terminal};
@@ -34,6 +33,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use self::answer::AnswerParts;
 use self::file::ShownFile;
 use self::screen::Screen;
+use self::terminal::RawTerminal;
 use self::wish::{StatusLine, TeamCall, Wish};
 use super::Global;
 use super::output::{is_terminal, note, plain, print};
@@ -75,13 +75,17 @@ const SIZE: (u16, u16) = (80, 24);
 Examples:
   eisen-core top
   ssh -t host eisen-core top --team shop
-  eisen-core top --once                    one frame, for a script or a report
+  eisen-core top --once                    one frame, for a report
+  eisen-core top --once --json | jq '.blocked | length'
 
 Exit codes: 0 left, or the team has ended; 1 no such team, 2 wrong usage.")]
 pub(super) struct Top {
     /// Print one frame and leave
     #[arg(long)]
     once: bool,
+    /// With --once: print what the frame is made of as a JSON object
+    #[arg(long, requires = "once")]
+    json: bool,
     #[command(flatten)]
     which: Which,
 }
@@ -94,7 +98,10 @@ impl Top {
             let why = "`top` needs a terminal; `top --once` prints one frame anywhere";
             return Err(Failure::Usage(anyhow!(why)));
         }
-        let team = Connection::open(&target).await.map_err(failed)?;
+        let mut team = Connection::open(&target).await.map_err(failed)?;
+        if self.json {
+            return print(facts::of(&mut team, target.team()).await?);
+        }
         let mut live = Live::new(team, &target);
         if self.once {
             return live.once().await;
@@ -109,24 +116,6 @@ impl Top {
             }
         }
         Ok(())
-    }
-}
-
-/// The terminal, while it is ours. A panic restores it, too.
-struct RawTerminal(DefaultTerminal);
-
-impl RawTerminal {
-    fn enter() -> io::Result<Self> {
-        let terminal = Self(ratatui::try_init()?);
-        execute!(io::stdout(), EnableBracketedPaste)?;
-        Ok(terminal)
-    }
-}
-
-impl Drop for RawTerminal {
-    fn drop(&mut self) {
-        let _ = execute!(io::stdout(), DisableBracketedPaste);
-        ratatui::restore();
     }
 }
 

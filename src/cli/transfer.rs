@@ -20,8 +20,8 @@ use crate::journal::{self, PortError};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core export > shop.ndjson
-  eisen-core export --team shop | zstd > shop.ndjson.zst
+  eisen-core journal export > shop.ndjson
+  eisen-core journal export --team shop | zstd > shop.ndjson.zst
 
 Exit codes: 0 done, 1 no such journal, 2 wrong usage.")]
 pub(super) struct Export {
@@ -46,8 +46,8 @@ impl Export {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core import shop.ndjson
-  eisen-core import shop.ndjson --team shop-of-monday
+  eisen-core journal import shop.ndjson
+  eisen-core journal import shop.ndjson --team shop-of-monday
 
 Exit codes: 0 done, 1 it can't be imported (nothing is changed), 2 wrong usage.")]
 pub(super) struct Import {

@@ -4,41 +4,26 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use clap::{Args, Subcommand};
+use clap::Args;
 
 use super::output::{escape_controls, print};
 use crate::app::{self, Failure};
 use crate::config::{Trust, TrustError, TrustedPlaces};
 
-const EXAMPLES: &str = "\
-Examples:
-  eisen-core team trust-place ~/.claude.json
-  eisen-core team trust-place ~/.claude.json --yes";
-
-/// Say where the places of agents' profiles may lead
+/// Trust where a place of a profile leads now
+///
+/// A place of a profile is granted by the real path that it had when it was first used here. An agent with
+/// `confine = "strict"` does not start where the name leads elsewhere, as by a link that took its place.
+/// This shows where it led and where it leads, and asks whether that is right. A running team takes it with
+/// `eisen-core team reload`.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct TeamArgs {
-    #[command(subcommand)]
-    command: TeamCommand,
-}
-
-#[derive(Subcommand, Debug)]
-enum TeamCommand {
-    /// Trust where a place of a profile leads now
-    ///
-    /// A place of a profile is granted by the real path that it had when it was first used here. An agent with
-    /// `confine = "strict"` does not start where the name leads elsewhere, as by a link that took its place.
-    /// This shows where it led and where it leads, and asks whether that is right. A running team takes it with
-    /// `eisen-core reload`.
-    #[command(after_help = TRUST_PLACE)]
-    TrustPlace {
-        /// The place, such as ~/.claude.json
-        place: PathBuf,
-        /// Don't ask
-        #[arg(short, long)]
-        yes: bool,
-    },
+#[command(after_help = TRUST_PLACE)]
+pub(super) struct TrustPlace {
+    /// The place, such as ~/.claude.json
+    place: PathBuf,
+    /// Don't ask
+    #[arg(short, long)]
+    yes: bool,
 }
 
 const TRUST_PLACE: &str = "\
@@ -48,9 +33,9 @@ Examples:
 
 Exit codes: 0 it is trusted, 1 it leads nowhere or the answer is no, 2 wrong usage.";
 
-impl TeamArgs {
+impl TrustPlace {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<u8, Failure> {
-        let TeamCommand::TrustPlace { place, yes } = self.command;
+        let Self { place, yes } = self;
         if !matches!(app::team_above(), Ok(None)) {
             let why =
                 anyhow!("an agent can't trust a place: a person does that, outside of the team");
@@ -73,9 +58,8 @@ fn trust(place: &Path, is_sure: bool) -> Result<u8, Failure> {
     });
     shown?;
     match wanted {
-        Ok(true) => {
-            print("it is trusted; a running team takes it with `eisen-core reload`").map(|()| 0)
-        }
+        Ok(true) => print("it is trusted; a running team takes it with `eisen-core team reload`")
+            .map(|()| 0),
         Ok(false) => print("nothing is changed").map(|()| 1),
         Err(error @ TrustError::Unusable { .. }) => Err(Failure::Usage(error.into())),
         Err(error) => Err(Failure::Run(error.into())),

@@ -18,12 +18,12 @@ use crate::app::{self, Failure, UpOptions, WebWish};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core up                        the team of eisen.toml, here or above; without a file the
-                                       agents found on PATH, on this folder's repository
+  eisen-core up        the team of eisen.toml, here or above; without a file the
+                       agents found on PATH, on this folder's repository
   eisen-core up --agents claude-code,gemini
   eisen-core up -c shop/eisen.toml --port 0
-  eisen-core up -d                     in the background; then: eisen-core watch, eisen-core down
-  eisen-core up --web                  with a page for the browser; `eisen-core web` prints its link
+  eisen-core up -d     in the background; then: eisen-core agent watch, eisen-core down
+  eisen-core up --web  with a page for the browser; `eisen-core web` prints its link
 
 Prints the port on standard error. A second Ctrl-C kills all agents that still run.
 
@@ -65,7 +65,7 @@ impl Up {
         let console = plain(&team.console.display().to_string());
         print(format_args!(
             "{}: up, listens on {} (pid {})\nconsole: {console}\n\
-             next: {program} watch, or ps, blocked, logs; {program} down stops the team",
+             next: {program} agent watch, or ps, inbox; {program} down stops the team",
             plain(&info.team),
             info.address,
             info.pid,

@@ -46,10 +46,10 @@ const SHOWN_TYPES: [&str; 6] = ["session_update", "blocked", "conflict", "agent"
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core watch                  every agent of the team
-  eisen-core watch ui api
-  eisen-core watch --thoughts ui
-  eisen-core watch --json ui | jq -c 'select(.type == \"session_update\") | .update'
+  eisen-core agent watch  every agent of the team
+  eisen-core agent watch ui api
+  eisen-core agent watch --thoughts ui
+  eisen-core agent watch --json ui | jq -c 'select(.type == \"session_update\") | .update'
 
 Exit codes: 0 the team has ended, or Ctrl-C; 1 no such team or agent, 2 wrong usage.")]
 pub(super) struct Watch {
@@ -296,7 +296,7 @@ impl Watched {
         }
         let mut text = anstream::adapter::strip_str(&blocked::describe(access)).to_string();
         if access.status == BlockedStatus::Pending {
-            text = format!("{text}: {} resolve {} allow|deny", self.program, access.id);
+            text = format!("{text}: {} inbox allow|deny {}", self.program, access.id);
         }
         let kind = LineKind::State(access.status.to_string());
         let lines = self.fold.between(agent_id, session_id, ShownLine { kind, text });

@@ -19,20 +19,20 @@ use crate::wire::{
 ///
 /// Prints a link to the page, which is good once and for five minutes: whoever opens it can steer the
 /// team from that browser, until the team ends or `web revoke`. The page is served from then on, also
-/// if the team was started without `--web`. With a token of `eisen-core token` in `EISEN_TOKEN`, the link
+/// if the team was started without `--web`. With a token of `eisen-core team token` in `EISEN_TOKEN`, the link
 /// opens what that opens, in the name of its owner, while it is good; that takes the right `read`.
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  eisen-core web --open                    the page, in the browser
-  eisen-core web                           a link that opens the page
-  eisen-core web --scope decide            for a phone that only decides what waits
-  eisen-core web token --scope read        for Prometheus and scripts
-  eisen-core web revoke                    all browsers and all tokens, at once
+  eisen-core web --open              the page, in the browser
+  eisen-core web                     a link that opens the page
+  eisen-core web --scope decide      for a phone that only decides what waits
+  eisen-core web token --scope read  for Prometheus and scripts
+  eisen-core web revoke              all browsers and all tokens, at once
   EISEN_PORT=17320 EISEN_TOKEN=eisen_… eisen-core web
-                                           the page, as the holder of a token with a scope
+                                     the page, as the holder of a token with a scope
 
 Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage."
 )]
@@ -79,8 +79,8 @@ Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage.")]
     /// Revoke a token by its id, or all tokens, browsers and links; their connections end at once
     #[command(after_help = "\
 Examples:
-  eisen-core web revoke                    everything
-  eisen-core web revoke 3fa9c1d2           one token
+  eisen-core web revoke           everything
+  eisen-core web revoke 3fa9c1d2  one token
 
 Exit codes: 0 done, 1 no such team or id, or not permitted, 2 wrong usage.")]
     Revoke {

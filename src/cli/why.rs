@@ -18,11 +18,11 @@ use crate::model::{Action, AgentId};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core why ui target/debug                  may ui read it, and may it write it?
+  eisen-core why ui target/debug  may ui read it, and may it write it?
   eisen-core why ui package.json --action write
   eisen-core why ui src/api/cart.rs --json
 
-Permissions granted to a running team (`resolve … --scope session`) are not considered.
+Permissions granted to a running team (`inbox allow … --scope session`) are not considered.
 
 Exit codes: 0 explained, allowed or not; 2 wrong usage or configuration.")]
 pub(super) struct WhyArgs {

@@ -1,4 +1,4 @@
-//! `url`, or `base_url`, and `headers` of an agent that runs elsewhere: `eisen-core connect` stands for it here.
+//! `url`, or `base_url`, and `headers` of an agent that runs elsewhere: `eisen-core team connect` stands for it here.
 
 use std::collections::BTreeMap;
 

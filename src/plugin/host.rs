@@ -96,7 +96,7 @@ fn load(library: &Path, approval: Option<Approval>) -> Result<Library, String> {
             let library = library.display();
             return Err(format!(
                 "this system can't confine it ({why}): if you trust it with all that is yours, \
-                 `eisen-core plugin trust {library}` lets it run unconfined"
+                 `eisen-core dev plugin trust {library}` lets it run unconfined"
             ));
         }
     };

@@ -17,7 +17,7 @@ pub enum LoadError {
     OthersOwn(u32),
     #[error("other users can write to it (mode {:o}): run `chmod go-w` on it", .0 & 0o7777)]
     OthersWrite(u32),
-    #[error("it has changed since it was approved: review it, then run `eisen-core plugin trust {}`",
+    #[error("it has changed since it was approved: review it, then run `eisen-core dev plugin trust {}`",
             .0.display())]
     Changed(PathBuf),
     #[error("it can't be loaded as a library: {0}")]

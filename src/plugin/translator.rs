@@ -165,7 +165,7 @@ impl Translator {
                     format!("its plugin {} can't cancel its turn: {why}", self.plugin.name())
                 }
                 None => "its turn was cancelled, which it only understands by ending: \
-                         `eisen-core start` brings it back"
+                         `eisen-core agent start` brings it back"
                     .to_owned(),
             });
         }
@@ -227,7 +227,7 @@ impl Translator {
 
 /// Adds the command that restarts an agent whose plugin is lost.
 fn restartable(why: String) -> String {
-    why + " (`eisen-core start` tries again)"
+    why + " (`eisen-core agent start` tries again)"
 }
 
 /// Returns the read whole lines, and whether the input ended.

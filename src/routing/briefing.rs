@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::model::{BlockedAccess, denial, quoted};
 
-/// Bytes of a path that are shown; `eisen-core blocked` shows all of it.
+/// Bytes of a path that are shown; `eisen-core inbox --all` shows all of it.
 const LONGEST_PATH: usize = 1024;
 
 /// Bytes of an agent's reason that are shown.
@@ -56,13 +56,19 @@ pub(super) fn item(access: &BlockedAccess, reader: &Reader) -> String {
         let _ = writeln!(
             item,
             "  {} denies it: you can't allow or answer it; a person can, by `--even-denied`\n  \
-             decide: {program} resolve {id} deny --message TEXT",
+             decide: {program} inbox deny {id} --message TEXT",
             denial(by),
         );
         return item;
     }
-    let answer = if access.is_answerable() { " | answer TEXT" } else { "" };
-    let _ = writeln!(item, "  decide: {program} resolve {id} allow | deny --message TEXT{answer}");
+    let _ = write!(
+        item,
+        "  decide: {program} inbox allow {id} | {program} inbox deny {id} --message TEXT"
+    );
+    if access.is_answerable() {
+        let _ = write!(item, " | {program} inbox answer {id} TEXT");
+    }
+    item.push('\n');
     item
 }
 
@@ -81,7 +87,7 @@ pub(super) fn text(items: &[String], later: usize, denied: usize, reader: &Reade
         let program = &reader.program;
         let _ = writeln!(
             text,
-            "\nand {denied} more that were denied and may be tried again: {program} blocked"
+            "\nand {denied} more that were denied and may be tried again: {program} inbox --all"
         );
     }
     if later > 0 {

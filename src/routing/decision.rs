@@ -79,7 +79,7 @@ pub enum ResolveError {
     ForPerson { id: BlockedId, rule: NonZeroU32 },
     #[error(
         "{} denies {}: no agent can open or answer it; a person with the control token can, by \
-         `eisen-core resolve {id} allow --even-denied`",
+         `eisen-core inbox allow {id} --even-denied`",
         denial(by),
         quoted(path)
     )]

@@ -77,7 +77,7 @@ pub trait Extractor: Sized + Send + 'static {
     }
 
     /// Tries the plugin on examples of its own, as [`testing::check`](crate::testing::check) plays
-    /// them; `eisen-core plugin check` reports the outcome.
+    /// them; `eisen-core dev plugin check` reports the outcome.
     fn self_test() -> Result<(), String> {
         Ok(())
     }

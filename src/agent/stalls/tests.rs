@@ -165,7 +165,7 @@ async fn a_decision_that_is_waited_for_is_named_and_one_made_at_once_is_not() {
     let long = vitals.wait_for("read tools/a.sh");
     reported.changed().await.unwrap();
     let why = reported.borrow_and_update().clone().unwrap();
-    assert!(why.contains("read tools/a.sh") && why.contains("eisen-core blocked"), "{why}");
+    assert!(why.contains("read tools/a.sh") && why.contains("eisen-core inbox"), "{why}");
     drop(vitals.wait_for("read tools/b.sh"));
     drop(long);
     reported.changed().await.unwrap();

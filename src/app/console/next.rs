@@ -51,7 +51,7 @@ impl Next {
     pub(super) fn text(&self, program: &str, agent: &AgentId) -> String {
         let stop = if self.detached { "down" } else { "Ctrl-C" };
         format!(
-            "next: {program} watch, or ps, blocked, prompt {agent} \"…\"; {stop} stops the team"
+            "next: {program} agent watch, or ps, inbox, prompt {agent} \"…\"; {stop} stops the team"
         )
     }
 

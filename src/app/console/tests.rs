@@ -46,7 +46,7 @@ fn the_next_command_is_shown_once_all_agents_have_settled() {
     let text = next.text("eisen-core", &id("ui"));
     assert_eq!(
         text,
-        "next: eisen-core watch, or ps, blocked, prompt ui \"…\"; Ctrl-C stops the team"
+        "next: eisen-core agent watch, or ps, inbox, prompt ui \"…\"; Ctrl-C stops the team"
     );
     // The end of a turn may be heard of before its agent is ready.
     let mut next = Next::new(&config, false);

@@ -139,7 +139,7 @@ fn of_access(access: &Blocked<'_>) -> Vec<String> {
     }
     if let Some(by) = access.denied_by.as_deref().and_then(known) {
         let id = plain(&access.id);
-        facts.push(format!("denied by {by}: `eisen-core resolve {id} allow --even-denied`"));
+        facts.push(format!("denied by {by}: `eisen-core inbox allow {id} --even-denied`"));
     }
     lines.extend((!facts.is_empty()).then(|| facts.join("; ")));
     let reason = access.reason.as_deref().and_then(known);

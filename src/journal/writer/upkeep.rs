@@ -58,8 +58,9 @@ impl Upkeep {
                 Stage::Removing(excess, removal)
             }
             Some(excess) => {
-                let what =
-                    format!("deletes in a minute: {excess}; `eisen-core pin` keeps a session");
+                let what = format!(
+                    "deletes in a minute: {excess}; `eisen-core journal pin` keeps a session"
+                );
                 self.announce(path, Some(what));
                 Stage::Announced
             }

@@ -48,7 +48,8 @@ async fn the_program_is_named_by_its_place_as_a_shell_reads_it() {
     let bench = bench(false, lead());
     bench.routing.request(read("a", "s", "p")).await;
     let text = bench.routing.briefing().await.unwrap();
-    let command = "decide: /opt/my\\ tools/eisen-core resolve b1 allow | deny --message TEXT | ";
+    let command = "decide: /opt/my\\ tools/eisen-core inbox allow b1 | /opt/my\\ tools/eisen-core inbox \
+                   deny b1 --message TEXT | ";
     assert!(text.contains(command), "{text}");
 }
 
@@ -71,7 +72,7 @@ async fn a_denied_pattern_is_named_and_nothing_is_offered_that_would_be_refused(
     bench.routing.request(Request { denied_by, ..read("a", "s", "ui/.env") }).await;
     let text = bench.routing.briefing().await.unwrap();
     assert!(text.contains("the pattern `**/.env` in `denied` denies it"), "{text}");
-    assert!(!text.contains("resolve b1 allow") && text.contains("resolve b1 deny"), "{text}");
+    assert!(!text.contains("inbox allow b1") && text.contains("inbox deny b1"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -65,16 +65,14 @@ async fn the_lead_decides_each_access_by_its_command() {
     let mut client = agent("lead").await;
     let briefing = "Two accesses are blocked.\n\
         - b1: agent `ui` wants to read `src/api/cart.rs` (owned by: api)\n  \
-        decide: eisen-core resolve b1 allow | deny | answer\n\
+        decide: eisen-core inbox allow b1 | eisen-core inbox deny b1\n\
         - b2: agent `api` wants to write `src/ui/cart-page.tsx` (owned by: ui)\n  \
-        decide: eisen-core resolve b2 allow | deny | answer\n";
+        decide: eisen-core inbox allow b2 | eisen-core inbox deny b2\n";
     let transcript = client.turn(briefing).await;
     let commands: Vec<_> =
         transcript.lines().filter_map(|line| line.strip_prefix("terminal/create ")).collect();
-    let expected = [
-        r#"{"command":"eisen-core resolve b1 allow"}"#,
-        r#"{"command":"eisen-core resolve b2 deny"}"#,
-    ];
+    let expected =
+        [r#"{"command":"eisen-core inbox allow b1"}"#, r#"{"command":"eisen-core inbox deny b2"}"#];
     assert_eq!(commands, expected);
     let plan = &client.files[repository("examples/shop/docs/plan.md").to_str().unwrap()];
     assert!(plan.contains("`src/ui/cart-page.tsx`, wished for by api"), "{plan}");

@@ -200,7 +200,7 @@ async fn a_briefing_is_taken_apart_line_by_line() {
     )
     .await;
     let briefing = "Blocked:\n- b1: agent `ui` wants to read `src/api/cart.rs` (owned by: api)\n  \
-        decide: eisen-core resolve b1 allow\n- b2: agent `api` wants to write `src/ui/a.tsx`\n\
+        decide: eisen-core inbox allow b1\n- b2: agent `api` wants to write `src/ui/a.tsx`\n\
         - b3: agent `api` wants to read `x`";
     let transcript = client.turn(briefing).await;
     let said: Vec<_> = transcript.lines().map(|line| line.rsplit('"').nth(1).unwrap()).collect();

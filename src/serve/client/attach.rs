@@ -1,4 +1,4 @@
-//! `eisen-core attach` and `mcp`: forwards bytes between a program and a running team: an editor and an
+//! `eisen-core agent attach` and `mcp`: forwards bytes between a program and a running team: an editor and an
 //! agent, or an MCP client and the tools.
 
 use std::io;

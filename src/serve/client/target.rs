@@ -24,7 +24,7 @@ pub struct Environment {
     pub port: Option<String>,
     pub address: Option<String>,
     pub token: Option<String>,
-    /// `EISEN_TOOL_TOKEN`, which an agent's client gives to `eisen-core mcp`.
+    /// `EISEN_TOOL_TOKEN`, which an agent's client gives to `eisen-core team mcp`.
     pub tool_token: Option<String>,
     /// The teams of the current folder, running or gone; empty if it is of none, or if it does not count.
     pub here: Vec<String>,

@@ -49,7 +49,10 @@ fn a_detached_team_runs_until_it_is_taken_down() {
     let console = stage.path("home/logs/shop.console");
     let said: Vec<_> = up.stdout.lines().collect();
     assert_eq!(said[..2], [first, format!("console: {}", console.display())]);
-    assert!(said[2].contains("eisen-core watch") && said[2].contains("down stops"), "{said:?}");
+    assert!(
+        said[2].contains("eisen-core agent watch") && said[2].contains("down stops"),
+        "{said:?}"
+    );
     // Neither the session of its starter, nor a terminal.
     assert_eq!(getsid(Some(team.pid())).unwrap(), team.pid());
 

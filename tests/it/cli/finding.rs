@@ -104,27 +104,55 @@ fn completions_and_man_pages_need_no_team() {
         echo "${COMPREPLY[@]}""#;
     for (words, follow) in [
         (&["pr"][..], "prompt\n"),
-        (&["stop", "--al"], "--all\n"),
+        (&["agent", "stop", "--al"], "--all\n"),
         (&["blocked", "--status", "pe"], "pending\n"),
-        (&["resolve", "b1", "al"], "allow\n"),
+        (&["inbox", "al"], "allow\n"),
     ] {
         let mut bash = crate::harness::program("bash");
         bash.args(["--norc", "-c", ask, EISEN_CORE, "eisen-core"]);
         assert_ended(&crate::harness::run(bash.args(words)), 0, follow, "");
     }
-    let page = stage.run(&["man", "prompt"]);
-    assert!(page.stdout.contains(".TH EISEN-CORE-PROMPT 1  \"eisen-core "), "{page:?}");
+    for (words, title) in [
+        (&["man", "prompt"][..], "EISEN-CORE-PROMPT"),
+        (&["man", "kill"], "EISEN-CORE-RUNS-STOP"),
+        (&["dev", "man", "team", "token", "list"], "EISEN-CORE-TEAM-TOKEN-LIST"),
+    ] {
+        let page = stage.run(words);
+        assert!(page.stdout.contains(&format!(".TH {title} 1  \"eisen-core ")), "{page:?}");
+    }
     let wrong = stage.run(&["man", "dance"]);
     assert_eq!(wrong.code, 2);
     assert!(
         wrong
             .stderr
-            .contains("available: acp, attach, batch, blame, blocked, budget, cancel, check"),
+            .contains("available: agent, agent attach, agent cancel, agent compress, agent logs"),
         "{wrong:?}"
     );
     assert_eq!(stage.run(&["man", "--out", "pages"]).code, 0);
-    for page in ["eisen-core.1", "eisen-core-ps.1", "eisen-core-resolve-allow.1"] {
+    for page in ["eisen-core.1", "eisen-core-ps.1", "eisen-core-inbox-allow.1"] {
         assert!(stage.has(format!("pages/{page}")), "{page}");
     }
     assert!(!stage.has("home"));
+}
+
+#[test]
+fn help_fits_a_screen_and_old_names_say_nothing_in_a_pipe() {
+    let stage = Stage::new();
+    let short = stage.run(&["-h"]);
+    assert!(short.code == 0 && short.stdout.lines().count() <= 24, "{short:?}");
+    let unasked = stage.run(&[]);
+    assert!(unasked.code == 2 && unasked.stderr.lines().count() <= 24, "{unasked:?}");
+    for long in [stage.run(&["--help"]), stage.run(&["help"])] {
+        assert!(long.code == 0 && long.stdout.contains("trust-place"), "{long:?}");
+    }
+    let ended = stage.run(&["runs"]);
+    assert_eq!((ended.code, &*ended.stderr), (0, "there are no runs\n"));
+    for [old, new] in [["kill 01", "runs stop 01"], ["wait", "runs wait"], ["gc", "journal gc"]] {
+        let of = |line: &str| stage.run(&line.split(' ').collect::<Vec<_>>());
+        let (old, new) = (of(old), of(new));
+        assert_eq!((old.code, old.stdout, old.stderr), (new.code, new.stdout, new.stderr));
+    }
+    // It means nothing to what is about no team, and says so.
+    let ended = stage.run(&["--team", "x", "journal", "gc"]);
+    assert!(ended.stderr.starts_with("note: --team says nothing to `journal gc`"), "{ended:?}");
 }

@@ -238,7 +238,7 @@ fn an_orchestrator_on_another_host_is_asked_and_decides() {
     assert_eq!(blocked["orchestrator"]["agent_id"], "b/lead");
     // The lead is prompted, with names as it has to write them.
     eventually("the lead has the briefing", || {
-        let found = on_b.call("search_events", &json!({ "query": "resolve" })).unwrap();
+        let found = on_b.call("search_events", &json!({ "query": "inbox" })).unwrap();
         found.to_string().contains("a/b1")
     });
     let run = |words: &str| format!("run {EISEN_CORE} {words} 2>&1 || true");

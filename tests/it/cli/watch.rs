@@ -33,7 +33,7 @@ fn what_agents_say_and_do_is_shown_as_lines() {
     let pending = lines.next().unwrap();
     let decides = "b1: pending: read src/api/cart.rs by ui (via fs, owned by api): ";
     assert!(pending.starts_with(&format!("ui  | {decides}")), "{pending}");
-    assert!(pending.ends_with("eisen-core resolve b1 allow|deny"), "{pending}");
+    assert!(pending.ends_with("eisen-core inbox allow|deny b1"), "{pending}");
     assert_eq!(stage.run(&["resolve", "b1", "allow"]).code, 0);
     port.said(prompt);
     wait_for(

@@ -318,7 +318,7 @@ fn the_command_line_says_what_was_done() {
         done.stdout,
         "applied\n  agent ui: zone.allowed\n  agent new: added\n  agent api: removed\n\
          needs a restart\n  team.scratch (stop the team and start it again)\n  \
-         agent ui: model (eisen-core restart ui)\n"
+         agent ui: model (eisen-core agent restart ui)\n"
     );
     let json: Value = serde_json::from_str(&stage.run(&["reload", "--json"]).stdout).unwrap();
     assert_eq!(json["applied"], json!([]));

@@ -90,7 +90,7 @@ fn errors_in_a_row_degrade_it_and_then_end_its_agent() {
         reason(
             &mut port,
             "error",
-            "its plugin words failed 10 times in a row: it does not like that (`eisen-core start` tries \
+            "its plugin words failed 10 times in a row: it does not like that (`eisen-core agent start` tries \
              again)",
         );
         port.answer(prompt).unwrap_err();

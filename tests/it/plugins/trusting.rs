@@ -57,7 +57,7 @@ fn in_process_runs_only_what_was_approved_as_it_is() {
     let library = hostile(&stage, &[]);
     let file = library.display().to_string();
     in_process(&stage, &library);
-    let command = format!("eisen-core plugin trust {file}");
+    let command = format!("eisen-core dev plugin trust {file}");
     let refused = |stage: &Stage| {
         for what in ["check", "up"] {
             let ended = stage.run(&[what, "-c", "eisen.toml"]);

@@ -41,7 +41,7 @@ fn it_is_briefed_and_decides_from_its_terminal() {
     let (briefing, text) = lead.prompted();
     let id = blocked["id"].as_str().unwrap();
     for part in
-        ["`ui`", "read", "`src/api/cart.rs`", "api", id, &format!("eisen-core resolve {id}")]
+        ["`ui`", "read", "`src/api/cart.rs`", "api", id, &format!("eisen-core inbox allow {id}")]
     {
         assert!(text.contains(part), "{part} is not in {text}");
     }

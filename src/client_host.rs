@@ -44,7 +44,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::Account;
 use crate::capture::RunFiles;
 use crate::conflicts::AgentConflicts;
-use crate::model::{BlockedId, SessionId};
+use crate::model::{BlockedAccess, BlockedId, SessionId};
 use crate::process::Launcher;
 use crate::proxy::{Branches, Permits, Vitals};
 use host::Host;
@@ -128,6 +128,8 @@ pub struct PromptOutcome {
     pub last_message_at: usize,
     /// Accesses that were denied immediately; only for a prompt of the orchestrator.
     pub blocked: Vec<BlockedId>,
+    /// Accesses of the turn that were blocked, and not allowed by its end.
+    pub refused: Vec<BlockedAccess>,
 }
 
 impl PromptOutcome {

@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use self::doorbell::Doorbell;
-pub use self::doorkeeper::{Attempt, Doorkeeper, FileCall};
+pub use self::doorkeeper::{Attempt, Doorkeeper, FileCall, PathMeaning};
 pub use self::enter::{Entrance, receive};
 use self::own::Own;
 use self::ruleset::Ruleset;

@@ -11,6 +11,7 @@ mod lanes;
 mod owners;
 mod queued;
 mod rates;
+mod request;
 mod rules;
 mod showing;
 mod shown;
@@ -29,10 +30,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::Bus;
-use crate::model::{
-    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey, Via,
-};
-use crate::showing::Wanted;
+use crate::model::{AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey};
 use crate::tasks::Waits;
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
@@ -42,6 +40,7 @@ use lanes::{LanePermit, Lanes};
 use owners::MOST_QUESTIONS;
 pub use owners::OwnerQuestion;
 pub use queued::{Permit, Queued};
+pub use request::{AccessScope, Making, Request, Settlement};
 pub use rules::{RoutingRules, RuledAccess};
 pub use shown::ShownAccess;
 use task::{Envelope, Outputs, RoutingMsg, Task};
@@ -82,6 +81,8 @@ pub struct Rules {
     pub hold_timeout: Option<Duration>,
     /// The rules of `[[routing]]`, which come before `hold`.
     pub routing: RoutingRules,
+    /// No person can be asked: what one would decide is denied at once.
+    pub unattended: bool,
     /// Zones of the agents that own paths.
     pub owners: Vec<(AgentId, Arc<Zone>)>,
     /// The zone of each agent.
@@ -106,74 +107,6 @@ pub enum Orchestrator {
     External(SessionKey),
     /// None is configured: any client of the port may decide.
     Nobody,
-}
-
-/// What an access covers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AccessScope {
-    /// A path outside the zone.
-    Path,
-    /// All below it, too: a search.
-    Below,
-    /// A path in the zone, of which the orchestrator is to approve: no rule is looked at.
-    Inside,
-}
-
-/// A denied access on its way to a decision.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Request {
-    pub key: SessionKey,
-    pub path: Arc<str>,
-    pub action: Action,
-    pub via: Via,
-    pub scope: AccessScope,
-    /// Hold it in any case: a permission request that the orchestrator decides.
-    pub hold: bool,
-    /// If false, deny it at once in any case.
-    pub may_wait: bool,
-    /// If false, no decision can allow it, and it is denied at once.
-    pub grantable: bool,
-    /// The pattern of `denied` that matches it: no agent may allow it.
-    pub denied_by: Option<Arc<str>>,
-    /// The process whose call the kernel stopped: its repeated attempts are reported once.
-    pub caller: Option<u32>,
-    /// Why the agent asks for it.
-    pub reason: Option<Arc<str>>,
-    /// What it would write, if that is known.
-    pub wanted: Option<Wanted>,
-}
-
-impl Request {
-    /// An access that an agent would make again, of which nothing else is known.
-    pub fn again(key: SessionKey, path: Arc<str>, action: Action, via: Via) -> Self {
-        Self {
-            key,
-            path,
-            action,
-            via,
-            scope: AccessScope::Path,
-            hold: false,
-            may_wait: true,
-            grantable: true,
-            denied_by: None,
-            caller: None,
-            reason: None,
-            wanted: None,
-        }
-    }
-}
-
-/// How a request was settled.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Settlement {
-    Allowed,
-    /// The orchestrator's content replaces the file's.
-    Answered(String),
-    Denied {
-        id: BlockedId,
-        owners: Vec<AgentId>,
-        message: Option<String>,
-    },
 }
 
 /// Sends messages to the routing task.
@@ -252,6 +185,17 @@ impl RoutingHandle {
                 let _ = mailbox.send(message).await;
             });
         }
+    }
+
+    /// Takes the accesses of the last turn of a session that were blocked and not allowed so far.
+    pub async fn take_story(&self, key: SessionKey) -> Vec<BlockedAccess> {
+        self.ask(|reply| RoutingMsg::Story { key, reply }).await.unwrap_or_default()
+    }
+
+    /// Reports that a tool call failed: nobody waits for its accesses any more. Never waits; what a full
+    /// mailbox loses ends with the turn.
+    pub fn call_failed(&self, key: SessionKey, call: Arc<str>) {
+        let _ = self.mailbox.try_send(RoutingMsg::CallFailed { key, call }.into());
     }
 
     /// Decides a blocked access; returns its new state.

@@ -23,7 +23,9 @@ pub use self::budget::RunBudget;
 pub use self::earlier::{SessionError, find_session, session_among};
 pub use self::folder::{RunFolder, RunHold, all_runs, set_aside};
 pub use self::spec::{RunSpec, RunState};
-pub use self::state::{EarlierSession, RunAttempt, RunStatus, WantedSession};
+pub use self::state::{
+    ChangedFiles, EarlierSession, RefusedAccess, RunAttempt, RunStatus, WantedSession,
+};
 pub use self::team_runs::{EndedTeam, FoundRun, FoundRuns, RunZone, TeamRuns};
 use crate::model::{KeptFiles, KeptForm};
 

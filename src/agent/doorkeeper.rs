@@ -5,6 +5,7 @@ mod contention;
 mod grace_period;
 mod late;
 mod losing;
+mod naming;
 mod passing;
 #[cfg(test)]
 mod tests;
@@ -16,23 +17,23 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{oneshot, watch};
-use tokio::time::Instant;
 
 use self::contention::Contention;
 use self::grace_period::GracePeriods;
 use self::late::Late;
+use self::naming::makes_folder;
 use self::passing::Passing;
 use crate::capture::{RunFiles, Stamp};
-use crate::confine::{Attempt, Doorkeeper, FileCall};
+use crate::confine::{Attempt, Doorkeeper, FileCall, PathMeaning};
 use crate::conflicts::AgentConflicts;
 use crate::extract::Workspace;
 use crate::metrics::Tally;
 use crate::model::{
     Action, Activity, ActivityKind, AgentId, Lines, SERVER, SessionKey, Source, Touch, Via,
-    one_line, wire_real,
+    one_line,
 };
-use crate::proxy::{CallText, LiveCalls, NamedPath, Rules, TurnContext, Vitals};
-use crate::routing::{AccessScope, Request, RoutingHandle, Settlement};
+use crate::proxy::{CallText, LiveCalls, Rules, TurnContext, Vitals};
+use crate::routing::{AccessScope, Making, Request, RoutingHandle, Settlement};
 use crate::tracker::TrackerHandle;
 use crate::zone::Bounds;
 
@@ -206,8 +207,17 @@ impl HandlerState {
         }
         // Who is to be asked is asked before anything touches it.
         let asks = self.bounds().zone().asks(&attempt.path);
-        let is_intended =
-            attempt.named || asks || self.is_named(&mut attempt, &context, &mut reply).await;
+        // Which file a folder is for may be said a little later.
+        let is_intended = (!makes_folder(&attempt) && (attempt.named || asks))
+            || self.is_named(&mut attempt, &context, &mut reply).await
+            || attempt.named
+            || asks;
+        let making = match attempt.meaning {
+            PathMeaning::Itself | PathMeaning::Draft => Making::Nothing,
+            PathMeaning::NewFolder => Making::Folder,
+            PathMeaning::Above => Making::Parent,
+        };
+        let call = self.call_of(&context.session, &attempt.path);
         let request = Request {
             key: SessionKey::new(self.agent.clone(), context.session.clone()),
             denied_by: if attempt.to_server {
@@ -219,16 +229,19 @@ impl HandlerState {
             action: attempt.action,
             via: Via::Kernel,
             scope: AccessScope::Path,
+            making,
             hold: false,
             may_wait: attempt.may_wait,
             grantable: attempt.grantable,
             caller: Some(attempt.pid),
+            call,
             reason: None,
             wanted: None,
         };
         if is_intended {
             let allowed = self.ask(request.clone(), &context, &mut reply).await;
-            if allowed {
+            // The folder of a file is no access of its own.
+            if allowed && making != Making::Parent {
                 self.record(&request, Source::Tool);
             }
             let _ = reply.send(allowed);
@@ -261,62 +274,6 @@ impl HandlerState {
         let kind = ActivityKind::Touched { path, touch, source, lines };
         let session = request.key.session.clone();
         self.tracker.record(&self.agent, Activity { session, kind });
-    }
-
-    /// Whether a tool call names the attempted path, now or within the grace period. For a draft,
-    /// the path becomes the file that the call names.
-    async fn is_named(
-        &self,
-        attempt: &mut Attempt,
-        context: &TurnContext,
-        reply: &mut oneshot::Sender<bool>,
-    ) -> bool {
-        let mut news = self.running.news();
-        if self.names_attempt(None, attempt) {
-            return true;
-        }
-        // Outside a turn there are no calls to wait for.
-        let wait = context.began.and_then(|began| self.grace.wait(attempt.pid, began));
-        let Some(wait) = wait else { return false };
-        let deadline = Instant::now() + wait;
-        loop {
-            let call = tokio::select! {
-                call = news.recv() => call,
-                () = tokio::time::sleep_until(deadline) => return false,
-                () = release(context, reply) => return false,
-            };
-            let is_named = match call {
-                Ok(call) => self.names_attempt(Some(&call), attempt),
-                Err(RecvError::Lagged(_)) => self.names_attempt(None, attempt),
-                Err(RecvError::Closed) => return false,
-            };
-            if is_named {
-                self.grace.reset(attempt.pid);
-                return true;
-            }
-        }
-    }
-
-    fn names_attempt(&self, call: Option<&CallText>, attempt: &mut Attempt) -> bool {
-        let bounds = self.bounds();
-        let workspace = bounds.zone().workspace();
-        if attempt.draft {
-            let named = NamedPath { wire: &attempt.path, workspace };
-            let of = call
-                .map_or_else(|| self.running.names_beside(named), |call| call.names_beside(named));
-            if let Some(of) = of {
-                attempt.path = wire_real(workspace, &of).into();
-                return true;
-            }
-        }
-        self.is_named_by(call, &attempt.path)
-    }
-
-    /// Whether a path is named by `call`, or by any running call if that is None.
-    fn is_named_by(&self, call: Option<&CallText>, wire: &str) -> bool {
-        let bounds = self.bounds();
-        let named = NamedPath { wire, workspace: bounds.zone().workspace() };
-        call.map_or_else(|| self.running.names(named), |call| call.names(named))
     }
 
     /// Records attempts as intended that were denied as incidental and that a call names now. The

@@ -13,7 +13,7 @@ use crate::capture::RunFiles;
 use crate::client_host::{
     Content, HostError, HostHandle, PromptOutcome, Said, Urgency, is_command,
 };
-use crate::model::AgentId;
+use crate::model::{AgentId, SessionKey};
 use crate::proxy::{LiveCalls, RelayHandle, Vitals};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
@@ -109,7 +109,10 @@ impl RunHandle {
         };
         self.settled(tracker).await;
         let heard = heard.borrow().clone();
-        self.as_ended(outcome, heard).await
+        let outcome = self.as_ended(outcome, heard).await?;
+        let key = SessionKey::new(agent.clone(), outcome.session.clone());
+        let refused = routing.take_story(key).await;
+        Ok(PromptOutcome { refused, ..outcome })
     }
 
     /// The outcome of a turn as its relay saw it end: a turn that was cancelled is that, whatever the
@@ -138,6 +141,7 @@ impl RunHandle {
                 text: heard.text,
                 last_message_at: heard.last_message_at,
                 blocked: Vec::new(),
+                refused: Vec::new(),
             },
             (outcome, _) => outcome?,
         };

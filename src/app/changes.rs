@@ -310,9 +310,10 @@ impl Changes {
         spending::configure(&self.conditions.budgets, &self.current);
         self.conditions.owners.configure(&self.current);
         self.routing.change(rules).await;
-        if let (Some(conflicts), Some(rules)) =
-            (&self.conditions.conflicts, members::conflicts(&self.current))
-        {
+        if let (Some(conflicts), Some(rules)) = (
+            &self.conditions.conflicts,
+            members::conflicts(&self.current, self.conditions.unattended),
+        ) {
             conflicts.change(rules);
         }
         self.supervisor.set_capacity(limiting::capacity(&self.current));

@@ -235,8 +235,9 @@ impl Console {
         let pattern = access.denied_by.as_ref().map(|by| format!(" (denied by {by})"));
         let pattern = pattern.unwrap_or_default();
         let completed = if access.completed { ", completed anyway" } else { "" };
+        let ended = access.ended.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
         let text = format!(
-            "{} {}: {} {}{sweep}{pattern}{to}{completed}",
+            "{} {}: {} {}{sweep}{pattern}{to}{completed}{ended}",
             access.status.as_str(),
             access.id,
             access.action,

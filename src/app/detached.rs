@@ -77,6 +77,9 @@ fn start(options: &UpOptions, console: &Path) -> anyhow::Result<Child> {
     if let Some(port) = options.port {
         command.args(["--port", &port.to_string()]);
     }
+    if options.unattended {
+        command.arg("--unattended");
+    }
     match options.web {
         Some(WebWish { at: Some(address) }) => drop(command.arg(format!("--web={address}"))),
         Some(WebWish { at: None }) => drop(command.arg("--web")),

@@ -56,6 +56,8 @@ pub(super) struct Conditions {
     pub(super) conflicts: Option<Conflicts>,
     pub(super) runs: TeamRuns,
     pub(super) slots: TeamSlots,
+    /// No person can be asked.
+    pub(super) unattended: bool,
 }
 
 /// The slots that agents of a team take.
@@ -87,6 +89,7 @@ impl Conditions {
             hold_timeout: config.orchestrator.holds_for(),
             hold_of: hold_of(&config),
             routing: routes::rules(&config)?,
+            unattended: self.unattended,
             owners: owners(&config, &zones),
             zones: ids(&config).zip(zones.iter().cloned()).collect(),
         };
@@ -297,13 +300,14 @@ fn hold_of(config: &Config) -> HashMap<AgentId, bool> {
 const LOCK_PATIENCE: Duration = Duration::from_mins(2);
 
 /// How conflicts of writes are handled; None: they are not looked for.
-pub(super) fn conflicts(config: &Config) -> Option<conflicts::ConflictRules> {
+pub(super) fn conflicts(config: &Config, unattended: bool) -> Option<conflicts::ConflictRules> {
     let config::Conflicts { strategy, lock } = config.conflicts.clone()?;
+    let asks = !unattended || config.orchestrator.named().is_some();
     Some(conflicts::ConflictRules {
         strategy,
         lock,
-        hold: config.orchestrator.on_block == config::OnBlock::Hold,
-        hold_of: hold_of(config),
+        hold: asks && config.orchestrator.on_block == config::OnBlock::Hold,
+        hold_of: if asks { hold_of(config) } else { HashMap::new() },
         hold_timeout: config.orchestrator.holds_for().unwrap_or(LOCK_PATIENCE),
     })
 }

@@ -26,9 +26,11 @@ use super::turn::schema::AnswerSchema;
 use super::turn::{WorkEnd, keep, settle};
 use super::up::{Output, TeamStart};
 use super::{Failure, StopSignals, environment};
+use crate::changes::{self, Asked};
 use crate::config::Layered;
+use crate::journal::Store;
 use crate::process;
-use crate::runs::{Attachment, RunFolder, RunId, RunState, RunStatus, find_run};
+use crate::runs::{Attachment, ChangedFiles, RunFolder, RunId, RunState, RunStatus, find_run};
 use crate::slots::Slots;
 
 /// Bytes of a prompt.
@@ -232,8 +234,29 @@ async fn perform(
             Err(end) => kept(end),
         },
     };
+    state.changed = changed(&eisen_dir, &state.team).await;
     let (answer, stop_reason) = settle(folder, &mut state, end, answer_kept)?;
     Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
+}
+
+/// What a run changed in files of its workspace, by its journal; None: that has none of it.
+async fn changed(eisen_dir: &Path, team: &str) -> Option<ChangedFiles> {
+    let journal = super::journaling::journal_place(eisen_dir, team);
+    let counting = tokio::task::spawn_blocking(move || {
+        let store = Store::open(&journal).ok()?;
+        let scope = Asked::default().scope(&store).ok()?;
+        let mut net = changes::net(&changes::select(&store, &scope).ok()?, &store);
+        net.leave_ignored_out();
+        let mut changed = ChangedFiles { files: 0, added: 0, removed: 0 };
+        for file in net.files.iter().filter(|file| !file.is_folder() && file.to.is_relative()) {
+            let patch = changes::patch(file, &store).ok();
+            changed.files += 1;
+            changed.added += patch.as_ref().map_or(0, |patch| patch.added);
+            changed.removed += patch.as_ref().map_or(0, |patch| patch.removed);
+        }
+        Some(changed)
+    });
+    counting.await.ok()?
 }
 
 /// What all attempts of a run have in common.
@@ -274,7 +297,19 @@ impl Job<'_> {
         let (eisen_dir, depth) = (self.eisen_dir.to_owned(), self.depth);
         let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run: Some(bases) };
         let (port, web, output) = (None, None, Output::Nowhere);
-        let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop };
+        let unattended = true;
+        let start = TeamStart {
+            file,
+            layered,
+            eisen_dir,
+            depth,
+            port,
+            web,
+            output,
+            slots,
+            unattended,
+            stop,
+        };
         Ok((start, admitted))
     }
 }

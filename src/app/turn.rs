@@ -24,7 +24,7 @@ use crate::agent::{AgentError, AgentHandle, Silence};
 use crate::app::failover::moves_on;
 use crate::client_host::{PromptOutcome, Said};
 use crate::model::{AgentId, AgentState, SessionId, TokenKind, now_ms};
-use crate::runs::{RunFolder, RunState, RunStatus};
+use crate::runs::{RefusedAccess, RunFolder, RunState, RunStatus};
 use crate::supervisor::Roster;
 use crate::tiers::Setback;
 use crate::tracker::TrackerHandle;
@@ -34,6 +34,8 @@ const LONGEST_WORD: usize = 4096;
 
 /// Exit codes beside those of `prompt`.
 pub(super) const FAILED: u8 = 1;
+/// With `--strict-exit`: the turn ended well, and something that the agent meant to do was refused.
+pub(super) const REFUSED: u8 = 7;
 pub(super) const TIMED_OUT: u8 = 124;
 pub(super) const NOT_STARTED: u8 = 125;
 pub(super) const INTERRUPTED: u8 = 130;
@@ -52,6 +54,8 @@ pub(super) struct WorkEnd {
     pub(super) used: Used,
     /// Its prompt was sent.
     pub(super) began: bool,
+    /// What was refused in its turn.
+    pub(super) refused: Vec<RefusedAccess>,
 }
 
 /// What the agent used.
@@ -218,6 +222,7 @@ impl WorkEnd {
             answer: String::new(),
             used: Used::default(),
             began: false,
+            refused: Vec::new(),
         }
     }
 
@@ -247,6 +252,7 @@ impl WorkEnd {
         Self {
             reason: told.or_else(|| (status != RunStatus::Succeeded).then(named)),
             session: Some(outcome.session.to_string()),
+            refused: outcome.refused.iter().map(RefusedAccess::from).collect(),
             answer: answer.to_owned(),
             stop_reason: Some(outcome.stop_reason.clone()),
             ..Self::new(status, exit_code)
@@ -302,10 +308,15 @@ pub(super) fn settle(
         end.exit_code = FAILED;
         end.reason = Some(format!("the answer can't be kept: {error}"));
     }
+    let is_short = state.strict_exit && end.refused.iter().any(|access| access.stops_work);
+    if is_short && end.status == RunStatus::Succeeded {
+        end.exit_code = REFUSED;
+    }
     state.status = end.status;
     state.exit_code = Some(end.exit_code);
     state.reason = end.reason.map(clipped);
     state.background = end.background;
+    state.blocked = end.refused;
     state.waits_for = None;
     state.session_id = end.session.map(clipped);
     state.ended_at_ms = Some(now_ms());
@@ -342,6 +353,7 @@ mod tests {
             text: text.to_owned(),
             last_message_at: 0,
             blocked: Vec::new(),
+            refused: Vec::new(),
         })
     }
 

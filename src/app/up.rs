@@ -11,7 +11,6 @@ use anyhow::Context;
 use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::changes::{Changes, TeamCommand, WAITING, follow_setbacks};
 use super::console::ConsoleFile;
@@ -21,7 +20,7 @@ use super::loading::{load, log_overlay, note_taken};
 use super::members::{self, Conditions, TeamSlots};
 use super::scoped_tokens::with_tokens;
 use super::team::Supervised;
-use super::web_page::{PageOf, WebPage, WebWish};
+use super::web_page::{WebPage, WebWish};
 use super::wiring::{Closing, Wiring};
 use super::{
     Failure, StopSignal, StopSignals, announce_port, backlog, catching_up, console, drained,
@@ -56,6 +55,8 @@ pub struct UpOptions {
     pub web: Option<WebWish>,
     /// The console file of a detached team, which standard output is redirected to.
     pub console: Option<PathBuf>,
+    /// No person can be asked.
+    pub unattended: bool,
 }
 
 /// Runs a team until a signal stops it.
@@ -69,11 +70,12 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let eisen_dir = environment::eisen_dir().map_err(usage)?;
     let layered = load(&options.config, &eisen_dir)?;
     environment::prepare(&eisen_dir).map_err(usage)?;
-    let UpOptions { config: file, port, web, console } = options;
+    let UpOptions { config: file, port, web, console, unattended } = options;
     let output = console.map_or(Output::Console, |file| Output::File(ConsoleFile::new(file)));
     let stop = StopSignals::listen().map_err(|error| Failure::Run(error.into()))?;
     let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run: None };
-    let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, stop };
+    let start =
+        TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, unattended, stop };
     // It is large, and there is one.
     let run = Box::pin(run_team(start, async |_| std::future::pending::<()>().await)).await;
     let (_, closing) = run.map_err(Failure::Run)?;
@@ -103,6 +105,8 @@ pub(super) struct TeamStart {
     pub(super) web: Option<WebWish>,
     pub(super) output: Output,
     pub(super) slots: TeamSlots,
+    /// No person can be asked.
+    pub(super) unattended: bool,
     pub(super) stop: StopSignals,
 }
 
@@ -116,7 +120,8 @@ pub(super) async fn run_team<T>(
     start: TeamStart,
     work: impl AsyncFnOnce(Arc<Supervised>) -> T,
 ) -> anyhow::Result<(Result<T, StopSignal>, Closing)> {
-    let TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, mut stop } = start;
+    let TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, .. } = start;
+    let (unattended, mut stop) = (start.unattended, start.stop);
     let config = layered.config.clone();
     let is_web = web.is_some() || config.web.is_some();
     let listeners = Listeners::bind(&config, port, &eisen_dir).await?;
@@ -136,7 +141,8 @@ pub(super) async fn run_team<T>(
     let (answer_sender, console) = show(output, address, &config, &bus);
 
     let (view, orchestrator) = members::orchestrator(&config);
-    let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, &workspace, private.path());
+    let (mut wiring, recorder) =
+        wire(bus, &config, unattended, view, &eisen_dir, &workspace, private.path());
     let (cancel, notices) = (wiring.cancel.clone(), wiring.cancel.child_token());
 
     let killed_at = catching_up::go_on(&wiring).await;
@@ -157,6 +163,7 @@ pub(super) async fn run_team<T>(
         conflicts: wiring.conflicts.clone(),
         runs: runs.clone(),
         slots,
+        unattended,
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let routing = route(&mut wiring, orchestrator, rules, &conditions, &config);
@@ -169,7 +176,8 @@ pub(super) async fn run_team<T>(
     catching_up::catch_up(&wiring, &workspace, killed_at).await;
     let channels = notifying::start(&config, &surroundings, roster.clone(), &budgets, &notices);
     let (changes, commands) = changes_of(&mut wiring, roster.clone());
-    let web = web_page(web, &config, &conditions, &cancel);
+    let holds = conditions.kernel.holds;
+    let web = WebPage::of_team(web, &config, holds, &conditions.eisen_dir, &cancel);
     let (tracker, owners, page) = (wiring.tracker.clone(), wiring.owners.clone(), web.clone());
     let team =
         Supervised { roster, tracker, owners, changes, undoer, budgets, runs, page, streams };
@@ -226,21 +234,6 @@ fn surround(
     }
 }
 
-/// The web server, which does not run yet.
-fn web_page(
-    asked: Option<WebWish>,
-    config: &Config,
-    conditions: &Conditions,
-    cancel: &CancellationToken,
-) -> WebPage {
-    let mut web = config.web.clone().unwrap_or_default();
-    if let Some(at) = asked.and_then(|asked| asked.at) {
-        (web.listen, web.any_port) = (at, false);
-    }
-    let of = PageOf::team(config, conditions.kernel.holds);
-    WebPage::new(of, web, &conditions.eisen_dir, cancel.clone())
-}
-
 /// Routes accesses from now on.
 fn route(
     wiring: &mut Wiring,
@@ -280,6 +273,7 @@ fn changes_of(
 fn wire(
     bus: Bus,
     config: &Config,
+    unattended: bool,
     view: OrchestratorView,
     eisen_dir: &Path,
     workspace: &Path,
@@ -293,7 +287,7 @@ fn wire(
     tracing_out::start(config, &mut wiring);
     let left_out = vec![eisen_dir.to_owned(), private.to_owned()];
     wiring.capture_files(workspace.to_owned(), left_out, journaling::fullness(config));
-    wiring.find_conflicts(members::conflicts(config), workspace);
+    wiring.find_conflicts(members::conflicts(config, unattended), workspace);
     wiring.note_workspace(workspace);
     wiring.neighbours = hub::neighbours(config);
     wiring.owners.configure(config);

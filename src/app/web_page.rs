@@ -80,6 +80,21 @@ struct PageState {
 }
 
 impl WebPage {
+    /// A server of a team, which does not run yet. `holds`: the kernel holds its zones.
+    pub(super) fn of_team(
+        asked: Option<WebWish>,
+        config: &Config,
+        holds: bool,
+        eisen_dir: &Path,
+        cancel: &CancellationToken,
+    ) -> Self {
+        let mut web = config.web.clone().unwrap_or_default();
+        if let Some(at) = asked.and_then(|asked| asked.at) {
+            (web.listen, web.any_port) = (at, false);
+        }
+        Self::new(PageOf::team(config, holds), web, eisen_dir, cancel.clone())
+    }
+
     /// Nothing is read, and nothing is served yet.
     pub(super) fn new(
         of: PageOf,

@@ -35,7 +35,7 @@ Examples:
   eisen-core runs batch tasks.toml --json | jq -r '.tasks[] | select(.status != \"succeeded\") | .id'
 
 Exit codes: 0 all tasks succeeded, 1 one did not, 2 wrong usage, a mistake in the file, or another batch
-performs it, 124 all that did not succeed ran out of time, 125 no agent is installed, 130 interrupted,
+performs it, 7 with --strict-exit: something was refused, 124 all that did not succeed ran out of time, 125 no agent is installed, 130 interrupted,
 137 ended by another signal.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct BatchArgs {
@@ -50,6 +50,9 @@ pub(super) struct BatchArgs {
     /// Run all tasks again, also those that have succeeded
     #[arg(long)]
     restart: bool,
+    /// Exit with 7 if a write, command or connection that an agent intended was refused
+    #[arg(long)]
+    strict_exit: bool,
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -69,7 +72,9 @@ impl BatchArgs {
         let batch = BatchFile::read(&file, &eisen_dir).map_err(app::config_errors)?;
         let mut jobs = Vec::new();
         for task in batch.tasks {
-            let Some(job) = job(task, &file, cwd.as_deref())? else { return Ok(NOT_STARTED) };
+            let Some(job) = job(task, &file, cwd.as_deref(), self.strict_exit)? else {
+                return Ok(NOT_STARTED);
+            };
             jobs.push(job);
         }
         let progress = BatchProgress::start(jobs.len());
@@ -102,19 +107,24 @@ impl BatchArgs {
 }
 
 /// What a task asks for; None: there is no agent.
-fn job(task: BatchTask, file: &Path, cwd: Option<&Path>) -> Result<Option<BatchJob>, Failure> {
+fn job(
+    task: BatchTask,
+    file: &Path,
+    cwd: Option<&Path>,
+    strict_exit: bool,
+) -> Result<Option<BatchJob>, Failure> {
     let place = |failure| match failure {
         Failure::Usage(error) => Failure::Usage(placed(&error, &task, file)),
         Failure::Run(error) => Failure::Run(error),
     };
-    let spec = spec(&task);
+    let spec = spec(&task, strict_exit);
     let content = spec.content();
     let Some(options) = run::options(spec, cwd).map_err(place)? else { return Ok(None) };
     app::check_run(&options).map_err(place)?;
     Ok(Some(BatchJob { id: task.id, after: task.after, content, options }))
 }
 
-fn spec(task: &BatchTask) -> RunSpec {
+fn spec(task: &BatchTask, strict_exit: bool) -> RunSpec {
     let BatchAgent { profile, tier, model, zone, deny, timeout_s, budget } = task.agent.clone();
     let BudgetLimits { tokens, cost, turns, minutes } = budget;
     let minutes = minutes.map(Number::from);
@@ -127,6 +137,7 @@ fn spec(task: &BatchTask) -> RunSpec {
         deny,
         timeout_s,
         budget: RunBudget { tokens, cost, turns, minutes },
+        strict_exit,
         ..RunSpec::default()
     }
 }

@@ -180,7 +180,29 @@ fn notes(access: &Blocked<'_>) -> Vec<String> {
         }
         text
     });
-    pattern.into_iter().chain(by_rule).collect()
+    let ended = access.ended.as_deref().map(|why| match access.status.known() {
+        Some(BlockedStatus::Expired) => format!("too late: {}", plain(why)),
+        _ => plain(why),
+    });
+    pattern.into_iter().chain(by_rule).chain(ended).collect()
+}
+
+/// The command by which whoever reads of an access goes on; None: there is nothing to decide.
+pub(super) fn way_out(access: &Blocked<'_>, program: &str) -> Option<String> {
+    let id = plain(&access.id);
+    let even_denied = if access.denied_by.is_some() { " --even-denied" } else { "" };
+    Some(match access.status.known()? {
+        _ if access.sweep.is_some() => {
+            let agent = plain(&access.session.agent_id);
+            format!("{program} why {agent} {}", plain(&access.path))
+        }
+        BlockedStatus::Pending => format!("{program} inbox allow|deny {id}"),
+        BlockedStatus::Denied => {
+            format!("{program} inbox allow {id}{even_denied} lets the next try pass")
+        }
+        BlockedStatus::Expired => format!("{program} inbox allow {id}{even_denied} --tell"),
+        _ => return None,
+    })
 }
 
 /// Returns e.g. `b3: pending: read core/app.ts by ui (via fs, owned by core)`.

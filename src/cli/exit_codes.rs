@@ -2,6 +2,8 @@
 
 use crate::runs::RunState;
 
+/// With `--strict-exit`: the turn ended well, and something that the agent meant to do was refused.
+pub(super) const REFUSED: u8 = 7;
 /// Its time was up, or that of a wait for it.
 pub(super) const TIMED_OUT: u8 = 124;
 /// Nothing could be started.

@@ -1,6 +1,7 @@
 //! `prompt`: sends a prompt, prints the answer as it arrives, and exits by the stop reason.
 
 mod blocks;
+pub(super) mod ended;
 
 use std::io::{self, Read as _, Write as _};
 use std::sync::mpsc;
@@ -13,8 +14,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use self::blocks::Blocks;
+use self::ended::EndedTurn;
 use super::Global;
 use super::blocked::describe;
+use super::exit_codes::REFUSED;
 use super::output::{self, escape_controls, note, plain, print};
 use super::team::{Which, await_start, failed, first_ready, read, readable};
 use crate::app::{self, Failure};
@@ -41,7 +44,8 @@ Examples:
   eisen-core prompt ui --json \"Is it done?\" | jq -r .text
 
 Exit codes: 0 the turn ended (end_turn), 1 it failed or could not be started, 2 wrong usage,
-3 max_tokens, 4 max_turn_requests, 5 refusal, 6 another stop reason, 130 cancelled or withdrawn."
+3 max_tokens, 4 max_turn_requests, 5 refusal, 6 another stop reason, 7 with --strict-exit: something was
+refused, 130 cancelled or withdrawn."
 )]
 pub(super) struct PromptArgs {
     /// Id of the agent; left out, the first one that is ready
@@ -51,9 +55,12 @@ pub(super) struct PromptArgs {
     /// Id of the session [default: the first session that the agent opened]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Print only the result, as JSON: `session_id`, `stop_reason`, `text`
+    /// Print only the result, as JSON: `session_id`, `stop_reason`, `text`, `changed`, `blocked`
     #[arg(long)]
     json: bool,
+    /// Exit with 7 if a write, command or connection that the agent intended was refused
+    #[arg(long)]
+    strict_exit: bool,
     #[command(flatten)]
     which: Which,
 }
@@ -73,7 +80,7 @@ impl PromptArgs {
         let session = self.session.as_deref().or(global.session_id.as_deref());
         let printer = (!self.json).then(Printer::start);
         let turn = SentPrompt::send(&mut team, agent, session, &text, printer)?;
-        turn.follow(&mut team).await
+        turn.follow(&mut team, self.strict_exit).await
     }
 }
 
@@ -92,6 +99,8 @@ pub(super) struct SentPrompt {
     interrupts: Signal,
     /// None if only the result is printed.
     printer: Option<Printer>,
+    /// The number of the turn, once it has ended.
+    turn: Option<u64>,
 }
 
 /// How the wait for a prompt ends.
@@ -129,6 +138,7 @@ impl SentPrompt {
             cancel_request: None,
             interrupts,
             printer,
+            turn: None,
         })
     }
 
@@ -151,7 +161,7 @@ impl SentPrompt {
     }
 
     /// Follows the turn until it ends or Ctrl-C exits; returns the exit code.
-    async fn follow(mut self, team: &mut Connection) -> Result<u8, Failure> {
+    async fn follow(mut self, team: &mut Connection, is_strict: bool) -> Result<u8, Failure> {
         let ended = match self.wait(team).await? {
             PromptEnd::Ended(ended) => ended,
             PromptEnd::Interrupted(code) => return Ok(code),
@@ -167,17 +177,23 @@ impl SentPrompt {
                 printed = Printer::ended(&mut self.printer) => printed?,
                 _ = self.interrupts.recv() => return Ok(INTERRUPTED),
             }
-        } else if let Ok(result) = &ended {
-            print(result)?;
         }
-        if let Some(hint) = self.sweep_hint {
+        if let Some(hint) = &self.sweep_hint {
             note(hint);
         }
         let result = read(&ended.map_err(failed)?)?;
+        let ended = EndedTurn::look(team, &self.agent, self.turn, &result).await;
+        if self.printer.is_none() {
+            print(ended.json(&result)?)?;
+        }
         if let Some(reason) = &result.reason {
             note(escape_controls(&format!("{}: {reason}", result.stop_reason)));
         }
-        Ok(exit_code(&result))
+        if self.printer.is_some() {
+            ended.tell();
+        }
+        let code = exit_code(&result);
+        Ok(if code == 0 && is_strict && ended.is_short() { REFUSED } else { code })
     }
 
     /// Handles a message of the port; returns the result of the prompt if this is it.
@@ -208,7 +224,12 @@ impl SentPrompt {
                     self.show_blocked(&access);
                 }
             }
-            Message::Turn { agent, session } if agent == self.agent => self.blocks.ended(&session),
+            Message::Turn { agent, session, turn } if agent == self.agent => {
+                if self.blocks.session() == Some(&session) {
+                    self.turn = Some(turn);
+                }
+                self.blocks.ended(&session);
+            }
             _ => {}
         }
         None

@@ -86,6 +86,9 @@ pub(super) struct AllowArgs {
     /// Even if a pattern of `denied` matches; only a person can use this
     #[arg(long)]
     even_denied: bool,
+    /// If the agent no longer waits: tell it with its next prompt to try again
+    #[arg(long)]
+    tell: bool,
 }
 
 impl AllowArgs {
@@ -142,10 +145,10 @@ impl Resolve {
 impl Decision {
     fn verdict(self, folder: &Path) -> anyhow::Result<DecisionParam> {
         Ok(match self {
-            Self::Allow(AllowArgs { scope, ttl, even_denied }) => {
+            Self::Allow(AllowArgs { scope, ttl, even_denied, tell }) => {
                 let is_session = scope == ScopeArg::Session;
                 let scope = if is_session { GrantScope::Session } else { GrantScope::Once };
-                DecisionParam::Allow { scope: Some(scope), ttl_s: ttl, even_denied }
+                DecisionParam::Allow { scope: Some(scope), ttl_s: ttl, even_denied, tell }
             }
             Self::Deny(DenyArgs { message }) => DecisionParam::Deny { message },
             Self::Answer(AnswerArgs { text, file, even_denied }) => {

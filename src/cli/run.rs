@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use self::status::StatusLine;
 use super::exit_codes::{NOT_STARTED, exit_code};
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
+use super::prompt::ended::{tell_changed, tell_refused};
 use super::{format, nested};
 use crate::app::{self, Failure, RunEnd, RunOptions};
 use crate::config::AgentTier;
@@ -37,7 +38,7 @@ Examples:
   eisen-core run --schema count.json \"Count the modules\" | jq .count
 
 Exit codes: 0 it succeeded, 1 the agent failed or gave no answer, 2 wrong usage, 3 max_tokens,
-4 max_turn_requests, 5 refusal, 6 another stop reason, 124 its time was up, 125 the agent could not be
+4 max_turn_requests, 5 refusal, 6 another stop reason, 7 with --strict-exit: something was refused, 124 its time was up, 125 the agent could not be
 started, 130 interrupted, 137 killed.")]
 pub(super) struct RunArgs {
     /// The prompt; `-` reads it from standard input
@@ -158,6 +159,10 @@ fn show(end: &RunEnd) -> Result<(), Failure> {
         let ended = state.background.join(", ");
         note(format_args!("ended with the run, since its agent left it behind: {}", plain(&ended)));
     }
+    let program = app::own_command();
+    tell_changed(state.changed, &format!("{program} diff --team {}", state.team));
+    let refused = format!("{program} history --team {} --type blocked", state.team);
+    tell_refused(&state.blocked, &refused);
     let mark = if state.tokens_estimated { "~" } else { "" };
     let tokens = state.tokens.map(|tokens| format!("{mark}{} tokens", format::tokens(tokens)));
     let costs = state.cost.iter().map(|(currency, cost)| format::money(*cost, currency));
@@ -178,6 +183,8 @@ fn json(end: &RunEnd) -> serde_json::Value {
         "reason": state.reason,
         "session_id": state.session_id,
         "background": state.background,
+        "changed": state.changed,
+        "blocked": state.blocked,
         "profile": state.profile,
         "model": state.model,
         "tier": state.tier,

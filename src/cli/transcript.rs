@@ -174,6 +174,19 @@ impl Fold {
         lines.into_iter().map(|line| (label.clone(), line)).collect()
     }
 
+    /// Notes of a tool call that an access of it was refused, or was not after all.
+    pub(in crate::cli) fn refuse(
+        &mut self,
+        (agent, session): (&str, &str),
+        call: &str,
+        access: (&str, &str),
+        is_refused: bool,
+    ) {
+        if let Some(fold) = self.sessions.get_mut(&(agent.to_owned(), session.to_owned())) {
+            fold.calls.refuse(call, access, is_refused);
+        }
+    }
+
     /// The unfinished lines and calls that are older than [`PAUSE`].
     pub(in crate::cli) fn overdue(&mut self, now: Instant) -> Vec<(String, ShownLine)> {
         let mut out = Vec::new();

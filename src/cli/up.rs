@@ -39,6 +39,9 @@ pub(super) struct Up {
     /// Run in the background; return once the team listens on its port
     #[arg(short, long)]
     detach: bool,
+    /// Nobody can be asked: what a person would decide is denied at once
+    #[arg(long)]
+    unattended: bool,
     /// Serve the team's web page [default address: 127.0.0.1:17321, or the configuration's]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
     #[expect(clippy::option_option, reason = "with and without an address")]
@@ -53,7 +56,8 @@ impl Up {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let config = self.file.find_or_make(global.cwd, &eisen_dir, &self.agents)?;
         let (port, web) = (global.port, self.web.map(|at| WebWish { at }));
-        let options = UpOptions { config, port, web, console: self.console };
+        let options =
+            UpOptions { config, port, web, console: self.console, unattended: self.unattended };
         if !self.detach {
             return app::up(options).await;
         }

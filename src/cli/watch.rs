@@ -295,8 +295,16 @@ impl Watched {
             return Ok(());
         }
         let mut text = anstream::adapter::strip_str(&blocked::describe(access)).to_string();
-        if access.status == BlockedStatus::Pending {
-            text = format!("{text}: {} inbox allow|deny {}", self.program, access.id);
+        if let Some(way_out) = blocked::way_out(access, &self.program) {
+            text = format!("{text}: {way_out}");
+        }
+        if let Some(call) = &access.tool_call {
+            let is_refused = matches!(
+                access.status.known(),
+                Some(BlockedStatus::Denied | BlockedStatus::Expired)
+            );
+            let named = format!("{} {} ({})", access.action.as_str(), access.path, access.id);
+            self.fold.refuse((agent_id, session_id), call, (&access.id, &named), is_refused);
         }
         let kind = LineKind::State(access.status.to_string());
         let lines = self.fold.between(agent_id, session_id, ShownLine { kind, text });

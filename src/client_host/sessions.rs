@@ -228,7 +228,7 @@ impl HostSessions {
         }
     }
 
-    /// Appends text of the agent to the running turn, if there is one.
+    /// Appends text of the agent to the running turn, if there is one. Messages are parted by line ends.
     pub(super) fn append_text(&mut self, id: &str, text: &str) {
         let session = self.by_id.get_mut(&SessionId::new(id));
         let Some(turn) = session.and_then(|session| session.running.as_mut()) else { return };
@@ -239,9 +239,11 @@ impl HostSessions {
         let (cut, message) = (&mut turn.cut, &mut turn.message);
         turn.said.send_modify(|Said { text: all, .. }| {
             if std::mem::take(&mut message.1) {
+                let parts = !all.is_empty() && !all.ends_with('\n');
+                all.push_str(if parts { "\n" } else { "" });
                 message.0 = all.len();
             }
-            let room = MAX_TEXT - all.len();
+            let room = MAX_TEXT.saturating_sub(all.len());
             if text.len() <= room {
                 all.push_str(text);
             } else {
@@ -294,6 +296,7 @@ impl HostSessions {
             text: turn.said.borrow().text.clone(),
             last_message_at: turn.said.borrow().last_message_at,
             blocked: Vec::new(),
+            refused: Vec::new(),
         });
         // The turn has ended, even if its caller is gone.
         let _ = turn.reply.send(outcome);

@@ -20,7 +20,7 @@ use super::identity::Identity;
 use super::place::Unresolved;
 use super::raw;
 use super::resolve::{PathArg, Resolved, Slot};
-use super::{Confinement, FileCall};
+use super::{Confinement, FileCall, PathMeaning};
 use crate::model::{Action, SET_ID, wire_real};
 use crate::zone::{Bounds, Denied, Grant};
 
@@ -51,8 +51,7 @@ pub(super) enum Stop {
         real: PathBuf,
         /// The path as the caller gave it.
         arg: PathBuf,
-        /// It is a new file whose temporary name does not show which file it replaces.
-        draft: bool,
+        meaning: PathMeaning,
         /// It connects to a socket of the zone whose server the zone does not hold.
         to_server: bool,
     },
@@ -135,7 +134,13 @@ impl<'a> Syscall<'a> {
         };
         let action = if reads { Action::Read } else { Action::Write };
         let denied = Denied { path, action, grantable: false };
-        Stop::Outside { denied, real: link.clone(), arg: link, draft: false, to_server: false }
+        Stop::Outside {
+            denied,
+            real: link.clone(),
+            arg: link,
+            meaning: PathMeaning::Itself,
+            to_server: false,
+        }
     }
 
     #[expect(clippy::many_single_char_names, reason = "registers have no better names")]
@@ -201,7 +206,13 @@ impl<'a> Syscall<'a> {
             }
             Err(denied) => {
                 let (real, arg) = (real.to_owned(), arg.path.clone());
-                Err(Stop::Outside { denied, real, arg, draft: false, to_server: false })
+                Err(Stop::Outside {
+                    denied,
+                    real,
+                    arg,
+                    meaning: PathMeaning::Itself,
+                    to_server: false,
+                })
             }
             Ok(()) => Ok(()),
         }

@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 use super::identity::Identity;
 use super::listener::{Listener, Notice};
 use super::raw;
+use crate::model::within;
 
 /// The kernel's limit to a path, with the final NUL.
 const PATH_MAX: usize = 4096;
@@ -132,6 +133,11 @@ impl Caller<'_> {
     /// The file beside `real` that the arguments of the caller's process name.
     pub(super) fn names_beside(&self, real: &Path) -> Option<PathBuf> {
         self.argument(|_, path| path.parent() == real.parent() && path.is_file())
+    }
+
+    /// The path below `real` that the arguments of the caller's process name.
+    pub(super) fn names_below(&self, real: &Path) -> Option<PathBuf> {
+        self.argument(|_, path| path != real && within(real, path).is_some())
     }
 
     /// The path of the first word of the process's arguments that is `wanted`.

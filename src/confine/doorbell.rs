@@ -20,7 +20,7 @@ use super::call::{Later, Stop, Syscall, SyscallReply};
 use super::caller::Caller;
 use super::identity::Identity;
 use super::listener::{Listener, Notice};
-use super::{Attempt, Confinement, raw};
+use super::{Attempt, Confinement, PathMeaning, raw};
 use crate::model::wire_real;
 use crate::zone::Denied;
 
@@ -135,7 +135,7 @@ impl Doorbell {
             Ok(SyscallReply::Later(act)) => self.later(notice, act),
             Ok(outcome) => self.answer(notice, Ok(outcome)),
             Err(Stop::Fails(errno)) => self.answer(notice, Err(errno)),
-            Err(Stop::Outside { denied, real, arg, draft, to_server }) => {
+            Err(Stop::Outside { denied, real, arg, meaning, to_server }) => {
                 let Ok(Identity { process: pid, .. }) = caller.identity() else {
                     return self.answer(notice, Err(Errno::EACCES));
                 };
@@ -143,10 +143,20 @@ impl Doorbell {
                 let named = caller.names(&real, &arg);
                 let may_wait = true;
                 let mut attempt =
-                    Attempt { path, action, grantable, pid, named, draft, may_wait, to_server };
-                if let Some(of) = draft.then(|| caller.names_beside(&real)).flatten() {
+                    Attempt { path, action, grantable, pid, named, meaning, may_wait, to_server };
+                let bounds = self.confinement.keeper().bounds();
+                let meant = match meaning {
+                    PathMeaning::Itself | PathMeaning::Above => None,
+                    PathMeaning::Draft => caller.names_beside(&real),
+                    PathMeaning::NewFolder => caller
+                        .names_below(&real)
+                        .filter(|path| bounds.judge(path, attempt.action).is_err()),
+                };
+                if let Some(of) = meant {
                     // The caller means that file.
-                    let bounds = self.confinement.keeper().bounds();
+                    if meaning == PathMeaning::NewFolder {
+                        attempt.meaning = PathMeaning::Above;
+                    }
                     attempt.path = wire_real(bounds.zone().workspace(), &of).into();
                     attempt.named = true;
                 }

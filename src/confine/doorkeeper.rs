@@ -65,6 +65,19 @@ pub enum FileCall<'a> {
     },
 }
 
+/// What a call means by the path of an attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathMeaning {
+    /// The file itself.
+    Itself,
+    /// A new file whose temporary name does not show which file it replaces.
+    Draft,
+    /// A folder that the call makes, maybe for a file in it.
+    NewFolder,
+    /// A file for which the call makes a missing folder above it.
+    Above,
+}
+
 /// An access outside the bounds.
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent property of the attempt")]
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,8 +91,7 @@ pub struct Attempt {
     pub pid: u32,
     /// Whether the arguments of that process name the path.
     pub named: bool,
-    /// Whether it creates a file whose temporary name does not show which file it replaces.
-    pub draft: bool,
+    pub meaning: PathMeaning,
     /// Whether the call may be held; false if too many calls of the process are.
     pub may_wait: bool,
     /// Whether it connects to a socket of the zone whose server acts outside of it.

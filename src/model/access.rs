@@ -221,6 +221,12 @@ pub struct BlockedAccess {
     pub owner_answer: Option<OwnerAnswer>,
     /// Why the agent asks for it, if it does.
     pub reason: Option<Arc<str>>,
+    /// The tool call that it belongs to, as far as that is certain.
+    pub tool_call: Option<Arc<str>>,
+    /// When nobody waits for a decision any more, while it is pending.
+    pub until_ms: Option<TimestampMs>,
+    /// Why the wait for a decision ended without one.
+    pub ended: Option<Arc<str>>,
     /// It was denied, but its tool call reported completion.
     pub completed: bool,
     pub timestamp_ms: TimestampMs,
@@ -246,6 +252,9 @@ impl BlockedAccess {
             decided_by: None,
             owner_answer: None,
             reason: None,
+            tool_call: None,
+            until_ms: None,
+            ended: None,
             completed: false,
             timestamp_ms: 0,
         }
@@ -257,6 +266,25 @@ impl BlockedAccess {
     pub fn needs_decision(&self) -> bool {
         self.status == BlockedStatus::Pending
             && self.rule.is_none_or(|rule| rule.decide != Decide::Owner)
+    }
+
+    /// Whether it kept the agent from what it meant to do: a write, a command or a connection that was blocked
+    /// and not allowed. Sweeps, reads and what `denied` names are no such thing.
+    pub fn stops_work(&self) -> bool {
+        let is_connection = self.denied_by.as_deref() == Some(SERVER);
+        let is_work = self.action == Action::Write || self.via == Via::Terminal || is_connection;
+        self.is_refused()
+            && self.sweep.is_none()
+            && is_work
+            && (self.denied_by.is_none() || is_connection)
+    }
+
+    /// Whether it was blocked, and not allowed so far.
+    pub fn is_refused(&self) -> bool {
+        matches!(
+            self.status,
+            BlockedStatus::Denied | BlockedStatus::Pending | BlockedStatus::Expired
+        )
     }
 
     /// Whether content can answer the access: only for `fs/read_text_file`, and where the agent

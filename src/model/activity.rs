@@ -44,7 +44,7 @@ pub enum ActivityKind {
     /// text or raw JSON. Repeated when there is more.
     Runs { call: Arc<str>, cwd: Arc<Path>, said: Vec<Arc<str>> },
     /// The tool call or terminal ended.
-    Ran { call: Arc<str> },
+    Ran { call: Arc<str>, failed: bool },
     /// The agent's usage of its context; a past one repeats the session's history.
     Usage { usage: Usage, is_past: bool },
     /// Model calls were made. A turn without such a report before its end has one all the same.

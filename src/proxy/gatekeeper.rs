@@ -13,7 +13,7 @@ use crate::extract::{Access, Ask, Refusal, Target};
 use crate::model::{
     Action, AgentId, AgentMemory, SessionId, SessionKey, UsedMemory, Via, is_of_system,
 };
-use crate::routing::{AccessScope, Request, Settlement};
+use crate::routing::{AccessScope, Making, Request, Settlement};
 use crate::zone::{Denied, Permit};
 
 /// Requests that may wait for a decision at once, and the bytes of their lines; beyond either, or what the agent's
@@ -59,11 +59,13 @@ impl HeldRequest {
                 (false, true) => AccessScope::Below,
                 (false, false) => AccessScope::Path,
             },
+            making: Making::Nothing,
             hold: self.covered,
             may_wait: true,
             grantable: self.denied.grantable,
             denied_by: self.denied_by.clone(),
             caller: None,
+            call: None,
             reason: None,
             wanted: None,
         }

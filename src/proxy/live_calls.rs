@@ -135,7 +135,7 @@ impl LiveCalls {
                     let _ = self.updates.send(said);
                 }
             }
-            ActivityKind::Ran { call } => {
+            ActivityKind::Ran { call, .. } => {
                 self.now.lock().forget(session, call);
                 self.epoch.fetch_add(1, Ordering::Relaxed);
             }
@@ -237,6 +237,12 @@ impl LiveCalls {
     pub fn names_beside(&self, place: NamedPath<'_>) -> Option<PathBuf> {
         let calls: Vec<_> = self.now.lock().calls.values().cloned().collect();
         calls.iter().rev().find_map(|call| call.said.names_beside(place))
+    }
+
+    /// The path below a folder that is not there, if a running tool call names one.
+    pub fn names_below(&self, folder: NamedPath<'_>) -> Option<PathBuf> {
+        let calls: Vec<_> = self.now.lock().calls.values().cloned().collect();
+        calls.iter().rev().find_map(|call| call.said.names_below(folder))
     }
 
     /// Subscribes to updates of tool calls and terminals, each with the whole text so far.

@@ -240,6 +240,9 @@ fn blocked(event: &Event, key: &SessionKey) -> Option<Scene> {
         decided_by: payload.decided_by.and_then(|by| by.parse().ok()),
         owner_answer: None,
         reason: payload.reason.map(Into::into),
+        tool_call: None,
+        until_ms: None,
+        ended: None,
         completed: payload.completed,
         timestamp_ms: event.timestamp,
     };

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::task::RoutingMsg;
 use super::task::asking::AskingMsg;
-use super::{AccessAnswer, AccessScope, OwnerQuestion, Request, RoutingHandle, Whose};
+use super::{AccessAnswer, AccessScope, Making, OwnerQuestion, Request, RoutingHandle, Whose};
 use crate::model::{
     AccessRule, Action, AgentId, BlockedId, OwnerAnswer, SessionId, SessionKey, Via, wire_path,
 };
@@ -89,11 +89,13 @@ impl RoutingHandle {
             action,
             via: Via::Request,
             scope: AccessScope::Path,
+            making: Making::Nothing,
             hold: true,
             may_wait: true,
             grantable: denied.grantable,
             denied_by,
             caller: None,
+            call: None,
             reason: Some(reason),
             wanted: None,
         }))

@@ -8,7 +8,9 @@ use tokio::sync::oneshot;
 
 use super::{AccessScope, Request, Settlement};
 use crate::bus::Bus;
-use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId};
+use crate::model::{
+    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Via,
+};
 use crate::showing::Wanted;
 
 /// Settled accesses that are kept; the oldest is dropped first. Pending ones are always kept.
@@ -23,16 +25,29 @@ pub(super) struct BoardEntry {
     pub(super) grantable: bool,
     /// It cannot be decided again.
     pub(super) decided: bool,
-    /// The process whose call the kernel stopped.
-    pub(super) caller: Option<u32>,
     /// The sessions in which its agent may have asked for it, besides the access's own.
     pub(super) sessions: Vec<SessionId>,
     /// Its progress towards the orchestrator agent.
     pub(super) briefing: Briefing,
+    /// Why its requests are about to be withdrawn, if that is known.
+    pub(super) over: Option<Arc<str>>,
     /// What it would write, while it is pending.
     pub(super) wanted: Option<Wanted>,
-    /// Settles the waiting request, while it is pending.
-    pub(super) settle: Option<oneshot::Sender<Settlement>>,
+    /// The requests that wait for its decision: one operation of an agent may come in several ways.
+    pub(super) waiters: Vec<Waiter>,
+}
+
+/// A request that waits for a decision.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    /// Unique in the team.
+    pub(super) number: u64,
+    pub(super) via: Via,
+    /// The process whose call the kernel stopped.
+    pub(super) caller: Option<u32>,
+    /// The call makes a folder for the file, which another process may write.
+    pub(super) is_for_folder: bool,
+    pub(super) settle: oneshot::Sender<Settlement>,
 }
 
 impl BoardEntry {
@@ -144,7 +159,7 @@ impl Board {
         for entry in self.entries.values_mut().filter(undecided) {
             entry.decided = true;
             if entry.access.status == BlockedStatus::Pending {
-                entry.settle = None;
+                entry.waiters.clear();
                 entry.access.status = BlockedStatus::Expired;
                 self.wanted_bytes -= entry.wanted.take().map_or(0, |wanted| wanted.bytes());
                 self.settled.extend(number(&entry.access.id));

@@ -39,9 +39,21 @@ impl Decider {
 /// A decision about a blocked access.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Decision {
-    Deny { message: Option<String> },
-    Allow { scope: Scope, ttl: Option<Duration> },
-    Answer { content: String },
+    Deny {
+        message: Option<String>,
+    },
+    Allow {
+        scope: Scope,
+        ttl: Option<Duration>,
+    },
+    /// As `Allow`, of an access for which its agent does not wait any more: it is told with its next prompt.
+    Tell {
+        scope: Scope,
+        ttl: Option<Duration>,
+    },
+    Answer {
+        content: String,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +68,11 @@ pub enum ResolveError {
     Unknown(BlockedId),
     #[error("{id} is decided already: {}{}", .status.as_str(), DecidedBy::behind(.by.as_ref()))]
     Settled { id: BlockedId, status: BlockedStatus, by: Option<DecidedBy> },
+    #[error(
+        "{id} is too late: {ended}; `eisen-core inbox allow {id} --tell` allows the next try, and tells \
+         the agent so with its next prompt"
+    )]
+    TooLate { id: BlockedId, ended: Arc<str> },
     #[error(
         "only a read through `fs/read_text_file` can be answered with content: allow this or deny it"
     )]

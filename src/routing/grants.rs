@@ -1,12 +1,13 @@
 //! The open grants: the later accesses that each decision allows, and for how long.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use super::{AccessScope, Permit, Queued, Request, Settlement};
-use crate::model::{Action, AgentId, BlockedAccess, Decide, SessionId, SessionKey, Via};
+use super::{AccessScope, Making, Permit, Queued, Request, Settlement};
+use crate::model::{Action, AgentId, BlockedAccess, Decide, SessionId, SessionKey, Via, within};
 
 /// How long a tool call may repeat an access that was allowed once.
 const SAME_CALL: Duration = Duration::from_secs(10);
@@ -52,13 +53,13 @@ pub(super) struct Allowed {
 }
 
 impl Allowed {
-    /// An access that a decision allowed.
-    pub(super) fn of(access: &BlockedAccess, by_person: bool) -> Self {
+    /// An access that a decision allowed, as it was made by one of its ways.
+    pub(super) fn of(access: &BlockedAccess, via: Via, by_person: bool) -> Self {
         Self {
             key: access.key.clone(),
             path: Arc::clone(&access.path),
             action: access.action,
-            via: access.via,
+            via,
             even_denied: access.denied_by.is_some(),
             by_person,
             outlasts: access.rule.is_some_and(|rule| rule.decide == Decide::Person),
@@ -82,10 +83,6 @@ impl Allowed {
     pub(super) fn earlier(request: &Request, permit: Permit) -> Self {
         let even_denied = permit.even_denied;
         Self { even_denied, outlasts: true, ..Self::request(request, true) }
-    }
-
-    pub(super) fn via(&self) -> Via {
-        self.via
     }
 }
 
@@ -219,6 +216,10 @@ impl Grants {
     /// turned into that call's.
     pub(super) fn take(&mut self, request: &Request, needs_person: bool) -> Option<Settlement> {
         let covers = |grant: &Grant| grant.covers(request, needs_person);
+        // A folder that is made for a file is no use of the grant.
+        if let Some(of) = self.0.iter().find(|it| it.is_for_folder_of(request) && covers(it)) {
+            return Some(of.settlement.clone());
+        }
         if self.0.iter().any(|it| matches!(it.validity, Validity::Session(_)) && covers(it)) {
             // It was given with a permit for the next try, which this is.
             self.0.retain(|it| !(it.is_unused() && covers(it)));
@@ -251,7 +252,7 @@ impl Grants {
 impl Grant {
     fn covers(&self, request: &Request, needs_person: bool) -> bool {
         self.agent == request.key.agent
-            && self.path == request.path
+            && (self.path == request.path || self.is_for_folder_of(request))
             && self.action == request.action
             && (self.even_denied || request.denied_by.is_none())
             && (self.by_person || !needs_person)
@@ -259,6 +260,19 @@ impl Grant {
             && !self.is_over()
             // Only `fs/read_text_file` can be answered with content.
             && (request.via == Via::Fs || self.settlement == Settlement::Allowed)
+    }
+
+    /// Whether a request makes a missing folder for what is granted.
+    fn is_for_folder_of(&self, request: &Request) -> bool {
+        self.action == Action::Write
+            && match request.making {
+                Making::Nothing => false,
+                Making::Parent => self.path == request.path,
+                Making::Folder => {
+                    self.path != request.path
+                        && within(Path::new(&*request.path), Path::new(&*self.path)).is_some()
+                }
+            }
     }
 
     fn applies_to(&self, request: &Request) -> bool {
@@ -272,7 +286,9 @@ impl Grant {
             }
             Validity::Call(own, _, caller) if request.via == Via::Kernel => {
                 (own == session || has_no_session(own) || has_no_session(session))
-                    && (caller.is_none() || *caller == request.caller)
+                    && (caller.is_none()
+                        || *caller == request.caller
+                        || self.is_for_folder_of(request))
             }
             Validity::Call(own, by, _) => {
                 (own == session || has_no_session(own)) && !by.contains(&request.via)

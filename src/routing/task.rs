@@ -9,6 +9,8 @@ mod owners;
 mod queue;
 mod requesting;
 mod showing;
+mod story;
+mod waiters;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,14 +24,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::asking::AskingMsg;
 use self::kernel::Stopped;
-use self::requesting::{asks_orchestrator, decided_by_rule};
-use super::board::{Board, BoardEntry, Briefing};
+use self::requesting::{asks_orchestrator, decided_by_rule, until_ms};
+use self::story::Stories;
+use super::board::{Board, BoardEntry, Briefing, Waiter};
 use super::grants::Grants;
 use super::lanes::LanePermit;
 use super::owners::OwnerQuestion;
 use super::rates::Rates;
 use super::sweeps::Sweeps;
-use super::wait::{Waited, until};
+use super::wait::{EndedWait, until};
 use super::{
     Decider, Decision, Orchestrator, Queued, Request, ResolveError, Rules, Settings, Settlement,
 };
@@ -60,6 +63,14 @@ pub(super) enum RoutingMsg {
     },
     Intended(Request),
     TurnOver(SessionKey),
+    Story {
+        key: SessionKey,
+        reply: oneshot::Sender<Vec<BlockedAccess>>,
+    },
+    CallFailed {
+        key: SessionKey,
+        call: Arc<str>,
+    },
     Resolve {
         id: BlockedId,
         decision: Decision,
@@ -129,13 +140,16 @@ pub(super) struct Task {
     unlisted: Sweeps,
     rates: Rates,
     stopped: Stopped,
+    stories: Stories,
     /// Agents that work for the orchestrator: their running prompts for it, and the ids of accesses
     /// denied meanwhile.
     orchestrated: HashMap<AgentId, (usize, Vec<BlockedId>)>,
     orchestrator_session: SessionId,
     /// Messages of decisions that are still to be delivered to agents.
     notes: HashMap<AgentId, VecDeque<String>>,
-    pending: FuturesUnordered<BoxFuture<'static, (BlockedId, Waited)>>,
+    pending: FuturesUnordered<BoxFuture<'static, EndedWait>>,
+    /// The number of the last waiter.
+    last_waiter: u64,
     nudge: watch::Sender<u64>,
     /// Accesses that a person decides by a rule.
     queue: watch::Sender<Arc<[Queued]>>,
@@ -181,10 +195,12 @@ impl Task {
             unlisted: Sweeps::default(),
             rates: Rates::default(),
             stopped: Stopped::default(),
+            stories: Stories::default(),
             orchestrated: HashMap::new(),
             orchestrator_session: SessionId::new(""),
             notes: HashMap::new(),
             pending: FuturesUnordered::new(),
+            last_waiter: 0,
             nudge,
             queue,
             asked,
@@ -203,9 +219,8 @@ impl Task {
             let sweeps_due = self.sweeps_due();
             tokio::select! {
                 () = cancel.cancelled() => return,
-                Some((id, waited)) = self.pending.next(), if !self.pending.is_empty() => {
-                    self.held.remove(&id);
-                    self.release_briefing(&id, &waited);
+                Some(ended) = self.pending.next(), if !self.pending.is_empty() => {
+                    self.wait_ended(&ended);
                 }
                 () = until(sweeps_due) => self.publish_sweeps(),
                 envelope = messages.recv() => match envelope {
@@ -234,7 +249,13 @@ impl Task {
                     self.deny(request);
                 }
             }
-            RoutingMsg::TurnOver(key) => self.turn_over(&key),
+            RoutingMsg::TurnOver(key) => {
+                self.turn_over(&key);
+                self.note_turn_over(&key);
+                self.stories.turn_over(&key);
+            }
+            RoutingMsg::Story { key, reply } => drop(reply.send(self.take_story(&key))),
+            RoutingMsg::CallFailed { key, call } => self.call_failed(&key, &call),
             RoutingMsg::Resolve { id, decision, by, seen, reply } => {
                 let _ = reply.send(self.resolve(&id, &decision, &by, seen));
             }
@@ -278,28 +299,6 @@ impl Task {
         }
     }
 
-    /// Handles an access outside its zone that a tool call completed; returns its id if it is
-    /// listed.
-    fn observed(&mut self, request: Request) -> Option<BlockedId> {
-        if self.board.was_allowed(&request) || self.is_open(&request, self.rule(&request)) {
-            return None;
-        }
-        if let Some(access) = self.board.completed(&request) {
-            let BlockedAccess { id, path, .. } = access;
-            tracing::warn!(
-                agent = %request.key.agent, %id, %path,
-                "a tool call that was denied reports that it completed"
-            );
-            self.bus.publish(Event::Blocked(access.clone()));
-        }
-        if self.was_stopped(&request) {
-            return None;
-        }
-        let id = self.block(request, BlockedStatus::Observed, None);
-        self.route(&id);
-        Some(id)
-    }
-
     fn denial(&self, id: &BlockedId, message: Option<String>) -> Settlement {
         let owners = self.board.get(id).map(|entry| entry.access.owners.clone());
         Settlement::Denied { id: id.clone(), owners: owners.unwrap_or_default(), message }
@@ -310,10 +309,12 @@ impl Task {
         &mut self,
         request: Request,
         status: BlockedStatus,
-        settle: Option<oneshot::Sender<Settlement>>,
+        waiter: Option<Waiter>,
     ) -> BlockedId {
         let id = self.board.next_id();
         let rule = self.rule(&request);
+        let is_pending = status == BlockedStatus::Pending;
+        let until_ms = is_pending.then(|| until_ms(self.deadline(rule))).flatten();
         let access = BlockedAccess {
             id: id.clone(),
             mode: self.mode(&request.key),
@@ -330,9 +331,13 @@ impl Task {
             decided_by: (status == BlockedStatus::Denied).then(|| decided_by_rule(rule)).flatten(),
             owner_answer: None,
             reason: request.reason,
+            tool_call: request.call,
+            until_ms,
+            ended: None,
             completed: false,
             timestamp_ms: now_ms(),
         };
+        self.stories.add(&access.key, &id);
         // Longer paths would only fill the port's backlog.
         if access.path.len() <= LONGEST_ON_MAP {
             self.tracker.blocked(&access.key, access.path.clone());
@@ -343,11 +348,11 @@ impl Task {
             scope: request.scope,
             grantable: request.grantable,
             decided: false,
-            caller: request.caller,
             sessions: Vec::new(),
             briefing: Briefing::None,
+            over: None,
             wanted: None,
-            settle,
+            waiters: waiter.into_iter().collect(),
         });
         self.board.want(&id, request.wanted);
         if status == BlockedStatus::Pending && rule.is_some_and(|it| it.decide == Decide::Person) {

@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::bus::{Backlog, Bus, Subscriber};
-use crate::model::Event;
+use crate::model::{Action, Event, Via};
+use crate::showing::Wanted;
 use crate::tests::eventually;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 
@@ -16,6 +17,7 @@ mod floods;
 mod owners;
 mod rules;
 mod showing;
+mod waiters;
 
 struct Bench {
     routing: RoutingHandle,
@@ -181,8 +183,8 @@ async fn an_access_that_nobody_awaits_any_more_expires() {
     asked.abort();
     assert_eq!(bench.blocked().await, "b1 expired");
     let late = bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await;
-    let status = BlockedStatus::Expired;
-    assert_eq!(late.unwrap_err(), ResolveError::Settled { id: id("b1"), status, by: None });
+    let ended = "the agent no longer waits for it".into();
+    assert_eq!(late.unwrap_err(), ResolveError::TooLate { id: id("b1"), ended });
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,15 @@ use tokio::time::Instant;
 use super::Settlement;
 use crate::model::BlockedId;
 
-/// How the wait of a pending access ended.
+/// The end of one wait for a decision.
+pub(super) struct EndedWait {
+    pub(super) id: BlockedId,
+    /// That of its waiter.
+    pub(super) number: u64,
+    pub(super) waited: Waited,
+}
+
+/// How the wait for a decision ended.
 pub(super) enum Waited {
     Decided,
     TimedOut,
@@ -16,12 +24,12 @@ pub(super) enum Waited {
 
 /// Waits until a held access is decided, withdrawn, or timed out.
 pub(super) async fn waiting(
-    id: BlockedId,
+    (id, number): (BlockedId, u64),
     decision: oneshot::Receiver<Settlement>,
     mut reply: oneshot::Sender<Settlement>,
     deadline: watch::Receiver<Option<Instant>>,
     timed_out: Settlement,
-) -> (BlockedId, Waited) {
+) -> EndedWait {
     let waited = tokio::select! {
         biased;
         decision = decision => {
@@ -36,7 +44,7 @@ pub(super) async fn waiting(
             Waited::TimedOut
         }
     };
-    (id, waited)
+    EndedWait { id, number, waited }
 }
 
 /// Waits until a deadline has passed, which may change meanwhile.

@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::{
-    Attachment, EarlierSession, RunAttempt, RunBudget, RunStatus, WantedSession, bounds, team_of,
+    Attachment, ChangedFiles, EarlierSession, RefusedAccess, RunAttempt, RunBudget, RunStatus,
+    WantedSession, bounds, team_of,
 };
 use crate::model::now_ms;
 use crate::process;
@@ -124,6 +125,15 @@ pub struct RunSpec {
         help = "Begin with a copy of such a session, which stays as it is"
     )]
     pub fork: Option<String>,
+    /// End with 7 where the turn ended well, and a write, a command or a connection that the agent meant was
+    /// refused.
+    #[arg(
+        long,
+        display_order = 135,
+        help = "Exit with 7 if a write, command or connection that the agent intended was refused"
+    )]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict_exit: bool,
     /// Answer once it has ended. If the caller leaves before, the run is ended.
     #[arg(skip)]
     #[serde(default)]
@@ -196,9 +206,18 @@ pub struct RunState {
     /// `tokens` is estimated, at least in part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tokens_estimated: bool,
+    /// [`RunSpec::strict_exit`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict_exit: bool,
     /// By currency.
     #[serde(default)]
     pub cost: BTreeMap<String, f64>,
+    /// What the run changed in files; None: it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<ChangedFiles>,
+    /// What was refused in its turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<RefusedAccess>,
     /// The candidates of the tier that were tried, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<RunAttempt>,
@@ -231,6 +250,7 @@ impl RunSpec {
             schema,
             session,
             fork,
+            strict_exit: _,
             wait: _,
             slot_timeout,
             no_wait,
@@ -282,6 +302,7 @@ impl RunSpec {
             schema: _,
             session: _,
             fork: _,
+            strict_exit: _,
             wait: _,
             slot_timeout: _,
             no_wait: _,
@@ -324,6 +345,9 @@ impl RunState {
             tokens: None,
             tokens_estimated: false,
             cost: BTreeMap::new(),
+            strict_exit: spec.strict_exit,
+            changed: None,
+            blocked: Vec::new(),
         }
     }
 

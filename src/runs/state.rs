@@ -1,6 +1,9 @@
 //! How a run stands, what it begins with, and what it has tried: parts of its state.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::model::BlockedAccess;
 
 /// How a run stands. The first two are not final.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -69,4 +72,45 @@ pub struct RunAttempt {
     pub ended_at_ms: Option<u64>,
     /// Why the next one took over, or it did not succeed.
     pub reason: Option<String>,
+}
+
+/// An access of a turn that was blocked, and not allowed by its end.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RefusedAccess {
+    pub id: String,
+    /// `read` or `write`.
+    pub action: String,
+    /// Relative to the workspace; absolute if outside.
+    pub path: String,
+    /// As in its `blocked` line.
+    pub status: String,
+    /// How many incidental accesses it stands for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<u64>,
+    /// It kept the agent from what it meant to do: a write, a command or a connection that no pattern of
+    /// `denied` names.
+    #[serde(default)]
+    pub stops_work: bool,
+}
+
+impl From<&BlockedAccess> for RefusedAccess {
+    fn from(access: &BlockedAccess) -> Self {
+        Self {
+            id: access.id.to_string(),
+            action: access.action.as_str().to_owned(),
+            path: access.path.to_string(),
+            status: access.status.as_str().to_owned(),
+            sweep: access.sweep,
+            stops_work: access.stops_work(),
+        }
+    }
+}
+
+/// What was changed in files of the workspace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ChangedFiles {
+    pub files: usize,
+    /// Lines.
+    pub added: usize,
+    pub removed: usize,
 }

@@ -71,6 +71,16 @@ pub struct Blocked<'a> {
     /// Why the agent asks for it: only with `via` `request`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'a, str>>,
+    /// The tool call that it belongs to, as far as that is certain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<Cow<'a, str>>,
+    /// Only while it is `pending`: when nobody waits for the decision any more, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
+    /// Why the wait for a decision ended without one. With `expired` it is too late: the agent does
+    /// not try it again by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Cow<'a, str>>,
     /// Only after `denied`: its tool call reports that it completed all the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub completed: bool,
@@ -114,6 +124,9 @@ pub enum DecisionParam {
         /// Also where a pattern of `denied` matches; requires the control token.
         #[serde(default)]
         even_denied: bool,
+        /// Also if it is too late, or was denied before: the agent is told with its next prompt to try it again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tell: bool,
     },
     /// Answer with the result of the read.
     Answer {

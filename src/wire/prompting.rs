@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::method::method;
 use super::{AgentParams, NameOf};
 use crate::model::How;
+use crate::runs::RefusedAccess;
 
 method! {
     PromptAgent = "prompt": PromptParams => Prompted;
@@ -61,6 +62,9 @@ pub struct Prompted {
     /// Accesses denied during the turn, for a prompt made with the orchestrator's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked: Option<Vec<String>>,
+    /// Accesses of the turn that were blocked, and not allowed by its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedAccess>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

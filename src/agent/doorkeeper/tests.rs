@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -17,6 +18,7 @@ use crate::routing::{self, Decision, Orchestrator, Scope};
 use crate::tracker::{self, OrchestratorView};
 use crate::zone::{Confine, GitAccess, Reach, Zone, ZoneSpec};
 
+mod folders;
 mod intent;
 mod late;
 mod passed;
@@ -126,7 +128,7 @@ fn read(path: &str) -> Attempt {
         grantable: true,
         pid: 7,
         named: false,
-        draft: false,
+        meaning: PathMeaning::Itself,
         may_wait: true,
         to_server: false,
     }

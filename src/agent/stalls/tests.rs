@@ -131,7 +131,7 @@ async fn who_shows_no_progress_in_a_turn_is_silent_unless_a_tool_runs_or_somebod
     call(ActivityKind::Runs { call: "prompt 3".into(), cwd: cwd.clone(), said: vec!["x".into()] });
     call(ActivityKind::Runs { call: "1".into(), cwd, said: vec!["make".into()] });
     bench.after(1000).await;
-    call(ActivityKind::Ran { call: "1".into() });
+    call(ActivityKind::Ran { call: "1".into(), failed: false });
     bench.vitals.record_activity();
     bench.after(50).await;
     let asked = bench.vitals.wait();

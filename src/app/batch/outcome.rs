@@ -1,7 +1,7 @@
 //! What became of a batch and of its jobs, and the exit code for it.
 
 use crate::app::StopSignal;
-use crate::app::turn::{FAILED, INTERRUPTED, KILLED, TIMED_OUT};
+use crate::app::turn::{FAILED, INTERRUPTED, KILLED, REFUSED, TIMED_OUT};
 use crate::runs::{RunState, RunStatus};
 
 /// What became of a job.
@@ -35,6 +35,11 @@ impl JobEnd {
         self.status() == RunStatus::Succeeded.as_str()
     }
 
+    /// Whether it succeeded, and something was refused that it meant to do: with `strict_exit`.
+    fn is_short(&self) -> bool {
+        matches!(&self.outcome, JobOutcome::Ran(state) if state.exit_code == Some(REFUSED))
+    }
+
     pub fn status(&self) -> &'static str {
         match &self.outcome {
             JobOutcome::Ran(state) => state.status.as_str(),
@@ -63,6 +68,7 @@ impl BatchEnd {
         let failed = self.jobs.iter().filter(|job| !job.has_succeeded() && !skipped(job));
         let late = RunStatus::TimedOut.as_str();
         match failed.map(|job| job.status() == late).reduce(|all, one| all && one) {
+            None if self.jobs.iter().any(JobEnd::is_short) => REFUSED,
             None => 0,
             Some(true) => TIMED_OUT,
             Some(false) => FAILED,

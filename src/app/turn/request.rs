@@ -77,7 +77,12 @@ impl RunRequest {
             Ok(json) => return Ok(Ok(outcome.with_answer(json))),
             Err(why) => {
                 let blocks = text_blocks(&AnswerSchema::repair(&why));
-                self.prompt(agent, Some(outcome.session), blocks, said).await
+                let first = outcome.refused;
+                let second = self.prompt(agent, Some(outcome.session), blocks, said).await;
+                second.map(|second| PromptOutcome {
+                    refused: [first, second.refused].concat(),
+                    ..second
+                })
             }
         };
         Ok(outcome.map(|outcome| match schema.check(outcome.last_message()) {

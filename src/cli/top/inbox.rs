@@ -252,7 +252,7 @@ pub(super) fn named(card: &CardId) -> String {
 }
 
 fn allow(scope: Option<GrantScope>) -> DecisionParam {
-    DecisionParam::Allow { scope, ttl_s: None, even_denied: false }
+    DecisionParam::Allow { scope, ttl_s: None, even_denied: false, tell: false }
 }
 
 /// What a budget is used up of, or limits.

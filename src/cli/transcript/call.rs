@@ -12,6 +12,8 @@ use crate::cli::format;
 
 /// Maximum open calls of a session; past that, the oldest is shown unfinished.
 const MOST_CALLS: usize = 200;
+/// Maximum accesses that the line of a call names.
+const MOST_REFUSED: usize = 5;
 /// Maximum bytes of a title, and of the reason of a failure.
 const LONGEST_TITLE: usize = 400;
 
@@ -23,6 +25,8 @@ struct OpenCall {
     title: String,
     began: Instant,
     announced: bool,
+    /// What of it was refused: the ids of the accesses, and what they are.
+    refused: Vec<(String, String)>,
 }
 
 impl OpenCalls {
@@ -43,6 +47,7 @@ impl OpenCalls {
             title: update.kind.as_deref().map_or_else(|| "tool call".to_owned(), first_line),
             began: now,
             announced: false,
+            refused: Vec::new(),
         });
         if let Some(title) = update.title.as_ref().filter(|title| !title.trim().is_empty()) {
             call.title = first_line(title);
@@ -58,11 +63,24 @@ impl OpenCalls {
             String::new()
         };
         let (kind, end) = match status {
+            "completed" if !call.refused.is_empty() => {
+                let refused: Vec<_> = call.refused.iter().map(|(_, it)| it.as_str()).collect();
+                (LineKind::FailedCall, format!("done, but refused: {}", refused.join(", ")))
+            }
             "completed" => (LineKind::Call, "done".to_owned()),
             status => (LineKind::FailedCall, failure(status, &update)),
         };
         lines.push(ShownLine { kind, text: format!("> {}: {end}{took}", call.title) });
         self.0.shift_remove(&id);
+    }
+
+    /// Notes that an access of a call was refused, or that it was not after all.
+    pub(super) fn refuse(&mut self, id: &str, (access, named): (&str, &str), is_refused: bool) {
+        let Some(call) = self.0.get_mut(id) else { return };
+        call.refused.retain(|(known, _)| known != access);
+        if is_refused && call.refused.len() < MOST_REFUSED {
+            call.refused.push((access.to_owned(), named.to_owned()));
+        }
     }
 
     /// Shows calls that run longer than `after`.

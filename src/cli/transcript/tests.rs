@@ -133,3 +133,22 @@ fn unfinished_lines_and_calls_are_shown_after_a_pause() {
     assert_eq!(texts(fold.overdue(now + PAUSE)), ["ui t: > make …"]);
     assert!(fold.overdue(now + PAUSE * 2).is_empty());
 }
+
+#[test]
+fn a_call_of_which_a_part_was_refused_is_not_done_alone() {
+    let (mut fold, now) = (Fold::new(false), Instant::now());
+    let call = |status: &str| {
+        json!({
+            "sessionUpdate": "tool_call", "toolCallId": "1", "title": "git commit", "status": status,
+        })
+    };
+    assert!(fold.update("ui", "s", &call("in_progress"), now).is_empty());
+    for (id, is_refused) in [("b1", true), ("b2", true), ("b1", false)] {
+        let named = format!("write .git/{id} ({id})");
+        fold.refuse(("ui", "s"), "1", (id, &named), is_refused);
+    }
+    let lines = fold.update("ui", "s", &call("completed"), now);
+    let [(_, line)] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!(line.text, "> git commit: done, but refused: write .git/b2 (b2)");
+    assert_eq!(line.kind, LineKind::FailedCall);
+}

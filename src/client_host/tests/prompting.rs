@@ -23,7 +23,7 @@ async fn a_prompt_ends_with_what_the_agent_said() {
     agent.say("s", "twö").await;
     agent.answer(&request, json!({ "stopReason": "max_tokens", "usage": {} })).await;
     let outcome = prompt.await.unwrap().unwrap();
-    assert_eq!(outcome.text, "one, twö");
+    assert_eq!(outcome.text, "one, \ntwö");
     assert_eq!(outcome.stop_reason, "max_tokens");
     assert_eq!(outcome.session.as_str(), "s");
 

@@ -16,6 +16,7 @@ use nix::sys::stat::{Mode, SFlag, fstat, umask};
 use nix::unistd::{chdir, fchdir};
 
 use super::{HERE, Stop, Syscall, SyscallReply, SyscallResult};
+use crate::confine::PathMeaning;
 use crate::confine::lookup::{LookupFlags, openat2_path};
 use crate::confine::own::is_socket_of_team;
 use crate::confine::raw;
@@ -160,7 +161,7 @@ impl Syscall<'_> {
             self.demand_server(found)?;
         }
         let (real, arg) = (found.real.clone(), arg.path.clone());
-        Err(Stop::Outside { denied, real, arg, draft: false, to_server: is_inside })
+        Err(Stop::Outside { denied, real, arg, meaning: PathMeaning::Itself, to_server: is_inside })
     }
 
     /// Fails as the caller's `connect` would if nobody has bound the socket. No server notices: none

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Stop, Syscall, SyscallResult};
+use crate::confine::PathMeaning;
 use crate::confine::resolve::{PathArg, Slot};
 use crate::model::Action;
 
@@ -55,8 +56,11 @@ impl Syscall<'_> {
             return Ok(true);
         }
         let Some(of) = self.target_of(slot) else {
-            if let Stop::Outside { draft, .. } = &mut stop {
-                *draft = looks_random(&slot.name) && self.may_have_draft(slot);
+            if let Stop::Outside { meaning, .. } = &mut stop
+                && looks_random(&slot.name)
+                && self.may_have_draft(slot)
+            {
+                *meaning = PathMeaning::Draft;
             }
             return Err(stop);
         };

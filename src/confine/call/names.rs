@@ -15,10 +15,10 @@ use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::open::TERMINALS;
 use super::{Stop, Syscall, SyscallReply, SyscallResult, spare_rights};
-use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::resolve::{PathArg, Resolved, Slot};
 use crate::confine::still::moving;
+use crate::confine::{FileCall, PathMeaning};
 use crate::model::{Action, wire_real};
 use crate::zone::Denied;
 
@@ -35,9 +35,15 @@ const MOVED_MAX: usize = 200_000;
 impl Syscall<'_> {
     pub(super) fn make_folder(&self, arg: &PathArg, mode: u64) -> SyscallResult<SyscallReply> {
         let may_be = |real: &Path| self.bounds.is_above(real);
-        self.make_where(may_be, SFlag::S_IFDIR, arg, |slot, umask| {
+        let made = self.make_where(may_be, SFlag::S_IFDIR, arg, |slot, umask| {
             let mode = super::low_unsigned(mode) & !umask & 0o7777;
             mkdirat(&slot.folder.handle, &*slot.name, Mode::from_bits_truncate(mode))
+        });
+        made.map_err(|stop| match stop {
+            Stop::Outside { denied, real, arg, to_server, .. } => {
+                Stop::Outside { denied, real, arg, to_server, meaning: PathMeaning::NewFolder }
+            }
+            stop => stop,
         })
     }
 
@@ -281,7 +287,13 @@ impl Syscall<'_> {
         let path = wire_real(self.bounds.zone().workspace(), &real).into();
         // A grant would cover this path, not the link's target.
         let denied = Denied { path, action: Action::Write, grantable: false };
-        Err(Stop::Outside { denied, real, arg: arg.path.clone(), draft: false, to_server: false })
+        Err(Stop::Outside {
+            denied,
+            real,
+            arg: arg.path.clone(),
+            meaning: PathMeaning::Itself,
+            to_server: false,
+        })
     }
 
     /// Fails unless all contents of a folder may be written at the old and the new place, since a
@@ -308,7 +320,7 @@ impl Syscall<'_> {
                 // One grant cannot cover all its contents.
                 let denied = Denied { grantable: false, ..denied };
                 let (real, arg) = (from.clone(), from.clone());
-                Stop::Outside { denied, real, arg, draft: false, to_server: false }
+                Stop::Outside { denied, real, arg, meaning: PathMeaning::Itself, to_server: false }
             })?;
         }
         Ok(())

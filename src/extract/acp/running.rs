@@ -57,7 +57,7 @@ impl Acp {
         match request {
             AgentRequest::Terminal { session, cwd, call } => match text("terminalId") {
                 Some(id) => self.terminals.opened(session, &id, &cwd, call),
-                None => self.reported.add(&session, ActivityKind::Ran { call }),
+                None => self.reported.add(&session, ActivityKind::Ran { call, failed: false }),
             },
             AgentRequest::Output { session, terminal } => {
                 let status = result.as_ref().and_then(|result| result.get("exitStatus"));
@@ -88,7 +88,7 @@ impl Acp {
         if let Some(terminal) = terminal {
             terminal.runs = false;
             let call = Arc::clone(&terminal.call);
-            self.reported.add(session, ActivityKind::Ran { call });
+            self.reported.add(session, ActivityKind::Ran { call, failed: false });
         }
     }
 
@@ -172,7 +172,8 @@ impl Acp {
 pub(super) fn runs(fields: &CallFields<'_>, ended: bool, cwd: &Path) -> Option<ActivityKind> {
     let call: Arc<str> = fields.id.as_str().into();
     if ended {
-        return Some(ActivityKind::Ran { call });
+        let failed = fields.status == Some(ToolCallStatus::Failed);
+        return Some(ActivityKind::Ran { call, failed });
     }
     let mut texts: Vec<Arc<str>> = Vec::new();
     texts.extend(fields.title.iter().map(|title| cut(title, LONGEST_TEXT)));

@@ -9,7 +9,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::NamedPath;
-use crate::model::fold;
+use crate::model::{fold, within};
 
 /// Strings of one call that are read; later ones name nothing.
 const MOST_STRINGS: usize = 2048;
@@ -79,6 +79,21 @@ impl CallText {
         let mut beside = named.filter(is_beside);
         let first = beside.next()?;
         beside.all(|other| other == first).then_some(first)
+    }
+
+    /// A path below a folder that is not there: a text of its own, else the first in a text.
+    pub fn names_below(&self, folder: NamedPath<'_>) -> Option<PathBuf> {
+        let real = folder.workspace.join(folder.wire);
+        let strings = self.strings.get_or_init(|| strings(&self.texts));
+        let below = |word: &str| {
+            let rooted = word.strip_prefix('/').map(|path| folder.workspace.join(path));
+            let spelled = [self.cwd.join(word), folder.workspace.join(word)].into_iter();
+            spelled.chain(rooted).map(|path| planned(&path)).find(|path| is_below(&real, path))
+        };
+        let fits = |word: &&str| word.len() <= LONGEST_PATH;
+        let whole = strings.iter().map(String::as_str).filter(fits).take(MOST_WORDS);
+        let parts = strings.iter().flat_map(|text| words(text)).filter(fits).take(MOST_WORDS);
+        whole.chain(parts).find_map(below)
     }
 
     fn beside_cwd<'a>(&self, real: &'a Path) -> Option<&'a str> {
@@ -154,6 +169,20 @@ fn real(path: &Path) -> Option<PathBuf> {
         let folder = path.parent()?.canonicalize().ok()?;
         Some(folder.join(path.file_name()?))
     })
+}
+
+/// The real path of one of whose folders some may be missing.
+fn planned(path: &Path) -> PathBuf {
+    let path = fold(path);
+    let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match there.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?))) {
+        Some(real) => real,
+        None => path,
+    }
+}
+
+fn is_below(folder: &Path, path: &Path) -> bool {
+    path != folder && within(folder, path).is_some()
 }
 
 /// The strings of texts: all strings of JSON, other texts as they are.

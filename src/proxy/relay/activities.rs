@@ -77,6 +77,13 @@ where
                     self.turns.began(&activity.session);
                     self.cancelled.remove(&activity.session);
                 }
+                ActivityKind::Ran { call, failed: true } => {
+                    if let Some(gatekeeping) = &self.proxy.gate {
+                        let key =
+                            SessionKey::new(self.proxy.agent.clone(), activity.session.clone());
+                        gatekeeping.routing.call_failed(key, Arc::clone(call));
+                    }
+                }
                 ActivityKind::Runs { .. } => self.turns.on_tool_call(&activity.session),
                 ActivityKind::TurnEnded { stop_reason, reason } => {
                     let end =

@@ -47,7 +47,7 @@ where
     fn is_tool_call(&mut self, session: &SessionId, kind: &ActivityKind) -> bool {
         match kind {
             ActivityKind::Runs { call, .. } => self.turns.call_began(session, call),
-            ActivityKind::Ran { call } => self.turns.call_ended(session, call),
+            ActivityKind::Ran { call, .. } => self.turns.call_ended(session, call),
             ActivityKind::Touched { source: Source::Request, .. } => !self.turns.calls(session),
             _ => false,
         }

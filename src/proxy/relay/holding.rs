@@ -5,15 +5,16 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use tokio::io::AsyncWrite;
 use tokio::task::unconstrained;
+use tokio::time::Instant;
 
 use super::{Decided, Relay};
 use crate::conflicts::{LockWait, Passage, Refused};
 use crate::extract::{Ask, Refusal};
 use crate::line::Direction;
 use crate::model::{Action, AgentId, Via};
-use crate::proxy::ProxyError;
 use crate::proxy::contention::refusal;
 use crate::proxy::gatekeeper::{GateAction, HeldRequest, orphaned};
+use crate::proxy::{NamedPath, ProxyError};
 use crate::routing::{RoutingHandle, Settlement};
 use crate::showing::Wanted;
 
@@ -98,6 +99,11 @@ where
         let mut request = held.request(&self.proxy.agent);
         if request.via == Via::Fs && request.action == Action::Write {
             request.wanted = self.proxy.extractor.wanted(&held.line).as_deref().map(Wanted::new);
+        }
+        if let Some(running) = &self.proxy.running {
+            let rules = gatekeeping.rules.borrow();
+            let place = NamedPath { wire: &request.path, workspace: rules.zone.workspace() };
+            request.call = running.tool_call(&request.key.session, place, Instant::now());
         }
         let routing = gatekeeping.routing.clone();
         self.keep(held, |number| {

@@ -16,7 +16,7 @@ use crate::line::Direction;
 use crate::model::{Action, BlockedId, OnViolation, SessionId, SessionKey, Via};
 use crate::proxy::ProxyError;
 use crate::proxy::handle::EndedTurn;
-use crate::routing::{AccessScope, Request};
+use crate::routing::{AccessScope, Making, Request};
 
 /// Sessions whose last turn's end is kept; beyond this all are dropped.
 const MOST_ENDS: usize = 1024;
@@ -85,11 +85,13 @@ where
             action,
             via: Via::Tool,
             scope: AccessScope::Path,
+            making: Making::Nothing,
             hold: false,
             may_wait: true,
             grantable: denied.grantable,
             denied_by: zone.denied_by(&denied.path),
             caller: None,
+            call: None,
             reason: None,
             wanted: None,
         });

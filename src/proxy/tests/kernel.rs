@@ -28,11 +28,13 @@ impl Bench {
             action: Action::Read,
             via: Via::Kernel,
             scope: crate::routing::AccessScope::Path,
+            making: crate::routing::Making::Nothing,
             hold: false,
             may_wait: false,
             grantable: true,
             denied_by: None,
             caller: Some(7),
+            call: None,
             reason: None,
             wanted: None,
         }

@@ -80,6 +80,10 @@ impl Task {
         if let Some(why) = rule.and_then(why_denied) {
             return AccessAnswer::Closed(why);
         }
+        if self.is_for_nobody(rule) {
+            let why = "a person would decide it, and none can be asked here".to_owned();
+            return AccessAnswer::Closed(why);
+        }
         if asks_orchestrator(rule) && self.is_orchestrator(agent) {
             let why =
                 "you decide accesses of the others, and none of your own: a person may open it";

@@ -1,11 +1,9 @@
 //! Selects which blocked accesses are in the orchestrator agent's next briefing.
 
 use super::Task;
-use super::queue::is_for_person;
 use super::requesting::asks_orchestrator;
-use crate::model::{BlockedId, BlockedStatus, Event};
+use crate::model::{BlockedId, BlockedStatus};
 use crate::routing::board::{BoardEntry, Briefing};
-use crate::routing::wait::Waited;
 use crate::routing::{Orchestrator, briefing};
 
 /// Accesses of one briefing, and the bytes after which it takes no more. Further pending accesses
@@ -46,44 +44,6 @@ impl Task {
         }
         self.board.change(id, |entry| entry.briefing = Briefing::Waiting);
         self.nudge.send_modify(|count| *count += 1);
-    }
-
-    /// Handles the end of a held access's wait.
-    pub(super) fn release_briefing(&mut self, id: &BlockedId, waited: &Waited) {
-        if self.board.get(id).is_none_or(|entry| entry.decided) {
-            return;
-        }
-        let stays = matches!(waited, Waited::Withdrawn) && self.stays_queued(id);
-        let ended = self.board.change(id, |entry| {
-            entry.settle = None;
-            match waited {
-                Waited::Decided => return None,
-                // The access was denied without a decision: it may still be allowed for the next
-                // attempt, which is briefed as if it were the first.
-                Waited::TimedOut => {
-                    entry.access.status = BlockedStatus::Denied;
-                    if entry.briefing != Briefing::Waiting {
-                        entry.briefing = Briefing::None;
-                    }
-                }
-                Waited::Withdrawn if stays => return None,
-                Waited::Withdrawn => {
-                    entry.access.status = BlockedStatus::Expired;
-                    entry.decided = true;
-                }
-            }
-            Some(entry.access.clone())
-        });
-        let Some(access) = ended.flatten() else { return };
-        if is_for_person(&access) {
-            self.publish_queue();
-        }
-        self.bus.publish(Event::Blocked(access.clone()));
-        // An equal pending access may have relied on this one's briefing.
-        let next = self.board.alike(&access).find(|entry| is_pending(entry));
-        if let Some(next) = next.map(|entry| entry.access.id.clone()) {
-            self.route(&next);
-        }
     }
 
     /// Takes the waiting accesses as one prompt text, as many as fit.

@@ -11,6 +11,7 @@ use crate::model::{
     AccessRule, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decided, DecidedBy, Event,
     Record, SessionId, Via, now_ms, quoted,
 };
+use crate::routing::board::Waiter;
 use crate::routing::grants::Allowed;
 use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
 use crate::showing::SeenContent;
@@ -27,6 +28,14 @@ impl Task {
         by: &Decider,
         seen: Option<SeenContent>,
     ) -> Result<BlockedAccess, ResolveError> {
+        // An agent that gave up is told with its next prompt.
+        let (decision, tells) = match decision {
+            Decision::Tell { scope, ttl } => (&Decision::Allow { scope: *scope, ttl: *ttl }, true),
+            decision => (decision, false),
+        };
+        if tells {
+            self.reopen(id);
+        }
         let access = self.decidable(id, decision, by)?;
         if !self.is_as_seen(id, seen) {
             return Err(ResolveError::Changed(id.clone()));
@@ -57,32 +66,34 @@ impl Task {
                 }
             };
             let settled = self.board.change(id, |entry| {
-                let used_it = settle(entry, decision, by.into(), &record, bus);
-                (used_it, entry.access.clone(), entry.caller, std::mem::take(&mut entry.sessions))
+                let waiters = settle(entry, decision, by.into(), &record, bus);
+                (waiters, entry.access.clone(), std::mem::take(&mut entry.sessions))
             });
-            let Some((used_it, settled, caller, asked_in)) = settled else { continue };
-            let allowed = Allowed::of(&settled, by_person);
-            if matches!(decision, Decision::Deny { .. }) && used_it && settled.via == Via::Kernel {
-                self.stopped.refused(&settled, caller);
+            let Some((waiters, settled, asked_in)) = settled else { continue };
+            is_undelivered |= waiters.is_empty();
+            for SettledWaiter { via, caller, is_for_folder } in waiters {
+                let allowed = Allowed::of(&settled, via, by_person);
+                if matches!(decision, Decision::Deny { .. }) && via == Via::Kernel {
+                    self.stopped.refused(&settled, caller);
+                }
+                // Whoever asked has the decision, but did not use it yet.
+                let is_to_come = via == Via::Request && matches!(decision, Decision::Allow { .. });
+                used |= !is_to_come;
+                // A failed system call carries no message.
+                is_undelivered |= via == Via::Kernel;
+                if let Decision::Allow { scope, ttl } = decision
+                    && !is_to_come
+                {
+                    self.grants.grant_system_calls(&allowed);
+                    if *scope == Scope::Once {
+                        let expires = ttl.map(|ttl| Instant::now() + ttl);
+                        let caller = caller.filter(|_| !is_for_folder);
+                        self.grants.grant_repeats(&allowed, caller, expires);
+                    }
+                }
             }
             sessions.push(settled.key.session);
             sessions.extend(asked_in);
-            // Whoever asked has the decision, but did not use it yet.
-            let is_to_come =
-                allowed.via() == Via::Request && matches!(decision, Decision::Allow { .. });
-            used |= used_it && !is_to_come;
-            // A failed system call carries no message.
-            is_undelivered |= !used_it || allowed.via() == Via::Kernel;
-            if let Decision::Allow { scope, ttl } = decision
-                && used_it
-                && !is_to_come
-            {
-                self.grants.grant_system_calls(&allowed);
-                if *scope == Scope::Once {
-                    let expires = ttl.map(|ttl| Instant::now() + ttl);
-                    self.grants.grant_repeats(&allowed, caller, expires);
-                }
-            }
         }
         if let Decision::Deny { message: Some(message) } = decision
             && is_undelivered
@@ -90,22 +101,29 @@ impl Task {
             self.note(&access, message);
         }
         if let Decision::Allow { scope, ttl } = decision
-            && is_for_person(&access)
+            && (is_for_person(&access) || tells)
             && !used
         {
             if *scope == Scope::Session {
                 // The agent may be in another session by now.
                 let expires = ttl.map(|ttl| Instant::now() + ttl);
-                let allowed = Allowed::of(&access, by_person);
+                let allowed = Allowed::of(&access, access.via, by_person);
                 self.grants.add(&allowed, None, Settlement::Allowed, expires);
             }
             self.note_permit(access.key.agent.clone(), access.action, &access.path);
         }
-        self.grant(&Allowed::of(&access, by_person), decision, used, sessions);
+        self.grant(&Allowed::of(&access, access.via, by_person), decision, used, sessions);
         if is_for_person(&access) {
             self.publish_queue();
         }
         Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
+    }
+
+    /// Makes an access decidable for which its agent waited in vain.
+    fn reopen(&mut self, id: &BlockedId) {
+        self.board.change(id, |entry| {
+            entry.decided &= entry.access.status != BlockedStatus::Expired;
+        });
     }
 
     /// Returns an access that this decider may still decide.
@@ -121,7 +139,10 @@ impl Task {
             return Err(ResolveError::Own { id: id.clone(), agent: agent.clone() });
         }
         if entry.decided {
-            let BlockedAccess { status, decided_by, .. } = &entry.access;
+            let BlockedAccess { status, decided_by, ended, .. } = &entry.access;
+            if let (BlockedStatus::Expired, Some(ended)) = (status, ended) {
+                return Err(ResolveError::TooLate { id: id.clone(), ended: Arc::clone(ended) });
+            }
             let (status, by) = (*status, decided_by.clone());
             return Err(ResolveError::Settled { id: id.clone(), status, by });
         }
@@ -218,17 +239,26 @@ fn opens_denied(decision: &Decision, by: &Decider) -> bool {
     matches!(decision, Decision::Deny { .. }) || by.insists()
 }
 
-/// Settles one undecided entry; returns whether a request that waited got the decision.
+/// A request that waited, and got the decision.
+struct SettledWaiter {
+    via: Via,
+    caller: Option<u32>,
+    is_for_folder: bool,
+}
+
+/// Settles one undecided entry; returns the requests that waited and got the decision.
 fn settle(
     entry: &mut BoardEntry,
     decision: &Decision,
     by: DecidedBy,
     record: &dyn Fn(&BlockedAccess),
     bus: &Bus,
-) -> bool {
+) -> Vec<SettledWaiter> {
     entry.decided = true;
     let (status, settlement) = match decision {
-        Decision::Allow { .. } => (BlockedStatus::Allowed, Settlement::Allowed),
+        Decision::Allow { .. } | Decision::Tell { .. } => {
+            (BlockedStatus::Allowed, Settlement::Allowed)
+        }
         Decision::Answer { content } => {
             (BlockedStatus::Answered, Settlement::Answered(content.clone()))
         }
@@ -241,13 +271,19 @@ fn settle(
             },
         ),
     };
-    let used = entry.settle.take().is_some_and(|settle| settle.send(settlement).is_ok());
+    let got = entry.waiters.drain(..).filter_map(|waiter| {
+        let Waiter { via, caller, is_for_folder, settle, .. } = waiter;
+        settle.send(settlement.clone()).ok()?;
+        Some(SettledWaiter { via, caller, is_for_folder })
+    });
+    let got = got.collect();
     entry.access.status = status;
+    (entry.access.until_ms, entry.access.ended) = (None, None);
     entry.access.decided_by = Some(by);
     record(&entry.access);
     // Also where the status stays: others see that it is decided, and by whom.
     bus.publish(Event::Blocked(entry.access.clone()));
-    used
+    got
 }
 
 /// A decision for the journal.

@@ -116,20 +116,24 @@ impl Task {
             decided_by: None,
             owner_answer: None,
             reason: None,
+            tool_call: None,
+            until_ms: None,
+            ended: None,
             completed: false,
             timestamp_ms: now_ms(),
         };
+        self.stories.add(&access.key, &id);
         self.bus.publish(Event::Blocked(access.clone()));
         self.board.insert(BoardEntry {
             access,
             scope: AccessScope::Path,
             grantable: false,
             decided: false,
-            caller: None,
             sessions: Vec::new(),
             briefing: Briefing::None,
+            over: None,
             wanted: None,
-            settle: None,
+            waiters: Vec::new(),
         });
         id
     }
@@ -145,6 +149,28 @@ impl Task {
     pub(super) fn tried_before(&mut self, request: &Request) -> Option<BlockedId> {
         let id = self.stopped.again(request)?;
         self.board.get(&id).is_some_and(|entry| !entry.decided).then_some(id)
+    }
+
+    /// Handles an access outside its zone that a tool call completed; returns its id if it is
+    /// listed.
+    pub(super) fn observed(&mut self, request: Request) -> Option<BlockedId> {
+        if self.board.was_allowed(&request) || self.is_open(&request, self.rule(&request)) {
+            return None;
+        }
+        if let Some(access) = self.board.completed(&request) {
+            let BlockedAccess { id, path, .. } = access;
+            tracing::warn!(
+                agent = %request.key.agent, %id, %path,
+                "a tool call that was denied reports that it completed"
+            );
+            self.bus.publish(Event::Blocked(access.clone()));
+        }
+        if self.was_stopped(&request) {
+            return None;
+        }
+        let id = self.block(request, BlockedStatus::Observed, None);
+        self.route(&id);
+        Some(id)
     }
 
     /// Whether the kernel stopped it in this turn, so that it did not happen even if the tool call

@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Task;
 use super::queue::is_for_person;
-use super::requesting::{asks_orchestrator, decided_by_rule};
+use super::requesting::{asks_orchestrator, decided_by_rule, until_ms};
 use crate::model::{AccessRule, BlockedId, BlockedStatus, Decide, DecidedBy, Event, OwnerAnswer};
 use crate::routing::grants::Allowed;
 use crate::routing::owners::OwnerQuestion;
@@ -79,11 +79,14 @@ impl Task {
             None => self.settings.rules.holds(agent),
         };
         if rule.is_some_and(|rule| rule.decide == Decide::Allow) {
-            self.grants.grant_system_calls(&Allowed::of(&access, false));
+            self.grants.grant_system_calls(&Allowed::of(&access, access.via, false));
             return self.settle_now(id, rule, BlockedStatus::Allowed, Settlement::Allowed);
         }
         let mut message = format!("Its owner could not be asked: {why}.");
-        if holds && !(asks_orchestrator(rule) && self.would_deadlock(agent)) {
+        if holds
+            && !self.is_for_nobody(rule)
+            && !(asks_orchestrator(rule) && self.would_deadlock(agent))
+        {
             match self.begin_wait(agent, rule) {
                 Ok(wait) => return self.hold_on(id, rule, wait),
                 Err(circle) => message = format!("It is not held: {circle}."),
@@ -101,9 +104,11 @@ impl Task {
             (held.question, held.wait) = (None, wait);
             held.deadline.send_replace(deadline);
         }
+        let until_ms = until_ms(deadline);
         let orchestrator = self.orchestrator().filter(|_| asks_orchestrator(rule));
         let changed = self.board.change(id, |entry| {
             entry.access.rule = rule;
+            entry.access.until_ms = until_ms;
             entry.access.orchestrator = orchestrator;
             entry.access.clone()
         });
@@ -132,8 +137,8 @@ impl Task {
                 _ => decided_by_rule(rule),
             };
             entry.decided = status == BlockedStatus::Allowed;
-            if let Some(settle) = entry.settle.take() {
-                let _ = settle.send(settlement);
+            for waiter in entry.waiters.drain(..) {
+                let _ = waiter.settle.send(settlement.clone());
             }
             entry.access.clone()
         });

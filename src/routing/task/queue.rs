@@ -73,11 +73,11 @@ impl Task {
         let Some(entry) = self.board.get(id).filter(|entry| is_for_person(&entry.access)) else {
             return false;
         };
+        let is_other = |other: &&BoardEntry| is_unattended(other) && other.access.id != *id;
         let is_equal =
-            |other: &BoardEntry| is_unattended(other) && other.access.via == entry.access.via;
-        let is_there = self.board.alike(&entry.access).any(is_equal);
-        !is_there
-            && self.board.pending().filter(|other| is_unattended(other)).count() < MOST_UNATTENDED
+            |other: &&BoardEntry| is_other(other) && other.access.via == entry.access.via;
+        let is_there = self.board.alike(&entry.access).any(|other| is_equal(&other));
+        !is_there && self.board.pending().filter(is_other).count() < MOST_UNATTENDED
     }
 
     /// The access of the queue that an agent asks for again.
@@ -110,6 +110,6 @@ pub(super) fn is_for_person(access: &BlockedAccess) -> bool {
 /// Whether an access waits for a person, and no agent waits for it.
 fn is_unattended(entry: &BoardEntry) -> bool {
     entry.access.status == BlockedStatus::Pending
-        && entry.settle.is_none()
+        && entry.waiters.is_empty()
         && is_for_person(&entry.access)
 }

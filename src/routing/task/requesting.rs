@@ -5,11 +5,13 @@ use tokio::time::Instant;
 
 use super::{BoardEntry, HeldAccess, Task};
 use crate::model::{
-    AccessRule, AgentId, BlockedId, BlockedStatus, Decide, DecidedBy, SessionId, Via,
+    AccessRule, AgentId, BlockedId, BlockedStatus, Decide, DecidedBy, SessionId, TimestampMs, Via,
+    now_ms,
 };
+use crate::routing::board::Waiter;
 use crate::routing::grants::Allowed;
 use crate::routing::wait::waiting;
-use crate::routing::{AccessScope, Orchestrator, Request, Settlement};
+use crate::routing::{AccessScope, Making, Orchestrator, Request, Settlement};
 use crate::tasks::{Circle, WaitGuard, WaitKind};
 
 impl Task {
@@ -77,23 +79,46 @@ impl Task {
         reply: oneshot::Sender<Settlement>,
     ) -> BlockedId {
         let (settle, decision) = oneshot::channel();
-        let id = match self.unattended(&request) {
+        self.last_waiter += 1;
+        let number = self.last_waiter;
+        let waiter = Waiter {
+            number,
+            via: request.via,
+            caller: request.caller,
+            is_for_folder: request.making == Making::Parent,
+            settle,
+        };
+        let rule = self.rule(&request);
+        let id = match self.unattended(&request).or_else(|| self.joined(&request, rule)) {
             Some(id) => {
-                self.board.want(&id, request.wanted);
+                if request.wanted.is_some() {
+                    self.board.want(&id, request.wanted);
+                }
                 self.board.change(&id, |entry| {
                     entry.sessions.push(request.key.session);
-                    entry.caller = request.caller;
-                    entry.settle = Some(settle);
+                    entry.waiters.push(waiter);
                 });
                 id
             }
-            None => self.block(request, BlockedStatus::Pending, Some(settle)),
+            None => self.block(request, BlockedStatus::Pending, Some(waiter)),
         };
         self.board.change(&id, |entry| entry.sessions.extend(sessions));
-        let rule = self.board.get(&id).and_then(|entry| entry.access.rule);
         let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
+        if let Some(held) = self.held.get(&id) {
+            let deadline = held.deadline.subscribe();
+            self.pending.push(Box::pin(waiting(
+                (id.clone(), number),
+                decision,
+                reply,
+                deadline,
+                timed_out,
+            )));
+            return id;
+        }
+        let rule = self.board.get(&id).and_then(|entry| entry.access.rule);
         let deadline = watch::Sender::new(self.deadline(rule));
-        let waiting = waiting(id.clone(), decision, reply, deadline.subscribe(), timed_out);
+        let waiting =
+            waiting((id.clone(), number), decision, reply, deadline.subscribe(), timed_out);
         self.pending.push(Box::pin(waiting));
         self.held.insert(id.clone(), HeldAccess { deadline, question: None, wait });
         if rule.is_some_and(|rule| rule.decide == Decide::Owner) {
@@ -120,7 +145,21 @@ impl Task {
             None => request.hold || self.settings.rules.holds(agent),
         };
         let deadlocks = asks_orchestrator(rule) && self.would_deadlock(agent);
-        asked && request.may_wait && request.grantable && !deadlocks
+        asked && request.may_wait && request.grantable && !deadlocks && !self.is_for_nobody(rule)
+    }
+
+    /// Whether a person would decide, and none can be asked.
+    pub(super) fn is_for_nobody(&self, rule: Option<AccessRule>) -> bool {
+        let is_led = matches!(
+            self.settings.orchestrator,
+            Orchestrator::Agent(_) | Orchestrator::Elsewhere { .. }
+        );
+        let by_agent = match rule.map(|rule| rule.decide) {
+            Some(Decide::Owner) => true,
+            Some(Decide::Person) => false,
+            _ => is_led,
+        };
+        self.settings.rules.unattended && !by_agent
     }
 
     /// Whether the orchestrator waits for an agent, so that it must not hold the agent's accesses.
@@ -173,6 +212,12 @@ impl Task {
     pub(super) fn is_open(&self, request: &Request, rule: Option<AccessRule>) -> bool {
         self.grants.cover(request, needs_person(rule)) || opens(rule)
     }
+}
+
+/// A deadline as others read it.
+pub(super) fn until_ms(deadline: Option<Instant>) -> Option<TimestampMs> {
+    let left = deadline?.saturating_duration_since(Instant::now());
+    Some(now_ms() + u64::try_from(left.as_millis()).unwrap_or(u64::MAX / 2))
 }
 
 pub(super) fn opens(rule: Option<AccessRule>) -> bool {

@@ -20,7 +20,11 @@ impl Task {
         let zone = |agent: &AgentId| self.settings.rules.zones.get(agent).cloned();
         Ok(Showable {
             wanted: entry.wanted.clone(),
-            caller: entry.caller.filter(|_| entry.access.status == BlockedStatus::Pending),
+            caller: entry
+                .waiters
+                .iter()
+                .find_map(|waiter| waiter.caller)
+                .filter(|_| entry.access.status == BlockedStatus::Pending),
             zone: zone(&entry.access.key.agent),
             access: entry.access.clone(),
             reader: reader.map(|agent| (agent.clone(), zone(&agent))),

@@ -56,6 +56,7 @@ pub enum Message {
     Turn {
         agent: String,
         session: String,
+        turn: u64,
     },
     /// An agent or a usage changed.
     Changed,
@@ -243,8 +244,8 @@ impl Connection {
                 Err(_) => Message::Other,
             },
             ("turn", _) => match serde_json::from_slice(&line) {
-                Ok(TurnLine { agent_id, session_id }) => {
-                    Message::Turn { agent: agent_id, session: session_id }
+                Ok(TurnLine { agent_id, session_id, turn }) => {
+                    Message::Turn { agent: agent_id, session: session_id, turn }
                 }
                 Err(_) => Message::Other,
             },
@@ -347,6 +348,7 @@ struct Progress {
 struct TurnLine {
     agent_id: String,
     session_id: String,
+    turn: u64,
 }
 
 /// Reads a line of the type `rpc_error`.

@@ -74,6 +74,9 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             tokens_saved: saved.map(|saved| saved.tokens),
             tokens_estimated: saved.is_some_and(|saved| saved.is_estimated),
             reason: access.reason.as_deref().map(Cow::from),
+            tool_call: access.tool_call.as_deref().map(Cow::from),
+            until_ms: access.until_ms,
+            ended: access.ended.as_deref().map(Cow::from),
             completed: access.completed,
         }
     }

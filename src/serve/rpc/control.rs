@@ -11,6 +11,7 @@ use crate::client_host::Said;
 use crate::mcp::text_pages;
 use crate::model::{AgentId, BlockedId, BlockedStatus, Order, SessionId, SessionKey, Via};
 use crate::routing::{self, Decision, ResolveError};
+use crate::runs::RefusedAccess;
 use crate::serve::shared::Shared;
 use crate::serve::{self, Caller, owned, rights};
 use crate::wire::{
@@ -59,6 +60,7 @@ pub(super) async fn prompt(
     let ids = || outcome.blocked.iter().map(ToString::to_string).collect();
     reply(&Prompted {
         blocked: by_orchestrator.then(ids),
+        refused: outcome.refused.iter().map(RefusedAccess::from).collect(),
         session_id: outcome.session.to_string(),
         stop_reason: outcome.stop_reason,
         reason: outcome.reason.map(|reason| reason.to_string()),
@@ -209,12 +211,12 @@ impl TryFrom<DecisionParam> for Decision {
         Ok(match verdict {
             DecisionParam::Deny { message } => Self::Deny { message },
             DecisionParam::Answer { content, .. } => Self::Answer { content },
-            DecisionParam::Allow { scope, ttl_s, .. } => Self::Allow {
-                scope: match scope {
+            DecisionParam::Allow { scope, ttl_s, tell, .. } => {
+                let scope = match scope {
                     None | Some(GrantScope::Once) => routing::Scope::Once,
                     Some(GrantScope::Session) => routing::Scope::Session,
-                },
-                ttl: match ttl_s {
+                };
+                let ttl = match ttl_s {
                     None => None,
                     Some(seconds) if seconds > 0.0 && seconds <= LONGEST_TTL_S => {
                         Some(Duration::from_secs_f64(seconds))
@@ -222,8 +224,9 @@ impl TryFrom<DecisionParam> for Decision {
                     Some(_) => {
                         return Err(wrong("`ttl_s` must be more than 0 and at most 100 years"));
                     }
-                },
-            },
+                };
+                if tell { Self::Tell { scope, ttl } } else { Self::Allow { scope, ttl } }
+            }
         })
     }
 }
@@ -232,7 +235,10 @@ impl From<ResolveError> for RpcError {
     fn from(error: ResolveError) -> Self {
         let code = match error {
             ResolveError::Unknown(_) => 404,
-            ResolveError::Settled { .. } | ResolveError::Changed(_) | ResolveError::Stopping => 409,
+            ResolveError::Settled { .. }
+            | ResolveError::TooLate { .. }
+            | ResolveError::Changed(_)
+            | ResolveError::Stopping => 409,
             ResolveError::NotAnswerable | ResolveError::Sweep(_) => 400,
             ResolveError::NotGrantable(_)
             | ResolveError::Own { .. }

@@ -99,6 +99,7 @@ export class State {
     if (line.status === "pending") this.wait(line);
     else this.end(line);
     this.changed("waiting", line);
+    if (line.type === "blocked") this.fold("said", this.said, "blocked", line);
   }
 
   wait(line) {

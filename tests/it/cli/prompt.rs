@@ -48,7 +48,17 @@ fn its_exit_code_reports_how_the_turn_ended() {
     let blocked = stage.run(&["prompt", "ui", "read src/api/cart.rs"]);
     assert_eq!(blocked.code, 0);
     assert!(blocked.stdout.starts_with("refused: "), "{blocked:?}");
-    assert_eq!(blocked.stderr, "b1: denied: read src/api/cart.rs by ui (via fs, owned by api)\n");
+    let told = "b1: denied: read src/api/cart.rs by ui (via fs, owned by api)\n1 refused: ";
+    assert!(blocked.stderr.starts_with(told), "{blocked:?}");
+    // A read that was refused stops no work; a write does.
+    let strict = ["prompt", "--strict-exit", "ui"];
+    assert_eq!(stage.run(&[&strict[..], &["read src/api/cart.rs"]].concat()).code, 0);
+    let wrote = stage.run(&[&strict[..], &["write src/api/cart.rs: no"]].concat());
+    assert_eq!(wrote.code, 7, "{wrote:?}");
+    let wrote = stage.run(&[&strict[..], &["write src/ui/new.ts: one"]].concat());
+    assert_eq!(wrote.code, 0, "{wrote:?}");
+    let told = "1 file, +1 \u{2212}0: eisen-core diff --session ui/ui-s1 --turn ";
+    assert!(wrote.stderr.starts_with(told), "{wrote:?}");
     let off = stage.run(&["prompt", "off", "hello"]);
     assert_ended(&off, 1, "", "error: agent `off` is stopped, not ready (code 409)\n");
     let nobody = stage.run(&["prompt", "nobody", "hello"]);
@@ -57,7 +67,11 @@ fn its_exit_code_reports_how_the_turn_ended() {
 
     let json = stage.run(&["prompt", "--json", "ui", "hello"]);
     let result: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!(result, json!({"session_id": "ui-s1", "stop_reason": "end_turn", "text": "hello"}));
+    let expected = json!({
+        "session_id": "ui-s1", "stop_reason": "end_turn", "text": "hello",
+        "changed": { "files": 0, "added": 0, "removed": 0 }, "blocked": [],
+    });
+    assert_eq!(result, expected);
 
     let mut piped = stage.eisen_core(&["prompt", "ui", "-"]);
     let mut piped = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

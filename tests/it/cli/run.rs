@@ -30,6 +30,9 @@ steps = [{ say = "So far." }, { exit = 3 }]
 prompt = "outside"
 steps = [{ disk_read = ".env", on_error = [{ say = "I may not" }] }]
 [[on]]
+prompt = "save"
+steps = [{ write = "src/ui/new.ts", content = "one\\n" }, { write = "docs/new.md", content = "no" }, { say = "Done." }]
+[[on]]
 prompt = "hang"
 steps = [{ say = "So far." }, { hang = true }]
 "#;
@@ -169,4 +172,28 @@ fn a_run_is_no_team_that_commands_find_by_themselves() {
     let own = ["ps", "--team", &["run-", &id].concat()];
     eventually("its own team is found by name", || stage.run(&own).stdout.contains("agent"));
     assert_eq!(stage.run(&["kill", &id]).code, 0);
+}
+
+#[test]
+fn a_strict_run_tells_by_its_code_that_something_was_refused() {
+    let stage = repository();
+    let ended = run_agent(&stage, &["--zone", "src/**", "save"]);
+    assert_eq!((ended.code, &*ended.stdout), (0, "Done.\n"), "{}", ended.stderr);
+    let told: Vec<_> = ended.stderr.lines().collect();
+    let [changed, refused, _] = told[..] else { panic!("{told:?}") };
+    assert!(changed.starts_with("1 file, +1 \u{2212}0: eisen-core diff --team run-"), "{changed}");
+    assert!(refused.starts_with("1 refused: eisen-core history --team run-"), "{refused}");
+
+    let strict = ["--strict-exit", "--json", "--zone", "src/**"];
+    let ended = run_agent(&stage, &[&strict[..], &["save"]].concat());
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((ended.code, &result["status"]), (7, &"succeeded".into()));
+    assert_eq!(result["exit_code"], 7);
+    let blocked = &result["blocked"][0];
+    assert_eq!((&blocked["path"], &blocked["stops_work"]), (&"docs/new.md".into(), &true.into()));
+    let waited = stage.run(&["wait", result["id"].as_str().unwrap()]);
+    assert_eq!(waited.code, 7, "{}", waited.stderr);
+    // What is denied by name is meant to be.
+    let ended = run_agent(&stage, &["--strict-exit", "--deny", "docs/**", "save"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
 }

@@ -31,7 +31,7 @@ async fn it_is_meant_if_a_running_call_names_it() {
     let meant = async |said: &str, path: &str| {
         bench.says("s", "1", &[said]);
         bench.rings(read(path)).await;
-        bench.tell("s", ActivityKind::Ran { call: "1".into() });
+        bench.tell("s", ActivityKind::Ran { call: "1".into(), failed: false });
         bench.list().await.iter().any(|line| line.ends_with(&format!("denied read {path}")))
     };
     for (number, (said, path, expected)) in [
@@ -91,7 +91,7 @@ async fn a_link_names_what_it_leads_to() {
     bench.says("s", "2", &["echo > ui/link/new.ts"]);
     bench.rings(Attempt { action: Action::Write, ..read("core/new.ts") }).await;
     assert_eq!(bench.blocked().await, "b2 s denied write core/new.ts");
-    bench.tell("s", ActivityKind::Ran { call: "1".into() });
+    bench.tell("s", ActivityKind::Ran { call: "1".into(), failed: false });
     bench.says("s", "3", &["cat ui/file"]);
     bench.rings(Attempt { pid: 8, ..read("core/x.ts") }).await;
     assert_eq!(bench.blocked().await, "b3 s denied read core/x.ts");
@@ -101,7 +101,8 @@ async fn a_link_names_what_it_leads_to() {
 async fn a_temporary_file_is_that_which_a_call_names_beside_it() {
     let mut bench = bench(false);
     std::fs::create_dir_all(bench.workspace.join("core")).unwrap();
-    let draft = |path: &str| Attempt { action: Action::Write, draft: true, ..read(path) };
+    let draft =
+        |path: &str| Attempt { action: Action::Write, meaning: PathMeaning::Draft, ..read(path) };
     bench.begins("s");
     let absolute = bench.workspace.join("core/a.ts");
     let absolute = absolute.to_str().unwrap();
@@ -109,7 +110,7 @@ async fn a_temporary_file_is_that_which_a_call_names_beside_it() {
     bench.says("s", "1", &[&said]);
     bench.rings(draft("core/.hermes-tmp.V0XkRa")).await;
     assert_eq!(bench.blocked().await, "b1 s denied write core/a.ts");
-    bench.tell("s", ActivityKind::Ran { call: "1".into() });
+    bench.tell("s", ActivityKind::Ran { call: "1".into(), failed: false });
     // Also if it is said a little later, and by who takes the workspace for the root.
     let late = bench.ring(Attempt { pid: OWN, ..draft("core/tmpa8kd0x_1") });
     tokio::time::sleep(Duration::from_millis(10)).await;
@@ -117,7 +118,7 @@ async fn a_temporary_file_is_that_which_a_call_names_beside_it() {
     assert!(!late.await.unwrap_or(false));
     assert_eq!(bench.blocked().await, "b2 s denied write core/b.ts");
     // Of two it is not known which; of what lies elsewhere it is none.
-    bench.tell("s", ActivityKind::Ran { call: "2".into() });
+    bench.tell("s", ActivityKind::Ran { call: "2".into(), failed: false });
     bench.says("s", "3", &[r#"{"paths":["core/a.ts","core/b.ts","ui/c.ts"]}"#]);
     bench.rings(draft("core/tmpa8kd0x_2")).await;
     assert_eq!(bench.blocked().await, "b3 s denied write core/tmpa8kd0x_2 ×1");
@@ -143,7 +144,7 @@ async fn what_ended_names_nothing_any_more() {
     let mut bench = bench(false);
     bench.begins("s");
     bench.says("s", "1", &["cat core/x.ts"]);
-    bench.tell("s", ActivityKind::Ran { call: "1".into() });
+    bench.tell("s", ActivityKind::Ran { call: "1".into(), failed: false });
     bench.rings(read("core/x.ts")).await;
     assert_eq!(bench.blocked().await, "b1 s denied read core/x.ts ×1");
     bench.says("s", "2", &["cat core/y.ts"]);

@@ -131,10 +131,10 @@ async fn what_is_named_too_late_to_be_held_can_be_granted_for_the_next_try() {
     after(1500).await;
     // The try has failed by now, so that the call ends as soon as it is told of.
     bench.says("s", "1", &["Read core/x.ts"]);
-    bench.tell("s", ActivityKind::Ran { call: "1".into() });
+    bench.tell("s", ActivityKind::Ran { call: "1".into(), failed: false });
     assert_eq!(bench.blocked().await, "b2 s denied read core/x.ts");
     bench.says("s", "2", &["Read core/x.ts again"]);
-    bench.tell("s", ActivityKind::Ran { call: "2".into() });
+    bench.tell("s", ActivityKind::Ran { call: "2".into(), failed: false });
     bench.resolve("b2", ALLOW).await;
     assert_eq!(bench.blocked().await, "b2 s allowed read core/x.ts");
     assert!(bench.rings(own("core/x.ts")).await);

@@ -71,20 +71,8 @@ async fn a_tool_call_does_not_report_what_the_kernel_stopped() {
     let bench = bench(false);
     let observe = async |session: &str, path: &str| {
         let before = bench.routing.list(None).await.len();
-        drop(bench.routing.observed(Request {
-            key: key("a", session),
-            path: path.into(),
-            action: Action::Read,
-            via: Via::Tool,
-            scope: crate::routing::AccessScope::Path,
-            hold: false,
-            may_wait: true,
-            grantable: true,
-            denied_by: None,
-            caller: None,
-            reason: None,
-            wanted: None,
-        }));
+        let request = Request::again(key("a", session), path.into(), Action::Read, Via::Tool);
+        drop(bench.routing.observed(request));
         bench.routing.list(None).await.len() > before
     };
     bench.begins("s");

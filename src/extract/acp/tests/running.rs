@@ -17,7 +17,7 @@ fn check(lines: &[&str], expected: &Expect) {
                 let said: Vec<_> = said.collect();
                 writeln!(shown, "{} {call} in {}: {said:?}", activity.session, cwd.display())
             }
-            ActivityKind::Ran { call } => writeln!(shown, "{} {call} ended", activity.session),
+            ActivityKind::Ran { call, .. } => writeln!(shown, "{} {call} ended", activity.session),
             _ => continue,
         }
         .unwrap();

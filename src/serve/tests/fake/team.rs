@@ -133,6 +133,7 @@ impl Team for Fake {
                 text: "Done.".to_owned(),
                 last_message_at: 0,
                 blocked: vec![BlockedId::new("b1")],
+                refused: Vec::new(),
             })
         })
     }

@@ -30,6 +30,9 @@ pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
         decided_by: None,
         owner_answer: None,
         reason: None,
+        tool_call: None,
+        until_ms: None,
+        ended: None,
         completed: false,
         timestamp_ms: NOW,
     }

@@ -61,17 +61,19 @@ function drawCall(el, call) {
     .filter((part) => part.kind === "diff")
     .map((part) => compare(part.path, part.before, part.after));
   const sum = (name) => diffs.reduce((all, it) => all + it[name], 0);
+  const isPartly = call.status === "completed" && call.refused?.size > 0;
+  const tone = call.status === "completed" ? "good" : call.status === "failed" ? "bad" : "busy";
   const head = h(
     "summary",
     null,
     h(
       "span",
       {
-        class: `sign tone-${call.status === "completed" ? "good" : call.status === "failed" ? "bad" : "busy"}`,
+        class: `sign tone-${isPartly ? "busy" : tone}`,
         role: "img",
-        "aria-label": call.status || "pending",
+        "aria-label": isPartly ? "completed, a part was refused" : call.status || "pending",
       },
-      CALL_MARKS[call.status] ?? "…",
+      isPartly ? "!" : (CALL_MARKS[call.status] ?? "…"),
     ),
     call.kind && h("span", { class: "kind" }, call.kind),
     h("span", { class: "title" }, line(call.title || call.places[0] || "a tool call")),

@@ -53,7 +53,15 @@ export function idOf(id) {
 /** The block of a tool call of which nothing is known yet. */
 export function callBlock(session, key) {
   return blockOf("call", session, "", {
-    call: { key, title: "", kind: "", status: "pending", parts: [], places: [] },
+    call: {
+      key,
+      title: "",
+      kind: "",
+      status: "pending",
+      parts: [],
+      places: [],
+      refused: new Set(),
+    },
   });
 }
 
@@ -79,6 +87,16 @@ export function turnBlock(agent, session, name, { turn, stop_reason: stop, reaso
   const place = { agent: idOf(agent), session: idOf(name), turn };
   const text = `turn ${turn} ended: ${short(stop, LONGEST_WORD)}${why}`;
   return blockOf("turn", session, text, { isBad, place });
+}
+
+/** What was blocked, and what can be done. */
+export function refusalText({ id, status, action, path, ended }) {
+  const state = status === "expired" ? "too late" : status === "pending" ? "waits" : status;
+  const why = ended ? `, ${short(ended, LONGEST_REASON)}` : "";
+  const way = { denied: "allow lets the next try pass", expired: "allow with --tell", pending: "see Inbox" };
+  const out = lookup(way)[status];
+  const what = `${short(action, LONGEST_WORD)} ${short(path, LONGEST_PATH)}`;
+  return `${idOf(id)} ${short(state, LONGEST_WORD)}: ${what}${why}${out ? ` (${out})` : ""}`;
 }
 
 /** The parts of a tool call: texts and diffs. */

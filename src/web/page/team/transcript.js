@@ -11,6 +11,7 @@ import {
   isOpen,
   pieces,
   planText,
+  refusalText,
   sizeOf,
   turnBlock,
 } from "./blocks.js";
@@ -24,6 +25,8 @@ const MOST_CHARS = 1_000_000;
 const MOST_CHARS_OF_ALL = 16_000_000;
 /** Agents whose transcripts are kept; the one that is silent for longest is dropped. */
 const MOST_TRANSCRIPTS = 500;
+/** Refused accesses of a tool call that are kept. */
+const MOST_REFUSED = 20;
 /** Pieces of a message that are held as such. */
 const MOST_PIECES = 64;
 
@@ -140,6 +143,24 @@ export class Transcript {
     this.changed(block);
   }
 
+  /** An access that was blocked, where it happened; what became of it changes its block. */
+  refused(line) {
+    const session = idOf(line.session_id);
+    const isRefused = line.status === "denied" || line.status === "expired";
+    const call = line.tool_call && this.calls.get(`${session}\n${idOf(line.tool_call)}`);
+    if (call) {
+      if (isRefused && call.call.refused.size < MOST_REFUSED) call.call.refused.add(idOf(line.id));
+      else call.call.refused.delete(idOf(line.id));
+      this.changed(call);
+    }
+    const text = refusalText(line);
+    const known = this.blocks.findLast((it) => it.kind === "blocked" && it.id === idOf(line.id));
+    if (known) {
+      Object.assign(known, { text, isBad: isRefused });
+      this.changed(known);
+    } else this.push("blocked", session, text, { id: idOf(line.id), isBad: isRefused });
+  }
+
   /** A tool call that began before the live blocks: the journal has its beginning, and it goes on here. */
   take(block) {
     const known = this.past.openCall(block.call.id);
@@ -217,6 +238,13 @@ export class Transcripts {
     const isBad = line.stop_reason === "error" || line.stop_reason === "refusal";
     const name = `${line.agent_id}/${line.session_id}`;
     this.of(line.agent_id).add(turnBlock(line.agent_id, line.session_id, name, line, isBad));
+  }
+
+  blocked(line) {
+    // What nobody meant is in the log.
+    if (line.sweep) return;
+    this.of(line.agent_id).refused(line);
+    this.bound();
   }
 
   report(line) {

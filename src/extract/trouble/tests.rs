@@ -59,6 +59,7 @@ fn errors_that_are_sent_as_answers_are_found_however_long() {
             "Error: Failed to get response from the AI model; retried 5 times (total retry wait time: 6.1 seconds) Last error: CAPIError: 500 Internal Server Error",
             "server error",
         ),
+        ("API call failed after 3 retries: HTTP 500: internal error", "server error"),
         ("Execution failed: CAPIError: 429 Too Many Requests", "rate limited"),
         ("HTTP 503: {}", "overloaded"),
         ("Selected model is at capacity. Please try a different model.", "overloaded"),

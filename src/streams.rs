@@ -114,7 +114,7 @@ impl Streams {
             (reading, Sink::new(&spec.target, &self.team, name)),
             ScopeFilter::new(spec.scope.clone()),
         );
-        let mut delivery = Delivery::new(parts, scope, (&self.folder, name), spec.from_start);
+        let mut delivery = Delivery::new(parts, scope, &self.folder, name, spec.from_start);
         // A journal that can't be opened yet begins with all that it will have.
         let _ = self.journal.opened().await;
         let folder = self.folder.clone();

@@ -15,6 +15,7 @@ mod line;
 mod map;
 mod method;
 mod name_of;
+mod names;
 mod object;
 mod prompting;
 mod reading;
@@ -45,6 +46,9 @@ pub use line::*;
 pub use map::*;
 pub use method::{AtHub, ByWeb, Facts, Limit, Merging, Method, Opening, Right};
 pub use name_of::{Exact, NameOf};
+pub use names::{
+    AgentName, Decider, Giver, MethodNames, NameKind, NamePlaces, StreamName, TeamId, UniqueId,
+};
 pub use object::Object;
 pub use prompting::*;
 pub use reloaded::*;

@@ -73,7 +73,8 @@ impl AgentsArgs {
         // A second call for the same agent would repeat or undo the first.
         let mut seen = std::collections::HashSet::new();
         agents.retain(|agent| seen.insert(agent.clone()));
-        let order = |agent: &String| team.send::<M>(&AgentParams { agent_id: agent.clone() });
+        let order =
+            |agent: &String| team.send::<M>(&AgentParams { agent_id: agent.clone().into() });
         let requests: Vec<u64> = agents.iter().map(order).collect();
         let mut outcomes: Vec<Option<Result<Value, Refusal>>> = vec![None; agents.len()];
         let (mut printed, mut refused) = (0, false);
@@ -99,7 +100,7 @@ impl Cancel {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
         let session_id = self.session.or_else(|| global.session_id.clone());
-        let params = CancelParams { agent_id: self.agent.clone(), session_id, queued: None };
+        let params = CancelParams { agent_id: self.agent.clone().into(), session_id, queued: None };
         let result = team.ask::<wire::Cancel>(&params).await.map_err(failed)?;
         if self.json {
             return print(result);

@@ -87,7 +87,7 @@ impl ForkArgs {
             return self.in_journal(global).await;
         };
         let Self { session: session_id, at, agent: agent_id, json, .. } = self;
-        let params = ForkSessionParams { session_id, at, agent_id };
+        let params = ForkSessionParams { session_id, at, agent_id: agent_id.map(Into::into) };
         let forked = team.ask::<ForkSession>(&params).await.map_err(failed)?;
         if json {
             return print(forked);
@@ -169,7 +169,7 @@ impl Rewind {
             append(settings, NewEvent::rewind(&session, &point.event, false)).await?;
         }
         Ok(Rewound {
-            agent_id: session.agent_id,
+            agent_id: session.agent_id.into(),
             session_id: session.wire_session_id,
             journal_session_id: session.id,
             head_event_id: point.event,

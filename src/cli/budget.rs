@@ -101,7 +101,13 @@ impl BudgetArgs {
         let Self { tokens, cost, turns, minutes, .. } = *self;
         let is_none = tokens.is_none() && cost.is_none() && turns.is_none() && minutes.is_none();
         let agent_id = self.agent.clone();
-        (!is_none).then_some(RaiseBudgetParams { agent_id, tokens, cost, turns, minutes })
+        (!is_none).then_some(RaiseBudgetParams {
+            agent_id: agent_id.map(Into::into),
+            tokens,
+            cost,
+            turns,
+            minutes,
+        })
     }
 
     fn means(&self, budget: &ListedBudget) -> bool {

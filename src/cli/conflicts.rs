@@ -89,7 +89,7 @@ impl ConflictsArgs {
         let allowed = self.allow.map(|id| (id, AskedDecision::Allow));
         if let Some((id, decision)) = allowed.or(self.deny.map(|id| (id, AskedDecision::Deny))) {
             let message = self.message;
-            let decided = ResolveConflictParams { id, decision, message, version: None };
+            let decided = ResolveConflictParams { id: id.into(), decision, message, version: None };
             let conflict = team.ask::<ResolveConflict>(&decided).await.map_err(failed)?;
             return if self.json { print(conflict) } else { print(describe(&read(&conflict)?)) };
         }

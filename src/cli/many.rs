@@ -118,7 +118,7 @@ fn listed(accesses: &MethodAnswer<ListBlocked>) -> impl Iterator<Item = &Value> 
 
 /// A decision, about this access.
 pub(super) fn about(decision: &DecisionParam, id: &str) -> ResolveParams {
-    ResolveParams { id: id.to_owned(), version: None, verdict: decision.clone() }
+    ResolveParams { id: id.to_owned().into(), version: None, verdict: decision.clone() }
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, String> {

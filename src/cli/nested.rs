@@ -138,7 +138,7 @@ pub(super) async fn list(team: &Target) -> Result<Vec<RunState>, Failure> {
 
 /// Ends runs with all below them; true once they have ended.
 pub(super) async fn end(team: &Target, ids: &[String]) -> Result<bool, Failure> {
-    let params = EndRunsParams { ids: ids.to_vec() };
+    let params = EndRunsParams { ids: ids.iter().cloned().map(Into::into).collect() };
     let ended: Runs = ask::<EndRuns, _>(team, &params).await.map_err(failed)?;
     Ok(!ended.timed_out)
 }
@@ -150,7 +150,8 @@ async fn look(
     timeout: Duration,
 ) -> Result<Runs, Failure> {
     let (ids, timeout_s) = (ids.to_vec(), Some(timeout.as_secs_f64()));
-    let params = WaitForRunsParams { ids, any, timeout_s };
+    let params =
+        WaitForRunsParams { ids: ids.into_iter().map(Into::into).collect(), any, timeout_s };
     ask::<WaitForRuns, _>(team, &params).await.map_err(failed)
 }
 

@@ -121,7 +121,7 @@ impl SentPrompt {
         printer: Option<Printer>,
     ) -> Result<Self, Failure> {
         let request = team.send::<PromptAgent>(&PromptParams {
-            agent_id: agent.clone(),
+            agent_id: agent.clone().into(),
             session_id: session.map(str::to_owned),
             text: Some(text.to_owned()),
             blocks: None,
@@ -292,7 +292,7 @@ impl SentPrompt {
     pub(super) fn cancel(&mut self, team: &mut Connection) -> bool {
         let Some(session) = self.blocks.session() else { return false };
         let (agent_id, session_id) = (self.agent.clone(), Some(session.to_owned()));
-        let params = CancelParams { agent_id, session_id, queued: Some(false) };
+        let params = CancelParams { agent_id: agent_id.into(), session_id, queued: Some(false) };
         self.cancel_request = Some(team.send::<Cancel>(&params));
         true
     }

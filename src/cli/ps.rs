@@ -171,7 +171,7 @@ fn budget_lines(budgets: Vec<ListedBudget>, agents: &[AgentDetails<'_>]) -> Vec<
     budgets.into_iter().filter(is_shown).map(line).collect()
 }
 
-fn lines(agents: &Vec<AgentDetails<'_>>) -> Vec<String> {
+fn lines(agents: &[AgentDetails<'_>]) -> Vec<String> {
     let has_owner = agents.iter().any(|agent| agent.owner.is_some());
     let has_reason = agents.iter().any(|agent| agent.status.reason.is_some());
     let mut titles = vec![

@@ -244,7 +244,7 @@ pub(super) fn rows_of<T: DeserializeOwned>(list: &Value) -> Vec<T> {
 }
 
 /// What was read; None, and a line on standard error, if it cannot be: another version wrote it.
-pub(super) fn readable<T>(row: impl Display, read: serde_json::Result<T>) -> Option<T> {
+pub(super) fn readable<T>(row: &impl Display, read: serde_json::Result<T>) -> Option<T> {
     read.inspect_err(|error| {
         note(format_args!("error: this cannot be read ({error}): {}", plain(&row.to_string())));
     })

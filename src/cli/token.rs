@@ -186,7 +186,8 @@ impl TokenArgs {
                 print(table.lines(None).join("\n"))?;
             }
             TokenCommand::Revoke { id } => {
-                let revoked = keeper.ask::<RevokeToken>(&TokenRevokeParams { id }).await?;
+                let revoked =
+                    keeper.ask::<RevokeToken>(&TokenRevokeParams { id: id.into() }).await?;
                 let owner = plain(&read(&revoked)?.owner);
                 print(format_args!("revoked a token of {owner}"))?;
             }

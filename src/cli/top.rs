@@ -310,9 +310,9 @@ impl Live {
         if !self.open.values().any(|it| matches!(it, OpenRequest::Shown(_))) {
             let (id, asked) = (card.id.clone(), OpenRequest::Shown(card.clone()));
             if card.kind == CardKind::Conflict {
-                self.send::<ShowConflict>(&ShowConflictParams { id }, asked);
+                self.send::<ShowConflict>(&ShowConflictParams { id: id.into() }, asked);
             } else {
-                self.send::<ShowBlocked>(&ShowBlockedParams { id }, asked);
+                self.send::<ShowBlocked>(&ShowBlockedParams { id: id.into() }, asked);
             }
             self.screen.inbox.asked(card);
         }

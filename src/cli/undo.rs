@@ -180,13 +180,14 @@ impl Site {
                 let UndoRequest { dry_run, force, outside, .. } = request;
                 let outcome: Result<MethodAnswer<wire::Undo>, _> = match request.aim {
                     Aim::LastUndo { agent: agent_id } => {
-                        let params = RedoParams { agent_id, dry_run, force };
+                        let params =
+                            RedoParams { agent_id: agent_id.map(Into::into), dry_run, force };
                         // Its result is that of an undo.
                         team.ask::<wire::Redo>(&params).await.map(|it| MethodAnswer::new(it.json))
                     }
                     Aim::Agent { agent: agent_id, session: session_id, turn, since } => {
                         let params = UndoParams {
-                            agent_id,
+                            agent_id: agent_id.into(),
                             session_id,
                             turn,
                             since,

@@ -265,7 +265,7 @@ impl Watched {
             Ok(ServerLine::Blocked(access)) => self.blocked(&access),
             Ok(_) => Ok(()),
             Err(error) => {
-                readable::<()>(String::from_utf8_lossy(line), Err(error));
+                readable::<()>(&String::from_utf8_lossy(line), Err(error));
                 Ok(())
             }
         }

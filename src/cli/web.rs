@@ -154,7 +154,8 @@ impl WebArgs {
                 note(format_args!("the token's id is {id}: `eisen-core web revoke {id}` ends it"));
             }
             Some(WebCommand::Revoke { id }) => {
-                let revoked = team.call::<RevokeWeb>(&WebRevokeParams { id }).await;
+                let revoked =
+                    team.call::<RevokeWeb>(&WebRevokeParams { id: id.map(Into::into) }).await;
                 let WebRevoked { revoked: number } = revoked.map_err(failed)?;
                 let what = if number == 1 { "credential" } else { "credentials" };
                 print(format_args!("revoked {number} {what}"))?;

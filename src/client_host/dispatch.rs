@@ -98,7 +98,7 @@ where
                 let files = self.shared.files.get().cloned();
                 let conflicts = self.shared.conflicts.get().cloned();
                 let (id_of, memory) = (id.to_owned(), self.permits.memory().clone());
-                let read = files::read(request, permit, files, conflicts, (id_of, memory));
+                let read = files::read(request, permit, files, conflicts, id_of, memory);
                 self.requests.start_bulky(id, read);
             }
             "fs/write_text_file" => {

@@ -35,7 +35,8 @@ pub(super) async fn read(
     permit: Permit,
     files: Option<RunFiles>,
     conflicts: Option<AgentConflicts>,
-    (id, memory): (Box<RawValue>, AgentMemory),
+    id: Box<RawValue>,
+    memory: AgentMemory,
 ) -> Result<AnswerLine, Error> {
     let dropped = CancellationToken::new();
     let budget = ReadBudget { bytes: MAX_READ, until: Instant::now() + MAX_TIME, dropped };

@@ -90,7 +90,8 @@ impl Conflicts {
         id: &ConflictId,
         decision: HeldDecision,
         by: DecidedBy,
-        (version, zone): (&str, Option<Arc<Zone>>),
+        version: &str,
+        zone: Option<Arc<Zone>>,
     ) -> Result<Conflict, ResolveError> {
         let shown = self.show(id, zone).await?;
         if shown.version != version {

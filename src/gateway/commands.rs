@@ -182,7 +182,7 @@ async fn decide(
     id: &str,
     verdict: DecisionParam,
 ) -> Result<String, String> {
-    let params = ResolveParams { id: id.to_owned(), version: None, verdict };
+    let params = ResolveParams { id: id.to_owned().into(), version: None, verdict };
     let access = call::<ResolveBlocked>(team, &params).await?;
     let Blocked { id, action, path, status, session, .. } = access;
     Ok(format!("{id}: {action} `{path}` of `{}` is {status}.", session.agent_id))

@@ -86,7 +86,7 @@ pub fn read(
         let mut done = Vec::new();
         while let Some(entry) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let tokenizer = settings.tokens.then_some(&tokenizer);
-            done.extend(one(entry, tokenizer, &cache, (&mut parser, &mut buffer)));
+            done.extend(one(entry, tokenizer, &cache, &mut parser, &mut buffer));
             if !progress(next.load(Ordering::Relaxed).min(order.len()), order.len()) {
                 break;
             }
@@ -155,7 +155,8 @@ fn one(
     entry: &Entry,
     tokenizer: Option<&LazyLock<Tokenizer>>,
     cache: &Cache,
-    (parser, buffer): (&mut Parser, &mut Vec<u8>),
+    parser: &mut Parser,
+    buffer: &mut Vec<u8>,
 ) -> Option<Done> {
     let enough = |kept: &&Kept| tokenizer.is_none() || kept.counted;
     let id = entry.id.clone();

@@ -15,7 +15,7 @@ use super::presence::{BeatNews, Presence};
 use crate::model::{AgentId, now_ms};
 use crate::serve::Refused;
 use crate::tokens::Visitor;
-use crate::wire::{AtHub, Facts, ListStreams, Method as _};
+use crate::wire::{AtHub, Facts};
 
 /// How long a host may say nothing that is asked for a list, or for something else.
 const SOON: Duration = Duration::from_secs(3);
@@ -77,11 +77,8 @@ impl Hosts {
         params: Map<String, Value>,
     ) -> Result<Value, Refused> {
         let mut result = self.ask_team(host, by, method, params).await?;
-        naming::to_hub(&mut result, host);
+        naming::result_to_hub(&mut result, method, host);
         for item in merging::items(method, &mut result) {
-            if method.name == ListStreams::FACTS.name {
-                naming::stream_to_hub(item, host);
-            }
             if let Value::Object(item) = item {
                 item.insert("host".to_owned(), host.into());
             }

@@ -11,6 +11,7 @@ use crate::line::lenient;
 use crate::model::{
     AgentId, FileNode, Relayed, SessionId, SessionKey, SessionMode, Topic, Touch, Variants,
 };
+use crate::wire::{ListAgents, Method as _};
 
 /// What a line says.
 #[derive(Debug)]
@@ -133,10 +134,10 @@ pub(super) fn read(
     let LineHead { kind, id, .. } = LineHead::of(&value);
     if kind == "rpc_result" && id == JOINED {
         let JoinedAnswer { result: mut agents } = JoinedAnswer::deserialize(value)?;
-        naming::to_hub(&mut agents, host);
+        naming::result_to_hub(&mut agents, &ListAgents::FACTS, host);
         return Ok(HubLine::Joined(agents));
     }
-    naming::to_hub(&mut value, host);
+    naming::line_to_hub(&mut value, &kind, host);
     let LineHead { agent_id, session_id, session_mode, id, status, .. } = LineHead::of(&value);
     let key = SessionKey::new(AgentId::new(agent_id), SessionId::new(session_id));
     let mode = named(&session_mode).or_else(|| mode_of(&key));
@@ -174,15 +175,9 @@ pub(super) fn read(
         "turn" | "loop" => (None, session(), agent, None, None),
         "session_update" => (Some(Topic::SessionUpdate), session(), agent, None, None),
         "overlap" => (Some(Topic::Overlap), None, None, None, None),
-        "task" => {
-            naming::giver_to_hub(&mut value, host);
-            (Some(Topic::Task), None, agent, None, None)
-        }
+        "task" => (Some(Topic::Task), None, agent, None, None),
         "report" => (Some(Topic::Report), None, agent, None, None),
-        "stream" => {
-            naming::stream_to_hub(&mut value, host);
-            (None, None, None, None, None)
-        }
+        "stream" => (None, None, None, None, None),
         _ => return Ok(HubLine::Nothing),
     };
     if let Value::Object(line) = &mut value {

@@ -84,7 +84,7 @@ impl Hub {
         let params = params.map_or("{}", RawValue::get);
         let mut params: Map<String, Value> = serde_json::from_str(params)
             .map_err(|_| wrong("params: must be an object".to_owned()))?;
-        if let Some(host) = naming::from_hub(&mut params).map_err(wrong)? {
+        if let Some(host) = naming::from_hub(&mut params, method).map_err(wrong)? {
             return self.0.hosts.ask(&host, by, method, params).await;
         }
         let merge = match method.hub {
@@ -301,7 +301,7 @@ impl Elsewhere for Hub {
         true
     }
 
-    fn takes(&self, _: Option<&RawValue>) -> bool {
+    fn takes(&self, _: &Facts, _: Option<&RawValue>) -> bool {
         true
     }
 

@@ -97,7 +97,7 @@ impl Mirror {
             }
             HubLine::Changes { key, seq, updates, removed, more } => {
                 let map = host.maps.get_mut(&key).ok_or(FeedError::Order)?;
-                if let Some(event) = map.change(key, seq, (updates, removed), more)? {
+                if let Some(event) = map.change(key, seq, updates, removed, more)? {
                     self.bus.publish(event);
                 }
             }
@@ -322,7 +322,8 @@ impl MirroredMap {
         &mut self,
         key: SessionKey,
         seq: u64,
-        (updates, removed): (Vec<FileNode>, Vec<Arc<str>>),
+        updates: Vec<FileNode>,
+        removed: Vec<Arc<str>>,
         more: bool,
     ) -> Result<Option<Event>, FeedError> {
         let wanted = if self.is_partial { self.seq } else { self.seq + 1 };

@@ -80,10 +80,10 @@ impl Neighbours {
     }
 
     /// The host of another team that params name.
-    fn host_in(&self, params: Option<&RawValue>) -> Option<String> {
+    fn host_in(&self, method: &Facts, params: Option<&RawValue>) -> Option<String> {
         let own = &self.0.get()?.host;
         let mut params = fields(params)?;
-        naming::from_hub(&mut params).ok()?.filter(|host| host != own)
+        naming::from_hub(&mut params, method).ok()?.filter(|host| host != own)
     }
 
     /// Prompts the orchestrator agent `HOST/AGENT` with what waits for it, until the team ends.
@@ -125,8 +125,8 @@ impl Elsewhere for Neighbours {
         false
     }
 
-    fn takes(&self, params: Option<&RawValue>) -> bool {
-        self.host_in(params).is_some()
+    fn takes(&self, method: &Facts, params: Option<&RawValue>) -> bool {
+        self.host_in(method, params).is_some()
     }
 
     fn standing(&self) -> Vec<Relayed> {
@@ -144,7 +144,8 @@ impl Elsewhere for Neighbours {
             let reached = self.0.get().ok_or_else(away)?;
             let own = &reached.host;
             let mut params = fields(params).unwrap_or_default();
-            let host = naming::from_hub(&mut params).map_err(|why| Refused::new(400, why))?;
+            let host =
+                naming::from_hub(&mut params, method).map_err(|why| Refused::new(400, why))?;
             let host = host.ok_or_else(away)?;
             let agent = by.agent.map(|agent| AgentId::new(format!("{own}/{agent}")));
             let by = Visitor { owner: format!("{own}/{}", by.owner), agent, ..by };

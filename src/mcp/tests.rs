@@ -262,7 +262,7 @@ fn names_fit_clients_and_schemas_are_flat() {
 }
 
 const BEGIN: &str =
-    "<!-- Printed from src/mcp/table.rs by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
+    "<!-- Printed from src/wire/tools by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
 const END: &str = "<!-- Until here. -->\n";
 
 #[test]

@@ -43,6 +43,13 @@ named! {
     }
 }
 
+impl Via {
+    /// Whether content can answer a read that comes this way.
+    pub fn is_answerable(self) -> bool {
+        matches!(self, Self::Fs | Self::Request)
+    }
+}
+
 named! {
     /// The state of a blocked access.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -290,7 +297,7 @@ impl BlockedAccess {
     /// Whether content can answer the access: only for `fs/read_text_file`, and where the agent
     /// asks.
     pub fn is_answerable(&self) -> bool {
-        matches!(self.via, Via::Fs | Via::Request) && self.action == Action::Read
+        self.via.is_answerable() && self.action == Action::Read
     }
 }
 

@@ -57,7 +57,7 @@ impl Loops {
                 }
                 None
             }
-            SessionStep::Called { call, result, title } => steps.called((*call, *result), title),
+            SessionStep::Called { call, result, title } => steps.called(*call, *result, title),
             SessionStep::CalledUnseen => {
                 // It can have returned something new.
                 *steps = Steps { asked: steps.asked, ..Steps::default() };
@@ -69,7 +69,7 @@ impl Loops {
 }
 
 impl Steps {
-    fn called(&mut self, (call, result): (u64, u64), title: &Arc<str>) -> Option<(Loop, bool)> {
+    fn called(&mut self, call: u64, result: u64, title: &Arc<str>) -> Option<(Loop, bool)> {
         let is_like = |other: &(u64, u64, Arc<str>)| (other.0, other.1) == (call, result);
         if !self.calls.iter().any(is_like) {
             // Something new is read or written.

@@ -77,6 +77,8 @@ pub struct RunAttempt {
 /// An access of a turn that was blocked, and not allowed by its end.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RefusedAccess {
+    // A hub puts the host before it.
+    #[schemars(extend("x-name" = "of_team"))]
     pub id: String,
     /// `read` or `write`.
     pub action: String,

@@ -26,12 +26,12 @@ pub fn tree(runs: &[RunState]) -> Vec<Branch<'_>> {
     let (mut all, mut shown) = (Vec::new(), BTreeSet::new());
     for run in runs {
         match run.parent.as_deref() {
-            None => descend(run, 0, &children, (&mut shown, &mut all)),
+            None => descend(run, 0, &children, &mut shown, &mut all),
             Some(parent) if known.contains(parent) => {}
             Some(starter) if shown.insert(starter) => {
                 all.push(Branch { level: 0, node: BranchNode::Starter(starter) });
                 for child in children.get(starter).into_iter().flatten() {
-                    descend(child, 1, &children, (&mut shown, &mut all));
+                    descend(child, 1, &children, &mut shown, &mut all);
                 }
             }
             Some(_) => {}
@@ -39,7 +39,7 @@ pub fn tree(runs: &[RunState]) -> Vec<Branch<'_>> {
     }
     // What is its own ancestor has no place above it.
     for run in runs {
-        descend(run, 0, &children, (&mut shown, &mut all));
+        descend(run, 0, &children, &mut shown, &mut all);
     }
     all
 }
@@ -75,7 +75,8 @@ fn descend<'a>(
     run: &'a RunState,
     level: usize,
     children: &BTreeMap<&'a str, Vec<&'a RunState>>,
-    (shown, all): (&mut BTreeSet<&'a str>, &mut Vec<Branch<'a>>),
+    shown: &mut BTreeSet<&'a str>,
+    all: &mut Vec<Branch<'a>>,
 ) {
     let mut next = vec![(level, run)];
     while let Some((level, run)) = next.pop() {

@@ -64,7 +64,8 @@ impl Beside {
 pub(super) async fn ask(
     team: &dyn Team,
     beside: &Beside,
-    (agent, asker): (&AgentId, &AgentId),
+    agent: &AgentId,
+    asker: &AgentId,
     session: SessionId,
     prompt: String,
     withdrawn: CancellationToken,

@@ -19,7 +19,7 @@ pub trait Elsewhere: Debug + Send + Sync {
     fn is_hub(&self) -> bool;
 
     /// Whether a method with these params is for them, and not for the port's own team.
-    fn takes(&self, params: Option<&RawValue>) -> bool;
+    fn takes(&self, method: &Facts, params: Option<&RawValue>) -> bool;
 
     /// The lines that say the present state, beside the maps of sessions.
     fn standing(&self) -> Vec<Relayed>;

@@ -229,7 +229,7 @@ impl Sources for Handles {
                         Some(writer) => self.routing.zone_of(&writer).await,
                         None => None,
                     };
-                    conflicts.resolve_shown(&id, decision, by, (&version, zone)).await?
+                    conflicts.resolve_shown(&id, decision, by, &version, zone).await?
                 }
                 None => conflicts.resolve(&id, decision, by)?,
             };

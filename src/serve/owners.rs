@@ -58,7 +58,7 @@ async fn one(shared: &Shared, question: OwnerQuestion) -> Result<(OwnerAnswer, S
         .map_err(|circle| circle.message)?;
     let prompt = prompt_of(&question);
     let withdrawn = question.withdrawn.clone();
-    let (text, cost) = Asking::of(shared).ask((&owner, asker), prompt, withdrawn).await?;
+    let (text, cost) = Asking::of(shared).ask(&owner, asker, prompt, withdrawn).await?;
     if text.is_empty() {
         return Err(format!("`{owner}` said nothing"));
     }
@@ -85,7 +85,8 @@ impl Asking {
     /// Asks the owner; returns its answer and what the question cost.
     pub(super) async fn ask(
         &self,
-        (owner, asker): (&AgentId, &AgentId),
+        owner: &AgentId,
+        asker: &AgentId,
         prompt: String,
         withdrawn: CancellationToken,
     ) -> Result<(String, TokensSaved), String> {
@@ -93,9 +94,8 @@ impl Asking {
         let session = self.beside.session(&*self.team, owner, asker).await;
         let session = session.map_err(|refused| refused.message)?;
         let before = self.spent(owner, &session).await;
-        let (team, pair) = (&*self.team, (owner, asker));
-        let of = session.clone();
-        let text = beside::ask(team, &self.beside, pair, of, prompt, withdrawn).await?;
+        let (team, beside, of) = (&*self.team, &self.beside, session.clone());
+        let text = beside::ask(team, beside, owner, asker, of, prompt, withdrawn).await?;
         let after = self.spent(owner, &session).await;
         let cost = match (before, after) {
             (before, Some(after)) if after.tokens > before.map_or(0, |it| it.tokens) => {

@@ -26,6 +26,9 @@ pub(in crate::serve) mod tasks;
 mod undoing;
 mod web;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use serde_json::value::RawValue;
 use tokio::io::DuplexStream;
 
@@ -34,7 +37,7 @@ use super::progress::Progress;
 use super::rights::permit;
 use super::shared::Shared;
 use super::{Caller, Refused};
-use crate::wire::{AtHub, Attach, ByWeb, Facts, Method as _, RpcError};
+use crate::wire::{AtHub, Attach, ByWeb, Facts, Method as _, MethodNames, RpcError};
 pub(super) use branching::conversation;
 pub(super) use openings::{ENDED as TOKEN_ENDED, record_use};
 pub(super) use reply::encoded;
@@ -49,6 +52,13 @@ pub(super) const ATTACH: &str = Attach::FACTS.name;
 /// What is known of a method; None if there is none of that name.
 pub fn facts(method: &str) -> Option<&'static Facts> {
     find(method).map(|row| &row.facts)
+}
+
+/// Where names are in the params and in the result of a method; None if there is none of that name.
+pub fn names(method: &str) -> Option<&'static MethodNames> {
+    static NAMES: LazyLock<HashMap<&str, MethodNames>> =
+        LazyLock::new(|| METHODS.iter().map(|row| (row.facts.name, (row.names)())).collect());
+    NAMES.get(method)
 }
 
 /// Whether a method acts on agents, and may take as long as they do, or as a replay.
@@ -77,7 +87,7 @@ pub(super) async fn call(
     // What comes from another host is for this one.
     let visits = matches!(caller, Some(Caller::Holder(holder)) if holder.is_visitor());
     let elsewhere = shared.sources.elsewhere().filter(|_| !visits && facts.hub != AtHub::Port);
-    let result = match elsewhere.filter(|teams| teams.takes(params)) {
+    let result = match elsewhere.filter(|teams| teams.takes(facts, params)) {
         Some(teams) => teams.call(visitor(caller)?, facts, params).await?,
         None => (row.perform)(MethodCall { shared, caller, progress }, params).await?,
     };

@@ -22,6 +22,7 @@ use fake::Fake;
 mod attach;
 mod auth;
 mod docs;
+mod earlier;
 mod equality;
 pub(super) mod fake;
 mod hostile;

@@ -83,7 +83,7 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, cancel: Ca
         let arrival = strangers.arrived(closed.clone());
         tokio::spawn(async move {
             let this = HttpConnection { arrival, of: OnceLock::new() };
-            let serving = this.serve(&shared, (&known, &strangers), stream, &cancel);
+            let serving = this.serve(&shared, &known, &strangers, stream, &cancel);
             let _ = closed.run_until_cancelled(serving).await;
             strangers.left(arrival);
         });
@@ -94,12 +94,13 @@ impl HttpConnection {
     async fn serve(
         &self,
         shared: &Arc<Shared>,
-        (known, strangers): (&ToolsOfRuns, &Strangers),
+        known: &ToolsOfRuns,
+        strangers: &Strangers,
         stream: TcpStream,
         cancel: &CancellationToken,
     ) {
         let service = service_fn(|request| async {
-            let tools = self.tools(shared, (known, strangers), &request, cancel);
+            let tools = self.tools(shared, known, strangers, &request, cancel);
             Ok::<_, Infallible>(match tools {
                 Ok(tools) => tools.answer(request).await,
                 Err(refused) => *refused,
@@ -121,7 +122,8 @@ impl HttpConnection {
     fn tools(
         &self,
         shared: &Arc<Shared>,
-        (known, strangers): (&ToolsOfRuns, &Strangers),
+        known: &ToolsOfRuns,
+        strangers: &Strangers,
         request: &Request<Incoming>,
         cancel: &CancellationToken,
     ) -> Result<Arc<HttpTools>, Box<HttpAnswer>> {

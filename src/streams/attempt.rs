@@ -101,7 +101,8 @@ impl Delivery {
     pub(super) fn new(
         (reading, sink): (Reading, Sink),
         scope: ScopeFilter,
-        (folder, name): (&Path, &str),
+        folder: &Path,
+        name: &str,
         from_start: bool,
     ) -> Self {
         let place = place(folder, name);

@@ -55,6 +55,7 @@ fn gzip(data: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::model::Via;
 
     #[test]
     fn the_page_marks_the_characters_that_terminals_mark() {
@@ -68,6 +69,21 @@ mod tests {
         let script = PageFiles::get("format.js").unwrap().data;
         let script = std::str::from_utf8(&script).unwrap();
         assert!(script.contains(&format!("/[{class}]/gu")), "format.js lacks /[{class}]/gu");
+    }
+
+    #[test]
+    fn the_page_answers_what_the_team_takes_answers_for() {
+        let script = PageFiles::get("inbox/card-view.js").unwrap().data;
+        let script = std::str::from_utf8(&script).unwrap();
+        let names = Via::ALL.into_iter().filter(|via| via.is_answerable()).map(Via::as_str);
+        let names = format!("{:?}.includes(card.line.via)", names.collect::<Vec<_>>());
+        assert!(script.contains(&names), "card-view.js lacks {names}");
+        for via in Via::ALL.map(Via::as_str) {
+            assert!(
+                script.contains(&format!("\n  {via}: \"")),
+                "card-view.js has no words for {via}"
+            );
+        }
     }
 
     #[test]

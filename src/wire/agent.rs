@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::{AgentName, TeamId};
 use super::tools::tool;
 use super::{Cost, Empty, NameOf, Object, Spent};
 use crate::model::{AgentState, SessionMode, named};
@@ -58,7 +59,7 @@ method! {
 /// An agent, in its line and in answers.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Agent<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub state: NameOf<AgentState>,
     /// Null without a process.
     pub pid: Option<u32>,
@@ -213,7 +214,7 @@ pub struct TeamReport<'a> {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRow<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub state: NameOf<AgentState>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'a, str>>,
@@ -234,7 +235,7 @@ pub struct AgentRow<'a> {
 pub struct AgentStatusParams {
     #[serde(alias = "agent")]
     #[schemars(extend("x-tool" = tool("Id of the agent, as team_status lists it").named("agent")))]
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
 }
 
 /// One agent, as in `list_agents`, with what waits for a decision.
@@ -243,19 +244,19 @@ pub struct AgentReport<'a> {
     #[serde(flatten)]
     pub agent: AgentDetails<'a>,
     /// Ids of its accesses that wait for a decision.
-    pub pending: Vec<Cow<'a, str>>,
+    pub pending: Vec<TeamId<'a>>,
 }
 
 /// Params that name one agent.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AgentParams {
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AttachParams {
     /// The team as one agent if left out.
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

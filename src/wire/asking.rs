@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::{AgentName, TeamId};
 use super::tools::{MESSAGE, TASK, tool};
 use super::{Agent, Delegated, Exact, NameOf};
 use crate::model::{Action, named};
@@ -64,7 +65,7 @@ pub struct AskOwnerParams {
     /// The agent to ask, if not the path's owner.
     #[serde(default, deserialize_with = "super::reading::name")]
     #[schemars(extend("x-tool" = tool("Id of the agent to ask").at(2)))]
-    pub agent: Option<String>,
+    pub agent: Option<AgentName<'static>>,
     #[schemars(extend("x-tool" = tool("The question: the owner sees only this text and the path").most(MESSAGE).at(0)))]
     pub question: String,
 }
@@ -90,10 +91,10 @@ pub struct Answer {
     pub state: NameOf<AnswerState>,
     /// Of the blocked access, for `request_access`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
+    pub id: Option<TeamId<'static>>,
     /// Who was asked, for `ask_owner`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub agent: Option<AgentName<'static>>,
     /// Why, or what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -123,7 +124,7 @@ named! {
 pub struct PathOwners {
     pub path: String,
     /// Agents whose zone has it.
-    pub owners: Vec<String>,
+    pub owners: Vec<AgentName<'static>>,
     /// What the caller may do.
     pub may_read: bool,
     pub may_write: bool,
@@ -138,7 +139,7 @@ pub struct Reported {
 pub struct StartHelperParams {
     /// Given by a person; an agent is the parent of what it starts.
     #[serde(default, deserialize_with = "super::reading::name")]
-    pub parent: Option<String>,
+    pub parent: Option<AgentName<'static>>,
     /// What the helper is prompted with.
     #[schemars(extend("x-tool" = tool("What the helper is to do: it sees only this text").most(TASK)))]
     pub task: String,
@@ -158,7 +159,7 @@ pub struct StartHelperParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AddMemberParams {
     #[schemars(extend("x-tool" = tool("A name for the agent").most(64)))]
-    pub id: String,
+    pub id: AgentName<'static>,
     /// One of `profiles` of `may_add`.
     #[schemars(extend("x-tool" = tool("The launch profile of its program")))]
     pub profile: String,
@@ -173,5 +174,5 @@ pub struct AddMemberParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RemoveMemberParams {
     #[schemars(extend("x-tool" = tool("Id of the agent")))]
-    pub id: String,
+    pub id: AgentName<'static>,
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::{AgentName, Decider, TeamId};
 use super::tools::{CONTENT, MESSAGE, tool};
 use super::{Exact, NameOf, SessionHeader, Target};
 use crate::model::{Action, BlockedStatus, Decide, Via};
@@ -30,11 +31,11 @@ pub struct Blocked<'a> {
     pub action: NameOf<Action>,
     #[serde(default)]
     pub timestamp_ms: u64,
-    pub id: Cow<'a, str>,
+    pub id: TeamId<'a>,
     pub status: NameOf<BlockedStatus>,
     /// Agents whose zone allows the path.
     #[serde(default)]
-    pub owners: Vec<Cow<'a, str>>,
+    pub owners: Vec<AgentName<'a>>,
     /// The session that decides it.
     pub orchestrator: Option<Target<'a>>,
     /// The kind of request that made it.
@@ -58,10 +59,10 @@ pub struct Blocked<'a> {
     /// Who decided it: `agent:ID`, `person` (at a terminal), `program`, or `rule` where a rule did.
     /// Absent as long as nobody did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decided_by: Option<String>,
+    pub decided_by: Option<Decider<'a>>,
     /// The owner that answered, by such a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answered_by: Option<Cow<'a, str>>,
+    pub answered_by: Option<AgentName<'a>>,
     /// Only if the answer was kept from an equal question: the tokens that it saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_saved: Option<u64>,
@@ -96,7 +97,7 @@ pub struct ListBlockedParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ResolveParams {
     #[schemars(extend("x-tool" = tool("Id of the access, as list_blocked lists it").at(0)))]
-    pub id: String,
+    pub id: TeamId<'static>,
     /// Only if the access still is as `show_blocked` showed it with this `version`.
     #[serde(default, deserialize_with = "super::reading::name")]
     pub version: Option<String>,

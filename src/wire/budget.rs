@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::AgentName;
 use super::{Empty, NameOf};
 use crate::model::{BudgetState, OnExceed};
 
@@ -23,7 +24,7 @@ method! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Budget<'a> {
     /// Null: the team's.
-    pub agent_id: Option<Cow<'a, str>>,
+    pub agent_id: Option<AgentName<'a>>,
     pub state: NameOf<BudgetState>,
     #[serde(default)]
     pub tokens: BudgetTokens,
@@ -100,7 +101,7 @@ pub struct BudgetMinutes {
 pub struct RaiseBudgetParams {
     /// The team's budget if left out.
     #[serde(default, deserialize_with = "super::reading::name")]
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
     /// The new totals; what is left out stays.
     pub tokens: Option<u64>,
     pub cost: Option<f64>,

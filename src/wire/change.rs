@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::AgentName;
 use super::tools::tool;
 method! {
     GetDiff = "get_diff": GetDiffParams => Diff;
@@ -32,7 +33,7 @@ pub struct GetDiffParams {
     /// Only of this agent; of all agents if left out.
     #[serde(default, alias = "agent", deserialize_with = "super::reading::name")]
     #[schemars(extend("x-tool" = tool("Only what this agent changed").named("agent")))]
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
     /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of
     /// the wire.
     #[serde(default, deserialize_with = "super::reading::name")]
@@ -82,7 +83,7 @@ pub struct DiffFile {
     pub binary: bool,
     /// Other agents that wrote the file at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contested: Vec<String>,
+    pub contested: Vec<AgentName<'static>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -117,7 +118,7 @@ pub struct BlamedLine {
     /// `agent`, `before` (it was there before the journal's first change), `outside`, `unknown`,
     /// `undo` or `redo`.
     pub by: Cow<'static, str>,
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
     /// The journal's session.
     pub session_id: Option<String>,
     pub turn: Option<u64>,
@@ -132,14 +133,14 @@ pub struct BlamedLine {
     pub prompt: Option<String>,
     /// Other agents that wrote the file at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contested: Vec<String>,
+    pub contested: Vec<AgentName<'static>>,
     /// Without the line's end. Null for lines that are not the agent's own, with an agent's token.
     pub text: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct UndoParams {
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     /// Of the wire or the journal, or the beginning of the journal's. All sessions if left out;
     /// with `turn` the agent's first.
     #[serde(default, deserialize_with = "super::reading::name")]
@@ -164,7 +165,7 @@ pub struct UndoParams {
 pub struct RedoParams {
     /// The last undo of any agent if left out.
     #[serde(default, deserialize_with = "super::reading::name")]
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
     #[serde(default)]
     pub dry_run: bool,
     #[serde(default)]
@@ -176,7 +177,7 @@ pub struct RedoParams {
 pub struct Undone {
     /// The event in the journal; null if nothing was to be done, or it was a dry run.
     pub event_id: Option<String>,
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
     pub paths: Vec<ChangedPath>,
     /// Files that clash, or can't be restored.
     pub obstacles: Vec<Obstacle>,

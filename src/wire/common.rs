@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::NameOf;
+use super::names::AgentName;
 use crate::model::SessionMode;
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SessionHeader<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub session_id: Cow<'a, str>,
     #[serde(default)]
     pub session_mode: NameOf<SessionMode>,
@@ -18,7 +19,7 @@ pub struct SessionHeader<'a> {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Target<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub session_id: Cow<'a, str>,
 }
 

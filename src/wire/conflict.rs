@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::{AgentName, Decider, TeamId};
 use super::tools::tool;
 use super::{Exact, NameOf};
 use crate::model::{ConflictKind, ConflictStatus, ConflictStrategy};
@@ -34,12 +35,12 @@ method! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Conflict")]
 pub struct ConflictLine<'a> {
-    pub id: Cow<'a, str>,
+    pub id: TeamId<'a>,
     /// Relative to the workspace, with forward slashes.
     pub path: Cow<'a, str>,
     pub kind: NameOf<ConflictKind>,
     /// The writer, then the others.
-    pub agents: Vec<Cow<'a, str>>,
+    pub agents: Vec<AgentName<'a>>,
     /// The writer's session; empty if it is not known.
     #[serde(default)]
     pub session_id: Cow<'a, str>,
@@ -48,7 +49,7 @@ pub struct ConflictLine<'a> {
     pub message: Cow<'a, str>,
     /// Only once somebody decided it: `person` at a terminal, or `program`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub decided_by: Option<String>,
+    pub decided_by: Option<Decider<'a>>,
     #[serde(default)]
     pub timestamp_ms: u64,
 }
@@ -56,7 +57,7 @@ pub struct ConflictLine<'a> {
 impl ConflictLine<'_> {
     /// The agent that writes; empty in a line without agents.
     pub fn writer(&self) -> &str {
-        self.agents.first().map_or("", |agent| &**agent)
+        self.agents.first().map_or("", |agent| agent)
     }
 }
 
@@ -86,7 +87,7 @@ const STRATEGIES: [Option<&str>; 5] =
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LockRow {
     pub path: String,
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     /// The session that wrote or claimed it; empty if it is not known.
     #[serde(default)]
     pub session_id: String,
@@ -108,7 +109,7 @@ pub struct LockRow {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ResolveConflictParams {
-    pub id: String,
+    pub id: TeamId<'static>,
     pub decision: AskedDecision,
     /// With `deny`: what the agent is told.
     pub message: Option<String>,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Empty;
 use super::method::method;
+use super::names::{AgentName, UniqueId};
 method! {
     GetJournal = "get_journal": Empty => JournalState;
     port: Anyone, web: Read, token: Read(Team), waits: false, lasts: false, hub: One
@@ -42,7 +43,7 @@ pub struct ListEventsParams {
     pub session_id: Option<String>,
     /// Only of this agent.
     #[serde(default, deserialize_with = "super::reading::name")]
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
     /// Only of these types; `tool` stands for all that begin with `tool.`.
     pub types: Option<Vec<String>>,
     /// Only behind the event with this id: `next` of the answer before.
@@ -61,7 +62,7 @@ pub struct ListEventsParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GetEventParams {
     /// The event's id, or a beginning that no other has.
-    pub id: String,
+    pub id: UniqueId<'static>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -80,7 +81,7 @@ pub struct Event<'a> {
     pub parent_id: Option<Cow<'a, str>>,
     /// The journal's session; null for events of no session.
     pub session_id: Option<Cow<'a, str>>,
-    pub agent_id: Option<Cow<'a, str>>,
+    pub agent_id: Option<AgentName<'a>>,
     /// From 0 within a session.
     pub sequence: Option<u64>,
     pub depth: Option<u64>,

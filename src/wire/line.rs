@@ -1,6 +1,7 @@
 //! Owns a line of the server, of any type, and reads it.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::names::{AgentName, NamePlaces};
 use super::{
     Agent, Blocked, Budget, ConflictLine, Cost, Graph, GraphDelta, Id, Looped, MapOverlap, NameOf,
     Node, RpcError, SessionHeader, Spent, StreamStatus, TaskLine,
@@ -25,6 +27,14 @@ macro_rules! lines {
             /// A type of another version of this program.
             #[serde(skip)]
             Unknown,
+        }
+
+        impl<'a> ServerLine<'a> {
+            /// Returns where names are in a line of each type.
+            pub fn names() -> HashMap<&'static str, NamePlaces> {
+                HashMap::from([$(($name, NamePlaces::of::<$line>()),)*])
+            }
+
         }
 
         impl ServerLine<'static> {
@@ -105,7 +115,7 @@ pub struct MapSnapshot<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct MapDelta<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub session_id: Cow<'a, str>,
     pub session_mode: NameOf<SessionMode>,
     /// One more than the session's delta before; the same where this line continues it.
@@ -136,7 +146,7 @@ pub struct UsageLine<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct TurnLine<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub session_id: Cow<'a, str>,
     /// From 0 for each session.
     pub turn: u64,
@@ -150,7 +160,7 @@ pub struct TurnLine<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct UpdateLine<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub session_id: Cow<'a, str>,
     #[schemars(with = "Value")]
     pub update: Cow<'a, RawValue>,
@@ -159,7 +169,7 @@ pub struct UpdateLine<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct ReportLine<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub text: Cow<'a, str>,
     #[serde(default)]
     pub timestamp_ms: u64,

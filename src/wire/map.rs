@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::AgentName;
 use super::tools::tool;
 use super::{Empty, NameOf, SessionHeader, Target};
 use crate::model::{LoopKind, OnLoop, Origin, OverlapKind, Touch};
@@ -117,7 +118,7 @@ pub struct HotFile {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HotFileUser {
-    pub agent: String,
+    pub agent: AgentName<'static>,
     pub last_action: Cow<'static, str>,
     pub timestamp_ms: u64,
 }
@@ -132,7 +133,7 @@ pub struct OverlapList {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OverlapRow {
     pub kind: NameOf<OverlapKind>,
-    pub agents: [String; 2],
+    pub agents: [AgentName<'static>; 2],
     pub symbol: String,
     pub path: String,
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::method::method;
+use super::names::{AgentName, TeamId};
 use super::{AgentParams, NameOf};
 use crate::model::How;
 use crate::runs::RefusedAccess;
@@ -36,7 +37,7 @@ method! {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PromptParams {
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     /// The agent's default session if left out.
     #[serde(default, deserialize_with = "super::reading::name")]
     pub session_id: Option<String>,
@@ -61,7 +62,7 @@ pub struct Prompted {
     pub text: String,
     /// Accesses denied during the turn, for a prompt made with the orchestrator's token.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocked: Option<Vec<String>>,
+    pub blocked: Option<Vec<TeamId<'static>>>,
     /// Accesses of the turn that were blocked, and not allowed by its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedAccess>,
@@ -69,7 +70,7 @@ pub struct Prompted {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CancelParams {
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     /// All sessions of the agent if left out.
     #[serde(default, deserialize_with = "super::reading::name")]
     pub session_id: Option<String>,
@@ -103,13 +104,13 @@ pub struct ForkSessionParams {
     pub at: Option<String>,
     /// The agent that goes on; the session's own if left out.
     #[serde(default, deserialize_with = "super::reading::name")]
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
 }
 
 /// A session that continues another.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Forked {
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     /// The session of the wire, which `prompt` takes.
     pub session_id: String,
     /// `forked`: the agent forked its own session. `primed`: a new session gets the conversation as
@@ -135,7 +136,7 @@ pub struct RewindSessionParams {
 /// A session that was set back.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Rewound {
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     /// The session of the wire, which goes on under its name.
     pub session_id: Option<String>,
     pub journal_session_id: String,

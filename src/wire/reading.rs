@@ -5,8 +5,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// Reads an optional name; an empty one counts as missing.
-pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Ok(Option::<String>::deserialize(deserializer)?.filter(|name| !name.is_empty()))
+pub(super) fn name<'de, D: Deserializer<'de>, T: From<String>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let name = Option::<String>::deserialize(deserializer)?;
+    Ok(name.filter(|name| !name.is_empty()).map(T::from))
 }
 
 /// Reads raw JSON where serde has a value already: beside a field that is flattened.

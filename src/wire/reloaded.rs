@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::AgentName;
 use super::{Empty, NameOf};
 use crate::model::named;
 
@@ -26,7 +27,7 @@ pub struct Reloaded {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Null for a key of the whole team.
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
     /// As in the file: `zone.allowed` of an agent, else `team.listen`; `agents` for an agent that
     /// was added or removed.
     pub key: String,

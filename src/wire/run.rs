@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::{AgentName, UniqueId};
 use crate::runs::RunSpec;
 
 method! {
@@ -27,7 +28,7 @@ method! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RunStarted {
     pub id: String,
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     /// The patterns of its zone.
     pub zone: Vec<String>,
     /// Patterns that were asked for, and reach out of the caller's zone.
@@ -44,7 +45,7 @@ pub struct RunStarted {
 pub struct WaitForRunsParams {
     /// Ids, or beginnings that no other run of the caller has; all if left out.
     #[serde(default)]
-    pub ids: Vec<String>,
+    pub ids: Vec<UniqueId<'static>>,
     /// Until one has ended, not all.
     #[serde(default)]
     pub any: bool,
@@ -55,7 +56,7 @@ pub struct WaitForRunsParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EndRunsParams {
     /// Ids, or beginnings that no other run of the caller has.
-    pub ids: Vec<String>,
+    pub ids: Vec<UniqueId<'static>>,
 }
 
 /// Runs at one moment, in the order of their ids in the request.
@@ -78,7 +79,7 @@ pub struct RunRow {
     pub pid: u32,
     pub pid_start_time_ticks: Option<u64>,
     pub team: String,
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     /// The run whose agent started it, or `TEAM/AGENT`.
     pub parent: Option<String>,
     pub depth: u32,

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::NameOf;
 use super::method::method;
+use super::names::AgentName;
 use crate::model::SessionMode;
 
 method! {
@@ -54,14 +55,14 @@ type Raw = Box<RawValue>;
 pub struct ListSessionsParams {
     /// Only sessions of this agent.
     #[serde(default, deserialize_with = "super::reading::name")]
-    pub agent_id: Option<String>,
+    pub agent_id: Option<AgentName<'static>>,
 }
 
 /// Params that name one session.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SessionKey {
     #[schemars(length(min = 1))]
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     #[schemars(length(min = 1))]
     pub session_id: String,
 }
@@ -70,7 +71,7 @@ pub struct SessionKey {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CreateSessionParams {
     #[schemars(length(min = 1))]
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     #[schemars(length(min = 1))]
     pub session_id: String,
     pub mode: Mode,
@@ -101,7 +102,7 @@ pub struct Model {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SetProvidersParams {
     #[schemars(length(min = 1))]
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     #[schemars(length(min = 1))]
     pub session_id: String,
     /// The mode becomes `orchestrator`, even if this is empty.
@@ -111,7 +112,7 @@ pub struct SetProvidersParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AddContextParams {
     #[schemars(length(min = 1))]
-    pub agent_id: String,
+    pub agent_id: AgentName<'static>,
     #[schemars(length(min = 1))]
     pub session_id: String,
     /// Appended to the existing ones.
@@ -122,7 +123,7 @@ pub struct AddContextParams {
 /// A session in the list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Listed<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub session_id: Cow<'a, str>,
     pub mode: NameOf<SessionMode>,
     #[schemars(with = "Option<Model>")]
@@ -136,7 +137,7 @@ pub struct Listed<'a> {
 /// A session's entry in the registry.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SessionState<'a> {
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     pub session_id: Cow<'a, str>,
     pub mode: NameOf<SessionMode>,
     #[serde(deserialize_with = "super::reading::raw")]

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::{AgentName, TeamId};
 use super::{LockRow, NameOf};
 use crate::model::Action;
 
@@ -21,14 +22,14 @@ method! {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShowBlockedParams {
-    pub id: String,
+    pub id: TeamId<'static>,
 }
 
 /// An access, with the file that it is about.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShownBlocked {
-    pub id: String,
-    pub agent_id: String,
+    pub id: TeamId<'static>,
+    pub agent_id: AgentName<'static>,
     pub session_id: String,
     pub path: String,
     pub action: NameOf<Action>,
@@ -79,14 +80,14 @@ pub struct ShownProgram {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShowConflictParams {
-    pub id: String,
+    pub id: TeamId<'static>,
 }
 
 /// A write that waits, with the file that it is about.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShownConflict {
-    pub id: String,
-    pub agent_id: String,
+    pub id: TeamId<'static>,
+    pub agent_id: AgentName<'static>,
     /// Empty if it is not known.
     pub session_id: String,
     pub path: String,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::StreamName;
 use super::{Empty, NameOf, Object};
 use crate::model::{StreamKind, StreamState};
 
@@ -32,7 +33,7 @@ method! {
 /// A stream, as it stands.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StreamStatus<'a> {
-    pub name: Cow<'a, str>,
+    pub name: StreamName<'a>,
     #[serde(default)]
     pub kind: NameOf<StreamKind>,
     pub state: NameOf<StreamState>,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NameOf;
 use super::method::method;
+use super::names::{AgentName, Giver, TeamId};
 use super::tools::{TASK, tool};
 use crate::model::TaskState;
 
@@ -38,14 +39,14 @@ method! {
 /// A task that an agent was given; each change of its state is another line.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskLine<'a> {
-    pub id: Cow<'a, str>,
+    pub id: TeamId<'a>,
     /// Who gave it: an agent, or `orchestrator` for a program or a person.
-    pub by: Cow<'a, str>,
+    pub by: Giver<'a>,
     /// Who answers for it; left out if nobody is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Cow<'a, str>>,
     /// Whose it is.
-    pub agent_id: Cow<'a, str>,
+    pub agent_id: AgentName<'a>,
     /// The session of its turn, once that has begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Cow<'a, str>>,
@@ -60,7 +61,7 @@ pub struct TaskLine<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DelegateParams {
     #[schemars(extend("x-tool" = tool("Id of the agent, as team_status lists it")))]
-    pub agent: String,
+    pub agent: AgentName<'static>,
     /// What the agent is prompted with.
     #[schemars(extend("x-tool" = tool("What the agent is to do: it sees only this text").most(TASK)))]
     pub task: String,
@@ -76,8 +77,8 @@ pub struct DelegateParams {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Delegated {
-    pub id: String,
-    pub agent: String,
+    pub id: TeamId<'static>,
+    pub agent: AgentName<'static>,
     pub state: String,
     /// With `start_helper`: places and `$VARIABLES` that the helper's profile has and its parent has not. It does
     /// not get them.
@@ -90,13 +91,13 @@ pub struct CheckTasksParams {
     /// All tasks that were not acknowledged if left out.
     #[serde(default)]
     #[schemars(extend("x-tool" = tool("Ids of tasks; all that you gave if left out").most(1000)))]
-    pub ids: Vec<String>,
+    pub ids: Vec<TeamId<'static>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WaitForTasksParams {
     #[schemars(extend("x-tool" = tool("Ids of the tasks").most(1000)))]
-    pub ids: Vec<String>,
+    pub ids: Vec<TeamId<'static>>,
     /// Until all have ended, or the first.
     #[serde(default, skip_serializing_if = "WaitMode::is_usual")]
     #[schemars(extend("x-tool" = tool("Until all have ended (if left out), or the first")))]
@@ -137,8 +138,8 @@ pub struct Tasks {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Task")]
 pub struct TaskRow {
-    pub id: String,
-    pub agent: String,
+    pub id: TeamId<'static>,
+    pub agent: AgentName<'static>,
     /// Who answers for it; left out if nobody is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
@@ -150,7 +151,7 @@ pub struct TaskRow {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskResultParams {
     #[schemars(extend("x-tool" = tool("Id of the task").at(0)))]
-    pub id: String,
+    pub id: TeamId<'static>,
     /// The result was received, and need not be kept.
     #[serde(default)]
     #[schemars(extend("x-tool" = tool("You have the result: it need not be kept").at(2)))]
@@ -182,5 +183,5 @@ pub struct TaskOutcome {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CancelTaskParams {
     #[schemars(extend("x-tool" = tool("Id of the task")))]
-    pub id: String,
+    pub id: TeamId<'static>,
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Empty;
 use super::method::method;
+use super::names::{AgentName, UniqueId};
 method! {
     CreateToken = "token_create": TokenCreateParams => NewScopedToken;
     port: Person, web: Never, token: never, waits: false, lasts: false, hub: Port
@@ -57,7 +58,7 @@ pub struct ShownToken {
     pub owner: String,
     pub may: Vec<Cow<'static, str>>,
     /// Null: all.
-    pub agents: Option<Vec<String>>,
+    pub agents: Option<Vec<AgentName<'static>>>,
     pub created_ms: u64,
     /// Null: never.
     pub expires_ms: Option<u64>,
@@ -74,5 +75,5 @@ pub struct NewScopedToken {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TokenRevokeParams {
-    pub id: String,
+    pub id: UniqueId<'static>,
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::method::method;
+use super::names::UniqueId;
 method! {
     MakeWebLink = "web_link": WebLinkParams => NewWebLink;
     port: Person, web: Never, token: Read(Token), waits: false, lasts: false, hub: Port
@@ -63,7 +64,7 @@ pub struct NewWebToken {
 pub struct WebRevokeParams {
     /// Only the credential with this id.
     #[serde(default, deserialize_with = "super::reading::name")]
-    pub id: Option<String>,
+    pub id: Option<UniqueId<'static>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -26,7 +26,7 @@ pub(in crate::app) struct StartedHelper {
 
 pub(super) fn on_wire(change: &ConfigChange) -> wire::Change {
     wire::Change {
-        agent_id: change.agent.as_ref().map(ToString::to_string),
+        agent_id: change.agent.as_ref().map(|agent| agent.to_string().into()),
         key: change.key.to_owned(),
         change: match change.kind {
             ChangeKind::Added => Kind::Added.into(),

@@ -27,7 +27,7 @@ impl EndedTurn {
     ) -> Self {
         let session = format!("{agent}/{}", result.session_id);
         let params = GetDiffParams {
-            agent_id: Some(agent.to_owned()),
+            agent_id: Some(agent.to_owned().into()),
             session_id: Some(session.clone()),
             turn,
             ..GetDiffParams::default()

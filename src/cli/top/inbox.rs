@@ -8,7 +8,7 @@ use super::file::ShownFile;
 use super::wish::{Asking, TeamCall};
 use crate::cli::output::plain;
 use crate::serve::client::PreparedCall;
-use crate::view::{CardId, CardKind, TeamView, decider};
+use crate::view::{CardId, CardKind, TeamView, Undecided, decider};
 use crate::wire::{
     AskedDecision, Blocked, Budget, ConflictLine, DecisionParam, GrantScope, RaiseBudget,
     RaiseBudgetParams, ResolveBlocked, ResolveConflict, ResolveConflictParams, ResolveParams,
@@ -41,7 +41,7 @@ impl InboxPane {
     pub(super) fn settle(&mut self, view: &TeamView, now: Instant, width: Option<usize>) {
         let is_there = |card: &CardId| view.waiting().any(|it| it.is(card));
         if !self.card.as_ref().is_some_and(is_there) {
-            self.card = view.waiting().next().map(|it| it.name());
+            self.card = view.waiting().next().map(Undecided::name);
         }
         let visible = self.card.as_ref().filter(|_| width.is_some());
         if self.shown.as_ref().map(|(card, _)| card) != visible {
@@ -60,7 +60,7 @@ impl InboxPane {
         let at = self.card.as_ref().and_then(|card| view.waiting().position(|it| it.is(card)));
         let Some(last) = view.waiting().count().checked_sub(1) else { return };
         let at = at.unwrap_or(0).saturating_add_signed(by).min(last);
-        self.card = view.waiting().nth(at).map(|it| it.name());
+        self.card = view.waiting().nth(at).map(Undecided::name);
     }
 
     pub(super) fn scroll(&mut self, by: isize) {
@@ -163,10 +163,10 @@ impl InboxPane {
                 DecisionParam::Deny { message } => (AskedDecision::Deny, message),
                 DecisionParam::Answer { .. } => (AskedDecision::Deny, None),
             };
-            let params = ResolveConflictParams { id, decision, message, version };
+            let params = ResolveConflictParams { id: id.into(), decision, message, version };
             PreparedCall::of::<ResolveConflict>(&params)
         } else {
-            PreparedCall::of::<ResolveBlocked>(&ResolveParams { id, version, verdict })
+            PreparedCall::of::<ResolveBlocked>(&ResolveParams { id: id.into(), version, verdict })
         };
         self.call(card, call, what)
     }
@@ -182,7 +182,10 @@ impl InboxPane {
         let wrong = || format!("`{}` is no total of {unit}: type a number", plain(typed));
         let count = || typed.parse::<u64>().map_err(|_| wrong());
         let agent_id = Some(card.id.clone()).filter(|agent| !agent.is_empty());
-        let mut params = RaiseBudgetParams { agent_id, ..RaiseBudgetParams::default() };
+        let mut params = RaiseBudgetParams {
+            agent_id: agent_id.map(Into::into),
+            ..RaiseBudgetParams::default()
+        };
         match unit {
             "cost" => {
                 let cost = typed.parse().ok().filter(|it: &f64| it.is_finite());

@@ -294,7 +294,7 @@ impl Screen {
             Asking::Sure(..) => return None,
             Asking::Prompt(agent) => {
                 let call = PreparedCall::of::<PromptAgent>(&PromptParams {
-                    agent_id: agent.clone(),
+                    agent_id: agent.clone().into(),
                     session_id: None,
                     text: Some(text.to_owned()),
                     blocks: None,

@@ -39,7 +39,7 @@ impl AgentOrder {
     }
 
     pub(super) fn of(self, agent: &str) -> PreparedCall {
-        let agent_id = agent.to_owned();
+        let agent_id = agent.to_owned().into();
         match self {
             Self::Cancel => {
                 let params = CancelParams { agent_id, session_id: None, queued: None };

@@ -54,7 +54,7 @@ impl Shop {
 
     async fn allow(&self, id: &ConflictId, version: &str) -> Result<Conflict, ResolveError> {
         let (allow, by) = (HeldDecision::Allow, DecidedBy::Person);
-        self.conflicts.resolve_shown(id, allow, by, (version, Some(Arc::clone(&self.zone)))).await
+        self.conflicts.resolve_shown(id, allow, by, version, Some(Arc::clone(&self.zone))).await
     }
 
     /// The last line of a conflict: its status, and who decided it.

@@ -27,7 +27,7 @@ pub async fn attach(
 ) -> Result<(), ClientError> {
     let mut connection = Connection::open(target).await?;
     let agent_id = Some(agent.to_owned());
-    connection.call::<Attach>(&AttachParams { agent_id }).await?;
+    connection.call::<Attach>(&AttachParams { agent_id: agent_id.map(Into::into) }).await?;
     forward(connection, input, output, || ClientError::AgentGone(agent.to_owned())).await
 }
 

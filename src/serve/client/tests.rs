@@ -139,7 +139,13 @@ async fn a_call_gets_its_answer() {
     assert!(matches!(error, Err(ClientError::Refused { code: 404, .. })), "{error:?}");
     // Larger than what the pipes between hold, both ways.
     let (agent_id, text) = ("ui".to_owned(), Some("x".repeat(900_000)));
-    let prompt = PromptParams { agent_id, text, session_id: None, blocks: None, stream: None };
+    let prompt = PromptParams {
+        agent_id: agent_id.into(),
+        text,
+        session_id: None,
+        blocks: None,
+        stream: None,
+    };
     assert_eq!(team.call::<PromptAgent>(&prompt).await.unwrap().text, "Done.");
 }
 

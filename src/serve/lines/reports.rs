@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::model::{
-    AgentStatus, BlockedAccess, BudgetReport, Conflict, DecidedBy, LoopReport, SessionKey,
-    SessionMode, StreamReport, TaskReport,
+    AgentStatus, BlockedAccess, BudgetReport, Conflict, LoopReport, SessionKey, SessionMode,
+    StreamReport, TaskReport,
 };
 use crate::wire::{
     Agent, Blocked, Budget, BudgetCost, BudgetMinutes, BudgetTokens, BudgetTurns, Candidate,
@@ -69,7 +69,7 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             denied_by: access.denied_by.as_deref().map(Cow::from),
             rule: access.rule.map(|rule| rule.number.get()),
             decide: access.rule.map(|rule| rule.decide.into()),
-            decided_by: access.decided_by.as_ref().map(DecidedBy::to_string),
+            decided_by: access.decided_by.as_ref().map(|by| by.to_string().into()),
             answered_by: answer.map(|answer| answer.owner.as_str().into()),
             tokens_saved: saved.map(|saved| saved.tokens),
             tokens_estimated: saved.is_some_and(|saved| saved.is_estimated),
@@ -128,7 +128,7 @@ impl<'a> From<&'a Conflict> for ConflictLine<'a> {
             session_id: conflict.session.as_str().into(),
             status: conflict.status.into(),
             message: (&*conflict.message).into(),
-            decided_by: conflict.decided_by.as_ref().map(ToString::to_string),
+            decided_by: conflict.decided_by.as_ref().map(|by| by.to_string().into()),
             timestamp_ms: conflict.timestamp_ms,
         }
     }

@@ -78,7 +78,7 @@ pub(super) async fn request_access(
                     Some(settled) => Answer::settled(settled.ok()),
                     None => Answer::of(AnswerState::Pending, Some(NOT_YET.to_owned())),
                 };
-                Answer { id: Some(id.to_string()), ..answer }
+                Answer { id: Some(id.to_string().into()), ..answer }
             }
         })
     })?;
@@ -92,6 +92,7 @@ pub(super) async fn ask_owner(
     let MethodCall { shared, caller, .. } = call;
     let from = agent(caller)?;
     let AskOwnerParams { path, agent: named, question: text } = params;
+    let named = named.map(String::from);
     bounded("question", &text, LONGEST_TEXT)?;
     let asked =
         vec![path.clone().unwrap_or_default(), named.clone().unwrap_or_default(), text.clone()];
@@ -109,7 +110,7 @@ pub(super) async fn ask_owner(
     };
     if let Some(kept) = key.as_ref().and_then(|key| shared.kept_answers.get(key)) {
         let answer = Answer::of(AnswerState::Answered, Some(KEPT.to_owned()));
-        let (agent, content) = (Some(owner.to_string()), Some(in_one_page(&kept.text)));
+        let (agent, content) = (Some(owner.to_string().into()), Some(in_one_page(&kept.text)));
         return reply(&Answer { agent, content, ..answer });
     }
     let awaited = Some((owner.clone(), WaitKind::Answer));
@@ -118,7 +119,7 @@ pub(super) async fn ask_owner(
     let (asking, kept_answers, from) =
         (Asking::of(shared), shared.kept_answers.clone(), from.clone());
     let open = shared.ongoing.open(&question, awaited, |withdrawn| async move {
-        let asked = asking.ask((&owner, &from), prompt, withdrawn).await;
+        let asked = asking.ask(&owner, &from, prompt, withdrawn).await;
         let answer = asked.map(|(text, cost)| {
             if let Some(key) = key.filter(|_| !text.is_empty()) {
                 kept_answers.keep(key, KeptAnswer { text: text.clone(), cost });
@@ -132,7 +133,7 @@ pub(super) async fn ask_owner(
             }
             Err(why) => Answer::failed(&why),
         };
-        Ok(Answer { agent: Some(owner.to_string()), ..answer })
+        Ok(Answer { agent: Some(owner.to_string().into()), ..answer })
     })?;
     reply(&wait(shared, &question, open).await?)
 }
@@ -146,7 +147,7 @@ pub(super) async fn whose(
     let found = shared.sources.whose(agent(caller)?, params.path).await.ok_or_else(no_zone)?;
     reply(&PathOwners {
         path: found.path,
-        owners: found.owners.iter().map(ToString::to_string).collect(),
+        owners: found.owners.iter().map(|owner| owner.to_string().into()).collect(),
         may_read: found.may_read,
         may_write: found.may_write,
     })

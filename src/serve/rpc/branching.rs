@@ -37,7 +37,8 @@ pub(super) async fn fork_session(
         Ok((session, point, document))
     })
     .await?;
-    let agent = AgentId::new(params.agent_id.unwrap_or_else(|| session.agent_id.clone()));
+    let agent =
+        AgentId::new(params.agent_id.map_or_else(|| session.agent_id.clone(), String::from));
     let is_head = point.behind == Some(0) && agent.as_str() == session.agent_id;
     let source = session.wire_session_id.filter(|_| is_head).map(SessionId::new);
     let origin = Some((Arc::from(session.id), Arc::from(point.event.as_str())));
@@ -61,7 +62,7 @@ pub(super) async fn fork_session(
         RpcError::new(500, why)
     })?;
     reply(&Forked {
-        agent_id: agent.to_string(),
+        agent_id: agent.to_string().into(),
         session_id: wire.to_string(),
         how: how.into(),
         journal_session_id,
@@ -120,7 +121,7 @@ pub(super) async fn rewind_session(
     let rewound = tokio::spawn(async move { team.rewind(rewind).await });
     let is_primed = rewound.await.map_err(|error| RpcError::new(500, error.to_string()))??;
     reply(&Rewound {
-        agent_id: session.agent_id,
+        agent_id: session.agent_id.into(),
         session_id: wire,
         journal_session_id: session.id,
         head_event_id: point.event,

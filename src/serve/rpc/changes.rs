@@ -32,7 +32,7 @@ pub(super) async fn get_diff(
     let MethodCall { shared, caller, .. } = call;
     let own = own(caller).map(str::to_owned);
     if let (Some(own), Some(named)) = (&own, &params.agent_id)
-        && own != named
+        && named != own
     {
         return Err(foreign(own));
     }
@@ -42,7 +42,8 @@ pub(super) async fn get_diff(
     let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
         let GetDiffParams { agent_id, session_id, turn, since, ignored } = params;
-        let asked = Asked { agent: own.or(agent_id), session: session_id, turn, since };
+        let asked =
+            Asked { agent: own.or(agent_id.map(Into::into)), session: session_id, turn, since };
         let scope = asked.scope(store)?;
         let changes = changes::select(store, &scope)?;
         let mut net = changes::net(&changes, store);
@@ -139,7 +140,7 @@ impl Diff {
             added: added.added,
             removed: added.removed,
             binary: added.binary.is_some(),
-            contested,
+            contested: contested.into_iter().map(Into::into).collect(),
         });
         if let Some(why) = added.note {
             self.leave_out(LeftOut { path: added.path, why });
@@ -171,7 +172,7 @@ impl BlamedLine {
         Self {
             line,
             by: name.by.into(),
-            agent_id: name.agent_id.clone(),
+            agent_id: name.agent_id.clone().map(Into::into),
             session_id: name.session_id.clone(),
             turn: name.turn,
             tool_call_id: name.tool_call_id.clone(),
@@ -179,7 +180,7 @@ impl BlamedLine {
             event_id: name.event_id.clone(),
             timestamp: name.timestamp,
             prompt: content(&name.prompt),
-            contested: name.contested.clone(),
+            contested: name.contested.iter().map(|agent| agent.clone().into()).collect(),
             text: opens.then(|| text.trim_end_matches(['\n', '\r']).to_owned()),
         }
     }

@@ -159,7 +159,7 @@ impl From<Lock> for LockRow {
         let process = holder.process;
         Self {
             path: path.to_string(),
-            agent_id: holder.agent.to_string(),
+            agent_id: holder.agent.to_string().into(),
             session_id: holder.session.to_string(),
             fence,
             claimed: is_claim,

@@ -57,7 +57,7 @@ pub(super) async fn prompt(
         Some(true) => progress.show(saying, turn).await?,
         _ => turn.await?,
     };
-    let ids = || outcome.blocked.iter().map(ToString::to_string).collect();
+    let ids = || outcome.blocked.iter().map(|id| id.to_string().into()).collect();
     reply(&Prompted {
         blocked: by_orchestrator.then(ids),
         refused: outcome.refused.iter().map(RefusedAccess::from).collect(),

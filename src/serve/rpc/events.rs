@@ -46,7 +46,7 @@ pub(super) async fn list_events(
     }
     let own = own(caller).map(str::to_owned);
     if let (Some(own), Some(named)) = (&own, &params.agent_id)
-        && own != named
+        && named != own
     {
         return Err(foreign(own));
     }
@@ -58,7 +58,7 @@ pub(super) async fn list_events(
         session.iter().try_for_each(|session| permit_session(own.as_deref(), session))?;
         let filter = Filter {
             session_id: session.map(|session| session.id),
-            agent_id: own.or(params.agent_id),
+            agent_id: own.or(params.agent_id.map(Into::into)),
             types,
             after: params.after,
             before: params.before,
@@ -218,7 +218,7 @@ impl<'a> From<&'a journal::Event> for Event<'a> {
             id: (&*event.id).into(),
             parent_id: event.parent_id.as_deref().map(Cow::from),
             session_id: event.session_id.as_deref().map(Cow::from),
-            agent_id: event.agent_id.as_deref().map(Cow::from),
+            agent_id: event.agent_id.as_deref().map(Into::into),
             sequence: event.sequence,
             depth: event.depth,
             kind: (&*event.kind).into(),

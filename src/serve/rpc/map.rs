@@ -45,7 +45,7 @@ pub(super) async fn overlaps(call: MethodCall<'_>, _: Empty) -> Result<Reply<Ove
     let all = shared.sources.overlaps().await;
     let rows = all.iter().take(MOST).map(|found| OverlapRow {
         kind: found.kind.into(),
-        agents: found.between.each_ref().map(|key| key.agent.to_string()),
+        agents: found.between.each_ref().map(|key| key.agent.to_string().into()),
         symbol: found.symbol.to_string(),
         path: found.path.to_string(),
     });
@@ -97,7 +97,7 @@ impl HotFile {
             }
             Some(_) => {}
             None => {
-                let agent = agent.to_owned();
+                let agent = agent.to_owned().into();
                 self.agents.push(HotFileUser { agent, last_action, timestamp_ms });
             }
         }

@@ -61,7 +61,7 @@ pub(super) async fn start_run(
     } else {
         None
     };
-    let agent_id = agent.to_string();
+    let agent_id = agent.to_string().into();
     reply(&RunStarted { id, agent_id, zone, reaches_out: further, without, run })
 }
 
@@ -95,6 +95,7 @@ pub(super) async fn wait_for_runs(
     let MethodCall { shared, caller, .. } = call;
     let runs = runs(shared)?;
     let WaitForRunsParams { ids, any, timeout_s } = params;
+    let ids: Vec<String> = ids.into_iter().map(Into::into).collect();
     check(&ids)?;
     let deadline = Instant::now() + tasks::wait_of(timeout_s)?;
     let by = rights::own_only(caller);
@@ -115,6 +116,7 @@ pub(super) async fn end_runs(
     let MethodCall { shared, caller, .. } = call;
     let runs = runs(shared)?;
     let EndRunsParams { ids } = params;
+    let ids: Vec<String> = ids.into_iter().map(Into::into).collect();
     check(&ids)?;
     if ids.is_empty() {
         return Err(wrong("`ids` must name the runs to end"));

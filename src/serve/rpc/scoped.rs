@@ -39,7 +39,8 @@ impl From<&TokenRecord> for ShownToken {
             id: record.id().to_owned(),
             owner: record.owner.clone(),
             may: record.may.iter().map(|right| right.as_str().into()).collect(),
-            agents: agents.map(|agents| agents.iter().map(AgentId::to_string).collect()),
+            agents: agents
+                .map(|agents| agents.iter().map(|agent| agent.to_string().into()).collect()),
             created_ms: record.created_ms,
             expires_ms: record.expires_ms,
             expired: record.has_expired(now_ms()),

@@ -105,8 +105,8 @@ impl From<ShownAccess> for ShownBlocked {
     fn from(shown: ShownAccess) -> Self {
         let ShownAccess { access, file, wanted, version, .. } = shown;
         Self {
-            id: access.id.to_string(),
-            agent_id: access.key.agent.to_string(),
+            id: access.id.to_string().into(),
+            agent_id: access.key.agent.to_string().into(),
             session_id: access.key.session.to_string(),
             action: access.action.into(),
             content: ShownContent::new(&access.path, file, wanted.as_ref()),
@@ -128,8 +128,8 @@ impl From<ShownConflict> for wire::ShownConflict {
     fn from(shown: ShownConflict) -> Self {
         let ShownConflict { conflict, file, wanted, lock, version } = shown;
         Self {
-            id: conflict.id.to_string(),
-            agent_id: conflict.agents.first().map(ToString::to_string).unwrap_or_default(),
+            id: conflict.id.to_string().into(),
+            agent_id: conflict.agents.first().map(|it| it.to_string().into()).unwrap_or_default(),
             session_id: conflict.session.to_string(),
             action: Action::Write.as_str().into(),
             content: ShownContent::new(&conflict.path, file, wanted.as_ref()),

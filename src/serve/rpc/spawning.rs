@@ -21,7 +21,7 @@ pub(super) async fn start_helper(
     let MethodCall { shared, caller, .. } = call;
     let tasks = tasks::tasks(shared)?;
     let StartHelperParams { parent, task, zone, profile, key } = params;
-    let parent = parent_of(caller, parent)?;
+    let parent = parent_of(caller, parent.map(Into::into))?;
     check(&task, &zone)?;
     if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
         return Err(wrong(format!("`key` may have {LONGEST_KEY} bytes")));
@@ -55,7 +55,7 @@ pub(super) async fn add_member(
     let (by, owner) = (tasks::giver(caller), owned::of_task(&*shared.team, caller));
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
     let starting = tokio::spawn(async move {
-        let agent = team.add_member(NewMember { id, profile, zone }).await?.agent;
+        let agent = team.add_member(NewMember { id: id.into(), profile, zone }).await?.agent;
         let task = NewTask { by, owner, agent, text: task, files: Vec::new(), key: None };
         Ok::<_, RpcError>(spawned::begin(team, own_tasks, task, Stays::ForGood).await?)
     });

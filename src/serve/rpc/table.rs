@@ -9,7 +9,7 @@ use super::{
     replaying, runs, scoped, showing, spawning, status, streams, tasks, undoing, web,
 };
 use crate::serve::BoxFuture;
-use crate::wire::{self, Facts, Method, RpcError};
+use crate::wire::{self, Facts, Method, MethodNames, RpcError};
 
 type Performing<'a> = BoxFuture<'a, Result<Box<RawValue>, RpcError>>;
 
@@ -19,7 +19,11 @@ pub(in crate::serve) struct MethodRow {
     /// Returns the schemas of the params and of the result.
     pub(in crate::serve) schemas:
         fn(&mut SchemaGenerator, &mut SchemaGenerator) -> (Schema, Schema),
+    pub(super) names: fn() -> MethodNames,
     pub(super) perform: for<'a> fn(MethodCall<'a>, Option<&'a RawValue>) -> Performing<'a>,
+    /// Reads params as the server does, and writes them again.
+    #[cfg(test)]
+    pub(in crate::serve) params: fn(&str) -> serde_json::Result<String>,
     /// Reads a result as a client does, and writes it again.
     #[cfg(test)]
     pub(in crate::serve) again: fn(&str) -> serde_json::Result<String>,
@@ -32,11 +36,17 @@ macro_rules! rows {
         pub(in crate::serve) static METHODS: [MethodRow; [$(stringify!($method)),*].len()] = [$(MethodRow {
             facts: <wire::$method as Method>::FACTS,
             schemas: schemas::<wire::$method>,
+            names: MethodNames::of::<wire::$method>,
             perform: |call, params| {
                 Box::pin(async move {
                     let reply: Reply<wire::$method> = $handler(call, parse(params)?).await?;
                     Ok(reply.json)
                 })
+            },
+            #[cfg(test)]
+            params: |params| {
+                let read: <wire::$method as Method>::Params = serde_json::from_str(params)?;
+                serde_json::to_string(&read)
             },
             #[cfg(test)]
             again: |result| {

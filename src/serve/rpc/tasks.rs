@@ -94,8 +94,8 @@ pub(super) fn started(
 ) -> Result<Delegated, RpcError> {
     let kept = tasks.get(None, id)?;
     Ok(Delegated {
-        id: kept.id.to_string(),
-        agent: kept.agent.to_string(),
+        id: kept.id.to_string().into(),
+        agent: kept.agent.to_string().into(),
         state: kept.state.as_str().to_owned(),
         without,
     })
@@ -106,7 +106,7 @@ pub(super) async fn check_tasks(
     params: CheckTasksParams,
 ) -> Result<Reply<CheckTasks>, RpcError> {
     let MethodCall { shared, caller, .. } = call;
-    let ids = ids(params.ids)?;
+    let ids = ids(params.ids.into_iter().map(Into::into).collect())?;
     let found = tasks(shared)?.list(rights::own_only(caller), &ids)?;
     reply(&wire::Tasks::from(found))
 }
@@ -118,7 +118,7 @@ pub(super) async fn wait_for_tasks(
     let MethodCall { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let WaitForTasksParams { ids: named, mode, cursor, timeout_s } = params;
-    let ids = ids(named)?;
+    let ids = ids(named.into_iter().map(Into::into).collect())?;
     if ids.is_empty() {
         return Err(wrong("`ids` must name the tasks to wait for"));
     }
@@ -252,8 +252,8 @@ impl From<FoundTasks> for wire::Tasks {
 impl From<TaskReport> for TaskRow {
     fn from(task: TaskReport) -> Self {
         Self {
-            id: task.id.to_string(),
-            agent: task.agent.to_string(),
+            id: task.id.to_string().into(),
+            agent: task.agent.to_string().into(),
             owner: task.owner,
             state: task.state.into(),
             reason: task.reason,

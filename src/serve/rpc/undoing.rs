@@ -12,7 +12,7 @@ pub(super) async fn undo(
 ) -> Result<Reply<Undo>, RpcError> {
     let shared = call.shared;
     let UndoParams { agent_id, session_id, turn, since, dry_run, force, outside } = params;
-    let aim = Aim::Agent { agent: agent_id, session: session_id, turn, since };
+    let aim = Aim::Agent { agent: agent_id.into(), session: session_id, turn, since };
     let request = UndoRequest { aim, force, dry_run, outside, rewind: None };
     reply(&answer(shared.team.undo(request).await?)?)
 }
@@ -23,7 +23,7 @@ pub(super) async fn redo(
 ) -> Result<Reply<Redo>, RpcError> {
     let shared = call.shared;
     let RedoParams { agent_id, dry_run, force } = params;
-    let aim = Aim::LastUndo { agent: agent_id };
+    let aim = Aim::LastUndo { agent: agent_id.map(Into::into) };
     let request = UndoRequest { aim, force, dry_run, outside: true, rewind: None };
     reply(&answer(shared.team.undo(request).await?)?)
 }
@@ -34,7 +34,7 @@ fn answer(outcome: Outcome) -> Result<Undone, RpcError> {
     let obstacles = serde_json::from_value(json!(outcome.obstacles)).map_err(failed)?;
     Ok(Undone {
         event_id: outcome.event_id,
-        agent_id: outcome.agent_id,
+        agent_id: outcome.agent_id.map(Into::into),
         paths,
         obstacles,
         staying: outcome.staying,

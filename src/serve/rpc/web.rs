@@ -55,5 +55,5 @@ pub(super) async fn web_revoke(
     params: WebRevokeParams,
 ) -> Result<Reply<RevokeWeb>, RpcError> {
     let shared = call.shared;
-    reply(&WebRevoked { revoked: shared.team.web_revoke(params.id).await? })
+    reply(&WebRevoked { revoked: shared.team.web_revoke(params.id.map(Into::into)).await? })
 }

@@ -145,7 +145,7 @@ pub(in crate::serve) fn undone(request: &undo::UndoRequest) -> undo::Outcome {
 
 pub(super) fn reloaded() -> Reloaded {
     let change = |agent: Option<&str>, key: &str, change, restart| Change {
-        agent_id: agent.map(str::to_owned),
+        agent_id: agent.map(|agent| agent.to_owned().into()),
         key: key.to_owned(),
         change,
         restart,

@@ -17,8 +17,7 @@ use crate::serve::{Server, Sources, Team, Tokens};
 use crate::tokens::{NewToken, TokenRight, Visitor};
 use crate::wire::Limit;
 
-const BEGIN: &str =
-    "<!-- Printed from src/serve/rpc/openings.rs by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
+const BEGIN: &str = "<!-- Printed from src/wire by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
 const END: &str = "<!-- Until here. -->\n";
 
 /// The document says of each method what it takes.

@@ -9,6 +9,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::argument::Argument;
+use crate::wire::names;
 
 /// One argument of a tool.
 #[derive(Clone, Debug)]
@@ -67,11 +68,12 @@ pub(super) fn of<P: JsonSchema>() -> Vec<Parameter> {
     found.into_iter().map(|(_, parameter)| parameter).collect()
 }
 
-/// Takes out of a schema what is said to tools.
+/// Takes out of a schema what is said to tools and to hubs.
 pub fn take_tools(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             fields.shift_remove(KEY);
+            fields.shift_remove(names::KEY);
             fields.values_mut().for_each(take_tools);
         }
         Value::Array(items) => items.iter_mut().for_each(take_tools),

@@ -22,7 +22,6 @@ const NAMED: &[(&str, usize, usize, &str)] = &[
     ("extract/acp/replies.rs", 1, 0, "ACP"),
     ("extract/acp/running.rs", 0, 6, "ACP"),
     ("extract/acp/update.rs", 0, 14, "ACP"),
-    ("hub/naming.rs", 4, 0, "names of a line, until they are types"),
     ("journal/event.rs", 0, 1, "payloads of any type"),
     ("journal/fold/messages.rs", 0, 2, "ACP"),
     ("model/mask.rs", 0, 1, "JSON of anybody"),

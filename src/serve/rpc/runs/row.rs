@@ -19,7 +19,7 @@ impl From<FoundRun> for RunRow {
             pid: state.pid,
             pid_start_time_ticks: state.pid_start_time_ticks,
             team: state.team,
-            agent_id: agent,
+            agent_id: agent.into(),
             parent: state.parent,
             depth: state.depth,
             workspace: state.workspace.display().to_string(),

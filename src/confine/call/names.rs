@@ -35,11 +35,11 @@ const MOVED_MAX: usize = 200_000;
 impl Syscall<'_> {
     pub(super) fn make_folder(&self, arg: &PathArg, mode: u64) -> SyscallResult<SyscallReply> {
         let may_be = |real: &Path| self.bounds.is_above(real);
-        let made = self.make_where(may_be, SFlag::S_IFDIR, arg, |slot, umask| {
+        let outcome = self.make_where(may_be, SFlag::S_IFDIR, arg, |slot, umask| {
             let mode = super::low_unsigned(mode) & !umask & 0o7777;
             mkdirat(&slot.folder.handle, &*slot.name, Mode::from_bits_truncate(mode))
         });
-        made.map_err(|stop| match stop {
+        outcome.map_err(|stop| match stop {
             Stop::Outside { denied, real, arg, to_server, .. } => {
                 Stop::Outside { denied, real, arg, to_server, meaning: PathMeaning::NewFolder }
             }

@@ -91,7 +91,9 @@ fn long(command: &clap::Command) -> StyledStr {
     let mut help = begun();
     for (title, names) in TASKS.iter().take(TASKS.len() - 1) {
         heading(&mut help, title);
-        names.iter().for_each(|name| row(&mut help, name, &about(command, name)));
+        for name in *names {
+            row(&mut help, name, &about(command, name));
+        }
     }
     for group in GROUPS {
         let Some(command) = command.find_subcommand(group) else { continue };
@@ -103,7 +105,9 @@ fn long(command: &clap::Command) -> StyledStr {
     }
     for (title, names) in TASKS.iter().skip(TASKS.len() - 1) {
         heading(&mut help, title);
-        names.iter().for_each(|name| row(&mut help, name, &about(command, name)));
+        for name in *names {
+            row(&mut help, name, &about(command, name));
+        }
     }
     let heading = HEADING;
     let _ = write!(help, "\n\n{heading}Options:{heading:#}\n{{options}}{{after-help}}");
@@ -113,7 +117,9 @@ fn long(command: &clap::Command) -> StyledStr {
 fn short(command: &clap::Command) -> StyledStr {
     let mut help = begun();
     heading(&mut help, "Begin with");
-    FIRST.iter().for_each(|name| row(&mut help, name, &about(command, name)));
+    for name in FIRST {
+        row(&mut help, name, &about(command, name));
+    }
     heading(&mut help, "Also");
     let others = TASKS.iter().flat_map(|(_, names)| names.iter());
     let others: Vec<_> = others.filter(|name| !FIRST.contains(name)).copied().collect();
@@ -121,7 +127,7 @@ fn short(command: &clap::Command) -> StyledStr {
     heading(&mut help, "Groups");
     for group in GROUPS {
         let parts = command.find_subcommand(group).into_iter();
-        let parts: Vec<_> = parts.flat_map(|it| it.get_subcommands()).collect();
+        let parts: Vec<_> = parts.flat_map(clap::Command::get_subcommands).collect();
         let mut names = String::new();
         for part in parts {
             if names.len() + part.get_name().len() + NAME_COLUMNS + 3 > COLUMNS {
@@ -206,9 +212,13 @@ mod tests {
                     .any(|plain| path.ends_with(plain))
                 || path.contains(" resolve ");
             assert!(is_plain || help.contains("Examples:"), "{path}");
-            command.get_subcommands().for_each(|part| check(part, &path));
+            for part in command.get_subcommands() {
+                check(part, &path);
+            }
         }
-        command(true).get_subcommands().for_each(|command| check(command, ""));
+        for command in command(true).get_subcommands() {
+            check(command, "");
+        }
     }
 
     #[test]

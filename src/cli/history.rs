@@ -1,5 +1,6 @@
 //! `history`: the events of a team's journal as a list, as a tree of forks, or by a search.
 
+mod fold;
 mod since;
 mod summary;
 mod tree;
@@ -25,6 +26,7 @@ use crate::model::rfc3339;
 #[command(after_help = "\
 Examples:
   eisen-core history                   everything, session by session
+  eisen-core history ui --outside              also what it did in its home and in .git
   eisen-core history ui --type tool    the tool calls and results of an agent
   eisen-core history ui/s1 --since 2h  a session of the wire, its last two hours
   eisen-core history --json | jq -r 'select(.type == \"message.user\") | .payload.text'
@@ -44,6 +46,10 @@ pub(super) struct History {
     /// 2026-11-24T09:30, or behind the event with this id
     #[arg(long, value_name = "TIME|EVENT")]
     since: Option<Since>,
+    /// Show a line for each change of a file, also for those outside the workspace and in `.git`; without it
+    /// and without --type changes that follow one another are one line
+    #[arg(long)]
+    outside: bool,
     /// Print each event as a JSON object, oldest first
     #[arg(long)]
     json: bool,
@@ -111,7 +117,8 @@ impl History {
             let mut out = lines();
             return each(store, &filter, &mut |event| write_json(&mut out, event));
         }
-        let mut tree = Tree::new(store, filter, lines()).map_err(unreadable)?;
+        let folds = !self.outside && self.types.is_empty();
+        let mut tree = Tree::new(store, filter, folds, lines()).map_err(unreadable)?;
         match named {
             Some(Named::Session(session)) => tree.session(&session)?,
             Some(Named::Agent(agent)) => tree.team(Some(&agent))?,

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 
+use super::fold::{FoldedFiles, is_of_file};
 use super::summary::summary;
 use super::{each, time, unreadable};
 use crate::app::Failure;
@@ -21,15 +22,22 @@ pub(super) struct Tree<'a, W> {
     /// The forked sessions by their branch points.
     forks: HashMap<String, Vec<Session>>,
     shown: HashSet<String>,
+    /// Whether changes of files that follow one another are one line.
+    folds: bool,
 }
 
 impl<'a, W: Write> Tree<'a, W> {
-    pub(super) fn new(store: &'a Store, filter: Filter, out: W) -> Result<Self, OpenError> {
+    pub(super) fn new(
+        store: &'a Store,
+        filter: Filter,
+        folds: bool,
+        out: W,
+    ) -> Result<Self, OpenError> {
         let mut forks: HashMap<_, Vec<_>> = HashMap::new();
         for (point, session) in store.forks()? {
             forks.entry(point).or_default().push(session);
         }
-        Ok(Self { store, filter, out, forks, shown: HashSet::new() })
+        Ok(Self { store, filter, out, forks, shown: HashSet::new(), folds })
     }
 
     /// Shows the sessions of an agent or of all, and events of no session.
@@ -45,13 +53,20 @@ impl<'a, W: Write> Tree<'a, W> {
         let filter =
             Filter { outside: true, agent_id: agent.map(str::to_owned), ..self.filter.clone() };
         let mut is_first = true;
-        let (store, out) = (self.store, &mut self.out);
+        let (store, out, folds) = (self.store, &mut self.out, self.folds);
+        let mut files = FoldedFiles::default();
         each(store, &filter, &mut |event| {
             if std::mem::take(&mut is_first) {
                 heading(out, "outside sessions")?;
             }
+            if folds && is_of_file(event) {
+                files.add(event);
+                return Ok(());
+            }
+            folded(out, &mut files, "  ", false)?;
             line(out, event, "  ", false)
-        })
+        })?;
+        folded(&mut self.out, &mut files, "  ", false)
     }
 
     pub(super) fn session(&mut self, session: &Session) -> Result<(), Failure> {
@@ -71,6 +86,8 @@ impl<'a, W: Write> Tree<'a, W> {
         let left_behind = self.left_behind(session)?;
         let mut filter = Filter { limit: 1_000, ..filter };
         let mut is_first = true;
+        let (mut files, mut are_left) = (FoldedFiles::default(), false);
+        let inner = format!("{indent}  ");
         loop {
             let page = self.store.events(&filter).map_err(unreadable)?;
             for event in &page.events {
@@ -82,7 +99,17 @@ impl<'a, W: Write> Tree<'a, W> {
                     heading(&mut self.out, &format!("{indent}{title}"))?;
                 }
                 let is_left = left_behind.contains(&event.id);
-                line(&mut self.out, event, &format!("{indent}  "), is_left)?;
+                let has_forks = self.forks.contains_key(&event.id);
+                let is_folded = self.folds && is_of_file(event) && !has_forks;
+                if !is_folded || is_left != are_left {
+                    folded(&mut self.out, &mut files, &inner, are_left)?;
+                }
+                are_left = is_left;
+                if is_folded {
+                    files.add(event);
+                    continue;
+                }
+                line(&mut self.out, event, &inner, is_left)?;
                 for fork in self.forks.get(&event.id).cloned().unwrap_or_default() {
                     self.branch(&fork, depth + 1)?;
                 }
@@ -90,6 +117,7 @@ impl<'a, W: Write> Tree<'a, W> {
             let Some(next) = page.next else { break };
             filter.after = Some(next);
         }
+        folded(&mut self.out, &mut files, &inner, are_left)?;
         // Forks with a branch point that is not among the shown events.
         let is_mine = |fork: &&Session| fork.forked_from.as_ref() == Some(&session.id);
         let mut forks: Vec<_> = self.forks.values().flatten().filter(is_mine).cloned().collect();
@@ -127,7 +155,30 @@ fn heading(out: &mut impl Write, text: &str) -> Result<(), Failure> {
     writeln!(out, "{bold}{text}{bold:#}").map_err(failure)
 }
 
+/// Writes the line of the files that are folded, if there are any.
+fn folded(
+    out: &mut impl Write,
+    files: &mut FoldedFiles,
+    indent: &str,
+    is_left: bool,
+) -> Result<(), Failure> {
+    let Some((last, said)) = files.take() else { return Ok(()) };
+    let said = plain(&said);
+    write_line(out, &last, indent, is_left, ("files", &said))
+}
+
 fn line(out: &mut impl Write, event: &Event, indent: &str, is_left: bool) -> Result<(), Failure> {
+    let (kind, words) = (plain(&event.kind), summary(event));
+    write_line(out, event, indent, is_left, (&kind, &words))
+}
+
+fn write_line(
+    out: &mut impl Write,
+    event: &Event,
+    indent: &str,
+    is_left: bool,
+    (kind, words): (&str, &str),
+) -> Result<(), Failure> {
     let (dim, color) = (Style::new().dimmed(), style(&event.kind));
     let mark = if is_left { '~' } else { ' ' };
     let place = match (&event.session_id, event.turn, &event.agent_id) {
@@ -135,8 +186,7 @@ fn line(out: &mut impl Write, event: &Event, indent: &str, is_left: bool) -> Res
         (None, _, Some(agent)) => plain(agent),
         _ => String::new(),
     };
-    let (time, id, kind) = (time(event.timestamp), &event.id, plain(&event.kind));
-    let words = summary(event);
+    let (time, id) = (time(event.timestamp), &event.id);
     let text = format!(
         "{indent}{mark}{dim}{id} {time}{dim:#}  {place:<8} {color}{kind:<17}{color:#} {words}"
     );

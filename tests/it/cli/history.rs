@@ -72,6 +72,9 @@ fn history_shows_what_a_team_did_when_it_is_gone() {
     assert!(tree.starts_with(&format!("session {session}  ui/ui-s1  ended\n")), "{tree}");
     assert!(tree.contains("write src/ui/new.ts fresh margins"), "{tree}");
     assert!(tree.contains("outside sessions\n"), "{tree}");
+    assert!(tree.contains(" files ") && !tree.contains(" file."), "{tree}");
+    let each = stage.run(&["history", "--outside"]).stdout;
+    assert!(each.contains(" file.") && !each.contains(" files "), "{each}");
 
     let found = stage.run(&["history", "search", "fresh", "marg*"]).stdout;
     assert!(found.contains("[fresh] [margins]"), "{found}");

@@ -81,15 +81,8 @@ impl Task {
                 used |= !is_to_come;
                 // A failed system call carries no message.
                 is_undelivered |= via == Via::Kernel;
-                if let Decision::Allow { scope, ttl } = decision
-                    && !is_to_come
-                {
-                    self.grants.grant_system_calls(&allowed);
-                    if *scope == Scope::Once {
-                        let expires = ttl.map(|ttl| Instant::now() + ttl);
-                        let caller = caller.filter(|_| !is_for_folder);
-                        self.grants.grant_repeats(&allowed, caller, expires);
-                    }
+                if !is_to_come {
+                    self.grant_repeats(&allowed, decision, caller.filter(|_| !is_for_folder));
                 }
             }
             sessions.push(settled.key.session);
@@ -117,6 +110,16 @@ impl Task {
             self.publish_queue();
         }
         Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
+    }
+
+    /// Grants what follows from an access that a waiting request was allowed.
+    fn grant_repeats(&mut self, allowed: &Allowed, decision: &Decision, caller: Option<u32>) {
+        let Decision::Allow { scope, ttl } = decision else { return };
+        self.grants.grant_system_calls(allowed);
+        if *scope == Scope::Once {
+            let expires = ttl.map(|ttl| Instant::now() + ttl);
+            self.grants.grant_repeats(allowed, caller, expires);
+        }
     }
 
     /// Makes an access decidable for which its agent waited in vain.

@@ -80,7 +80,7 @@ impl Task {
         };
         if rule.is_some_and(|rule| rule.decide == Decide::Allow) {
             self.grants.grant_system_calls(&Allowed::of(&access, access.via, false));
-            return self.settle_now(id, rule, BlockedStatus::Allowed, Settlement::Allowed);
+            return self.settle_now(id, rule, BlockedStatus::Allowed, &Settlement::Allowed);
         }
         let mut message = format!("Its owner could not be asked: {why}.");
         if holds
@@ -94,7 +94,7 @@ impl Task {
         }
         self.note(&access, &message);
         let denial = self.denial(id, Some(message));
-        self.settle_now(id, rule, BlockedStatus::Denied, denial);
+        self.settle_now(id, rule, BlockedStatus::Denied, &denial);
     }
 
     /// Holds an access for another decider than the owner, from now on.
@@ -127,7 +127,7 @@ impl Task {
         id: &BlockedId,
         rule: Option<AccessRule>,
         status: BlockedStatus,
-        settlement: Settlement,
+        settlement: &Settlement,
     ) {
         let changed = self.board.change(id, |entry| {
             entry.access.rule = rule;

@@ -60,10 +60,9 @@ impl Task {
             self.held.remove(id);
         }
         match waited {
-            Waited::Decided => {}
             Waited::TimedOut => self.timed_out(id),
             Waited::Withdrawn if is_last => self.withdrawn(id),
-            Waited::Withdrawn => {}
+            Waited::Decided | Waited::Withdrawn => {}
         }
     }
 

@@ -1,5 +1,7 @@
 //! The port's interface to a team: of supervised agents (`up`), or of one observed agent.
 
+use std::sync::Arc;
+
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
@@ -11,6 +13,7 @@ use super::repeating;
 use super::streaming::TeamStreams;
 use super::undoing;
 use super::web_page::WebPage;
+use super::wiring::Wiring;
 use crate::agent::{self, AgentError, AgentHandle};
 use crate::budget::Budgets;
 use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
@@ -42,6 +45,21 @@ pub(super) struct Supervised {
     pub(super) runs: TeamRuns,
     pub(super) page: WebPage,
     pub(super) streams: TeamStreams,
+}
+
+/// The team as its port, its page and its lead act on it.
+pub(super) fn supervised(
+    wiring: &Wiring,
+    roster: Roster,
+    changes: mpsc::Sender<TeamCommand>,
+    undoer: Option<Undoer>,
+    budgets: Budgets,
+    runs: TeamRuns,
+    page: WebPage,
+    streams: TeamStreams,
+) -> Arc<Supervised> {
+    let (tracker, owners) = (wiring.tracker.clone(), wiring.owners.clone());
+    Arc::new(Supervised { roster, tracker, owners, changes, undoer, budgets, runs, page, streams })
 }
 
 impl Supervised {

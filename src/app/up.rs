@@ -19,7 +19,7 @@ use super::listening::Listeners;
 use super::loading::{load, log_overlay, note_taken};
 use super::members::{self, Conditions, TeamSlots};
 use super::scoped_tokens::with_tokens;
-use super::team::Supervised;
+use super::team::{Supervised, supervised};
 use super::web_page::{WebPage, WebWish};
 use super::wiring::{Closing, Wiring};
 use super::{
@@ -149,9 +149,8 @@ pub(super) async fn run_team<T>(
     let budgets = spending::start(&config, &mut wiring).await;
     let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
     let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);
-    let environment = wiring.environment(&config, address, tools_address, depth, &tokens);
     let conditions = Conditions {
-        environment,
+        environment: wiring.environment(&config, address, tools_address, depth, &tokens),
         eisen_dir,
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
         private: private.path().to_owned(),
@@ -178,16 +177,13 @@ pub(super) async fn run_team<T>(
     let (changes, commands) = changes_of(&mut wiring, roster.clone());
     let holds = conditions.kernel.holds;
     let web = WebPage::of_team(web, &config, holds, &conditions.eisen_dir, &cancel);
-    let (tracker, owners, page) = (wiring.tracker.clone(), wiring.owners.clone(), web.clone());
-    let team =
-        Supervised { roster, tracker, owners, changes, undoer, budgets, runs, page, streams };
-    let team = Arc::new(team);
+    let page = web.clone();
+    let team = supervised(&wiring, roster.clone(), changes, undoer, budgets, runs, page, streams);
     let sources =
         with_tokens(wiring.sources(&routing, Some((recorder, &config))), &conditions.eisen_dir);
     let server = listeners.server(&wiring.bus, sources, &team, tokens, limits(config.port))?;
     warn_of_tier(&conditions.kernel, config.agents.iter());
-    let (roster, budgets) = (supervisor.roster(), &conditions.budgets);
-    let measure = measuring::starter(&wiring, &surroundings, roster, budgets, &server);
+    let measure = measuring::starter(&wiring, &surroundings, roster, &conditions.budgets, &server);
     hub::join(&config, &conditions.eisen_dir, server.gateway(), &mut wiring);
     web.connect(server.gateway(), Some(measure)).announce(is_web).await?;
 

@@ -18,6 +18,7 @@ use crate::process;
 
 // A run as it is asked for. A comment describes a field for the port and, unless there is a `help`, for the
 // command. `display_order` is for the help.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Args, Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "StartRunParams")]
 pub struct RunSpec {

@@ -37,19 +37,16 @@ pub struct ShownBlocked {
     pub content: ShownContent,
     /// Agents whose zone allows the path.
     #[serde(default)]
-    pub owners: Vec<String>,
+    pub owners: Vec<AgentName<'static>>,
     /// The last sentence that the agent said before, in the same turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// The tool call under way that names the path, else the last one of the turn.
+    /// The tool call that the access belongs to, else the one under way that names the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<ShownCall>,
     /// The process whose system call waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ShownProgram>,
-    /// A pattern for `match` of `resolve_blocked` that covers what waits in the path's folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<String>,
     /// The rule of `[[routing]]` that matched the access.
     pub rule: Option<u32>,
     pub decide: Option<Cow<'static, str>>,
@@ -102,6 +99,7 @@ pub struct ShownConflict {
 }
 
 /// What is shown of a file, and of what an agent wants to write there.
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the wire")]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShownContent {
     /// Of the file as it is. Null where `diff` is there, and where there is no text to show.

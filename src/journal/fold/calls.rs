@@ -139,7 +139,12 @@ impl Fold {
             texts(&call.input, LONGEST_FOUND, &mut found);
             payload.input = Some(call.input.clone());
             // What it is about to write stands nowhere else.
-            payload.content = call.diffs().filter(|_| is_empty(&call.input));
+            if is_empty(&call.input)
+                && let Some((diffs, is_cut)) = call.diffs()
+            {
+                payload.content = Some(diffs);
+                payload.truncated |= is_cut;
+            }
         }
         self.push_found(key, EventType::TOOL_CALL, &payload, at, found);
     }
@@ -232,15 +237,16 @@ impl Call {
         matches!(self.status.as_deref(), Some("completed" | "failed" | "cancelled"))
     }
 
-    /// The contents that say what the call writes, masked and bounded; None if there are none.
-    fn diffs(&self) -> Option<Value> {
+    /// The contents that say what the call writes, masked and bounded, and whether they were cut; None if
+    /// there are none.
+    fn diffs(&self) -> Option<(Value, bool)> {
         let is_diff =
             |it: &&Value| acp::read::<CallContent>(it).kind.is_some_and(|kind| kind == "diff");
         let all = self.content.as_array()?.iter();
         let mut diffs = Value::Array(all.filter(is_diff).cloned().collect());
         mask(&mut diffs);
-        shrink(&mut diffs, LONGEST_INPUT);
-        (!is_empty(&diffs)).then_some(diffs)
+        let is_cut = shrink(&mut diffs, LONGEST_INPUT);
+        (!is_empty(&diffs)).then_some((diffs, is_cut))
     }
 
     /// The fields that the events of the call and of its result share.

@@ -64,7 +64,9 @@ impl Evidence {
                 ..Filter::default()
             };
             let mut events = store.events(&filter)?.events;
-            events.iter_mut().for_each(|event| sight.reduce(event));
+            for event in &mut events {
+                sight.reduce(event);
+            }
             Ok(events)
         });
         let workspace = shared.sources.workspace().unwrap_or_default();
@@ -80,9 +82,14 @@ impl Evidence {
                 && event.read::<BlockedPayload>().blocked_id.as_deref() == Some(access.id.as_str())
         };
         let Some(at) = events.iter().position(is_it) else { return Self::default() };
+        let (before, after) = events.split_at(at);
+        let ends = [EventType::MESSAGE_USER.as_str(), EventType::TURN_END.as_str()];
+        if after.iter().any(|event| ends.contains(&&*event.kind)) {
+            return Self::default();
+        }
         let mut said = None;
         let mut open: IndexMap<String, CallPayload> = IndexMap::new();
-        for event in &events[..at] {
+        for event in before {
             let kind = EventType::ALL.iter().copied().find(|kind| kind.as_str() == event.kind);
             match kind {
                 Some(EventType::MESSAGE_USER | EventType::TURN_END) => {
@@ -104,10 +111,15 @@ impl Evidence {
                 _ => {}
             }
         }
+        for event in after.iter().filter(|it| it.kind == EventType::TOOL_RESULT.as_str()) {
+            open.shift_remove(&event.read::<CallPayload>().tool_call_id.unwrap_or_default());
+        }
         let about = |call: &CallPayload| names(call, &access.path, workspace);
-        let named = open.values().rev().find(|call| about(call));
-        let call = named.or_else(|| open.values().next_back()).cloned();
-        Self { said, call }
+        let call = match access.tool_call.as_deref() {
+            Some(id) => open.get(id),
+            None => open.values().rev().find(|call| about(call)),
+        };
+        Self { said, call: call.cloned() }
     }
 
     /// The tool call, as it is shown.
@@ -126,27 +138,26 @@ impl Evidence {
 
     /// What the tool call would make of a file with this content, if it says so.
     pub(super) fn wanted(&self, path: &str, now: Option<&str>, workspace: &Path) -> Option<Wanted> {
-        let call = self.call.as_ref()?;
-        let is_it = |value: &Value| {
-            let named = text(value, &PATHS)?;
-            (wire_path(workspace, workspace, Path::new(named)) == path).then_some(())
+        let call = self.call.as_ref().filter(|call| !call.truncated)?;
+        let is_it = |value: &&Value| {
+            text(value, &PATHS)
+                .is_some_and(|named| wire_path(workspace, workspace, Path::new(named)) == path)
         };
-        let input = call.input.as_ref();
         let contents = call.content.as_ref().and_then(Value::as_array).into_iter().flatten();
-        let mut parts = contents.chain(input).filter(|part| is_it(part).is_some());
-        parts.find_map(|part| {
-            let whole = || text(part, &WHOLE).map(Wanted::new);
-            let Some(new) = text(part, &NEW) else { return whole() };
-            match (text(part, &OLD).filter(|old| !old.is_empty()), now) {
-                (Some(old), Some(now)) => {
-                    let mut found = now.match_indices(old);
-                    let is_plain = found.next().is_some() && found.next().is_none();
-                    is_plain.then(|| Wanted::new(&now.replacen(old, new, 1)))
-                }
-                (Some(_), None) => None,
-                (None, _) => Some(Wanted::new(new)),
+        let mut parts = contents.chain(call.input.as_ref()).filter(is_it);
+        // Of several parts it is not known which come first.
+        let part = parts.next().filter(|_| parts.next().is_none())?;
+        let Some(new) = text(part, &NEW) else { return text(part, &WHOLE).map(Wanted::new) };
+        match (text(part, &OLD).filter(|old| !old.is_empty()), now) {
+            (Some(old), Some(now)) => {
+                let mut found = now.match_indices(old);
+                let is_plain = found.next().is_some() && found.next().is_none();
+                is_plain.then(|| Wanted::new(&now.replacen(old, new, 1)))
             }
-        })
+            // What has no place in a file that is there is inserted somewhere.
+            (None, None) => Some(Wanted::new(new)),
+            _ => None,
+        }
     }
 }
 
@@ -249,7 +260,7 @@ mod tests {
     #[test]
     fn a_turn_that_is_over_explains_nothing() {
         let mut events = turn();
-        events.insert(6, event(EventType::TURN_END, &json!({})));
+        events.push(event(EventType::TURN_END, &json!({})));
         let found = Evidence::from_events(&events, &access(), Path::new("/w"));
         assert!(found.said.is_none() && found.shown_call().is_none());
     }
@@ -277,6 +288,24 @@ mod tests {
                 && wanted(Some("ac")).is_none()
                 && wanted(None).is_none()
         );
+    }
+
+    #[test]
+    fn what_a_call_would_write_is_shown_only_if_it_is_certain() {
+        let wanted = |input: Value, truncated: bool, now| {
+            let mut payload = call("1", &input);
+            payload["truncated"] = truncated.into();
+            let blocked = event(EventType::BLOCKED, &json!({ "blocked_id": "b1" }));
+            let events = [event(EventType::TOOL_CALL, &payload), blocked];
+            let found = Evidence::from_events(&events, &access(), Path::new("/w"));
+            found.wanted("test/a.js", now, Path::new("/w"))
+        };
+        let whole = json!({ "path": "test/a.js", "content": "new" });
+        assert!(wanted(whole.clone(), false, Some("old")).is_some());
+        assert!(wanted(whole, true, Some("old")).is_none());
+        let inserted = json!({ "path": "test/a.js", "new_str": "x", "insert_line": 1 });
+        assert!(wanted(inserted.clone(), false, Some("old")).is_none());
+        assert!(wanted(inserted, false, None).is_some());
     }
 
     #[test]

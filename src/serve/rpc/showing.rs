@@ -6,9 +6,10 @@ use super::evidence::Evidence;
 use super::{MethodCall, Reply, reply};
 use crate::changes::{is_binary, unified};
 use crate::conflicts::ShownConflict;
-use crate::model::{Action, BlockedAccess, BlockedId, BlockedStatus, ConflictId};
+use crate::model::{Action, BlockedId, BlockedStatus, ConflictId};
 use crate::routing::ShownAccess;
 use crate::serve::Caller;
+use crate::serve::rights::opens;
 use crate::serve::sight::Sight;
 use crate::showing::{FoundFile, Wanted};
 use crate::wire::{
@@ -27,11 +28,16 @@ pub(super) async fn show_blocked(
     let reader = caller.and_then(Caller::agent).cloned();
     let mut shown = shared.sources.show(BlockedId::new(params.id), reader).await?;
     let sight = Sight::of(shared, caller).await;
-    let evidence = Evidence::of(shared, &shown.access, &sight).await;
-    let waiting = shared.sources.blocked(Some(BlockedStatus::Pending)).await;
-    let pattern = pattern(&shown.access, &waiting);
+    // What an agent says and runs is content: a token that only decides does not open it.
+    let may_read = caller.is_some_and(|caller| opens(caller, &shown.access.key.agent));
+    let evidence = if may_read {
+        Evidence::of(shared, &shown.access, &sight).await
+    } else {
+        Evidence::default()
+    };
+    shown.access.reason.take_if(|_| !may_read);
     let workspace = shared.sources.workspace().unwrap_or_default();
-    let program = shown.caller.and_then(|pid| {
+    let program = shown.caller.filter(|_| may_read).and_then(|pid| {
         let command = shared.sources.program(pid)?;
         Some(ShownProgram { pid, command })
     });
@@ -52,38 +58,9 @@ pub(super) async fn show_blocked(
         }
         let mut answer = ShownBlocked::from(shown);
         answer.content.by_tool_call = by_tool_call && answer.content.diff.is_some();
-        ShownBlocked {
-            tool_call: evidence.shown_call(),
-            said: evidence.said,
-            program,
-            pattern: Some(pattern),
-            ..answer
-        }
+        ShownBlocked { tool_call: evidence.shown_call(), said: evidence.said, program, ..answer }
     });
     reply(&shown.await?)
-}
-
-/// The narrowest pattern by folder that covers an access and what else waits in its part of the
-/// workspace; outside the workspace the path alone.
-fn pattern(access: &BlockedAccess, waiting: &[BlockedAccess]) -> String {
-    let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-    let top = |path: &str| path.split('/').next().map(str::to_owned);
-    let Some(mut common) = folder(&access.path).filter(|it| !it.is_empty() && !it.starts_with('/'))
-    else {
-        return globset::escape(&access.path);
-    };
-    let beside = waiting.iter().filter(|it| {
-        it.key.agent == access.key.agent
-            && it.action == access.action
-            && top(&it.path) == top(&access.path)
-    });
-    for other in beside {
-        while !Path::new(&*other.path).starts_with(&common) {
-            let Some(above) = folder(&common) else { break };
-            common = above;
-        }
-    }
-    format!("{}/**", globset::escape(&common))
 }
 
 pub(super) async fn show_conflict(
@@ -111,11 +88,10 @@ impl From<ShownAccess> for ShownBlocked {
             action: access.action.into(),
             content: ShownContent::new(&access.path, file, wanted.as_ref()),
             path: access.path.to_string(),
-            owners: access.owners.iter().map(ToString::to_string).collect(),
+            owners: access.owners.iter().map(|owner| owner.to_string().into()).collect(),
             said: None,
             tool_call: None,
             program: None,
-            pattern: None,
             rule: access.rule.map(|rule| rule.number.get()),
             decide: access.rule.map(|rule| rule.decide.as_str().into()),
             reason: access.reason.as_deref().map(str::to_owned),
@@ -216,32 +192,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::model::{AgentId, SessionId, SessionKey};
 
     fn of(content: &[u8], is_whole: bool, wanted: Option<&str>) -> ShownContent {
         let file = FoundFile::There { content: content.into(), is_whole };
         ShownContent::new("src/x", file, wanted.map(Wanted::new).as_ref())
-    }
-
-    #[test]
-    fn the_pattern_covers_what_waits_beside_and_no_more() {
-        let access = |path: &str, action| {
-            let key = SessionKey::new(AgentId::new("ui"), SessionId::new("s"));
-            let of = BlockedAccess::of_test("b1", key, BlockedStatus::Pending);
-            BlockedAccess { path: path.into(), action, ..of }
-        };
-        let of = |path: &str, beside: &[&str]| {
-            let waiting: Vec<_> = beside.iter().map(|it| access(it, Action::Write)).collect();
-            pattern(&access(path, Action::Write), &waiting)
-        };
-        assert_eq!(of("test/a.js", &["test/a.js"]), "test/**");
-        assert_eq!(of("test/new/a.js", &["test/b.js", "lib/c.js"]), "test/**");
-        assert_eq!(of("test/a.js", &["testing/b.js"]), "test/**");
-        assert_eq!(of("package.json", &["test/b.js"]), "package.json");
-        assert_eq!(of("/etc/a[1]", &[]), "/etc/a[[]1[]]");
-        assert_eq!(of("a*b/c/d", &["a*b/x"]), "a[*]b/**");
-        let read = access("test/deep/a.js", Action::Read);
-        assert_eq!(pattern(&read, &[access("test/b.js", Action::Write)]), "test/deep/**");
     }
 
     #[test]

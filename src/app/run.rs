@@ -239,7 +239,10 @@ async fn perform(
     Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })
 }
 
-/// What a run changed in files of its workspace, by its journal; None: that has none of it.
+/// Longest wait for what a run changed.
+const COUNTING: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// What a run changed in files of its workspace, by its journal; None: that has none of it, or it takes too long.
 async fn changed(eisen_dir: &Path, team: &str) -> Option<ChangedFiles> {
     let journal = super::journaling::journal_place(eisen_dir, team);
     let counting = tokio::task::spawn_blocking(move || {
@@ -256,7 +259,7 @@ async fn changed(eisen_dir: &Path, team: &str) -> Option<ChangedFiles> {
         }
         Some(changed)
     });
-    counting.await.ok()?
+    tokio::time::timeout(COUNTING, counting).await.ok()?.ok()?
 }
 
 /// What all attempts of a run have in common.

@@ -98,11 +98,11 @@ impl BatchArgs {
         progress.end();
         let end = end?;
         if self.json {
-            print(json(&end, &file))?;
+            print(json(&end, &file, self.strict_exit))?;
         } else {
             print(table(&end).lines(None).join("\n"))?;
         }
-        Ok(end.exit_code())
+        Ok(end.exit_code(self.strict_exit))
     }
 }
 
@@ -201,7 +201,7 @@ fn table(end: &BatchEnd) -> Table {
     table
 }
 
-fn json(end: &BatchEnd, file: &Path) -> Value {
+fn json(end: &BatchEnd, file: &Path, is_strict: bool) -> Value {
     let task = |job: &JobEnd| {
         let state = ran(job);
         json!({
@@ -220,7 +220,7 @@ fn json(end: &BatchEnd, file: &Path) -> Value {
         })
     };
     let tasks: Vec<_> = end.jobs.iter().map(task).collect();
-    json!({ "file": file, "exit_code": end.exit_code(), "tasks": tasks })
+    json!({ "file": file, "exit_code": end.exit_code(is_strict), "tasks": tasks })
 }
 
 fn ran(job: &JobEnd) -> Option<&RunState> {

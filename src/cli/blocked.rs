@@ -141,6 +141,8 @@ impl SeenAccesses {
         let stage = match access.status.known() {
             Some(BlockedStatus::Pending) => 1,
             Some(BlockedStatus::Denied) => 2,
+            // A person may allow also what has expired.
+            Some(BlockedStatus::Allowed | BlockedStatus::Answered) => 4,
             _ => 3,
         };
         let swept = access.sweep.unwrap_or(0);
@@ -301,6 +303,9 @@ mod tests {
             ("b2", "denied", true),
             ("b2", "pending", false),
             ("b2", "answered", true),
+            ("b5", "expired", true),
+            ("b5", "allowed", true),
+            ("b5", "expired", false),
             ("b3", "observed", true),
             ("b3", "observed", false),
             ("b4", "a status of a later version", true),

@@ -106,18 +106,26 @@ impl InboxArgs {
         match self.decision {
             None => list(self.list, self.all, global).await.map(|()| 0),
             Some(InboxPart::Conflicts(conflicts)) => conflicts.run(global).await.map(|()| 0),
-            Some(InboxPart::Allow { about, how }) => match conflict(&about) {
-                Some(_) if how.is_more() => {
-                    let why = "a write in conflict is allowed once: give no more than its id";
-                    Err(Failure::Usage(anyhow!(why)))
+            Some(InboxPart::Allow { about, how }) => {
+                about.check()?;
+                match conflict(&about) {
+                    Some(_) if how.is_more() => {
+                        let why = "a write in conflict is allowed once: give no more than its id";
+                        Err(Failure::Usage(anyhow!(why)))
+                    }
+                    Some(id) => decide(ConflictsArgs::allowing(id, about), global).await,
+                    None => Resolve { about, decision: Decision::Allow(how) }.run(global).await,
                 }
-                Some(id) => decide(ConflictsArgs::allowing(id, about), global).await,
-                None => Resolve { about, decision: Decision::Allow(how) }.run(global).await,
-            },
-            Some(InboxPart::Deny { about, how }) => match conflict(&about) {
-                Some(id) => decide(ConflictsArgs::denying(id, how.message, about), global).await,
-                None => Resolve { about, decision: Decision::Deny(how) }.run(global).await,
-            },
+            }
+            Some(InboxPart::Deny { about, how }) => {
+                about.check()?;
+                match conflict(&about) {
+                    Some(id) => {
+                        decide(ConflictsArgs::denying(id, how.message, about), global).await
+                    }
+                    None => Resolve { about, decision: Decision::Deny(how) }.run(global).await,
+                }
+            }
             Some(InboxPart::Answer { mut about, mut text, file, even_denied }) => {
                 // With --all or --match there is no id, and the only word is the content.
                 if about.is_several() && text.is_none() {

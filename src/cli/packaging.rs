@@ -69,21 +69,32 @@ impl Man {
             return print(format_args!("wrote {} pages to {}", pages.len(), out.display()));
         }
         let command = self.command.join(" ");
-        // The page of the group, where the new name is more than one of a command.
-        let words = new_name(&command).unwrap_or(&command).split(' ');
-        let words = words.take_while(|word| !word.starts_with('-') && !word.contains('|'));
-        let wanted: Vec<_> = std::iter::once("eisen-core").chain(words).collect();
-        let wanted = wanted.join("-");
-        let wanted = wanted.trim_end_matches('-');
-        let Some((_, page)) = pages.iter().find(|(name, _)| *name == wanted) else {
+        let Some(page) = page_of(&pages, &command) else {
             let names: Vec<_> =
                 pages.iter().filter_map(|(name, _)| name.strip_prefix("eisen-core-")).collect();
             let names: Vec<_> = names.iter().map(|name| name.replace('-', " ")).collect();
+            let wanted = format!("eisen-core-{}", command.replace(' ', "-"));
             let message = format!("there is no page `{wanted}`; available: {}", names.join(", "));
             return Err(Failure::Usage(anyhow::anyhow!(message)));
         };
         write(page)
     }
+}
+
+/// The page of a command, also by its old name, and by words that are joined as in names of pages. Of the
+/// group, where the new name is more than one of a command.
+fn page_of<'a>(pages: &'a [(String, Vec<u8>)], command: &str) -> Option<&'a [u8]> {
+    let spaced = command.replace('-', " ");
+    let renamed = [command, &spaced].into_iter().filter_map(|command| {
+        let (first, rest) = command.split_once(' ').unwrap_or((command, ""));
+        Some(format!("{} {rest}", new_name(first)?))
+    });
+    std::iter::once(command.to_owned()).chain(renamed).find_map(|command| {
+        let words = command.split_whitespace();
+        let words = words.take_while(|word| !word.starts_with('-') && !word.contains('|'));
+        let wanted = std::iter::once("eisen-core").chain(words).collect::<Vec<_>>().join("-");
+        pages.iter().find(|(name, _)| *name == wanted).map(|(_, page)| page.as_slice())
+    })
 }
 
 /// The pages of all commands, by name.
@@ -102,4 +113,26 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     }
     pages.sort();
     Ok(pages)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn old_names_have_pages() {
+        let pages = pages().unwrap();
+        for (old, new) in [
+            ("token-create", "team token create"),
+            ("plugin trust", "dev plugin trust"),
+            ("streams-attach", "team streams attach"),
+            ("scripted-agent", "dev scripted-agent"),
+            ("resolve", "inbox"),
+        ] {
+            assert!(page_of(&pages, new).is_some(), "{new}");
+            assert_eq!(page_of(&pages, old), page_of(&pages, new), "{old}");
+        }
+        assert!(page_of(&pages, "").is_some() && page_of(&pages, "no-such").is_none());
+    }
 }

@@ -181,10 +181,12 @@ impl SentPrompt {
         if let Some(hint) = &self.sweep_hint {
             note(hint);
         }
-        let result = read(&ended.map_err(failed)?)?;
-        let ended = EndedTurn::look(team, &self.agent, self.turn, &result).await;
+        let answer = ended.map_err(failed)?;
+        let result = read(&answer)?;
+        let interrupts = &mut self.interrupts;
+        let ended = EndedTurn::look(team, &self.agent, self.turn, &result, interrupts).await;
         if self.printer.is_none() {
-            print(ended.json(&result)?)?;
+            print(ended.json(&answer.json))?;
         }
         if let Some(reason) = &result.reason {
             note(escape_controls(&format!("{}: {reason}", result.stop_reason)));

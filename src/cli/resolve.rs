@@ -57,6 +57,11 @@ pub(super) struct DecideArgs {
 }
 
 impl DecideArgs {
+    /// Checks that it names one, or several.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.many.check(self.id.as_deref()).map_err(Failure::Usage)
+    }
+
     /// Whether it names no single access.
     pub(super) fn is_several(&self) -> bool {
         self.many.is_several()
@@ -94,7 +99,7 @@ pub(super) struct AllowArgs {
 impl AllowArgs {
     /// Whether it says more than that the access may take place.
     pub(super) fn is_more(&self) -> bool {
-        self.scope != ScopeArg::Once || self.ttl.is_some() || self.even_denied
+        self.scope != ScopeArg::Once || self.ttl.is_some() || self.even_denied || self.tell
     }
 }
 

@@ -330,8 +330,7 @@ impl Watched {
         let described = conflicts::describe(conflict);
         let mut text = format!("conflict {}", anstream::adapter::strip_str(&described));
         if is_pending(status) {
-            let command = format!("{} conflicts", self.program);
-            text = format!("{text}: {command} --allow {0} | --deny {0}", plain(id));
+            text = format!("{text}: {} inbox allow|deny {}", self.program, plain(id));
         }
         let kind = LineKind::State(status.to_string());
         let lines = self.fold.between(agent, session_id, ShownLine { kind, text });

@@ -99,7 +99,6 @@ where
                 Some((session, MessagePart::Text(text))) => {
                     self.sessions.append_text(&session, &text);
                 }
-                Some((session, MessagePart::End)) => self.sessions.end_message(&session),
                 Some((session, MessagePart::Act(title))) => self.sessions.act(&session, title),
                 Some((_, MessagePart::Commands { compress })) => {
                     self.shared.compress.send_replace(compress);

@@ -255,7 +255,7 @@ impl HostSessions {
     }
 
     /// The agent's next text is a new message.
-    pub(super) fn end_message(&mut self, id: &str) {
+    fn end_message(&mut self, id: &str) {
         let session = self.by_id.get_mut(&SessionId::new(id));
         if let Some(turn) = session.and_then(|session| session.running.as_mut()) {
             turn.message.1 = true;

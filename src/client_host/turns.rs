@@ -82,9 +82,7 @@ const COMPRESSING: [&str; 3] = ["/compact", "/compress", "/summarize"];
 /// What a `session/update` is for the agent's messages.
 pub(super) enum MessagePart {
     Text(String),
-    /// The next text is another message.
-    End,
-    /// A tool call, by its title, or a plan; it also ends a message.
+    /// A tool call, by its title, or a plan: the next text is another message.
     Act(Option<String>),
     /// The agent's commands: the one by which it compresses its context.
     Commands {
@@ -128,11 +126,10 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
             update.title.and_then(|title| serde_json::from_str::<String>(title.get()).ok()),
         ),
         "plan" => MessagePart::Act(Some("plan".to_owned())),
-        "tool_call_update" | "agent_thought_chunk" => MessagePart::End,
         "available_commands_update" => {
             MessagePart::Commands { compress: compressing(update.available_commands?) }
         }
-        // Others, such as token counts, may come within a message.
+        // Others, such as token counts and updates of tool calls, may come within a message.
         _ => return None,
     };
     Some((session_id, part))

@@ -35,9 +35,10 @@ impl JobEnd {
         self.status() == RunStatus::Succeeded.as_str()
     }
 
-    /// Whether it succeeded, and something was refused that it meant to do: with `strict_exit`.
+    /// Whether it succeeded, and something was refused that it meant to do.
     fn is_short(&self) -> bool {
-        matches!(&self.outcome, JobOutcome::Ran(state) if state.exit_code == Some(REFUSED))
+        matches!(&self.outcome, JobOutcome::Ran(state) if state.status == RunStatus::Succeeded
+            && state.blocked.iter().any(|access| access.stops_work))
     }
 
     pub fn status(&self) -> &'static str {
@@ -58,7 +59,8 @@ impl JobEnd {
 }
 
 impl BatchEnd {
-    pub fn exit_code(&self) -> u8 {
+    /// The exit code; `is_strict`: also what was refused counts.
+    pub fn exit_code(&self, is_strict: bool) -> u8 {
         match self.stopped {
             Some(StopSignal::Interrupt) => return INTERRUPTED,
             Some(StopSignal::End) => return KILLED,
@@ -68,7 +70,7 @@ impl BatchEnd {
         let failed = self.jobs.iter().filter(|job| !job.has_succeeded() && !skipped(job));
         let late = RunStatus::TimedOut.as_str();
         match failed.map(|job| job.status() == late).reduce(|all, one| all && one) {
-            None if self.jobs.iter().any(JobEnd::is_short) => REFUSED,
+            None if is_strict && self.jobs.iter().any(JobEnd::is_short) => REFUSED,
             None => 0,
             Some(true) => TIMED_OUT,
             Some(false) => FAILED,

@@ -1,12 +1,19 @@
 //! What is said of a turn once it has ended: what it changed, and what was refused.
 
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use crate::app::{self, Failure};
+use serde_json::{Value, json};
+use tokio::signal::unix::Signal;
+use tokio::time::timeout;
+
+use crate::app;
 use crate::cli::output::{note, plain};
 use crate::runs::{ChangedFiles, RefusedAccess};
 use crate::serve::client::Connection;
 use crate::wire::{GetDiff, GetDiffParams, Prompted};
+
+/// Longest wait for what a turn changed.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// The end of a turn, for whoever prompted.
 pub(super) struct EndedTurn {
@@ -18,12 +25,13 @@ pub(super) struct EndedTurn {
 }
 
 impl EndedTurn {
-    /// Asks the team's journal, if there is one.
+    /// Asks the team's journal, if there is one; Ctrl-C and a slow answer leave open what was changed.
     pub(super) async fn look(
         team: &mut Connection,
         agent: &str,
         turn: Option<u64>,
         result: &Prompted,
+        interrupts: &mut Signal,
     ) -> Self {
         let session = format!("{agent}/{}", result.session_id);
         let params = GetDiffParams {
@@ -33,7 +41,10 @@ impl EndedTurn {
             ..GetDiffParams::default()
         };
         let diff = match turn {
-            Some(_) => team.ask::<GetDiff>(&params).await.ok(),
+            Some(_) => tokio::select! {
+                diff = timeout(LOOK, team.ask::<GetDiff>(&params)) => diff.ok().and_then(Result::ok),
+                _ = interrupts.recv() => None,
+            },
             None => None,
         };
         let changed = diff.and_then(|diff| diff.read().ok()).map(|diff| ChangedFiles {
@@ -51,14 +62,16 @@ impl EndedTurn {
         self.refused.iter().any(|access| access.stops_work)
     }
 
-    /// The result, with both.
-    pub(super) fn json(&self, result: &Prompted) -> Result<Value, Failure> {
-        let result = serde_json::to_value(result).map_err(|error| Failure::Run(error.into()))?;
-        let Value::Object(mut result) = result else { return Ok(result) };
-        result.remove("refused");
+    /// The team's answer, with both. The ids that an orchestrator gets stay in `blocked`, and what was refused
+    /// in `refused`.
+    pub(super) fn json(&self, answer: &Value) -> Value {
+        let mut answer = answer.clone();
+        let Some(result) = answer.as_object_mut() else { return answer };
         result.insert("changed".to_owned(), json!(self.changed));
-        result.insert("blocked".to_owned(), json!(self.refused));
-        Ok(Value::Object(result))
+        let refused = result.remove("refused").unwrap_or_else(|| json!([]));
+        let name = if result.contains_key("blocked") { "refused" } else { "blocked" };
+        result.insert(name.to_owned(), refused);
+        answer
     }
 
     /// Says both on standard error.
@@ -81,5 +94,28 @@ pub(in crate::cli) fn tell_refused(refused: &[RefusedAccess], command: &str) {
     let count = refused.iter().filter(|access| access.sweep.is_none()).count();
     if count > 0 {
         note(format_args!("{count} refused: {command}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_keeps_what_the_team_says() {
+        let changed = Some(ChangedFiles { files: 1, added: 2, removed: 3 });
+        let ended = EndedTurn { changed, refused: Vec::new(), diff: String::new() };
+        let refused = json!([{ "id": "b1", "later": true }]);
+        let changed = json!({ "files": 1, "added": 2, "removed": 3 });
+        for (answer, shown) in [
+            (json!({ "new": 1 }), json!({ "new": 1, "changed": changed, "blocked": [] })),
+            (json!({ "refused": refused }), json!({ "changed": changed, "blocked": refused })),
+            (
+                json!({ "blocked": ["b1"], "refused": refused }),
+                json!({ "changed": changed, "blocked": ["b1"], "refused": refused }),
+            ),
+        ] {
+            assert_eq!(ended.json(&answer), shown);
+        }
     }
 }

@@ -84,9 +84,9 @@ fn heading(screen: &Screen, card: Undecided<'_>, now_ms: u64) -> Line<'static> {
 
 fn draw_description(card: Undecided<'_>, frame: &mut Frame<'_>, area: Rect) {
     let (described, command) = match card {
-        Undecided::Access(access) => (of_access(access), "blocked"),
-        Undecided::Conflict(conflict) => (of_conflict(conflict), "conflicts"),
-        Undecided::Budget(budget) => (of_budget(budget), "budget"),
+        Undecided::Access(access) => (of_access(access), "inbox"),
+        Undecided::Conflict(conflict) => (of_conflict(conflict), "inbox"),
+        Undecided::Budget(budget) => (of_budget(budget), "team budget"),
     };
     let width = usize::from(area.width);
     let wrapped = described.iter().flat_map(|line| wrap(line, width.max(1)));

@@ -24,6 +24,9 @@ use crate::wire::{
 /// Longest lifetime of a grant: 100 years. Beyond that clocks overflow.
 const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
 
+/// Most refused accesses in the result of a prompt.
+const MOST_REFUSED: usize = 100;
+
 pub(super) async fn prompt(
     call: MethodCall<'_>,
     params: PromptParams,
@@ -45,8 +48,10 @@ pub(super) async fn prompt(
         _ => false,
     };
     let (said, saying) = watch::channel(Said::default());
+    let agent = AgentId::new(params.agent_id);
+    let may_read = caller.is_some_and(|caller| rights::opens(caller, &agent));
     let prompt = serve::Prompt {
-        agent: AgentId::new(params.agent_id),
+        agent,
         session: params.session_id.map(SessionId::new),
         blocks,
         by_orchestrator,
@@ -58,9 +63,13 @@ pub(super) async fn prompt(
         _ => turn.await?,
     };
     let ids = || outcome.blocked.iter().map(|id| id.to_string().into()).collect();
+    let refused = outcome.refused.iter().filter(|_| may_read);
+    let mut refused: Vec<_> = refused.map(RefusedAccess::from).collect();
+    refused.sort_by_key(|access| !access.stops_work);
+    refused.truncate(MOST_REFUSED);
     reply(&Prompted {
         blocked: by_orchestrator.then(ids),
-        refused: outcome.refused.iter().map(RefusedAccess::from).collect(),
+        refused,
         session_id: outcome.session.to_string(),
         stop_reason: outcome.stop_reason,
         reason: outcome.reason.map(|reason| reason.to_string()),

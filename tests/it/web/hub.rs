@@ -44,6 +44,7 @@ fn a_person_steers_and_decides_for_two_hosts_on_one_page() {
     browser.shows("Nothing waits");
     let turn = hosts[0].2.begin("ui", "read src/api/cart.rs");
     browser.shows("src/api/cart.rs");
+    browser.shows("What it would read");
     browser.picture("hub-inbox.png");
     // A card that has just come up is to be read first.
     browser.run("window.pressed = Date.now()");

@@ -21,7 +21,6 @@ use tokio::sync::{oneshot, watch};
 use self::contention::Contention;
 use self::grace_period::GracePeriods;
 use self::late::Late;
-use self::naming::makes_folder;
 use self::passing::Passing;
 use crate::capture::{RunFiles, Stamp};
 use crate::confine::{Attempt, Doorkeeper, FileCall, PathMeaning};
@@ -205,13 +204,7 @@ impl HandlerState {
             }
             return;
         }
-        // Who is to be asked is asked before anything touches it.
-        let asks = self.bounds().zone().asks(&attempt.path);
-        // Which file a folder is for may be said a little later.
-        let is_intended = (!makes_folder(&attempt) && (attempt.named || asks))
-            || self.is_named(&mut attempt, &context, &mut reply).await
-            || attempt.named
-            || asks;
+        let is_intended = self.is_intended(&mut attempt, &context, &mut reply).await;
         let making = match attempt.meaning {
             PathMeaning::Itself | PathMeaning::Draft => Making::Nothing,
             PathMeaning::NewFolder => Making::Folder,

@@ -21,7 +21,6 @@ use super::caller::Caller;
 use super::identity::Identity;
 use super::listener::{Listener, Notice};
 use super::{Attempt, Confinement, PathMeaning, raw};
-use crate::model::wire_real;
 use crate::zone::Denied;
 
 /// Calls of one process that may wait for a decision; further ones are denied at once.
@@ -148,17 +147,10 @@ impl Doorbell {
                 let meant = match meaning {
                     PathMeaning::Itself | PathMeaning::Above => None,
                     PathMeaning::Draft => caller.names_beside(&real),
-                    PathMeaning::NewFolder => caller
-                        .names_below(&real)
-                        .filter(|path| bounds.judge(path, attempt.action).is_err()),
+                    PathMeaning::NewFolder => caller.names_below(&real),
                 };
-                if let Some(of) = meant {
-                    // The caller means that file.
-                    if meaning == PathMeaning::NewFolder {
-                        attempt.meaning = PathMeaning::Above;
-                    }
-                    attempt.path = wire_real(bounds.zone().workspace(), &of).into();
-                    attempt.named = true;
+                if let Some(file) = meant {
+                    attempt.named |= attempt.becomes(&file, &bounds);
                 }
                 self.ask(notice, granted, denied, attempt);
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::sys::stat::FileStat;
 use tokio::sync::oneshot;
 
-use crate::model::Action;
+use crate::model::{Action, wire_real};
 use crate::zone::Bounds;
 
 /// Decides for one agent behind a doorbell.
@@ -96,4 +96,23 @@ pub struct Attempt {
     pub may_wait: bool,
     /// Whether it connects to a socket of the zone whose server acts outside of it.
     pub to_server: bool,
+}
+
+impl Attempt {
+    /// Makes this an access to the file that the call means by its path. False if that file is in the
+    /// bounds, and the folder for it is not: the attempt stays as it is.
+    pub fn becomes(&mut self, file: &Path, bounds: &Bounds) -> bool {
+        let judged = bounds.judge(file, self.action);
+        if matches!(self.meaning, PathMeaning::NewFolder | PathMeaning::Above) {
+            if judged.is_ok() {
+                return false;
+            }
+            self.meaning = PathMeaning::Above;
+        }
+        if let Err(denied) = judged {
+            self.grantable &= denied.grantable;
+        }
+        self.path = wire_real(bounds.zone().workspace(), file).into();
+        true
+    }
 }

@@ -45,6 +45,8 @@ pub(super) struct Waiter {
     pub(super) via: Via,
     /// The process whose call the kernel stopped.
     pub(super) caller: Option<u32>,
+    /// The tool call that it belongs to, as far as that is certain.
+    pub(super) call: Option<Arc<str>>,
     /// The call makes a folder for the file, which another process may write.
     pub(super) is_for_folder: bool,
     pub(super) settle: oneshot::Sender<Settlement>,

@@ -8,13 +8,29 @@ use tokio::time::Instant;
 
 use super::{HandlerState, release};
 use crate::confine::{Attempt, PathMeaning};
-use crate::model::{SessionId, wire_real};
+use crate::model::SessionId;
 use crate::proxy::{CallText, NamedPath, TurnContext};
 
 impl HandlerState {
+    /// Whether the agent means the access: its program or a tool call names it, or the zone asks.
+    pub(super) async fn is_intended(
+        &self,
+        attempt: &mut Attempt,
+        context: &TurnContext,
+        reply: &mut oneshot::Sender<bool>,
+    ) -> bool {
+        // Who is to be asked is asked before anything touches it.
+        let is_intended = attempt.named || self.bounds().zone().asks(&attempt.path);
+        // Which file a folder is for may be said a little later.
+        if is_intended && attempt.meaning != PathMeaning::NewFolder {
+            return true;
+        }
+        self.is_named(attempt, context, reply).await || is_intended
+    }
+
     /// Whether a tool call names the attempted path, now or within the grace period. For a draft, and
     /// for a folder that is made for a file, the path becomes the file that the call names.
-    pub(super) async fn is_named(
+    async fn is_named(
         &self,
         attempt: &mut Attempt,
         context: &TurnContext,
@@ -62,12 +78,7 @@ impl HandlerState {
             }
         };
         let Some(of) = of else { return self.is_named_by(call, &attempt.path) };
-        if makes_folder(attempt) {
-            let Err(denied) = bounds.judge(&of, attempt.action) else { return true };
-            attempt.grantable &= denied.grantable;
-            attempt.meaning = PathMeaning::Above;
-        }
-        attempt.path = wire_real(workspace, &of).into();
+        attempt.becomes(&of, &bounds);
         true
     }
 
@@ -84,9 +95,4 @@ impl HandlerState {
         let place = NamedPath { wire, workspace: bounds.zone().workspace() };
         self.running.tool_call(session, place, Instant::now())
     }
-}
-
-/// Whether an attempt makes a folder.
-pub(super) fn makes_folder(attempt: &Attempt) -> bool {
-    matches!(attempt.meaning, PathMeaning::NewFolder | PathMeaning::Above)
 }

@@ -85,10 +85,14 @@ impl CallText {
     pub fn names_below(&self, folder: NamedPath<'_>) -> Option<PathBuf> {
         let real = folder.workspace.join(folder.wire);
         let strings = self.strings.get_or_init(|| strings(&self.texts));
+        // No link leads through a folder that is not there. Most words are sorted out without the disk.
+        let has_name = |path: &Path| path.iter().any(|part| Some(part) == real.file_name());
         let below = |word: &str| {
             let rooted = word.strip_prefix('/').map(|path| folder.workspace.join(path));
             let spelled = [self.cwd.join(word), folder.workspace.join(word)].into_iter();
-            spelled.chain(rooted).map(|path| planned(&path)).find(|path| is_below(&real, path))
+            let likely =
+                spelled.chain(rooted).map(|path| fold(&path)).filter(|path| has_name(path));
+            likely.map(planned).find(|path| is_below(&real, path))
         };
         let fits = |word: &&str| word.len() <= LONGEST_PATH;
         let whole = strings.iter().map(String::as_str).filter(fits).take(MOST_WORDS);
@@ -171,9 +175,8 @@ fn real(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The real path of one of whose folders some may be missing.
-fn planned(path: &Path) -> PathBuf {
-    let path = fold(path);
+/// The real path of a folded one of whose folders some may be missing.
+fn planned(path: PathBuf) -> PathBuf {
     let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     match there.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?))) {
         Some(real) => real,

@@ -33,12 +33,12 @@ impl Task {
             Decision::Tell { scope, ttl } => (&Decision::Allow { scope: *scope, ttl: *ttl }, true),
             decision => (decision, false),
         };
-        if tells {
-            self.reopen(id);
-        }
-        let access = self.decidable(id, decision, by)?;
+        let access = self.decidable(id, decision, by, tells)?;
         if !self.is_as_seen(id, seen) {
             return Err(ResolveError::Changed(id.clone()));
+        }
+        if tells {
+            self.reopen(id);
         }
         let by_person = !matches!(by, Decider::Agent(_));
         // Only `fs/read_text_file` can be answered with content.
@@ -125,15 +125,16 @@ impl Task {
     /// Makes an access decidable for which its agent waited in vain.
     fn reopen(&mut self, id: &BlockedId) {
         self.board.change(id, |entry| {
-            entry.decided &= entry.access.status != BlockedStatus::Expired;
+            entry.decided &= !is_too_late(entry);
         });
     }
 
-    /// Returns an access that this decider may still decide.
+    /// Returns an access that this decider may still decide; one that is too late if it `tells` the agent.
     pub(super) fn undecided(
         &self,
         id: &BlockedId,
         by: &Decider,
+        tells: bool,
     ) -> Result<&BoardEntry, ResolveError> {
         let entry = self.board.get(id).ok_or_else(|| ResolveError::Unknown(id.clone()))?;
         if let Decider::Agent(agent) = by
@@ -141,7 +142,7 @@ impl Task {
         {
             return Err(ResolveError::Own { id: id.clone(), agent: agent.clone() });
         }
-        if entry.decided {
+        if entry.decided && !(tells && is_too_late(entry)) {
             let BlockedAccess { status, decided_by, ended, .. } = &entry.access;
             if let (BlockedStatus::Expired, Some(ended)) = (status, ended) {
                 return Err(ResolveError::TooLate { id: id.clone(), ended: Arc::clone(ended) });
@@ -161,8 +162,9 @@ impl Task {
         id: &BlockedId,
         decision: &Decision,
         by: &Decider,
+        tells: bool,
     ) -> Result<BlockedAccess, ResolveError> {
-        let entry = self.undecided(id, by)?;
+        let entry = self.undecided(id, by, tells)?;
         let access = entry.access.clone();
         if matches!(decision, Decision::Answer { .. }) && !access.is_answerable() {
             return Err(ResolveError::NotAnswerable);
@@ -235,6 +237,11 @@ impl Task {
             _ => {}
         }
     }
+}
+
+/// Whether an agent waited for an access in vain, and is still there.
+fn is_too_late(entry: &BoardEntry) -> bool {
+    entry.access.status == BlockedStatus::Expired && entry.access.ended.is_some()
 }
 
 /// Whether a decision applies to accesses that a pattern of `denied` matches.

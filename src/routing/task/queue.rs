@@ -59,6 +59,9 @@ impl Task {
         request: &Request,
         rule: Option<AccessRule>,
     ) -> Option<Settlement> {
+        if !request.grantable {
+            return None;
+        }
         let settlement = self.grants.take(request, needs_person(rule))?;
         // A permit that is used leaves the queue.
         let permits = self.queue.borrow().iter().filter(|queued| queued.permit.is_some()).count();

@@ -85,6 +85,7 @@ impl Task {
             number,
             via: request.via,
             caller: request.caller,
+            call: request.call.clone(),
             is_for_folder: request.making == Making::Parent,
             settle,
         };
@@ -94,7 +95,9 @@ impl Task {
                 if request.wanted.is_some() {
                     self.board.want(&id, request.wanted);
                 }
+                self.stories.add(&request.key, &id);
                 self.board.change(&id, |entry| {
+                    entry.over = None;
                     entry.sessions.push(request.key.session);
                     entry.waiters.push(waiter);
                 });

@@ -14,8 +14,8 @@ impl Task {
         reader: Option<AgentId>,
     ) -> Result<Showable, ResolveError> {
         let entry = match reader.clone() {
-            Some(agent) => self.undecided(id, &Decider::Agent(agent))?,
-            None => self.undecided(id, &Decider::Person)?,
+            Some(agent) => self.undecided(id, &Decider::Agent(agent), false)?,
+            None => self.undecided(id, &Decider::Person, false)?,
         };
         let zone = |agent: &AgentId| self.settings.rules.zones.get(agent).cloned();
         Ok(Showable {

@@ -1,9 +1,9 @@
 //! What was refused in each turn, until whoever prompted asks for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Task;
-use crate::model::{BlockedAccess, BlockedId, SessionKey};
+use crate::model::{BlockedAccess, BlockedId, BlockedStatus, SessionKey};
 
 /// Accesses of a turn that are remembered; later ones are not told with its result.
 const MOST: usize = 1000;
@@ -24,7 +24,7 @@ impl Stories {
             self.running.clear();
         }
         let ids = self.running.entry(key.clone()).or_default();
-        if ids.len() < MOST {
+        if ids.len() < MOST && !ids.contains(id) {
             ids.push(id.clone());
         }
     }
@@ -39,10 +39,20 @@ impl Stories {
 }
 
 impl Task {
-    /// Takes what was refused in the last turn of a session, as it is now.
+    /// Takes what was refused in the last turn of a session, as it is now, and not opened to a later try.
     pub(super) fn take_story(&mut self, key: &SessionKey) -> Vec<BlockedAccess> {
         let ids = self.stories.ended.remove(key).unwrap_or_default();
         let accesses = ids.iter().filter_map(|id| self.board.get(id)).map(|entry| &entry.access);
-        accesses.filter(|access| access.is_refused()).cloned().collect()
+        let mut opened = HashSet::new();
+        let refused = accesses.rev().filter(|access| {
+            let of = (&access.path, access.action);
+            if matches!(access.status, BlockedStatus::Allowed | BlockedStatus::Answered) {
+                opened.insert(of);
+            }
+            access.is_refused() && (access.sweep.is_some() || !opened.contains(&of))
+        });
+        let mut refused: Vec<_> = refused.cloned().collect();
+        refused.reverse();
+        refused
     }
 }

@@ -8,7 +8,7 @@ use super::queue::is_for_person;
 use crate::model::{
     AccessRule, Action, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Via,
 };
-use crate::routing::board::{BoardEntry, Briefing};
+use crate::routing::board::{BoardEntry, Briefing, Waiter};
 use crate::routing::wait::{EndedWait, Waited};
 use crate::routing::{Request, Settlement};
 
@@ -115,28 +115,38 @@ impl Task {
 
     /// Remembers why the accesses of a turn end that are still pending.
     pub(super) fn note_turn_over(&mut self, key: &SessionKey) {
-        for id in self.pending_of(key, |_| true) {
+        // One without a session may be of another turn.
+        for id in self.pending_of(key, |entry| entry.access.key.session == key.session) {
             self.board.change(&id, |entry| entry.over = Some(TURN_OVER.into()));
         }
     }
 
-    /// Ends the pending accesses of a tool call that failed: nobody waits for them, even if their
-    /// requests are not withdrawn.
+    /// Ends the requests of a tool call that failed: nobody waits for them, even if they are not
+    /// withdrawn. An access for which another call waits stays pending.
     pub(super) fn call_failed(&mut self, key: &SessionKey, call: &Arc<str>) {
-        let is_its = |entry: &BoardEntry| {
-            entry.access.tool_call.as_ref() == Some(call)
-                && entry.waiters.iter().all(|waiter| waiter.via != Via::Request)
+        let ends = |entry: &BoardEntry, waiter: &Waiter| {
+            let of = waiter.call.as_ref().or(entry.access.tool_call.as_ref());
+            waiter.via != Via::Request && of == Some(call)
         };
+        let is_its = |entry: &BoardEntry| entry.waiters.iter().any(|waiter| ends(entry, waiter));
         for id in self.pending_of(key, is_its) {
             let denial = self.denial(&id, Some(format!("It is too late: {CALL_FAILED}.")));
-            let waiters = self.board.change(&id, |entry| {
-                entry.over = Some(CALL_FAILED.into());
-                std::mem::take(&mut entry.waiters)
+            let is_last = self.board.change(&id, |entry| {
+                let waiters = std::mem::take(&mut entry.waiters).into_iter();
+                let (over, left): (Vec<_>, _) = waiters.partition(|waiter| ends(entry, waiter));
+                entry.waiters = left;
+                for waiter in over {
+                    let _ = waiter.settle.send(Settlement::clone(&denial));
+                }
+                let is_last = entry.waiters.is_empty();
+                if is_last {
+                    entry.over = Some(CALL_FAILED.into());
+                }
+                is_last
             });
-            for waiter in waiters.unwrap_or_default() {
-                let _ = waiter.settle.send(Settlement::clone(&denial));
+            if is_last == Some(true) {
+                self.withdrawn(&id);
             }
-            self.withdrawn(&id);
         }
     }
 

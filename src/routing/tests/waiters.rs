@@ -94,3 +94,46 @@ async fn where_no_person_can_be_asked_only_agents_are() {
     assert_eq!(led.blocked().await, "b1 pending");
     asked.abort();
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_decide_reopens_nothing() {
+    let mut bench = bench(true, lead());
+    let asked = bench.ask(write(Via::Fs));
+    assert_eq!(bench.blocked().await, "b1 pending");
+    asked.abort();
+    assert_eq!(bench.blocked().await, "b1 expired");
+    let tell = Decision::Tell { scope: Scope::Once, ttl: None };
+    let own = bench.routing.resolve(id("b1"), tell, Decider::Agent(AgentId::new("a"))).await;
+    assert!(matches!(own, Err(ResolveError::Own { .. })), "{own:?}");
+    let late = bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await;
+    assert!(matches!(late, Err(ResolveError::TooLate { .. })), "{late:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_tool_call_still_waits_when_one_fails() {
+    let mut bench = bench(true, external());
+    let failed = bench.ask(Request { call: Some("1".into()), ..write(Via::Fs) });
+    assert_eq!(bench.blocked().await, "b1 pending");
+    let other = bench.ask(Request { call: Some("2".into()), ..stopped(7) });
+    bench.routing.settled(&AgentId::new("a")).await;
+    bench.routing.call_failed(read("a", "s", "").key, "1".into());
+    assert!(matches!(failed.await.unwrap(), Some(Settlement::Denied { .. })));
+    assert_eq!(bench.statuses().await, ["b1 pending"]);
+    bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
+    assert_eq!(other.await.unwrap(), Some(Settlement::Allowed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_later_try_was_allowed_is_not_told_as_refused() {
+    let mut bench = bench(true, external());
+    let first = bench.ask(write(Via::Fs));
+    assert_eq!(bench.blocked().await, "b1 pending");
+    first.abort();
+    assert_eq!(bench.blocked().await, "b1 expired");
+    let second = bench.ask(write(Via::Fs));
+    assert_eq!(bench.blocked().await, "b2 pending");
+    bench.routing.resolve(id("b2"), ALLOW, Decider::Person).await.unwrap();
+    assert_eq!(second.await.unwrap(), Some(Settlement::Allowed));
+    bench.routing.turn_over(read("a", "s", "").key);
+    assert_eq!(bench.routing.take_story(read("a", "s", "").key).await, []);
+}

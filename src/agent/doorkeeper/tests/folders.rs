@@ -69,3 +69,16 @@ async fn a_folder_that_no_call_needs_for_a_file_is_itself() {
     assert_eq!(bench.blocked().await, "b3 s pending write old");
     drop(other);
 }
+
+#[test]
+fn a_path_that_nobody_may_open_stays_closed_when_it_is_meant_by_another() {
+    let bounds = bounds("/nonexistent/w".into());
+    for meaning in [PathMeaning::NewFolder, PathMeaning::Draft] {
+        let mut attempt = Attempt { meaning, ..folder("lib") };
+        assert!(attempt.becomes(Path::new("/nonexistent/eisen/run/x"), &bounds), "{meaning:?}");
+        assert!(!attempt.grantable, "{meaning:?}");
+        let mut attempt = Attempt { meaning, ..folder("lib") };
+        assert!(attempt.becomes(Path::new("/nonexistent/w/lib/x"), &bounds), "{meaning:?}");
+        assert!(attempt.grantable, "{meaning:?}");
+    }
+}

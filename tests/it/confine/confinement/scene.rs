@@ -298,9 +298,10 @@ impl<'a> Scene<'a> {
         progress: &Path,
     ) -> String {
         let name = trial.name;
-        let environment = self.environment(trial, victims);
-        let mut lines: String =
-            environment.iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+        let mut lines = String::new();
+        for (name, value) in self.environment(trial, victims) {
+            let _ = writeln!(lines, "export {name}='{value}'");
+        }
         let tools = self.stage.path("shop/tools");
         let (kind, _) = name.split_once('-').unwrap();
         let tool = |end: &str| tools.join(format!("{kind}{end}")).display().to_string();

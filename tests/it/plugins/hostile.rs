@@ -118,7 +118,7 @@ fn lines_that_put_much_cost_no_more_memory_than_one() {
         let stage = Stage::new();
         let team = team(&stage, &hostile(&stage, &[]), isolation, "");
         let mut port = team.steer_when_ready(&["ui"]);
-        assert_eq!(port.prompt("ui", &format!("{}say after;done", "much;".repeat(100))), "after");
+        assert_eq!(port.prompt("ui", &format!("{}say after;done", "much;".repeat(40))), "after");
         let status = format!("/proc/{}/status", team.program.id());
         let status = std::fs::read_to_string(status).unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,4 +1,4 @@
-//! What the gateway costs a client: prompts of a scripted agent through `eisen-core team acp`, against the same
+//! The cost of the gateway for a client: prompts of a scripted agent through `eisen-core team acp`, against the same
 //! through `eisen-core agent attach`; and what the gateway answers itself over a WebSocket and over HTTP, against
 //! an agent in a process of its own that the protocol's library serves. Both sides of a pair take turns, so
 //! that the machine cancels out of the ratios.

@@ -1,4 +1,4 @@
-//! What a tool of the team costs: `team_status` of 20 agents by `eisen-core team mcp`, from the request of an
+//! The cost of a tool of the team: `team_status` of 20 agents by `eisen-core team mcp`, from the request of an
 //! MCP client to its result, against a tool of a bare `rmcp` server that answers with the same text. Both are
 //! processes on standard input and output, and take turns, so that the machine cancels out of the ratio.
 

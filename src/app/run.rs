@@ -242,7 +242,7 @@ async fn perform(
 /// Longest wait for what a run changed.
 const COUNTING: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// What a run changed in files of its workspace, by its journal; None: that has none of it, or it takes too long.
+/// The changes that a run made to files of its workspace, by its journal; None: they are not there in time.
 async fn changed(eisen_dir: &Path, team: &str) -> Option<ChangedFiles> {
     let journal = super::journaling::journal_place(eisen_dir, team);
     let counting = tokio::task::spawn_blocking(move || {

@@ -54,7 +54,7 @@ pub(super) struct WorkEnd {
     pub(super) used: Used,
     /// Its prompt was sent.
     pub(super) began: bool,
-    /// What was refused in its turn.
+    /// The accesses that were refused in its turn.
     pub(super) refused: Vec<RefusedAccess>,
 }
 

@@ -167,7 +167,7 @@ fn status_of(access: &Blocked<'_>) -> String {
     format!("{}{completed}", plain(access.status.as_str()))
 }
 
-/// What there is to know besides: the pattern of `denied` that only a person can override, and the rule of
+/// The rest that a person needs to know: the pattern of `denied` that only a person can override, and the rule of
 /// `[[routing]]`, with the owner that answered by it.
 fn notes(access: &Blocked<'_>) -> Vec<String> {
     let pattern = access.denied_by.as_deref();

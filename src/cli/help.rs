@@ -8,7 +8,7 @@ use clap::builder::StyledStr;
 
 use super::{Cli, options};
 
-/// Those that a first day needs.
+/// The commands that a first day needs.
 const FIRST: [&str; 6] = ["run", "up", "web", "prompt", "inbox", "undo"];
 
 /// Every command that is no group, by task.

@@ -50,7 +50,7 @@ pub(super) const OLD_NAMES: [(&str, &str); 41] = [
     ("man", "dev man"),
 ];
 
-/// Those whose standard error a program may take for a part of a conversation.
+/// Commands whose standard error a program may take for a part of a conversation.
 const SILENT: [&str; 4] = ["mcp", "attach", "acp", "connect"];
 
 /// A line as it is parsed.
@@ -84,7 +84,7 @@ impl TypedLine {
         self.has_command || self.words.iter().any(|word| word == "--help")
     }
 
-    /// What a person is told who typed an old name.
+    /// The line for a person who typed an old name.
     pub(super) fn told(&self) -> Option<String> {
         let (old, new) = self.old.filter(|(old, _)| !SILENT.contains(old))?;
         Some(format!("note: `{old}` is now `eisen-core {new}`"))
@@ -130,7 +130,7 @@ mod tests {
     use crate::cli::Cli;
     use crate::cli::help::command;
 
-    /// What a line means to the program.
+    /// The meaning of a line for the program.
     fn meaning(line: &str) -> String {
         let words = ["eisen-core"].into_iter().chain(line.split(' ')).map(OsString::from);
         let line = TypedLine::of(&command(false), words.collect());

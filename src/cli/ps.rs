@@ -203,7 +203,7 @@ fn lines(agents: &[AgentDetails<'_>]) -> Vec<String> {
     table.lines(width.map(|(width, _)| width.0.into()))
 }
 
-/// What is shown of an agent.
+/// The shown part of an agent.
 pub(super) struct AgentFigures<'a>(pub(super) &'a AgentDetails<'a>);
 
 impl AgentFigures<'_> {

@@ -243,7 +243,7 @@ pub(super) fn rows_of<T: DeserializeOwned>(list: &Value) -> Vec<T> {
     rows.filter_map(|row| readable(row, T::deserialize(row))).collect()
 }
 
-/// What was read; None, and a line on standard error, if it cannot be: another version wrote it.
+/// The row that was read; None, and a line on standard error, if another version wrote it so that it cannot be.
 pub(super) fn readable<T>(row: &impl Display, read: serde_json::Result<T>) -> Option<T> {
     read.inspect_err(|error| {
         note(format_args!("error: this cannot be read ({error}): {}", plain(&row.to_string())));

@@ -65,7 +65,7 @@ pub enum FileCall<'a> {
     },
 }
 
-/// What a call means by the path of an attempt.
+/// The meaning of an attempt's path for its call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathMeaning {
     /// The file itself.

@@ -287,7 +287,7 @@ struct ListedAgent {
     agent_id: String,
 }
 
-/// What an agent's line says anew, as it came.
+/// The news of an agent's line, as it came.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct AgentNow {

@@ -42,7 +42,7 @@ struct EndPayload {
     reason: Option<String>,
 }
 
-/// What a payload of `file.…` is read for.
+/// The fields that are read of a payload of `file.…`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct FilePayload {

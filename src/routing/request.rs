@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::{Action, AgentId, BlockedId, SessionKey, Via};
 use crate::showing::Wanted;
 
-/// What an access covers.
+/// The extent of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessScope {
     /// A path outside the zone.
@@ -49,7 +49,7 @@ pub struct Request {
     pub call: Option<Arc<str>>,
     /// Why the agent asks for it.
     pub reason: Option<Arc<str>>,
-    /// What it would write, if that is known.
+    /// The content that it would write, if that is known.
     pub wanted: Option<Wanted>,
 }
 

@@ -9,7 +9,7 @@ use crate::model::BlockedId;
 /// The end of one wait for a decision.
 pub(super) struct EndedWait {
     pub(super) id: BlockedId,
-    /// That of its waiter.
+    /// The number of its waiter.
     pub(super) number: u64,
     pub(super) waited: Waited,
 }

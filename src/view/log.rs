@@ -96,7 +96,7 @@ impl Log {
     }
 }
 
-/// What is logged of a line.
+/// The logged part of a line.
 struct Described<'a> {
     timestamp_ms: Option<u64>,
     agent: &'a str,
@@ -163,7 +163,7 @@ fn described<'a>(line: &'a ServerLine<'_>) -> Option<Described<'a>> {
     Some(Described { timestamp_ms, agent, state, text })
 }
 
-/// Who decided an access or a conflict, in words.
+/// The decider of an access or a conflict, in words.
 pub fn decider(by: &str) -> &str {
     match by {
         "person" => "a person",

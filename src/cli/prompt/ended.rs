@@ -1,4 +1,4 @@
-//! What is said of a turn once it has ended: what it changed, and what was refused.
+//! The end of a turn as a person is told of it: its changes, and what was refused.
 
 use std::time::Duration;
 

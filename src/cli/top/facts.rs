@@ -1,4 +1,4 @@
-//! What a frame is made of, for `top --once --json`.
+//! The facts that a frame is made of, for `top --once --json`.
 
 use serde_json::{Value, json};
 

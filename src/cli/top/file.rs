@@ -78,7 +78,7 @@ struct ProgramPart {
 }
 
 impl ShownAnswer {
-    /// What the agent said and did before it asked, a line each.
+    /// The agent's words and acts before it asked, a line each.
     fn why(&self) -> Vec<String> {
         let said = self.said.iter().map(|said| format!("said: {said}"));
         let call = self.tool_call.iter().map(|call| {

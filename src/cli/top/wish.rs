@@ -19,7 +19,7 @@ pub(super) enum Asking {
     Sure(AgentOrder, String),
 }
 
-/// What an agent is asked to do.
+/// The request to an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AgentOrder {
     Cancel,

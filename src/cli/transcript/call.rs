@@ -25,7 +25,7 @@ struct OpenCall {
     title: String,
     began: Instant,
     announced: bool,
-    /// What of it was refused: the ids of the accesses, and what they are.
+    /// The refused accesses of the call: their ids, and what they are.
     refused: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! What was refused in each turn, until whoever prompted asks for it.
+//! The refusals of each turn, kept until whoever prompted asks for them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ const MOST_TURNS: usize = 1024;
 #[derive(Default, Debug)]
 pub(super) struct Stories {
     running: HashMap<SessionKey, Vec<BlockedId>>,
-    /// Of the last turn that ended.
+    /// The accesses of the last turn that ended.
     ended: HashMap<SessionKey, Vec<BlockedId>>,
 }
 
@@ -39,7 +39,7 @@ impl Stories {
 }
 
 impl Task {
-    /// Takes what was refused in the last turn of a session, as it is now, and not opened to a later try.
+    /// Takes the refusals of the last turn of a session, as it is now, and not opened to a later try.
     pub(super) fn take_story(&mut self, key: &SessionKey) -> Vec<BlockedAccess> {
         let ids = self.stories.ended.remove(key).unwrap_or_default();
         let accesses = ids.iter().filter_map(|id| self.board.get(id)).map(|entry| &entry.access);

@@ -24,7 +24,7 @@ struct AuthAnswer {
     scope: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     team: Option<Value>,
-    /// Of a token with a scope.
+    /// The owner of a token with a scope.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]

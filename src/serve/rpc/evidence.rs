@@ -29,7 +29,7 @@ const WHOLE: [&str; 4] = ["content", "contents", "file_text", "text"];
 const OLD: [&str; 4] = ["old_string", "oldString", "old_str", "oldText"];
 const NEW: [&str; 4] = ["new_string", "newString", "new_str", "newText"];
 
-/// What the journal has of the turn of an access.
+/// The journal's part of the turn of an access.
 #[derive(Default, Debug)]
 pub(super) struct Evidence {
     pub(super) said: Option<String>,
@@ -136,7 +136,7 @@ impl Evidence {
         })
     }
 
-    /// What the tool call would make of a file with this content, if it says so.
+    /// The content that the tool call would give a file with this content, if it says so.
     pub(super) fn wanted(&self, path: &str, now: Option<&str>, workspace: &Path) -> Option<Wanted> {
         let call = self.call.as_ref().filter(|call| !call.truncated)?;
         let is_it = |value: &&Value| {

@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::serve::rpc::METHODS;
 use crate::wire::ServerLine;
 
-/// What commands sent: a method and its params in each line.
+/// Requests of commands: a method and its params in each line.
 const SENT: &str = include_str!("earlier/sent.txt");
 
-/// What a server answered that knew no field that came later: a method and its result in each line.
+/// Answers of a server that knew no later field: a method and its result in each line.
 const ANSWERED: &str = include_str!("earlier/answered.txt");
 
 /// Lines of such a server.

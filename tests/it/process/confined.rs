@@ -278,14 +278,15 @@ async fn an_ordinary_user_is_confined_too() {
     // All of it again, by a supervisor of the user `nobody`.
     let copy = tempfile::tempdir().unwrap();
     std::fs::set_permissions(copy.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    let own = std::env::current_exe().unwrap();
-    let program = copy.path().join("tests");
-    std::fs::copy(own, &program).unwrap();
+    // This user may not reach the folder in which both were built.
+    let [tests, program] = ["tests", "eisen-core"].map(|name| copy.path().join(name));
+    std::fs::copy(std::env::current_exe().unwrap(), &tests).unwrap();
+    std::fs::copy(EISEN_CORE, &program).unwrap();
     let name = "process::confined::what_is_outside_cannot_be_written_nor_read_by_anyone_it_starts";
     let mut again = crate::harness::program("setpriv");
     again.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-    again.arg(&program).args(["--exact", name, "--test-threads", "1"]);
-    again.env("TMPDIR", "/tmp");
+    again.arg(&tests).args(["--exact", name, "--test-threads", "1"]);
+    again.env("TMPDIR", "/tmp").env(COPY, &program).current_dir(copy.path());
     let output = again.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));

@@ -83,10 +83,11 @@ impl Meter {
         self.cost = cost.or(self.cost);
     }
 
-    /// How full the session's context is, after a model call of the running turn.
-    pub(super) fn read_context(&mut self, used: u64) {
+    /// How full the session's context is, after a model call of the running turn. It tells of a model call
+    /// only where nothing else does: Hermes adds its own error text to it.
+    pub(super) fn read_context(&mut self, used: u64, scope: UsageScope) {
         if used != self.used {
-            self.turn.has_worked = true;
+            self.turn.has_worked |= scope == UsageScope::Context;
             self.turn.contexts = self.turn.contexts.saturating_add(used);
             self.turn.largest_context = self.turn.largest_context.max(used);
         }

@@ -31,7 +31,7 @@ impl Acp {
             if !running {
                 known.meter.learn_context(usage.used);
             } else if scope != UsageScope::Session && known.has_output() {
-                known.meter.read_context(usage.used);
+                known.meter.read_context(usage.used, scope);
             }
             known.meter.updated(usage.cost.as_ref(), counted, running)
         };

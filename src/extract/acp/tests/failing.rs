@@ -90,19 +90,20 @@ fn an_answer_after_work_is_no_error() {
     let commands = update(r#""sessionUpdate":"available_commands_update","availableCommands":[]"#);
     assert_eq!(turn(&[&outcry, &end("")]), failed);
     assert_eq!(turn(&[&commands, &outcry, &end(unused)]), failed);
-    for lines in [
-        [&call, &outcry, &end("")],
-        [&outcry, &context, &end("")],
-        [&commands, &outcry, &end(used)],
-    ] {
+    // Of an agent that reports its calls otherwise, the context tells nothing.
+    assert_eq!(turn(&[&outcry, &context, &end("")]), failed);
+    for lines in [[&call, &outcry, &end("")], [&commands, &outcry, &end(used)]] {
         assert_eq!(turn(&lines.map(String::as_str)), "end_turn: ", "{lines:?}");
     }
+    let has_no_reason =
+        |it: &Activity| matches!(&it.kind, ActivityKind::TurnEnded { reason: None, .. });
+    let mut by_context = acp().counting(UsageScope::Context, None);
+    let observed = observe(&mut by_context, &[PROMPT, &outcry, &context, &end("")]);
+    assert!(observed.iter().any(has_no_reason), "{observed:?}");
     // Of one that never reports what it uses, nobody can tell.
     let mut silent = acp().counting(UsageScope::Nothing, None);
     let observed = observe(&mut silent, &[PROMPT, &outcry, &end("")]);
-    assert!(
-        observed.iter().any(|it| matches!(&it.kind, ActivityKind::TurnEnded { reason: None, .. }))
-    );
+    assert!(observed.iter().any(has_no_reason), "{observed:?}");
 }
 
 /// As Copilot 1.0.102 and pi-acp 0.0.34 were recorded: they report how full the context is, by their own estimate,

@@ -304,6 +304,7 @@ impl Sources for Handles {
             if let Some(capture) = &self.capture {
                 capture.settle().await;
             }
+            self.tracker.settled().await;
             self.committed().await
         })
     }

@@ -95,6 +95,8 @@ where
 
     /// Sends the request to routing; the relay goes on reading meanwhile.
     pub(super) fn hold(&mut self, held: HeldRequest) {
+        // What the agent said before comes first in the tracker.
+        self.flush_updates();
         let Some(gatekeeping) = &self.proxy.gate else { return };
         let mut request = held.request(&self.proxy.agent);
         if request.via == Via::Fs && request.action == Action::Write {

@@ -12,7 +12,7 @@ use crate::journal::event::{EventType, NewEvent, cut};
 use crate::journal::payload::{BlockedPayload, Nullable};
 use crate::line;
 use crate::model::{
-    AgentId, BlockedAccess, BlockedStatus, Decided, DecidedBy, SessionKey, TimestampMs,
+    AgentId, BlockedAccess, BlockedStatus, Decided, DecidedBy, SessionKey, TimestampMs, Via,
 };
 
 /// Bytes of the options of a permission.
@@ -72,8 +72,12 @@ impl Fold {
         decided: Option<&Decided>,
         at: TimestampMs,
     ) {
-        if self.sessions.contains_key(&access.key) {
-            self.settle_open(&access.key, at);
+        // The kernel stops a program at any time, also between two chunks of one sentence. `search` and `purge`
+        // would not find a text that lies in two messages.
+        match self.sessions.contains_key(&access.key) {
+            true if access.via == Via::Kernel => self.flush_calls(&access.key),
+            true => self.settle_open(&access.key, at),
+            false => {}
         }
         let (path, path_cut) = cut(&access.path, LONGEST_TEXT);
         let text = |text: &str| cut(text, LONGEST_TEXT).0.into_owned();

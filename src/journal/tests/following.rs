@@ -7,7 +7,7 @@ use super::{all, following, key, payload, record, settings, update};
 use crate::journal::{Event, Keep, Settings, Store, start};
 use crate::model::{
     self, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Decided,
-    DecidedBy, Record, SessionMode, TurnEnd, Usage,
+    DecidedBy, Record, SessionMode, TurnEnd, Usage, Via,
 };
 
 fn types(events: &[Event]) -> Vec<&str> {
@@ -74,6 +74,24 @@ fn a_turn() -> Vec<model::Event> {
         turn_end(0, "end_turn", None),
         turn_end(1, "error", Some("the model is away")),
     ]
+}
+
+#[tokio::test]
+async fn a_call_that_the_kernel_stops_parts_no_message() {
+    let access = BlockedAccess {
+        via: Via::Kernel,
+        ..BlockedAccess::of_test("b1", key("a/s"), BlockedStatus::Pending)
+    };
+    let events = vec![
+        record("a/s", Record::Opened { is_new: true }),
+        chunk("agent_message_chunk", "the key is hunter2"),
+        model::Event::Blocked(access),
+        chunk("agent_message_chunk", "SECRET."),
+    ];
+    let events = journal(Keep::default(), events).await;
+    let kinds = ["session.start", "blocked", "message.assistant", "session.end"];
+    assert_eq!(types(&events), kinds);
+    assert_eq!(payload(&events[2])["text"], "the key is hunter2SECRET.");
 }
 
 #[tokio::test]

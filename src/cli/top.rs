@@ -369,7 +369,8 @@ impl Live {
                 screen.inbox.take_file(&card, ShownFile::refused(why), now);
             }
             (OpenRequest::Shown(card), None) => {
-                screen.inbox.take_file(&card, ShownFile::read(result), now);
+                let shown = ShownFile::read(card.kind, result);
+                screen.inbox.take_file(&card, shown, now);
             }
             (_, Some(error)) => screen.notice = Some(StatusLine::error(error.to_owned())),
             (OpenRequest::Agents, None) => screen.view.set_agents(result),

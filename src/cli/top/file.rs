@@ -2,14 +2,15 @@
 //! terminal, with nothing in it that steers a terminal or hides.
 
 use ratatui::style::{Color, Modifier, Style};
-use serde::Deserialize;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::paint::bold;
-use crate::acp;
 use crate::cli::columns::wrap;
 use crate::cli::output::plain;
-use crate::line::lenient;
+use crate::model::Action;
+use crate::view::CardKind;
+use crate::wire::{ShownBlocked, ShownConflict, ShownContent};
 
 /// Bytes and lines that are kept; the team bounds the bytes, too.
 const LONGEST_TEXT: usize = 64 * 1024;
@@ -30,85 +31,52 @@ pub(super) struct ShownFile {
     first: usize,
 }
 
-/// The shown part of an answer of `show_blocked` or `show_conflict`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ShownAnswer {
-    #[serde(deserialize_with = "lenient")]
-    diff: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    content: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    action: String,
-    #[serde(deserialize_with = "lenient")]
-    not_shown: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    truncated: bool,
-    #[serde(deserialize_with = "lenient")]
-    binary: bool,
-    #[serde(deserialize_with = "lenient")]
-    exists: Option<bool>,
-    #[serde(deserialize_with = "lenient")]
-    version: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    by_tool_call: bool,
-    #[serde(deserialize_with = "lenient")]
-    said: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    tool_call: Option<CallPart>,
-    #[serde(deserialize_with = "lenient")]
-    program: Option<ProgramPart>,
-}
-
-/// The shown part of a tool call.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct CallPart {
-    #[serde(deserialize_with = "lenient")]
-    title: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    input: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ProgramPart {
-    #[serde(deserialize_with = "lenient")]
-    command: String,
-}
-
-impl ShownAnswer {
-    /// The agent's words and acts before it asked, a line each.
-    fn why(&self) -> Vec<String> {
-        let said = self.said.iter().map(|said| format!("said: {said}"));
-        let call = self.tool_call.iter().map(|call| {
-            let title = call.title.as_deref().unwrap_or("without a title");
-            let input = call.input.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
-            format!("tool call: {title}{input}")
-        });
-        let program = self.program.iter().map(|it| format!("program: {}", it.command));
-        said.chain(call).chain(program).map(|line| plain(&line)).collect()
-    }
+/// The agent's words and acts before it asked, a line each.
+fn why(shown: &ShownBlocked) -> Vec<String> {
+    let said = shown.said.iter().map(|said| format!("said: {said}"));
+    let call = shown.tool_call.iter().map(|call| {
+        let title = call.title.as_deref().unwrap_or("without a title");
+        let input = call.input.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
+        format!("tool call: {title}{input}")
+    });
+    let program = shown.program.iter().map(|it| format!("program: {}", it.command));
+    said.chain(call).chain(program).map(|line| plain(&line)).collect()
 }
 
 impl ShownFile {
-    /// Takes the answer of `show_blocked` or `show_conflict`.
-    pub(super) fn read(shown: &Value) -> Self {
-        let shown: ShownAnswer = acp::read(shown);
-        let why = shown.why();
-        let ShownAnswer {
-            diff,
-            content,
-            action,
-            not_shown,
-            truncated,
-            binary,
-            exists,
-            version,
-            by_tool_call,
-            ..
-        } = shown;
-        let (diff, content) = (diff.as_deref(), content.as_deref());
+    /// Takes the answer of `show_blocked`, or of `show_conflict` for the card of a conflict.
+    pub(super) fn read(card: CardKind, shown: &Value) -> Self {
+        let file = match card {
+            CardKind::Conflict => {
+                ShownConflict::deserialize(shown).map(|it| Self::of_conflict(&it))
+            }
+            _ => ShownBlocked::deserialize(shown).map(|it| Self::of_access(&it)),
+        };
+        file.unwrap_or_else(|error| Self::refused(&error.to_string()))
+    }
+
+    /// The file of an access, and why it is accessed.
+    pub(super) fn of_access(shown: &ShownBlocked) -> Self {
+        let writes = shown.action == Action::Write;
+        let file = Self::of_content(&shown.content, writes);
+        let file = Self { version: Some(shown.version.clone()), ..file };
+        let why = why(shown);
+        if why.is_empty() {
+            return file;
+        }
+        let why = why.into_iter().map(|line| (line, Style::new()));
+        let lines = why.chain([(file.title, bold())]).chain(file.lines).collect();
+        Self { title: "Why:".to_owned(), lines, ..file }
+    }
+
+    /// The write of a conflict.
+    fn of_conflict(shown: &ShownConflict) -> Self {
+        let file = Self::of_content(&shown.content, true);
+        Self { version: Some(shown.version.clone()), ..file }
+    }
+
+    fn of_content(shown: &ShownContent, writes: bool) -> Self {
+        let (diff, content) = (shown.diff.as_deref(), shown.content.as_deref());
         let text = diff.or(content).unwrap_or_default();
         let kept = &text[..text.floor_char_boundary(LONGEST_TEXT)];
         let lines = kept.split_inclusive('\n').take(MOST_LINES);
@@ -119,37 +87,30 @@ impl ShownFile {
             (plain(&line.replace('\t', "    ")), style)
         });
         let lines: Vec<_> = lines.collect();
-        let is_cut = truncated
+        let is_cut = shown.truncated
             || kept.len() < text.len()
             || kept.split_inclusive('\n').nth(MOST_LINES).is_some();
         let beginning = if is_cut { ", only its beginning" } else { "" };
-        let wants_to_write = action == "write";
         let title = match (diff, content) {
-            (Some(_), _) if by_tool_call => {
+            (Some(_), _) if shown.by_tool_call => {
                 format!("What it would change, as its tool call says{beginning}:")
             }
             (Some(_), _) => format!("What it would change{beginning}:"),
             (None, Some("")) => "The file is empty.".to_owned(),
             (None, Some(_)) => format!("The file as it is{beginning}:"),
-            (None, None) => match not_shown {
-                Some(why) => format!("Not shown: {}", plain(&why)),
-                None if binary => "Not shown: it is no text.".to_owned(),
-                None if exists == Some(false) => "There is no such file.".to_owned(),
+            (None, None) => match &shown.not_shown {
+                Some(why) => format!("Not shown: {}", plain(why)),
+                None if shown.binary => "Not shown: it is no text.".to_owned(),
+                None if !shown.exists => "There is no such file.".to_owned(),
                 None => "Not shown.".to_owned(),
             },
         };
-        let unknown = if wants_to_write && diff.is_none() {
+        let unknown = if writes && diff.is_none() {
             " Its content is not known before the write."
         } else {
             ""
         };
-        let title = title + unknown;
-        if why.is_empty() {
-            return Self { version, lines, ..Self::empty(title) };
-        }
-        let why = why.into_iter().map(|line| (line, Style::new()));
-        let lines = why.chain([(title, bold())]).chain(lines).collect();
-        Self { version, lines, ..Self::empty("Why:".to_owned()) }
+        Self { lines, ..Self::empty(title + unknown) }
     }
 
     /// The team did not show it.
@@ -205,6 +166,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::cli::top::tests::shown_access;
+
+    fn read(parts: &Value) -> ShownFile {
+        ShownFile::of_access(&shown_access(parts))
+    }
 
     fn rows(file: &ShownFile) -> Vec<&str> {
         file.rows().iter().map(|(row, _)| row.as_str()).collect()
@@ -212,9 +178,9 @@ mod tests {
 
     #[test]
     fn the_reason_stands_before_the_file() {
-        let mut file = ShownFile::read(&json!({
+        let mut file = read(&json!({
             "action": "write", "diff": "--- a\n+++ b\n@@ -0,0 +1 @@\n+x\n", "by_tool_call": true,
-            "said": "I add a test.", "tool_call": {"title": "Write a.js", "input": "{\"a\":1}"},
+            "said": "I add a test.", "tool_call": {"tool_call_id": "c", "kind": null, "title": "Write a.js", "input": "{\"a\":1}"},
             "program": {"pid": 7, "command": "sh -c \u{1b}[2Jtouch"},
         }));
         file.fit(80);
@@ -233,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_file_is_broken_into_rows_that_cannot_pass_for_lines() {
-        let mut file = ShownFile::read(&json!({
+        let mut file = read(&json!({
             "action": "read", "content": "a\tb\u{1b}]0;rm -rf\u{7}\nlong word\n", "version": "v1",
         }));
         file.fit(40);
@@ -252,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_title_says_what_is_not_shown() {
-        let title = |shown: serde_json::Value| ShownFile::read(&shown).title;
+        let title = |parts: Value| read(&parts).title;
         assert_eq!(title(json!({ "content": "" })), "The file is empty.");
         assert_eq!(
             title(json!({ "diff": "x", "truncated": true })),
@@ -270,9 +236,9 @@ mod tests {
         );
         assert_eq!(title(json!({ "binary": true })), "Not shown: it is no text.");
         assert_eq!(title(json!({ "not_shown": "a\u{1b}folder" })), "Not shown: a folder");
-        assert_eq!(title(json!(7)), "Not shown.");
+        assert_eq!(title(json!({})), "Not shown.");
         assert_eq!(ShownFile::refused("no\nway").title, "Not shown: no way");
-        let huge = ShownFile::read(&json!({ "content": "ü".repeat(LONGEST_TEXT) }));
+        let huge = read(&json!({ "content": "ü".repeat(LONGEST_TEXT) }));
         assert!(huge.lines[0].0.len() <= LONGEST_TEXT && huge.title.contains("beginning"));
     }
 }

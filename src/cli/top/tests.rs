@@ -18,6 +18,7 @@ use super::screen::{Pane, Screen};
 use super::wish::{AgentOrder, Asking, StatusLine, TeamCall, Wish};
 use super::{frame, paint};
 use crate::view::{CardId, CardKind};
+use crate::wire::ShownBlocked;
 
 const NOW: u64 = 1_000_000;
 
@@ -104,11 +105,23 @@ fn access_id(id: &str) -> CardId {
     CardId { kind: CardKind::Access, id: id.to_owned() }
 }
 
+/// An answer of `show_blocked` with these parts.
+pub(super) fn shown_access(parts: &Value) -> ShownBlocked {
+    let mut shown = json!({
+        "id": "b1", "agent_id": "ui", "session_id": "s", "path": "a.js", "action": "read", "content": null,
+        "diff": null, "truncated": false, "binary": false, "exists": true, "rule": null, "decide": null,
+        "version": "v1",
+    });
+    let parts = parts.as_object().unwrap().clone();
+    shown.as_object_mut().unwrap().extend(parts);
+    serde_json::from_value(shown).unwrap()
+}
+
 /// The team shows the file of the selected access.
 fn show(screen: &mut Screen, shown: &Value, now: Instant) {
     let card = screen.inbox.wanted().unwrap().clone();
     screen.inbox.asked(card.clone());
-    screen.inbox.take_file(&card, ShownFile::read(shown), now);
+    screen.inbox.take_file(&card, ShownFile::of_access(&shown_access(shown)), now);
     screen.settle(now, Some(80));
 }
 

@@ -151,7 +151,7 @@ fn nothing_is_allowed_before_it_is_shown() {
     assert!(notice(&screen).contains("the file of b1 is on its way"));
     // What was refused, or answers a card that is left, is no file of it.
     screen.inbox.asked(access_id("b1"));
-    screen.inbox.take_file(&access_id("b2"), ShownFile::read(&file()), now);
+    screen.inbox.take_file(&access_id("b2"), ShownFile::of_access(&shown_access(&file())), now);
     assert_eq!(letters(&mut screen, "s", now), None);
     // A denial needs no look at the file.
     let call = called(letters(&mut screen, "d", now));

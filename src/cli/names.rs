@@ -67,6 +67,7 @@ impl TypedLine {
         let Some(mut at) = command_at(root, &words) else {
             return Self { words, old: None, has_command: false };
         };
+        at = options_first(root, &mut words, at);
         let is_help = words[at] == "help";
         at += usize::from(is_help);
         let name = words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
@@ -97,12 +98,36 @@ fn command_at(root: &Command, words: &[OsString]) -> Option<usize> {
     loop {
         let word = words.get(at)?.to_string_lossy();
         let Some(option) = word.strip_prefix('-') else { return Some(at) };
-        let takes_value = option.strip_prefix('-').is_some_and(|name| {
-            let mut options = root.get_arguments().filter(|arg| arg.get_action().takes_values());
-            options.any(|arg| arg.get_long() == Some(name))
-        });
-        at += 1 + usize::from(takes_value);
+        let name = option.strip_prefix('-').unwrap_or_default();
+        at += 1 + usize::from(takes_value(root, name));
     }
+}
+
+/// Puts the options of every command that stand behind a command before it: of one that has parts, like `inbox`,
+/// the parser takes what comes behind an option for no part. Returns the place of the command.
+fn options_first(root: &Command, words: &mut [OsString], mut at: usize) -> usize {
+    loop {
+        let word = words.get(at + 1).map(|word| word.to_string_lossy()).unwrap_or_default();
+        let Some(option) = word.strip_prefix("--") else { return at };
+        let name = option.split_once('=').map_or(option, |(name, _)| name);
+        let count = 1 + usize::from(name == option);
+        // The parser takes the one behind the command, where both are there.
+        let is_there = words[1..at].iter().any(|word| {
+            word.to_string_lossy().strip_prefix("--").and_then(|it| it.split('=').next())
+                == Some(name)
+        });
+        if !takes_value(root, name) || words.len() <= at + count || is_there {
+            return at;
+        }
+        words[at..=at + count].rotate_left(1);
+        at += count;
+    }
+}
+
+/// Whether it is an option of every command with a value.
+fn takes_value(root: &Command, name: &str) -> bool {
+    let mut options = root.get_arguments().filter(|arg| arg.get_action().takes_values());
+    options.any(|arg| arg.get_long() == Some(name))
 }
 
 /// The new name of a command; None for one that has its name.
@@ -207,6 +232,9 @@ mod tests {
             words.join(" ".as_ref()).into_string().unwrap()
         };
         assert_eq!(words("--team stop stop start"), "--team stop agent stop start");
+        assert_eq!(words("inbox --team x --port=1 allow b1"), "--team x --port=1 inbox allow b1");
+        assert_eq!(words("inbox --all --team x"), "inbox --all --team x");
+        assert_eq!(words("inbox --team"), "inbox --team");
         assert_eq!(words("--port=7 kill 01"), "--port=7 runs stop 01");
         assert_eq!(words("run wait"), "run wait");
         assert_eq!(words("help token create"), "help team token create");

@@ -10,7 +10,7 @@ use super::journal::WhichJournal;
 use super::output::{note, plain, print};
 use super::team::{Which, failed, read};
 use super::undo::{alone, workspace};
-use crate::app::Failure;
+use crate::app::{self, Failure};
 use crate::journal::{
     self, EventType, Keep, NameError, NewEvent, Place, Point, Session, Settings, Store,
 };
@@ -183,7 +183,8 @@ async fn running(which: &WhichJournal, global: &Global) -> Result<Option<Connect
     if which.is_file() {
         return Ok(None);
     }
-    let team = Which { team: which.team.clone() };
+    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+    let team = Which { team: which.named(&eisen_dir).map_err(Failure::Run)? };
     match team.connect(global).await {
         Ok(team) => Ok(Some(team)),
         Err(failure) => match failure.error().downcast_ref::<ClientError>() {

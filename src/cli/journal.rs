@@ -10,7 +10,7 @@ use super::output::note;
 use super::team::environment;
 use crate::app::{self, Failure};
 use crate::journal::Store;
-use crate::runs::is_of_run;
+use crate::runs::{find_run, is_of_run};
 use crate::serve::client::{Connection, Target};
 use crate::wire::{ListEvents, ListEventsParams};
 
@@ -21,15 +21,18 @@ pub(super) struct WhichJournal {
     /// team, or the only one with a journal]
     #[arg(long, global = true, value_name = "NAME")]
     pub(super) team: Option<String>,
+    /// The journal of a run: its id, or the beginning of it
+    #[arg(long, global = true, value_name = "RUN", conflicts_with = "team")]
+    run: Option<String>,
     /// A journal at another place
-    #[arg(long, global = true, value_name = "PATH", conflicts_with = "team")]
+    #[arg(long, global = true, value_name = "PATH", conflicts_with_all = ["team", "run"])]
     file: Option<PathBuf>,
 }
 
 impl WhichJournal {
     /// Whether the command line names a journal.
     pub(super) fn is_named(&self) -> bool {
-        self.team.is_some() || self.file.is_some()
+        self.team.is_some() || self.run.is_some() || self.file.is_some()
     }
 
     /// The place of the journal.
@@ -75,12 +78,21 @@ impl WhichJournal {
         self.team_name(global, eisen_dir).map_err(Failure::Run)
     }
 
-    fn team_name(&self, global: &Global, eisen_dir: &Path) -> anyhow::Result<String> {
-        if let Some(team) = &self.team {
-            if !crate::config::is_name(team) {
+    /// The team that the command line names, by its name or by its run.
+    pub(super) fn named(&self, eisen_dir: &Path) -> anyhow::Result<Option<String>> {
+        match (&self.team, &self.run) {
+            (Some(team), _) if !crate::config::is_name(team) => {
                 bail!("`{team}` is no name of a team");
             }
-            return Ok(team.clone());
+            (Some(team), _) => Ok(Some(team.clone())),
+            (None, Some(run)) => Ok(Some(find_run(eisen_dir, run)?.state()?.team)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn team_name(&self, global: &Global, eisen_dir: &Path) -> anyhow::Result<String> {
+        if let Some(team) = self.named(eisen_dir)? {
+            return Ok(team);
         }
         let environment = environment(global, eisen_dir);
         if let Ok(target) = Target::find(&environment, eisen_dir, None, global.port)

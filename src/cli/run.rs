@@ -160,8 +160,8 @@ fn show(end: &RunEnd) -> Result<(), Failure> {
         note(format_args!("ended with the run, since its agent left it behind: {}", plain(&ended)));
     }
     let program = app::own_command();
-    tell_changed(state.changed, &format!("{program} diff --team {}", state.team));
-    let refused = format!("{program} history --team {} --type blocked", state.team);
+    tell_changed(state.changed, &format!("{program} diff --run {}", state.id));
+    let refused = format!("{program} history --run {} --type blocked", state.id);
     tell_refused(&state.blocked, &refused);
     let mark = if state.tokens_estimated { "~" } else { "" };
     let tokens = state.tokens.map(|tokens| format!("{mark}{} tokens", format::tokens(tokens)));

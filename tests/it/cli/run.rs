@@ -182,9 +182,15 @@ fn a_strict_run_tells_by_its_code_that_something_was_refused() {
     let told: Vec<_> = ended.stderr.lines().collect();
     let [changed, refused, _] = told[..] else { panic!("{told:?}") };
     assert!(changed.starts_with("1 file, +1 \u{2212}0: "), "{changed}");
-    assert!(changed.contains("eisen-core diff --team run-"), "{changed}");
+    assert!(changed.contains("eisen-core diff --run "), "{changed}");
     assert!(refused.starts_with("1 refused: "), "{refused}");
-    assert!(refused.contains("eisen-core history --team run-"), "{refused}");
+    assert!(refused.contains("eisen-core history --run "), "{refused}");
+    let id = &changed.rsplit(' ').next().unwrap()[..22];
+    let diff = stage.run(&["diff", "--run", id]);
+    assert!(diff.stdout.contains("+++ b/src/ui/new.ts"), "{diff:?}");
+    let history = stage.run(&["history", "--run", id, "--type", "blocked"]);
+    assert!(history.stdout.contains("docs/new.md"), "{history:?}");
+    assert!(stage.run(&["history", "--run", "01NONE"]).stderr.contains("01NONE"));
 
     let strict = ["--strict-exit", "--json", "--zone", "src/**"];
     let ended = run_agent(&stage, &[&strict[..], &["save"]].concat());

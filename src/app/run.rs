@@ -250,7 +250,7 @@ async fn changed(eisen_dir: &Path, team: &str) -> Option<ChangedFiles> {
         let scope = Asked::default().scope(&store).ok()?;
         let mut net = changes::net(&changes::select(&store, &scope).ok()?, &store);
         net.leave_ignored_out();
-        let mut changed = ChangedFiles { files: 0, added: 0, removed: 0 };
+        let mut changed = ChangedFiles { files: 0, added: 0, removed: 0, partial: false };
         for file in net.files.iter().filter(|file| !file.is_folder() && file.to.is_relative()) {
             let patch = changes::patch(file, &store).ok();
             changed.files += 1;

@@ -115,4 +115,7 @@ pub struct ChangedFiles {
     /// Lines.
     pub added: usize,
     pub removed: usize,
+    /// The lines of some files are not counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }

@@ -1,5 +1,6 @@
 //! The end of a turn as a person is told of it: its changes, and what was refused.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use crate::app;
 use crate::cli::output::{note, plain};
 use crate::runs::{ChangedFiles, RefusedAccess};
 use crate::serve::client::Connection;
-use crate::wire::{GetDiff, GetDiffParams, Prompted};
+use crate::wire::{Diff, GetDiff, GetDiffParams, NotInDiff, Prompted};
 
 /// Longest wait for what a turn changed.
 const LOOK: Duration = Duration::from_secs(5);
@@ -47,11 +48,7 @@ impl EndedTurn {
             },
             None => None,
         };
-        let changed = diff.and_then(|diff| diff.read().ok()).map(|diff| ChangedFiles {
-            files: diff.files.len(),
-            added: diff.files.iter().map(|file| file.added).sum(),
-            removed: diff.files.iter().map(|file| file.removed).sum(),
-        });
+        let changed = diff.and_then(|diff| diff.read().ok()).map(|diff| counted(&diff));
         let turn = turn.map(|turn| format!(" --turn {turn}")).unwrap_or_default();
         let diff = format!("{} diff --session {}{turn}", app::own_command(), plain(&session));
         Self { changed, refused: result.refused.clone(), diff }
@@ -81,11 +78,25 @@ impl EndedTurn {
     }
 }
 
+/// An answer has room for a part of a large change, and names the other files.
+fn counted(diff: &Diff) -> ChangedFiles {
+    let is_inside = |file: &&NotInDiff| Path::new(&file.path).is_relative();
+    let left_out = diff.left_out.iter().filter(is_inside).count() + diff.more_left_out;
+    ChangedFiles {
+        files: diff.files.len() + left_out,
+        added: diff.files.iter().map(|file| file.added).sum(),
+        removed: diff.files.iter().map(|file| file.removed).sum(),
+        partial: left_out > 0,
+    }
+}
+
 /// `2 files, +12 −3: eisen-core diff …`
 pub(in crate::cli) fn tell_changed(changed: Option<ChangedFiles>, diff: &str) {
-    if let Some(ChangedFiles { files, added, removed }) = changed.filter(|it| it.files > 0) {
+    if let Some(changed) = changed.filter(|it| it.files > 0) {
+        let ChangedFiles { files, added, removed, partial } = changed;
         let s = if files == 1 { "" } else { "s" };
-        note(format_args!("{files} file{s}, +{added} \u{2212}{removed}: {diff}"));
+        let least = if partial { "at least " } else { "" };
+        note(format_args!("{files} file{s}, {least}+{added} \u{2212}{removed}: {diff}"));
     }
 }
 
@@ -99,11 +110,13 @@ pub(in crate::cli) fn tell_refused(refused: &[RefusedAccess], command: &str) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
     fn json_keeps_what_the_team_says() {
-        let changed = Some(ChangedFiles { files: 1, added: 2, removed: 3 });
+        let changed = Some(ChangedFiles { files: 1, added: 2, removed: 3, partial: false });
         let ended = EndedTurn { changed, refused: Vec::new(), diff: String::new() };
         let refused = json!([{ "id": "b1", "later": true }]);
         let changed = json!({ "files": 1, "added": 2, "removed": 3 });
@@ -117,5 +130,16 @@ mod tests {
         ] {
             assert_eq!(ended.json(&answer), shown);
         }
+    }
+
+    #[test]
+    fn files_that_an_answer_has_no_room_for_count() {
+        let diff = json!({
+            "diff": "", "ignored": 0, "undone": 0, "unread": 0, "more_left_out": 3,
+            "files": [{ "path": "a", "added": 2, "removed": 1, "binary": false }],
+            "left_out": [{ "path": "b", "reason": "no room" }, { "path": "/c", "reason": "outside" }],
+        });
+        let counts = counted(&serde_json::from_value(diff).unwrap());
+        assert_eq!(counts, ChangedFiles { files: 5, added: 2, removed: 1, partial: true });
     }
 }

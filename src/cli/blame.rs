@@ -21,7 +21,7 @@ use super::output::{note, plain, print};
 use crate::app::{self, Failure};
 use crate::changes::{self, AuthorshipNote, Blame, Provenance, Traced};
 use crate::journal::Store;
-use crate::model::{now_ms, rfc3339};
+use crate::model::{now_ms, rfc3339, turn_name};
 
 /// Columns of a call and of a prompt.
 const CALL: usize = 20;
@@ -259,7 +259,7 @@ fn columns(name: &Provenance) -> [String; 4] {
         "undo" | "redo" => format!("{} {}", name.by, name.agent_id.as_deref().unwrap_or_default()),
         other => other.to_owned(),
     };
-    let turn = name.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
+    let turn = name.turn.map(turn_name).unwrap_or_default();
     let call = name.title.as_ref().or(name.tool_call_id.as_ref());
     let call = call.map(|call| cut(&plain(call), CALL)).unwrap_or_default();
     let prompt = name.prompt.as_ref().map(|it| format!("\"{}\"", cut(&plain(it), PROMPT)));

@@ -15,7 +15,7 @@ use super::{Global, format};
 use crate::app::Failure;
 use crate::config;
 use crate::journal::{self, Event, Filter, MessagePayload};
-use crate::model::{FigureSum, Spending, Spent, TokenKind, one_line};
+use crate::model::{FigureSum, Spending, Spent, TokenKind, one_line, turn_name};
 use crate::serve;
 
 /// Characters of a prompt that are shown.
@@ -197,11 +197,14 @@ impl CostSubject {
             let start = session.floor_char_boundary(session.len().saturating_sub(6));
             let _ = write!(name, "/{}", &session[start..]);
         }
-        if let Some(turn) = self.turn {
-            let _ = write!(name, " {turn}");
-        }
-        if let Some(prompt) = &self.prompt {
-            let _ = write!(name, " {prompt}");
+        match (&self.prompt, self.turn) {
+            (Some(prompt), _) => {
+                let _ = write!(name, " {prompt}");
+            }
+            (None, Some(turn)) => {
+                let _ = write!(name, " {}", turn_name(turn));
+            }
+            (None, None) => {}
         }
         if let Some(model) = &self.model {
             name.push_str(model);

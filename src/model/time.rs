@@ -1,4 +1,4 @@
-//! Wall-clock time.
+//! Wall-clock time, and the names of turns.
 
 /// Milliseconds since the Unix epoch.
 pub type TimestampMs = u64;
@@ -7,6 +7,22 @@ pub type TimestampMs = u64;
 pub fn now_ms() -> TimestampMs {
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A turn as people read it: the wire, `--turn` and JSON count from 0.
+pub fn turn_name(turn: u64) -> String {
+    let place = turn.saturating_add(1);
+    let ending = match (place % 10, place % 100) {
+        _ if place == 1 => return "first turn".to_owned(),
+        _ if place == 2 => return "second turn".to_owned(),
+        _ if place == 3 => return "third turn".to_owned(),
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{place}{ending} turn")
 }
 
 /// Formats seconds since 1970 as UTC, with Howard Hinnant's `civil_from_days`.
@@ -21,4 +37,16 @@ pub fn rfc3339(seconds: u64) -> String {
     let year = era * 400 + year + u64::from(month <= 2);
     let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_named_from_the_first_one_on() {
+        let names = [0, 1, 2, 3, 10, 20, 21, 22, 111].map(turn_name);
+        let expected = ["first", "second", "third", "4th", "11th", "21st", "22nd", "23rd", "112th"];
+        assert_eq!(names, expected.map(|name| format!("{name} turn")));
+    }
 }

@@ -11,6 +11,7 @@ use super::{each, time, unreadable};
 use crate::app::Failure;
 use crate::cli::output::{failure, plain};
 use crate::journal::{Event, Filter, OpenError, Session, Store};
+use crate::model::turn_name;
 
 /// Forks within forks that are indented; deeper ones stand beside each other.
 const DEEPEST: usize = 20;
@@ -182,13 +183,13 @@ fn write_line(
     let (dim, color) = (Style::new().dimmed(), style(&event.kind));
     let mark = if is_left { '~' } else { ' ' };
     let place = match (&event.session_id, event.turn, &event.agent_id) {
-        (Some(_), Some(turn), _) => format!("turn {turn}"),
+        (Some(_), Some(turn), _) => turn_name(turn),
         (None, _, Some(agent)) => plain(agent),
         _ => String::new(),
     };
     let (time, id) = (time(event.timestamp), &event.id);
     let text = format!(
-        "{indent}{mark}{dim}{id} {time}{dim:#}  {place:<8} {color}{kind:<17}{color:#} {words}"
+        "{indent}{mark}{dim}{id} {time}{dim:#}  {place:<11} {color}{kind:<17}{color:#} {words}"
     );
     writeln!(out, "{}", text.trim_end()).map_err(failure)
 }

@@ -38,7 +38,7 @@ fn chunks_are_joined_into_lines_and_paragraphs() {
     let updates = ["\n\nThe to", "tal", " is\n", "\n\n\nthere.\r\n", "Done"].map(says);
     assert_eq!(
         shown(false, &updates),
-        ["The total is", "", "there.", "Done", "turn 3 ended: end_turn"]
+        ["The total is", "", "there.", "Done", "4th turn ended: end_turn"]
     );
 }
 
@@ -47,11 +47,11 @@ fn thoughts_are_folded_unless_asked_for() {
     let updates = [thinks("\nFirst I re"), thinks("ad.\nThen\n\nI write."), says("Now.")];
     assert_eq!(
         shown(false, &updates),
-        ["First I read. … (2 more lines)", "Now.", "turn 3 ended: end_turn"]
+        ["First I read. … (2 more lines)", "Now.", "4th turn ended: end_turn"]
     );
-    let whole = ["First I read.", "Then", "", "I write.", "Now.", "turn 3 ended: end_turn"];
+    let whole = ["First I read.", "Then", "", "I write.", "Now.", "4th turn ended: end_turn"];
     assert_eq!(shown(true, &updates), whole);
-    assert_eq!(shown(false, &[thinks("One.")]), ["One.", "turn 3 ended: end_turn"]);
+    assert_eq!(shown(false, &[thinks("One.")]), ["One.", "4th turn ended: end_turn"]);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_tool_call_is_one_line_with_its_end() {
             "> Read …: done",
             "> execute: failed: no such file …",
             "> Wait: no end was reported",
-            "turn 3 ended: end_turn"
+            "4th turn ended: end_turn"
         ]
     );
 }
@@ -95,7 +95,7 @@ fn of_a_plan_is_shown_what_changed() {
     let updates = [plan("in_progress"), plan("in_progress"), plan("completed")];
     assert_eq!(
         shown(false, &updates),
-        ["plan [>] read", "plan [ ] write", "plan [x] read", "turn 3 ended: end_turn"]
+        ["plan [>] read", "plan [ ] write", "plan [x] read", "4th turn ended: end_turn"]
     );
 }
 
@@ -109,14 +109,14 @@ fn invalid_updates_are_ignored() {
         json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "image" } }),
         json!({ "sessionUpdate": "plan", "entries": { "content": 3 } }),
     ];
-    assert_eq!(shown(false, &updates), ["[image]", "turn 3 ended: end_turn"]);
+    assert_eq!(shown(false, &updates), ["[image]", "4th turn ended: end_turn"]);
 }
 
 #[test]
 fn a_line_without_end_is_shown_in_parts() {
     let long = "x".repeat(LONGEST_LINE);
     let lines = shown(false, &[says(&long), says("y"), says("z")]);
-    assert_eq!(lines, [format!("{long}y").as_str(), "z", "turn 3 ended: end_turn"]);
+    assert_eq!(lines, [format!("{long}y").as_str(), "z", "4th turn ended: end_turn"]);
 }
 
 #[test]

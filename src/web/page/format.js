@@ -122,6 +122,15 @@ export function clock(at) {
   return today ? CLOCK.format(date) : `${DAY.format(date)} ${CLOCK.format(date)}`;
 }
 
+/** A turn as people read it: the wire counts from 0. */
+export function turnName(turn) {
+  const place = turn + 1;
+  if (place <= 3) return `${["first", "second", "third"][turn] ?? "first"} turn`;
+  const teen = place % 100 > 10 && place % 100 < 14;
+  const ending = (!teen && ["th", "st", "nd", "rd"][place % 10]) || "th";
+  return `${place}${ending} turn`;
+}
+
 /** 1 file, 2 files. */
 export function counted(number, word) {
   return `${whole(number)} ${word}${number === 1 ? "" : "s"}`;

@@ -1,6 +1,6 @@
 // Owns the log: one entry for each event that people want to know of.
 
-import { counted, cut, line as oneLine, lookup } from "./format.js";
+import { counted, cut, line as oneLine, lookup, turnName } from "./format.js";
 
 /** Entries that are kept; the oldest is dropped first. */
 const MOST_ENTRIES = 1_000;
@@ -69,7 +69,7 @@ const WORDS = lookup({
   overlap: (line) => ["pending", `overlaps with ${line.agents[1]?.agent_id} in ${line.symbol}`],
   report: (line) => ["", `reports: ${line.text}`],
   task: (line) => [line.state, `task ${line.id} of ${line.by}: ${line.state}${because(line)}`],
-  turn: (line) => [line.stop_reason, `turn ${line.turn} ended: ${line.stop_reason}${because(line)}`],
+  turn: (line) => [line.stop_reason, `${turnName(line.turn)} ended: ${line.stop_reason}${because(line)}`],
   lagged: (line) => [
     "pending",
     `${counted(line.missed, "line")} of the team were missed: this page was too slow`,

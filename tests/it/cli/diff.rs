@@ -103,7 +103,7 @@ fn blame_names_the_prompt_that_each_line_came_from() {
     let shown = stage.run(&["blame", "src/ui/app.ts"]);
     let lines: Vec<_> = shown.stdout.lines().collect();
     assert!(lines[0].starts_with("outside ") && lines[0].ends_with("1) person"), "{shown:?}");
-    assert!(lines[1].starts_with("ui       turn 0  "), "{shown:?}");
+    assert!(lines[1].starts_with("ui       first turn  "), "{shown:?}");
     assert!(lines[1].contains("\"write src/ui/app.ts margins\""), "{shown:?}");
 
     let json: Value =

@@ -42,7 +42,7 @@ fn what_agents_say_and_do_is_shown_as_lines() {
             "ui  | b1: allowed: read src/api/cart.rs by ui (via fs, owned by api)",
             "ui  | > Read src/api/cart.rs: done",
             "ui  | got api",
-            "ui  | turn 0 ended: end_turn",
+            "ui  | first turn ended: end_turn",
         ],
     );
     // A program that reads JSON sees nothing before the next event: prompt until it does.
@@ -68,7 +68,7 @@ fn what_agents_say_and_do_is_shown_as_lines() {
     port.said(prompt);
     assert_eq!(api_lines.next().unwrap(), "api | one");
     assert_eq!(api_lines.next().unwrap(), "api | two\\u{202e}");
-    assert_eq!(api_lines.next().unwrap(), "api | turn 0 ended: end_turn");
+    assert_eq!(api_lines.next().unwrap(), "api | first turn ended: end_turn");
 
     team.stop();
     for command in [all, api, json] {

@@ -261,9 +261,9 @@ fn the_cost_is_shown_by_task() {
     browser.shows("Show the total in the header");
     browser.shows("done, given by the orchestrator or a person");
     // Its turn leads to what it changed.
-    browser.click("#time .sums a", "turn 0");
+    browser.click("#time .sums a", "first turn");
     browser.comes("location.hash.startsWith('#time/changes/ui/')");
-    browser.comes("document.querySelector('#time select[aria-label=Turn]').selectedOptions[0].innerText.startsWith('turn 0')");
+    browser.comes("document.querySelector('#time select[aria-label=Turn]').selectedOptions[0].innerText.startsWith('first turn')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

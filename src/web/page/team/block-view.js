@@ -1,7 +1,7 @@
 // Owns how one block of a transcript is drawn.
 
 import { button, fill, h } from "../dom.js";
-import { line, lookup } from "../format.js";
+import { line, lookup, turnName } from "../format.js";
 import { compare } from "../diff.js";
 import { diffView } from "../diff-view.js";
 
@@ -22,7 +22,7 @@ export function drawBlock(el, block, again) {
 
 /** The end of a turn leads to what it changed. */
 function drawTurn(el, { text, place }) {
-  const link = h("a", { href: changesOf(place) }, `changes of turn ${place.turn}`);
+  const link = h("a", { href: changesOf(place) }, `changes of the ${turnName(place.turn)}`);
   fill(el, h("span", { class: "text" }, text), " · ", link);
 }
 

@@ -1,6 +1,6 @@
 // Owns what the blocks of a transcript are made of, and how much each of them takes.
 
-import { begin, lookup, objects, short, textOf } from "../format.js";
+import { begin, lookup, objects, short, textOf, turnName } from "../format.js";
 
 /** What a block takes besides its texts, counted as characters; so do a part, a place and a key. */
 const OF_BLOCK = 300;
@@ -85,7 +85,7 @@ const OPEN = lookup({ pending: true, in_progress: true });
 export function turnBlock(agent, session, name, { turn, stop_reason: stop, reason }, isBad) {
   const why = reason ? `: ${short(reason, LONGEST_REASON)}` : "";
   const place = { agent: idOf(agent), session: idOf(name), turn };
-  const text = `turn ${turn} ended: ${short(stop, LONGEST_WORD)}${why}`;
+  const text = `${turnName(turn)} ended: ${short(stop, LONGEST_WORD)}${why}`;
   return blockOf("turn", session, text, { isBad, place });
 }
 

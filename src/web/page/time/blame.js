@@ -1,7 +1,7 @@
 // Owns who wrote each line of a file.
 
 import { button, fill, h } from "../dom.js";
-import { clock, cut, line, plain } from "../format.js";
+import { clock, cut, line, plain, turnName } from "../format.js";
 import { agentName } from "../marks.js";
 
 /** Lines that are elements at once; more come by a button. */
@@ -114,7 +114,7 @@ export class Blame {
       { class: isFirst ? "first" : "", title: why || null },
       h("td", { class: "no" }, it.line),
       h("td", null, isFirst && who),
-      h("td", null, isFirst && Number.isFinite(it.turn) ? it.turn : ""),
+      h("td", null, isFirst && Number.isFinite(it.turn) ? turnName(it.turn) : ""),
       h("td", { class: "dim" }, isFirst && it.timestamp ? clock(it.timestamp) : ""),
       h("td", null, h("code", null, cut(plain(it.text), 2000))),
     );

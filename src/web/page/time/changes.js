@@ -2,7 +2,7 @@
 
 import { button, fill, h, keyed } from "../dom.js";
 import { failed, notice } from "../dialog.js";
-import { counted, line, plain } from "../format.js";
+import { counted, line, plain, turnName } from "../format.js";
 import { parsePatch } from "../diff.js";
 import { diffView } from "../diff-view.js";
 
@@ -88,7 +88,7 @@ export class Changes {
     fill(
       this.turn,
       h("option", { value: "" }, "all turns"),
-      wanted && agent && h("option", { value: wanted, selected: true }, `turn ${wanted.split("\n")[1]}`),
+      wanted && agent && h("option", { value: wanted, selected: true }, turnName(Number(wanted.split("\n")[1]))),
     );
     this.turn.disabled = !agent;
     if (!this.app.wire.isLive) return;
@@ -109,7 +109,7 @@ export class Changes {
     for (const [key, event] of items) {
       // The one that a link asked for is there already.
       const option = [...this.turn.options].find(({ value }) => value === key) ?? h("option", { value: key });
-      option.textContent = `turn ${event.turn}: ${line(plain(event.payload?.text ?? "").split("\n")[0]).slice(0, 70)}`;
+      option.textContent = `${turnName(event.turn)}: ${line(plain(event.payload?.text ?? "").split("\n")[0]).slice(0, 70)}`;
       this.turn.append(option);
     }
   }
@@ -167,7 +167,7 @@ export class Changes {
   showPreview(method, params, answer, force) {
     const { files, isCut } = parsePatch(answer.diff ?? "");
     const isNothing = !answer.paths?.length && !answer.obstacles?.length;
-    const what = `${method === "undo" ? "Undo" : "Redo"} of ${line(answer.agent_id ?? params.agent_id ?? "the team")}${params.turn === undefined ? "" : `, turn ${params.turn}`}`;
+    const what = `${method === "undo" ? "Undo" : "Redo"} of ${line(answer.agent_id ?? params.agent_id ?? "the team")}${params.turn === undefined ? "" : `, ${turnName(params.turn)}`}`;
     const mayGo = !answer.refused && !isNothing && (force || !answer.obstacles?.length);
     const go = button(
       `${method === "undo" ? "Undo" : "Redo"} ${counted(answer.paths?.length ?? 0, "file")}`,

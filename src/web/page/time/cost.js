@@ -1,7 +1,7 @@
 // Owns how is shown what the team cost: by agent, by task, by turn, and by time.
 
 import { button, fill, h } from "../dom.js";
-import { clock, count, line, money } from "../format.js";
+import { clock, count, line, money, turnName } from "../format.js";
 import { agentName } from "../marks.js";
 import { bar, bars } from "./bars.js";
 import { Sums, weight } from "./sums.js";
@@ -109,16 +109,16 @@ function giver(by) {
   return by === "orchestrator" ? "the orchestrator or a person" : line(by);
 }
 
-/** The numbers of a task's turns, which lead to what they changed. */
+/** A task's turns, which lead to what they changed. */
 function turnsCell(task, turns) {
   if (!task) return String(turns);
-  return [...task.turns].slice(0, 10).map((key) => changesLink(task.agent, key, "turn "));
+  return [...task.turns].slice(0, 10).map((key) => changesLink(task.agent, key));
 }
 
-function changesLink(agent, key, before = "") {
+function changesLink(agent, key) {
   const [session, turn] = key.split("\n");
   const href = `#time/changes/${[agent, session, turn].map(encodeURIComponent).join("/")}`;
-  return h("a", { href, title: "What it changed" }, before + turn);
+  return h("a", { href, title: "What it changed" }, turnName(Number(turn)));
 }
 
 function turnCell(sums, key, sum) {
@@ -126,7 +126,7 @@ function turnCell(sums, key, sum) {
     "span",
     null,
     agentName(sum.agent),
-    " turn ",
+    " ",
     changesLink(sum.agent, key),
     " ",
     h("span", { class: "dim" }, line(sums.prompts.get(key) ?? "")),

@@ -2,7 +2,7 @@
 
 import { button, fill, h } from "../dom.js";
 import { failed, show } from "../dialog.js";
-import { clock, cut, line, plain } from "../format.js";
+import { clock, cut, line, plain, turnName } from "../format.js";
 import { agentName } from "../marks.js";
 
 const MOST_FOUND = 100;
@@ -73,7 +73,7 @@ export class History {
         h("time", { class: "dim" }, clock(event.timestamp)),
         event.agent_id && agentName(event.agent_id),
         h("span", { class: "tag" }, line(event.type)),
-        Number.isFinite(event.turn) && h("span", { class: "dim" }, `turn ${event.turn}`),
+        Number.isFinite(event.turn) && h("span", { class: "dim" }, turnName(event.turn)),
         h("span", { class: "grow" }),
         button("Open", () => this.open(event.id)),
       ),

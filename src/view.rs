@@ -203,6 +203,11 @@ impl TeamView {
         self.heat.hottest(most)
     }
 
+    /// Adds to the log what was before the view was opened, oldest first.
+    pub fn earlier(&mut self, entries: Vec<LogEntry>) {
+        self.log.earlier(entries);
+    }
+
     /// Adds something to the log that no line of the team says.
     pub fn note(&mut self, text: &str) {
         self.log.note(text);

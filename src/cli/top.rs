@@ -8,6 +8,7 @@ mod frame;
 mod inbox;
 mod paint;
 mod panes;
+mod past;
 mod said;
 mod screen;
 mod terminal;
@@ -44,8 +45,8 @@ use crate::model::{BlockedStatus, ConflictStatus};
 use crate::serve::client::{ClientError, Connection, PreparedCall, Target};
 use crate::view::{CardId, CardKind, LineEffect};
 use crate::wire::{
-    Empty, Exact, ListAgents, ListBlocked, ListBlockedParams, ListBudgets, ListConflicts,
-    ListConflictsParams, Method, Prompted, ServerLine, ShowBlocked, ShowBlockedParams,
+    Empty, Events, Exact, ListAgents, ListBlocked, ListBlockedParams, ListBudgets, ListConflicts,
+    ListConflictsParams, ListEvents, Method, Prompted, ServerLine, ShowBlocked, ShowBlockedParams,
     ShowConflict, ShowConflictParams,
 };
 
@@ -126,6 +127,8 @@ enum OpenRequest {
     Blocked,
     Conflicts,
     Budgets,
+    /// Events from before the view was opened.
+    Past,
     /// The file of an access or a write.
     Shown(CardId),
     /// A person wished this.
@@ -238,6 +241,9 @@ impl Live {
                 (changed, drawn) = (false, Some(Instant::now()));
                 self.ask_agents();
                 self.ask_file();
+                if let Some(page) = self.screen.wanted_past() {
+                    self.send::<ListEvents>(&page, OpenRequest::Past);
+                }
             }
             let due = drawn.map_or_else(Instant::now, |drawn| drawn + FRAME);
             tokio::select! {
@@ -371,6 +377,10 @@ impl Live {
             (OpenRequest::Shown(card), None) => {
                 let shown = ShownFile::read(card.kind, result);
                 screen.inbox.take_file(&card, shown, now);
+            }
+            (OpenRequest::Past, error) => {
+                let page = Events::deserialize(result).ok().filter(|_| error.is_none());
+                screen.take_past(page);
             }
             (_, Some(error)) => screen.notice = Some(StatusLine::error(error.to_owned())),
             (OpenRequest::Agents, None) => screen.view.set_agents(result),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use crate::model::{BudgetState, one_line};
+use crate::model::{BudgetState, one_line, turn_name};
 use crate::wire::{
     Agent, Blocked, Budget, ConflictLine, LaggedLine, Looped, MapOverlap, ReportLine, ServerLine,
     TaskLine, TurnLine,
@@ -28,10 +28,17 @@ pub struct LogEntry {
 }
 
 /// The last entries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Log {
     entries: VecDeque<LogEntry>,
     first: usize,
+}
+
+impl Default for Log {
+    /// Leaves numbers for what was before.
+    fn default() -> Self {
+        Self { entries: VecDeque::new(), first: MOST_ENTRIES }
+    }
 }
 
 impl Log {
@@ -81,6 +88,15 @@ impl Log {
             state: "pending".to_owned(),
             text: short(text),
         });
+    }
+
+    /// Adds entries of before in front, as far as there is room; oldest first.
+    pub(super) fn earlier(&mut self, entries: Vec<LogEntry>) {
+        let room = MOST_ENTRIES - self.entries.len();
+        for entry in entries.into_iter().rev().take(room) {
+            self.entries.push_front(LogEntry { text: short(&entry.text), ..entry });
+            self.first -= 1;
+        }
     }
 
     fn push(&mut self, entry: LogEntry) {
@@ -155,7 +171,7 @@ fn described<'a>(line: &'a ServerLine<'_>) -> Option<Described<'a>> {
             (Some(*timestamp_ms), agent_id, state.as_str(), text)
         }
         ServerLine::Turn(TurnLine { agent_id, turn, stop_reason, reason, .. }) => {
-            let text = format!("turn {turn} ended: {stop_reason}{}", because(reason));
+            let text = format!("{} ended: {stop_reason}{}", turn_name(*turn), because(reason));
             (None, agent_id, stop_reason, text)
         }
         _ => return None,

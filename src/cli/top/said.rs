@@ -8,7 +8,6 @@ use crate::cli::transcript::{Fold, ShownLine};
 const MOST_LINES: usize = 2000;
 const LONGEST_TRANSCRIPT: usize = 256 * 1024;
 
-#[derive(Default)]
 pub(super) struct Transcript {
     pub(super) fold: Fold,
     pub(super) lines: VecDeque<ShownLine>,
@@ -17,7 +16,27 @@ pub(super) struct Transcript {
     pub(super) first: usize,
 }
 
+impl Default for Transcript {
+    /// Leaves numbers for what was before.
+    fn default() -> Self {
+        Self { fold: Fold::default(), lines: VecDeque::new(), bytes: 0, first: MOST_LINES }
+    }
+}
+
 impl Transcript {
+    /// Puts lines from before in front, as far as there is room.
+    pub(super) fn earlier(&mut self, lines: Vec<ShownLine>) {
+        for line in lines.into_iter().rev() {
+            self.bytes += line.text.len();
+            if self.lines.len() >= MOST_LINES || self.bytes > LONGEST_TRANSCRIPT {
+                self.bytes -= line.text.len();
+                return;
+            }
+            self.lines.push_front(line);
+            self.first -= 1;
+        }
+    }
+
     /// Says that something is missing here.
     pub(super) fn mark(&mut self, why: &str) {
         // What was begun before may have ended meanwhile.

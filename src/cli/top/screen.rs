@@ -8,11 +8,14 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::inbox::{InboxPane, Reaction};
+use super::past::{self, Past};
 use super::said::Transcript;
 use super::wish::{AgentOrder, Asking, Input, StatusLine, TeamCall, Wish};
 use crate::serve::client::PreparedCall;
 use crate::view::TeamView;
-use crate::wire::{DecisionParam, PromptAgent, PromptParams, ServerLine, TurnLine};
+use crate::wire::{
+    DecisionParam, Events, ListEventsParams, PromptAgent, PromptParams, ServerLine, TurnLine,
+};
 
 /// Agents whose transcripts are kept.
 const MOST_TRANSCRIPTS: usize = 1000;
@@ -55,6 +58,7 @@ pub(super) struct Screen {
     pub(super) notice: Option<StatusLine>,
     pub(super) helps: bool,
     transcripts: HashMap<String, Transcript>,
+    past: Past,
 }
 
 impl Screen {
@@ -71,6 +75,7 @@ impl Screen {
             notice: None,
             helps: false,
             transcripts: HashMap::new(),
+            past: Past::default(),
         }
     }
 
@@ -119,6 +124,29 @@ impl Screen {
     pub(super) fn missed(&mut self, why: &str) {
         for transcript in self.transcripts.values_mut() {
             transcript.mark(why);
+        }
+    }
+
+    /// What asks for events from before, if there is something to ask for: at first, and when a person looks at
+    /// the first line that there is.
+    pub(super) fn wanted_past(&mut self) -> Option<ListEventsParams> {
+        let is_at_start = || self.held_at.is_some_and(|at| at == self.lines().1);
+        let is_wanted = matches!(self.past, Past::Last { .. }) || is_at_start();
+        if is_wanted { self.past.ask() } else { None }
+    }
+
+    /// Takes events from before; None: the team has none.
+    pub(super) fn take_past(&mut self, page: Option<Events<'_>>) {
+        let Some(Events { mut events, next }) = page else {
+            self.past = Past::Over;
+            return;
+        };
+        self.past.take(&mut events, next.as_deref());
+        self.view.earlier(events.iter().filter_map(past::entry).collect());
+        for (agent, lines) in past::lines(&events) {
+            if let Some(transcript) = self.transcript_mut(&agent) {
+                transcript.earlier(lines);
+            }
         }
     }
 

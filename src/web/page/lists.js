@@ -61,6 +61,9 @@ export class Lists {
     if (round !== this.round || edge === undefined) return;
     this.state.said.edge = edge;
     this.state.changed("agents");
+    if (this.state.log.before !== undefined) return;
+    await this.state.log.earlier(call, edge).catch(() => undefined);
+    this.state.changed("log");
   }
 
   /** The agents' figures changed; asks for them at most once a second, and seldom for nobody. */

@@ -6,6 +6,9 @@ import { counted, cut, line as oneLine, lookup, turnName } from "./format.js";
 const MOST_ENTRIES = 1_000;
 /** Characters of an entry. */
 const LONGEST = 512;
+/** Events of the journal that are asked for at once. */
+const PAGE = 200;
+const TYPES = ["agent.state", "blocked", "turn"];
 
 /** @typedef {{n: number, at: number, agent: string, state: string, text: string}} LogEntry */
 
@@ -14,6 +17,29 @@ export class Log {
     /** @type {LogEntry[]} oldest first */
     this.entries = [];
     this.next = 0;
+    /** Where the next look back begins: an event's id; null where nothing is left. */
+    this.before = undefined;
+  }
+
+  /** Puts a page of what happened before in front; `edge`: where the lines of this connection begin. */
+  async earlier(call, edge) {
+    if (this.before === undefined) this.before = edge;
+    const { before } = this;
+    if (!before || this.entries.length >= MOST_ENTRIES) return;
+    this.before = null;
+    try {
+      const { events, next } = await call("list_events", { types: TYPES, last: true, limit: PAGE, before });
+      this.before = next;
+      let n = this.entries[0]?.n ?? this.next;
+      const room = Math.max(0, MOST_ENTRIES - this.entries.length);
+      const entries = events.map(entryOf).filter((it) => it);
+      entries.splice(0, entries.length - room);
+      for (const entry of [...entries].reverse()) entry.n = n -= 1;
+      this.entries = [...entries, ...this.entries];
+    } catch (error) {
+      this.before = before;
+      throw error;
+    }
   }
 
   /** Adds an entry for a line, if it is an event. */
@@ -43,6 +69,17 @@ export class Log {
     if (this.entries.length > MOST_ENTRIES) this.entries.shift();
     return true;
   }
+}
+
+/** The entry of an event of the journal, as that of its line. */
+function entryOf({ type, payload, turn, agent_id: agent, timestamp: at }) {
+  const fields = payload ?? {};
+  const line = { ...fields, id: fields.blocked_id, turn };
+  const kind = lookup({ "agent.state": "agent", blocked: "blocked", "turn.end": "turn", "turn.failed": "turn" });
+  const described = kind[type] && WORDS[kind[type]](line);
+  if (!described) return null;
+  const [state, text] = described;
+  return { n: 0, at, agent: agent ?? "", state, text: cut(oneLine(text), LONGEST), sweep: null };
 }
 
 const because = (line) => (line.reason ? `: ${line.reason}` : "");

@@ -255,6 +255,10 @@ fn the_cost_is_shown_by_task() {
     let id = port.call("delegate_task", &task).unwrap()["id"].clone();
     port.call("wait_for_tasks", &json!({ "ids": [id] })).unwrap();
     let browser = open(&stage, &driver, "desk", DESK);
+    // What happened before the page was opened.
+    browser.keys("1");
+    browser
+        .comes("document.querySelector('.log').innerText.includes('first turn ended: end_turn')");
     browser.keys("4");
     browser.click("nav a", "Cost");
     browser.shows("By task");

@@ -1,7 +1,8 @@
 // Owns the view of the team: its agents, those that need a person first, and beside them one agent
 // or the log.
 
-import { fill, h, keyed, setText } from "../dom.js";
+import { failed } from "../dialog.js";
+import { button, fill, h, keyed, setText } from "../dom.js";
 import { bytes, clock, count, cut, line, lookup } from "../format.js";
 import { moved } from "../keys.js";
 import { agentName, colorOf, markOf } from "../marks.js";
@@ -30,7 +31,9 @@ export class TeamView {
     this.list = h("ul", { class: "agents", "aria-label": "Agents" });
     this.panel = new AgentPanel(app, () => (location.hash = "team"));
     this.logList = h("ol", { class: "log", tabindex: "0", "aria-label": "What happened, the last first" });
-    this.log = h("section", { class: "panel", "aria-label": "Log" }, h("h2", null, "Log"), this.logList);
+    this.logShown = MOST_ENTRIES;
+    this.back = button("Earlier", () => this.earlier());
+    this.log = h("section", { class: "panel", "aria-label": "Log" }, h("h2", null, "Log"), this.logList, this.back);
     fill(this.element, h("div", { class: "side" }, this.sum, this.list), this.log, this.panel.element);
   }
 
@@ -151,8 +154,19 @@ export class TeamView {
     );
   }
 
+  /** Shows more of what happened before, and asks for it where it is not here. */
+  async earlier() {
+    const { log } = this.app.state;
+    this.logShown += MOST_ENTRIES;
+    if (this.logShown > log.entries.length)
+      await log.earlier((method, params) => this.app.call(method, params)).catch(failed("earlier entries"));
+    this.app.state.changed("log");
+  }
+
   drawLog() {
-    const entries = this.app.state.log.entries.slice(-MOST_ENTRIES).reverse();
+    const { log } = this.app.state;
+    this.back.hidden = !log.before && log.entries.length <= this.logShown;
+    const entries = log.entries.slice(-this.logShown).reverse();
     keyed(
       this.logList,
       entries,

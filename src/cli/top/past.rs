@@ -107,9 +107,10 @@ pub(super) fn lines(events: &[Event<'_>]) -> IndexMap<String, Vec<ShownLine>> {
             Some(EventType::MESSAGE_USER | EventType::MESSAGE_ASSISTANT) => {
                 let is_prompt = kind == Some(EventType::MESSAGE_USER);
                 let text = or_default::<MessagePayload>(payload).text.unwrap_or_default();
-                let line = |text: &str| match is_prompt {
-                    true => ShownLine { kind: LineKind::Prompt, text: format!("> {text}") },
-                    false => ShownLine { kind: LineKind::Message, text: text.to_owned() },
+                let line = |text: &str| {
+                    let (kind, mark) =
+                        if is_prompt { (LineKind::Prompt, "> ") } else { (LineKind::Message, "") };
+                    ShownLine { kind, text: format!("{mark}{text}") }
                 };
                 lines.extend(text.lines().map(line));
             }

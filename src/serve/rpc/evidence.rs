@@ -166,9 +166,10 @@ impl Evidence {
 
 /// When a message began, or when another event was.
 fn began(event: &Event) -> TimestampMs {
-    match event.kind == EventType::MESSAGE_ASSISTANT.as_str() {
-        true => event.read::<MessagePayload>().started,
-        false => event.timestamp,
+    if event.kind == EventType::MESSAGE_ASSISTANT.as_str() {
+        event.read::<MessagePayload>().started
+    } else {
+        event.timestamp
     }
 }
 

@@ -22,6 +22,7 @@ use crate::model::{
     AgentId, AgentStatus, BlockedAccess, Event, KeptFiles, KeptForm, SessionId, TaskId, TaskReport,
     TaskState, now_ms,
 };
+use crate::runs::RefusedAccess;
 use board::Board;
 use store::Store;
 
@@ -62,6 +63,15 @@ pub struct Ended {
     pub reason: Option<String>,
     /// The agent's text.
     pub text: String,
+    /// Accesses that were blocked, and not allowed by its end.
+    pub refused: Vec<RefusedAccess>,
+}
+
+impl Ended {
+    /// An end without an answer of the agent.
+    pub fn without_answer(state: TaskState, reason: Option<String>) -> Self {
+        Self { state, reason, text: String::new(), refused: Vec::new() }
+    }
 }
 
 /// The condition that ends a wait for several tasks.
@@ -117,11 +127,7 @@ impl Tasks {
         for mut kept in store.load(now_ms().saturating_sub(KEPT_MS)) {
             if !kept.state.is_ended() {
                 let reason = "the team ended before its turn did".to_owned();
-                kept.end(Ended {
-                    state: TaskState::Lost,
-                    reason: Some(reason),
-                    text: String::new(),
-                });
+                kept.end(Ended::without_answer(TaskState::Lost, Some(reason)));
                 if let Err(error) = store.write(&kept) {
                     tracing::warn!(task = %kept.id, %error, "cannot keep a task");
                 }

@@ -252,7 +252,7 @@ impl WorkEnd {
         Self {
             reason: told.or_else(|| (status != RunStatus::Succeeded).then(named)),
             session: Some(outcome.session.to_string()),
-            refused: outcome.refused.iter().map(RefusedAccess::from).collect(),
+            refused: RefusedAccess::of_turn(&outcome.refused),
             answer: answer.to_owned(),
             stop_reason: Some(outcome.stop_reason.clone()),
             ..Self::new(status, exit_code)

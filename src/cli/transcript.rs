@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use self::call::OpenCalls;
 use crate::acp::{self, ContentBlock, Elements, PlanStep};
 use crate::line::lenient;
-use crate::model::turn_name;
-use crate::wire::TurnLine;
+use crate::model::{BlockedStatus, turn_name};
+use crate::wire::{Blocked, SessionHeader, TurnLine};
 
 /// An incomplete line is shown after this time without more text, and a running tool call after
 /// this time.
@@ -175,17 +175,24 @@ impl Fold {
         lines.into_iter().map(|line| (label.clone(), line)).collect()
     }
 
-    /// Notes of a tool call that an access of it was refused, or was not after all.
-    pub(in crate::cli) fn refuse(
+    /// Shows a blocked access where it happened; a tool call of which a part was refused is marked.
+    pub(in crate::cli) fn blocked(
         &mut self,
-        (agent, session): (&str, &str),
-        call: &str,
-        access: (&str, &str),
-        is_refused: bool,
-    ) {
-        if let Some(fold) = self.sessions.get_mut(&(agent.to_owned(), session.to_owned())) {
-            fold.calls.refuse(call, access, is_refused);
+        access: &Blocked<'_>,
+        text: String,
+    ) -> Vec<(String, ShownLine)> {
+        let SessionHeader { agent_id, session_id, .. } = &access.session;
+        let key = (agent_id.to_string(), session_id.to_string());
+        if let (Some(call), Some(fold)) = (&access.tool_call, self.sessions.get_mut(&key)) {
+            let is_refused = matches!(
+                access.status.known(),
+                Some(BlockedStatus::Denied | BlockedStatus::Expired)
+            );
+            let named = format!("{} {} ({})", access.action.as_str(), access.path, access.id);
+            fold.calls.refuse(call, (&access.id, &named), is_refused);
         }
+        let kind = LineKind::State(access.status.to_string());
+        self.between(agent_id, session_id, ShownLine { kind, text })
     }
 
     /// The unfinished lines and calls that are older than [`PAUSE`].

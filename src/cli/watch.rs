@@ -25,7 +25,7 @@ use crate::model::{BlockedStatus, ConflictStatus, one_line};
 use crate::serve::client::{self, ClientError, Connection, MethodAnswer, Target};
 use crate::wire::{
     Agent, Blocked, ConflictLine, Empty, Exact, ListAgents, ListBlocked, ListBlockedParams,
-    ListConflicts, ListConflictsParams, NameOf, ReportLine, ServerLine, SessionHeader, UpdateLine,
+    ListConflicts, ListConflictsParams, NameOf, ReportLine, ServerLine, UpdateLine,
 };
 
 /// How often unfinished lines and calls are checked, on a terminal.
@@ -290,24 +290,14 @@ impl Watched {
     }
 
     fn blocked(&mut self, access: &Blocked<'_>) -> Result<(), Failure> {
-        let SessionHeader { agent_id, session_id, .. } = &access.session;
-        if !self.shows(agent_id) || !self.seen.is_news(access) {
+        if !self.shows(&access.session.agent_id) || !self.seen.is_news(access) {
             return Ok(());
         }
         let mut text = anstream::adapter::strip_str(&blocked::describe(access)).to_string();
         if let Some(way_out) = blocked::way_out(access, &self.program) {
             text = format!("{text}: {way_out}");
         }
-        if let Some(call) = &access.tool_call {
-            let is_refused = matches!(
-                access.status.known(),
-                Some(BlockedStatus::Denied | BlockedStatus::Expired)
-            );
-            let named = format!("{} {} ({})", access.action.as_str(), access.path, access.id);
-            self.fold.refuse((agent_id, session_id), call, (&access.id, &named), is_refused);
-        }
-        let kind = LineKind::State(access.status.to_string());
-        let lines = self.fold.between(agent_id, session_id, ShownLine { kind, text });
+        let lines = self.fold.blocked(access, text);
         self.print_all(&lines)
     }
 

@@ -95,6 +95,19 @@ pub struct RefusedAccess {
     pub stops_work: bool,
 }
 
+/// Refused accesses that are told of a turn.
+const MOST_REFUSED: usize = 100;
+
+impl RefusedAccess {
+    /// Those of a turn: what stopped the work first, and so many at most.
+    pub fn of_turn(refused: &[BlockedAccess]) -> Vec<Self> {
+        let mut refused: Vec<_> = refused.iter().map(Self::from).collect();
+        refused.sort_by_key(|access| !access.stops_work);
+        refused.truncate(MOST_REFUSED);
+        refused
+    }
+}
+
 impl From<&BlockedAccess> for RefusedAccess {
     fn from(access: &BlockedAccess) -> Self {
         Self {

@@ -119,9 +119,9 @@ async fn run(
         not_ready => {
             let ended = match not_ready {
                 Some(Err(Refused { message, .. })) => {
-                    Ended { state: TaskState::Failed, reason: Some(message), text: String::new() }
+                    Ended::without_answer(TaskState::Failed, Some(message))
                 }
-                _ => Ended { state: TaskState::Cancelled, reason: None, text: String::new() },
+                _ => Ended::without_answer(TaskState::Cancelled, None),
             };
             tasks.end(&id, ended.clone()).await;
             ended
@@ -130,7 +130,7 @@ async fn run(
     if stays == Stays::ForGood {
         return;
     }
-    let Ended { state, reason, text } = ended;
+    let Ended { state, reason, text, .. } = ended;
     end(&*team, HelperEnd { agent, task: Some(id), state, reason, text }).await;
 }
 

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use super::{Prompt, RefusalKind, Refused, Team};
 use crate::client_host::Said;
 use crate::model::TaskState;
+use crate::runs::RefusedAccess;
 use crate::tasks::{Begun, Ended, NewTask, Tasks};
 
 /// The prompt of a task.
@@ -66,7 +67,7 @@ pub(super) async fn run(
         tracing::warn!(task = %id, error = error.message, "cannot cancel a task");
     }
     let ended = match outcome {
-        None => Ended { state: TaskState::Cancelled, reason: None, text: String::new() },
+        None => Ended::without_answer(TaskState::Cancelled, None),
         Some(Ok(outcome)) => {
             let state = match (&*outcome.stop_reason, &outcome.reason) {
                 ("end_turn", None) => TaskState::Done,
@@ -75,7 +76,8 @@ pub(super) async fn run(
             };
             let reason = outcome.reason.map(|reason| reason.to_string());
             let other = Some(outcome.stop_reason).filter(|_| state == TaskState::Failed);
-            Ended { state, reason: reason.or(other), text: outcome.text }
+            let refused = RefusedAccess::of_turn(&outcome.refused);
+            Ended { state, reason: reason.or(other), text: outcome.text, refused }
         }
         Some(Err(Refused { message, kind, .. })) => {
             let state = match kind {
@@ -84,7 +86,7 @@ pub(super) async fn run(
                 RefusalKind::Other => TaskState::Failed,
             };
             let said = saying.borrow().text.clone();
-            Ended { state, reason: Some(message), text: said }
+            Ended { text: said, ..Ended::without_answer(state, Some(message)) }
         }
     };
     tasks.end(&id, ended.clone()).await;

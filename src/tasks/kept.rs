@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Ended, NewTask};
 use crate::model::{AgentId, SessionId, TaskId, TaskReport, TaskState, TimestampMs, now_ms};
+use crate::runs::RefusedAccess;
 
 /// Maximum bytes of a result that are kept; the session's journal has the rest.
 pub const MOST_TEXT: usize = 1024 * 1024;
@@ -35,6 +36,9 @@ pub struct Kept {
     pub result: String,
     /// Bytes of the agent's whole text.
     pub said: usize,
+    /// Accesses that were blocked, and not allowed by its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedAccess>,
     pub begun_ms: TimestampMs,
     pub ended_ms: Option<TimestampMs>,
 }
@@ -55,19 +59,21 @@ impl Kept {
             reason: None,
             result: String::new(),
             said: 0,
+            refused: Vec::new(),
             begun_ms,
             ended_ms: None,
         }
     }
 
     pub(super) fn end(&mut self, ended: Ended) {
-        let Ended { state, mut reason, mut text } = ended;
+        let Ended { state, mut reason, mut text, refused } = ended;
         if let Some(reason) = &mut reason {
             reason.truncate(reason.floor_char_boundary(MOST_REASON));
         }
         self.said = text.len();
         text.truncate(text.floor_char_boundary(MOST_TEXT));
         (self.state, self.reason, self.result) = (state, reason, text);
+        self.refused = refused;
         self.ended_ms = Some(now_ms());
     }
 

@@ -29,7 +29,7 @@ fn new(by: &str, to: &str, key: Option<&str>) -> NewTask {
 }
 
 fn done(text: &str) -> Ended {
-    Ended { state: TaskState::Done, reason: None, text: text.to_owned() }
+    Ended { text: text.to_owned(), ..Ended::without_answer(TaskState::Done, None) }
 }
 
 fn tasks(folder: Option<&std::path::Path>) -> Tasks {
@@ -65,7 +65,7 @@ async fn a_result_outlives_the_team_until_it_is_acknowledged() {
     let (a, b) = (a.await.unwrap().id, b.await.unwrap().id);
     first.end(&a, done("All is there.")).await;
     // A second end changes nothing.
-    first.end(&a, Ended { state: TaskState::Lost, reason: None, text: String::new() }).await;
+    first.end(&a, Ended::without_answer(TaskState::Lost, None)).await;
     let cursor = first.list(None, &[]).unwrap().cursor;
     drop(first);
     std::fs::write(folder.join(".draft-0"), "{").unwrap();
@@ -125,7 +125,7 @@ async fn what_an_agent_says_is_kept_within_bounds_and_read_again() {
     // JSON has six bytes for each of these.
     let text = "\u{1}".repeat(MOST_TEXT + 1);
     let reason = Some("\u{e9}".repeat(100_000));
-    first.end(&id, Ended { state: TaskState::Failed, reason, text }).await;
+    first.end(&id, Ended { text, ..Ended::without_answer(TaskState::Failed, reason) }).await;
     let kept = tasks(Some(dir.path())).get(None, &id).unwrap();
     assert_eq!((kept.result.len(), kept.said), (MOST_TEXT, MOST_TEXT + 1));
     assert_eq!(kept.reason.unwrap(), "\u{e9}".repeat(512));

@@ -10,6 +10,7 @@ use super::method::method;
 use super::names::{AgentName, Giver, TeamId};
 use super::tools::{TASK, tool};
 use crate::model::TaskState;
+use crate::runs::RefusedAccess;
 
 method! {
     DelegateTask = "delegate_task": DelegateParams => Delegated;
@@ -178,6 +179,9 @@ pub struct TaskOutcome {
     pub text: Option<String>,
     /// Pages of what is kept of it.
     pub pages: usize,
+    /// Accesses of its turn that were blocked, and not allowed by its end: 100 at most, for who may read the agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<RefusedAccess>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

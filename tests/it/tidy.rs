@@ -47,7 +47,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("watch", &["model", "bus", "graph"]),
     ("budget", &["model", "bus"]),
     ("tiers", &["model", "kept", "extract", "config", "budget"]),
-    ("tasks", &["model", "kept", "bus"]),
+    ("tasks", &["model", "kept", "bus", "runs"]),
     ("routing", &["model", "bus", "zone", "showing", "tracker", "tasks"]),
     ("conflicts", &["model", "bus", "zone", "showing", "journal", "changes", "tasks"]),
     (

@@ -119,6 +119,13 @@ pub(super) fn lines(events: &[Event<'_>]) -> IndexMap<String, Vec<ShownLine>> {
                 let text = title.flatten().or(kind).unwrap_or_default();
                 lines.push(ShownLine { kind: LineKind::Call, text });
             }
+            Some(EventType::BLOCKED) => {
+                let entry = entry(event);
+                lines.extend(entry.map(|LogEntry { state, text, .. }| ShownLine {
+                    kind: LineKind::State(state),
+                    text,
+                }));
+            }
             Some(EventType::TURN_END | EventType::TURN_FAILED) => {
                 let stop = or_default::<TurnPayload>(payload).stop_reason.unwrap_or_default();
                 let turn = turn_name(event.turn.unwrap_or_default());
@@ -179,7 +186,10 @@ mod tests {
         );
         screen.agent = Some("ui".to_owned());
         let said = screen.transcript().unwrap().lines.iter().map(|line| line.text.as_str());
-        assert_eq!(said.collect::<Vec<_>>(), ["> go", "> on", "first turn ended: end_turn"]);
+        assert_eq!(
+            said.collect::<Vec<_>>(),
+            ["> go", "> on", "b1 denied by a person: write a.js", "first turn ended: end_turn"]
+        );
 
         // The next page comes when a person is at the first line.
         assert!(screen.wanted_past().is_none());

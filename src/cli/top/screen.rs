@@ -11,6 +11,7 @@ use super::inbox::{InboxPane, Reaction};
 use super::past::{self, Past};
 use super::said::Transcript;
 use super::wish::{AgentOrder, Asking, Input, StatusLine, TeamCall, Wish};
+use crate::cli::blocked::{self, SeenAccesses};
 use crate::serve::client::PreparedCall;
 use crate::view::TeamView;
 use crate::wire::{
@@ -59,6 +60,7 @@ pub(super) struct Screen {
     pub(super) helps: bool,
     transcripts: HashMap<String, Transcript>,
     past: Past,
+    seen: SeenAccesses,
 }
 
 impl Screen {
@@ -76,6 +78,7 @@ impl Screen {
             helps: false,
             transcripts: HashMap::new(),
             past: Past::default(),
+            seen: SeenAccesses::default(),
         }
     }
 
@@ -171,6 +174,16 @@ impl Screen {
     pub(super) fn decided(&mut self, line: &ServerLine<'_>) {
         if let Some(text) = self.inbox.decided(line) {
             self.notice = Some(StatusLine::done(text));
+        }
+        let ServerLine::Blocked(access) = line else { return };
+        // A sweep that grows is told of once.
+        if self.seen.is_news(access)
+            && access.sweep.is_none_or(|count| count < 2)
+            && let Some(transcript) = self.transcript_mut(&access.session.agent_id)
+        {
+            let text = anstream::adapter::strip_str(&blocked::describe(access)).to_string();
+            let lines = transcript.fold.blocked(access, text);
+            transcript.add(lines);
         }
     }
 

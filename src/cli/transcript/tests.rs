@@ -5,6 +5,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::wire::ServerLine;
 
 /// Plays updates of one session, and the end of its turn; returns what is shown.
 fn shown(thoughts: bool, updates: &[Value]) -> Vec<String> {
@@ -143,9 +144,15 @@ fn a_call_of_which_a_part_was_refused_is_not_done_alone() {
         })
     };
     assert!(fold.update("ui", "s", &call("in_progress"), now).is_empty());
-    for (id, is_refused) in [("b1", true), ("b2", true), ("b1", false)] {
-        let named = format!("write .git/{id} ({id})");
-        fold.refuse(("ui", "s"), "1", (id, &named), is_refused);
+    for (id, status) in [("b1", "denied"), ("b2", "denied"), ("b1", "allowed")] {
+        let access = json!({
+            "type": "blocked", "id": id, "agent_id": "ui", "session_id": "s", "path": format!(".git/{id}"), "action": "write", "via": "kernel",
+            "status": status, "owners": [], "reason": null, "timestamp_ms": 0, "tool_call": "1",
+        });
+        let access = access.to_string();
+        let Ok(ServerLine::Blocked(access)) = ServerLine::read(access.as_bytes()) else { panic!() };
+        let lines = fold.blocked(&access, format!("{status} {id}"));
+        assert_eq!(lines.last().unwrap().1.text, format!("{status} {id}"));
     }
     let lines = fold.update("ui", "s", &call("completed"), now);
     let [(_, line)] = &lines[..] else { panic!("{lines:?}") };

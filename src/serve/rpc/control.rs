@@ -24,9 +24,6 @@ use crate::wire::{
 /// Longest lifetime of a grant: 100 years. Beyond that clocks overflow.
 const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
 
-/// Most refused accesses in the result of a prompt.
-const MOST_REFUSED: usize = 100;
-
 pub(super) async fn prompt(
     call: MethodCall<'_>,
     params: PromptParams,
@@ -63,13 +60,10 @@ pub(super) async fn prompt(
         _ => turn.await?,
     };
     let ids = || outcome.blocked.iter().map(|id| id.to_string().into()).collect();
-    let refused = outcome.refused.iter().filter(|_| may_read);
-    let mut refused: Vec<_> = refused.map(RefusedAccess::from).collect();
-    refused.sort_by_key(|access| !access.stops_work);
-    refused.truncate(MOST_REFUSED);
+    let refused = may_read.then(|| RefusedAccess::of_turn(&outcome.refused));
     reply(&Prompted {
         blocked: by_orchestrator.then(ids),
-        refused,
+        refused: refused.unwrap_or_default(),
         session_id: outcome.session.to_string(),
         stop_reason: outcome.stop_reason,
         reason: outcome.reason.map(|reason| reason.to_string()),

@@ -144,7 +144,10 @@ pub(super) async fn task_result(
     let tasks = tasks(shared)?;
     let (own, id) = (rights::own_only(caller), TaskId::new(params.id));
     let kept = tasks.get(own, &id)?;
-    let result = TaskOutcome::new(&kept, params.page)?;
+    let mut result = TaskOutcome::new(&kept, params.page)?;
+    if !caller.is_some_and(|caller| rights::opens(caller, &kept.agent)) {
+        result.blocked.clear();
+    }
     if params.ack {
         tasks.acknowledge(own, &id).await?;
     }
@@ -226,6 +229,7 @@ impl TaskOutcome {
             bytes: kept.said,
             text,
             pages: pages.len(),
+            blocked: kept.refused.clone(),
             task: kept.report(kept.state).into(),
         })
     }

@@ -6,6 +6,32 @@ use super::tools::{Client, server};
 use crate::harness::{Port, Puppet, Stage, agent};
 
 #[test]
+fn the_result_of_a_task_says_what_was_refused() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    let team = stage.team("", vec![agent("ui").puppet().zone("src/ui/**")]);
+    ui.connect("s1");
+    let mut port = team.steer_when_ready(&["ui"]);
+    let task = json!({ "agent": "ui", "task": "go" });
+    let id = port.call("delegate_task", &task).unwrap()["id"].clone();
+    let (turn, _) = ui.prompted();
+    let outside = stage.path("shop/src/api/x.rs");
+    let write = json!({ "sessionId": "s1", "path": outside, "content": "x" });
+    let write = ui.ask("fs/write_text_file", &write);
+    assert!(ui.answer(&write)["error"].is_object());
+    ui.end_turn(&turn);
+    port.call("wait_for_tasks", &json!({ "ids": [id] })).unwrap();
+    let result = port.call("task_result", &json!({ "id": id })).unwrap();
+    let refused = &result["blocked"][0];
+    let expected = (&json!("src/api/x.rs"), &json!("denied"), &json!(true));
+    assert_eq!(
+        (&refused["path"], &refused["status"], &refused["stops_work"]),
+        expected,
+        "{result}"
+    );
+}
+
+#[test]
 fn results_outlive_a_killed_team_until_they_are_acknowledged() {
     let stage = Stage::new();
     let ui = agent("ui").start("");

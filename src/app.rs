@@ -13,6 +13,7 @@ mod doctor;
 mod down;
 mod environment;
 mod failover;
+mod first_prompt;
 mod garbage;
 mod graph;
 mod here;

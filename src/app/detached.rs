@@ -80,6 +80,9 @@ fn start(options: &UpOptions, console: &Path) -> anyhow::Result<Child> {
     if options.unattended {
         command.arg("--unattended");
     }
+    if let Some(prompt) = &options.prompt {
+        command.arg(format!("--prompt={prompt}"));
+    }
     match options.web {
         Some(WebWish { at: Some(address) }) => drop(command.arg(format!("--web={address}"))),
         Some(WebWish { at: None }) => drop(command.arg("--web")),

@@ -24,8 +24,9 @@ use super::web_page::{WebPage, WebWish};
 use super::wiring::{Closing, Wiring};
 use super::{
     Failure, StopSignal, StopSignals, announce_port, backlog, catching_up, console, drained,
-    environment, hints, hub, journaling, leftovers, limiting, limits, measuring, notifying,
-    person_queue, recorder, scratch, spending, streaming, tools_seen, tracing_out, trial, undoing,
+    environment, first_prompt, hints, hub, journaling, leftovers, limiting, limits, measuring,
+    notifying, person_queue, recorder, scratch, spending, streaming, tools_seen, tracing_out,
+    trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
@@ -57,6 +58,8 @@ pub struct UpOptions {
     pub console: Option<PathBuf>,
     /// No person can be asked.
     pub unattended: bool,
+    /// For the first agent that is ready.
+    pub prompt: Option<String>,
 }
 
 /// Runs a team until a signal stops it.
@@ -70,14 +73,14 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let eisen_dir = environment::eisen_dir().map_err(usage)?;
     let layered = load(&options.config, &eisen_dir)?;
     environment::prepare(&eisen_dir).map_err(usage)?;
-    let UpOptions { config: file, port, web, console, unattended } = options;
+    let UpOptions { config: file, port, web, console, unattended, prompt } = options;
     let output = console.map_or(Output::Console, |file| Output::File(ConsoleFile::new(file)));
     let stop = StopSignals::listen().map_err(|error| Failure::Run(error.into()))?;
     let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run: None };
     let start =
         TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, unattended, stop };
     // It is large, and there is one.
-    let run = Box::pin(run_team(start, async |_| std::future::pending::<()>().await)).await;
+    let run = Box::pin(run_team(start, |team| first_prompt::send(team, prompt))).await;
     let (_, closing) = run.map_err(Failure::Run)?;
     closing.await;
     Ok(())

@@ -22,6 +22,7 @@ Examples:
                        agents found on PATH, on this folder's repository
   eisen-core up --agents claude-code,gemini
   eisen-core up -c shop/eisen.toml --port 0
+  eisen-core up --prompt \"Add a test for the cart\"
   eisen-core up -d     in the background; then: eisen-core agent watch, eisen-core down
   eisen-core up --web  with a page for the browser; `eisen-core web` prints its link
 
@@ -42,6 +43,9 @@ pub(super) struct Up {
     /// Nobody can be asked: what a person would decide is denied at once
     #[arg(long)]
     unattended: bool,
+    /// Send this prompt to the first agent that is ready
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
     /// Serve the team's web page [default address: 127.0.0.1:17321, or the configuration's]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
     #[expect(clippy::option_option, reason = "with and without an address")]
@@ -56,8 +60,8 @@ impl Up {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let config = self.file.find_or_make(global.cwd, &eisen_dir, &self.agents)?;
         let (port, web) = (global.port, self.web.map(|at| WebWish { at }));
-        let options =
-            UpOptions { config, port, web, console: self.console, unattended: self.unattended };
+        let Self { console, unattended, prompt, .. } = self;
+        let options = UpOptions { config, port, web, console, unattended, prompt };
         if !self.detach {
             return app::up(options).await;
         }

@@ -76,6 +76,21 @@ fn a_detached_team_runs_until_it_is_taken_down() {
 }
 
 #[test]
+fn a_prompt_of_the_start_goes_to_an_agent_that_is_ready() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    stage.configure("", vec![agent("slow").puppet(), agent("ui").puppet()]);
+    let _slow = stage.puppet("slow");
+    let up = stage.run(&["up", "-d", "--prompt", "good evening"]);
+    let _team = Detached(&stage);
+    assert_eq!(up.code, 0, "{up:?}");
+    ui.connect("s1");
+    let (turn, text) = ui.prompted();
+    assert_eq!(text, "good evening");
+    ui.end_turn(&turn);
+}
+
+#[test]
 fn a_team_that_fails_to_come_up_says_so_with_its_exit_code() {
     let stage = Stage::new();
     stage.configure("", vec![agent("ui")]);

@@ -122,7 +122,7 @@ fn a_person_decides_and_prompts_in_a_terminal_and_leaves_it_as_it_was() {
     terminal.shows("p prompt");
     // The agents stand in the order of the file again.
     terminal.key("Enter");
-    terminal.shows("allowed b1");
+    terminal.shows("b1: allowed");
     ui.say("s-ui", "I read the cart.\n");
     terminal.shows("I read the cart.");
     ui.end_turn(&prompt);

@@ -48,6 +48,7 @@ mod streaming;
 mod task_notes;
 mod team;
 mod team_file;
+pub mod team_grants;
 mod tiers_now;
 mod tools_seen;
 mod tracing_out;

@@ -11,6 +11,7 @@ pub mod code;
 mod conflict;
 mod event;
 mod file_change;
+mod grant;
 mod graph;
 mod id;
 mod kept_files;
@@ -49,6 +50,7 @@ pub use file_change::{
     FileCause, FileChange, FileChangeKind, FileContent, FileContents, FileKind, FileName,
     FileStamp, FileState, SET_ID, SeenBy,
 };
+pub use grant::{GrantSpan, TeamGrant};
 pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
 };

@@ -6,36 +6,43 @@ mod asking;
 mod board;
 mod briefing;
 mod decision;
+mod explain;
 mod grants;
+mod judged;
 mod lanes;
 mod owners;
 mod queued;
 mod rates;
+mod reasons;
 mod request;
 mod rules;
 mod showing;
 mod shown;
 mod sweeps;
 mod task;
+mod team_grants;
 #[cfg(test)]
 mod tests;
 mod wait;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::Bus;
-use crate::model::{AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey};
+use crate::model::{
+    AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey, TeamGrant,
+};
 use crate::tasks::Waits;
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
 pub use asked::{AccessAnswer, Whose};
-pub use decision::{Decider, Decision, ResolveError, Scope};
+pub use decision::{Decider, Decision, ResolveError};
+pub use explain::{AccessReason, Explain};
 use lanes::{LanePermit, Lanes};
 use owners::MOST_QUESTIONS;
 pub use owners::OwnerQuestion;
@@ -44,6 +51,7 @@ pub use request::{AccessScope, Making, Request, Settlement};
 pub use rules::{RoutingRules, RuledAccess};
 pub use shown::ShownAccess;
 use task::{Envelope, Outputs, RoutingMsg, Task};
+pub use team_grants::GrantStore;
 
 /// Messages that wait for the routing task; beyond this a relay waits with its request.
 const MAILBOX: usize = 1024;
@@ -59,13 +67,18 @@ pub struct Settings {
     pub waits: Waits,
     /// The queue for a person that an earlier run left.
     pub queued: Vec<Queued>,
+    /// What persons opened for the team in earlier runs.
+    pub granted: Vec<TeamGrant>,
+    /// Keeps what they open; None: nothing is opened for the team.
+    pub store: Option<Arc<dyn GrantStore>>,
 }
 
 impl Settings {
     /// Of a team with no other waits, whose earlier run left nothing.
     pub fn new(orchestrator: Orchestrator, rules: Rules) -> Self {
         let (program, waits) = ("eisen-core".into(), Waits::default());
-        Self { orchestrator, rules, program, waits, queued: Vec::new() }
+        let (queued, granted) = (Vec::new(), Vec::new());
+        Self { orchestrator, rules, program, waits, queued, granted, store: None }
     }
 }
 
@@ -118,6 +131,7 @@ pub struct RoutingHandle {
     queue: watch::Receiver<Arc<[Queued]>>,
     /// None once they are taken.
     questions: Arc<Mutex<Option<mpsc::Receiver<OwnerQuestion>>>>,
+    explain: Arc<OnceLock<Box<dyn Explain>>>,
 }
 
 impl RoutingHandle {
@@ -134,7 +148,8 @@ impl RoutingHandle {
         let (asked, questions) = mpsc::channel(MOST_QUESTIONS);
         let task = Task::new(settings, bus, tracker, Outputs { nudge, queue: queued, asked });
         let (lanes, questions) = (Arc::default(), Arc::new(Mutex::new(Some(questions))));
-        (Self { mailbox, lanes, waiting, queue, questions }, task.run(messages, cancel))
+        let explain = Arc::default();
+        (Self { mailbox, lanes, waiting, queue, questions, explain }, task.run(messages, cancel))
     }
 
     /// Routes a denied access; returns at once or when it is decided. `None` if routing has ended.
@@ -210,6 +225,17 @@ impl RoutingHandle {
             .unwrap_or(Err(ResolveError::Stopping))
     }
 
+    /// What persons opened for the team, oldest first.
+    pub async fn grants(&self) -> Vec<TeamGrant> {
+        self.ask(RoutingMsg::Grants).await.unwrap_or_default()
+    }
+
+    /// Ends what a person opened for the team; returns it.
+    pub async fn revoke(&self, grant: String) -> Result<TeamGrant, ResolveError> {
+        let revoked = self.ask(|reply| RoutingMsg::Revoke { grant, reply }).await;
+        revoked.unwrap_or(Err(ResolveError::Stopping))
+    }
+
     /// Every pending access and the last 10,000 others, oldest first.
     pub async fn list(&self, status: Option<BlockedStatus>) -> Vec<BlockedAccess> {
         self.ask(|reply| RoutingMsg::List { status, reply }).await.unwrap_or_default()
@@ -231,12 +257,6 @@ impl RoutingHandle {
     /// are allowed and not yet tried again.
     pub fn queue(&self) -> watch::Receiver<Arc<[Queued]>> {
         self.queue.clone()
-    }
-
-    /// Takes the accesses that wait for the orchestrator agent, as one prompt text; `None` if all
-    /// are decided. Unless [`RoutingHandle::briefed`] follows, its next session gets them again.
-    pub async fn briefing(&self) -> Option<String> {
-        self.ask(RoutingMsg::Briefing).await.flatten()
     }
 
     /// Takes the messages of decisions that could not reach the agent, a line each: a system call

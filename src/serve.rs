@@ -23,6 +23,7 @@ mod command;
 mod details;
 mod elsewhere;
 mod entrance;
+mod explaining;
 mod filter;
 mod gateway;
 mod handles;

@@ -30,6 +30,7 @@ mod real;
 mod search;
 mod spec;
 mod why;
+mod widening;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,7 @@ use self::real::{PATH_MAX, real};
 use self::search::Below;
 pub use self::spec::{GitAccess, ZoneSpec};
 pub use self::why::{Reason, Why};
+pub use self::widening::{GrantPattern, LONGEST_PATTERN};
 use crate::model::{Action, fold, goes_up, wire_path, wire_real, within};
 
 /// A compiled zone. Holds the workspace's folder open.

@@ -25,8 +25,8 @@ use super::wiring::{Closing, Wiring};
 use super::{
     Failure, StopSignal, StopSignals, announce_port, backlog, catching_up, console, drained,
     environment, first_prompt, hints, hub, journaling, leftovers, limiting, limits, measuring,
-    notifying, person_queue, recorder, scratch, spending, streaming, tools_seen, tracing_out,
-    trial, undoing,
+    notifying, person_queue, recorder, scratch, spending, streaming, team_grants, tools_seen,
+    tracing_out, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
@@ -168,7 +168,7 @@ pub(super) async fn run_team<T>(
         unattended,
     };
     let (members, rules) = conditions.members(&config, 0)?;
-    let routing = route(&mut wiring, orchestrator, rules, &conditions, &config);
+    let routing = route(&mut wiring, orchestrator, rules, &conditions, &config)?;
     let surroundings = surround(launcher, &workspace, &conditions, &wiring, &routing, &config);
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
@@ -240,14 +240,18 @@ fn route(
     rules: routing::Rules,
     conditions: &Conditions,
     config: &Config,
-) -> RoutingHandle {
+) -> anyhow::Result<RoutingHandle> {
     let queue = person_queue::place(&conditions.eisen_dir, &config.team.name);
     let program = environment::program();
     let queued = person_queue::read(&queue, &rules.zones);
     let waits = wiring.waits.clone();
-    let routing = wiring.route(routing::Settings { orchestrator, rules, program, waits, queued });
+    let (granted, store) = team_grants::open(config, &conditions.eisen_dir)?;
+    let store = Some(store);
+    let settings =
+        routing::Settings { orchestrator, rules, program, waits, queued, granted, store };
+    let routing = wiring.route(settings);
     wiring.tasks.spawn(person_queue::keep(queue, routing.queue(), wiring.cancel.clone()));
-    routing
+    Ok(routing)
 }
 
 /// The queue of changes of the team; helpers end with their parents from now on.

@@ -231,7 +231,12 @@ pub(super) fn describe(access: &Blocked<'_>) -> String {
     )
 }
 
-pub(super) fn print_table(list: &[Blocked<'_>]) -> Result<(), Failure> {
+fn print_table(list: &[Blocked<'_>]) -> Result<(), Failure> {
+    // Paths are never truncated.
+    print(table(list).lines(None).join("\n"))
+}
+
+pub(super) fn table(list: &[Blocked<'_>]) -> Table {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let mut table =
         Table::new(&["ID", ">AGE", "AGENT", "ACTION", "STATUS", "VIA", "OWNERS", "PATH"]);
@@ -255,8 +260,7 @@ pub(super) fn print_table(list: &[Blocked<'_>]) -> Result<(), Failure> {
             path.into(),
         ]);
     }
-    // Paths are never truncated.
-    print(table.lines(None).join("\n"))
+    table
 }
 
 fn times(count: u64) -> String {

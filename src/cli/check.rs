@@ -52,6 +52,7 @@ impl CheckArgs {
             config::check::check(&layered.config, &kernel, limits, hints, &mut progress);
         progress(0);
         report.add_kept(&layered);
+        report.add_grants(&app::team_grants::of_config(&layered.config, &layered.overlay));
         report.add_tools(&app::tool_lines(&layered.config, &eisen_dir));
         report.add_journal(app::journal_line(&layered.config, &eisen_dir));
         output::print(output::escape_controls(&report.to_string()))

@@ -9,7 +9,9 @@ use super::{Global, block_on, in_folder, pass_on};
 use super::{
     acp, agents, attach, batch, branching, budget, compress, connect, cost, gc, help, history,
 };
-use super::{hub, logs, mcp, notify, output, packaging, pin, plugin, purge, reload, replay, runs};
+use super::{
+    grants, hub, logs, mcp, notify, output, packaging, pin, plugin, purge, reload, replay, runs,
+};
 use super::{snapshot, streams, templates, tiers, token, transfer, trust, watch};
 use crate::app::Failure;
 use crate::scripted;
@@ -229,6 +231,7 @@ enum TeamCommand {
     Reload(reload::Reload),
     Budget(budget::BudgetArgs),
     Token(token::TokenArgs),
+    Grants(grants::GrantsArgs),
     Streams(streams::StreamsArgs),
     Hub(hub::HubArgs),
     Connect(connect::Connect),
@@ -245,6 +248,7 @@ impl TeamGroup {
             TeamCommand::Reload(reload) => block_on(reload.run(&global)),
             TeamCommand::Budget(budget) => block_on(budget.run(&global)),
             TeamCommand::Token(token) => block_on(token.run(&global)),
+            TeamCommand::Grants(grants) => block_on(grants.run(&global)),
             TeamCommand::Streams(streams) => block_on(streams.run(&global)),
             TeamCommand::Hub(hub) => block_on(hub.run(&global)),
             TeamCommand::Connect(connect) => pass_on(connect.run()),

@@ -130,7 +130,8 @@ fn short(command: &clap::Command) -> StyledStr {
         let parts: Vec<_> = parts.flat_map(clap::Command::get_subcommands).collect();
         let mut names = String::new();
         for part in parts {
-            if names.len() + part.get_name().len() + NAME_COLUMNS + 3 > COLUMNS {
+            // Beside the names: two columns before the group, one behind it, and one for what is left out.
+            if names.len() + part.get_name().len() + NAME_COLUMNS + 5 > COLUMNS {
                 names.push('…');
                 break;
             }

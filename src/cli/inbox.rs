@@ -10,6 +10,7 @@ use super::Global;
 use super::blocked::{self, BlockedArgs};
 use super::conflicts::{self, ConflictsArgs};
 use super::output::{note, print};
+use super::reasons::Reasons;
 use super::resolve::{AllowArgs, AnswerArgs, DecideArgs, Decision, DenyArgs, Resolve};
 use super::team::{failed, read, rows};
 use crate::app::Failure;
@@ -19,8 +20,9 @@ use crate::wire::{Exact, ListBlocked, ListBlockedParams};
 
 /// Show what waits for a decision, and decide it
 ///
-/// Shows the accesses that were blocked outside a zone and wait for a decision, and below them the
-/// writes that wait since another agent has the file locked; oldest first.
+/// Shows the accesses that were blocked outside a zone and wait for a decision, each with what its agent said and
+/// did before and a command that allows what it needs, and below them the writes that wait since another agent has
+/// the file locked; oldest first.
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -56,6 +58,8 @@ enum InboxPart {
 Examples:
   eisen-core inbox allow b1                  for this tool call
   eisen-core inbox allow b1 --scope session  for this path, until the session ends
+  eisen-core inbox allow b1 --scope session --match 'test/**'
+  eisen-core inbox allow b1 --scope team     until `team grants revoke`, also in later runs
   eisen-core inbox allow --match 'src/api/**' --agent ui
   eisen-core inbox allow c2                  let a write in conflict go on
 
@@ -107,9 +111,9 @@ impl InboxArgs {
             None => list(self.list, self.all, global).await.map(|()| 0),
             Some(InboxPart::Conflicts(conflicts)) => conflicts.run(global).await.map(|()| 0),
             Some(InboxPart::Allow { about, how }) => {
-                about.check()?;
+                about.check(true)?;
                 match conflict(&about) {
-                    Some(_) if how.is_more() => {
+                    Some(_) if how.is_more() || about.has_pattern() => {
                         let why = "a write in conflict is allowed once: give no more than its id";
                         Err(Failure::Usage(anyhow!(why)))
                     }
@@ -118,7 +122,7 @@ impl InboxArgs {
                 }
             }
             Some(InboxPart::Deny { about, how }) => {
-                about.check()?;
+                about.check(false)?;
                 match conflict(&about) {
                     Some(id) => {
                         decide(ConflictsArgs::denying(id, how.message, about), global).await
@@ -154,19 +158,25 @@ async fn list(mut list: BlockedArgs, all: bool, global: &Global) -> Result<(), F
     let mut team = Connection::open(&target).await.map_err(failed)?;
     let pending = ListBlockedParams { status: Some(Exact(BlockedStatus::Pending)) };
     let accesses = team.ask::<ListBlocked>(&pending).await.map_err(failed)?;
+    let listed = rows(&accesses);
+    let reasons = Reasons::of(&mut team, &listed).await?;
     let writes = conflicts::pending(&mut team).await?;
     let writes = writes.as_ref().map(read).transpose()?.map(|writes| writes.conflicts);
     let writes = writes.unwrap_or_default();
     if list.json {
-        return print(json!({ "blocked": accesses.json, "conflicts": writes }));
+        return print(json!({ "blocked": reasons.add(&accesses.json), "conflicts": writes }));
     }
-    let accesses = rows(&accesses);
-    if !accesses.is_empty() {
-        blocked::print_table(&accesses)?;
+    if !listed.is_empty() {
+        let mut lines = blocked::table(&listed).lines(None).into_iter();
+        lines.next().map(print).transpose()?;
+        for (access, line) in listed.iter().zip(lines) {
+            print(line)?;
+            reasons.lines(access).iter().try_for_each(|line| print(format_args!("    {line}")))?;
+        }
     }
     if !writes.is_empty() {
         print(conflicts::of(&writes).lines(None).join("\n"))?;
-    } else if accesses.is_empty() {
+    } else if listed.is_empty() {
         note("nothing waits for a decision");
     }
     Ok(())

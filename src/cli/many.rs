@@ -29,7 +29,7 @@ pub(super) struct Many {
     #[arg(long, global = true)]
     all: bool,
     /// Accesses that wait for a decision and whose path matches: `*` matches within a folder, `**`
-    /// at any depth
+    /// at any depth. With an id to allow: all that is allowed with it
     #[arg(long = "match", value_name = "GLOB", value_parser = glob, global = true)]
     pattern: Option<GlobMatcher>,
     /// Only accesses of this agent
@@ -43,15 +43,21 @@ impl Many {
         self.all || self.pattern.is_some()
     }
 
-    /// Checks the options together with an id. The parser can't: they may stand behind the decision.
-    pub(super) fn check(&self, id: Option<&str>) -> anyhow::Result<()> {
+    /// The pattern, as it was given.
+    pub(super) fn pattern(&self) -> Option<String> {
+        self.pattern.as_ref().map(|pattern| pattern.glob().glob().to_owned())
+    }
+
+    /// Checks the options together with an id. The parser can't: they may stand behind the decision. `allows`: a
+    /// pattern may stand beside an id.
+    pub(super) fn check(&self, id: Option<&str>, allows: bool) -> anyhow::Result<()> {
         match (id, self.all, self.pattern.is_some()) {
             (None, false, false) => bail!(
                 "name the access that is decided, such as `b3`, or give --all or --match GLOB; \
                  `eisen-core inbox` lists them"
             ),
             (None, true, true) => bail!("--all and --match exclude each other: keep one"),
-            (Some(id), all, several) if all || several || self.agent.is_some() => bail!(
+            (Some(id), all, several) if all || several && !allows || self.agent.is_some() => bail!(
                 "`{id}` names one access, and --all, --match and --agent select several: keep one of both"
             ),
             _ => Ok(()),

@@ -30,6 +30,7 @@ Examples:
   eisen-core inbox deny b2 --message \"ask api\"
   eisen-core inbox deny --all                everything that waits for a decision
   eisen-core inbox allow --match 'src/api/**' --agent ui
+  eisen-core inbox allow b1 --scope team --match 'test/**'
 
 No agent can allow a path that matches a pattern of `denied`. A person can, with --even-denied.
 
@@ -58,8 +59,13 @@ pub(super) struct DecideArgs {
 
 impl DecideArgs {
     /// Checks that it names one, or several.
-    pub(super) fn check(&self) -> Result<(), Failure> {
-        self.many.check(self.id.as_deref()).map_err(Failure::Usage)
+    pub(super) fn check(&self, allows: bool) -> Result<(), Failure> {
+        self.many.check(self.id.as_deref(), allows).map_err(Failure::Usage)
+    }
+
+    /// Whether it gives a pattern.
+    pub(super) fn has_pattern(&self) -> bool {
+        self.many.pattern().is_some()
     }
 
     /// Whether it names no single access.
@@ -82,8 +88,9 @@ pub(super) enum Decision {
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(super) struct AllowArgs {
-    /// Validity: this tool call, or this path until the session ends
-    #[arg(long, default_value = "once")]
+    /// For how long: this tool call, this path until the session ends, or until a person revokes it by `team
+    /// grants revoke`. With an id and --match all that matches
+    #[arg(long, visible_alias = "for", default_value = "once")]
     scope: ScopeArg,
     /// Seconds until the permission expires
     #[arg(long, value_name = "S", value_parser = seconds)]
@@ -129,16 +136,22 @@ pub(super) struct AnswerArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum ScopeArg {
+    /// This tool call
     Once,
+    /// Until the session ends
     Session,
+    /// Until it is revoked, also in later runs of the team; only a person can use this
+    Team,
 }
 
 impl Resolve {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
         let DecideArgs { id, many, json, which } = self.about;
-        many.check(id.as_deref()).map_err(Failure::Usage)?;
+        let allows = matches!(self.decision, Decision::Allow(_));
+        many.check(id.as_deref(), allows).map_err(Failure::Usage)?;
         let folder = global.cwd.clone().unwrap_or_default();
-        let decision = self.decision.verdict(&folder).map_err(Failure::Usage)?;
+        let pattern = id.as_ref().and_then(|_| many.pattern());
+        let decision = self.decision.verdict(&folder, pattern).map_err(Failure::Usage)?;
         let mut team = which.connect(global).await?;
         let Some(id) = id else { return many.decide(team, &decision, json).await };
         let access = team.ask::<ResolveBlocked>(&about(&decision, &id)).await.map_err(failed)?;
@@ -148,12 +161,16 @@ impl Resolve {
 }
 
 impl Decision {
-    fn verdict(self, folder: &Path) -> anyhow::Result<DecisionParam> {
+    /// `pattern`: of all that is allowed with one access.
+    fn verdict(self, folder: &Path, pattern: Option<String>) -> anyhow::Result<DecisionParam> {
         Ok(match self {
             Self::Allow(AllowArgs { scope, ttl, even_denied, tell }) => {
-                let is_session = scope == ScopeArg::Session;
-                let scope = if is_session { GrantScope::Session } else { GrantScope::Once };
-                DecisionParam::Allow { scope: Some(scope), ttl_s: ttl, even_denied, tell }
+                let scope = Some(match scope {
+                    ScopeArg::Once => GrantScope::Once,
+                    ScopeArg::Session => GrantScope::Session,
+                    ScopeArg::Team => GrantScope::Team,
+                });
+                DecisionParam::Allow { scope, ttl_s: ttl, pattern, even_denied, tell }
             }
             Self::Deny(DenyArgs { message }) => DecisionParam::Deny { message },
             Self::Answer(AnswerArgs { text, file, even_denied }) => {
@@ -229,7 +246,7 @@ mod tests {
             let Command::Resolve(resolve) = Cli::try_parse_from(line).unwrap().command else {
                 panic!("{args:?}");
             };
-            let verdict = resolve.decision.verdict(folder.path()).unwrap();
+            let verdict = resolve.decision.verdict(folder.path(), None).unwrap();
             assert_eq!(to_value(verdict).unwrap(), params);
         }
     }

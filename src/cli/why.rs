@@ -22,7 +22,7 @@ Examples:
   eisen-core why ui package.json --action write
   eisen-core why ui src/api/cart.rs --json
 
-Permissions granted to a running team (`inbox allow … --scope session`) are not considered.
+What a person allowed for the team counts (`team grants`), what was allowed for a session does not.
 
 Exit codes: 0 explained, allowed or not; 2 wrong usage or configuration.")]
 pub(super) struct WhyArgs {
@@ -50,7 +50,8 @@ impl WhyArgs {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let file = self.file.find(folder);
-        let config = app::read(&file, &eisen_dir)?.config;
+        let layered = app::read(&file, &eisen_dir)?;
+        let config = layered.config;
         let agent = AgentId::new(self.agent.as_str());
         let actions = match self.action {
             Some(Access::Read) => &[Action::Read][..],
@@ -59,7 +60,8 @@ impl WhyArgs {
         };
         for action in actions {
             let why = config.why(&agent, &self.path, *action);
-            let why = why.ok_or_else(|| no_agent(&config, &agent))?;
+            let mut why = why.ok_or_else(|| no_agent(&config, &agent))?;
+            app::team_grants::explain(&mut why, &config, &layered.overlay);
             if self.json {
                 print(why.json())?;
             } else {

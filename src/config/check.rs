@@ -23,7 +23,7 @@ pub use self::remembered::remembered;
 use self::survey::Survey;
 use super::launch::find_program;
 use super::{Agent, Config, Enforce, Layered, Notify, NotifyBy};
-use crate::model::StreamSpec;
+use crate::model::{StreamSpec, TeamGrant};
 
 /// The running kernel's support for the kernel tier.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -55,6 +55,16 @@ impl Report {
         let kept: Vec<String> =
             layered.said.iter().cloned().chain(layered.overlay.notes()).collect();
         report::add_list(&mut self.text, "kept from add_agent and remove_agent", &kept);
+    }
+
+    /// Adds what persons opened for the team.
+    pub fn add_grants(&mut self, grants: &[TeamGrant]) {
+        let grants: Vec<_> = grants.iter().map(TeamGrant::to_string).collect();
+        report::add_list(
+            &mut self.text,
+            "allowed for the team (`eisen-core team grants`)",
+            &grants,
+        );
     }
 
     /// Adds what the last run saw of the team's tools.

@@ -1,6 +1,7 @@
 //! Agents added and removed while the team runs: stored in a file of the team's own, and laid over the
 //! user's file each time it is read. The user's file is never written.
 
+mod grants;
 mod layer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toml::de::DeTable;
 
+use self::grants::KeptGrant;
 pub(super) use self::layer::Layer;
 use super::errors::{code, printable};
 use super::source::read_bytes;
@@ -44,6 +46,9 @@ pub struct Overlay {
     /// Agents that agents started and added since the team's start.
     #[serde(default, skip_serializing_if = "is_zero")]
     spawned: usize,
+    /// What persons opened for the team.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    grants: Vec<KeptGrant>,
     /// Agents that agents started. They end with the team.
     #[serde(skip)]
     helpers: Vec<AgentTable>,
@@ -52,12 +57,12 @@ pub struct Overlay {
 #[derive(Debug, thiserror::Error)]
 pub enum OverlayError {
     #[error(
-        "{} {why}; it keeps what was added and removed over the port: mend it, or delete it to go \
-         back to the configuration alone",
+        "{} {why}; it keeps what was added and removed over the port, and what persons allowed for the team: \
+         mend it, or delete it to go back to the configuration alone",
         .path.display()
     )]
     Unusable { path: PathBuf, why: String },
-    #[error("cannot save which agents were added and removed in {}: {cause}", .path.display())]
+    #[error("cannot save what was added, removed and allowed in {}: {cause}", .path.display())]
     NotWritten { path: PathBuf, cause: io::Error },
 }
 
@@ -166,18 +171,27 @@ impl Overlay {
         overlay
             .layer()
             .map_err(|mistakes| unusable(format!("is wrong: {}", mistakes.join("; "))))?;
+        overlay.check_grants().map_err(unusable)?;
         Ok(overlay)
     }
 
-    /// Replaces the stored overlay as a whole; an empty one removes the file.
+    /// Replaces the stored overlay, but for the grants, which stay; an empty one removes the file.
     pub fn write(&self, path: &Path) -> Result<(), OverlayError> {
+        let _lock = grants::locked(path)?;
+        Self { grants: Self::read(path)?.grants, ..self.clone() }.put(path)
+    }
+
+    fn put(&self, path: &Path) -> Result<(), OverlayError> {
         self.replace(path)
             .map_err(|cause| OverlayError::NotWritten { path: path.to_owned(), cause })
     }
 
     /// Whether nothing is to be stored.
     pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty() && self.spawned == 0
+        self.added.is_empty()
+            && self.removed.is_empty()
+            && self.spawned == 0
+            && self.grants.is_empty()
     }
 
     /// Whether both are stored the same.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::places::{is_built, is_lock};
 use super::{Agent, Config, Enforce, git_hooks, profiles};
-use crate::model::{Action, AgentId, quoted, wire_real};
+use crate::model::{Action, AgentId, TeamGrant, quoted, wire_real};
 use crate::zone::{GitAccess, Reason, Zone, ZoneSpec};
 
 /// The result for one access. `Display` is a few lines of text.
@@ -26,6 +26,8 @@ pub struct Why {
     pub owners: Vec<AgentId>,
     /// The change that would allow it; None if it is allowed, or no change would.
     pub mend: Option<Mend>,
+    /// The grant of the team that allows it, such as `g1`.
+    pub grant: Option<String>,
 }
 
 /// A change of the configuration that would allow an access.
@@ -54,6 +56,7 @@ impl Config {
             allowed: why.allowed,
             rule: self.rule(agent, &why.reason, why.allowed, submodule),
             mend: None,
+            grant: None,
         };
         if result.allowed {
             return Some(result);
@@ -252,6 +255,14 @@ impl fmt::Display for Mend {
 }
 
 impl Why {
+    /// A person opened it for the team.
+    pub fn allow_by(&mut self, grant: &TeamGrant) {
+        self.allowed = true;
+        self.mend = None;
+        self.rule = format!("{grant}: `eisen-core team grants revoke {}` ends that", grant.id);
+        self.grant = Some(grant.id.clone());
+    }
+
     pub fn json(&self) -> serde_json::Value {
         let mend = self.mend.as_ref().map(|Mend { section, key, value }| {
             json!({ "section": section, "key": key, "value": value })
@@ -264,6 +275,7 @@ impl Why {
             "allowed": self.allowed,
             "rule": self.rule,
             "owners": owners,
+            "grant": self.grant,
             "mend": mend,
         })
     }

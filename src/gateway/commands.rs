@@ -166,9 +166,7 @@ async fn answer(team: &dyn GatewayTeam, name: &str, rest: &str) -> Result<String
                 "session" => GrantScope::Session,
                 _ => return Err("Usage: /allow ID [once | session]".to_owned()),
             };
-            let (scope, ttl_s) = (Some(scope), None);
-            decide(team, id, DecisionParam::Allow { scope, ttl_s, even_denied: false, tell: false })
-                .await
+            decide(team, id, DecisionParam::allow(Some(scope))).await
         }
         _ => {
             let message = Some(more.to_owned()).filter(|more| !more.is_empty());

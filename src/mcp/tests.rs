@@ -141,7 +141,7 @@ async fn a_refused_call_says_what_to_do() {
         expect!["`decision` must be one of `allow`, `deny`, `answer` (code 400)"],
     )
     .await;
-    check("resolve_blocked", json!({ "id": "b1", "decision": "allow", "even_denied": true }), expect!["there is no argument `even_denied`: there are `id`, `decision`, `scope`, `ttl_s`, `message`, `content` (code 400)"]).await;
+    check("resolve_blocked", json!({ "id": "b1", "decision": "allow", "even_denied": true }), expect!["there is no argument `even_denied`: there are `id`, `decision`, `scope`, `ttl_s`, `message`, `content`, `match` (code 400)"]).await;
     check(
         "agent_status",
         json!({ "agent": "nobody" }),

@@ -70,7 +70,8 @@ impl Bench {
         let decided = Decided {
             access: BlockedAccess { decided_by: Some(DecidedBy::Person), ..access.clone() },
             message: None,
-            for_session: false,
+            scope: crate::model::GrantSpan::Once,
+            pattern: None,
             ttl: None,
         };
         self.record("s", Record::Decided(Box::new(decided)))

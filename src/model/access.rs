@@ -230,6 +230,8 @@ pub struct BlockedAccess {
     pub reason: Option<Arc<str>>,
     /// The tool call that it belongs to, as far as that is certain.
     pub tool_call: Option<Arc<str>>,
+    /// While it is pending: the narrowest pattern of what its agent waits for.
+    pub offered: Option<Arc<str>>,
     /// When nobody waits for a decision any more, while it is pending.
     pub until_ms: Option<TimestampMs>,
     /// Why the wait for a decision ended without one.
@@ -260,6 +262,7 @@ impl BlockedAccess {
             owner_answer: None,
             reason: None,
             tool_call: None,
+            offered: None,
             until_ms: None,
             ended: None,
             completed: false,

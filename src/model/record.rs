@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::named::named;
-use super::{BlockedAccess, FileChange, Model, SeenBy, Spending, Usage};
+use super::{BlockedAccess, FileChange, GrantSpan, Model, SeenBy, Spending, Usage};
 
 /// An event of a session. Texts are raw JSON, as they came over the protocol.
 #[derive(Clone, PartialEq, Debug)]
@@ -92,7 +92,9 @@ pub struct Decided {
     pub access: BlockedAccess,
     /// To the agent.
     pub message: Option<String>,
-    /// Of an access that is allowed: for the session, not once.
-    pub for_session: bool,
+    /// Of an access that is allowed.
+    pub scope: GrantSpan,
     pub ttl: Option<Duration>,
+    /// Of an access that is allowed: the pattern of all that is.
+    pub pattern: Option<Arc<str>>,
 }

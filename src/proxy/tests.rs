@@ -10,8 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use self::bench::{Options, ZONED, bench, line};
 use super::*;
 use crate::bus::Received;
-use crate::model::{BlockedId, BlockedStatus, Event};
-use crate::routing::{Decision, Scope};
+use crate::model::{BlockedId, BlockedStatus, Event, GrantSpan};
+use crate::routing::Decision;
 
 #[tokio::test]
 async fn every_byte_passes_both_ways_without_a_zone() {
@@ -317,7 +317,7 @@ async fn what_is_held_anew_as_its_agent_dies_is_not_waited_for() {
     let mut bench = bench(&Options { hold: true, ..ZONED });
     bench.agent_says("read 1 s out/a\n").await;
     bench.blocked().await;
-    let allow = Decision::Allow { scope: Scope::Session, ttl: None };
+    let allow = Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None };
     bench
         .routing
         .resolve(BlockedId::new("b1"), allow, crate::routing::Decider::Person)

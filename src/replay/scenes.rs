@@ -241,6 +241,7 @@ fn blocked(event: &Event, key: &SessionKey) -> Option<Scene> {
         owner_answer: None,
         reason: payload.reason.map(Into::into),
         tool_call: None,
+        offered: None,
         until_ms: None,
         ended: None,
         completed: payload.completed,

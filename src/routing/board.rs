@@ -163,6 +163,7 @@ impl Board {
             if entry.access.status == BlockedStatus::Pending {
                 entry.waiters.clear();
                 entry.access.status = BlockedStatus::Expired;
+                entry.access.offered = None;
                 self.wanted_bytes -= entry.wanted.take().map_or(0, |wanted| wanted.bytes());
                 self.settled.extend(number(&entry.access.id));
                 bus.publish(Event::Blocked(entry.access.clone()));

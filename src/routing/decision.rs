@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{AgentId, BlockedId, BlockedStatus, DecidedBy, denial, quoted};
+use crate::model::{AgentId, BlockedId, BlockedStatus, DecidedBy, GrantSpan, denial, quoted};
 
 /// The author of a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,23 +43,35 @@ pub enum Decision {
         message: Option<String>,
     },
     Allow {
-        scope: Scope,
+        scope: GrantSpan,
         ttl: Option<Duration>,
+        /// Of all that is opened, also of what waits now; None: the path alone.
+        pattern: Option<Arc<str>>,
     },
     /// As `Allow`, of an access for which its agent does not wait any more: it is told with its next prompt.
     Tell {
-        scope: Scope,
+        scope: GrantSpan,
         ttl: Option<Duration>,
+        pattern: Option<Arc<str>>,
     },
     Answer {
         content: String,
     },
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scope {
-    Once,
-    Session,
+/// For how long, at most for how long, and by which pattern an access is allowed.
+pub(super) type DecisionExtent<'a> = (GrantSpan, Option<Duration>, Option<&'a Arc<str>>);
+
+impl Decision {
+    /// How much an access that is allowed opens; None: it is not allowed.
+    pub(super) fn opening(&self) -> Option<DecisionExtent<'_>> {
+        match self {
+            Self::Allow { scope, ttl, pattern } | Self::Tell { scope, ttl, pattern } => {
+                Some((*scope, *ttl, pattern.as_ref()))
+            }
+            Self::Deny { .. } | Self::Answer { .. } => None,
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,6 +115,37 @@ pub enum ResolveError {
     DeniedBy { id: BlockedId, path: Arc<str>, by: Arc<str> },
     #[error("what was shown of {0} has changed since: look at it again")]
     Changed(BlockedId),
+    #[error("{0}")]
+    Pattern(String),
+    #[error(
+        "the pattern {} does not match {}, which is asked for: widen it, or leave it out",
+        quoted(pattern),
+        quoted(path)
+    )]
+    PatternOfOther { pattern: Arc<str>, path: Arc<str> },
+    #[error(
+        "no pattern opens {}: it is denied, a secret, part of a git folder, or a search; allow it \
+         alone, without a pattern",
+        quoted(.0)
+    )]
+    PathAlone(Arc<str>),
+    #[error(
+        "only a person allows for the team: with the control token, or on the page; allow it for the \
+         session instead"
+    )]
+    TeamByAgent,
+    #[error("what is allowed for the team lasts until it is revoked: leave out `ttl_s`")]
+    TeamForTime,
+    #[error("nothing can be allowed for the team here: allow it for the session")]
+    NoTeam,
+    #[error("what is allowed for the team can't be kept: {0}")]
+    NotKept(String),
+    #[error(
+        "{0} grants of the team are as many as there may be: revoke one by `eisen-core team grants revoke ID`"
+    )]
+    TooManyGrants(usize),
+    #[error("no grant of the team has the id {0}: `eisen-core team grants` lists them")]
+    UnknownGrant(String),
     #[error("the team is stopping")]
     Stopping,
 }

@@ -6,8 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
+use super::judged::Judged;
+use super::team_grants::TeamGrants;
 use super::{AccessScope, Making, Permit, Queued, Request, Settlement};
 use crate::model::{Action, AgentId, BlockedAccess, Decide, SessionId, SessionKey, Via, within};
+use crate::zone::GrantPattern;
 
 /// How long a tool call may repeat an access that was allowed once.
 const SAME_CALL: Duration = Duration::from_secs(10);
@@ -18,6 +21,8 @@ struct Grant {
     agent: AgentId,
     path: Arc<str>,
     action: Action,
+    /// What else is opened; a write with its reads.
+    pattern: Option<Arc<GrantPattern>>,
     validity: Validity,
     settlement: Settlement,
     /// A person granted it in spite of a matching pattern of `denied`.
@@ -50,6 +55,7 @@ pub(super) struct Allowed {
     even_denied: bool,
     by_person: bool,
     outlasts: bool,
+    pattern: Option<Arc<GrantPattern>>,
 }
 
 impl Allowed {
@@ -63,6 +69,7 @@ impl Allowed {
             even_denied: access.denied_by.is_some(),
             by_person,
             outlasts: access.rule.is_some_and(|rule| rule.decide == Decide::Person),
+            pattern: None,
         }
     }
 
@@ -76,7 +83,13 @@ impl Allowed {
             even_denied: request.denied_by.is_some(),
             by_person,
             outlasts: false,
+            pattern: None,
         }
+    }
+
+    /// With all that a pattern opens.
+    pub(super) fn widened(self, pattern: Option<Arc<GrantPattern>>) -> Self {
+        Self { pattern, ..self }
     }
 
     /// What a person allowed in an earlier run, for the next try.
@@ -88,7 +101,10 @@ impl Allowed {
 
 /// The open grants. Beyond `CAPACITY` the oldest is dropped, and its access blocked again.
 #[derive(Debug, Default)]
-pub(super) struct Grants(Vec<Grant>);
+pub(super) struct Grants {
+    open: Vec<Grant>,
+    pub(super) team: TeamGrants,
+}
 
 const CAPACITY: usize = 10_000;
 
@@ -105,6 +121,7 @@ impl Grants {
             agent: access.key.agent.clone(),
             path: access.path.clone(),
             action: access.action,
+            pattern: access.pattern.clone(),
             validity: session.map_or(Validity::Once, Validity::Session),
             settlement,
             even_denied: access.even_denied,
@@ -127,6 +144,7 @@ impl Grants {
             agent: of.key.agent.clone(),
             path: Arc::clone(&of.path),
             action: of.action,
+            pattern: None,
             validity: Validity::Call(of.key.session.clone(), vec![of.via], caller),
             settlement: Settlement::Allowed,
             even_denied: of.even_denied,
@@ -146,6 +164,7 @@ impl Grants {
             agent: of.key.agent.clone(),
             path: Arc::clone(&of.path),
             action: of.action,
+            pattern: None,
             validity: Validity::Turn(of.key.session.clone()),
             settlement: Settlement::Allowed,
             even_denied: of.even_denied,
@@ -153,14 +172,14 @@ impl Grants {
             outlasts: false,
             expires: None,
         };
-        if !self.0.contains(&grant) {
+        if !self.open.contains(&grant) {
             self.push(grant);
         }
     }
 
     /// Removes the grants for a turn.
     pub(super) fn turn_over(&mut self, key: &SessionKey) {
-        self.0.retain(|grant| {
+        self.open.retain(|grant| {
             grant.agent != key.agent
                 || match &grant.validity {
                     Validity::Turn(session) => *session != key.session,
@@ -173,16 +192,16 @@ impl Grants {
     }
 
     fn push(&mut self, grant: Grant) {
-        self.0.retain(|grant| !grant.is_over());
-        if self.0.len() == CAPACITY {
-            self.0.remove(0);
+        self.open.retain(|grant| !grant.is_over());
+        if self.open.len() == CAPACITY {
+            self.open.remove(0);
         }
-        self.0.push(grant);
+        self.open.push(grant);
     }
 
     /// What a person allowed of the queue and no agent has used, oldest first.
     pub(super) fn unused(&self) -> impl Iterator<Item = Queued> {
-        self.0.iter().filter(|grant| grant.is_unused()).map(|grant| Queued {
+        self.open.iter().filter(|grant| grant.is_unused()).map(|grant| Queued {
             access: Request {
                 // A grant of a read may be for a search.
                 scope: match grant.action {
@@ -204,39 +223,45 @@ impl Grants {
     }
 
     pub(super) fn forget(&mut self, agent: &AgentId) {
-        self.0.retain(|grant| grant.agent != *agent);
+        self.team.forget(agent);
+        self.open.retain(|grant| grant.agent != *agent);
     }
 
-    /// Whether a grant covers the request; only one of a person's counts if it `needs_person`.
-    pub(super) fn cover(&self, request: &Request, needs_person: bool) -> bool {
-        self.0.iter().any(|grant| grant.covers(request, needs_person))
+    /// Whether a grant covers the request.
+    pub(super) fn cover(&self, request: &Request, judged: &Judged<'_>) -> bool {
+        self.team.cover(request, judged) || self.open.iter().any(|it| it.covers(request, judged))
     }
 
-    /// Returns the settlement that was granted for `request`, as above; a grant for one call is
-    /// turned into that call's.
-    pub(super) fn take(&mut self, request: &Request, needs_person: bool) -> Option<Settlement> {
-        let covers = |grant: &Grant| grant.covers(request, needs_person);
+    /// Returns the settlement that was granted for `request`; a grant for one call is turned into
+    /// that call's.
+    pub(super) fn take(&mut self, request: &Request, judged: &Judged<'_>) -> Option<Settlement> {
+        let covers = |grant: &Grant| grant.covers(request, judged);
+        if self.team.cover(request, judged) {
+            self.open.retain(|it| !(it.is_unused() && covers(it)));
+            self.grant_system_calls(&Allowed::request(request, true));
+            return Some(Settlement::Allowed);
+        }
         // A folder that is made for a file is no use of the grant.
-        if let Some(of) = self.0.iter().find(|it| it.is_for_folder_of(request) && covers(it)) {
+        if let Some(of) = self.open.iter().find(|it| it.is_for_folder_of(request) && covers(it)) {
             return Some(of.settlement.clone());
         }
-        if self.0.iter().any(|it| matches!(it.validity, Validity::Session(_)) && covers(it)) {
+        if self.open.iter().any(|it| matches!(it.validity, Validity::Session(_)) && covers(it)) {
             // It was given with a permit for the next try, which this is.
-            self.0.retain(|it| !(it.is_unused() && covers(it)));
+            self.open.retain(|it| !(it.is_unused() && covers(it)));
         }
         // Lasting grants come first, since they are not consumed.
-        let lasting = self.0.iter().position(|it| it.validity != Validity::Once && covers(it));
-        let at = lasting.or_else(|| self.0.iter().position(covers))?;
-        let allowed = Allowed::request(request, self.0[at].by_person);
-        if self.0[at].validity == Validity::Once {
-            let Grant { settlement, expires, .. } = self.0.remove(at);
+        let lasting = self.open.iter().position(|it| it.validity != Validity::Once && covers(it));
+        let at = lasting.or_else(|| self.open.iter().position(covers))?;
+        let allowed = Allowed::request(request, self.open[at].by_person);
+        if self.open[at].validity == Validity::Once {
+            let Grant { settlement, expires, .. } = self.open.remove(at);
             if settlement == Settlement::Allowed {
                 self.grant_repeats(&allowed, request.caller, expires);
             }
             self.grant_system_calls(&allowed);
             return Some(settlement);
         }
-        let grant = &mut self.0[at];
+        let grant = &mut self.open[at];
         if let Validity::Call(_, by, caller) = &mut grant.validity {
             match request.via {
                 Via::Kernel => *caller = request.caller,
@@ -250,12 +275,14 @@ impl Grants {
 }
 
 impl Grant {
-    fn covers(&self, request: &Request, needs_person: bool) -> bool {
-        self.agent == request.key.agent
-            && (self.path == request.path || self.is_for_folder_of(request))
+    fn covers(&self, request: &Request, judged: &Judged<'_>) -> bool {
+        let is_it = (self.path == request.path || self.is_for_folder_of(request))
             && self.action == request.action
-            && (self.even_denied || request.denied_by.is_none())
-            && (self.by_person || !needs_person)
+            && (self.even_denied || request.denied_by.is_none());
+        let widens = |pattern: &Arc<GrantPattern>| judged.widened(pattern, self.action, request);
+        self.agent == request.key.agent
+            && (is_it || self.pattern.as_ref().is_some_and(widens))
+            && (self.by_person || !judged.needs_person)
             && self.applies_to(request)
             && !self.is_over()
             // Only `fs/read_text_file` can be answered with content.

@@ -11,6 +11,7 @@ mod requesting;
 mod showing;
 mod story;
 mod waiters;
+mod widening;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -27,19 +28,19 @@ use self::kernel::Stopped;
 use self::requesting::{asks_orchestrator, decided_by_rule, until_ms};
 use self::story::Stories;
 use super::board::{Board, BoardEntry, Briefing, Waiter};
+use super::briefing::BriefingDraft;
 use super::grants::Grants;
 use super::lanes::LanePermit;
 use super::owners::OwnerQuestion;
 use super::rates::Rates;
 use super::sweeps::Sweeps;
+use super::team_grants::TeamGrants;
 use super::wait::{EndedWait, until};
-use super::{
-    Decider, Decision, Orchestrator, Queued, Request, ResolveError, Rules, Settings, Settlement,
-};
+use super::{Decider, Decision, Queued, Request, ResolveError, Rules, Settings, Settlement};
 use crate::bus::{Bus, Demand};
 use crate::model::{
-    AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, Event, OwnerAnswer, SessionId,
-    SessionKey, Topic, now_ms,
+    AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, OwnerAnswer, SessionId, SessionKey,
+    TeamGrant, Topic, now_ms,
 };
 use crate::showing::SeenContent;
 use crate::tasks::WaitGuard;
@@ -79,6 +80,11 @@ pub(super) enum RoutingMsg {
         seen: Option<SeenContent>,
         reply: oneshot::Sender<Result<BlockedAccess, ResolveError>>,
     },
+    Grants(oneshot::Sender<Vec<TeamGrant>>),
+    Revoke {
+        grant: String,
+        reply: oneshot::Sender<Result<TeamGrant, ResolveError>>,
+    },
     List {
         status: Option<BlockedStatus>,
         reply: oneshot::Sender<Vec<BlockedAccess>>,
@@ -88,7 +94,7 @@ pub(super) enum RoutingMsg {
         agent: AgentId,
         reply: oneshot::Sender<Vec<BlockedId>>,
     },
-    Briefing(oneshot::Sender<Option<String>>),
+    Briefing(oneshot::Sender<Option<BriefingDraft>>),
     Briefed,
     BriefAgain,
     Note {
@@ -213,6 +219,8 @@ impl Task {
         mut messages: mpsc::Receiver<Envelope>,
         cancel: CancellationToken,
     ) {
+        let granted = std::mem::take(&mut self.settings.granted);
+        self.grants.team = TeamGrants::new(granted, self.settings.store.clone());
         let queued = std::mem::take(&mut self.settings.queued);
         self.requeue(queued);
         loop {
@@ -260,7 +268,13 @@ impl Task {
                 let _ = reply.send(self.resolve(&id, &decision, &by, seen));
             }
             RoutingMsg::List { status, reply } => {
-                let _ = reply.send(self.board.list(status));
+                let _ = reply.send(self.list(status));
+            }
+            RoutingMsg::Grants(reply) => {
+                let _ = reply.send(self.grants.team.list().cloned().collect());
+            }
+            RoutingMsg::Revoke { grant, reply } => {
+                let _ = reply.send(self.grants.team.revoke(&grant));
             }
             RoutingMsg::BeginOrchestrated(agent) => {
                 self.orchestrated.entry(agent).or_default().0 += 1;
@@ -332,6 +346,7 @@ impl Task {
             owner_answer: None,
             reason: request.reason,
             tool_call: request.call,
+            offered: None,
             until_ms,
             ended: None,
             completed: false,
@@ -342,7 +357,6 @@ impl Task {
         if access.path.len() <= LONGEST_ON_MAP {
             self.tracker.blocked(&access.key, access.path.clone());
         }
-        self.bus.publish(Event::Blocked(access.clone()));
         self.board.insert(BoardEntry {
             access,
             scope: request.scope,
@@ -355,36 +369,11 @@ impl Task {
             waiters: waiter.into_iter().collect(),
         });
         self.board.want(&id, request.wanted);
+        self.publish_blocked(&id);
         if status == BlockedStatus::Pending && rule.is_some_and(|it| it.decide == Decide::Person) {
             self.publish_queue();
         }
         id
-    }
-
-    fn end_orchestrated(&mut self, agent: &AgentId) -> Vec<BlockedId> {
-        let Some((prompts, ids)) = self.orchestrated.get_mut(agent) else { return Vec::new() };
-        *prompts -= 1;
-        if *prompts > 0 {
-            return ids.clone();
-        }
-        self.orchestrated.remove(agent).map(|(_, ids)| ids).unwrap_or_default()
-    }
-
-    fn is_orchestrator(&self, agent: &AgentId) -> bool {
-        matches!(&self.settings.orchestrator, Orchestrator::Agent(id) if id == agent)
-    }
-
-    fn orchestrator(&self) -> Option<SessionKey> {
-        match &self.settings.orchestrator {
-            Orchestrator::Agent(agent) => {
-                Some(SessionKey::new(agent.clone(), self.orchestrator_session.clone()))
-            }
-            Orchestrator::Elsewhere { agent, .. } => {
-                Some(SessionKey::new(agent.clone(), SessionId::new("")))
-            }
-            Orchestrator::External(key) => Some(key.clone()),
-            Orchestrator::Nobody => None,
-        }
     }
 
     fn owners(&self, path: &str) -> Vec<AgentId> {

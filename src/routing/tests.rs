@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::bus::{Backlog, Bus, Subscriber};
-use crate::model::{Action, Event, Via};
+use crate::model::{Action, Event, GrantSpan, Via};
 use crate::showing::Wanted;
 use crate::tests::eventually;
 use crate::tracker::{OrchestratorView, TrackerHandle};
@@ -18,6 +18,7 @@ mod owners;
 mod rules;
 mod showing;
 mod waiters;
+mod widening;
 
 struct Bench {
     routing: RoutingHandle,
@@ -31,9 +32,14 @@ fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
 }
 
 fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, queued: Vec<Queued>) -> Bench {
+    let rules = Rules { hold, hold_timeout: Some(Duration::from_mins(2)), ..rules };
+    started(Settings { queued, ..Settings::new(orchestrator, rules) })
+}
+
+fn started(settings: Settings) -> Bench {
     let (bus, cancel) = (Bus::new(Backlog::of(1000)), CancellationToken::new());
     let hour = Duration::from_hours(1);
-    let settings = crate::tracker::Settings {
+    let of_tracker = crate::tracker::Settings {
         context_turns: 3,
         compaction_threshold: 0.5,
         decay_rate: 0.95,
@@ -41,11 +47,9 @@ fn ruled(hold: bool, orchestrator: Orchestrator, rules: Rules, queued: Vec<Queue
         idle_tick: hour,
     };
     let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
-    let (tracker, tracking) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
-    let events = bus.subscribe();
-    let rules = Rules { hold, hold_timeout: Some(Duration::from_mins(2)), ..rules };
-    let (program, waits) = ("/opt/my tools/eisen-core".into(), Waits::default());
-    let settings = Settings { orchestrator, rules, program, waits: waits.clone(), queued };
+    let (tracker, tracking) = TrackerHandle::spawn(of_tracker, view, bus.clone(), cancel.clone());
+    let (events, waits) = (bus.subscribe(), settings.waits.clone());
+    let settings = Settings { program: "/opt/my tools/eisen-core".into(), ..settings };
     let (routing, deciding) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
     tokio::spawn(async { tokio::join!(tracking, deciding) });
     Bench { routing, events, waits, cancel }
@@ -68,7 +72,7 @@ fn id(id: &str) -> BlockedId {
     BlockedId::new(id)
 }
 
-const ALLOW: Decision = Decision::Allow { scope: Scope::Once, ttl: None };
+const ALLOW: Decision = Decision::Allow { scope: GrantSpan::Once, ttl: None, pattern: None };
 
 impl Bench {
     /// Starts a request; what it gets comes through the handle.
@@ -152,7 +156,7 @@ async fn a_session_grant_is_for_one_session_and_its_time() {
     let bench = bench(false, external());
     bench.routing.request(read("a", "s", "p")).await;
     let ttl = Some(Duration::from_secs(10));
-    let allow = Decision::Allow { scope: Scope::Session, ttl };
+    let allow = Decision::Allow { scope: GrantSpan::Session, ttl, pattern: None };
     bench.routing.resolve(id("b1"), allow, Decider::Person).await.unwrap();
     for _ in 0..3 {
         assert_eq!(bench.routing.request(read("a", "s", "p")).await, Some(Settlement::Allowed));
@@ -345,7 +349,11 @@ async fn what_is_left_of_one_tool_call_ends_by_itself() {
         let Some(Settlement::Denied { id, .. }) = denied else { panic!("{denied:?}") };
         bench
             .routing
-            .resolve(id, Decision::Allow { scope: Scope::Once, ttl }, Decider::Person)
+            .resolve(
+                id,
+                Decision::Allow { scope: GrantSpan::Once, ttl, pattern: None },
+                Decider::Person,
+            )
             .await
             .unwrap();
         assert_eq!(bench.routing.request(kernel()).await, Some(Settlement::Allowed));

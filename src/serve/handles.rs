@@ -16,10 +16,11 @@ use crate::journal::Journal;
 use crate::mcp::ToolUses;
 use crate::model::{
     AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Conflict, ConflictId,
-    DecidedBy, Overlap, OwnerAnswer, SessionId, UsageReport,
+    DecidedBy, Overlap, OwnerAnswer, SessionId, TeamGrant, UsageReport,
 };
 use crate::routing::{
-    AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, RoutingHandle, ShownAccess, Whose,
+    AccessAnswer, Decider, Decision, Explain, OwnerQuestion, ResolveError, RoutingHandle,
+    ShownAccess, Whose,
 };
 use crate::runs::TeamRuns;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRequest};
@@ -160,6 +161,10 @@ impl Sources for Handles {
         self.lead_elsewhere.clone()
     }
 
+    fn explain_by(&self, explain: Box<dyn Explain>) {
+        self.routing.explain_by(explain);
+    }
+
     fn take_questions(&self) -> Option<mpsc::Receiver<OwnerQuestion>> {
         self.routing.take_questions()
     }
@@ -252,6 +257,14 @@ impl Sources for Handles {
             }
             resolved
         })
+    }
+
+    fn grants(&self) -> BoxFuture<'_, Vec<TeamGrant>> {
+        Box::pin(self.routing.grants())
+    }
+
+    fn revoke_grant(&self, id: String) -> BoxFuture<'_, Result<TeamGrant, ResolveError>> {
+        Box::pin(self.routing.revoke(id))
     }
 
     fn resolve_shown(

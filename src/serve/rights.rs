@@ -83,6 +83,7 @@ pub(super) fn permit_params(scope: WebScope, params: Option<&RawValue>) -> Resul
     struct Beyond {
         even_denied: bool,
         ack: bool,
+        scope: Option<Box<RawValue>>,
     }
     let Some(params) = params.map(RawValue::get).filter(|params| *params != "null") else {
         return Ok(());
@@ -91,11 +92,17 @@ pub(super) fn permit_params(scope: WebScope, params: Option<&RawValue>) -> Resul
         return Ok(());
     }
     let beyond = match serde_json::from_str(params) {
-        Ok(Beyond { even_denied: false, ack: false }) => return Ok(()),
-        Ok(Beyond { even_denied: false, ack: true }) => "ack",
+        Ok(Beyond { scope: Some(scope), .. }) if !is_brief(&scope) => "scope",
+        Ok(Beyond { even_denied: false, ack: false, .. }) => return Ok(()),
+        Ok(Beyond { even_denied: false, ack: true, .. }) => "ack",
         Ok(_) | Err(_) => "even_denied",
     };
     Err(needs(beyond, WebScope::Control, scope))
+}
+
+/// Whether an access is allowed for no longer than its session.
+fn is_brief(scope: &RawValue) -> bool {
+    ["null", "\"once\"", "\"session\""].contains(&scope.get())
 }
 
 /// Checks a change of a registry entry of the team's own agents.
@@ -288,6 +295,9 @@ mod tests {
             r#"{"id":"b1","even_denied":true}"#,
             r#"{"id":"t1","ack":true}"#,
             r#"{"even_denied":1}"#,
+            r#"{"id":"b1","scope":"team"}"#,
+            r#"{"id":"b1","scope":"te\u0061m"}"#,
+            r#"{"id":"b1","scope":"once","scope":"team"}"#,
             r#"{"ack":false,"ack":true}"#,
             "[true,true]",
         ] {

@@ -8,6 +8,7 @@ mod conflicts;
 mod control;
 mod events;
 mod evidence;
+mod grants;
 mod layout;
 mod map;
 mod openings;
@@ -43,6 +44,7 @@ pub(super) use openings::{ENDED as TOKEN_ENDED, record_use};
 pub(super) use reply::encoded;
 use reply::{MethodCall, Reply, parse, reply};
 pub use scoped::call_about_tokens;
+pub(super) use showing::reason;
 pub(super) use table::METHODS;
 use table::find;
 

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
+use super::explaining::ExplainByJournal;
 use super::gateway::Gateway;
 use super::places::{ConnectionSlot, ConnectionSlots};
 use super::run_file::live_teams;
@@ -115,7 +116,9 @@ impl Server {
         let guarded = !listener.local_addr()?.ip().to_canonical().is_loopback();
         let shared = Shared::new(bus, sources, team, tokens, limits, guarded);
         let places = Arc::new(ConnectionSlots::new(limits.max_connections));
-        Ok(Self { listener, tools: None, places, shared: Arc::new(shared) })
+        let shared = Arc::new(shared);
+        shared.sources.explain_by(Box::new(ExplainByJournal(Arc::downgrade(&shared))));
+        Ok(Self { listener, tools: None, places, shared })
     }
 
     /// The counts of its clients.

@@ -11,10 +11,10 @@ use crate::journal::Journal;
 use crate::mcp::ToolUses;
 use crate::model::{
     AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Conflict, ConflictId,
-    DecidedBy, Overlap, OwnerAnswer, SessionId, UsageReport,
+    DecidedBy, Overlap, OwnerAnswer, SessionId, TeamGrant, UsageReport,
 };
 use crate::routing::{
-    AccessAnswer, Decider, Decision, OwnerQuestion, ResolveError, ShownAccess, Whose,
+    AccessAnswer, Decider, Decision, Explain, OwnerQuestion, ResolveError, ShownAccess, Whose,
 };
 use crate::runs::TeamRuns;
 use crate::serve::{BoxFuture, Elsewhere};
@@ -155,6 +155,16 @@ pub trait Sources: Send + Sync + 'static {
         by: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>>;
 
+    /// What persons opened for the team.
+    fn grants(&self) -> BoxFuture<'_, Vec<TeamGrant>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    /// Ends what a person opened for the team; returns it.
+    fn revoke_grant(&self, id: String) -> BoxFuture<'_, Result<TeamGrant, ResolveError>> {
+        Box::pin(async { Err(ResolveError::UnknownGrant(id)) })
+    }
+
     /// Decides a blocked access if it still is as [`Self::show`] showed it with this version. Sources
     /// that show none decide in any case.
     fn resolve_shown(
@@ -175,6 +185,9 @@ pub trait Sources: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<ShownAccess, ResolveError>> {
         Box::pin(async { Err(ResolveError::Unknown(id)) })
     }
+
+    /// Has the reasons of accesses explained so, to whoever decides them.
+    fn explain_by(&self, _explain: Box<dyn Explain>) {}
 
     /// The questions to owners, for whoever answers them; None: there are none, or they were taken.
     fn take_questions(&self) -> Option<mpsc::Receiver<OwnerQuestion>> {

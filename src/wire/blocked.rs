@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::method::method;
 use super::names::{AgentName, Decider, TeamId};
-use super::tools::{CONTENT, MESSAGE, tool};
+use super::tools::{CONTENT, MESSAGE, PATTERN, tool};
 use super::{Exact, NameOf, SessionHeader, Target};
 use crate::model::{Action, BlockedStatus, Decide, Via};
 
@@ -75,6 +75,10 @@ pub struct Blocked<'a> {
     /// The tool call that it belongs to, as far as that is certain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call: Option<Cow<'a, str>>,
+    /// Only while it is `pending`: the narrowest pattern that covers what its agent waits for, for `match` of
+    /// `resolve_blocked`. Absent where only the path alone can be allowed.
+    #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
+    pub offered: Option<Cow<'a, str>>,
     /// Only while it is `pending`: when nobody waits for the decision any more, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
@@ -122,6 +126,11 @@ pub enum DecisionParam {
         /// Seconds that the grant lasts at most.
         #[schemars(extend("x-tool" = tool("With `allow`: seconds that the permission lasts at most").at(3)))]
         ttl_s: Option<f64>,
+        /// A pattern of paths in the workspace, as in `allowed` of a zone, that matches the path: what waits of it is
+        /// allowed, too, and with `session` or `team` what comes later. Never what is denied, a secret, or kept by git.
+        #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-tool" = tool("With `allow`: a pattern such as `test/**` that matches the path: with `session` all that it matches is allowed, too").most(PATTERN).at(6)))]
+        pattern: Option<String>,
         /// Also where a pattern of `denied` matches; requires the control token.
         #[serde(default)]
         even_denied: bool,
@@ -139,12 +148,22 @@ pub enum DecisionParam {
     },
 }
 
+impl DecisionParam {
+    /// Allows an access for so long, and no more than that.
+    pub fn allow(scope: Option<GrantScope>) -> Self {
+        Self::Allow { scope, ttl_s: None, pattern: None, even_denied: false, tell: false }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Scope")]
 pub enum GrantScope {
     /// This access.
     Once,
-    /// Exactly this path and action, until the session ends.
+    /// This path and action, or what `match` matches, until the session ends.
     Session,
+    /// As `session`, and until a person revokes it, also in later runs of the team. Requires the control token, or
+    /// the web's scope `control`.
+    Team,
 }

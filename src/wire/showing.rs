@@ -47,6 +47,12 @@ pub struct ShownBlocked {
     /// The process whose system call waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ShownProgram>,
+    /// As in `blocked`.
+    #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
+    pub offered: Option<String>,
+    /// Only while it is `pending`: when nobody waits for the decision any more, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<u64>,
     /// The rule of `[[routing]]` that matched the access.
     pub rule: Option<u32>,
     pub decide: Option<Cow<'static, str>>,

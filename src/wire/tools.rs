@@ -46,6 +46,9 @@ pub(super) const CONTENT: u64 = 2 * 1024 * 1024;
 /// Bytes of a message in an argument.
 pub(super) const MESSAGE: u64 = 16 * 1024;
 
+/// Bytes of a pattern of paths.
+pub(super) const PATTERN: u64 = 1024;
+
 /// Bytes of a task.
 pub(super) const TASK: u64 = 256 * 1024;
 

@@ -115,6 +115,21 @@ impl WirePatterns {
         Ok(Self { matching: Patterns::build(&globs)?, beginnings })
     }
 
+    /// One pattern of paths in the workspace; None if it names others, or nothing.
+    pub(super) fn inside(written: &str) -> Result<Option<Self>, Error> {
+        let written = [written.to_owned()];
+        let globs = Glob::parse_all(&written)?;
+        if globs.is_empty() || globs.iter().any(|glob| glob.is_absolute() || glob.climbs()) {
+            return Ok(None);
+        }
+        Self::compile(&written, false).map(Some)
+    }
+
+    /// Whether what the patterns name literally lies in a folder.
+    pub(super) fn leads_through(&self, folder: &str) -> bool {
+        !folder.is_empty() && self.beginnings.iter().any(|it| is_at_or_below(it, folder))
+    }
+
     pub fn matches(&self, path: &str) -> bool {
         let Patterns { relative, absolute } = &self.matching;
         let set = if path.starts_with('/') { absolute } else { relative };

@@ -6,4 +6,5 @@ mod hold;
 mod orchestrator;
 mod permissions;
 mod rules;
+mod team_grants;
 mod violations;

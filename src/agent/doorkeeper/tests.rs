@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::bus::{Backlog, Bus, Subscriber};
 use crate::model::{
-    Activity, ActivityKind, BlockedAccess, BlockedId, Event, OnLoop, OnViolation, SessionId,
+    Activity, ActivityKind, BlockedAccess, BlockedId, Event, GrantSpan, OnLoop, OnViolation,
+    SessionId,
 };
-use crate::routing::{self, Decision, Orchestrator, Scope};
+use crate::routing::{self, Decision, Orchestrator};
 use crate::tracker::{self, OrchestratorView};
 use crate::zone::{Confine, GitAccess, Reach, Zone, ZoneSpec};
 
@@ -139,7 +140,7 @@ fn named(path: &str) -> Attempt {
     Attempt { named: true, ..read(path) }
 }
 
-const ALLOW: Decision = Decision::Allow { scope: Scope::Once, ttl: None };
+const ALLOW: Decision = Decision::Allow { scope: GrantSpan::Once, ttl: None, pattern: None };
 
 impl Bench {
     /// Rings; what becomes of the call comes through the receiver.

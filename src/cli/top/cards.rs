@@ -11,6 +11,7 @@ use super::paint::{bold, color_of, first_shown, mark_of, selection, since, tone}
 use super::screen::Screen;
 use crate::cli::budget::used;
 use crate::cli::columns::{cut, wrap};
+use crate::cli::format::left;
 use crate::cli::output::plain;
 use crate::model::quoted;
 use crate::view::{CardKind, Undecided};
@@ -38,7 +39,7 @@ pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now
         if place == at { line.style(selection(!screen.on_agents)) } else { line }
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), list);
-    draw_description(cards[at], frame, detail);
+    draw_description(cards[at], frame, detail, now_ms);
     if has_file(cards[at].kind()) {
         draw_file(screen, frame, file);
     }
@@ -82,9 +83,9 @@ fn heading(screen: &Screen, card: Undecided<'_>, now_ms: u64) -> Line<'static> {
     Line::from(vec![Span::raw(format!("{id:>5} {age:>6} ")), whose, Span::raw(format!(" {what}"))])
 }
 
-fn draw_description(card: Undecided<'_>, frame: &mut Frame<'_>, area: Rect) {
+fn draw_description(card: Undecided<'_>, frame: &mut Frame<'_>, area: Rect, now_ms: u64) {
     let (described, command) = match card {
-        Undecided::Access(access) => (of_access(access), "inbox"),
+        Undecided::Access(access) => (of_access(access, now_ms), "inbox"),
         Undecided::Conflict(conflict) => (of_conflict(conflict), "inbox"),
         Undecided::Budget(budget) => (of_budget(budget), "team budget"),
     };
@@ -122,12 +123,14 @@ fn draw_file(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
 }
 
 /// What a person needs to know of an access before deciding.
-fn of_access(access: &Blocked<'_>) -> Vec<String> {
+fn of_access(access: &Blocked<'_>, now_ms: u64) -> Vec<String> {
     let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(plain);
     let agent = plain(&access.session.agent_id);
     let (action, path) = (plain(access.action.as_str()), quoted(&access.path));
     let via = known(access.via.as_str()).map(|via| format!(", via {via}")).unwrap_or_default();
-    let mut lines = vec![format!("{agent} asks to {action} {path}{via}")];
+    let left = access.until_ms.map(|until| format!("; {}", left(until, now_ms)));
+    let mut lines =
+        vec![format!("{agent} asks to {action} {path}{via}{}", left.unwrap_or_default())];
     let owners: Vec<_> = access.owners.iter().map(|owner| plain(owner)).collect();
     let mut facts = Vec::new();
     if !owners.is_empty() {
@@ -140,6 +143,9 @@ fn of_access(access: &Blocked<'_>) -> Vec<String> {
     if let Some(by) = access.denied_by.as_deref().and_then(known) {
         let id = plain(&access.id);
         facts.push(format!("denied by {by}: `eisen-core inbox allow {id} --even-denied`"));
+    }
+    if let Some(pattern) = &access.offered {
+        facts.push(format!("`m` offers {}", quoted(pattern)));
     }
     lines.extend((!facts.is_empty()).then(|| facts.join("; ")));
     let reason = access.reason.as_deref().and_then(known);

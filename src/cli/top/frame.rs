@@ -31,6 +31,7 @@ On an access or a write that waits  PgUp PgDn scroll its file, or the diff
 a          allow it for this tool call
 d  D       deny it; with a message to the agent
 s          an access only: allow it until the session ends
+m  t       an access only: allow a pattern; for the session, or for the team
 r          an access only: answer it, your text stands in place of the file
 
 On a budget that is used up
@@ -186,6 +187,7 @@ fn draw_notice(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
         Asking::Prompt(agent) => format!("prompt {}: ", plain(agent)),
         Asking::Answer(card) => format!("answer {}: ", named(card)),
         Asking::Denial(card) => format!("deny {}, since: ", named(card)),
+        Asking::Pattern(card, span) => format!("allow with {} {}: ", named(card), span.name()),
         Asking::Total(card, unit) => format!("new total of {unit}, {}: ", named(card)),
         Asking::Sure(order, agent) => format!("{} {}? y / n", order.name(), plain(agent)),
     };
@@ -205,7 +207,7 @@ fn keys_of(screen: &Screen) -> &'static str {
         (None, true, _) => "p prompt · c cancel · S start · x stop · R restart · Tab pane · ? help",
         (None, false, Pane::Inbox) => match screen.inbox.card.as_ref().map(|card| card.kind) {
             Some(CardKind::Access) => {
-                "a allow · s session · d D deny · r answer · PgDn file · Tab agents · ? help · q"
+                "a allow · s session · m t pattern · d D deny · r answer · PgDn file · ? help · q"
             }
             Some(CardKind::Conflict) => "a allow · d D deny · PgDn file · Tab agents · ? help · q",
             Some(CardKind::Budget) => "r new total · Tab agents · ? help · q",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::file::ShownFile;
-use super::wish::{Asking, TeamCall};
+use super::wish::{Asking, PatternSpan, TeamCall};
 use crate::cli::output::plain;
 use crate::serve::client::PreparedCall;
 use crate::view::{CardId, CardKind, TeamView, Undecided, decider};
@@ -33,6 +33,8 @@ pub(super) struct InboxPane {
 #[derive(Debug)]
 pub(super) enum Reaction {
     Type(Asking),
+    /// With a text that can be changed.
+    Change(Asking, String),
     Call(TeamCall),
 }
 
@@ -124,15 +126,15 @@ impl InboxPane {
         }
         let is_awaited = matches!(&self.file, Some((_, None))) || self.wanted().is_some();
         match (card.kind, letter) {
-            (CardKind::Access, 'a' | 's') | (CardKind::Conflict, 'a') if is_awaited => {
+            (CardKind::Access, 'a' | 's' | 'm' | 't') | (CardKind::Conflict, 'a') if is_awaited => {
                 Err(format!("the file of {name} is on its way"))
             }
             (CardKind::Access, 's') => {
-                let allow = allow(Some(GrantScope::Session));
+                let allow = DecisionParam::allow(Some(GrantScope::Session));
                 Ok(Reaction::Call(self.decide(&card, "allowed for the session", allow)))
             }
             (CardKind::Access | CardKind::Conflict, 'a') => {
-                Ok(Reaction::Call(self.decide(&card, "allowed", allow(None))))
+                Ok(Reaction::Call(self.decide(&card, "allowed", DecisionParam::allow(None))))
             }
             (CardKind::Access | CardKind::Conflict, 'd') => {
                 let deny = DecisionParam::Deny { message: None };
@@ -140,6 +142,19 @@ impl InboxPane {
             }
             (CardKind::Access | CardKind::Conflict, 'D') => {
                 Ok(Reaction::Type(Asking::Denial(card)))
+            }
+            (CardKind::Access, 'm' | 't') => {
+                let span = if letter == 'm' { PatternSpan::Session } else { PatternSpan::Team };
+                match offered(view, &card) {
+                    Some(pattern) => Ok(Reaction::Change(Asking::Pattern(card, span), pattern)),
+                    None if span == PatternSpan::Session => Err(format!(
+                        "of {name} only the path itself can be allowed: `a`, `s` and `t`"
+                    )),
+                    None => {
+                        let allow = span.allowing(None);
+                        Ok(Reaction::Call(self.decide(&card, "allowed for the team", allow)))
+                    }
+                }
             }
             (CardKind::Access, 'r') => Ok(Reaction::Type(Asking::Answer(card))),
             (CardKind::Budget, 'r') => {
@@ -240,6 +255,14 @@ impl InboxPane {
     }
 }
 
+/// The pattern that is offered for an access.
+fn offered(view: &TeamView, card: &CardId) -> Option<String> {
+    match view.waiting().find(|it| it.is(card))? {
+        Undecided::Access(access) => access.offered.as_ref().map(ToString::to_string),
+        Undecided::Conflict(_) | Undecided::Budget(_) => None,
+    }
+}
+
 /// Whether a card is about a file, which is shown below it.
 pub(super) fn has_file(kind: CardKind) -> bool {
     kind != CardKind::Budget
@@ -252,10 +275,6 @@ pub(super) fn named(card: &CardId) -> String {
         (CardKind::Budget, agent) => format!("the budget of {}", plain(agent)),
         (CardKind::Access | CardKind::Conflict, id) => plain(id),
     }
-}
-
-fn allow(scope: Option<GrantScope>) -> DecisionParam {
-    DecisionParam::Allow { scope, ttl_s: None, even_denied: false, tell: false }
 }
 
 /// What a budget is used up of, or limits.

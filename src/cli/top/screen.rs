@@ -12,6 +12,7 @@ use super::past::{self, Past};
 use super::said::Transcript;
 use super::wish::{AgentOrder, Asking, Input, StatusLine, TeamCall, Wish};
 use crate::cli::blocked::{self, SeenAccesses};
+use crate::cli::output::plain;
 use crate::serve::client::PreparedCall;
 use crate::view::TeamView;
 use crate::wire::{
@@ -237,10 +238,13 @@ impl Screen {
             KeyCode::End | KeyCode::Char('G') => self.held_at = None,
             KeyCode::Enter if self.on_agents => self.show(Pane::Transcript),
             KeyCode::Char(letter) if self.on_agents => self.agent_key(letter),
-            KeyCode::Char(letter @ ('a' | 's' | 'd' | 'D' | 'r')) if self.pane == Pane::Inbox => {
+            KeyCode::Char(letter @ ('a' | 's' | 'm' | 't' | 'd' | 'D' | 'r'))
+                if self.pane == Pane::Inbox =>
+            {
                 match self.inbox.key(letter, &self.view, now) {
                     Ok(Reaction::Call(call)) => return Some(Wish::Call(call)),
                     Ok(Reaction::Type(asking)) => self.input = Some(Input::empty(asking)),
+                    Ok(Reaction::Change(asking, text)) => self.input = Some(Input { asking, text }),
                     Err(why) => self.notice = Some(StatusLine::error(why)),
                 }
             }
@@ -351,6 +355,10 @@ impl Screen {
             Asking::Denial(card) => {
                 let deny = DecisionParam::Deny { message: Some(text.to_owned()) };
                 self.inbox.decide(card, "denied", deny)
+            }
+            Asking::Pattern(card, span) => {
+                let allow = span.allowing(Some(text.trim().to_owned()));
+                self.inbox.decide(card, &format!("{} allowed {}", plain(text), span.name()), allow)
             }
             Asking::Total(card, unit) => match self.inbox.raise(card, unit, text) {
                 Ok(call) => call,

@@ -155,7 +155,7 @@ fn each_pane_fits_a_small_terminal() {
 
 
 
-        a allow · s session · d D deny · r answer · PgDn file · Tab agents · ? help · q"#]]
+        a allow · s session · m t pattern · d D deny · r answer · PgDn file · ? help · q"#]]
     .assert_eq(&text(&drawn(&screen, 80, 24)));
     screen.pane = Pane::Heat;
     expect![[r#"
@@ -217,6 +217,7 @@ fn help_stands_above_the_panes_and_no_size_is_too_small() {
         a          allow it for this tool call
         d  D       deny it; with a message to the agent
         s          an access only: allow it until the session ends
+        m  t       an access only: allow a pattern; for the session, or for the team
         r          an access only: answer it, your text stands in place of the file
 
         On a budget that is used up
@@ -230,8 +231,7 @@ fn help_stands_above_the_panes_and_no_size_is_too_small() {
 
 
 
-
-        a allow · s session · d D deny · r answer · PgDn file · Tab agents · ? help · q"#]]
+        a allow · s session · m t pattern · d D deny · r answer · PgDn file · ? help · q"#]]
     .assert_eq(&text(&drawn(&screen, 80, 24)));
     // No size is too small.
     for (width, height) in [(0, 0), (1, 1), (5, 3), (20, 8), (300, 2)] {

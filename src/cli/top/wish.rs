@@ -2,7 +2,10 @@
 
 use crate::serve::client::PreparedCall;
 use crate::view::CardId;
-use crate::wire::{AgentParams, Cancel, CancelParams, RestartAgent, StartAgent, StopAgent};
+use crate::wire::{
+    AgentParams, Cancel, CancelParams, DecisionParam, GrantScope, RestartAgent, StartAgent,
+    StopAgent,
+};
 
 /// What the typed line is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,10 +16,37 @@ pub(super) enum Asking {
     Answer(CardId),
     /// The message of a denial.
     Denial(CardId),
+    /// The pattern of all that is allowed with this access.
+    Pattern(CardId, PatternSpan),
     /// A new total of a budget: of `tokens`, `cost`, `turns` or `minutes`.
     Total(CardId, &'static str),
     /// Whether to do this with an agent.
     Sure(AgentOrder, String),
+}
+
+/// How long what a pattern matches is allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PatternSpan {
+    Session,
+    Team,
+}
+
+impl PatternSpan {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Session => "for the session",
+            Self::Team => "for the team",
+        }
+    }
+
+    /// The decision that allows a pattern, or without one the path alone.
+    pub(super) fn allowing(self, pattern: Option<String>) -> DecisionParam {
+        let scope = Some(match self {
+            Self::Session => GrantScope::Session,
+            Self::Team => GrantScope::Team,
+        });
+        DecisionParam::Allow { scope, ttl_s: None, pattern, even_denied: false, tell: false }
+    }
 }
 
 /// The request to an agent.

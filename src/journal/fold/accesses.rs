@@ -108,7 +108,8 @@ impl Fold {
                 "blocked_id": access.id.as_str(),
                 "path": cut(&access.path, LONGEST_TEXT).0,
                 "action": access.action.as_str(),
-                "scope": if decided.for_session { "session" } else { "once" },
+                "scope": decided.scope.as_str(),
+                "match": decided.pattern,
                 "ttl_ms": ttl,
                 "decided_by": access.decided_by.as_ref().map(DecidedBy::to_string),
             });

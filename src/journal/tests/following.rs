@@ -230,7 +230,8 @@ async fn decisions_name_who_decided_and_what_was_granted() {
     let decided = Decided {
         access: access(BlockedStatus::Allowed),
         message: None,
-        for_session: true,
+        scope: crate::model::GrantSpan::Session,
+        pattern: None,
         ttl: None,
     };
     let events = journal(

@@ -15,11 +15,11 @@ use crate::extract::{Access, Ask, Gate, Refusal, Target};
 use crate::line::Direction;
 use crate::metrics::Tally;
 use crate::model::{
-    Action, Activity, ActivityKind, BlockedId, BlockedStatus, Event, Lines, SessionId, SessionKey,
-    Source, Touch, Via,
+    Action, Activity, ActivityKind, BlockedId, BlockedStatus, Event, GrantSpan, Lines, SessionId,
+    SessionKey, Source, Touch, Via,
 };
 use crate::proxy::*;
-use crate::routing::{self, Decision, Orchestrator, Scope};
+use crate::routing::{self, Decision, Orchestrator};
 use crate::tracker::{self, OrchestratorView};
 use crate::zone::{Confine, GitAccess, Reach, ZoneSpec};
 
@@ -289,7 +289,7 @@ impl Bench {
     }
 
     pub(super) async fn allow(&self, id: &str) {
-        let decision = Decision::Allow { scope: Scope::Once, ttl: None };
+        let decision = Decision::Allow { scope: GrantSpan::Once, ttl: None, pattern: None };
         self.routing
             .resolve(BlockedId::new(id), decision, crate::routing::Decider::Person)
             .await

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::Task;
-use super::requesting::{asks_orchestrator, needs_person, opens, why_denied};
+use super::requesting::{asks_orchestrator, opens, why_denied};
 use crate::model::{AccessRule, AgentId, BlockedId, SessionId};
 use crate::routing::grants::Allowed;
 use crate::routing::shown::Showable;
@@ -64,7 +64,7 @@ impl Task {
 
     fn ask_for(&mut self, request: Request, sessions: Vec<SessionId>) -> AccessAnswer {
         let rule = self.rule(&request);
-        if self.grants.cover(&request, needs_person(rule)) {
+        if self.grants.cover(&request, &self.judged(&request, rule)) {
             return AccessAnswer::Open;
         }
         if opens(rule) {

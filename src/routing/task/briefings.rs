@@ -2,9 +2,10 @@
 
 use super::Task;
 use super::requesting::asks_orchestrator;
-use crate::model::{BlockedId, BlockedStatus};
+use crate::model::{AgentId, BlockedId, BlockedStatus, SessionId, SessionKey};
+use crate::routing::Orchestrator;
 use crate::routing::board::{BoardEntry, Briefing};
-use crate::routing::{Orchestrator, briefing};
+use crate::routing::briefing::{self, BriefingDraft};
 
 /// Accesses of one briefing, and the bytes after which it takes no more. Further pending accesses
 /// are in the next briefing; further denied ones are only counted.
@@ -46,8 +47,8 @@ impl Task {
         self.nudge.send_modify(|count| *count += 1);
     }
 
-    /// Takes the waiting accesses as one prompt text, as many as fit.
-    pub(super) fn briefing(&mut self) -> Option<String> {
+    /// Takes the waiting accesses, as many as fit.
+    pub(super) fn briefing(&mut self) -> Option<BriefingDraft> {
         let reader = match &self.settings.orchestrator {
             Orchestrator::Elsewhere { host, .. } => briefing::Reader::elsewhere(host),
             _ => briefing::Reader::here(&self.settings.program),
@@ -64,7 +65,7 @@ impl Task {
             }
             if items.len() < MOST && bytes < MOST_BYTES {
                 let item = briefing::item(access, &reader);
-                bytes += item.len();
+                bytes += item.bytes();
                 items.push(item);
                 *briefing = Briefing::Prompting;
             } else if access.status == BlockedStatus::Pending {
@@ -77,7 +78,11 @@ impl Task {
         if later > 0 {
             self.nudge.send_modify(|count| *count += 1);
         }
-        (!items.is_empty()).then(|| briefing::text(&items, later, denied, &reader))
+        let lead = match &self.settings.orchestrator {
+            Orchestrator::Agent(agent) => Some(agent.clone()),
+            _ => None,
+        };
+        (!items.is_empty()).then_some(BriefingDraft { items, later, denied, reader, lead })
     }
 
     pub(super) fn shift_briefings(&mut self, from: Briefing, to: Briefing) {
@@ -88,6 +93,32 @@ impl Task {
         }
         if waiting {
             self.nudge.send_modify(|count| *count += 1);
+        }
+    }
+
+    pub(super) fn end_orchestrated(&mut self, agent: &AgentId) -> Vec<BlockedId> {
+        let Some((prompts, ids)) = self.orchestrated.get_mut(agent) else { return Vec::new() };
+        *prompts -= 1;
+        if *prompts > 0 {
+            return ids.clone();
+        }
+        self.orchestrated.remove(agent).map(|(_, ids)| ids).unwrap_or_default()
+    }
+
+    pub(super) fn is_orchestrator(&self, agent: &AgentId) -> bool {
+        matches!(&self.settings.orchestrator, Orchestrator::Agent(id) if id == agent)
+    }
+
+    pub(super) fn orchestrator(&self) -> Option<SessionKey> {
+        match &self.settings.orchestrator {
+            Orchestrator::Agent(agent) => {
+                Some(SessionKey::new(agent.clone(), self.orchestrator_session.clone()))
+            }
+            Orchestrator::Elsewhere { agent, .. } => {
+                Some(SessionKey::new(agent.clone(), SessionId::new("")))
+            }
+            Orchestrator::External(key) => Some(key.clone()),
+            Orchestrator::Nobody => None,
         }
     }
 }

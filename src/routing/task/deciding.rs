@@ -9,12 +9,13 @@ use super::{BoardEntry, Task};
 use crate::bus::Bus;
 use crate::model::{
     AccessRule, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decided, DecidedBy, Event,
-    Record, SessionId, Via, now_ms, quoted,
+    GrantSpan, Record, SessionId, Via, now_ms, quoted,
 };
 use crate::routing::board::Waiter;
 use crate::routing::grants::Allowed;
-use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
+use crate::routing::{Decider, Decision, ResolveError, Settlement};
 use crate::showing::SeenContent;
+use crate::zone::GrantPattern;
 
 /// Messages kept for an agent until its next prompt; when full, the oldest is dropped.
 const MOST_NOTES: usize = 20;
@@ -29,17 +30,46 @@ impl Task {
         seen: Option<SeenContent>,
     ) -> Result<BlockedAccess, ResolveError> {
         // An agent that gave up is told with its next prompt.
-        let (decision, tells) = match decision {
-            Decision::Tell { scope, ttl } => (&Decision::Allow { scope: *scope, ttl: *ttl }, true),
+        let (decision, tells) = match decision.clone() {
+            Decision::Tell { scope, ttl, pattern } => {
+                (Decision::Allow { scope, ttl, pattern }, true)
+            }
             decision => (decision, false),
         };
-        let access = self.decidable(id, decision, by, tells)?;
+        let access = self.decidable(id, &decision, by, tells)?;
         if !self.is_as_seen(id, seen) {
             return Err(ResolveError::Changed(id.clone()));
         }
+        let pattern = self.widen(&access, &decision, by)?;
         if tells {
             self.reopen(id);
         }
+        let waiting = match (&pattern, decision.opening()) {
+            (Some(pattern), Some((span, ..))) => self.waits_for(pattern, &access, span, by),
+            _ => Vec::new(),
+        };
+        self.settle_alike(&access, &decision, by, seen, pattern, tells);
+        let (scope, pattern) = (GrantSpan::Once, None);
+        let ttl = decision.opening().and_then(|(_, ttl, _)| ttl);
+        let once = Decision::Allow { scope, ttl, pattern };
+        for other in waiting {
+            if let Ok(access) = self.decidable(&other, &once, by, false) {
+                self.settle_alike(&access, &once, by, None, None, false);
+            }
+        }
+        Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
+    }
+
+    /// Settles an access and its equals.
+    fn settle_alike(
+        &mut self,
+        access: &BlockedAccess,
+        decision: &Decision,
+        by: &Decider,
+        seen: Option<SeenContent>,
+        pattern: Option<Arc<GrantPattern>>,
+        tells: bool,
+    ) {
         let by_person = !matches!(by, Decider::Agent(_));
         // Only `fs/read_text_file` can be answered with content.
         let concerns = |entry: &&BoardEntry| {
@@ -51,7 +81,7 @@ impl Task {
         };
         let alike: Vec<_> = self
             .board
-            .alike(&access)
+            .alike(access)
             .filter(concerns)
             .map(|entry| entry.access.id.clone())
             .collect();
@@ -91,32 +121,32 @@ impl Task {
         if let Decision::Deny { message: Some(message) } = decision
             && is_undelivered
         {
-            self.note(&access, message);
+            self.note(access, message);
         }
-        if let Decision::Allow { scope, ttl } = decision
-            && (is_for_person(&access) || tells)
+        if let Decision::Allow { scope, ttl, .. } = decision
+            && (is_for_person(access) || tells)
             && !used
         {
-            if *scope == Scope::Session {
+            if *scope == GrantSpan::Session {
                 // The agent may be in another session by now.
                 let expires = ttl.map(|ttl| Instant::now() + ttl);
-                let allowed = Allowed::of(&access, access.via, by_person);
+                let allowed = Allowed::of(access, access.via, by_person);
                 self.grants.add(&allowed, None, Settlement::Allowed, expires);
             }
             self.note_permit(access.key.agent.clone(), access.action, &access.path);
         }
-        self.grant(&Allowed::of(&access, access.via, by_person), decision, used, sessions);
-        if is_for_person(&access) {
+        let allowed = Allowed::of(access, access.via, by_person).widened(pattern);
+        self.grant(&allowed, decision, used, sessions);
+        if is_for_person(access) {
             self.publish_queue();
         }
-        Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
     }
 
     /// Grants what follows from an access that a waiting request was allowed.
     fn grant_repeats(&mut self, allowed: &Allowed, decision: &Decision, caller: Option<u32>) {
-        let Decision::Allow { scope, ttl } = decision else { return };
+        let Decision::Allow { scope, ttl, .. } = decision else { return };
         self.grants.grant_system_calls(allowed);
-        if *scope == Scope::Once {
+        if *scope == GrantSpan::Once {
             let expires = ttl.map(|ttl| Instant::now() + ttl);
             self.grants.grant_repeats(allowed, caller, expires);
         }
@@ -187,7 +217,7 @@ impl Task {
     }
 
     /// The rule by which no agent decides an access: of those that were when it came, or are now.
-    fn persons_rule(&self, entry: &BoardEntry) -> Option<AccessRule> {
+    pub(super) fn persons_rule(&self, entry: &BoardEntry) -> Option<AccessRule> {
         let of = entry.access.rule.filter(|rule| rule.excludes_agents());
         of.or_else(|| self.rule_now(entry, || true).filter(|rule| rule.excludes_agents()))
     }
@@ -219,7 +249,7 @@ impl Task {
         mut sessions: Vec<SessionId>,
     ) {
         match decision {
-            Decision::Allow { scope: Scope::Session, ttl } => {
+            Decision::Allow { scope: GrantSpan::Session, ttl, .. } => {
                 let expires = ttl.map(|ttl| Instant::now() + ttl);
                 sessions.sort();
                 sessions.dedup();
@@ -227,7 +257,7 @@ impl Task {
                     self.grants.add(access, Some(session), Settlement::Allowed, expires);
                 }
             }
-            Decision::Allow { scope: Scope::Once, ttl } if !used => {
+            Decision::Allow { scope: GrantSpan::Once, ttl, .. } if !used => {
                 let expires = ttl.map(|ttl| Instant::now() + ttl);
                 self.grants.add(access, None, Settlement::Allowed, expires);
             }
@@ -288,7 +318,7 @@ fn settle(
     });
     let got = got.collect();
     entry.access.status = status;
-    (entry.access.until_ms, entry.access.ended) = (None, None);
+    (entry.access.until_ms, entry.access.ended, entry.access.offered) = (None, None, None);
     entry.access.decided_by = Some(by);
     record(&entry.access);
     // Also where the status stays: others see that it is decided, and by whom.
@@ -298,16 +328,14 @@ fn settle(
 
 /// A decision for the journal.
 fn decided(settled: &BlockedAccess, decision: &Decision) -> Event {
-    let (for_session, ttl) = match decision {
-        Decision::Allow { scope, ttl } => (*scope == Scope::Session, *ttl),
-        _ => (false, None),
-    };
+    let (scope, ttl, pattern) = decision.opening().unwrap_or((GrantSpan::Once, None, None));
+    let pattern = pattern.cloned();
     let message = match decision {
         Decision::Deny { message } => message.clone(),
         _ => None,
     };
     let access = settled.clone();
     let key = access.key.clone();
-    let record = Record::Decided(Box::new(Decided { access, message, for_session, ttl }));
+    let record = Record::Decided(Box::new(Decided { access, message, scope, ttl, pattern }));
     Event::Record { key, record, turn: None, timestamp_ms: now_ms() }
 }

@@ -117,6 +117,7 @@ impl Task {
             owner_answer: None,
             reason: None,
             tool_call: None,
+            offered: None,
             until_ms: None,
             ended: None,
             completed: false,

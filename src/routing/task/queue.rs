@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::Task;
-use super::requesting::needs_person;
+use super::requesting::judged;
 use crate::model::{
     AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, quoted,
 };
@@ -62,7 +62,8 @@ impl Task {
         if !request.grantable {
             return None;
         }
-        let settlement = self.grants.take(request, needs_person(rule))?;
+        let judged = judged(&self.settings.rules, request, rule);
+        let settlement = self.grants.take(request, &judged)?;
         // A permit that is used leaves the queue.
         let permits = self.queue.borrow().iter().filter(|queued| queued.permit.is_some()).count();
         if permits > 0 && permits != self.grants.unused().count() {

@@ -10,8 +10,9 @@ use crate::model::{
 };
 use crate::routing::board::Waiter;
 use crate::routing::grants::Allowed;
+use crate::routing::judged::Judged;
 use crate::routing::wait::waiting;
-use crate::routing::{AccessScope, Making, Orchestrator, Request, Settlement};
+use crate::routing::{AccessScope, Making, Orchestrator, Request, Rules, Settlement};
 use crate::tasks::{Circle, WaitGuard, WaitKind};
 
 impl Task {
@@ -213,7 +214,12 @@ impl Task {
 
     /// Whether a grant or the rule allows an access.
     pub(super) fn is_open(&self, request: &Request, rule: Option<AccessRule>) -> bool {
-        self.grants.cover(request, needs_person(rule)) || opens(rule)
+        self.grants.cover(request, &self.judged(request, rule)) || opens(rule)
+    }
+
+    /// What counts as a grant of an access.
+    pub(super) fn judged(&self, request: &Request, rule: Option<AccessRule>) -> Judged<'_> {
+        judged(&self.settings.rules, request, rule)
     }
 }
 
@@ -227,8 +233,17 @@ pub(super) fn opens(rule: Option<AccessRule>) -> bool {
     rule.is_some_and(|rule| rule.decide == Decide::Allow)
 }
 
-pub(super) fn needs_person(rule: Option<AccessRule>) -> bool {
-    rule.is_some_and(AccessRule::excludes_agents)
+/// As [`Task::judged`].
+pub(super) fn judged<'a>(
+    rules: &'a Rules,
+    request: &Request,
+    rule: Option<AccessRule>,
+) -> Judged<'a> {
+    Judged {
+        needs_person: rule.is_some_and(AccessRule::excludes_agents),
+        needs_path: rule.is_some_and(|rule| rule.decide == Decide::Deny),
+        zone: rules.zones.get(&request.key.agent).map(|zone| &**zone),
+    }
 }
 
 /// Whether the orchestrator decides.

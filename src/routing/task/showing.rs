@@ -1,7 +1,7 @@
 //! What is shown of an access before it is decided.
 
 use super::Task;
-use crate::model::{AgentId, BlockedId, BlockedStatus};
+use crate::model::{AgentId, BlockedAccess, BlockedId, BlockedStatus};
 use crate::routing::shown::Showable;
 use crate::routing::{Decider, ResolveError};
 use crate::showing::SeenContent;
@@ -26,7 +26,7 @@ impl Task {
                 .find_map(|waiter| waiter.caller)
                 .filter(|_| entry.access.status == BlockedStatus::Pending),
             zone: zone(&entry.access.key.agent),
-            access: entry.access.clone(),
+            access: BlockedAccess { offered: self.offered(entry), ..entry.access.clone() },
             reader: reader.map(|agent| (agent.clone(), zone(&agent))),
         })
     }

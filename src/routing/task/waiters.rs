@@ -98,7 +98,7 @@ impl Task {
         }
         let ended = self.board.change(id, |entry| {
             end(entry);
-            entry.access.until_ms = None;
+            (entry.access.until_ms, entry.access.offered) = (None, None);
             entry.access.clone()
         });
         let Some(access) = ended else { return };

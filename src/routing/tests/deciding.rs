@@ -44,7 +44,7 @@ async fn what_the_decider_waits_for_is_not_held_for_it() {
 #[tokio::test(start_paused = true)]
 async fn what_a_denied_pattern_matches_only_a_person_opens_who_says_so() {
     let answer = Decision::Answer { content: "text".into() };
-    let session = Decision::Allow { scope: Scope::Session, ttl: None };
+    let session = Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None };
     let env = || Request { denied_by: Some("**/.env".into()), ..read("a", "s", "ui/.env") };
     let agent = || Decider::Agent(AgentId::new("lead"));
     for hold in [false, true] {
@@ -85,7 +85,7 @@ async fn what_was_granted_before_does_not_open_what_is_denied_by_then() {
         ..read("a", "s", "ui/.env")
     };
     bench.routing.request(env(None)).await;
-    let session = Decision::Allow { scope: Scope::Session, ttl: None };
+    let session = Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None };
     let agent = Decider::Agent(AgentId::new("lead"));
     bench.routing.resolve(id("b1"), session.clone(), agent.clone()).await.unwrap();
     assert_eq!(bench.routing.request(env(None)).await, Some(Settlement::Allowed));
@@ -154,7 +154,7 @@ async fn what_is_asked_in_one_of_several_turns_is_allowed_for_all_their_sessions
     let message = |reply| RoutingMsg::Asking(AskingMsg::Access { request, sessions, reply });
     let asked = bench.routing.ask_from(None, message).await.unwrap();
     let AccessAnswer::Waits(blocked, settled) = asked else { panic!("{asked:?}") };
-    let allow = Decision::Allow { scope: Scope::Session, ttl: None };
+    let allow = Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None };
     bench.routing.resolve(blocked, allow, Decider::Person).await.unwrap();
     assert_eq!(settled.await.unwrap(), Settlement::Allowed);
     for session in ["s1", "s2", "s1"] {

@@ -201,7 +201,7 @@ async fn what_is_for_a_person_waits_and_no_agent_decides_it() {
     );
     let asked = bench.ask(read("a", "s", "x"));
     eventually("it is held", async || bench.statuses().await == ["b1 pending"]).await;
-    let whole = Decision::Allow { scope: Scope::Session, ttl: None };
+    let whole = Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None };
     bench.routing.resolve(id("b1"), whole, BY_LEAD()).await.unwrap();
     assert_eq!(asked.await.unwrap(), Some(Settlement::Allowed));
     let _call = bench.ask(Request { via: Via::Kernel, ..read("a", "s", "x") });
@@ -236,7 +236,7 @@ async fn what_is_for_a_person_stays_though_its_agent_gives_up() {
     eventually("it is held", async || bench.statuses().await == ["b1 allowed", "b2 pending"]).await;
     asked.abort();
     let _ = asked.await;
-    let whole = Decision::Allow { scope: Scope::Session, ttl: None };
+    let whole = Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None };
     eventually("nobody waits", async || {
         bench.routing.resolve(id("b2"), whole.clone(), Decider::Person).await.is_ok()
     })
@@ -264,7 +264,7 @@ async fn what_a_person_allowed_is_left_until_it_is_used() {
         bench.routing.resolve(id("b1"), decision, by).await.unwrap();
         bench.routing.queue().borrow().to_vec()
     };
-    let session = Decision::Allow { scope: Scope::Session, ttl: None };
+    let session = Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None };
     for decision in [ALLOW, session] {
         let queue = left(decision, Decider::Person, None).await;
         assert_eq!(queue.len(), 1, "{queue:?}");
@@ -283,7 +283,7 @@ async fn what_a_person_allowed_is_left_until_it_is_used() {
     asked.abort();
     let _ = asked.await;
     bench.routing.settled(&AgentId::new("a")).await;
-    let session = Decision::Allow { scope: Scope::Session, ttl: None };
+    let session = Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None };
     bench.routing.resolve(id("b1"), session, Decider::Person).await.unwrap();
     assert_eq!(bench.routing.request(read("a", "s", "x")).await, Some(Settlement::Allowed));
     assert_eq!(bench.routing.queue().borrow().len(), 0);
@@ -295,7 +295,11 @@ async fn what_a_person_allowed_is_left_until_it_is_used() {
     let insisted = left(ALLOW, Decider::Insistent, Some("x".into())).await;
     let bench = ruled(false, lead(), persons(), insisted);
     assert_eq!(bench.routing.request(denied()).await, Some(Settlement::Allowed));
-    let short = Decision::Allow { scope: Scope::Once, ttl: Some(Duration::from_secs(60)) };
+    let short = Decision::Allow {
+        scope: GrantSpan::Once,
+        ttl: Some(Duration::from_secs(60)),
+        pattern: None,
+    };
     let mut queue = left(short, Decider::Person, None).await;
     let permit = queue[0].permit.as_mut().unwrap();
     assert!(permit.expires.unwrap() <= SystemTime::now() + Duration::from_secs(60));

@@ -77,7 +77,7 @@ async fn what_is_too_late_is_allowed_for_the_next_try_and_the_agent_is_told() {
     let text =
         "b1 is too late: the agent no longer waits for it; `eisen-core inbox allow b1 --tell`";
     assert!(late.to_string().starts_with(text), "{late}");
-    let tell = Decision::Tell { scope: Scope::Once, ttl: None };
+    let tell = Decision::Tell { scope: GrantSpan::Once, ttl: None, pattern: None };
     bench.routing.resolve(id("b1"), tell, Decider::Person).await.unwrap();
     let notes = bench.routing.notes(AgentId::new("a")).await;
     assert_eq!(notes, ["- write `p`: a person allowed it: try it again"]);
@@ -102,7 +102,7 @@ async fn who_may_not_decide_reopens_nothing() {
     assert_eq!(bench.blocked().await, "b1 pending");
     asked.abort();
     assert_eq!(bench.blocked().await, "b1 expired");
-    let tell = Decision::Tell { scope: Scope::Once, ttl: None };
+    let tell = Decision::Tell { scope: GrantSpan::Once, ttl: None, pattern: None };
     let own = bench.routing.resolve(id("b1"), tell, Decider::Agent(AgentId::new("a"))).await;
     assert!(matches!(own, Err(ResolveError::Own { .. })), "{own:?}");
     let late = bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await;

@@ -75,6 +75,7 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             tokens_estimated: saved.is_some_and(|saved| saved.is_estimated),
             reason: access.reason.as_deref().map(Cow::from),
             tool_call: access.tool_call.as_deref().map(Cow::from),
+            offered: access.offered.as_deref().map(Cow::from),
             until_ms: access.until_ms,
             ended: access.ended.as_deref().map(Cow::from),
             completed: access.completed,

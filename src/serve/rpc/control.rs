@@ -1,5 +1,6 @@
 //! Owns the methods that steer the team.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -9,8 +10,10 @@ use tokio::sync::watch;
 use super::{MethodCall, Reply, reply, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
-use crate::model::{AgentId, BlockedId, BlockedStatus, Order, SessionId, SessionKey, Via};
-use crate::routing::{self, Decision, ResolveError};
+use crate::model::{
+    AgentId, BlockedId, BlockedStatus, GrantSpan, Order, SessionId, SessionKey, Via,
+};
+use crate::routing::{Decision, ResolveError};
 use crate::runs::RefusedAccess;
 use crate::serve::shared::Shared;
 use crate::serve::{self, Caller, owned, rights};
@@ -214,11 +217,13 @@ impl TryFrom<DecisionParam> for Decision {
         Ok(match verdict {
             DecisionParam::Deny { message } => Self::Deny { message },
             DecisionParam::Answer { content, .. } => Self::Answer { content },
-            DecisionParam::Allow { scope, ttl_s, tell, .. } => {
+            DecisionParam::Allow { scope, ttl_s, pattern, tell, .. } => {
                 let scope = match scope {
-                    None | Some(GrantScope::Once) => routing::Scope::Once,
-                    Some(GrantScope::Session) => routing::Scope::Session,
+                    None | Some(GrantScope::Once) => GrantSpan::Once,
+                    Some(GrantScope::Session) => GrantSpan::Session,
+                    Some(GrantScope::Team) => GrantSpan::Team,
                 };
+                let pattern = pattern.map(Arc::from);
                 let ttl = match ttl_s {
                     None => None,
                     Some(seconds) if seconds > 0.0 && seconds <= LONGEST_TTL_S => {
@@ -228,7 +233,11 @@ impl TryFrom<DecisionParam> for Decision {
                         return Err(wrong("`ttl_s` must be more than 0 and at most 100 years"));
                     }
                 };
-                if tell { Self::Tell { scope, ttl } } else { Self::Allow { scope, ttl } }
+                if tell {
+                    Self::Tell { scope, ttl, pattern }
+                } else {
+                    Self::Allow { scope, ttl, pattern }
+                }
             }
         })
     }
@@ -237,15 +246,24 @@ impl TryFrom<DecisionParam> for Decision {
 impl From<ResolveError> for RpcError {
     fn from(error: ResolveError) -> Self {
         let code = match error {
-            ResolveError::Unknown(_) => 404,
+            ResolveError::Unknown(_) | ResolveError::UnknownGrant(_) => 404,
             ResolveError::Settled { .. }
             | ResolveError::TooLate { .. }
             | ResolveError::Changed(_)
+            | ResolveError::NoTeam
+            | ResolveError::TooManyGrants(_)
             | ResolveError::Stopping => 409,
-            ResolveError::NotAnswerable | ResolveError::Sweep(_) => 400,
+            ResolveError::NotAnswerable
+            | ResolveError::Sweep(_)
+            | ResolveError::Pattern(_)
+            | ResolveError::PatternOfOther { .. }
+            | ResolveError::TeamForTime => 400,
+            ResolveError::NotKept(_) => 500,
             ResolveError::NotGrantable(_)
             | ResolveError::Own { .. }
             | ResolveError::ForPerson { .. }
+            | ResolveError::PathAlone(_)
+            | ResolveError::TeamByAgent
             | ResolveError::DeniedBy { .. } => 403,
         };
         Self::new(code, error.to_string())

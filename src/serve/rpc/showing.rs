@@ -6,10 +6,11 @@ use super::evidence::Evidence;
 use super::{MethodCall, Reply, reply};
 use crate::changes::{is_binary, unified};
 use crate::conflicts::ShownConflict;
-use crate::model::{Action, BlockedId, BlockedStatus, ConflictId};
-use crate::routing::ShownAccess;
+use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, ConflictId};
+use crate::routing::{AccessReason, ShownAccess};
 use crate::serve::Caller;
 use crate::serve::rights::opens;
+use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
 use crate::showing::{FoundFile, Wanted};
 use crate::wire::{
@@ -63,6 +64,23 @@ pub(super) async fn show_blocked(
     reply(&shown.await?)
 }
 
+/// Why an agent wants an access, for a person or an agent that decides it.
+pub(in crate::serve) async fn reason(
+    shared: &Shared,
+    access: &BlockedAccess,
+    caller: Option<u32>,
+    reader: Option<&AgentId>,
+) -> AccessReason {
+    let sight = match reader {
+        Some(agent) => Sight::of_agent(shared, agent).await,
+        None => Sight::All,
+    };
+    let evidence = Evidence::of(shared, access, &sight).await;
+    let call = evidence.shown_call().and_then(|call| call.title.or(call.kind));
+    let program = caller.and_then(|pid| shared.sources.program(pid));
+    AccessReason { said: evidence.said, call, program }
+}
+
 pub(super) async fn show_conflict(
     call: MethodCall<'_>,
     params: ShowConflictParams,
@@ -92,6 +110,8 @@ impl From<ShownAccess> for ShownBlocked {
             said: None,
             tool_call: None,
             program: None,
+            offered: access.offered.as_deref().map(str::to_owned),
+            until_ms: access.until_ms,
             rule: access.rule.map(|rule| rule.number.get()),
             decide: access.rule.map(|rule| rule.decide.as_str().into()),
             reason: access.reason.as_deref().map(str::to_owned),

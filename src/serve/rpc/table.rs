@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 
 use super::reply::{MethodCall, Reply, parse};
 use super::{
-    asking, branching, budgets, changes, conflicts, control, events, layout, map, read, registry,
-    replaying, runs, scoped, showing, spawning, status, streams, tasks, undoing, web,
+    asking, branching, budgets, changes, conflicts, control, events, grants, layout, map, read,
+    registry, replaying, runs, scoped, showing, spawning, status, streams, tasks, undoing, web,
 };
 use crate::serve::BoxFuture;
 use crate::wire::{self, Facts, Method, MethodNames, RpcError};
@@ -87,6 +87,8 @@ rows! {
     Attach => control::attach_too_late,
     ShowBlocked => showing::show_blocked,
     ResolveBlocked => control::resolve_blocked,
+    ListGrants => grants::list_grants,
+    RevokeGrant => grants::revoke_grant,
     RaiseBudget => budgets::raise_budget,
     HotFiles => map::hot_files,
     Overlaps => map::overlaps,

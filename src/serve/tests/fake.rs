@@ -16,7 +16,8 @@ use crate::conflicts::{self, HeldDecision, ShownConflict};
 use crate::journal::Journal;
 use crate::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, BudgetReport, Conflict,
-    ConflictId, DecidedBy, Delta, Event, GraphDelta, GraphSnapshot, Snapshot, UsageReport,
+    ConflictId, DecidedBy, Delta, Event, GraphDelta, GraphSnapshot, Snapshot, TeamGrant,
+    UsageReport,
 };
 use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
 use crate::serve::{BoxFuture, Refused, Sources};
@@ -204,6 +205,17 @@ impl Sources for Fake {
         Box::pin(async move {
             self.ask(format!("{id} {decision:?} {by:?}"));
             samples::resolved(id, &decision, &by)
+        })
+    }
+
+    fn grants(&self) -> BoxFuture<'_, Vec<TeamGrant>> {
+        Box::pin(async { vec![samples::grant()] })
+    }
+
+    fn revoke_grant(&self, id: String) -> BoxFuture<'_, Result<TeamGrant, ResolveError>> {
+        Box::pin(async move {
+            self.ask(format!("revoke {id}"));
+            Some(samples::grant()).filter(|it| it.id == id).ok_or(ResolveError::UnknownGrant(id))
         })
     }
 

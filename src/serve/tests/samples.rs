@@ -23,7 +23,7 @@ use crate::model::{
 use crate::serve::{AgentDetails, SessionDetails, lines};
 use crate::undo;
 use crate::wire::{Change, Kind, Reloaded, Restart, Tier};
-pub(in crate::serve) use blocked::{VERSION, blocked, resolved, show};
+pub(in crate::serve) use blocked::{VERSION, blocked, grant, resolved, show};
 use blocked::{answered, completed, of_status, swept, written};
 pub(in crate::serve) use budget::{budget, looped, raised_budget};
 use conflict::{conflict, decided_conflict};

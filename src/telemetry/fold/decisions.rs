@@ -181,7 +181,7 @@ impl SpanFold {
         }
         if let Some(decided) = decided {
             if access.status == BlockedStatus::Allowed {
-                let scope = if decided.for_session { "session" } else { "once" };
+                let scope = decided.scope.as_str();
                 span.put(names::DECISION_SCOPE, scope);
             }
             let message = decided.message.as_deref().filter(|_| self.settings.contents);

@@ -21,7 +21,9 @@ fn access(id: &str, key: SessionKey, status: BlockedStatus) -> BlockedAccess {
 fn decided(access: BlockedAccess, by: DecidedBy, for_session: bool, at: u64) -> Event {
     let message = Some("ask api".to_owned());
     let access = BlockedAccess { decided_by: Some(by), ..access };
-    let decided = Decided { access, message, for_session, ttl: None };
+    let scope =
+        if for_session { crate::model::GrantSpan::Session } else { crate::model::GrantSpan::Once };
+    let decided = Decided { access, message, scope, ttl: None, pattern: None };
     record("ui", Record::Decided(Box::new(decided)), at)
 }
 

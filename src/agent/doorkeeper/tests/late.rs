@@ -47,7 +47,9 @@ async fn what_was_granted_meanwhile_is_not_listed_as_denied() {
     let held = bench.ring(named("core/x.ts"));
     assert_eq!(bench.blocked().await, "b1 s denied read core/x.ts ×1");
     assert_eq!(bench.blocked().await, "b2 s pending read core/x.ts");
-    bench.resolve("b2", Decision::Allow { scope: Scope::Session, ttl: None }).await;
+    bench
+        .resolve("b2", Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None })
+        .await;
     assert!(held.await.unwrap());
     bench.says("s", "1", &["cat core/x.ts"]);
     after(10).await;

@@ -107,7 +107,9 @@ async fn a_denied_try_that_is_allowed_lets_the_next_through_swept_or_meant() {
     bench.ends("s");
     bench.begins("s");
     assert!(!bench.rings(named("core/x.ts")).await);
-    bench.resolve("b2", Decision::Allow { scope: Scope::Session, ttl: None }).await;
+    bench
+        .resolve("b2", Decision::Allow { scope: GrantSpan::Session, ttl: None, pattern: None })
+        .await;
     for _ in 0..3 {
         assert!(bench.rings(named("core/x.ts")).await);
         assert!(bench.rings(read("core/x.ts")).await);

@@ -129,7 +129,7 @@ fn the_diff_of_a_write_is_shown_and_scrolled() {
         +let x5 = 5;
         … 34 more lines: PgDn
 
-        a allow · s session · d D deny · r answer · PgDn file · Tab agents · ? help · q"]]
+        a allow · s session · m t pattern · d D deny · r answer · PgDn file · ? help · q"]]
     .assert_eq(&text(&buffer));
     let color = |y: u16| buffer[(0, y)].style().fg;
     assert_eq!([14, 15, 16].map(color), [Color::Cyan, Color::Red, Color::Green].map(Some));
@@ -313,4 +313,43 @@ fn what_is_missing_is_marked_and_what_is_unknown_is_said() {
     letters(&mut screen, "4", now);
     let frame = text(&drawn(&screen, 120, 12));
     assert!(frame.contains(unknown), "{frame}");
+}
+
+#[test]
+fn the_offered_pattern_is_shown_and_can_be_changed_before_it_is_allowed() {
+    let mut screen = screen();
+    let mut waits = access("b1", "core/auth.rs");
+    waits["match"] = "core/**".into();
+    waits["until_ms"] = (NOW + 245_000).into();
+    fold(&mut screen, &waits);
+    show(&mut screen, &file(), Instant::now());
+    let shown = text(&drawn(&screen, 100, 24));
+    assert!(shown.contains("; 4 min left") && shown.contains("`m` offers `core/**`"), "{shown}");
+    let now = later();
+    assert_eq!(letters(&mut screen, "m", now), None);
+    let typing = text(&drawn(&screen, 100, 24));
+    assert!(typing.contains("allow with b1 for the session: core/**"), "{typing}");
+    press(&mut screen, KeyCode::Backspace, now);
+    letters(&mut screen, "rs", now);
+    let call = called(press(&mut screen, KeyCode::Enter, now));
+    let wanted = json!({
+        "decision": "allow", "id": "b1", "version": "v1", "scope": "session", "match": "core/*rs",
+    });
+    assert_eq!((sent(&call), &*call.what), (wanted, "b1: core/*rs allowed for the session"));
+    answer(&mut screen, &call);
+    letters(&mut screen, "t", now);
+    let call = called(press(&mut screen, KeyCode::Enter, now));
+    assert_eq!((&sent(&call)["scope"], &sent(&call)["match"]), (&json!("team"), &json!("core/**")));
+
+    // Of what only the path itself opens, nothing is offered.
+    let mut decided = access("b1", "core/auth.rs");
+    decided["status"] = "allowed".into();
+    fold(&mut screen, &decided);
+    screen.settle(now, Some(80));
+    show(&mut screen, &file(), now);
+    let now = now + Duration::from_secs(1);
+    assert_eq!(letters(&mut screen, "m", now), None);
+    assert!(notice(&screen).contains("only the path itself"), "{}", notice(&screen));
+    let call = called(letters(&mut screen, "t", now));
+    assert_eq!((&sent(&call)["scope"], sent(&call).get("match")), (&json!("team"), None));
 }

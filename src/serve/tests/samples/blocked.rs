@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use super::{NOW, key};
 use crate::model::{
     AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, DecidedBy, Event,
-    OwnerAnswer, SessionMode, TokensSaved, Via,
+    OwnerAnswer, SessionMode, TeamGrant, TokensSaved, Via,
 };
 use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
 use crate::showing::{FoundFile, Wanted};
@@ -31,6 +31,7 @@ pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
         owner_answer: None,
         reason: None,
         tool_call: None,
+        offered: None,
         until_ms: None,
         ended: None,
         completed: false,
@@ -96,6 +97,22 @@ fn shown_write() -> ShownAccess {
     let access = BlockedAccess { action: Action::Write, ..shown.access };
     let wanted = Some(Wanted::new("export const cart = \"/basket\";\n"));
     ShownAccess { access: BlockedAccess { id: BlockedId::new("b2"), ..access }, wanted, ..shown }
+}
+
+pub(in crate::serve) fn grant() -> TeamGrant {
+    TeamGrant {
+        id: "g1".to_owned(),
+        agent: AgentId::new("ui"),
+        path: "test/cart.ts".into(),
+        action: Action::Write,
+        pattern: Some("test/**".into()),
+        search: false,
+        even_denied: false,
+        by: DecidedBy::Person,
+        granted_ms: NOW,
+        elsewhere: None,
+        applies: true,
+    }
 }
 
 /// What becomes of a decision.

@@ -1,0 +1,130 @@
+//! What persons opened for the team: held while the team runs, and kept by a store that outlasts it.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::judged::Judged;
+use super::{AccessScope, Making, Request, ResolveError};
+use crate::model::{Action, AgentId, TeamGrant, within};
+use crate::zone::GrantPattern;
+
+/// Grants of a team.
+const MOST: usize = 500;
+
+/// Keeps what persons opened for a team, beyond its run. Writes the disk.
+pub trait GrantStore: Debug + Send + Sync {
+    /// Keeps these, and no others. Once it returns they outlast a power cut.
+    fn keep(&self, grants: &[TeamGrant]) -> Result<(), String>;
+}
+
+/// What persons opened for the team.
+#[derive(Default, Debug)]
+pub(super) struct TeamGrants {
+    held: Vec<HeldGrant>,
+    store: Option<Arc<dyn GrantStore>>,
+}
+
+#[derive(Clone, Debug)]
+struct HeldGrant {
+    grant: TeamGrant,
+    pattern: Option<Arc<GrantPattern>>,
+}
+
+impl TeamGrants {
+    /// Takes over what is kept. A pattern that can't be read opens nothing.
+    pub(super) fn new(kept: Vec<TeamGrant>, store: Option<Arc<dyn GrantStore>>) -> Self {
+        Self { held: kept.into_iter().map(HeldGrant::new).collect(), store }
+    }
+
+    pub(super) fn list(&self) -> impl Iterator<Item = &TeamGrant> {
+        self.held.iter().map(|held| &held.grant)
+    }
+
+    /// Whether one covers a request.
+    pub(super) fn cover(&self, request: &Request, judged: &Judged<'_>) -> bool {
+        self.held.iter().any(|held| held.covers(request, judged))
+    }
+
+    /// Adds a grant, which gets its id, once it is kept.
+    pub(super) fn add(&mut self, grant: TeamGrant) -> Result<(), ResolveError> {
+        let equals = |held: &&mut HeldGrant| held.grant.opens_as(&grant);
+        let mut held = self.held.clone();
+        if let Some(known) = held.iter_mut().find(equals) {
+            known.grant.applies = true;
+        } else if held.len() >= MOST {
+            return Err(ResolveError::TooManyGrants(MOST));
+        } else {
+            let numbers = held.iter().filter_map(|it| it.grant.id.strip_prefix('g')?.parse().ok());
+            let id = format!("g{}", numbers.max().unwrap_or(0_u64).saturating_add(1));
+            held.push(HeldGrant::new(TeamGrant { id, ..grant }));
+        }
+        self.replace(held)
+    }
+
+    /// Ends a grant, and returns it.
+    pub(super) fn revoke(&mut self, id: &str) -> Result<TeamGrant, ResolveError> {
+        let at = self.held.iter().position(|held| held.grant.id == id);
+        let at = at.ok_or_else(|| ResolveError::UnknownGrant(id.to_owned()))?;
+        let mut held = self.held.clone();
+        let revoked = held.remove(at).grant;
+        // It ends now in any case.
+        self.held[at].grant.applies = false;
+        self.replace(held)?;
+        Ok(revoked)
+    }
+
+    /// Ends the grants of an agent that left, for this run: another may take its name.
+    pub(super) fn forget(&mut self, agent: &AgentId) {
+        for held in self.held.iter_mut().filter(|held| held.grant.agent == *agent) {
+            held.grant.applies = false;
+        }
+    }
+
+    fn replace(&mut self, held: Vec<HeldGrant>) -> Result<(), ResolveError> {
+        let store = self.store.as_ref().ok_or(ResolveError::NoTeam)?;
+        let grants: Vec<_> = held.iter().map(|it| it.grant.clone()).collect();
+        store.keep(&grants).map_err(ResolveError::NotKept)?;
+        self.held = held;
+        Ok(())
+    }
+}
+
+impl TeamGrant {
+    /// Whether another grant opens the same.
+    fn opens_as(&self, other: &Self) -> bool {
+        self.agent == other.agent
+            && self.elsewhere == other.elsewhere
+            && self.action == other.action
+            && self.pattern == other.pattern
+            && (self.pattern.is_some() || self.path == other.path)
+            && (self.search, self.even_denied) == (other.search, other.even_denied)
+    }
+}
+
+impl HeldGrant {
+    fn new(mut grant: TeamGrant) -> Self {
+        let pattern = grant.pattern.as_deref().map(GrantPattern::compile).transpose();
+        grant.applies &= pattern.is_ok();
+        Self { grant, pattern: pattern.ok().flatten().map(Arc::new) }
+    }
+
+    fn covers(&self, request: &Request, judged: &Judged<'_>) -> bool {
+        let TeamGrant { agent, path, action, search, even_denied, applies, .. } = &self.grant;
+        if !applies || *agent != request.key.agent || !request.grantable {
+            return false;
+        }
+        if let Some(pattern) = &self.pattern
+            && judged.widened(pattern, *action, request)
+        {
+            return true;
+        }
+        let is_it = *path == request.path
+            || request.making == Making::Folder
+                && within(Path::new(&*request.path), Path::new(&**path)).is_some();
+        is_it
+            && (*action == request.action || *action == Action::Write)
+            && (*even_denied || request.denied_by.is_none())
+            && (*search || request.scope != AccessScope::Below)
+    }
+}

@@ -1,0 +1,43 @@
+//! Owns the methods about what persons opened for the team.
+
+use std::borrow::Cow;
+
+use super::{MethodCall, Reply, reply};
+use crate::model::TeamGrant;
+use crate::serve::rights;
+use crate::wire::{Empty, GrantRow, ListGrants, RevokeGrant, RevokeGrantParams, RpcError};
+
+pub(super) async fn list_grants(
+    call: MethodCall<'_>,
+    _: Empty,
+) -> Result<Reply<ListGrants>, RpcError> {
+    let grants = call.shared.sources.grants().await;
+    let shown = grants.iter().filter(|grant| rights::covers(call.caller, &grant.agent));
+    reply(&shown.map(GrantRow::from).collect())
+}
+
+pub(super) async fn revoke_grant(
+    call: MethodCall<'_>,
+    params: RevokeGrantParams,
+) -> Result<Reply<RevokeGrant>, RpcError> {
+    let revoked = call.shared.sources.revoke_grant(params.id.to_string()).await?;
+    reply(&GrantRow::from(&revoked))
+}
+
+impl<'a> From<&'a TeamGrant> for GrantRow<'a> {
+    fn from(grant: &'a TeamGrant) -> Self {
+        Self {
+            id: grant.id.as_str().into(),
+            agent_id: grant.agent.as_str().into(),
+            path: (&*grant.path).into(),
+            action: grant.action.into(),
+            pattern: grant.pattern.as_deref().map(Cow::from),
+            search: grant.search,
+            even_denied: grant.even_denied,
+            decided_by: grant.by.to_string().into(),
+            granted_ms: grant.granted_ms,
+            applies: grant.applies,
+            workspace: grant.elsewhere.as_deref().map(Cow::from),
+        }
+    }
+}

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Received, Subscriber};
 use crate::model::{
-    AgentStatus, BlockedAccess, BudgetReport, Conflict, QuietSpan, TimestampMs, named,
+    AgentStatus, BlockedAccess, BlockedId, BudgetReport, Conflict, QuietSpan, TimestampMs, named,
 };
 use crate::process::Launcher;
 use follow::{Follow, LocalTime};
@@ -83,6 +83,9 @@ pub struct Notice {
     pub path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// What the agent said and did before, in one line, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Earlier notices that found the queue full.
     #[serde(skip_serializing_if = "is_zero")]
     pub missed: u64,
@@ -94,6 +97,14 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Notice {
+    /// What people read of it.
+    fn for_people(&self) -> String {
+        match &self.why {
+            Some(why) => format!("{}\n{why}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// A test notice.
     pub fn test(team: &str) -> Self {
         Self {
@@ -105,6 +116,7 @@ impl Notice {
             id: None,
             path: None,
             action: None,
+            why: None,
             missed: 0,
         }
     }
@@ -126,15 +138,25 @@ pub struct Current {
 /// Returns the current state.
 pub type Now = Box<dyn Fn() -> BoxFuture<'static, Current> + Send + Sync>;
 
+/// Returns why an access waits, in one line, if that is known.
+pub type WhyWaits = Box<dyn Fn(BlockedId) -> BoxFuture<'static, Option<String>> + Send + Sync>;
+
+/// What is asked of the team.
+pub struct AlertSources {
+    pub now: Now,
+    pub why: WhyWaits,
+}
+
 /// Sends notices until `cancel`, which drops queued ones.
 pub async fn run(
     team: String,
     mut events: Subscriber,
-    now: Now,
+    sources: AlertSources,
     mut channels: watch::Receiver<Vec<Channel>>,
     launcher: Launcher,
     cancel: CancellationToken,
 ) {
+    let AlertSources { now, why } = sources;
     let mut follow = Follow::new(team);
     let mut queues = Queues::open(&mut follow, &channels.borrow_and_update(), &launcher);
     loop {
@@ -163,7 +185,10 @@ pub async fn run(
             follow.goes_on(Instant::now());
         }
         follow.set_time(local_time);
-        for (channel, notice) in follow.due(Instant::now()) {
+        for (channel, mut notice) in follow.due(Instant::now()) {
+            if let (Cause::Pending, Some(id)) = (notice.event, &notice.id) {
+                notice.why = why(BlockedId::new(id.as_str())).await;
+            }
             queues.push(channel, notice);
         }
     }

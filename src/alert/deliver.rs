@@ -37,7 +37,8 @@ pub async fn deliver(way: &Way, notice: &Notice, launcher: &Launcher) -> Result<
         Way::Command(command) => run(command, notice, launcher).await,
         Way::Desktop => {
             let title = format!("eisen-core: {}", notice.team);
-            let argv = ["notify-send", "--app-name=eisen-core", "--", &title, &notice.message];
+            let message = notice.for_people();
+            let argv = ["notify-send", "--app-name=eisen-core", "--", &title, &message];
             let outcome = run(&argv.map(str::to_owned), notice, launcher).await;
             outcome.map_err(|why| format!("{why} (notify-send comes with libnotify)"))
         }
@@ -113,6 +114,7 @@ fn variables(notice: &Notice) -> BTreeMap<String, String> {
         ("EISEN_NOTIFY_ID", notice.id.clone()),
         ("EISEN_NOTIFY_PATH", notice.path.clone()),
         ("EISEN_NOTIFY_ACTION", notice.action.clone()),
+        ("EISEN_NOTIFY_WHY", notice.why.clone()),
     ];
     let always = [
         ("EISEN_NOTIFY_EVENT", notice.event.as_str().to_owned()),
@@ -130,7 +132,7 @@ async fn post(url: &str, notice: &Notice, for_people: bool) -> Result<(), PostFa
     let json = serde_json::to_vec(notice);
     let json = json.map_err(|error| PostFailed::for_good(error.to_string()))?;
     let (body, headers) = if for_people {
-        (notice.message.clone().into_bytes(), ntfy_headers(notice))
+        (notice.for_people().into_bytes(), ntfy_headers(notice))
     } else {
         (json, vec![("content-type".to_owned(), "application/json".to_owned())])
     };

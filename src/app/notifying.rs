@@ -10,9 +10,12 @@ use crate::agent::Surroundings;
 use crate::alert::{self, Cause, Channel, Current, Notice, Way};
 use crate::budget::Budgets;
 use crate::config::{Config, Notify, NotifyBy, NotifyOn};
-use crate::model::{BlockedStatus, ConflictStatus};
+use crate::model::{BlockedStatus, ConflictStatus, one_line};
 use crate::process::Launcher;
 use crate::supervisor::Roster;
+
+/// Bytes of why an access waits, in a notice.
+const LONGEST_WHY: usize = 1000;
 
 /// Starts the notifications; the returned sender replaces their channels.
 pub(super) fn start(
@@ -42,9 +45,21 @@ pub(super) fn start(
             }
         })
     });
+    let routing = surroundings.routing.clone();
+    let why: alert::WhyWaits = Box::new(move |id| {
+        let routing = routing.clone();
+        Box::pin(async move {
+            let reason = routing.reason(id, None).await;
+            let parts = reason.parts().map(|(name, part)| format!("{name}: {}", one_line(part)));
+            let why = parts.collect::<Vec<_>>().join("; ");
+            let end = why.floor_char_boundary(LONGEST_WHY);
+            (!why.is_empty()).then(|| why[..end].to_owned())
+        })
+    });
+    let sources = alert::AlertSources { now, why };
     let (team, launcher) = (config.team.name.clone(), surroundings.launcher.clone());
     let events = surroundings.bus.subscribe();
-    tokio::spawn(alert::run(team, events, now, channels, launcher, cancel.clone()));
+    tokio::spawn(alert::run(team, events, sources, channels, launcher, cancel.clone()));
     change
 }
 

@@ -77,7 +77,9 @@ fn a_topic_of_ntfy_gets_a_line_for_people() {
         assert!(head.iter().any(|line| line == wanted), "{wanted}: {head:?}");
     }
     let text = String::from_utf8(body).unwrap();
-    assert_eq!(text, "ui wants to read `src/api/cart.rs`, and waits for a decision (b1)");
+    let lines: Vec<_> = text.lines().collect();
+    let wanted = "ui wants to read `src/api/cart.rs`, and waits for a decision (b1)";
+    assert_eq!(lines, [wanted, "tool call: Read src/api/cart.rs"]);
 }
 
 fn webhook(listener: &TcpListener, keys: &str) -> String {

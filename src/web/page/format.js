@@ -105,6 +105,15 @@ export function brief(ms) {
   return s < 86400 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
 }
 
+/** How long something still waits. */
+export function left(until, now = Date.now()) {
+  const seconds = Math.floor(Math.max(0, until - now) / 1000);
+  if (!seconds) return "no time left";
+  if (seconds < 60) return `${seconds} s left`;
+  if (seconds < 3600) return `${Math.round(seconds / 60)} min left`;
+  return seconds < 86_400 ? `${Math.round(seconds / 3600)} h left` : `${Math.floor(seconds / 86_400)} d left`;
+}
+
 /** How long ago, of milliseconds since 1970. */
 export function ago(at, now = Date.now()) {
   const ms = now - at;

@@ -29,6 +29,7 @@ const KEYS = [
     [
       ["a", "allow, for this tool call"],
       ["s", "allow until the session ends"],
+      ["m", "allow a pattern, for the session or for the team"],
       ["d D", "deny; with a message"],
       ["r", "answer in place of the file, or raise the budget"],
     ],

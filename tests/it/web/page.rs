@@ -91,6 +91,30 @@ fn the_first_decision_wins_and_the_others_see_who_took_it() {
 }
 
 #[test]
+fn a_card_allows_the_pattern_that_it_offers() {
+    let Some(driver) = Driver::start() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let desk = open(&stage, &driver, "desk", DESK);
+    desk.keys("3");
+    let turn = port.begin("ui", "write test/a.ts one");
+    desk.shows("test/a.ts");
+    desk.comes("document.querySelector('article.card')?.card.preview");
+    desk.run("window.shown = Date.now()");
+    desk.comes("Date.now() - window.shown > 600");
+    desk.keys("m");
+    desk.comes("document.activeElement.value === 'test/**'");
+    desk.run(
+        "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }))",
+    );
+    desk.shows("llowed for the session by you");
+    assert_eq!(port.said(turn), "written");
+    assert_eq!(port.prompt("ui", "write test/b.ts two"), "written");
+    assert_eq!(desk.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn what_agents_say_is_text_and_nothing_else() {
     let Some(driver) = Driver::start() else { return };
     let stage = Stage::new();

@@ -1,7 +1,7 @@
 // Owns how one card looks.
 
 import { button, fill, h } from "../dom.js";
-import { ago, clock, line, lookup, plain } from "../format.js";
+import { ago, clock, left, line, lookup, plain } from "../format.js";
 import { parsePatch } from "../diff.js";
 import { diffView } from "../diff-view.js";
 import { agentName } from "../marks.js";
@@ -58,6 +58,7 @@ function headOf(card) {
     h("span", { class: "dim" }, line(it.id)),
     " ",
     age,
+    card.status !== "done" && it.until_ms && [" ", h("time", { class: "warn", data: { until: it.until_ms } }, left(it.until_ms))],
   );
 }
 
@@ -186,6 +187,7 @@ function actionsOf(card, { press, may }) {
     if (card.line.denied_by) {
       if (may("control")) add("e", "Allow in spite of that …", "allow");
     } else {
+      if (card.kind === "access" && (card.line.match || may("control"))) add("m", "More …", "allow");
       if (card.kind === "access") add("s", "For the session", "allow");
       add("a", "Allow", "allow");
     }

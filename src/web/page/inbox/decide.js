@@ -52,7 +52,7 @@ export class Decider {
       card,
       card.kind === "access" ? "resolve_blocked" : "resolve_conflict",
       params,
-      `${WORDS[decision]}${more.scope === "session" ? " for the session" : ""} by you`,
+      `${WORDS[decision]}${more.scope ? ` for the ${more.scope}` : ""} by you`,
     );
   }
 

@@ -2,7 +2,7 @@
 
 import { button, fill, h, keyed, setText } from "../dom.js";
 import { notice, sure } from "../dialog.js";
-import { ago, counted, line as oneLine } from "../format.js";
+import { ago, counted, left, line as oneLine } from "../format.js";
 import { moved } from "../keys.js";
 import { Cards, UNREAD_MS, subject } from "./cards.js";
 import { canAnswer, drawCard } from "./card-view.js";
@@ -160,6 +160,8 @@ export class InboxView {
       if (card.status === "done" && card.shownAt && !card.doneSeen) card.doneSeen = now;
     for (const el of this.list.querySelectorAll("time[data-at]"))
       setText(el, ago(Number(el.dataset.at), now));
+    for (const el of this.list.querySelectorAll("time[data-until]"))
+      setText(el, left(Number(el.dataset.until), now));
     if (this.cards.sweep(now)) this.draw();
   }
 
@@ -170,7 +172,7 @@ export class InboxView {
       if (next) (this.select(next.key), this.focus());
       return true;
     }
-    if (!["a", "s", "d", "D", "r", "e"].includes(key)) return false;
+    if (!["a", "s", "m", "d", "D", "r", "e"].includes(key)) return false;
     const card = this.cards.byKey.get(this.cards.selected);
     if (!card) notice("nothing waits for a decision");
     else this.press(card, key, true);
@@ -210,6 +212,7 @@ export class InboxView {
       ).then((yes) => yes && this.decider.decide(card, "allow", { even_denied: true }));
     }
     if (key === "a") return this.decider.decide(card, "allow");
+    if (key === "m" && card.kind === "access") return this.askPattern(card);
     if (key === "s" && card.kind === "access")
       return this.decider.decide(card, "allow", { scope: "session" });
   }
@@ -247,6 +250,42 @@ export class InboxView {
       ),
     );
     text.focus();
+  }
+
+  /** Asks for the pattern of all that is allowed with an access, and for how long. */
+  askPattern(card) {
+    const box = this.elementOf(card.key)?.querySelector(".asking");
+    const offered = card.line.match;
+    if (!box || (!offered && !this.app.may("control"))) return;
+    const field =
+      offered && h("input", { value: offered, maxlength: 1024, size: 30, "aria-label": "pattern of all that is allowed" });
+    const close = () => {
+      fill(box);
+      this.focus();
+    };
+    const go = (scope) => {
+      const pattern = field?.value.trim();
+      if (field && !pattern) return field.focus();
+      fill(box);
+      this.decider.decide(card, "allow", { scope, ...(field && { match: pattern }) });
+    };
+    field?.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") (close(), event.preventDefault());
+      if (event.key === "Enter") go("session");
+    });
+    const may = this.app.may("control");
+    fill(
+      box,
+      h(
+        "div",
+        { class: "ask row wrap" },
+        field ? h("label", null, "Allow ", field) : h("span", null, "Allow this path alone"),
+        button("Back", close),
+        field && button("For the session", () => go("session"), { class: "main" }),
+        may && button("For the team, until it is revoked", () => go("team")),
+      ),
+    );
+    (field ?? box.querySelector("button")).focus();
   }
 
   askLimits(card) {

@@ -20,7 +20,7 @@ pub(super) async fn send(team: Arc<Supervised>, text: Option<String>) {
     {
         tracing::warn!("the prompt of `up` was not carried out: {}", one_line(&why));
     }
-    pending().await
+    pending::<()>().await;
 }
 
 async fn prompt(team: &Supervised, text: &str) -> Result<(), String> {

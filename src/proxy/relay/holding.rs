@@ -95,7 +95,6 @@ where
 
     /// Sends the request to routing; the relay goes on reading meanwhile.
     pub(super) fn hold(&mut self, held: HeldRequest) {
-        // What the agent said before comes first in the tracker.
         self.flush_updates();
         let Some(gatekeeping) = &self.proxy.gate else { return };
         let mut request = held.request(&self.proxy.agent);
@@ -107,9 +106,11 @@ where
             let place = NamedPath { wire: &request.path, workspace: rules.zone.workspace() };
             request.call = running.tool_call(&request.key.session, place, Instant::now());
         }
-        let routing = gatekeeping.routing.clone();
+        let (routing, tracker) = (gatekeeping.routing.clone(), self.proxy.tracker.clone());
         self.keep(held, |number| {
             Box::pin(async move {
+                // What the agent said and called before is published first: it says why.
+                tracker.settled().await;
                 let settlement = routing.request(request).await.unwrap_or_else(orphaned);
                 Decided::Settled(number, settlement)
             })

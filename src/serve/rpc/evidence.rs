@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::events::read;
 use crate::journal::{BlockedPayload, CallPayload, Event, EventType, Filter, MessagePayload};
-use crate::model::{BlockedAccess, TimestampMs, wire_path};
+use crate::model::{BlockedAccess, wire_path};
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
 use crate::showing::Wanted;
@@ -82,17 +82,14 @@ impl Evidence {
                 && event.read::<BlockedPayload>().blocked_id.as_deref() == Some(access.id.as_str())
         };
         let Some(at) = events.iter().position(is_it) else { return Self::default() };
-        // The journal gets an access by another way than what its agent says: that may be late, and a
-        // message comes when it is complete.
-        let is_before = |event: &&Event| began(event) <= access.timestamp_ms;
-        let (late, after): (Vec<_>, Vec<_>) = events[at + 1..].iter().partition(is_before);
+        let (before, after) = events.split_at(at);
         let ends = [EventType::MESSAGE_USER.as_str(), EventType::TURN_END.as_str()];
         if after.iter().any(|event| ends.contains(&&*event.kind)) {
             return Self::default();
         }
         let mut said = None;
         let mut open: IndexMap<String, CallPayload> = IndexMap::new();
-        for event in events[..at].iter().chain(late) {
+        for event in before {
             let kind = EventType::ALL.iter().copied().find(|kind| kind.as_str() == event.kind);
             match kind {
                 Some(EventType::MESSAGE_USER | EventType::TURN_END) => {
@@ -114,7 +111,7 @@ impl Evidence {
                 _ => {}
             }
         }
-        for event in after.into_iter().filter(|it| it.kind == EventType::TOOL_RESULT.as_str()) {
+        for event in after.iter().filter(|it| it.kind == EventType::TOOL_RESULT.as_str()) {
             open.shift_remove(&event.read::<CallPayload>().tool_call_id.unwrap_or_default());
         }
         let about = |call: &CallPayload| names(call, &access.path, workspace);
@@ -161,15 +158,6 @@ impl Evidence {
             (None, None) => Some(Wanted::new(new)),
             _ => None,
         }
-    }
-}
-
-/// When a message began, or when another event was.
-fn began(event: &Event) -> TimestampMs {
-    if event.kind == EventType::MESSAGE_ASSISTANT.as_str() {
-        event.read::<MessagePayload>().started
-    } else {
-        event.timestamp
     }
 }
 
@@ -250,22 +238,8 @@ mod tests {
             ),
             event(EventType::TOOL_CALL, &call("2", &json!({ "command": "ls" }))),
             event(EventType::BLOCKED, &json!({ "blocked_id": "b1" })),
-            after(event(EventType::TOOL_CALL, &call("3", &json!({ "path": "test/a.js" })))),
+            event(EventType::TOOL_CALL, &call("3", &json!({ "path": "test/a.js" }))),
         ]
-    }
-
-    fn after(event: Event) -> Event {
-        Event { timestamp: access().timestamp_ms + 1, ..event }
-    }
-
-    #[test]
-    fn what_reaches_the_journal_late_counts_by_its_time() {
-        let mut events = turn();
-        let blocked = events.remove(6);
-        events.insert(3, blocked);
-        let found = Evidence::from_events(&events, &access(), Path::new("/w"));
-        assert_eq!(found.said.as_deref(), Some("I add a test for it now:"));
-        assert_eq!(found.shown_call().unwrap().tool_call_id, "1");
     }
 
     #[test]
@@ -286,7 +260,7 @@ mod tests {
     #[test]
     fn a_turn_that_is_over_explains_nothing() {
         let mut events = turn();
-        events.push(after(event(EventType::TURN_END, &json!({}))));
+        events.push(event(EventType::TURN_END, &json!({})));
         let found = Evidence::from_events(&events, &access(), Path::new("/w"));
         assert!(found.said.is_none() && found.shown_call().is_none());
     }

@@ -45,6 +45,7 @@ use admission::pending_or;
 use prompting::{Handover, RunHandle};
 
 pub use admission::{Admission, Capacity};
+pub use confining::ZoneEnforcement;
 pub use doorkeeper::{KernelAccessConfig, KernelAccessHandler};
 pub use lifecycle::{Policy, Restarts};
 pub use plugged::Plugin;
@@ -126,15 +127,6 @@ pub struct Surroundings {
     pub tally: Arc<Tally>,
     /// File system access for extractors.
     pub workspace: Arc<dyn crate::extract::Workspace>,
-}
-
-/// How an agent's zone is enforced.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ZoneEnforcement {
-    /// The kernel confines the agent and its child processes.
-    pub by_kernel: bool,
-    /// Kernel features that are missing for full enforcement.
-    pub lacks: Arc<[String]>,
 }
 
 /// Handle of an agent's actor; cheap to clone.

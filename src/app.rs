@@ -21,12 +21,14 @@ mod hints;
 mod hub;
 mod journaling;
 mod kernel;
+mod learning;
 mod leftovers;
 mod limiting;
 mod listening;
 mod loading;
 mod measuring;
 mod members;
+mod mode;
 mod nested;
 mod notifying;
 mod observe;
@@ -81,8 +83,10 @@ pub use journaling::{
     journal_hint, journal_line, journal_place, teams_with_journals, workspace_of,
 };
 pub use kernel::kernel;
+pub use learning::{LearnedZone, Rewritten, kept_config, learn, write_zones};
 pub use limiting::limit_enforcement;
 pub use loading::{load, read, shared_config};
+pub use mode::TeamMode;
 pub use notifying::try_notices;
 pub use observe::{ObserveOptions, ObservePlugin, observe};
 pub use outlet::{Outlet, stderr};

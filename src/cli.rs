@@ -29,6 +29,7 @@ mod hub;
 mod inbox;
 mod init;
 mod journal;
+mod learn;
 mod logs;
 mod many;
 mod mcp;

@@ -61,6 +61,7 @@ mod trusted;
 mod value;
 mod web;
 mod why;
+mod zone_keys;
 mod zones;
 
 use std::collections::BTreeMap;
@@ -107,6 +108,7 @@ pub use self::trusted::{TRUSTED_PLACES, Trust, TrustError, TrustedPlaces};
 pub use self::value::{is_name, to_name};
 pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
+pub use self::zone_keys::with_zone;
 pub use self::zones::{AgentZone, Enforce, Zones};
 use crate::model::{AgentId, KeptFiles, OnLoop, OnViolation, RuleSpec, StreamSpec};
 pub use crate::zone::{Confine, compile_glob};

@@ -70,8 +70,8 @@ pub use migrations::VERSION;
 pub use names::NameError;
 pub use outside::{OutsideContents, outside, remove_outside};
 pub use payload::{
-    BlockedPayload, CallPayload, MessagePayload, PlanPayload, SpawnPayload, StatePayload,
-    TurnPayload, UpdatePayload, UsagePayload,
+    BlockedPayload, CallPayload, MessagePayload, PathUsePayload, PlanPayload, SpawnPayload,
+    StatePayload, TurnPayload, UpdatePayload, UsagePayload,
 };
 pub use pins::{Pin, PinKind, pin, unpin};
 pub use portable::{PortError, export, import, team_of};

@@ -35,6 +35,8 @@ pub mod extract;
 
 pub mod zone;
 
+pub mod learn;
+
 pub mod graph;
 
 pub mod budget;

@@ -67,7 +67,7 @@ pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, walk_first, wire_path, wire_real, within};
 pub use price::Price;
 pub use quiet::QuietSpan;
-pub use record::{Decided, Fork, How, Record};
+pub use record::{Decided, Fork, How, PathUse, Record};
 pub use repeats::Repeats;
 pub use secret::SecretText;
 pub use shown::{UNSEEN, judged, one_line, quoted};

@@ -77,6 +77,8 @@ pub struct Zone {
     below: Below,
     git: Git,
     terminals: bool,
+    /// As it is written, where its agent is only observed: what that denies is counted, and let pass.
+    written: Option<Arc<Self>>,
 }
 
 /// An access that was allowed: the token that opens exactly the judged file.
@@ -145,9 +147,23 @@ impl Zone {
             below: Below::new(&workspace, &readable, &closed)?,
             git: Git::find(&workspace.real, spec.git),
             terminals: spec.terminals,
+            written: None,
             workspace,
             spec: spec.clone(),
         })
+    }
+
+    /// Compiles the zone of an agent that is observed and not stopped. `drafts`: see
+    /// [`Zone::with_drafts_in`].
+    pub fn observed(spec: &ZoneSpec, drafts: PathBuf) -> Result<Self, globset::Error> {
+        let written = Self::compile(spec)?.with_drafts_in(drafts.clone());
+        let open = Self::compile(&spec.opened())?.with_drafts_in(drafts);
+        Ok(Self { written: Some(Arc::new(written)), ..open })
+    }
+
+    /// The zone as it is written, of an agent that is only observed.
+    pub fn written(&self) -> Option<&Arc<Self>> {
+        self.written.as_ref()
     }
 
     /// Judges one access. A relative path starts from the workspace. Reads the disk.
@@ -205,6 +221,11 @@ impl Zone {
             (false, true) => Class::Read,
             (false, false) => Class::Outside,
         }
+    }
+
+    /// Whether it allows an access to a real path. Does not ask the disk.
+    pub fn covers(&self, real: &Path, action: Action) -> bool {
+        matches!(self.judge(real, &self.place(real), action), Verdict::Allowed)
     }
 
     /// The pattern of `denied` that matches a path, or a folder above it. `path` is as the wire

@@ -206,7 +206,8 @@ impl Actor {
     }
 
     fn change(&mut self, settings: AgentSettings, depends_on: Vec<watch::Receiver<AgentStatus>>) {
-        self.rules.send_replace(settings.rules());
+        let rules = settings.rules_after(self.run.is_some(), &self.rules);
+        self.rules.send_replace(rules);
         if let Some(run) = &self.run {
             run.handle.host.set_permissions(settings.host.permissions);
         } else {
@@ -311,7 +312,7 @@ impl Actor {
         let family = self.team.launcher.family(self.settings.limits);
         let launcher = self.team.launcher.within(&family);
         let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
-        let rules = self.rules.subscribe();
+        let rules = self.settings.begin(&self.rules);
         let zone = Arc::clone(&rules.borrow().zone);
         let _ = tokio::task::spawn_blocking(move || zone.take_workspace()).await;
         let files = files_of(&self.settings, &self.team, &running, &family);

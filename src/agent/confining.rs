@@ -10,13 +10,24 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::doorkeeper::{KernelAccessConfig, KernelAccessHandler};
-use super::{AgentSettings, Surroundings, ZoneEnforcement};
+use super::{AgentSettings, Surroundings};
 use crate::capture::RunFiles;
 use crate::confine::Confinement;
 use crate::kept::make_folder;
 use crate::process::{self, Launcher, remove_folder};
 use crate::proxy::{LiveCalls, Rules, Vitals};
 use crate::zone::Reach;
+
+/// How an agent's zone is enforced.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ZoneEnforcement {
+    /// The kernel confines the agent and its child processes.
+    pub by_kernel: bool,
+    /// Kernel features that are missing for full enforcement.
+    pub lacks: Arc<[String]>,
+    /// The agent is observed, and stopped only where it is denied or asked for.
+    pub observes: bool,
+}
 
 /// The private TMPDIR of a run. Dropping it removes the folder, which blocks.
 #[derive(Debug)]
@@ -44,8 +55,31 @@ impl AgentSettings {
         }
     }
 
+    /// The rules from the start of a run on.
+    pub(super) fn begin(&self, rules: &watch::Sender<Rules>) -> watch::Receiver<Rules> {
+        rules.send_replace(self.rules());
+        rules.subscribe()
+    }
+
+    /// The rules that replace others. A run that is not observed begins to be with its next start.
+    pub(super) fn rules_after(&self, runs: bool, before: &watch::Sender<Rules>) -> Rules {
+        let rules = self.rules();
+        let Some(written) = self.zone.written().filter(|_| runs) else { return rules };
+        if before.borrow().zone.written().is_some() {
+            return rules;
+        }
+        let bounds = rules.bounds.as_ref().and_then(|bounds| bounds.written());
+        // Its patterns compile, as those of the open one did.
+        let bounds = bounds.and_then(Result::ok).map(Arc::new).or_else(|| rules.bounds.clone());
+        Rules { zone: Arc::clone(written), bounds, ..rules }
+    }
+
     pub(super) fn enforcement(&self) -> ZoneEnforcement {
-        ZoneEnforcement { by_kernel: self.bounds.is_some(), lacks: self.kernel_lacks.clone() }
+        ZoneEnforcement {
+            by_kernel: self.bounds.is_some(),
+            lacks: self.kernel_lacks.clone(),
+            observes: self.zone.written().is_some(),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod grace_period;
 mod late;
 mod losing;
 mod naming;
+mod observing;
 mod passing;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use tokio::sync::{oneshot, watch};
 use self::contention::Contention;
 use self::grace_period::GracePeriods;
 use self::late::Late;
+use self::observing::Observing;
 use self::passing::Passing;
 use crate::capture::{RunFiles, Stamp};
 use crate::confine::{Attempt, Doorkeeper, FileCall, PathMeaning};
@@ -68,6 +70,7 @@ pub struct KernelAccessConfig {
 pub struct KernelAccessHandler {
     state: Arc<HandlerState>,
     passing: Option<Passing>,
+    observing: Observing,
     files: Option<RunFiles>,
     tally: Arc<Tally>,
     handle: Handle,
@@ -111,6 +114,8 @@ impl KernelAccessHandler {
             config.handle.spawn(task);
             passing
         });
+        let (observing, uses) = Observing::new(agent.clone(), tracker.clone(), running.clone());
+        config.handle.spawn(uses);
         let news = running.news();
         let state = Arc::new(HandlerState {
             agent,
@@ -127,7 +132,7 @@ impl KernelAccessHandler {
             files: files.clone(),
         });
         config.handle.spawn(record_late_loop(Arc::downgrade(&state), news));
-        Arc::new(Self { state, passing, files, tally, handle: config.handle })
+        Arc::new(Self { state, passing, observing, files, tally, handle: config.handle })
     }
 }
 
@@ -149,6 +154,17 @@ impl Doorkeeper for KernelAccessHandler {
         }
         if let Some(passing) = &self.passing {
             passing.passed(path, action);
+        }
+    }
+
+    fn observes(&self) -> bool {
+        self.state.rules.borrow().zone.written().is_some()
+    }
+
+    fn used(&self, process: u32, real: &Path, action: Action, is_named: &dyn Fn() -> bool) {
+        let written = self.state.rules.borrow().zone.written().cloned();
+        if let Some(written) = written {
+            self.observing.used(&written, process, (real, action), is_named);
         }
     }
 

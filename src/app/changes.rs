@@ -294,7 +294,8 @@ impl Changes {
         }
 
         let is_new = |agent: &&Agent| self.current.agent(&agent.id).is_none();
-        warn_of_tier(&self.conditions.kernel, config.agents.iter().filter(is_new));
+        let (kernel, mode) = (&self.conditions.kernel, self.conditions.mode);
+        warn_of_tier(kernel, mode, config.agents.iter().filter(is_new));
         // The change is accepted: it stays applied even if the team stops before it is complete.
         self.current = config.clone();
         self.editions.insert(edition, config);
@@ -312,7 +313,7 @@ impl Changes {
         self.routing.change(rules).await;
         if let (Some(conflicts), Some(rules)) = (
             &self.conditions.conflicts,
-            members::conflicts(&self.current, self.conditions.unattended),
+            members::conflicts(&self.current, self.conditions.mode.unattended),
         ) {
             conflicts.change(rules);
         }

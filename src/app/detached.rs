@@ -77,11 +77,14 @@ fn start(options: &UpOptions, console: &Path) -> anyhow::Result<Child> {
     if let Some(port) = options.port {
         command.args(["--port", &port.to_string()]);
     }
-    if options.unattended {
+    if options.mode.unattended {
         command.arg("--unattended");
     }
     if let Some(prompt) = &options.prompt {
         command.arg(format!("--prompt={prompt}"));
+    }
+    if options.mode.observe {
+        command.arg("--observe");
     }
     match options.web {
         Some(WebWish { at: Some(address) }) => drop(command.arg(format!("--web={address}"))),

@@ -27,6 +27,7 @@ pub(super) async fn of_supervised(
         let tier = if enforcement.by_kernel { Tier::Kernel } else { Tier::Protocol };
         let mut details = details(status, info, tier, sessions, family.as_ref());
         details.zone_missing = enforcement.lacks.to_vec();
+        details.is_observed = enforcement.observes;
         details.compress = agent.compress_prompt();
         details.shows_tools = agent.shows_tools();
         all.push(details);
@@ -88,6 +89,7 @@ fn details(
         owner: None,
         zone,
         zone_missing: Vec::new(),
+        is_observed: false,
         compress: None,
         shows_tools: None,
         sessions,

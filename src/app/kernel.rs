@@ -1,6 +1,7 @@
 //! Probes how far the running kernel can enforce zones, and warns about agents that get less than
 //! full enforcement.
 
+use super::mode::TeamMode;
 use super::trial;
 use crate::config::check::Kernel;
 use crate::config::{Agent, Enforce};
@@ -16,11 +17,29 @@ pub fn kernel() -> Kernel {
     trial().unwrap_or_else(|error| Kernel { holds: false, missing: vec![error.to_string()] })
 }
 
-/// Warns about agents with `enforce = "auto"` that the kernel does not fully confine.
-pub(super) fn warn_of_tier<'a>(kernel: &Kernel, agents: impl Iterator<Item = &'a Agent>) {
-    let auto = agents.filter(|agent| agent.zone.enforce == Enforce::Auto);
-    let agents: Vec<_> = auto.map(|agent| agent.id.as_str()).collect();
-    let (agents, missing) = (agents.join(", "), kernel.missing.join(", "));
+/// Warns about agents with `enforce = "auto"` that the kernel does not fully confine, and about those that are
+/// only observed.
+pub(super) fn warn_of_tier<'a>(
+    kernel: &Kernel,
+    mode: TeamMode,
+    agents: impl Iterator<Item = &'a Agent>,
+) {
+    let is_observed = |agent: &&Agent| mode.observe || agent.zone.enforce == Enforce::Observe;
+    let (observed, agents): (Vec<_>, Vec<_>) = agents.partition(is_observed);
+    let ids = |agents: &[&Agent]| {
+        agents.iter().map(|agent| agent.id.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    if !observed.is_empty() {
+        tracing::warn!(
+            agents = ids(&observed),
+            "these agents are observed and not stopped: all of the workspace is open to them but what is \
+             denied or asked for; `eisen-core team learn` proposes their zones"
+        );
+    }
+    let auto: Vec<_> =
+        agents.into_iter().filter(|agent| agent.zone.enforce == Enforce::Auto).collect();
+    let agents = ids(&auto);
+    let missing = kernel.missing.join(", ");
     if agents.is_empty() || kernel.holds && kernel.missing.is_empty() {
         return;
     }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::agent_owners::AgentOwners;
 use super::environment::{self, TeamEnvironment};
+use super::mode::TeamMode;
 use super::{journaling, places, plugins, routes};
 use crate::agent::{AgentSettings, Policy, Restarts, SlotWish};
 use crate::budget::Budgets;
@@ -56,8 +57,7 @@ pub(super) struct Conditions {
     pub(super) conflicts: Option<Conflicts>,
     pub(super) runs: TeamRuns,
     pub(super) slots: TeamSlots,
-    /// No person can be asked.
-    pub(super) unattended: bool,
+    pub(super) mode: TeamMode,
 }
 
 /// The slots that agents of a team take.
@@ -83,19 +83,24 @@ impl Conditions {
         }
         places::make_for_builds(&config);
         TrustedPlaces::keep(&self.eisen_dir, config.agents.iter())?;
-        let zones = compile_zones(&config)?;
+        let zones = compile_zones(&config, &|agent| self.observes(agent))?;
         let rules = routing::Rules {
             hold: config.orchestrator.on_block == config::OnBlock::Hold,
             hold_timeout: config.orchestrator.holds_for(),
             hold_of: hold_of(&config),
             routing: routes::rules(&config)?,
-            unattended: self.unattended,
+            unattended: self.mode.unattended,
             owners: owners(&config, &zones),
             zones: ids(&config).zip(zones.iter().cloned()).collect(),
         };
         let member = |(agent, zone)| self.member(&config, agent, zone, edition);
         let members = config.agents.iter().zip(zones).map(member).collect::<anyhow::Result<_>>()?;
         Ok((members, rules))
+    }
+
+    /// Whether an agent is observed and not stopped.
+    fn observes(&self, agent: &config::Agent) -> bool {
+        self.mode.observe || agent.zone.enforce == Enforce::Observe
     }
 
     fn member(
@@ -131,7 +136,7 @@ impl Conditions {
             bounds,
             kernel_lacks: match agent.zone.enforce {
                 Enforce::Protocol => Arc::default(),
-                Enforce::Auto | Enforce::Kernel => self.kernel.missing.as_slice().into(),
+                _ => self.kernel.missing.as_slice().into(),
             },
             observe_files: agent.zone.observe_files,
             plugin: agent
@@ -191,7 +196,8 @@ impl Conditions {
         let kernel = &self.kernel;
         match agent.zone.enforce {
             Enforce::Protocol => return Ok(None),
-            Enforce::Auto if !kernel.holds => return Ok(None),
+            Enforce::Observe if agent.remote.is_some() => return Ok(None),
+            Enforce::Auto | Enforce::Observe if !kernel.holds => return Ok(None),
             Enforce::Kernel if !(kernel.holds && kernel.missing.is_empty()) => {
                 let lacks = match &kernel.missing[..] {
                     [] => "this system has no kernel support".to_owned(),
@@ -204,7 +210,7 @@ impl Conditions {
                     agent.id
                 );
             }
-            Enforce::Auto | Enforce::Kernel => {}
+            Enforce::Auto | Enforce::Kernel | Enforce::Observe => {}
         }
         // It must exist before its real path can be resolved.
         let private = self.private.join(agent.id.as_str());
@@ -281,11 +287,18 @@ impl TeamSlots {
     }
 }
 
-fn compile_zones(config: &Config) -> anyhow::Result<Vec<Arc<Zone>>> {
+fn compile_zones(
+    config: &Config,
+    observes: &dyn Fn(&config::Agent) -> bool,
+) -> anyhow::Result<Vec<Arc<Zone>>> {
     let compile = |agent: &config::Agent| {
         let spec = &agent.zone.spec;
         let drafts = journaling::drafts(&spec.eisen_dir, &config.team.name);
-        let zone = Zone::compile(spec).map(|zone| zone.with_drafts_in(drafts));
+        let zone = if observes(agent) {
+            Zone::observed(spec, drafts)
+        } else {
+            Zone::compile(spec).map(|zone| zone.with_drafts_in(drafts))
+        };
         zone.map(Arc::new).with_context(|| format!("the zone of agent `{}`", agent.id))
     };
     config.agents.iter().map(compile).collect()

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use self::waiting::{Admitted, WaitsBy};
 use super::console::ConsoleFile;
 use super::members::TeamSlots;
+use super::mode::TeamMode;
 use super::team_file::{RunOptions, team_file};
 use super::turn::progress::{RunProgress, recorded};
 use super::turn::request::RunRequest;
@@ -300,19 +301,9 @@ impl Job<'_> {
         let (eisen_dir, depth) = (self.eisen_dir.to_owned(), self.depth);
         let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run: Some(bases) };
         let (port, web, output) = (None, None, Output::Nowhere);
-        let unattended = true;
-        let start = TeamStart {
-            file,
-            layered,
-            eisen_dir,
-            depth,
-            port,
-            web,
-            output,
-            slots,
-            unattended,
-            stop,
-        };
+        let mode = TeamMode { unattended: true, observe: false };
+        let start =
+            TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, mode, stop };
         Ok((start, admitted))
     }
 }

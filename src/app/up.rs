@@ -18,6 +18,7 @@ use super::kernel::warn_of_tier;
 use super::listening::Listeners;
 use super::loading::{load, log_overlay, note_taken};
 use super::members::{self, Conditions, TeamSlots};
+use super::mode::TeamMode;
 use super::scoped_tokens::with_tokens;
 use super::team::{Supervised, supervised};
 use super::web_page::{WebPage, WebWish};
@@ -56,8 +57,7 @@ pub struct UpOptions {
     pub web: Option<WebWish>,
     /// The console file of a detached team, which standard output is redirected to.
     pub console: Option<PathBuf>,
-    /// No person can be asked.
-    pub unattended: bool,
+    pub mode: TeamMode,
     /// For the first agent that is ready.
     pub prompt: Option<String>,
 }
@@ -73,12 +73,11 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let eisen_dir = environment::eisen_dir().map_err(usage)?;
     let layered = load(&options.config, &eisen_dir)?;
     environment::prepare(&eisen_dir).map_err(usage)?;
-    let UpOptions { config: file, port, web, console, unattended, prompt } = options;
+    let UpOptions { config: file, port, web, console, mode, prompt } = options;
     let output = console.map_or(Output::Console, |file| Output::File(ConsoleFile::new(file)));
     let stop = StopSignals::listen().map_err(|error| Failure::Run(error.into()))?;
     let slots = TeamSlots { slots: Slots::new(&eisen_dir), of_run: None };
-    let start =
-        TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, unattended, stop };
+    let start = TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, mode, stop };
     // It is large, and there is one.
     let run = Box::pin(run_team(start, |team| first_prompt::send(team, prompt))).await;
     let (_, closing) = run.map_err(Failure::Run)?;
@@ -108,8 +107,7 @@ pub(super) struct TeamStart {
     pub(super) web: Option<WebWish>,
     pub(super) output: Output,
     pub(super) slots: TeamSlots,
-    /// No person can be asked.
-    pub(super) unattended: bool,
+    pub(super) mode: TeamMode,
     pub(super) stop: StopSignals,
 }
 
@@ -124,7 +122,7 @@ pub(super) async fn run_team<T>(
     work: impl AsyncFnOnce(Arc<Supervised>) -> T,
 ) -> anyhow::Result<(Result<T, StopSignal>, Closing)> {
     let TeamStart { file, layered, eisen_dir, depth, port, web, output, slots, .. } = start;
-    let (unattended, mut stop) = (start.unattended, start.stop);
+    let (mode, mut stop) = (start.mode, start.stop);
     let config = layered.config.clone();
     let is_web = web.is_some() || config.web.is_some();
     let listeners = Listeners::bind(&config, port, &eisen_dir).await?;
@@ -145,7 +143,7 @@ pub(super) async fn run_team<T>(
 
     let (view, orchestrator) = members::orchestrator(&config);
     let (mut wiring, recorder) =
-        wire(bus, &config, unattended, view, &eisen_dir, &workspace, private.path());
+        wire(bus, &config, mode.unattended, view, &eisen_dir, &workspace, private.path());
     let (cancel, notices) = (wiring.cancel.clone(), wiring.cancel.child_token());
 
     let killed_at = catching_up::go_on(&wiring).await;
@@ -165,7 +163,7 @@ pub(super) async fn run_team<T>(
         conflicts: wiring.conflicts.clone(),
         runs: runs.clone(),
         slots,
-        unattended,
+        mode,
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let routing = route(&mut wiring, orchestrator, rules, &conditions, &config)?;
@@ -185,7 +183,7 @@ pub(super) async fn run_team<T>(
     let sources =
         with_tokens(wiring.sources(&routing, Some((recorder, &config))), &conditions.eisen_dir);
     let server = listeners.server(&wiring.bus, sources, &team, tokens, limits(config.port))?;
-    warn_of_tier(&conditions.kernel, config.agents.iter());
+    warn_of_tier(&conditions.kernel, mode, config.agents.iter());
     let measure = measuring::starter(&wiring, &surroundings, roster, &conditions.budgets, &server);
     hub::join(&config, &conditions.eisen_dir, server.gateway(), &mut wiring);
     web.connect(server.gateway(), Some(measure)).announce(is_web).await?;

@@ -48,7 +48,7 @@ impl PageOf {
     pub(super) fn team(config: &Config, is_kernel: bool) -> Self {
         let is_open = |enforce| match enforce {
             Enforce::Protocol => true,
-            Enforce::Auto => !is_kernel,
+            Enforce::Auto | Enforce::Observe => !is_kernel,
             Enforce::Kernel => false,
         };
         let unconfined = config.agents.iter().filter(|agent| is_open(agent.zone.enforce));

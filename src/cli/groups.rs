@@ -10,7 +10,8 @@ use super::{
     acp, agents, attach, batch, branching, budget, compress, connect, cost, gc, help, history,
 };
 use super::{
-    grants, hub, logs, mcp, notify, output, packaging, pin, plugin, purge, reload, replay, runs,
+    grants, hub, learn, logs, mcp, notify, output, packaging, pin, plugin, purge, reload, replay,
+    runs,
 };
 use super::{snapshot, streams, templates, tiers, token, transfer, trust, watch};
 use crate::app::Failure;
@@ -239,6 +240,7 @@ enum TeamCommand {
     Mcp(mcp::Mcp),
     Notify(notify::NotifyArgs),
     Templates(templates::TemplatesArgs),
+    Learn(learn::LearnArgs),
     TrustPlace(trust::TrustPlace),
 }
 
@@ -256,6 +258,7 @@ impl TeamGroup {
             TeamCommand::Mcp(mcp) => pass_on(mcp.run(&global)),
             TeamCommand::Notify(notify) => block_on(notify.run(&global)),
             TeamCommand::Templates(templates) => templates.run(global.cwd),
+            TeamCommand::Learn(learn) => block_on(learn.run(&global)),
             TeamCommand::TrustPlace(trust) => return trust.run(global.cwd),
         }
         .map(|()| 0)

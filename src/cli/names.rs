@@ -6,7 +6,7 @@ use clap::Command;
 
 /// Each name of before, with what is typed in its place. One that the parser has as a hidden command takes its
 /// arguments in another order than the new one; the others are replaced before the line is parsed.
-pub(super) const OLD_NAMES: [(&str, &str); 41] = [
+pub(super) const OLD_NAMES: [(&str, &str); 42] = [
     ("wait", "runs wait"),
     ("result", "runs show"),
     ("kill", "runs stop"),
@@ -42,6 +42,7 @@ pub(super) const OLD_NAMES: [(&str, &str); 41] = [
     ("mcp", "team mcp"),
     ("notify", "team notify"),
     ("templates", "team templates"),
+    ("learn", "team learn"),
     ("schema", "dev schema"),
     ("snapshot", "dev snapshot"),
     ("plugin", "dev plugin"),
@@ -199,6 +200,7 @@ mod tests {
             ("mcp", "--agent ui"),
             ("notify", "test -c night.toml"),
             ("templates", "reviewer"),
+            ("learn", "ui --since 2026-11-24 --write"),
             ("schema", "--cwd x"),
             ("snapshot", "--stats"),
             ("plugin", "trust --list"),

@@ -29,8 +29,8 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 ///
 /// ZONE shows how the agent's zone is enforced: `kernel` covers every process of the agent
 /// (`kernel*`: this kernel lacks a feature, named by --json and `check`), `protocol` covers only
-/// requests to its client, not accesses of its own processes. SESSIONS counts open sessions, and
-/// TOKENS shows how much of their context windows is used. SPENT and COST are what its model calls
+/// requests to its client, not accesses of its own processes, and `observed` agents are not stopped.
+/// SESSIONS counts open sessions, and TOKENS shows how much of their context windows is used. SPENT and COST are what its model calls
 /// took since the team began: `~` is estimated, `+` too low, since some turns did not report it
 /// (`eisen-core history cost` has more). MEMORY and CPU include all processes of the agent and its
 /// terminals. PEAK is the highest memory usage of the current run, or of the last one. TOOLS counts
@@ -251,9 +251,12 @@ impl AgentFigures<'_> {
         }
     }
 
-    /// The tier; `*` marks a kernel that lacks a feature.
+    /// The tier; `*` marks a kernel that lacks a feature. An agent that nothing stops has none.
     pub(super) fn zone(&self) -> Option<String> {
-        let AgentDetails { zone, zone_missing, .. } = self.0;
+        let AgentDetails { zone, zone_missing, zone_observed, .. } = self.0;
+        if *zone_observed {
+            return Some("observed".to_owned());
+        }
         let mark = if *zone == Tier::Kernel && !zone_missing.is_empty() { "*" } else { "" };
         let zone = Some(plain(zone.as_str())).filter(|zone| !zone.is_empty())?;
         Some(format!("{zone}{mark}"))

@@ -8,7 +8,7 @@ use clap::Args;
 use super::Global;
 use super::config_file::ConfigFile;
 use super::output::{escape_controls, note, plain, print};
-use crate::app::{self, Failure, UpOptions, WebWish};
+use crate::app::{self, Failure, TeamMode, UpOptions, WebWish};
 
 /// Run the team of a configuration until SIGINT or SIGTERM
 ///
@@ -46,6 +46,10 @@ pub(super) struct Up {
     /// Send this prompt to the first agent that is ready
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
+    /// Observe all agents and stop none: only what is denied or asked for is closed in the workspace, and
+    /// `eisen-core team learn` proposes zones from what they used
+    #[arg(long)]
+    observe: bool,
     /// Serve the team's web page [default address: 127.0.0.1:17321, or the configuration's]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true)]
     #[expect(clippy::option_option, reason = "with and without an address")]
@@ -60,8 +64,9 @@ impl Up {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let config = self.file.find_or_make(global.cwd, &eisen_dir, &self.agents)?;
         let (port, web) = (global.port, self.web.map(|at| WebWish { at }));
-        let Self { console, unattended, prompt, .. } = self;
-        let options = UpOptions { config, port, web, console, unattended, prompt };
+        let mode = TeamMode { unattended: self.unattended, observe: self.observe };
+        let Self { console, prompt, .. } = self;
+        let options = UpOptions { config, port, web, console, mode, prompt };
         if !self.detach {
             return app::up(options).await;
         }

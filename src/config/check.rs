@@ -205,7 +205,8 @@ impl Kernel {
         match agent.zone.enforce {
             Enforce::Kernel => Tier::Kernel,
             Enforce::Auto if self.holds => Tier::Kernel,
-            Enforce::Auto | Enforce::Protocol => Tier::Protocol,
+            Enforce::Observe if self.holds && agent.remote.is_none() => Tier::Kernel,
+            Enforce::Auto | Enforce::Protocol | Enforce::Observe => Tier::Protocol,
         }
     }
 

@@ -12,6 +12,10 @@ use crate::zone::{self, GrantedPlace, common};
 pub(super) fn bound(child: &mut Agent, parent: &Agent) {
     bound_zone(&mut child.zone, &parent.zone);
     child.zone.enforce = match (&child.remote, &parent.remote) {
+        _ if parent.zone.enforce == Enforce::Observe => {
+            child.zone.spec.terminals &= child.remote.is_none() || parent.remote.is_some();
+            Enforce::Observe
+        }
         (Some(_), Some(_)) => Enforce::Protocol,
         (Some(_), None) => {
             // They would run here, where the kernel holds the parent's.

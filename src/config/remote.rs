@@ -154,5 +154,8 @@ pub(super) fn by_protocol(agent: &Table<'_>, zone: AgentZone) -> AgentZone {
         let message = "the kernel here can't hold the zone of an agent that runs elsewhere";
         agent.fault(Fault::new(place, message).help("leave `enforce` out, or write \"protocol\""));
     }
-    AgentZone { enforce: Enforce::Protocol, ..zone }
+    // Here all that is judged is judged by the protocol, also what is only observed.
+    let is_observed = zone.enforce == Enforce::Observe;
+    let enforce = if is_observed { Enforce::Observe } else { Enforce::Protocol };
+    AgentZone { enforce, ..zone }
 }

@@ -62,6 +62,7 @@ impl Config {
             return Some(result);
         }
         let outside = why.real.filter(|real| !real.starts_with(zone.workspace()));
+        let is_outside = outside.is_some();
         if let Some(real) = outside
             && why.reason == Reason::NoPattern
             && agent.zone.enforce != Enforce::Protocol
@@ -71,6 +72,12 @@ impl Config {
             "it lies outside the workspace, where `confine` lets the agent's programs go on where the \
              kernel holds the zone; what it asks its client for is denied"
                 .clone_into(&mut result.rule);
+            return Some(result);
+        }
+        let is_observed = agent.zone.enforce == Enforce::Observe && !is_outside;
+        if why.reason == Reason::NoPattern && is_observed {
+            result.allowed = true;
+            result.rule += ", but the agent is observed: it is let pass, and counted";
             return Some(result);
         }
         if why.reason == Reason::NoPattern

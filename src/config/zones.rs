@@ -53,6 +53,8 @@ named! {
         Auto = "auto",
         Kernel = "kernel",
         Protocol = "protocol",
+        /// As `Auto`, but only what is closed stops the agent; what else its zone lacks is counted.
+        Observe = "observe",
     }
 }
 

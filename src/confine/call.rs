@@ -214,8 +214,31 @@ impl<'a> Syscall<'a> {
                     to_server: false,
                 })
             }
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.report_use(real, action, arg);
+                Ok(())
+            }
         }
+    }
+
+    /// Reports an allowed access of an agent that is observed. A draft stands for the file that it is of.
+    fn report_use(&self, real: &Path, action: Action, arg: &PathArg) {
+        let keeper = self.confinement.keeper();
+        if !keeper.observes() || !self.bounds.is_inside(real) {
+            return;
+        }
+        if let Some(meant) = drafts::meant_by(real, action) {
+            keeper.used(self.process(), &meant, action, &|| self.caller.names(real, &arg.path));
+        }
+    }
+
+    /// The process that made the call.
+    fn process(&self) -> u32 {
+        let thread = self.caller.notice.tid;
+        if raw::is_process(thread) {
+            return thread.cast_unsigned();
+        }
+        self.identity().map_or(thread.cast_unsigned(), |identity| identity.process)
     }
 
     /// Fails unless a file may be written, or is a draft.
@@ -276,12 +299,7 @@ impl<'a> Syscall<'a> {
 
     /// Announces a call that is about to go on and may change files.
     fn changes(&self, call: FileCall<'_>) {
-        let thread = self.caller.notice.tid;
-        let process = if raw::is_process(thread) {
-            thread.cast_unsigned()
-        } else {
-            self.identity().map_or(thread.cast_unsigned(), |identity| identity.process)
-        };
+        let process = self.process();
         // What it keeps of the file is the supervisor's.
         raw::with_own_rights(|| self.confinement.keeper().changes(process, call));
     }

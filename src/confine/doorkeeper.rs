@@ -27,6 +27,15 @@ pub trait Doorkeeper: Send + Sync + 'static {
     /// form.
     fn passed(&self, path: Arc<str>, action: Action);
 
+    /// Whether [`Doorkeeper::used`] is to be called.
+    fn observes(&self) -> bool {
+        false
+    }
+
+    /// Reports a process's access to a real path that the bounds allow, before its call goes on. `is_named`
+    /// says whether the arguments of that process name the path.
+    fn used(&self, _process: u32, _real: &Path, _action: Action, _is_named: &dyn Fn() -> bool) {}
+
     /// Prepares for a call of a process that is about to go on and may change files. Unlike the
     /// others it may read the disk.
     fn changes(&self, _process: u32, _call: FileCall<'_>) {}

@@ -49,6 +49,7 @@ event_types! {
     FILE_DELETE = "file.delete",
     FILE_RENAME = "file.rename",
     FILE_READ = "file.read",
+    PATH_USE = "path.use",
     LOOP = "loop",
     BUDGET = "budget",
     AGENT_STATE = "agent.state",

@@ -91,6 +91,8 @@ struct Session {
     permissions: IndexMap<Arc<str>, Asked>,
     /// The files that were read in this turn.
     reads: HashSet<Arc<str>>,
+    /// The uses of paths of an agent that is observed, in this turn.
+    uses: usize,
 }
 
 struct Asked {
@@ -212,6 +214,7 @@ impl Fold {
                 self.blocked(&decided.access, Some(decided), at);
             }
             Record::FileRead { path, by } => self.file_read(key, path, *by, at),
+            Record::PathUsed(used) => self.path_used(key, used, at),
             Record::FileChanged(change) => self.file_changed(key, change, at),
             Record::Dropped(events) => {
                 let payload = json!({ "events": events, "reason": "the agent was too fast" });
@@ -273,6 +276,7 @@ impl Fold {
         let session = self.session(&ended.key);
         session.turn = ended.turn + 1;
         session.reads.clear();
+        session.uses = 0;
         session.running = session.running.saturating_sub(1);
         let failed = &*ended.stop_reason == "error";
         let kind = if failed { EventType::TURN_FAILED } else { EventType::TURN_END };

@@ -56,6 +56,19 @@ pub struct CallPayload {
     pub truncated: bool,
 }
 
+/// `path.use`.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathUsePayload {
+    pub path: Option<String>,
+    pub action: String,
+    pub via: String,
+    pub tool_call_id: Option<String>,
+    pub program: Option<String>,
+    pub named: bool,
+    pub outside: bool,
+}
+
 /// `plan`.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 #[serde(default)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::named::named;
-use super::{BlockedAccess, FileChange, GrantSpan, Model, SeenBy, Spending, Usage};
+use super::{Action, BlockedAccess, FileChange, GrantSpan, Model, SeenBy, Spending, Usage, Via};
 
 /// An event of a session. Texts are raw JSON, as they came over the protocol.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,6 +44,8 @@ pub enum Record {
         path: Arc<str>,
         by: SeenBy,
     },
+    /// A session of an agent that is observed used a path of the workspace.
+    PathUsed(Arc<PathUse>),
     /// A file changed; the key's session is empty if it is not known.
     FileChanged(Arc<FileChange>),
     /// Inputs of the agent that were dropped, since they came too fast.
@@ -57,11 +59,28 @@ impl Record {
             Self::Prompt(text) | Self::Update(text) => text.len(),
             Self::FileChanged(change) => change.path.text.len() * 2 + 256,
             Self::FileRead { path, .. } => path.len(),
+            Self::PathUsed(used) => used.path.len(),
             Self::PermissionAsked { params, .. } => params.len(),
             Self::PermissionAnswered { result, .. } => result.as_ref().map_or(0, |text| text.len()),
             _ => 0,
         }
     }
+}
+
+/// An access of an agent that is observed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathUse {
+    /// In the wire's form.
+    pub path: Arc<str>,
+    pub action: Action,
+    pub via: Via,
+    pub tool_call: Option<Arc<str>>,
+    /// The program that made it, if that is known.
+    pub program: Option<Arc<str>>,
+    /// A tool call or the arguments of the program name the path.
+    pub named: bool,
+    /// The zone as it is written does not have it.
+    pub outside: bool,
 }
 
 /// The origin of a session that continues another.

@@ -18,6 +18,8 @@ pub struct AgentDetails {
     pub zone: Tier,
     /// Features that the kernel lacks to enforce the zone, if it should.
     pub zone_missing: Vec<String>,
+    /// It is observed and not stopped.
+    pub is_observed: bool,
     /// The prompt by which it compresses its context; None if unknown.
     pub compress: Option<String>,
     /// Whether its program shows its model the tools that it lists; None if unknown.
@@ -41,6 +43,7 @@ impl AgentDetails {
             owner: None,
             zone: Tier::None,
             zone_missing: Vec::new(),
+            is_observed: false,
             compress: None,
             shows_tools: None,
             sessions: Vec::new(),
@@ -82,6 +85,7 @@ pub(super) fn on_wire<'a>(
         owner: details.owner.as_deref().map(Cow::from),
         zone: details.zone.into(),
         zone_missing: (&*details.zone_missing).into(),
+        zone_observed: details.is_observed,
         allowed: allowed.map_or(&[][..], Vec::as_slice).into(),
         compress: details.compress.as_deref().map(Cow::from),
         sessions: details.sessions.iter().map(wire::SessionDetails::from).collect(),

@@ -102,6 +102,9 @@ pub struct AgentDetails<'a> {
     /// for.
     #[serde(default)]
     pub zone_missing: Cow<'a, [String]>,
+    /// It is observed and not stopped: only what is denied or asked for is closed in the workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub zone_observed: bool,
     /// The patterns of its own zone; empty without one.
     #[serde(default)]
     pub allowed: Cow<'a, [String]>,
@@ -132,6 +135,7 @@ impl<'a> From<Agent<'a>> for AgentDetails<'a> {
             owner: None,
             zone: NameOf::default(),
             zone_missing: Cow::default(),
+            zone_observed: false,
             allowed: Cow::default(),
             compress: None,
             sessions: Vec::new(),

@@ -185,6 +185,11 @@ impl Bounds {
         &self.zone
     }
 
+    /// The bounds of the zone as it is written, of an agent that is only observed.
+    pub fn written(&self) -> Option<Result<Self, globset::Error>> {
+        Some(Self::new(Arc::clone(self.zone.written()?), self.reach.clone()))
+    }
+
     pub fn reach(&self) -> &Reach {
         &self.reach
     }

@@ -43,6 +43,17 @@ named! {
 }
 
 impl ZoneSpec {
+    /// As long as its agent is observed and not stopped: all of the workspace is open but what no list opens, and
+    /// commits are. It owns what it owned.
+    pub(super) fn opened(&self) -> Self {
+        let mut open = self.clone();
+        open.shared.push("**".to_owned());
+        if open.git == GitAccess::Read {
+            open.git = GitAccess::Commit;
+        }
+        open
+    }
+
     /// What no list that allows opens.
     pub(super) fn closed(&self) -> Vec<String> {
         [&self.denied[..], &self.asked].concat()

@@ -13,6 +13,7 @@ mod finding;
 mod history;
 mod hub;
 mod hub_requests;
+mod learn;
 mod logs;
 mod nested;
 mod opencode;

@@ -4,4 +4,5 @@ mod capturing;
 mod confinement;
 mod confining;
 mod keeping;
+mod observing;
 mod places;

@@ -26,6 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("config", &["model", "kept", "zone", "ignored"]),
     ("scripted", &["model", "line", "acp"]),
     ("graph", &["ignored"]),
+    ("learn", &["model"]),
     // Adapters.
     ("confine", &["model", "zone"]),
     ("process", &["model", "line", "confine"]),
@@ -173,6 +174,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "budget",
             "routing",
             "graph",
+            "learn",
             "watch",
             "tracker",
             "capture",
@@ -199,8 +201,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "line", "acp", "kept", "app", "changes", "config", "graph", "journal", "undo",
-            "plugin", "replay", "remote", "runs", "serve", "scripted", "view", "wire",
+            "model", "line", "acp", "kept", "app", "changes", "config", "graph", "journal",
+            "learn", "undo", "plugin", "replay", "remote", "runs", "serve", "scripted", "view",
+            "wire",
         ],
     ),
 ];

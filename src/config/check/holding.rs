@@ -35,7 +35,11 @@ impl Holding {
 }
 
 fn describe(agent: &Agent, kernel: &Kernel) -> String {
+    let observed =
+        "observed, not stopped: all of the workspace is open but what is denied or asked for";
     match (agent.zone.enforce, kernel.tier(agent)) {
+        (Enforce::Observe, Tier::Kernel) => format!("kernel; {observed}"),
+        (Enforce::Observe, Tier::Protocol) => format!("protocol; {observed}"),
         (Enforce::Protocol, _) => "protocol".to_owned(),
         (_, Tier::Protocol) => format!("protocol: {}", kernel.lacks()),
         (_, Tier::Kernel) if kernel.is_whole() => "kernel".to_owned(),

@@ -64,7 +64,7 @@ name = "claude-stream-json"
         27:11 there is no profile "opncode" | did you mean "opencode"?
         29:15 `prompt` and `prompt_file` can't both be given | keep one
         30:15 agents wait for each other: lead → ui → lead | leave out one of these dependencies
-        32:11 `enforce` can't be "kernels" | did you mean "kernel"? It can be "auto", "kernel", "protocol"
+        32:11 `enforce` can't be "kernels" | did you mean "kernel"? It can be "auto", "kernel", "protocol", "observe"
         33:12 the socket "run/x" is not an absolute path | write one such as "/run/postgresql/*"; those that the team binds in the zone need not be listed
         33:21 the pattern "~/y" starts with `~`, which only a shell knows | write "${HOME}/y"
         33:28 the pattern "/run/[a" can't be read: unclosed character class; missing ']' | the special characters are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\` before one makes it literal

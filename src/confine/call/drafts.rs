@@ -7,12 +7,15 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Stop, Syscall, SyscallResult};
 use crate::confine::PathMeaning;
 use crate::confine::resolve::{PathArg, Slot};
 use crate::model::Action;
+
+/// The name under which a file without one is judged.
+pub(super) const UNNAMED: &str = "#unnamed";
 
 /// Entries of a folder that are searched for the file of a draft.
 const SEARCHED_MAX: usize = 4096;
@@ -124,6 +127,20 @@ impl Syscall<'_> {
 pub(super) fn looks_like_draft(real: &Path) -> bool {
     let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else { return false };
     looks_random(name) || !candidates(folder, name).is_empty()
+}
+
+/// The file that an access in the zone is for: of a draft the file that it will replace. None if its name
+/// does not show that, and for a file without a name.
+pub(super) fn meant_by(real: &Path, action: Action) -> Option<PathBuf> {
+    let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else { return None };
+    if action == Action::Read {
+        return Some(real.to_owned());
+    }
+    if name == UNNAMED || looks_random(name) {
+        return None;
+    }
+    let of = candidates(folder, name).into_iter().next().map(|(of, _)| folder.join(of));
+    Some(of.unwrap_or_else(|| real.to_owned()))
 }
 
 /// The files in `folder` of which `name` may be a draft, the most likely first, and whether each

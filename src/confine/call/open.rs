@@ -9,6 +9,7 @@ use nix::libc;
 use nix::sys::stat::{Mode, SFlag, makedev};
 use nix::unistd::{AccessFlags, faccessat};
 
+use super::drafts::UNNAMED;
 use super::{Syscall, SyscallReply, SyscallResult, spare_rights};
 use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
@@ -325,7 +326,7 @@ impl Syscall<'_> {
         if folder.kind() != SFlag::S_IFDIR {
             return Err(Errno::ENOTDIR.into());
         }
-        self.demand(&folder.real.join("#unnamed"), Action::Write, arg)?;
+        self.demand(&folder.real.join(UNNAMED), Action::Write, arg)?;
         if self.wall_leaves_names(&folder) {
             return Ok(SyscallReply::Continue);
         }

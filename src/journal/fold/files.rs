@@ -8,13 +8,17 @@ use serde_json::{Map, Value, json};
 
 use super::{Fold, Row, place_of};
 use crate::journal::event::{Blob, EventType, NewEvent, Place, cut};
+use crate::journal::payload::PathUsePayload;
 use crate::model::{
-    AgentId, FileCause, FileChange, FileChangeKind, FileName, FileState, SeenBy, SessionKey,
-    TimestampMs,
+    AgentId, FileCause, FileChange, FileChangeKind, FileName, FileState, PathUse, SeenBy,
+    SessionKey, TimestampMs,
 };
 
 /// Files that are recorded as read in one turn of a session.
 const MOST_READS: usize = 1_000;
+
+/// Uses of paths that are recorded in one turn of a session.
+const MOST_USES: usize = 50_000;
 
 /// Bytes of a path.
 const LONGEST_PATH: usize = 4096;
@@ -65,6 +69,38 @@ impl Fold {
         let path = cut(path, LONGEST_PATH).0.into_owned();
         let payload = json!({ "path": &path, "by": by.as_str(), "tool_call_id": tool_call });
         self.push_found(key, EventType::FILE_READ, &payload, at, path);
+    }
+}
+
+impl Fold {
+    /// Records what an agent that is observed used, also between turns.
+    pub(super) fn path_used(&mut self, key: &SessionKey, used: &PathUse, at: TimestampMs) {
+        let session = self.sessions.get_mut(key);
+        let count = session.map_or(0, |session| {
+            session.uses += 1;
+            session.uses
+        });
+        if count > MOST_USES {
+            if count == MOST_USES + 1 {
+                let payload =
+                    json!({ "events": null, "reason": "too many paths used in one turn" });
+                self.push(key, EventType::GAP, &payload, at);
+            }
+            return;
+        }
+        let path = cut(&used.path, LONGEST_PATH).0.into_owned();
+        let payload = PathUsePayload {
+            path: Some(path.clone()),
+            action: used.action.as_str().to_owned(),
+            via: used.via.as_str().to_owned(),
+            tool_call_id: used.tool_call.as_deref().map(str::to_owned),
+            program: used.program.as_deref().map(str::to_owned),
+            named: used.named,
+            outside: used.outside,
+        };
+        let turn = self.sessions.get(key).map(|session| session.turn);
+        let event = NewEvent::new(place_of(key), EventType::PATH_USE, &payload).at(at);
+        self.rows.push(Row::Event(NewEvent { turn, ..event.found_by(path) }));
     }
 }
 

@@ -13,10 +13,14 @@ use tokio::time::Instant;
 use super::{Decided, Relay};
 use crate::extract::Ask;
 use crate::line::Direction;
-use crate::model::{Action, BlockedId, OnViolation, SessionId, SessionKey, Via};
-use crate::proxy::ProxyError;
+use crate::model::{
+    Action, Activity, ActivityKind, BlockedId, OnViolation, PathUse, Record, SessionId, SessionKey,
+    Via, wire_real,
+};
 use crate::proxy::handle::EndedTurn;
+use crate::proxy::{NamedPath, ProxyError};
 use crate::routing::{AccessScope, Making, Request};
+use crate::zone::Permit;
 
 /// Sessions whose last turn's end is kept; beyond this all are dropped.
 const MOST_ENDS: usize = 1024;
@@ -72,7 +76,10 @@ where
     ) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         let zone = gatekeeping.rules.borrow().zone.clone();
-        let Err(denied) = zone.check(Path::new(path), action) else { return };
+        let denied = match zone.check(Path::new(path), action) {
+            Ok(permit) => return self.report_use(session, &permit, by_program),
+            Err(denied) => denied,
+        };
         let real = zone.workspace().join(&*denied.path);
         let is_withheld =
             self.proxy.running.as_ref().is_some_and(|running| running.withholds(&real, action));
@@ -102,6 +109,32 @@ where
             Decided::Observed(reported.await.map(violation))
         });
         self.decisions.push(Abortable::new(reported, registration));
+    }
+
+    /// Records what a call of an observed agent did. Where there is a doorbell, that knows it better.
+    fn report_use(&mut self, session: &SessionId, permit: &Permit, by_program: bool) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        let rules = gatekeeping.rules.borrow().clone();
+        let Some(written) = rules.zone.written().filter(|_| rules.bounds.is_none()) else { return };
+        let Permit { real, action, .. } = permit;
+        if !real.starts_with(written.workspace()) {
+            return;
+        }
+        let path: Arc<str> = wire_real(written.workspace(), real).into();
+        let place = NamedPath { wire: &path, workspace: written.workspace() };
+        let running = self.proxy.running.as_ref();
+        let tool_call = running.and_then(|it| it.tool_call(session, place, Instant::now()));
+        let used = PathUse {
+            outside: !written.covers(real, *action),
+            path,
+            action: *action,
+            via: if by_program { Via::Terminal } else { Via::Tool },
+            tool_call,
+            program: None,
+            named: true,
+        };
+        let kind = ActivityKind::Record(Record::PathUsed(Arc::new(used)));
+        self.unsent.push(Activity { session: session.clone(), kind });
     }
 
     /// Applies the agent's `on_violation`; an error ends the agent.

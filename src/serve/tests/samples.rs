@@ -196,6 +196,7 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
         owner: runs.then(|| "ada".to_owned()),
         zone: Tier::Kernel,
         zone_missing: Vec::new(),
+        is_observed: false,
         compress: None,
         shows_tools: None,
         sessions: if runs { vec![session] } else { Vec::new() },

@@ -1,0 +1,123 @@
+//! `learn`: proposes zones of agents from the journal, and puts them into the configuration.
+
+mod ground;
+mod history;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+
+use self::ground::{Ground, is_git_written};
+use self::history::{PastUses, past_uses};
+use super::Failure;
+use crate::config::{Agent, Config, with_zone};
+use crate::journal::{Filter, Store};
+use crate::kept::{Durable, KeptFile, Volatile};
+use crate::learn::{Measure, ProposedPattern, ProposedZone, propose};
+use crate::model::AgentId;
+use crate::zone::GitAccess;
+
+/// The name of a configuration that is tried before it takes the place of the old one.
+const DRAFT: &str = ".eisen.toml.learned";
+
+/// Bytes of a configuration, as many as one may have.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// A zone that is proposed for an agent.
+#[derive(Debug)]
+pub struct LearnedZone {
+    pub agent: AgentId,
+    pub zone: ProposedZone,
+    /// Accesses in the journal, and the turns that they belong to.
+    pub uses: usize,
+    pub turns: usize,
+    /// What it used in git folders needs `git = "commit"`, which the team does not have.
+    pub needs_commit: bool,
+    /// The doorbell saw all of it, also what its programs read.
+    pub is_whole: bool,
+}
+
+/// Proposes zones for the agents of a configuration, or for one. `since` restricts the events.
+pub fn learn(
+    config: &Config,
+    store: &Store,
+    agent: Option<&str>,
+    since: &Filter,
+) -> Result<Vec<LearnedZone>, Failure> {
+    let of = |it: &&Agent| agent.is_none_or(|id| it.id.as_str() == id);
+    let agents: Vec<&Agent> = config.agents.iter().filter(of).collect();
+    if let (Some(id), []) = (agent, &agents[..]) {
+        let known: Vec<_> = config.agents.iter().map(|agent| agent.id.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(Failure::Usage(anyhow!("there is no agent `{id}`; there are: {known}")));
+    }
+    agents.into_iter().map(|agent| of_agent(agent, store, since)).collect()
+}
+
+fn of_agent(agent: &Agent, store: &Store, since: &Filter) -> Result<LearnedZone, Failure> {
+    let filter = Filter { agent_id: Some(agent.id.to_string()), ..since.clone() };
+    let PastUses { uses, turns, is_whole } =
+        past_uses(store, &filter).map_err(|error| Failure::Run(error.into()))?;
+    let ground = Ground::of(agent).map_err(|error| {
+        Failure::Usage(anyhow!("the zone of `{}` is not valid: {error}", agent.id))
+    })?;
+    let measure = Measure {
+        standing: &|path, action| ground.standing(path, action),
+        allows_now: &|path, action| ground.allows_now(path, action),
+    };
+    let zone = propose(&uses, &ground.files(), &measure);
+    Ok(LearnedZone {
+        agent: agent.id.clone(),
+        uses: uses.len(),
+        turns,
+        needs_commit: agent.zone.spec.git == GitAccess::Read && is_git_written(&uses),
+        is_whole,
+        zone,
+    })
+}
+
+/// The configuration of a team that has no file of its own, as it was written at its start.
+pub fn kept_config(eisen_dir: &Path, team: &str) -> Option<PathBuf> {
+    let file = eisen_dir.join("teams").join(format!("{team}.toml"));
+    file.is_file().then_some(file)
+}
+
+/// A configuration, before and after its zones were replaced.
+#[derive(Debug)]
+pub struct Rewritten {
+    pub before: String,
+    pub after: String,
+}
+
+/// Puts zones into a configuration, which is refused unless it stays valid.
+pub fn write_zones(
+    file: &Path,
+    eisen_dir: &Path,
+    zones: &[LearnedZone],
+) -> Result<Rewritten, Failure> {
+    let failed =
+        |error: std::io::Error| Failure::Run(anyhow!("cannot write {}: {error}", file.display()));
+    let file = file.canonicalize().map_err(failed)?;
+    let before = std::fs::read_to_string(&file).map_err(failed)?;
+    let mut after = before.clone();
+    for learned in zones {
+        let patterns = |all: &[ProposedPattern]| {
+            all.iter().map(|it| it.pattern.to_string()).collect::<Vec<_>>()
+        };
+        let (allowed, readable) =
+            (patterns(&learned.zone.allowed), patterns(&learned.zone.readable));
+        after = with_zone(&after, learned.agent.as_str(), &allowed, &readable).map_err(|why| {
+            Failure::Usage(anyhow!("{why}; write the patterns into {} yourself", file.display()))
+        })?;
+    }
+    // Beside the file, so that its paths mean the same.
+    let draft = KeptFile::<Volatile>::new(file.with_file_name(DRAFT), MOST_BYTES);
+    draft.replace(after.as_bytes()).map_err(failed)?;
+    let read = super::read(draft.path(), eisen_dir);
+    draft.remove().map_err(failed)?;
+    read?;
+    let permissions = file.metadata().map_err(failed)?.permissions();
+    KeptFile::<Durable>::new(&file, MOST_BYTES).replace(after.as_bytes()).map_err(failed)?;
+    std::fs::set_permissions(&file, permissions).map_err(failed)?;
+    Ok(Rewritten { before, after })
+}

@@ -1,0 +1,248 @@
+//! The smallest zone that covers what an agent used, by a history of uses and the files that are there.
+//! Pure: it reads neither journal nor disk.
+//!
+//! What was written becomes `allowed`, and what was read and not written `readable`. A folder stands for its
+//! files where most of it was used:
+//!
+//! - `F/*`: at least half of the files in `F` were used, and two or more; or the agent made a file in it. The top
+//!   of the workspace is opened by the first reason alone.
+//! - `F/**`: at least half of the files in `F` were used, the same is so of every folder below it, and two or more
+//!   files were. A folder that has no files but those that the agent made, or that git ignores, is opened whole.
+//! - else the single file.
+//!
+//! A file that is closed whoever asks is never opened: `denied` wins over every pattern, and no pattern has a
+//! folder with a file that only the default list names.
+
+mod pattern;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use self::pattern::FoundPattern;
+use self::tree::{CountedPaths, UsedFolder};
+use crate::model::Action;
+
+/// What an agent did with a path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent property of the use")]
+pub struct UsedPath {
+    /// Relative to the workspace, or absolute outside it.
+    pub path: String,
+    pub action: Action,
+    /// The turn that it belongs to: of several uses in one turn a person is asked once.
+    pub turn: u64,
+    /// A tool call or the program's arguments name the path: the agent meant it.
+    pub is_meant: bool,
+    /// It was read by a search, which passes over what it may not read.
+    pub by_search: bool,
+    /// The agent made the file.
+    pub is_made: bool,
+    /// It was blocked, and nobody allowed it.
+    pub is_refused: bool,
+    /// The tool call that needed it, in words.
+    pub tool: Option<String>,
+    pub program: Option<String>,
+}
+
+/// A file that is there and that git does not ignore.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KnownFile {
+    /// Relative to the workspace.
+    pub path: String,
+    /// Only the default list closes it, and not the zone.
+    pub is_listed: bool,
+}
+
+/// Whether a path may be in a zone that is proposed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Openness {
+    /// It may.
+    Open,
+    /// What the team says of all zones opens it.
+    Shared,
+    /// `denied` has it.
+    Denied,
+    /// The default list of secrets has it.
+    Listed,
+    /// It is in a git folder.
+    Git,
+    /// It is outside the workspace.
+    Outside,
+    /// It is the team's own.
+    Own,
+}
+
+/// What the history is measured by.
+pub struct Measure<'a> {
+    pub standing: &'a dyn Fn(&str, Action) -> Openness,
+    /// Whether the zone as it is written allows an access.
+    pub allows_now: &'a dyn Fn(&str, Action) -> bool,
+}
+
+/// A pattern that is proposed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProposedPattern {
+    pub pattern: FoundPattern,
+    /// Paths that were used by it.
+    pub used: usize,
+    /// Files that are there and that were not.
+    pub further: usize,
+    /// The tool calls and programs that needed it, with the number of paths, the most first.
+    pub tools: Vec<(String, usize)>,
+    pub programs: Vec<(String, usize)>,
+}
+
+/// What a history asks of a zone.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Demand {
+    /// Accesses that the agent meant: each is a question, or is denied.
+    pub questions: usize,
+    /// Those that only came past: denied without a question.
+    pub passing: usize,
+}
+
+/// A zone that is proposed. Equal histories give equal ones.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct ProposedZone {
+    pub allowed: Vec<ProposedPattern>,
+    pub readable: Vec<ProposedPattern>,
+    /// Paths that are left out, by the reason.
+    pub left_out: BTreeMap<LeftOutFor, usize>,
+    pub now: Demand,
+    pub then: Demand,
+}
+
+/// Why a path that was used is not proposed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LeftOutFor {
+    Standing(Openness),
+    /// Only searches read it.
+    Search,
+    /// It was blocked, and nobody allowed it.
+    Refused,
+}
+
+impl ProposedZone {
+    /// Whether a pattern has a path.
+    pub fn covers(&self, path: &str, action: Action) -> bool {
+        let has = |all: &[ProposedPattern]| all.iter().any(|it| it.pattern.has(path));
+        has(&self.allowed) || action == Action::Read && has(&self.readable)
+    }
+}
+
+/// Proposes the smallest zone for a history.
+pub fn propose(uses: &[UsedPath], files: &[KnownFile], measure: &Measure<'_>) -> ProposedZone {
+    let mut found = CountedPaths::default();
+    let mut left_out: BTreeMap<LeftOutFor, BTreeSet<&str>> = BTreeMap::new();
+    for used in uses {
+        match why_left_out(used, measure) {
+            Some(why) => drop(left_out.entry(why).or_default().insert(&used.path)),
+            None => found.add(used),
+        }
+    }
+    found.leave_folders_out(files);
+    let allowed = UsedFolder::new(files, &found, true).patterns();
+    let covered = |path: &str| allowed.iter().any(|pattern| pattern.has(path));
+    let readable = UsedFolder::new(files, &found, false).patterns();
+    // All that is left of a pattern may be open for writing.
+    let adds = |pattern: &FoundPattern| {
+        let known = files.iter().map(|file| file.path.as_str()).chain(found.paths());
+        known.filter(|path| pattern.has(path)).any(|path| !covered(path))
+    };
+    let readable: Vec<_> = readable.into_iter().filter(adds).collect();
+    let line = |pattern| proposed(pattern, uses, files, measure);
+    let mut zone = ProposedZone {
+        allowed: allowed.into_iter().map(line).collect(),
+        readable: readable.into_iter().map(line).collect(),
+        ..ProposedZone::default()
+    };
+    // Of what is proposed anyway nothing is left out.
+    for (why, paths) in left_out {
+        let is_out = |path: &&&str| {
+            !matches!(why, LeftOutFor::Search | LeftOutFor::Refused)
+                || !zone.covers(path, Action::Read)
+        };
+        let count = paths.iter().filter(is_out).count();
+        if count > 0 && why != LeftOutFor::Standing(Openness::Shared) {
+            zone.left_out.insert(why, count);
+        }
+    }
+    zone.now = demand(uses, measure, measure.allows_now);
+    zone.then = demand(uses, measure, &|path, action| zone.covers(path, action));
+    zone
+}
+
+fn why_left_out(used: &UsedPath, measure: &Measure<'_>) -> Option<LeftOutFor> {
+    match (measure.standing)(&used.path, used.action) {
+        _ if used.is_refused => Some(LeftOutFor::Refused),
+        Openness::Open if used.by_search && !used.is_meant && used.action == Action::Read => {
+            Some(LeftOutFor::Search)
+        }
+        Openness::Open => None,
+        standing => Some(LeftOutFor::Standing(standing)),
+    }
+}
+
+/// What a history asks of a zone beside what the team says of all: of each path once a turn.
+fn demand(
+    uses: &[UsedPath],
+    measure: &Measure<'_>,
+    allows: &dyn Fn(&str, Action) -> bool,
+) -> Demand {
+    let mut meant: BTreeMap<(u64, &str, bool), bool> = BTreeMap::new();
+    for used in uses {
+        let standing = (measure.standing)(&used.path, used.action);
+        let is_asked = match standing {
+            Openness::Listed => true,
+            Openness::Open => !allows(&used.path, used.action),
+            _ => false,
+        };
+        if is_asked {
+            let key = (used.turn, used.path.as_str(), used.action == Action::Write);
+            *meant.entry(key).or_default() |= used.is_meant || standing == Openness::Listed;
+        }
+    }
+    let questions = meant.values().filter(|meant| **meant).count();
+    Demand { questions, passing: meant.len() - questions }
+}
+
+fn proposed(
+    pattern: FoundPattern,
+    history: &[UsedPath],
+    files: &[KnownFile],
+    measure: &Measure<'_>,
+) -> ProposedPattern {
+    let of_it = || {
+        let has = |used: &&UsedPath| pattern.has(&used.path);
+        history.iter().filter(has).filter(|used| why_left_out(used, measure).is_none())
+    };
+    let used: BTreeSet<&str> = of_it().map(|used| used.path.as_str()).collect();
+    let is_open = |file: &&KnownFile| {
+        pattern.has(&file.path)
+            && !used.contains(file.path.as_str())
+            && (measure.standing)(&file.path, Action::Read) == Openness::Open
+    };
+    ProposedPattern {
+        used: used.len(),
+        further: files.iter().filter(is_open).count(),
+        tools: counted(of_it().filter_map(|used| Some((used.tool.as_deref()?, &*used.path)))),
+        programs: counted(of_it().filter_map(|used| Some((used.program.as_deref()?, &*used.path)))),
+        pattern,
+    }
+}
+
+/// The names with the number of their paths, the most first.
+fn counted<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(String, usize)> {
+    let mut paths: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, path) in named {
+        paths.entry(name).or_default().insert(path);
+    }
+    let mut counted: Vec<_> =
+        paths.into_iter().map(|(name, paths)| (name.to_owned(), paths.len())).collect();
+    // Equal ones stay in the order of their names.
+    counted.sort_by_key(|(_, paths)| std::cmp::Reverse(*paths));
+    counted
+}
+
+#[cfg(test)]
+mod tests;

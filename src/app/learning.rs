@@ -3,6 +3,7 @@
 mod ground;
 mod history;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -56,8 +57,8 @@ pub fn learn(
 
 fn of_agent(agent: &Agent, store: &Store, since: &Filter) -> Result<LearnedZone, Failure> {
     let filter = Filter { agent_id: Some(agent.id.to_string()), ..since.clone() };
-    let PastUses { uses, turns, is_whole } =
-        past_uses(store, &filter).map_err(|error| Failure::Run(error.into()))?;
+    let PastUses { uses, turns, is_whole } = past_uses(store, &filter, &own_programs(agent))
+        .map_err(|error| Failure::Run(error.into()))?;
     let ground = Ground::of(agent).map_err(|error| {
         Failure::Usage(anyhow!("the zone of `{}` is not valid: {error}", agent.id))
     })?;
@@ -74,6 +75,17 @@ fn of_agent(agent: &Agent, store: &Store, since: &Filter) -> Result<LearnedZone,
         is_whole,
         zone,
     })
+}
+
+/// The names under which an agent's own program may run.
+fn own_programs(agent: &Agent) -> HashSet<String> {
+    let name = |word: &String| Path::new(word).file_name()?.to_str().map(str::to_owned);
+    agent.command.iter().filter_map(name).filter(|name| !is_runner(name)).collect()
+}
+
+/// Whether it is a program that runs others, as the agent may do with it.
+fn is_runner(name: &str) -> bool {
+    ["node", "python", "python3", "bash", "sh", "env"].contains(&name)
 }
 
 /// The configuration of a team that has no file of its own, as it was written at its start.

@@ -18,6 +18,9 @@ const SEARCHES: [&str; 15] = [
     "du", "wc", "git",
 ];
 
+/// Files that the agent's own program reads in a turn without their being named, from which on it searches.
+const MOST_UNNAMED: usize = 20;
+
 /// Characters of a tool call's title.
 const LONGEST_TITLE: usize = 60;
 
@@ -71,8 +74,12 @@ struct UseReader {
     blocked: HashMap<String, usize>,
 }
 
-/// Reads the uses of the filter's agent.
-pub(super) fn past_uses(store: &Store, filter: &Filter) -> Result<PastUses, OpenError> {
+/// Reads the uses of the filter's agent. `own` are the names of its own program.
+pub(super) fn past_uses(
+    store: &Store,
+    filter: &Filter,
+    own: &HashSet<String>,
+) -> Result<PastUses, OpenError> {
     let types = ["tool.call", "path.use", "file", "blocked"].map(str::to_owned).to_vec();
     let mut filter = Filter { types, limit: 1_000, ..filter.clone() };
     let mut reading = UseReader::default();
@@ -82,7 +89,7 @@ pub(super) fn past_uses(store: &Store, filter: &Filter) -> Result<PastUses, Open
         let Some(next) = page.next else { break };
         filter.after = Some(next);
     }
-    Ok(reading.end())
+    Ok(reading.end(own))
 }
 
 impl UseReader {
@@ -95,12 +102,33 @@ impl UseReader {
         }
     }
 
-    fn end(mut self) -> PastUses {
+    /// Marks what the agent's own program read beside what its tool calls name, where it read much.
+    fn find_own_searches(&mut self, own: &HashSet<String>) {
+        let is_own = |used: &UsedPath| {
+            let program = used.program.as_deref().unwrap_or_default();
+            used.action == Action::Read
+                && !used.is_meant
+                && program.split(' ').any(|word| own.contains(word))
+        };
+        let mut read: HashMap<u64, HashSet<&str>> = HashMap::new();
+        for used in self.past.uses.iter().filter(|used| is_own(used)) {
+            read.entry(used.turn).or_default().insert(&used.path);
+        }
+        let much = read.into_iter().filter(|(_, paths)| paths.len() >= MOST_UNNAMED);
+        let much: HashSet<u64> = much.map(|(turn, _)| turn).collect();
+        for used in &mut self.past.uses {
+            used.by_search |= is_own(used) && much.contains(&used.turn);
+        }
+    }
+
+    fn end(mut self, own: &HashSet<String>) -> PastUses {
         let seen = std::mem::take(&mut self.seen);
         let whole = &self.whole;
         self.past.uses.extend(seen.into_iter().filter(|used| !whole.contains(&used.turn)));
+        self.find_own_searches(own);
         let turns: HashSet<u64> = self.past.uses.iter().map(|used| used.turn).collect();
-        let mut used = self.past.uses.iter().filter(|used| !used.is_refused);
+        let counts = |used: &&UsedPath| !used.is_refused && !used.path.starts_with('/');
+        let mut used = self.past.uses.iter().filter(counts);
         PastUses {
             turns: turns.len(),
             is_whole: used.all(|used| self.whole.contains(&used.turn)),
@@ -208,4 +236,39 @@ impl UseReader {
 
 fn action_of(name: &str) -> Option<Action> {
     [Action::Read, Action::Write].into_iter().find(|action| action.as_str() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: String, program: &str, is_meant: bool) -> UsedPath {
+        UsedPath {
+            action: Action::Read,
+            turn: 0,
+            is_meant,
+            by_search: false,
+            is_made: false,
+            is_refused: false,
+            tool: None,
+            program: Some(program.to_owned()),
+            path,
+        }
+    }
+
+    #[test]
+    fn what_an_agents_own_program_reads_in_masses_is_a_search() {
+        let searched = |count: usize| {
+            let mut reader = UseReader::default();
+            let own = (0..count).map(|at| read(format!("src/{at}"), "node opencode", false));
+            let others = [
+                read("src/named".to_owned(), "node opencode", true),
+                read("src/other".to_owned(), "cat", false),
+            ];
+            reader.past.uses = own.chain(others).collect();
+            reader.find_own_searches(&HashSet::from(["opencode".to_owned()]));
+            reader.past.uses.iter().filter(|used| used.by_search).count()
+        };
+        assert_eq!((searched(MOST_UNNAMED), searched(MOST_UNNAMED - 1)), (MOST_UNNAMED, 0));
+    }
 }

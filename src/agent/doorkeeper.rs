@@ -248,8 +248,6 @@ impl HandlerState {
             wanted: None,
         };
         if is_intended {
-            // What the agent said and called before is published first: it says why.
-            self.tracker.settled().await;
             let allowed = self.ask(request.clone(), &context, &mut reply).await;
             // The folder of a file is no access of its own.
             if allowed && making != Making::Parent {

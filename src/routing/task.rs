@@ -232,11 +232,25 @@ impl Task {
                 }
                 () = until(sweeps_due) => self.publish_sweeps(),
                 envelope = messages.recv() => match envelope {
-                    Some(Envelope { message, permit: _permit }) => self.handle(message),
+                    Some(Envelope { message, permit: _permit }) => {
+                        if self.blocks(&message) {
+                            // What the agent said and called before is published first: it says why.
+                            self.tracker.settled().await;
+                        }
+                        self.handle(message);
+                    }
                     None => return,
                 },
             }
         }
+    }
+
+    /// Whether an access will be blocked.
+    fn blocks(&self, message: &RoutingMsg) -> bool {
+        let (RoutingMsg::Request { request, .. } | RoutingMsg::Intended(request)) = message else {
+            return false;
+        };
+        !self.is_open(request, self.rule(request))
     }
 
     fn handle(&mut self, message: RoutingMsg) {

@@ -106,11 +106,9 @@ where
             let place = NamedPath { wire: &request.path, workspace: rules.zone.workspace() };
             request.call = running.tool_call(&request.key.session, place, Instant::now());
         }
-        let (routing, tracker) = (gatekeeping.routing.clone(), self.proxy.tracker.clone());
+        let routing = gatekeeping.routing.clone();
         self.keep(held, |number| {
             Box::pin(async move {
-                // What the agent said and called before is published first: it says why.
-                tracker.settled().await;
                 let settlement = routing.request(request).await.unwrap_or_else(orphaned);
                 Decided::Settled(number, settlement)
             })

@@ -22,7 +22,7 @@ wait_for() {
 wait_for 'pending b[0-9]+: read'
 wait_for 'allowed b[0-9]+: read'
 wait_for 'denied b[0-9]+: write'
-for agent in lead ui api; do wait_for "$agent +turn [0-9]+ ended: end_turn"; done
+for agent in lead ui api; do wait_for "$agent +[a-z0-9]+ turn ended: end_turn"; done
 kill -INT "$demo"
 wait "$demo"
 test "$(git status --porcelain)" = "$before" || { echo "the demo changed the checkout"; exit 1; }

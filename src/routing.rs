@@ -51,7 +51,7 @@ pub use request::{AccessScope, Making, Request, Settlement};
 pub use rules::{RoutingRules, RuledAccess};
 pub use shown::ShownAccess;
 use task::{Envelope, Outputs, RoutingMsg, Task};
-pub use team_grants::GrantStore;
+pub use team_grants::{GrantStore, opened_by};
 
 /// Messages that wait for the routing task; beyond this a relay waits with its request.
 const MAILBOX: usize = 1024;

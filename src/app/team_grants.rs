@@ -8,8 +8,8 @@ use anyhow::Context as _;
 
 use crate::config::{Config, Overlay, Why};
 use crate::model::{Action, AgentId, TeamGrant};
-use crate::routing::GrantStore;
-use crate::zone::{GrantPattern, Zone};
+use crate::routing::{GrantStore, opened_by};
+use crate::zone::Zone;
 
 /// Where a team keeps what persons opened.
 #[derive(Debug)]
@@ -80,9 +80,9 @@ fn covers(grant: &TeamGrant, zone: &Zone, agent: &AgentId, path: &str, action: A
     if grant.agent != *agent || !(grant.action == action || grant.action == Action::Write) {
         return false;
     }
-    let pattern = grant.pattern.as_deref().and_then(|it| GrantPattern::compile(it).ok());
-    pattern.is_some_and(|pattern| zone.widens(&pattern, path, action))
+    opened_by(grant).is_some_and(|pattern| zone.widens(&pattern, path, action))
         || *grant.path == *path
+            && grant.action == action
             && zone.is_grantable(path, action)
             && (grant.even_denied || zone.denied_by(path).is_none())
 }

@@ -159,7 +159,6 @@ fn table(rows: &[GrantRow<'_>]) -> Table {
     for row in rows {
         let mut notes = Vec::new();
         notes.extend(row.pattern.as_ref().map(|_| format!("asked for {}", plain(&row.path))));
-        notes.extend(row.search.then(|| "with all below it".to_owned()));
         notes.extend(row.even_denied.then(|| "though it is denied".to_owned()));
         notes.extend(row.workspace.as_ref().map(|it| format!("of {}, not here", plain(it))));
         let is_gone = !row.applies && row.workspace.is_none();

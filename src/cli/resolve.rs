@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::Global;
@@ -150,6 +150,10 @@ impl Resolve {
         let allows = matches!(self.decision, Decision::Allow(_));
         many.check(id.as_deref(), allows).map_err(Failure::Usage)?;
         let folder = global.cwd.clone().unwrap_or_default();
+        if id.is_none() && self.decision.is_for_team() {
+            let why = "`--scope team` needs the id of an access; --match beside it says what else it opens";
+            return Err(Failure::Usage(anyhow!(why)));
+        }
         let pattern = id.as_ref().and_then(|_| many.pattern());
         let decision = self.decision.verdict(&folder, pattern).map_err(Failure::Usage)?;
         let mut team = which.connect(global).await?;
@@ -161,6 +165,10 @@ impl Resolve {
 }
 
 impl Decision {
+    fn is_for_team(&self) -> bool {
+        matches!(self, Self::Allow(AllowArgs { scope: ScopeArg::Team, .. }))
+    }
+
     /// `pattern`: of all that is allowed with one access.
     fn verdict(self, folder: &Path, pattern: Option<String>) -> anyhow::Result<DecisionParam> {
         Ok(match self {

@@ -28,12 +28,10 @@ pub struct TeamGrant {
     pub agent: AgentId,
     /// The path that was asked for: relative to the workspace, absolute if outside.
     pub path: Arc<str>,
-    /// A grant of a write is one of reads, too.
+    /// A grant of a write is one of reads, too, but of secrets.
     pub action: Action,
     /// The pattern of all that is opened; None: the path alone.
     pub pattern: Option<Arc<str>>,
-    /// A search of all below the path was asked for.
-    pub search: bool,
     /// A person granted the path in spite of a matching pattern of `denied`.
     pub even_denied: bool,
     pub by: DecidedBy,
@@ -49,10 +47,9 @@ impl fmt::Display for TeamGrant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, agent, action, .. } = self;
         write!(f, "{id}: {agent} may {action} {}", quoted(self.opens()))?;
-        let search = if self.search { ", with all below it" } else { "" };
         let denied = if self.even_denied { ", though it is denied" } else { "" };
         let by = DecidedBy::behind(Some(&self.by));
-        write!(f, "{search}{denied}: allowed{by} for the team")?;
+        write!(f, "{denied}: allowed{by} for the team")?;
         match (&self.elsewhere, self.applies) {
             (_, true) => Ok(()),
             (Some(workspace), false) => {

@@ -136,6 +136,10 @@ pub enum ResolveError {
     TeamByAgent,
     #[error("what is allowed for the team lasts until it is revoked: leave out `ttl_s`")]
     TeamForTime,
+    #[error(
+        "a search of all below a folder can't be allowed for the team: allow it for the session"
+    )]
+    TeamForSearch,
     #[error("nothing can be allowed for the team here: allow it for the session")]
     NoTeam,
     #[error("what is allowed for the team can't be kept: {0}")]

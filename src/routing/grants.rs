@@ -237,8 +237,8 @@ impl Grants {
     pub(super) fn take(&mut self, request: &Request, judged: &Judged<'_>) -> Option<Settlement> {
         let covers = |grant: &Grant| grant.covers(request, judged);
         if self.team.cover(request, judged) {
+            // Its system calls are covered as long as it is not revoked.
             self.open.retain(|it| !(it.is_unused() && covers(it)));
-            self.grant_system_calls(&Allowed::request(request, true));
             return Some(Settlement::Allowed);
         }
         // A folder that is made for a file is no use of the grant.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::judged::Judged;
 use super::{AccessScope, Making, Request, ResolveError};
-use crate::model::{Action, AgentId, TeamGrant, within};
+use crate::model::{AgentId, TeamGrant, within};
 use crate::zone::GrantPattern;
 
 /// Grants of a team.
@@ -98,19 +98,27 @@ impl TeamGrant {
             && self.action == other.action
             && self.pattern == other.pattern
             && (self.pattern.is_some() || self.path == other.path)
-            && (self.search, self.even_denied) == (other.search, other.even_denied)
+            && self.even_denied == other.even_denied
     }
+}
+
+/// What a grant opens as a pattern of a zone would: with a write also reads, and no secret. None for a path
+/// outside the workspace, and for a pattern that can't be read.
+pub fn opened_by(grant: &TeamGrant) -> Option<GrantPattern> {
+    let of_path = || globset::escape(&grant.path);
+    let written = grant.pattern.as_deref().map_or_else(of_path, str::to_owned);
+    GrantPattern::compile(&written).ok()
 }
 
 impl HeldGrant {
     fn new(mut grant: TeamGrant) -> Self {
-        let pattern = grant.pattern.as_deref().map(GrantPattern::compile).transpose();
-        grant.applies &= pattern.is_ok();
-        Self { grant, pattern: pattern.ok().flatten().map(Arc::new) }
+        let pattern = opened_by(&grant);
+        grant.applies &= pattern.is_some() || grant.pattern.is_none();
+        Self { grant, pattern: pattern.map(Arc::new) }
     }
 
     fn covers(&self, request: &Request, judged: &Judged<'_>) -> bool {
-        let TeamGrant { agent, path, action, search, even_denied, applies, .. } = &self.grant;
+        let TeamGrant { agent, path, action, even_denied, applies, .. } = &self.grant;
         if !applies || *agent != request.key.agent || !request.grantable {
             return false;
         }
@@ -123,8 +131,8 @@ impl HeldGrant {
             || request.making == Making::Folder
                 && within(Path::new(&*request.path), Path::new(&**path)).is_some();
         is_it
-            && (*action == request.action || *action == Action::Write)
+            && *action == request.action
             && (*even_denied || request.denied_by.is_none())
-            && (*search || request.scope != AccessScope::Below)
+            && request.scope != AccessScope::Below
     }
 }

@@ -33,9 +33,6 @@ pub struct GrantRow<'a> {
     /// The pattern of all that is allowed; absent: the path alone.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Cow<'a, str>>,
-    /// Only if true: a search of all below the path was asked for.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub search: bool,
     /// Only if true: in spite of a matching pattern of `denied`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub even_denied: bool,

@@ -30,8 +30,6 @@ pub(super) struct KeptGrant {
     #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
     pattern: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    search: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     even_denied: bool,
     by: String,
     granted_ms: u64,
@@ -112,7 +110,6 @@ impl KeptGrant {
             path: path.to_string(),
             action: action.as_str().to_owned(),
             pattern: pattern.as_deref().map(str::to_owned),
-            search: grant.search,
             even_denied: grant.even_denied,
             by: grant.by.to_string(),
             granted_ms: grant.granted_ms,
@@ -143,7 +140,6 @@ impl KeptGrant {
             path: self.path.as_str().into(),
             action,
             pattern: pattern.map(|pattern| Arc::clone(pattern.text())),
-            search: self.search,
             even_denied: self.even_denied,
             by,
             granted_ms: self.granted_ms,

@@ -145,6 +145,10 @@ impl Task {
     /// Grants what follows from an access that a waiting request was allowed.
     fn grant_repeats(&mut self, allowed: &Allowed, decision: &Decision, caller: Option<u32>) {
         let Decision::Allow { scope, ttl, .. } = decision else { return };
+        if *scope == GrantSpan::Team {
+            // The team's grant covers its system calls as long as it is not revoked.
+            return;
+        }
         self.grants.grant_system_calls(allowed);
         if *scope == GrantSpan::Once {
             let expires = ttl.map(|ttl| Instant::now() + ttl);

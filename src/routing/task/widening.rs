@@ -31,16 +31,18 @@ impl Task {
         if for_team && ttl.is_some() {
             return Err(ResolveError::TeamForTime);
         }
+        let scope = self.board.get(&access.id).map(|entry| entry.scope);
+        if for_team && scope == Some(AccessScope::Below) {
+            return Err(ResolveError::TeamForSearch);
+        }
         let pattern = written.map(|written| self.pattern_for(access, written)).transpose()?;
         if for_team {
-            let scope = self.board.get(&access.id).map(|entry| entry.scope);
             self.grants.team.add(TeamGrant {
                 id: String::new(),
                 agent: access.key.agent.clone(),
                 path: Arc::clone(&access.path),
                 action: access.action,
                 pattern: pattern.as_ref().map(|pattern| Arc::clone(pattern.text())),
-                search: scope == Some(AccessScope::Below),
                 even_denied: access.denied_by.is_some(),
                 by: by.into(),
                 granted_ms: now_ms(),
@@ -137,16 +139,20 @@ impl Task {
         }
         let own = folder_of(&access.path);
         let is_beside = |other: &&BlockedAccess| {
-            other.key.agent == access.key.agent
+            other.key == access.key
                 && other.action == access.action
                 && other.path != access.path
+                && other.owners.is_empty()
+                && other.rule.is_none_or(|rule| rule.decide != Decide::Person)
         };
         let beside = self.board.pending().map(|entry| &entry.access).filter(is_beside);
         let beside = beside.take(MOST_LOOKED_AT).filter(|other| opens(&other.path));
         let beside: Vec<_> = beside.map(|other| &other.path).collect();
         let all = beside.iter().fold(own, |folder, other| common(folder, other));
         let near = || !own.is_empty() && beside.iter().any(|other| common(own, other) == own);
-        let folder = if !all.is_empty() && !beside.is_empty() {
+        // A folder above is no wider than what the zone leaves alone.
+        let is_near = all == own || !all.is_empty() && zone.is_apart(all);
+        let folder = if !all.is_empty() && !beside.is_empty() && is_near {
             Some(all)
         } else if near() || access.owners.is_empty() && !own.is_empty() && zone.is_apart(own) {
             Some(own)

@@ -238,6 +238,8 @@ async fn what_a_person_allows_for_the_team_outlasts_it_until_it_is_revoked() {
     assert!(!next.is_open(write("s", "test/.env")).await);
     assert_eq!(next.routing.revoke("g1".to_owned()).await.unwrap().id, "g1");
     assert!(!next.is_open(write("s", "test/b.ts")).await, "at once");
+    let system_call = Request { via: Via::Kernel, ..write("s", "test/b.ts") };
+    assert!(!next.is_open(system_call).await, "nothing is left of it for the turn");
     assert_eq!((shelf.kept().len(), next.routing.grants().await.len()), (0, 0));
     let error = next.routing.revoke("g1".to_owned()).await.unwrap_err();
     assert_eq!(error, ResolveError::UnknownGrant("g1".to_owned()));
@@ -252,6 +254,14 @@ async fn a_secret_that_is_allowed_for_the_team_is_that_path_alone() {
     assert!(bench.is_open(read("a", "s2", "src/.env")).await);
     assert!(!bench.is_open(read("a", "s2", "lib/.env")).await);
     assert!(!bench.is_open(write("s2", "src/.env")).await, "to read is not to write");
+    let of_write = place.team(Vec::new(), Some(Arc::new(Shelf::default())));
+    of_write.routing.request(write("s", "lib/.env")).await;
+    of_write.allows("b1", GrantSpan::Team, "").await.unwrap();
+    assert!(of_write.is_open(write("s2", "lib/.env")).await);
+    assert!(!of_write.is_open(read("a", "s2", "lib/.env")).await, "to write is not to read");
+    of_write.routing.request(write("s", "lib/b.ts")).await;
+    of_write.allows("b3", GrantSpan::Team, "").await.unwrap();
+    assert!(of_write.is_open(read("a", "s2", "lib/b.ts")).await, "but of what is no secret");
 }
 
 #[tokio::test(start_paused = true)]
@@ -320,5 +330,10 @@ async fn the_narrowest_pattern_of_what_waits_is_offered() {
     let listed = bench.routing.list(None).await;
     let offered = listed.iter().map(|access| access.offered.as_deref()).collect::<Vec<_>>();
     assert_eq!(offered, [Some("test/**"), Some("test/**")], "of both, as they are listed");
-    drop((first, second));
+    // What another session waits for is not offered with it, nor a folder of which the zone opens a part.
+    let other = bench.ask(write("s2", "docs/a.md"));
+    assert_eq!(bench.access().await.offered.as_deref(), Some("docs/**"));
+    let beside = bench.ask(write("s2", "lib/new/b.ts"));
+    assert_eq!(bench.access().await.offered.as_deref(), Some("lib/new/**"));
+    drop((first, second, other, beside));
 }

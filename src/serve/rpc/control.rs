@@ -257,7 +257,8 @@ impl From<ResolveError> for RpcError {
             | ResolveError::Sweep(_)
             | ResolveError::Pattern(_)
             | ResolveError::PatternOfOther { .. }
-            | ResolveError::TeamForTime => 400,
+            | ResolveError::TeamForTime
+            | ResolveError::TeamForSearch => 400,
             ResolveError::NotKept(_) => 500,
             ResolveError::NotGrantable(_)
             | ResolveError::Own { .. }

@@ -32,7 +32,6 @@ impl<'a> From<&'a TeamGrant> for GrantRow<'a> {
             path: (&*grant.path).into(),
             action: grant.action.into(),
             pattern: grant.pattern.as_deref().map(Cow::from),
-            search: grant.search,
             even_denied: grant.even_denied,
             decided_by: grant.by.to_string().into(),
             granted_ms: grant.granted_ms,

@@ -106,7 +106,6 @@ pub(in crate::serve) fn grant() -> TeamGrant {
         path: "test/cart.ts".into(),
         action: Action::Write,
         pattern: Some("test/**".into()),
-        search: false,
         even_denied: false,
         by: DecidedBy::Person,
         granted_ms: NOW,

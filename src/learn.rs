@@ -7,8 +7,8 @@
 //! - `F/*`: at least half of the files in `F` were used, and two or more; or the agent made a file in it. The top
 //!   of the workspace is opened by the first reason alone.
 //! - `F/**`: at least half of the files in `F` were used, the same is so of every folder below it, and two or more
-//!   files were. A folder that has no files but those that the agent made, or that git ignores, is opened whole.
-//! - else the single file.
+//!   files were. A folder that the agent made, or that git ignores and in which it wrote, is opened whole.
+//! - else the single file: also in a folder of which the files are not known.
 //!
 //! A file that is closed whoever asks is never opened: `denied` wins over every pattern, and no pattern has a
 //! folder with a file that only the default list names.
@@ -19,6 +19,7 @@ mod tree;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::pattern::FoundPattern;
+use self::pattern::can_be_written;
 use self::tree::{CountedPaths, UsedFolder};
 use crate::model::Action;
 
@@ -44,7 +45,7 @@ pub struct UsedPath {
     pub program: Option<String>,
 }
 
-/// A file that is there and that git does not ignore.
+/// A file that is there and that git does not ignore, or one that is listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownFile {
     /// Relative to the workspace.
@@ -72,9 +73,22 @@ pub enum Openness {
     Own,
 }
 
+/// What a folder is, beside what the files in it say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FolderKind {
+    /// The agent made it.
+    Made,
+    /// Git ignores all in it.
+    Ignored,
+    Other,
+}
+
 /// What the history is measured by.
 pub struct Measure<'a> {
     pub standing: &'a dyn Fn(&str, Action) -> Openness,
+    pub folder: &'a dyn Fn(&str) -> FolderKind,
+    /// Not all files are known: each is proposed by itself.
+    pub is_cut: bool,
     /// Whether the zone as it is written allows an access.
     pub allows_now: &'a dyn Fn(&str, Action) -> bool,
 }
@@ -120,6 +134,8 @@ pub enum LeftOutFor {
     Search,
     /// It was blocked, and nobody allowed it.
     Refused,
+    /// No pattern can have its name.
+    Name,
 }
 
 impl ProposedZone {
@@ -141,9 +157,11 @@ pub fn propose(uses: &[UsedPath], files: &[KnownFile], measure: &Measure<'_>) ->
         }
     }
     found.leave_folders_out(files);
-    let allowed = UsedFolder::new(files, &found, true).patterns();
+    let patterns =
+        |written| UsedFolder::new(files, &found, measure.folder, written).patterns(measure.is_cut);
+    let allowed = patterns(true);
     let covered = |path: &str| allowed.iter().any(|pattern| pattern.has(path));
-    let readable = UsedFolder::new(files, &found, false).patterns();
+    let readable = patterns(false);
     // All that is left of a pattern may be open for writing.
     let adds = |pattern: &FoundPattern| {
         let known = files.iter().map(|file| file.path.as_str()).chain(found.paths());
@@ -159,7 +177,7 @@ pub fn propose(uses: &[UsedPath], files: &[KnownFile], measure: &Measure<'_>) ->
     // Of what is proposed anyway nothing is left out.
     for (why, paths) in left_out {
         let is_out = |path: &&&str| {
-            !matches!(why, LeftOutFor::Search | LeftOutFor::Refused)
+            !matches!(why, LeftOutFor::Search | LeftOutFor::Refused | LeftOutFor::Name)
                 || !zone.covers(path, Action::Read)
         };
         let count = paths.iter().filter(is_out).count();
@@ -174,10 +192,12 @@ pub fn propose(uses: &[UsedPath], files: &[KnownFile], measure: &Measure<'_>) ->
 
 fn why_left_out(used: &UsedPath, measure: &Measure<'_>) -> Option<LeftOutFor> {
     match (measure.standing)(&used.path, used.action) {
+        Openness::Listed => Some(LeftOutFor::Standing(Openness::Listed)),
         _ if used.is_refused => Some(LeftOutFor::Refused),
         Openness::Open if used.by_search && !used.is_meant && used.action == Action::Read => {
             Some(LeftOutFor::Search)
         }
+        Openness::Open if !can_be_written(&used.path) => Some(LeftOutFor::Name),
         Openness::Open => None,
         standing => Some(LeftOutFor::Standing(standing)),
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use self::ground::{Ground, is_git_written};
+use self::ground::{Ground, MOST_FILES, is_git_written};
 use self::history::{PastUses, past_uses};
 use super::Failure;
 use crate::config::{Agent, Config, with_zone};
@@ -36,6 +36,15 @@ pub struct LearnedZone {
     pub needs_commit: bool,
     /// The doorbell saw all of it, also what its programs read.
     pub is_whole: bool,
+    /// The workspace has more files than are looked at.
+    pub is_cut: bool,
+}
+
+impl LearnedZone {
+    /// Whether nothing that counts was used. Such a zone takes no other one's place.
+    pub fn is_empty(&self) -> bool {
+        self.zone.allowed.is_empty() && self.zone.readable.is_empty()
+    }
 }
 
 /// Proposes zones for the agents of a configuration, or for one. `since` restricts the events.
@@ -57,22 +66,26 @@ pub fn learn(
 
 fn of_agent(agent: &Agent, store: &Store, since: &Filter) -> Result<LearnedZone, Failure> {
     let filter = Filter { agent_id: Some(agent.id.to_string()), ..since.clone() };
-    let PastUses { uses, turns, is_whole } = past_uses(store, &filter, &own_programs(agent))
+    let PastUses { uses, turns, is_whole, made } = past_uses(store, &filter, &own_programs(agent))
         .map_err(|error| Failure::Run(error.into()))?;
     let ground = Ground::of(agent).map_err(|error| {
         Failure::Usage(anyhow!("the zone of `{}` is not valid: {error}", agent.id))
     })?;
+    let walked = ground.files(&uses, MOST_FILES);
     let measure = Measure {
         standing: &|path, action| ground.standing(path, action),
+        folder: &|folder| walked.kind(&made, folder),
+        is_cut: walked.is_cut,
         allows_now: &|path, action| ground.allows_now(path, action),
     };
-    let zone = propose(&uses, &ground.files(), &measure);
+    let zone = propose(&uses, &walked.files, &measure);
     Ok(LearnedZone {
         agent: agent.id.clone(),
         uses: uses.len(),
         turns,
         needs_commit: agent.zone.spec.git == GitAccess::Read && is_git_written(&uses),
         is_whole,
+        is_cut: walked.is_cut,
         zone,
     })
 }
@@ -101,16 +114,22 @@ pub struct Rewritten {
     pub after: String,
 }
 
-/// Puts zones into a configuration, which is refused unless it stays valid.
+/// Puts zones into a configuration, which is refused unless it stays valid. Patterns of places outside the workspace
+/// stay.
 pub fn write_zones(
     file: &Path,
     eisen_dir: &Path,
-    zones: &[LearnedZone],
+    workspace: &Path,
+    zones: &[&LearnedZone],
 ) -> Result<Rewritten, Failure> {
     let failed =
         |error: std::io::Error| Failure::Run(anyhow!("cannot write {}: {error}", file.display()));
     let file = file.canonicalize().map_err(failed)?;
     let before = std::fs::read_to_string(&file).map_err(failed)?;
+    let is_outside = |written: &str| {
+        written.starts_with("${")
+            || Path::new(written).is_absolute() && !Path::new(written).starts_with(workspace)
+    };
     let mut after = before.clone();
     for learned in zones {
         let patterns = |all: &[ProposedPattern]| {
@@ -118,7 +137,9 @@ pub fn write_zones(
         };
         let (allowed, readable) =
             (patterns(&learned.zone.allowed), patterns(&learned.zone.readable));
-        after = with_zone(&after, learned.agent.as_str(), &allowed, &readable).map_err(|why| {
+        let lists = [&allowed[..], &readable];
+        let written = with_zone(&after, learned.agent.as_str(), lists, &is_outside);
+        after = written.map_err(|why| {
             Failure::Usage(anyhow!("{why}; write the patterns into {} yourself", file.display()))
         })?;
     }

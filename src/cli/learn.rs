@@ -115,7 +115,18 @@ fn write(
     zones: &[LearnedZone],
     is_json: bool,
 ) -> Result<(), Failure> {
-    let rewritten = app::write_zones(file, eisen_dir, zones)?;
+    let (empty, zones): (Vec<_>, Vec<_>) = zones.iter().partition(|it| it.is_empty());
+    let told = |zone: &LearnedZone| {
+        format!("{}: nothing that it used counts, so its zone stays", plain(zone.agent.as_str()))
+    };
+    if zones.is_empty() {
+        let told: Vec<String> = empty.into_iter().map(told).collect();
+        return Err(Failure::Run(anyhow!("{}", told.join("; "))));
+    }
+    for zone in empty {
+        note(format_args!("{}", told(zone)));
+    }
+    let rewritten = app::write_zones(file, eisen_dir, &config.team.workspace, &zones)?;
     let shown = plain(&file.display().to_string());
     if rewritten.before == rewritten.after {
         note(format_args!("{shown} says so already"));
@@ -140,7 +151,7 @@ fn write(
 }
 
 fn shown(learned: &LearnedZone) -> String {
-    let LearnedZone { agent, zone, uses, turns, needs_commit, is_whole } = learned;
+    let LearnedZone { agent, zone, uses, turns, needs_commit, is_whole, is_cut } = learned;
     let uses = counted(*uses, "use");
     let mut lines =
         vec![format!("{}: from {uses} in {}", plain(agent.as_str()), counted(*turns, "turn"))];
@@ -176,6 +187,10 @@ fn shown(learned: &LearnedZone) -> String {
     }
     if !is_whole {
         let note = "  note      what its programs read may be missing: `eisen-core up --observe` counts all";
+        lines.push(note.to_owned());
+    }
+    if *is_cut {
+        let note = "  note      the workspace has more files than are looked at: each is proposed by itself";
         lines.push(note.to_owned());
     }
     lines.join("\n")
@@ -215,6 +230,7 @@ fn reason(why: LeftOutFor) -> &'static str {
         LeftOutFor::Standing(Openness::Own) => "of the team itself",
         LeftOutFor::Search => "only searched",
         LeftOutFor::Refused => "refused",
+        LeftOutFor::Name => "with a name that no pattern can have",
     }
 }
 
@@ -251,6 +267,7 @@ fn json_of(learned: &LearnedZone) -> Value {
         "unasked": { "now": zone.now.passing, "then": zone.then.passing },
         "needs_commit": learned.needs_commit,
         "is_whole": learned.is_whole,
+        "is_cut": learned.is_cut,
     })
 }
 
@@ -265,5 +282,6 @@ fn key(why: LeftOutFor) -> &'static str {
         LeftOutFor::Standing(Openness::Own) => "own",
         LeftOutFor::Search => "searched",
         LeftOutFor::Refused => "refused",
+        LeftOutFor::Name => "name",
     }
 }

@@ -14,18 +14,26 @@ const KEYS: [&str; 2] = ["allowed", "readable"];
 /// A change of the text: a part of it, and what takes its place.
 type Edit = (Range<usize>, String);
 
-/// Returns the text with these patterns as `zone.allowed` and `zone.readable` of an agent. The error says why
-/// that can't be done.
+/// Returns the text with these patterns as `zone.allowed` and `zone.readable` of an agent, and behind them those of
+/// the text that `keeps` accepts. The error says why that can't be done.
 pub fn with_zone(
     text: &str,
     agent: &str,
-    allowed: &[String],
-    readable: &[String],
+    patterns: [&[String]; 2],
+    keeps: &dyn Fn(&str) -> bool,
 ) -> Result<String, String> {
     let document = DeTable::parse(text).map_err(|error| error.message().to_owned())?;
     let (at, table) = table_of(document.get_ref(), agent)
         .ok_or_else(|| format!("no table [[agents]] has the id \"{agent}\""))?;
-    let lists = [allowed, readable];
+    let mut lists = patterns.map(|list| list.iter().map(|it| written(it)).collect::<Vec<_>>());
+    for (key, list) in KEYS.into_iter().zip(&mut lists) {
+        for kept in texts(table, key).filter(|kept| keeps(kept)) {
+            if !list.iter().any(|it| *it == kept) {
+                list.push(kept.to_owned());
+            }
+        }
+    }
+    let lists = [&lists[0][..], &lists[1]];
     let mut edits = edits(text, table, lists)
         .ok_or_else(|| format!("the zone of \"{agent}\" is written in a form that is not known"))?;
     edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
@@ -58,17 +66,25 @@ fn changed(text: &str, agent: usize, lists: [&[String]; 2]) -> Option<Table> {
     let table = all.get_mut("agents")?.as_array_mut()?.get_mut(agent)?.as_table_mut()?;
     let zone = table.entry("zone").or_insert_with(|| Table::new().into()).as_table_mut()?;
     for (key, patterns) in KEYS.into_iter().zip(lists) {
-        if is_written(key, patterns, zone.contains_key(key)) {
-            let texts = patterns.iter().map(|pattern| written(pattern)).map(Value::from);
-            zone.insert(key.to_owned(), texts.collect::<Vec<_>>().into());
-        }
+        zone.insert(key.to_owned(), patterns.to_vec().into());
     }
     Some(all)
 }
 
-/// Whether a list is written: without `allowed` an agent has all.
-fn is_written(key: &str, patterns: &[String], is_there: bool) -> bool {
-    key == KEYS[0] || is_there || !patterns.is_empty()
+/// The patterns of a list of an agent's zone, as they are written.
+fn texts<'a>(agent: &'a DeTable<'a>, key: &str) -> impl Iterator<Item = &'a str> {
+    let zone = agent.get("zone").and_then(|zone| match zone.get_ref() {
+        DeValue::Table(zone) => Some(zone),
+        _ => None,
+    });
+    let list = zone.and_then(|zone| zone.get(key)).and_then(|list| match list.get_ref() {
+        DeValue::Array(list) => Some(list),
+        _ => None,
+    });
+    list.into_iter().flat_map(|list| list.iter()).filter_map(|text| match text.get_ref() {
+        DeValue::String(text) => Some(&**text),
+        _ => None,
+    })
 }
 
 /// A pattern as the text of the file has it: `$` begins a variable there.
@@ -87,8 +103,7 @@ fn edits(text: &str, agent: &DeTable<'_>, lists: [&[String]; 2]) -> Option<Vec<E
     for (key, patterns) in KEYS.into_iter().zip(lists) {
         match zone.and_then(|zone| zone.get(key)) {
             Some(value) => edits.push((value.span(), list(patterns))),
-            None if is_written(key, patterns, false) => missing.push((key, patterns)),
-            None => {}
+            None => missing.push((key, patterns)),
         }
     }
     if missing.is_empty() {
@@ -147,7 +162,7 @@ fn line_of(text: &str, at: usize) -> usize {
 /// A list in TOML, on one line if it fits.
 fn list(patterns: &[String]) -> String {
     let texts: Vec<String> =
-        patterns.iter().map(|pattern| Value::from(written(pattern)).to_string()).collect();
+        patterns.iter().map(|pattern| Value::from(pattern.as_str()).to_string()).collect();
     let line = format!("[{}]", texts.join(", "));
     if line.len() <= WIDTH {
         return line;
@@ -163,7 +178,8 @@ mod tests {
 
     fn edited(text: &str) -> Result<String, String> {
         let texts = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
-        with_zone(text, "ui", &texts(&["src/ui/**", "a$b"]), &texts(&["README.md"]))
+        let lists = [texts(&["src/ui/**", "a$b"]), texts(&["README.md"])];
+        with_zone(text, "ui", [&lists[0], &lists[1]], &|kept| kept.starts_with(['/', '$']))
     }
 
     #[test]
@@ -202,6 +218,17 @@ mod tests {
     }
 
     #[test]
+    fn patterns_that_are_kept_stand_behind_the_new_ones() {
+        let text =
+            "[[agents]]\nid = \"ui\"\nzone.allowed = [\"/srv/**\", \"${HOME}/x\", \"lib\"]\n";
+        let lists = "zone.allowed = [\"src/ui/**\", \"a$$b\", \"/srv/**\", \"${HOME}/x\"]\n\
+                     zone.readable = [\"README.md\"]\n";
+        let after = format!("[[agents]]\nid = \"ui\"\n{lists}");
+        assert_eq!(edited(text), Ok(after.clone()));
+        assert_eq!(edited(&after), Ok(after));
+    }
+
+    #[test]
     fn what_can_not_be_changed_alone_is_refused() {
         let told = edited("[[agents]]\nid = \"api\"\n").unwrap_err();
         assert_eq!(told, "no table [[agents]] has the id \"ui\"");
@@ -216,8 +243,9 @@ mod tests {
     fn a_long_list_has_a_line_for_each_pattern() {
         let long: Vec<String> = (0..20).map(|at| format!("src/folder/{at}/**")).collect();
         let text = "[[agents]]\nid = \"ui\"\n[agents.zone]\nallowed = []\n";
-        let edited = with_zone(text, "ui", &long, &[]).unwrap();
+        let edited = with_zone(text, "ui", [&long, &[]], &|_| false).unwrap();
         assert!(edited.contains("allowed = [\n    \"src/folder/0/**\",\n"), "{edited}");
-        assert!(!edited.contains("readable"), "{edited}");
+        // What may be read is said, too.
+        assert!(edited.contains("readable = []\n"), "{edited}");
     }
 }

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use globset::escape;
-
 /// A pattern of a zone. Paths are relative to the workspace; the empty folder is the workspace itself.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FoundPattern {
@@ -42,6 +40,18 @@ impl fmt::Display for FoundPattern {
             Self::Below(folder) => write!(f, "{}/**", escape(folder)),
         }
     }
+}
+
+/// The pattern of exactly one path. What stands first in it may have a meaning of its own there.
+fn escape(path: &str) -> String {
+    let first = if path.starts_with(['!', '~']) { "\\" } else { "" };
+    // A class takes a backslash as it is.
+    format!("{first}{}", globset::escape(path).replace('\\', r"[\]"))
+}
+
+/// Whether a pattern of a configuration can name a path: it is text, on one line.
+pub(super) fn can_be_written(path: &str) -> bool {
+    !path.chars().any(|letter| letter.is_control() || letter == char::REPLACEMENT_CHARACTER)
 }
 
 /// The rest of a path behind a folder.

@@ -1,8 +1,12 @@
 #![allow(clippy::unwrap_used)]
 
+use std::path::Path;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::zone_pattern;
+use crate::zone::WirePatterns;
 
 fn used(path: &str, action: Action) -> UsedPath {
     UsedPath {
@@ -49,7 +53,18 @@ fn standing(path: &str, _: Action) -> Openness {
     }
 }
 
-const MEASURE: Measure<'_> = Measure { standing: &standing, allows_now: &|_, _| false };
+/// The agent made `docs` and `b/a`; git ignores `node_modules` and `c`.
+fn folder(path: &str) -> FolderKind {
+    let is_in = |folder: &str| path == folder || path.starts_with(&format!("{folder}/"));
+    match path {
+        _ if is_in("docs") || is_in("b/a") => FolderKind::Made,
+        _ if is_in("node_modules") || is_in("c") => FolderKind::Ignored,
+        _ => FolderKind::Other,
+    }
+}
+
+const MEASURE: Measure<'_> =
+    Measure { standing: &standing, folder: &folder, allows_now: &|_, _| false, is_cut: false };
 
 fn zone(uses: &[UsedPath], files: &[&str]) -> ProposedZone {
     propose(uses, &known(files), &MEASURE)
@@ -93,10 +108,24 @@ fn a_folder_in_which_a_file_was_made_takes_more() {
     let made = zone(&[makes("test/teapot.js"), makes("notes.txt")], &FILES);
     // But not the top of the workspace.
     assert_eq!(shown(&made.allowed), ["notes.txt +0", "test/* +2"]);
-    // A folder of its own, also of what git ignores, is opened whole.
-    let new = zone(&[makes("docs/api/a.md"), reads("node_modules/x/index.js")], &FILES);
-    assert_eq!(shown(&new.allowed), ["docs/** +0"]);
-    assert_eq!(shown(&new.readable), ["node_modules/** +0"]);
+    // A folder of its own is opened whole, and one that git ignores if it was written.
+    let new = zone(&[makes("docs/api/a.md"), writes("node_modules/x/index.js")], &FILES);
+    assert_eq!(shown(&new.allowed), ["docs/** +0", "node_modules/** +0"]);
+}
+
+#[test]
+fn of_a_folder_whose_files_are_not_known_only_the_files_are_proposed() {
+    let read = ["node_modules/x/a.js", "node_modules/x/b.js", "gone/a.js", "gone/b.js"];
+    let zone = zone(&read.map(reads), &FILES);
+    let alone = ["gone/a.js", "gone/b.js", "node_modules/x/a.js", "node_modules/x/b.js"];
+    assert_eq!(shown(&zone.readable), alone.map(|path| format!("{path} +0")));
+    let made = propose(&[makes("gone/a.js")], &known(&FILES), &MEASURE);
+    assert_eq!(shown(&made.allowed), ["gone/a.js +0"]);
+    // Where there are more files than were looked at.
+    let cut = Measure { is_cut: true, ..MEASURE };
+    let used = [writes("lib/app.js"), writes("lib/view.js"), writes("lib/utils.js")];
+    let cut = propose(&used, &known(&FILES), &cut);
+    assert_eq!(shown(&cut.allowed), ["lib/app.js +0", "lib/utils.js +0", "lib/view.js +0"]);
 }
 
 #[test]
@@ -166,8 +195,19 @@ fn names_with_special_letters_are_those_names() {
     assert_eq!(zone.readable[0].pattern.to_string(), "app/[[]id[]]/page.tsx");
 }
 
+#[test]
+fn a_name_that_no_pattern_can_have_is_left_out_alone() {
+    let used = ["lib/two\nlines", "README.md", "no\u{fffd}text"].map(reads);
+    let zone = zone(&used, &FILES);
+    assert_eq!(shown(&zone.readable), ["README.md +0"]);
+    assert_eq!(zone.left_out, BTreeMap::from([(LeftOutFor::Name, 2)]));
+}
+
+const NAMES: [&str; 12] =
+    ["a", "b", "c", "closed", "x[y]", ".env", "!a", "~", "a\\b", "{a,b}", "*?", "$ä"];
+
 fn paths() -> impl Strategy<Value = String> {
-    let part = proptest::sample::select(&["a", "b", "c", "closed", "x[y]", ".env"][..]);
+    let part = proptest::sample::select(&NAMES[..]);
     proptest::collection::vec(part, 1..5).prop_map(|parts| parts.join("/"))
 }
 
@@ -221,6 +261,14 @@ proptest! {
             // What `denied` has it goes on having; the list has it only if the zone says so.
             let listed = files.iter().filter(|file| file.is_listed);
             prop_assert!(listed.into_iter().all(|file| !line.pattern.has(&file.path)), "{zone:?}");
+        }
+        for line in zone.allowed.iter().chain(&zone.readable) {
+            let text = line.pattern.to_string();
+            prop_assert_eq!(zone_pattern(&text, Path::new("/w"), "-"), Ok(text.clone()));
+            let matching = WirePatterns::compile(&[text], false).unwrap();
+            for path in uses.iter().map(|used| &used.path).chain(files.iter().map(|it| &it.path)) {
+                prop_assert_eq!(matching.matches(path), line.pattern.has(path), "{}", path);
+            }
         }
         prop_assert!(zone.then.questions <= zone.now.questions);
         prop_assert_eq!(propose(&uses, &files, &MEASURE), zone);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{FoundPattern, KnownFile, UsedPath};
+use super::{FolderKind, FoundPattern, KnownFile, UsedPath};
 use crate::model::Action;
 
 /// Files below a folder that were used, from which on a pattern may stand for it.
@@ -50,6 +50,7 @@ impl CountedPaths {
 
 /// A folder.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent property of the folder")]
 pub(super) struct UsedFolder {
     path: String,
     folders: BTreeMap<String, Self>,
@@ -61,17 +62,29 @@ pub(super) struct UsedFolder {
     is_listed: bool,
     /// It has a file that was there without the agent, and that git does not ignore.
     is_known: bool,
+    /// The files in it that git does not ignore are known.
+    is_walked: bool,
+    /// The agent wrote in it, or below.
+    is_written: bool,
+    /// It is the agent's own: made by it, or ignored by git and written.
+    is_own: bool,
 }
 
 impl UsedFolder {
     /// With what was written, or with all that was touched.
-    pub(super) fn new(files: &[KnownFile], found: &CountedPaths, written: bool) -> Self {
+    pub(super) fn new(
+        files: &[KnownFile],
+        found: &CountedPaths,
+        kind: &dyn Fn(&str) -> FolderKind,
+        written: bool,
+    ) -> Self {
         let used = if written { &found.written } else { &found.touched };
         let mut tree = Self::default();
         for file in files {
             let (folder, name) = tree.folder_for(&file.path);
             folder.is_listed |= file.is_listed;
             folder.is_known |= !found.made.contains(&file.path);
+            folder.is_walked = true;
             if !file.is_listed {
                 folder.files.insert(name, false);
             }
@@ -81,7 +94,24 @@ impl UsedFolder {
             folder.files.insert(name, true);
             folder.has_made |= written && found.made.contains(path);
         }
+        for path in &found.written {
+            tree.folder_for(path).0.is_written = true;
+        }
+        tree.find_own(kind);
         tree
+    }
+
+    fn find_own(&mut self, kind: &dyn Fn(&str) -> FolderKind) {
+        for folder in self.folders.values_mut() {
+            folder.find_own(kind);
+            self.is_written |= folder.is_written;
+        }
+        self.is_own = !self.path.is_empty()
+            && match kind(&self.path) {
+                FolderKind::Made => true,
+                FolderKind::Ignored => self.is_written,
+                FolderKind::Other => false,
+            };
     }
 
     /// The folder of a file, and the file's name.
@@ -96,48 +126,53 @@ impl UsedFolder {
         (at, name.to_owned())
     }
 
-    /// The patterns for what was used, in the order of their paths.
-    pub(super) fn patterns(&self) -> Vec<FoundPattern> {
+    /// The patterns for what was used, in the order of their paths. `alone`: each file by itself.
+    pub(super) fn patterns(&self, alone: bool) -> Vec<FoundPattern> {
         let mut patterns = Vec::new();
-        self.find(&mut patterns);
+        self.find(alone, &mut patterns);
         patterns.sort_by(|one, other| one.place().cmp(other.place()).then(one.cmp(other)));
         patterns
     }
 
-    fn find(&self, patterns: &mut Vec<FoundPattern>) {
+    fn find(&self, alone: bool, patterns: &mut Vec<FoundPattern>) {
         let used = self.used();
         if used == 0 {
             return;
         }
-        if self.is_whole() && (used >= LEAST_USED || self.is_new()) && !self.holds_listed() {
+        let is_whole = self.is_whole() && (self.used_known() >= LEAST_USED || self.is_new());
+        if is_whole && !alone && !self.holds_listed() {
             return patterns.push(FoundPattern::Below(self.path.clone()));
         }
         let here = self.used_here();
         let most = here >= LEAST_USED && self.is_half_used();
-        let made = self.has_made && !self.path.is_empty();
-        if here > 0 && (most || made) && !self.is_listed {
+        let made = self.has_made && self.is_walked && !self.path.is_empty();
+        if here > 0 && (most || made) && !alone && !self.is_listed {
             patterns.push(FoundPattern::In(self.path.clone()));
         } else {
             let used = self.files.iter().filter(|(_, used)| **used);
             patterns.extend(used.map(|(name, _)| FoundPattern::File(self.child(name))));
         }
-        self.folders.values().for_each(|folder| folder.find(patterns));
+        self.folders.values().for_each(|folder| folder.find(alone, patterns));
     }
 
     fn child(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 
-    /// Whether at least half of it was used, and of each folder in it.
+    /// Whether at least half of it was used, and of each folder in it. Those of which no file is known say nothing.
     fn is_whole(&self) -> bool {
         self.is_new()
-            || (self.files.is_empty() || self.is_half_used())
+            || (self.files.is_empty() || !self.is_walked || self.is_half_used())
                 && self.folders.values().all(Self::is_whole)
     }
 
-    /// Whether all in it is of the agent, or ignored by git.
+    /// Whether it is the agent's own, with all in it.
     fn is_new(&self) -> bool {
-        !self.path.is_empty() && !self.is_known && self.folders.values().all(Self::is_new)
+        self.is_own && self.holds_nothing_known()
+    }
+
+    fn holds_nothing_known(&self) -> bool {
+        !self.is_known && self.folders.values().all(Self::holds_nothing_known)
     }
 
     fn holds_listed(&self) -> bool {
@@ -145,11 +180,17 @@ impl UsedFolder {
     }
 
     fn is_half_used(&self) -> bool {
-        2 * self.used_here() >= self.files.len()
+        self.is_walked && 2 * self.used_here() >= self.files.len()
     }
 
     fn used_here(&self) -> usize {
         self.files.values().filter(|used| **used).count()
+    }
+
+    /// Without the folders of which no file is known, unless they are the agent's own.
+    fn used_known(&self) -> usize {
+        let here = if self.is_walked || self.is_own { self.used_here() } else { 0 };
+        here + self.folders.values().map(Self::used_known).sum::<usize>()
     }
 
     fn used(&self) -> usize {

@@ -20,6 +20,8 @@ use crate::zone::Zone;
 const MOST_WAITING: usize = 65_536;
 /// Uses that are known between two tool calls; past that all are recorded anew.
 const MOST_KNOWN: usize = 65_536;
+/// Uses in a run that belong to no session, as the journal does not bound these; further ones are left out.
+const MOST_WITHOUT_SESSION: usize = 50_000;
 /// Bytes of a command line of which the program is taken.
 const COMMAND_LINE: usize = 1024;
 /// Programs that run others: the first argument that is no option says which.
@@ -37,6 +39,7 @@ struct KnownUses {
     /// Of [`LiveCalls::epoch`].
     epoch: u64,
     uses: HashSet<(Arc<str>, Action, u32)>,
+    without_session: usize,
     /// The log has a warning about uses that are left out.
     is_full: bool,
 }
@@ -82,6 +85,10 @@ impl Observing {
         if !self.is_news(&path, action, process) {
             return;
         }
+        let session = self.running.moment().session;
+        if session.as_str().is_empty() && !self.known.lock().has_room() {
+            return self.leave_out();
+        }
         let what = PathUse {
             outside: !written.covers(real, action),
             path,
@@ -91,13 +98,15 @@ impl Observing {
             program: process::command_line(process, COMMAND_LINE).as_deref().and_then(program),
             named: is_named(),
         };
-        let session = self.running.moment().session;
         let used = WaitingUse { session, at: Instant::now(), workspace: Arc::clone(written), what };
         if self.queue.try_send(used).is_err() {
-            let mut known = self.known.lock();
-            if !std::mem::replace(&mut known.is_full, true) {
-                tracing::warn!("an observed agent uses more paths at a time than can be recorded");
-            }
+            self.leave_out();
+        }
+    }
+
+    fn leave_out(&self) {
+        if !std::mem::replace(&mut self.known.lock().is_full, true) {
+            tracing::warn!("an observed agent uses more paths than can be recorded");
         }
     }
 
@@ -109,6 +118,14 @@ impl Observing {
             known.uses.clear();
         }
         known.uses.insert((Arc::clone(path), action, process))
+    }
+}
+
+impl KnownUses {
+    /// Whether one more use that belongs to no session is recorded.
+    fn has_room(&mut self) -> bool {
+        self.without_session = self.without_session.saturating_add(1);
+        self.without_session <= MOST_WITHOUT_SESSION
     }
 }
 
@@ -156,6 +173,13 @@ mod tests {
             assert_eq!(program(line).as_deref(), Some(named), "{line}");
         }
         assert_eq!(program(" "), None);
+    }
+
+    #[test]
+    fn uses_of_no_session_are_bounded() {
+        let mut known = KnownUses::default();
+        let recorded = (0..=MOST_WITHOUT_SESSION).filter(|_| known.has_room()).count();
+        assert_eq!(recorded, MOST_WITHOUT_SESSION);
     }
 
     #[test]

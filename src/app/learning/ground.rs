@@ -1,17 +1,32 @@
 //! What a proposal is measured by: the zones of the configuration, and the files of the workspace.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
+use parking_lot::Mutex;
 
 use crate::config::{Agent, Secrets};
 use crate::ignored::{Further, Ignored};
-use crate::learn::{KnownFile, Openness, UsedPath};
+use crate::learn::{FolderKind, KnownFile, Openness, UsedPath};
 use crate::model::{Action, wire_real};
 use crate::zone::{Zone, ZoneSpec};
 
-/// Files of a workspace that count; more are as if git ignored them.
-const MOST_FILES: usize = 200_000;
+/// Files of a workspace that count.
+pub(super) const MOST_FILES: usize = 200_000;
+
+/// How many times as many files are looked at for names of the default list, with those that git ignores.
+const IGNORED_TIMES: usize = 5;
+
+/// What is there.
+pub(super) struct WalkedFiles {
+    pub(super) files: Vec<KnownFile>,
+    /// Folders that git ignores.
+    ignored: BTreeSet<String>,
+    /// There is more.
+    pub(super) is_cut: bool,
+}
 
 /// The zones by which the uses of one agent are judged.
 pub(super) struct Ground {
@@ -68,28 +83,84 @@ impl Ground {
         self.now.covers(&self.workspace.join(path), action)
     }
 
-    /// The files that git tracks or would add, but those that `denied` closes. Reads the disk.
-    pub(super) fn files(&self) -> Vec<KnownFile> {
+    /// The files that git tracks or would add, but those that `denied` closes, and what the default list names.
+    /// Reads the disk.
+    pub(super) fn files(&self, uses: &[UsedPath], most: usize) -> WalkedFiles {
         // Only the workspace decides what is ignored, not the user's settings.
         let ignored = Ignored::new(&self.workspace, Further { above: true, of_user: false });
+        let folders: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
+        let found = Arc::clone(&folders);
+        let entered = move |entry: &DirEntry| {
+            let is_ignored = ignored.has(entry);
+            if is_ignored && entry.file_type().is_some_and(|it| it.is_dir()) {
+                found.lock().insert(entry.path().to_owned());
+            }
+            !is_ignored
+        };
+        let mut is_cut = false;
+        let mut files = Vec::new();
+        for (at, path) in self.walk(entered).enumerate() {
+            if at == most {
+                is_cut = true;
+                break;
+            }
+            // What the zone itself asks for stays closed in a folder that is opened.
+            match self.standing(&path, Action::Read) {
+                Openness::Denied | Openness::Own | Openness::Listed => {}
+                _ => files.push(KnownFile { path, is_listed: false }),
+            }
+        }
+        let mut listed = BTreeSet::new();
+        for (at, path) in self.walk(|_| true).enumerate() {
+            if at == most.saturating_mul(IGNORED_TIMES) {
+                is_cut = true;
+                break;
+            }
+            listed.extend(Some(path).filter(|path| self.is_only_listed(path)));
+        }
+        let gone = uses.iter().map(|used| &used.path).filter(|path| self.is_only_listed(path));
+        listed.extend(gone.cloned());
+        files.extend(listed.into_iter().map(|path| KnownFile { path, is_listed: true }));
+        let folders = folders.lock().iter().map(|it| wire_real(&self.workspace, it)).collect();
+        WalkedFiles { files, ignored: folders, is_cut }
+    }
+
+    /// Whether the default list names a path, and the zone does not.
+    fn is_only_listed(&self, path: &str) -> bool {
+        self.listed.asks(path)
+            && !self.widest.asks(path)
+            && self.standing(path, Action::Read) == Openness::Listed
+    }
+
+    /// The files of the workspace but those of git folders, in folders that are entered.
+    fn walk(
+        &self,
+        entered: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
+    ) -> impl Iterator<Item = String> {
         let walk = WalkBuilder::new(&self.workspace)
             .standard_filters(false)
-            .filter_entry(move |entry| entry.file_name() != ".git" && !ignored.has(entry))
+            .filter_entry(move |entry| entry.file_name() != ".git" && entered(entry))
             .sort_by_file_name(Ord::cmp)
             .build();
-        let is_file = |entry: &ignore::DirEntry| entry.file_type().is_some_and(|it| it.is_file());
-        let files = walk.flatten().filter(is_file).take(MOST_FILES);
-        let known = files.filter_map(|entry| {
-            let path = wire_real(&self.workspace, entry.path());
-            let is_listed = match self.standing(&path, Action::Read) {
-                Openness::Denied | Openness::Own => return None,
-                // What the zone itself asks for stays closed in a folder that is opened.
-                Openness::Listed if self.widest.asks(&path) => return None,
-                standing => standing == Openness::Listed,
-            };
-            Some(KnownFile { path, is_listed })
-        });
-        known.collect()
+        let is_file = |entry: &DirEntry| entry.file_type().is_some_and(|it| it.is_file());
+        walk.flatten().filter(is_file).map(move |entry| wire_real(&self.workspace, entry.path()))
+    }
+}
+
+impl WalkedFiles {
+    /// `made` are the folders that the agent made.
+    pub(super) fn kind(&self, made: &BTreeSet<String>, folder: &str) -> FolderKind {
+        let is_in = |folders: &BTreeSet<String>| {
+            let above = Path::new(folder).ancestors();
+            above.filter_map(Path::to_str).any(|above| folders.contains(above))
+        };
+        if is_in(made) {
+            FolderKind::Made
+        } else if is_in(&self.ignored) {
+            FolderKind::Ignored
+        } else {
+            FolderKind::Other
+        }
     }
 }
 

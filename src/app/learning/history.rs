@@ -1,6 +1,6 @@
 //! Reads what an agent used from the journal.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use indexmap::IndexSet;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::journal::{
     BlockedPayload, CallPayload, Event, Filter, OpenError, PathUsePayload, Store,
 };
 use crate::learn::UsedPath;
-use crate::model::Action;
+use crate::model::{Action, Via};
 
 /// Programs that read what they come across, and pass over what they may not.
 const SEARCHES: [&str; 15] = [
@@ -31,6 +31,8 @@ pub(super) struct PastUses {
     pub(super) turns: usize,
     /// Each use is in the journal, with its program.
     pub(super) is_whole: bool,
+    /// Folders that the agent made.
+    pub(super) made: BTreeSet<String>,
 }
 
 /// The fields of `file.*` events that count here.
@@ -156,11 +158,16 @@ impl UseReader {
 
     fn used(&mut self, event: &Event) {
         let used: PathUsePayload = event.read();
-        let (Some(path), Some(action)) = (used.path, action_of(&used.action)) else { return };
-        let turn = self.turn(event);
-        self.whole.insert(turn);
-        let call = used.tool_call_id.as_ref();
-        let mut known = self.of(event, call, path, action);
+        let Some((path, action)) = used.path.clone().zip(action_of(&used.action)) else { return };
+        let known = self.of(event, used.tool_call_id.as_ref(), path, action);
+        self.note(used, known);
+    }
+
+    fn note(&mut self, used: PathUsePayload, mut known: UsedPath) {
+        // Of what a client or a tool call says the programs are not known.
+        if used.via == Via::Kernel.as_str() {
+            self.whole.insert(known.turn);
+        }
         known.is_meant = used.named;
         known.by_search |= used.program.as_deref().is_some_and(|it| SEARCHES.contains(&it));
         known.program = used.program;
@@ -173,7 +180,15 @@ impl UseReader {
         let is_folder =
             [&file.before, &file.after].into_iter().flatten().any(|state| state.kind == "folder");
         let is_read = event.kind == "file.read";
-        if is_folder || !is_read && file.cause != "agent" {
+        if !is_read && file.cause != "agent" {
+            return;
+        }
+        if is_folder {
+            match event.kind.as_str() {
+                "file.create" if !self.deleted.contains(&path) => drop(self.past.made.insert(path)),
+                "file.delete" => drop(self.deleted.insert(path)),
+                _ => {}
+            }
             return;
         }
         let action = if is_read { Action::Read } else { Action::Write };
@@ -254,6 +269,23 @@ mod tests {
             program: Some(program.to_owned()),
             path,
         }
+    }
+
+    #[test]
+    fn a_turn_is_whole_by_what_the_kernel_saw() {
+        let is_whole = |via: &str| {
+            let payload = format!(r#"{{"path":"a","action":"read","via":"{via}"}}"#);
+            let mut reader = UseReader::default();
+            reader.note(
+                serde_json::from_str(&payload).unwrap_or_default(),
+                UsedPath { program: None, ..read("a".to_owned(), "", true) },
+            );
+            reader.end(&HashSet::new()).is_whole
+        };
+        assert_eq!(
+            (is_whole("kernel"), is_whole("terminal"), is_whole("tool")),
+            (true, false, false)
+        );
     }
 
     #[test]

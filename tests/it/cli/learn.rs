@@ -13,7 +13,8 @@ fn observed(stage: &Stage) {
     for further in ["docs/a.md", "docs/b.md", "src/ui/b.ts", "src/ui/c.ts"] {
         stage.file(&format!("shop/{further}"), "text\n");
     }
-    let team = Team::of(stage.start(&["up", "-c", "eisen.toml", "--observe"]), stage);
+    let team =
+        Team::of(stage.start(&["up", "-c", "eisen.toml", "--observe"]), stage);
     let mut port = team.steer_when_ready(&["ui"]);
     for line in [
         "echo x >src/api/cart.rs; echo y >src/api/order.rs; cat .env types/cart.ts",
@@ -54,6 +55,17 @@ fn the_smallest_zone_of_what_was_used_is_proposed_and_written() {
     assert_eq!(json["agents"][0]["allowed"][0]["pattern"], "src/api/**");
     assert_eq!(json["agents"][0]["left_out"]["secret"], 1);
 
+    // No folder with a secret is opened, also where git ignores that.
+    stage.file("shop/.gitignore", ".env\n");
+    stage.file("shop/src/api/.env", "SECRET=2\n");
+    let json: Value = serde_json::from_str(&learn(&stage, &["--json"]).stdout).unwrap();
+    let patterns = |list: &Value| {
+        list.as_array().unwrap().iter().map(|it| it["pattern"].to_string()).collect::<Vec<_>>()
+    };
+    let allowed = patterns(&json["agents"][0]["allowed"]);
+    assert_eq!(allowed, ["\"src/api/cart.rs\"", "\"src/api/order.rs\""]);
+    std::fs::remove_file(stage.path("shop/src/api/.env")).unwrap();
+
     let before = stage.read("eisen.toml");
     let wrote = learn(&stage, &["ui", "--write"]);
     assert_eq!(wrote.code, 0, "{}", wrote.stderr);
@@ -91,4 +103,19 @@ fn nothing_is_proposed_of_nothing_nor_written_to_no_file() {
     let nowhere = stage.run(&args);
     assert_eq!(nowhere.code, 2, "{}", nowhere.stderr);
     assert!(nowhere.stderr.contains("`eisen-core init` makes one"), "{}", nowhere.stderr);
+}
+
+#[test]
+fn a_zone_stays_where_nothing_that_counts_was_used() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    assert!(port.prompt("ui", "read types/cart.ts").starts_with("refused"));
+    drop(port);
+    team.stop();
+    let before = stage.read("eisen.toml");
+    let wrote = learn(&stage, &["ui", "--write"]);
+    assert_eq!(wrote.code, 1, "{}", wrote.stdout);
+    assert!(wrote.stderr.contains("ui: nothing that it used counts"), "{}", wrote.stderr);
+    assert_eq!(stage.read("eisen.toml"), before);
 }

@@ -24,6 +24,7 @@
 mod bounds;
 mod drafts;
 mod git;
+mod observed;
 mod open;
 mod patterns;
 mod real;
@@ -153,19 +154,6 @@ impl Zone {
         })
     }
 
-    /// Compiles the zone of an agent that is observed and not stopped. `drafts`: see
-    /// [`Zone::with_drafts_in`].
-    pub fn observed(spec: &ZoneSpec, drafts: PathBuf) -> Result<Self, globset::Error> {
-        let written = Self::compile(spec)?.with_drafts_in(drafts.clone());
-        let open = Self::compile(&spec.opened())?.with_drafts_in(drafts);
-        Ok(Self { written: Some(Arc::new(written)), ..open })
-    }
-
-    /// The zone as it is written, of an agent that is only observed.
-    pub fn written(&self) -> Option<&Arc<Self>> {
-        self.written.as_ref()
-    }
-
     /// Judges one access. A relative path starts from the workspace. Reads the disk.
     pub fn check(&self, path: &Path, action: Action) -> Result<Permit, Denied> {
         self.check_granted(path, action, &|_| false)
@@ -206,8 +194,9 @@ impl Zone {
     /// Whether the agent's own `allowed` contains the path, shared patterns aside. `path` is as
     /// the wire shows it. Does not ask the disk.
     pub fn owns(&self, path: &str) -> bool {
-        let place = self.place(&self.named(path));
-        self.own.matches(&place) && !self.denied.matches(&place)
+        let zone = self.written.as_deref().unwrap_or(self);
+        let place = zone.place(&zone.named(path));
+        zone.own.matches(&place) && !zone.denied.matches(&place)
     }
 
     /// The class of a path. `path` is in the wire's form, and assumed to be real. Does not read the
@@ -314,7 +303,9 @@ impl Zone {
                     || action == Action::Read && self.readable.matches(place)
             }
         };
-        if allowed && !self.denied.matches(place) { Verdict::Allowed } else { Verdict::Denied }
+        let is_closed =
+            || self.denied.matches(place) && !self.is_open_as_written(real, place, action);
+        if allowed && !is_closed() { Verdict::Allowed } else { Verdict::Denied }
     }
 
     /// Whether a folder of the workspace contains something that the zone allows.

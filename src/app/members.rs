@@ -88,7 +88,7 @@ impl Conditions {
             hold: config.orchestrator.on_block == config::OnBlock::Hold,
             hold_timeout: config.orchestrator.holds_for(),
             hold_of: hold_of(&config),
-            routing: routes::rules(&config)?,
+            routing: routes::rules_of_run(&config, &|agent| self.observes(agent))?,
             unattended: self.mode.unattended,
             owners: owners(&config, &zones),
             zones: ids(&config).zip(zones.iter().cloned()).collect(),
@@ -99,7 +99,7 @@ impl Conditions {
     }
 
     /// Whether an agent is observed and not stopped.
-    fn observes(&self, agent: &config::Agent) -> bool {
+    pub(super) fn observes(&self, agent: &config::Agent) -> bool {
         self.mode.observe || agent.zone.enforce == Enforce::Observe
     }
 
@@ -295,7 +295,7 @@ fn compile_zones(
         let spec = &agent.zone.spec;
         let drafts = journaling::drafts(&spec.eisen_dir, &config.team.name);
         let zone = if observes(agent) {
-            Zone::observed(spec, drafts)
+            Zone::observed(spec, &config::Secrets::Ask.asked(), drafts)
         } else {
             Zone::compile(spec).map(|zone| zone.with_drafts_in(drafts))
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use crate::config::{Config, OnBlock};
+use crate::config::{Agent, Config, OnBlock, Secrets};
 use crate::model::{AccessRule, Action, AgentId, Decide, RuleSpec, Via, wire_path};
 use crate::routing::{RoutingRules, RuledAccess};
 use crate::zone::Zone;
@@ -18,6 +18,21 @@ pub(super) fn rules(config: &Config) -> anyhow::Result<RoutingRules> {
     let specs = config.routing.iter();
     let specs = specs.map(|rule| RuleSpec { agents: config.agents_of(rule), ..rule.clone() });
     RoutingRules::compile(specs).context("the patterns of `[[routing]]`")
+}
+
+/// The same for a team of which some agents may be observed: for these a person is asked for a file of the default
+/// list, also where the configuration says nothing of these.
+pub(super) fn rules_of_run(
+    config: &Config,
+    observes: &dyn Fn(&Agent) -> bool,
+) -> anyhow::Result<RoutingRules> {
+    let agents = config.agents.iter().filter(|agent| observes(agent));
+    let agents: Vec<AgentId> = agents.map(|agent| agent.id.clone()).collect();
+    let mut config = config.clone();
+    let is_needed = !agents.is_empty() && config.zones.secrets == Secrets::Allow;
+    let further = Secrets::Ask.rule().filter(|_| is_needed);
+    config.routing.extend(further.map(|rule| RuleSpec { agents, ..rule }));
+    rules(&config)
 }
 
 /// What becomes of an access of an agent, by the configuration alone. `Display` is a few lines.

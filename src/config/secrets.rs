@@ -58,7 +58,7 @@ impl Secrets {
     }
 
     /// The last rule: an access that is asked for waits for a person.
-    pub(super) fn rule(self) -> Option<RuleSpec> {
+    pub fn rule(self) -> Option<RuleSpec> {
         let rule = RuleSpec {
             paths: self.asked(),
             agents: Vec::new(),

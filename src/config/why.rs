@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::places::{is_built, is_lock};
-use super::{Agent, Config, Enforce, git_hooks, profiles};
+use super::{Agent, Config, Enforce, Secrets, git_hooks, profiles};
 use crate::model::{Action, AgentId, TeamGrant, quoted, wire_real};
-use crate::zone::{GitAccess, Reason, Zone, ZoneSpec};
+use crate::zone::{GitAccess, Reason, WirePatterns, Zone, ZoneSpec};
 
 /// The result for one access. `Display` is a few lines of text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +38,11 @@ pub struct Mend {
     pub key: &'static str,
     /// The value to add to the key, or to remove from `denied`; for `git`, its new value.
     pub value: String,
+}
+
+/// Whether the default list of secrets names a path.
+fn is_secret(path: &str) -> bool {
+    WirePatterns::compile(&Secrets::Ask.asked(), true).is_ok_and(|list| list.matches(path))
 }
 
 impl Config {
@@ -75,7 +80,10 @@ impl Config {
             return Some(result);
         }
         let is_observed = agent.zone.enforce == Enforce::Observe && !is_outside;
-        if why.reason == Reason::NoPattern && is_observed {
+        if why.reason == Reason::NoPattern && is_observed && is_secret(&result.path) {
+            result.rule +=
+                "; the agent is observed, but this file is asked for, as one with secrets";
+        } else if why.reason == Reason::NoPattern && is_observed {
             result.allowed = true;
             result.rule += ", but the agent is observed: it is let pass, and counted";
             return Some(result);

@@ -1,7 +1,9 @@
 //! What a zone is made of: its lists of patterns, and what it says besides.
 
 use std::path::PathBuf;
+use std::slice;
 
+use super::uncovered;
 use crate::model::named;
 
 /// The specification of a zone. Patterns are globs relative to the workspace, or absolute.
@@ -44,9 +46,13 @@ named! {
 
 impl ZoneSpec {
     /// As long as its agent is observed and not stopped: all of the workspace is open but what no list opens, and
-    /// commits are. It owns what it owned.
-    pub(super) fn opened(&self) -> Self {
+    /// commits are. What `secrets` names is asked for, but patterns all of which is allowed. It owns what it owned.
+    pub(super) fn opened(&self, secrets: &[String]) -> Self {
         let mut open = self.clone();
+        let (closed, writable) = (self.closed(), [&self.allowed[..], &self.shared].concat());
+        let is_allowed = |one| matches!(uncovered(&writable, slice::from_ref(one)), Ok(None));
+        let asked = secrets.iter().filter(|one| !closed.contains(one) && !is_allowed(*one));
+        open.asked.extend(asked.cloned());
         open.shared.push("**".to_owned());
         if open.git == GitAccess::Read {
             open.git = GitAccess::Commit;

@@ -12,7 +12,7 @@ use crate::config::{Agent, AgentTable, zone_pattern};
 use crate::model::AgentId;
 use crate::runs::{RunId, RunSpec, RunState, RunZone};
 use crate::serve::Refused;
-use crate::zone;
+use crate::zone::{self, ZoneSpec};
 
 impl Changes {
     pub(super) async fn start_run(
@@ -59,7 +59,7 @@ impl Changes {
         let started = self.current.agent(&agent);
         let without = started.map(|agent| agent.without.clone()).unwrap_or_default();
         if let Some(started) = started {
-            let zone = zone_of(started);
+            let zone = self.zone_of(started);
             let zone = could_read.iter().fold(zone, RunZone::and);
             self.conditions.runs.note_zone(id, zone);
         }
@@ -112,12 +112,16 @@ impl Changes {
         let Some(zone) = self.conditions.runs.zone_of(&earlier.id) else {
             return Err(refused("had a zone that is not known any more"));
         };
-        match reaches_out(&zone_of(of), &zone) {
+        match reaches_out(&self.zone_of(of), &zone) {
             Some(pattern) => {
                 Err(refused(&format!("could read more than that agent may (`{pattern}`)")))
             }
             None => Ok(zone),
         }
+    }
+
+    fn zone_of(&self, agent: &Agent) -> RunZone {
+        readable(&agent.zone.spec, self.conditions.observes(agent))
     }
 
     /// What of the patterns is within an agent's zone, and which of them reach further.
@@ -146,9 +150,12 @@ impl Changes {
     }
 }
 
-fn zone_of(agent: &Agent) -> RunZone {
-    let spec = &agent.zone.spec;
-    let reads = [&spec.allowed[..], &spec.shared, &spec.readable].concat();
+/// What an agent may read: while it is observed, all of the workspace that is not denied.
+fn readable(spec: &ZoneSpec, is_observed: bool) -> RunZone {
+    let mut reads = [&spec.allowed[..], &spec.shared, &spec.readable].concat();
+    if is_observed {
+        reads.push("**".to_owned());
+    }
     RunZone { reads, denied: spec.denied.clone() }
 }
 
@@ -213,6 +220,27 @@ mod tests {
         let narrow =
             zone(&["src/ui/**"], &["**/.env", "src/x"]).and(&zone(&["lib/**"], &["src/x"]));
         assert_eq!(narrow, zone(&["src/ui/**", "lib/**"], &["src/x"]));
+    }
+
+    #[test]
+    fn a_run_of_an_observed_agent_could_read_all() {
+        let spec = ZoneSpec {
+            workspace: "/w".into(),
+            allowed: vec!["src/**".to_owned()],
+            shared: Vec::new(),
+            denied: Vec::new(),
+            asked: Vec::new(),
+            readable: Vec::new(),
+            git: zone::GitAccess::Read,
+            terminals: true,
+            eisen_dir: "/e".into(),
+            sealed: Vec::new(),
+            journals: Vec::new(),
+        };
+        let [observed, bound] = [true, false].map(|is_observed| readable(&spec, is_observed));
+        assert_eq!(reaches_out(&bound, &observed).as_deref(), Some("**"));
+        assert_eq!(reaches_out(&observed, &observed), None);
+        assert_eq!(reaches_out(&observed, &bound), None);
     }
 
     #[test]

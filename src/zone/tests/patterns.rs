@@ -164,3 +164,28 @@ fn denied_takes_ownership_away() {
     let paths = ["ui", "ui/a", "ui/legacy", "ui/legacy/a", "ui/../core", "."];
     assert_eq!(paths.map(|path| zone.owns(path)), [true, true, false, false, false, false]);
 }
+
+#[test]
+fn an_observed_zone_asks_for_secrets_that_the_written_one_does_not_allow() {
+    let bed = Bed::new(&["ws/.env", "ws/src/.env", "ws/docs/.env", "ws/docs/a"]);
+    let secrets = ["**/.env".to_owned(), "**/*.{key,p12}".to_owned()];
+    let spec = ZoneSpec { readable: bed.globs(&["docs/**"]), ..bed.spec(&["src/**"]) };
+    let observed = |spec| Zone::observed(spec, &secrets, bed.path("drafts")).unwrap();
+    let zone = observed(&spec);
+    let table =
+        bed.verdicts(&zone, &[".env", "src/.env", "docs/.env", "docs/a", "a.key", "src/new/a.p12"]);
+    expect![[r#"
+        ".env" DENIED .env
+        "src/.env" → @/ws/src/.env
+        "docs/.env" read → @/ws/docs/.env, write DENIED docs/.env
+        "docs/a" → @/ws/docs/a
+        "a.key" DENIED a.key
+        "src/new/a.p12" → @/ws/src/new/a.p12
+    "#]]
+    .assert_eq(&table);
+    assert!(zone.asks(".env") && !zone.asks("docs/a"));
+    assert!(zone.owns("src/.env") && !zone.owns(".env"));
+    // Nothing is taken from a zone of everything.
+    let whole = observed(&bed.spec(&["**"]));
+    assert_eq!(bed.verdicts(&whole, &[".env"]), "\".env\" → @/ws/.env\n");
+}

@@ -14,14 +14,17 @@ fn observed(stage: &Stage) {
         stage.file(&format!("shop/{further}"), "text\n");
     }
     let team =
-        Team::of(stage.start(&["up", "-c", "eisen.toml", "--observe"]), stage);
+        Team::of(stage.start(&["up", "-c", "eisen.toml", "--observe", "--unattended"]), stage);
     let mut port = team.steer_when_ready(&["ui"]);
     for line in [
-        "echo x >src/api/cart.rs; echo y >src/api/order.rs; cat .env types/cart.ts",
+        // A shell finds the name; the zone does not see it in the text.
+        "echo x >src/api/cart.rs; echo y >src/api/order.rs; eval \"cat $(echo .env) types/cart.ts\"",
         "cat src/ui/app.ts",
         "grep -r nowhere .; echo x >src/api/cart.rs; cat /etc/hostname",
     ] {
-        port.prompt("ui", &format!("run {line}; true"));
+        let said = port.prompt("ui", &format!("run {line}; true"));
+        // A person would be asked for it, and here nobody is.
+        assert!(!said.contains("SECRET"), "{said}");
     }
     drop(port);
     team.stop();

@@ -65,6 +65,13 @@ fn up_observes_all_agents_of_one_run() {
     let mut port = team.steer_when_ready(&["ui", "api"]);
     assert_eq!(port.prompt("ui", "run cat src/api/cart.rs"), "api\n");
     assert_eq!(port.prompt("api", "read src/ui/app.ts"), "got ui\n");
+    // Files with secrets are asked for, whatever the file says of these.
+    let prompt = port.begin("ui", "run cat .env; true");
+    let blocked = port.blocked("pending");
+    assert_eq!(blocked["path"], ".env");
+    port.resolve(&blocked, &json!({ "decision": "deny" })).unwrap();
+    let said = port.said(prompt);
+    assert!(!said.contains("SECRET"), "{said}");
     // Another reading of the file changes nothing of that.
     port.call("reload", &json!({})).unwrap();
     assert_eq!(port.prompt("ui", "run cat src/api/cart.rs"), "api\n");

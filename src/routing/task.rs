@@ -233,7 +233,7 @@ impl Task {
                 () = until(sweeps_due) => self.publish_sweeps(),
                 envelope = messages.recv() => match envelope {
                     Some(Envelope { message, permit: _permit }) => {
-                        if self.blocks(&message) {
+                        if self.will_hold(&message) {
                             // What the agent said and called before is published first: it says why.
                             self.tracker.settled().await;
                         }
@@ -245,12 +245,11 @@ impl Task {
         }
     }
 
-    /// Whether an access will be blocked.
-    fn blocks(&self, message: &RoutingMsg) -> bool {
-        let (RoutingMsg::Request { request, .. } | RoutingMsg::Intended(request)) = message else {
-            return false;
-        };
-        !self.is_open(request, self.rule(request))
+    /// Whether an access will wait for a decision.
+    fn will_hold(&self, message: &RoutingMsg) -> bool {
+        let RoutingMsg::Request { request, .. } = message else { return false };
+        let rule = self.rule(request);
+        self.holds(request, rule) && !self.is_open(request, rule)
     }
 
     fn handle(&mut self, message: RoutingMsg) {

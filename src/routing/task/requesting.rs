@@ -141,7 +141,7 @@ impl Task {
     }
 
     /// Whether an access is held for a decision.
-    fn holds(&self, request: &Request, rule: Option<AccessRule>) -> bool {
+    pub(super) fn holds(&self, request: &Request, rule: Option<AccessRule>) -> bool {
         let agent = &request.key.agent;
         let asked = match rule.map(|rule| rule.decide) {
             Some(Decide::Orchestrator | Decide::Owner | Decide::Person) => true,

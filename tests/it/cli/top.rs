@@ -1,6 +1,8 @@
 //! `top` in a real terminal.
 
+use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -8,9 +10,14 @@ use serde_json::json;
 
 use crate::harness::{EISEN_CORE, Port, Puppet, Stage, Team, agent, eventually};
 
+/// Counts the servers of tmux that were started.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
 /// A terminal of tmux, of 80 by 24, with a server of its own.
 pub(super) struct Terminal<'a> {
     stage: &'a Stage,
+    /// The server's own socket. Nobody else uses its name: a server that is told to end may still answer.
+    socket: PathBuf,
 }
 
 impl<'a> Terminal<'a> {
@@ -25,7 +32,8 @@ impl<'a> Terminal<'a> {
             eprintln!("skipped: tmux is not installed");
             return None;
         }
-        let terminal = Self { stage };
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let terminal = Self { stage, socket: stage.path(&format!("tmux-{number}")) };
         let line = format!("{command}; echo \"left $?\"; exec cat");
         let size = ["-x", "80", "-y", "24"];
         let begun = terminal.tmux(&[&["new-session", "-d"], &size[..], &[&line]].concat());
@@ -35,7 +43,7 @@ impl<'a> Terminal<'a> {
 
     fn tmux(&self, args: &[&str]) -> Output {
         let mut command = Command::new("tmux");
-        command.arg("-S").arg(self.stage.path("tmux")).args(["-f", "/dev/null", "-u"]);
+        command.arg("-S").arg(&self.socket).args(["-f", "/dev/null", "-u"]);
         command.env("EISEN_DIR", self.stage.path("home")).env_remove("TMUX");
         command.args(args).output().unwrap()
     }

@@ -83,7 +83,7 @@ pub struct Notice {
     pub path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// What the agent said and did before, in one line, if it is known.
+    /// The agent's words and acts before it, in one line, if they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Earlier notices that found the queue full.
@@ -97,7 +97,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Notice {
-    /// What people read of it.
+    /// Its text for people.
     fn for_people(&self) -> String {
         match &self.why {
             Some(why) => format!("{}\n{why}", self.message),
@@ -141,7 +141,7 @@ pub type Now = Box<dyn Fn() -> BoxFuture<'static, Current> + Send + Sync>;
 /// Returns why an access waits, in one line, if that is known.
 pub type WhyWaits = Box<dyn Fn(BlockedId) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
-/// What is asked of the team.
+/// The questions that notices ask the team.
 pub struct AlertSources {
     pub now: Now,
     pub why: WhyWaits,

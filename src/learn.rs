@@ -1,7 +1,7 @@
 //! The smallest zone that covers what an agent used, by a history of uses and the files that are there.
 //! Pure: it reads neither journal nor disk.
 //!
-//! What was written becomes `allowed`, and what was read and not written `readable`. A folder stands for its
+//! A path that was written becomes `allowed`, and one that was read alone `readable`. A folder stands for its
 //! files where most of it was used:
 //!
 //! - `F/*`: at least half of the files in `F` were used, and two or more; or the agent made a file in it. The top
@@ -59,7 +59,7 @@ pub struct KnownFile {
 pub enum Openness {
     /// It may.
     Open,
-    /// What the team says of all zones opens it.
+    /// The part of all zones that the team writes opens it.
     Shared,
     /// `denied` has it.
     Denied,
@@ -73,7 +73,7 @@ pub enum Openness {
     Own,
 }
 
-/// What a folder is, beside what the files in it say.
+/// The kind of a folder that has no known files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FolderKind {
     /// The agent made it.
@@ -83,7 +83,7 @@ pub enum FolderKind {
     Other,
 }
 
-/// What the history is measured by.
+/// The rules by which a history is measured.
 pub struct Measure<'a> {
     pub standing: &'a dyn Fn(&str, Action) -> Openness,
     pub folder: &'a dyn Fn(&str) -> FolderKind,
@@ -106,7 +106,7 @@ pub struct ProposedPattern {
     pub programs: Vec<(String, usize)>,
 }
 
-/// What a history asks of a zone.
+/// The accesses of a history that a zone does not open.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Demand {
     /// Accesses that the agent meant: each is a question, or is denied.
@@ -203,7 +203,7 @@ fn why_left_out(used: &UsedPath, measure: &Measure<'_>) -> Option<LeftOutFor> {
     }
 }
 
-/// What a history asks of a zone beside what the team says of all: of each path once a turn.
+/// Counts the questions of a history, of each path once a turn; the part of all zones asks none.
 fn demand(
     uses: &[UsedPath],
     measure: &Measure<'_>,

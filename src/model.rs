@@ -80,5 +80,5 @@ pub use stream::{
 };
 pub use system::{KERNEL_FOLDERS, SYSTEM_FOLDERS, is_of_system};
 pub use task::{AgentReport, TEAM_SERVER, TaskReport, TaskState, ToolsForm};
-pub use time::{TimestampMs, now_ms, rfc3339, turn_name};
+pub use time::{TimestampMs, now_ms, rfc3339, turn_ended, turn_name};
 pub use web_scope::WebScope;

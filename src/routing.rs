@@ -67,7 +67,7 @@ pub struct Settings {
     pub waits: Waits,
     /// The queue for a person that an earlier run left.
     pub queued: Vec<Queued>,
-    /// What persons opened for the team in earlier runs.
+    /// Grants that persons gave for the team in earlier runs.
     pub granted: Vec<TeamGrant>,
     /// Keeps what they open; None: nothing is opened for the team.
     pub store: Option<Arc<dyn GrantStore>>,
@@ -225,7 +225,7 @@ impl RoutingHandle {
             .unwrap_or(Err(ResolveError::Stopping))
     }
 
-    /// What persons opened for the team, oldest first.
+    /// The grants for the team, oldest first.
     pub async fn grants(&self) -> Vec<TeamGrant> {
         self.ask(RoutingMsg::Grants).await.unwrap_or_default()
     }

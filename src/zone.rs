@@ -46,7 +46,7 @@ use self::git::{Git, GitVerdict};
 use self::open::Root;
 pub(crate) use self::open::{FOLDER, open_beneath};
 use self::patterns::{PatternPath, Patterns, Workspace};
-pub use self::patterns::{Subtree, WirePatterns, compile_glob, cut, uncovered};
+pub use self::patterns::{Subtree, WirePatterns, compile_glob, cut, pattern_of, uncovered};
 use self::real::{PATH_MAX, real};
 use self::search::Below;
 pub use self::spec::{GitAccess, ZoneSpec};

@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, BudgetReport, BudgetState,
     Conflict, ConflictStatus, Decide, Delta, Event, SessionKey, SessionMode, TimestampMs, Topic,
-    Touch, TurnEnd, Usage, UsageReport, one_line, turn_name,
+    Touch, TurnEnd, Usage, UsageReport, one_line, turn_ended,
 };
 
 pub(super) use file::ConsoleFile;
@@ -291,8 +291,7 @@ impl Console {
     }
 
     fn turn(&mut self, turn: &TurnEnd) -> std::io::Result<()> {
-        let reason = turn.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        let text = format!("{} ended: {}{reason}", turn_name(turn.turn), turn.stop_reason);
+        let text = turn_ended(turn.turn, &turn.stop_reason, turn.reason.as_deref());
         self.line(&turn.key.agent, Style::new().bold(), &text)?;
         if self.sweeps.has(&turn.key) && !self.hints.contains(&turn.key) {
             self.hints.push(turn.key.clone());

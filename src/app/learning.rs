@@ -32,7 +32,7 @@ pub struct LearnedZone {
     /// Accesses in the journal, and the turns that they belong to.
     pub uses: usize,
     pub turns: usize,
-    /// What it used in git folders needs `git = "commit"`, which the team does not have.
+    /// Its uses of git folders need `git = "commit"`, which the team does not have.
     pub needs_commit: bool,
     /// The doorbell saw all of it, also what its programs read.
     pub is_whole: bool,

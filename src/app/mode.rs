@@ -1,6 +1,6 @@
 //! How a team runs, beside its configuration.
 
-/// What `up` says of one run of a team.
+/// The options of `up` for one run of a team.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct TeamMode {
     /// No person can be asked.

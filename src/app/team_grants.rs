@@ -1,4 +1,4 @@
-//! What persons opened for a team: kept in the file of its overlay, and shown by `check`, `why` and `team
+//! Grants that persons gave for a team: kept in the file of its overlay, and shown by `check`, `why` and `team
 //! grants`.
 
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ impl GrantStore for OverlayFile {
     }
 }
 
-/// What is kept of a team, and where it keeps more.
+/// The grants that a team has, and the place where it keeps more.
 pub(super) fn open(
     config: &Config,
     eisen_dir: &Path,
@@ -47,12 +47,12 @@ pub(super) fn open(
     Ok((granted, Arc::new(store)))
 }
 
-/// What persons opened for the team of a configuration.
+/// The grants for the team of a configuration.
 pub fn of_config(config: &Config, overlay: &Overlay) -> Vec<TeamGrant> {
     overlay.grants(&config.team.workspace, |agent| config.agent(agent).is_some())
 }
 
-/// What persons opened for a team that does not run, whose configuration nobody names.
+/// The grants for a team that does not run, whose configuration nobody names.
 pub fn of_team(eisen_dir: &Path, team: &str) -> anyhow::Result<Vec<TeamGrant>> {
     let overlay = Overlay::read(&Overlay::path(eisen_dir, team))?;
     let workspace = super::journaling::workspace_of(eisen_dir, team).unwrap_or_default();

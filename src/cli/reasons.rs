@@ -24,7 +24,7 @@ const LONGEST_LINE: usize = 300;
 #[derive(Default)]
 pub(super) struct Reasons(HashMap<String, Reason>);
 
-/// What is known of an access, besides its line.
+/// The reasons of an access that are known, besides its line.
 #[derive(Serialize)]
 struct Reason {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use self::call::OpenCalls;
 use crate::acp::{self, ContentBlock, Elements, PlanStep};
 use crate::line::lenient;
-use crate::model::{BlockedStatus, turn_name};
+use crate::model::{BlockedStatus, turn_ended};
 use crate::wire::{Blocked, SessionHeader, TurnLine};
 
 /// An incomplete line is shown after this time without more text, and a running tool call after
@@ -152,9 +152,7 @@ impl Fold {
         if let Some(fold) = self.sessions.get_mut(&(agent.to_owned(), session.to_owned())) {
             fold.end(&mut lines);
         }
-        let TurnLine { turn, stop_reason: stop, reason, .. } = turn;
-        let reason = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        let text = format!("{} ended: {stop}{reason}", turn_name(*turn));
+        let text = turn_ended(turn.turn, &turn.stop_reason, turn.reason.as_deref());
         lines.push(ShownLine { kind: LineKind::Turn, text });
         lines.into_iter().map(|line| (label.clone(), line)).collect()
     }

@@ -46,7 +46,7 @@ pub struct Overlay {
     /// Agents that agents started and added since the team's start.
     #[serde(default, skip_serializing_if = "is_zero")]
     spawned: usize,
-    /// What persons opened for the team.
+    /// Grants that persons gave for the team.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     grants: Vec<KeptGrant>,
     /// Agents that agents started. They end with the team.

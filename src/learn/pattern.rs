@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::zone::pattern_of;
+
 /// A pattern of a zone. Paths are relative to the workspace; the empty folder is the workspace itself.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FoundPattern {
@@ -33,20 +35,13 @@ impl FoundPattern {
 impl fmt::Display for FoundPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => f.write_str(&escape(path)),
+            Self::File(path) => f.write_str(&pattern_of(path)),
             Self::In(folder) if folder.is_empty() => f.write_str("*"),
             Self::Below(folder) if folder.is_empty() => f.write_str("**"),
-            Self::In(folder) => write!(f, "{}/*", escape(folder)),
-            Self::Below(folder) => write!(f, "{}/**", escape(folder)),
+            Self::In(folder) => write!(f, "{}/*", pattern_of(folder)),
+            Self::Below(folder) => write!(f, "{}/**", pattern_of(folder)),
         }
     }
-}
-
-/// The pattern of exactly one path. What stands first in it may have a meaning of its own there.
-fn escape(path: &str) -> String {
-    let first = if path.starts_with(['!', '~']) { "\\" } else { "" };
-    // A class takes a backslash as it is.
-    format!("{first}{}", globset::escape(path).replace('\\', r"[\]"))
 }
 
 /// Whether a pattern of a configuration can name a path: it is text, on one line.

@@ -42,7 +42,7 @@ fn known(paths: &[&str]) -> Vec<KnownFile> {
         .collect()
 }
 
-/// What `closed` has is denied, and `.env` is on the default list.
+/// A path of `closed` is denied, and `.env` is on the default list.
 fn standing(path: &str, _: Action) -> Openness {
     match path {
         _ if path.starts_with('/') => Openness::Outside,

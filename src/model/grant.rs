@@ -20,7 +20,7 @@ named! {
     }
 }
 
-/// What a person allowed an agent for the team.
+/// A permission that a person gave an agent for the team.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TeamGrant {
     /// Unique in the team, such as `g1`.
@@ -61,7 +61,7 @@ impl fmt::Display for TeamGrant {
 }
 
 impl TeamGrant {
-    /// What is opened, as it is shown.
+    /// The pattern or path that is opened, as it is shown.
     pub fn opens(&self) -> &str {
         self.pattern.as_deref().unwrap_or(&self.path)
     }

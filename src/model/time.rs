@@ -25,6 +25,12 @@ pub fn turn_name(turn: u64) -> String {
     format!("{place}{ending} turn")
 }
 
+/// The end of a turn as people read it.
+pub fn turn_ended(turn: u64, stop: &str, reason: Option<&str>) -> String {
+    let because = reason.map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{} ended: {stop}{because}", turn_name(turn))
+}
+
 /// Formats seconds since 1970 as UTC, with Howard Hinnant's `civil_from_days`.
 pub fn rfc3339(seconds: u64) -> String {
     let (days, time) = (seconds / 86_400 + 719_468, seconds % 86_400);

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use crate::model::{AgentId, BlockedAccess};
 
-/// What an agent said and did before an access.
+/// The words and acts of an agent before an access.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct AccessReason {
     /// Its last sentence, in the same turn.

@@ -21,7 +21,7 @@ struct Grant {
     agent: AgentId,
     path: Arc<str>,
     action: Action,
-    /// What else is opened; a write with its reads.
+    /// The paths that are opened beside it; a write opens reads, too.
     pattern: Option<Arc<GrantPattern>>,
     validity: Validity,
     settlement: Settlement,

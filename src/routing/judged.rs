@@ -4,7 +4,7 @@ use super::{AccessScope, Making, Request};
 use crate::model::Action;
 use crate::zone::{GrantPattern, Zone};
 
-/// What rules and zone say of a request.
+/// The verdicts of rules and zone on a request.
 pub(super) struct Judged<'a> {
     /// Only a person's grant counts.
     pub(super) needs_person: bool,

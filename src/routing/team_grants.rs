@@ -1,4 +1,4 @@
-//! What persons opened for the team: held while the team runs, and kept by a store that outlasts it.
+//! Grants that persons gave for the team: held while the team runs, and kept by a store that outlasts it.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::judged::Judged;
 use super::{AccessScope, Making, Request, ResolveError};
 use crate::model::{AgentId, TeamGrant, within};
-use crate::zone::GrantPattern;
+use crate::zone::{GrantPattern, pattern_of};
 
 /// Grants of a team.
 const MOST: usize = 500;
@@ -18,7 +18,7 @@ pub trait GrantStore: Debug + Send + Sync {
     fn keep(&self, grants: &[TeamGrant]) -> Result<(), String>;
 }
 
-/// What persons opened for the team.
+/// The grants for the team.
 #[derive(Default, Debug)]
 pub(super) struct TeamGrants {
     held: Vec<HeldGrant>,
@@ -102,10 +102,10 @@ impl TeamGrant {
     }
 }
 
-/// What a grant opens as a pattern of a zone would: with a write also reads, and no secret. None for a path
+/// The pattern of the paths that a grant opens as a zone would: with a write also reads, and no secret. None for a path
 /// outside the workspace, and for a pattern that can't be read.
 pub fn opened_by(grant: &TeamGrant) -> Option<GrantPattern> {
-    let of_path = || globset::escape(&grant.path);
+    let of_path = || pattern_of(&grant.path);
     let written = grant.pattern.as_deref().map_or_else(of_path, str::to_owned);
     GrantPattern::compile(&written).ok()
 }

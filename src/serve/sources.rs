@@ -155,7 +155,7 @@ pub trait Sources: Send + Sync + 'static {
         by: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>>;
 
-    /// What persons opened for the team.
+    /// The grants for the team.
     fn grants(&self) -> BoxFuture<'_, Vec<TeamGrant>> {
         Box::pin(async { Vec::new() })
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use crate::model::{BudgetState, one_line, turn_name};
+use crate::model::{BudgetState, one_line, turn_ended};
 use crate::wire::{
     Agent, Blocked, Budget, ConflictLine, LaggedLine, Looped, MapOverlap, ReportLine, ServerLine,
     TaskLine, TurnLine,
@@ -132,10 +132,8 @@ fn described<'a>(line: &'a ServerLine<'_>) -> Option<Described<'a>> {
         }
         ServerLine::Blocked(access) => {
             let Blocked { id, status, action, path, .. } = access;
-            let sweep = access.sweep.map(|count| format!(" ({count} times)")).unwrap_or_default();
-            let by = access.decided_by.as_deref().map(|by| format!(" by {}", decider(by)));
-            let by = by.unwrap_or_default();
-            let text = format!("{id} {status}{by}: {action} {path}{sweep}");
+            let by = access.decided_by.as_deref();
+            let text = access_text(id, status.as_str(), by, action.as_str(), path, access.sweep);
             (Some(access.timestamp_ms), &access.session.agent_id, status.as_str(), text)
         }
         ServerLine::Budget(budget) if budget.state == BudgetState::Open => return None,
@@ -171,12 +169,25 @@ fn described<'a>(line: &'a ServerLine<'_>) -> Option<Described<'a>> {
             (Some(*timestamp_ms), agent_id, state.as_str(), text)
         }
         ServerLine::Turn(TurnLine { agent_id, turn, stop_reason, reason, .. }) => {
-            let text = format!("{} ended: {stop_reason}{}", turn_name(*turn), because(reason));
-            (None, agent_id, stop_reason, text)
+            (None, agent_id, stop_reason, turn_ended(*turn, stop_reason, reason.as_deref()))
         }
         _ => return None,
     };
     Some(Described { timestamp_ms, agent, state, text })
+}
+
+/// A change of an access, as the log has it.
+pub fn access_text(
+    id: &str,
+    status: &str,
+    by: Option<&str>,
+    action: &str,
+    path: &str,
+    sweep: Option<u64>,
+) -> String {
+    let by = by.map(|by| format!(" by {}", decider(by))).unwrap_or_default();
+    let sweep = sweep.map(|count| format!(" ({count} times)")).unwrap_or_default();
+    format!("{id} {status}{by}: {action} {path}{sweep}")
 }
 
 /// The decider of an access or a conflict, in words.

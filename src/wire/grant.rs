@@ -20,7 +20,7 @@ method! {
     port: Person, web: Control, token: Control(Team), waits: false, lasts: false, hub: One
 }
 
-/// What a person allowed an agent for the team. It outlasts the team, until it is revoked.
+/// A permission that a person gave an agent for the team. It outlasts the team, until it is revoked.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GrantRow<'a> {
     /// Such as `g1`.

@@ -11,7 +11,7 @@ use globset::{Candidate, Error, GlobSet, GlobSetBuilder};
 
 pub use self::cover::{cut, uncovered};
 use self::glob::Glob;
-pub use self::glob::compile as compile_glob;
+pub use self::glob::{compile as compile_glob, pattern_of};
 pub use self::trail::Subtree;
 pub(super) use self::trail::{Start, Trail, Trails};
 use super::real::real;

@@ -101,3 +101,30 @@ impl Zone {
             && !self.is_above(&real, &self.place(&real))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::zone::pattern_of;
+
+    #[test]
+    fn the_pattern_of_a_path_matches_that_path_alone() {
+        for (path, other) in [
+            (r"test\a", "testa"),
+            (r"a\*", "a*"),
+            ("!x", "x"),
+            ("~a", "a"),
+            ("app/[id].ts", "app/i.ts"),
+            ("a{b,c}", "ab"),
+        ] {
+            let pattern = GrantPattern::compile(&pattern_of(path)).unwrap();
+            assert!(
+                pattern.matches(path) && !pattern.matches(other),
+                "{path}: {:?}",
+                pattern.text()
+            );
+        }
+    }
+}

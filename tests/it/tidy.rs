@@ -26,7 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("config", &["model", "kept", "zone", "ignored"]),
     ("scripted", &["model", "line", "acp"]),
     ("graph", &["ignored"]),
-    ("learn", &["model"]),
+    ("learn", &["model", "zone"]),
     // Adapters.
     ("confine", &["model", "zone"]),
     ("process", &["model", "line", "confine"]),

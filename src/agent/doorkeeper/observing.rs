@@ -36,7 +36,7 @@ pub(super) struct Observing {
 
 #[derive(Default)]
 struct KnownUses {
-    /// Of [`LiveCalls::epoch`].
+    /// The value of [`LiveCalls::epoch`] for which they are known.
     epoch: u64,
     uses: HashSet<(Arc<str>, Action, u32)>,
     without_session: usize,

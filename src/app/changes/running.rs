@@ -150,7 +150,7 @@ impl Changes {
     }
 }
 
-/// What an agent may read: while it is observed, all of the workspace that is not denied.
+/// The paths that an agent may read: while it is observed, all of the workspace that is not denied.
 fn readable(spec: &ZoneSpec, is_observed: bool) -> RunZone {
     let mut reads = [&spec.allowed[..], &spec.shared, &spec.readable].concat();
     if is_observed {

@@ -1,4 +1,4 @@
-//! What a proposal is measured by: the zones of the configuration, and the files of the workspace.
+//! The zones of the configuration and the files of the workspace, by which a proposal is measured.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) const MOST_FILES: usize = 200_000;
 /// How many times as many files are looked at for names of the default list, with those that git ignores.
 const IGNORED_TIMES: usize = 5;
 
-/// What is there.
+/// The files of the workspace.
 pub(super) struct WalkedFiles {
     pub(super) files: Vec<KnownFile>,
     /// Folders that git ignores.
@@ -33,7 +33,7 @@ pub(super) struct Ground {
     workspace: PathBuf,
     /// As it is written.
     now: Zone,
-    /// What all agents have.
+    /// The zone of all agents.
     team: Zone,
     /// All that may be opened.
     widest: Zone,

@@ -24,7 +24,7 @@ const MOST_UNNAMED: usize = 20;
 /// Characters of a tool call's title.
 const LONGEST_TITLE: usize = 60;
 
-/// What an agent used.
+/// The paths that an agent used.
 #[derive(Default)]
 pub(super) struct PastUses {
     pub(super) uses: Vec<UsedPath>,

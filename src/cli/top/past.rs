@@ -1,5 +1,5 @@
-//! What happened before the view was opened, from the team's journal: for the log and the transcripts, page by
-//! page from the end.
+//! Reads from the team's journal what happened before the view was opened, page by page from the end, for the
+//! log and the transcripts.
 
 use indexmap::IndexMap;
 
@@ -8,8 +8,8 @@ use crate::journal::{
     BlockedPayload, CallPayload, EventType, MessagePayload, StatePayload, TurnPayload,
 };
 use crate::line::or_default;
-use crate::model::{now_ms, one_line, turn_name};
-use crate::view::{LogEntry, decider};
+use crate::model::{now_ms, one_line, turn_ended};
+use crate::view::{LogEntry, access_text};
 use crate::wire::{Event, ListEventsParams};
 
 /// Events of a page.
@@ -36,7 +36,7 @@ impl Default for Past {
 }
 
 impl Past {
-    /// What asks for the next page, if it is not under way.
+    /// The request for the next page, if it is not under way.
     pub(super) fn ask(&mut self) -> Option<ListEventsParams> {
         let (before, before_ms) = match std::mem::replace(self, Self::Over) {
             Self::Last { before_ms } => (None, Some(before_ms)),
@@ -77,16 +77,13 @@ pub(super) fn entry(event: &Event<'_>) -> Option<LogEntry> {
     } else if *event.kind == *EventType::BLOCKED.as_str() {
         let BlockedPayload { blocked_id, status, action, path, sweep, decided_by, .. } =
             or_default(payload);
-        let sweep = sweep.map(|count| format!(" ({count} times)")).unwrap_or_default();
-        let by = decided_by.map(|by| format!(" by {}", decider(&by))).unwrap_or_default();
         let (id, path) = (blocked_id.unwrap_or_default(), path.unwrap_or_default());
-        let text = format!("{id} {status}{by}: {action} {path}{sweep}");
+        let text = access_text(&id, &status, decided_by.as_deref(), &action, &path, sweep);
         (status, text)
     } else if event.kind.starts_with("turn.") {
         let TurnPayload { stop_reason, reason } = or_default(payload);
         let stop = stop_reason.unwrap_or_default();
-        let turn = turn_name(event.turn.unwrap_or_default());
-        let text = format!("{turn} ended: {stop}{}", because(reason));
+        let text = turn_ended(event.turn.unwrap_or_default(), &stop, reason.as_deref());
         (stop, text)
     } else {
         return None;
@@ -120,19 +117,13 @@ pub(super) fn lines(events: &[Event<'_>]) -> IndexMap<String, Vec<ShownLine>> {
                 lines.push(ShownLine { kind: LineKind::Call, text });
             }
             Some(EventType::BLOCKED) => {
-                let entry = entry(event);
-                lines.extend(entry.map(|LogEntry { state, text, .. }| ShownLine {
-                    kind: LineKind::State(state),
-                    text,
-                }));
+                let line =
+                    |it: LogEntry| ShownLine { kind: LineKind::State(it.state), text: it.text };
+                lines.extend(entry(event).map(line));
             }
             Some(EventType::TURN_END | EventType::TURN_FAILED) => {
-                let stop = or_default::<TurnPayload>(payload).stop_reason.unwrap_or_default();
-                let turn = turn_name(event.turn.unwrap_or_default());
-                lines.push(ShownLine {
-                    kind: LineKind::Turn,
-                    text: format!("{turn} ended: {stop}"),
-                });
+                let line = |it: LogEntry| ShownLine { kind: LineKind::Turn, text: it.text };
+                lines.extend(entry(event).map(line));
             }
             _ => {}
         }

@@ -131,7 +131,7 @@ impl Screen {
         }
     }
 
-    /// What asks for events from before, if there is something to ask for: at first, and when a person looks at
+    /// The request for events from before, if there is one to make: at first, and when a person looks at
     /// the first line that there is.
     pub(super) fn wanted_past(&mut self) -> Option<ListEventsParams> {
         let is_at_start = || self.held_at.is_some_and(|at| at == self.lines().1);

@@ -1,4 +1,4 @@
-//! What persons opened for the team, in the file of its overlay. Only the team itself, or a command while
+//! Grants that persons gave for the team, in the file of its overlay. Only the team itself, or a command while
 //! it does not run, changes it there.
 
 use std::path::Path;
@@ -36,8 +36,8 @@ pub(super) struct KeptGrant {
 }
 
 impl Overlay {
-    /// What persons opened for the team of a workspace. What is of another workspace, or of an agent that is none
-    /// of the configuration's, does not apply.
+    /// The grants that persons gave for the team. One of another workspace, or of an agent that is none of the
+    /// configuration's, does not apply.
     pub fn grants(&self, workspace: &Path, is_agent: impl Fn(&AgentId) -> bool) -> Vec<TeamGrant> {
         let here = workspace.to_string_lossy();
         let grants = self.grants.iter().filter_map(|kept| {

@@ -217,7 +217,7 @@ impl Task {
         self.grants.cover(request, &self.judged(request, rule)) || opens(rule)
     }
 
-    /// What counts as a grant of an access.
+    /// The verdicts by which grants of an access count.
     pub(super) fn judged(&self, request: &Request, rule: Option<AccessRule>) -> Judged<'_> {
         judged(&self.settings.rules, request, rule)
     }

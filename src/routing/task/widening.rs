@@ -9,7 +9,7 @@ use crate::model::{
     TeamGrant, now_ms,
 };
 use crate::routing::{AccessScope, Decider, Decision, ResolveError};
-use crate::zone::{GrantPattern, LONGEST_PATTERN};
+use crate::zone::{GrantPattern, LONGEST_PATTERN, pattern_of};
 
 /// Pending accesses of an agent that are looked at for an offer.
 const MOST_LOOKED_AT: usize = 32;
@@ -71,7 +71,7 @@ impl Task {
         Ok(pattern)
     }
 
-    /// What else waits of what a pattern opens that was granted with an access.
+    /// The other accesses that wait, and that a pattern opens which was granted with one.
     pub(super) fn waits_for(
         &self,
         pattern: &GrantPattern,
@@ -160,8 +160,8 @@ impl Task {
             None
         };
         let pattern = match folder {
-            Some(folder) => format!("{}/**", globset::escape(folder)),
-            None => globset::escape(&access.path),
+            Some(folder) => format!("{}/**", pattern_of(folder)),
+            None => pattern_of(&access.path),
         };
         (pattern.len() <= LONGEST_PATTERN).then(|| pattern.into())
     }

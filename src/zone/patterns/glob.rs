@@ -157,7 +157,7 @@ impl Glob {
     /// The pattern of exactly one absolute path; None if it is no UTF-8.
     fn literal(path: &Path) -> Option<Self> {
         let names = path.to_str()?.split('/').filter(|name| !name.is_empty());
-        let parts = names.map(|name| globset::escape(name).replace('\\', r"[\]")).collect();
+        let parts = names.map(escaped).collect();
         Some(Self { absolute: true, climbs: 0, parts })
     }
 
@@ -165,6 +165,19 @@ impl Glob {
         self.parts.extend_from_slice(parts);
         self
     }
+}
+
+/// The pattern of exactly one path, or of one folder where more stands behind it. A letter that has a meaning
+/// of its own at the beginning of a pattern loses it.
+pub fn pattern_of(path: &str) -> String {
+    let first = if path.starts_with(['!', '~']) { "\\" } else { "" };
+    format!("{first}{}", escaped(path))
+}
+
+/// A name, or a path, without a meaning in a pattern but for its first letter.
+fn escaped(name: &str) -> String {
+    // A class takes a backslash as it is.
+    globset::escape(name).replace('\\', r"[\]")
 }
 
 /// Splits a pattern that globset has accepted.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use editor::Editor;
 pub(crate) use held::Held;
-pub(crate) use nats::NatsServer;
+pub(crate) use nats::Nats;
 pub(crate) use peer::{Lines, Peer, Port, has};
 pub(crate) use program::{cargo, program};
 pub(crate) use puppet::Puppet;

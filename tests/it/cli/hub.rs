@@ -4,15 +4,13 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::conflicts;
-use crate::harness::{
-    AgentTable, EISEN_CORE, NatsServer, Port, Program, Stage, Team, agent, eventually,
-};
+use crate::harness::{AgentTable, EISEN_CORE, Nats, Port, Program, Stage, Team, agent, eventually};
 
 /// The key that all hosts have.
 pub(super) const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n";
 
 /// A host whose team has one agent, which is ready.
-pub(super) fn host(nats: &NatsServer, name: &str, agent_id: &str, keys: &str) -> (Stage, Team) {
+pub(super) fn host(nats: &Nats, name: &str, agent_id: &str, keys: &str) -> (Stage, Team) {
     let (stage, team) = host_of(nats, name, vec![agent(agent_id).zone("src/ui/**")], keys);
     team.steer_when_ready(&[agent_id]);
     (stage, team)
@@ -20,7 +18,7 @@ pub(super) fn host(nats: &NatsServer, name: &str, agent_id: &str, keys: &str) ->
 
 /// A host with these agents.
 pub(super) fn host_of(
-    nats: &NatsServer,
+    nats: &Nats,
     name: &str,
     agents: Vec<AgentTable>,
     keys: &str,
@@ -32,7 +30,7 @@ pub(super) fn host_of(
     (stage, team)
 }
 
-pub(super) fn hub(nats: &NatsServer, key: &str) -> (Stage, Program) {
+pub(super) fn hub(nats: &Nats, key: &str) -> (Stage, Program) {
     let stage = Stage::new();
     stage.file("home/hub.key", key);
     let program = stage.start(&["hub", "--nats", &nats.url(), "--port", "0"]);
@@ -69,7 +67,7 @@ pub(super) const HOLD: &str = "[orchestrator]\non_block = \"hold\"";
 
 #[test]
 fn a_hub_shows_the_teams_of_all_hosts_and_steers_them() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let (_a, team_a) = host(&nats, "a", "ui", HOLD);
     let (_b, _team_b) = host(&nats, "b", "api", "");
     let hub = hub(&nats, KEY);
@@ -124,7 +122,7 @@ fn a_hub_shows_the_teams_of_all_hosts_and_steers_them() {
 
 #[test]
 fn nats_that_is_away_stops_no_team_and_what_waits_is_decided_later() {
-    let Some(mut nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::own() else { return };
     let (_a, team) = host(&nats, "a", "ui", HOLD);
     let hub = hub(&nats, KEY);
     let mut port = steer(&hub);
@@ -159,7 +157,7 @@ fn nats_that_is_away_stops_no_team_and_what_waits_is_decided_later() {
 
 #[test]
 fn a_write_in_conflict_that_goes_on_while_nats_is_away_is_told() {
-    let Some(mut nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::own() else { return };
     let stage = Stage::new();
     stage.file("home/hub.key", KEY);
     let keys = format!("[conflicts]\n{HOLD}\n[hub]\nnats = {:?}\nhost = \"a\"\n", nats.url());
@@ -181,7 +179,7 @@ fn a_write_in_conflict_that_goes_on_while_nats_is_away_is_told() {
 
 #[test]
 fn a_team_that_ends_or_is_killed_is_gone_or_away() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let (a, team_a) = host(&nats, "a", "ui", "");
     let (_b, team_b) = host(&nats, "b", "api", "");
     let hub = hub(&nats, KEY);
@@ -207,7 +205,7 @@ fn a_team_that_ends_or_is_killed_is_gone_or_away() {
 
 #[test]
 fn a_host_is_one_team_and_a_hub_with_another_key_hears_none() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let (_a, _first) = host(&nats, "a", "ui", "");
     let others = hub(&nats, &KEY.replace('0', "f"));
     others.1.stderr.until("not signed with this hub's key");
@@ -222,7 +220,7 @@ fn a_host_is_one_team_and_a_hub_with_another_key_hears_none() {
 
 #[test]
 fn an_orchestrator_on_another_host_is_asked_and_decides() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let leading = "[orchestrator]\nagent = \"lead\"";
     let (_b, team_b) = host(&nats, "b", "lead", leading);
     let far = "[orchestrator]\nagent = \"b/lead\"\non_block = \"hold\"";

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::hub::{HOLD, KEY, are_there, code, host, host_of, hub, steer};
-use crate::harness::{NatsServer, Port, Program, Stage, Team, agent};
+use crate::harness::{Nats, Port, Program, Stage, Team, agent};
 
 /// A client of a hub with a token of that hub.
 fn holder((stage, program): &(Stage, Program), args: &[&str]) -> Port {
@@ -37,7 +37,7 @@ fn tasks(port: &mut Port) -> Vec<Value> {
 
 #[test]
 fn a_task_that_is_given_anywhere_is_done_by_its_host() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let (a, team_a) = host(&nats, "a", "ui", HOLD);
     a.file("shop/src/ui/app.ts", "of a\n");
     let (_b, team_b) = host(&nats, "b", "api", "");
@@ -104,7 +104,7 @@ fn with_token_of(team: &Team, agent: &str) -> Port {
 
 #[test]
 fn an_orchestrator_elsewhere_has_the_same_name_on_all_ports() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let (_b, team_b) = host(&nats, "b", "lead", "[orchestrator]\nagent = \"lead\"");
     let far = "[orchestrator]\nagent = \"b/lead\"\non_block = \"hold\"";
     let (_a, team_a) = host(&nats, "a", "ui", far);
@@ -137,7 +137,7 @@ fn an_orchestrator_elsewhere_has_the_same_name_on_all_ports() {
 
 #[test]
 fn budgets_are_shown_and_set_through_the_hub_and_hold_at_their_hosts() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let ui = agent("ui").zone("src/ui/**").with("[agents.budget]\ntokens = 10_000");
     let (_a, team_a) = host_of(&nats, "a", vec![ui], "[budget]\nturns = 100");
     let (_b, team_b) = host(&nats, "b", "api", "");
@@ -214,7 +214,7 @@ fn uses(stage: &Stage, owner: &str) -> Vec<Value> {
 
 #[test]
 fn a_token_of_the_hub_decides_for_its_agent_and_does_nothing_else() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let (a, _team_a) = host(&nats, "a", "ui", HOLD);
     let (b, _team_b) = host(&nats, "b", "api", HOLD);
     let hub = hub(&nats, KEY);
@@ -271,7 +271,7 @@ fn a_token_of_the_hub_decides_for_its_agent_and_does_nothing_else() {
 
 #[test]
 fn of_decisions_at_once_one_counts() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let (_a, team) = host(&nats, "a", "ui", HOLD);
     let hubs = [hub(&nats, KEY), hub(&nats, KEY)];
     let [mut first, mut second] = hubs.each_ref().map(steer);
@@ -307,7 +307,7 @@ fn of_decisions_at_once_one_counts() {
 
 #[test]
 fn a_request_that_comes_twice_late_or_changed_is_performed_once() {
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let (a, team) = host(&nats, "a", "ui", HOLD);
     let hub = hub(&nats, KEY);
     let mut port = steer(&hub);

@@ -1,5 +1,10 @@
+//! A real server of NATS, and who listens there.
+
+use std::fmt::Write as _;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use async_nats::{Client, ConnectOptions, Message, Subscriber};
 use futures_util::StreamExt as _;
@@ -12,56 +17,127 @@ use tokio::time::timeout;
 
 use super::PATIENCE;
 
-/// The login that the server wants.
-const LOGIN: [&str; 2] = ["eisen", "p/w:1"];
+/// What each login has for a password.
+const PASSWORD: &str = "p/w:1";
 
-/// A server of NATS that keeps what it stored; ends with the test.
-pub(crate) struct NatsServer {
-    port: u16,
-    store: TempDir,
-    child: Option<Child>,
+/// How many tests one server has accounts for.
+const ACCOUNTS: usize = 64;
+
+/// The server that tests share: it ends with the last of those that run at once.
+static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+
+/// An account of a server of NATS, which no other test sees anything of.
+pub(crate) struct Nats {
+    server: Arc<Server>,
+    user: String,
 }
 
-impl NatsServer {
-    /// None where the program is not installed.
-    pub(crate) fn start() -> Option<Self> {
-        if Command::new("nats-server").arg("--version").output().is_err() {
-            eprintln!("skipped: nats-server is not installed");
-            return None;
-        }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut server = Self { port, store: TempDir::new().unwrap(), child: None };
-        server.run();
-        Some(server)
+/// A server that keeps what it stored, also when it was killed and runs again.
+struct Server {
+    port: u16,
+    store: TempDir,
+    child: Mutex<Option<Child>>,
+    /// How many accounts are taken.
+    taken: AtomicUsize,
+}
+
+impl Nats {
+    /// An account of the server that all tests share. None where the program is not installed.
+    pub(crate) fn shared() -> Option<Self> {
+        let mut shared = SHARED.lock().unwrap();
+        let server = match shared.upgrade() {
+            Some(server) => server,
+            None => Server::start()?,
+        };
+        *shared = Arc::downgrade(&server);
+        Some(Self::of(server))
     }
 
-    pub(crate) fn run(&mut self) {
-        let mut command = Command::new("nats-server");
-        command.args(["-js", "-a", "127.0.0.1", "-p", &self.port.to_string()]);
-        command.args(["--user", LOGIN[0], "--pass", LOGIN[1]]).arg("-sd");
-        command.arg(self.store.path()).stdout(Stdio::null()).stderr(Stdio::null());
-        self.child = Some(command.spawn().unwrap());
+    /// An account of a server that the test may end. None where the program is not installed.
+    pub(crate) fn own() -> Option<Self> {
+        Some(Self::of(Server::start()?))
     }
 
-    pub(crate) fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
+    fn of(server: Arc<Server>) -> Self {
+        let number = server.taken.fetch_add(1, Ordering::Relaxed);
+        assert!(number < ACCOUNTS, "a server of NATS has {ACCOUNTS} accounts");
+        Self { server, user: format!("eisen{number}") }
+    }
+
+    pub(crate) fn kill(&self) {
+        self.server.kill();
+    }
+
+    pub(crate) fn run(&self) {
+        self.server.run();
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        let id = self.child.as_ref().unwrap().id();
+        let child = self.server.child.lock().unwrap();
+        let id = child.as_ref().unwrap().id();
         kill(Pid::from_raw(i32::try_from(id).unwrap()), signal).unwrap();
     }
 
     /// Its address, with the login that it wants.
     pub(crate) fn url(&self) -> String {
-        format!("nats://eisen:p%2Fw%3A1@127.0.0.1:{}", self.port)
+        let password = PASSWORD.replace('/', "%2F").replace(':', "%3A");
+        format!("nats://{}:{password}@127.0.0.1:{}", self.user, self.server.port)
+    }
+
+    pub(crate) fn tap(&self, host: &str) -> NatsTap {
+        let runtime = Runtime::new().unwrap();
+        let options =
+            ConnectOptions::with_user_and_password(self.user.clone(), PASSWORD.to_owned());
+        let (client, requests) = runtime.block_on(async {
+            let client = options.connect(format!("127.0.0.1:{}", self.server.port)).await.unwrap();
+            let subject = format!("eisen-hub.{host}.down.request");
+            let requests = client.subscribe(subject).await.unwrap();
+            (client, requests)
+        });
+        let tap = NatsTap { runtime, client, requests };
+        tap.runtime.block_on(tap.round_trip());
+        tap
     }
 }
 
-impl Drop for NatsServer {
+impl Server {
+    fn start() -> Option<Arc<Self>> {
+        if Command::new("nats-server").arg("--version").output().is_err() {
+            eprintln!("skipped: nats-server is not installed");
+            return None;
+        }
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let store = TempDir::new().unwrap();
+        let mut accounts = String::new();
+        for number in 0..ACCOUNTS {
+            let user = format!("{{ user: eisen{number}, password: {PASSWORD:?} }}");
+            let _ = writeln!(accounts, "a{number} {{ jetstream: enabled, users: [{user}] }}");
+        }
+        let config = format!("accounts {{\n{accounts}}}\n");
+        std::fs::write(store.path().join("config"), config).unwrap();
+        let server = Self { port, store, child: Mutex::default(), taken: AtomicUsize::new(0) };
+        server.run();
+        Some(Arc::new(server))
+    }
+
+    fn run(&self) {
+        let mut command = Command::new("nats-server");
+        command.args(["-js", "-a", "127.0.0.1", "-p", &self.port.to_string()]);
+        command.arg("-c").arg(self.store.path().join("config"));
+        command.arg("-sd").arg(self.store.path());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        *self.child.lock().unwrap() = Some(command.spawn().unwrap());
+    }
+
+    fn kill(&self) {
+        if let Some(mut child) = self.child.lock().unwrap().take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
@@ -73,23 +149,6 @@ pub(crate) struct NatsTap {
     runtime: Runtime,
     client: Client,
     requests: Subscriber,
-}
-
-impl NatsServer {
-    pub(crate) fn tap(&self, host: &str) -> NatsTap {
-        let runtime = Runtime::new().unwrap();
-        let [user, password] = LOGIN.map(str::to_owned);
-        let options = ConnectOptions::with_user_and_password(user, password);
-        let (client, requests) = runtime.block_on(async {
-            let client = options.connect(format!("127.0.0.1:{}", self.port)).await.unwrap();
-            let subject = format!("eisen-hub.{host}.down.request");
-            let requests = client.subscribe(subject).await.unwrap();
-            (client, requests)
-        });
-        let tap = NatsTap { runtime, client, requests };
-        tap.runtime.block_on(tap.round_trip());
-        tap
-    }
 }
 
 impl NatsTap {

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -30,7 +31,11 @@ const STARTS: usize = 5;
 /// How long something may take that a page shows.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A `chromedriver`, which ends with its browsers.
+/// The driver that tests share: it ends with the last of those that run at once.
+static SHARED: Mutex<Weak<Driver>> = Mutex::new(Weak::new());
+
+/// A `chromedriver`. Each test has browsers of its own: one browser for all would show a test what others'
+/// pages complain of, and lend it their cookies, which belong to a host whatever its port.
 pub(super) struct Driver {
     process: Child,
     address: String,
@@ -45,8 +50,18 @@ pub(super) struct Chromium {
 }
 
 impl Driver {
-    /// Starts one; None if it is not installed.
-    pub(super) fn start() -> Option<Self> {
+    /// The one that all tests share; None if it is not installed.
+    pub(super) fn shared() -> Option<Arc<Self>> {
+        let mut shared = SHARED.lock().unwrap();
+        let driver = match shared.upgrade() {
+            Some(driver) => driver,
+            None => Arc::new(Self::start()?),
+        };
+        *shared = Arc::downgrade(&driver);
+        Some(driver)
+    }
+
+    fn start() -> Option<Self> {
         // It chooses a port, and ends if another program takes that before it listens there.
         for _ in 0..STARTS {
             let mut command = Command::new("chromedriver");
@@ -87,7 +102,6 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Its browsers end with it.
         let _ = ureq::get(format!("{}/shutdown", self.address)).call();
         let _ = self.process.kill();
         let _ = self.process.wait();

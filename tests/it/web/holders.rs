@@ -156,7 +156,7 @@ fn a_holder_of_control_is_the_holder_on_the_page_too() {
 
 #[test]
 fn the_page_shows_a_holder_what_the_token_opens_until_it_is_revoked() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team =
         stage.team(WEB, vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")]);

@@ -4,15 +4,15 @@ use super::WEB;
 use super::browser::Driver;
 use super::client::Site;
 use super::holders::link;
-use crate::harness::{NatsServer, Stage, agent, eventually};
+use crate::harness::{Nats, Stage, agent, eventually};
 
 /// The key that all hosts have.
 const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n";
 
 #[test]
 fn a_person_steers_and_decides_for_two_hosts_on_one_page() {
-    let Some(driver) = Driver::start() else { return };
-    let Some(nats) = NatsServer::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
+    let Some(nats) = Nats::shared() else { return };
     let mut hosts = [("a", "ui"), ("b", "api")].map(|(host, agent_id)| {
         let stage = Stage::new();
         stage.file("home/hub.key", KEY);

@@ -29,7 +29,7 @@ fn team(stage: &Stage) -> Team {
 
 #[test]
 fn a_person_prompts_an_agent_finds_what_it_changed_and_takes_it_back() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team = team(&stage);
     team.steer_when_ready(&["ui", "api"]);
@@ -57,7 +57,7 @@ fn a_person_prompts_an_agent_finds_what_it_changed_and_takes_it_back() {
 
 #[test]
 fn the_first_decision_wins_and_the_others_see_who_took_it() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
@@ -92,7 +92,7 @@ fn the_first_decision_wins_and_the_others_see_who_took_it() {
 
 #[test]
 fn a_card_allows_the_pattern_that_it_offers() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
@@ -116,7 +116,7 @@ fn a_card_allows_the_pattern_that_it_offers() {
 
 #[test]
 fn what_agents_say_is_text_and_nothing_else() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
@@ -150,7 +150,7 @@ fn what_agents_say_is_text_and_nothing_else() {
 
 #[test]
 fn a_page_that_lost_its_team_finds_it_again_and_says_so() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team = team(&stage);
     team.steer_when_ready(&["ui", "api"]);
@@ -177,7 +177,7 @@ fn a_page_that_lost_its_team_finds_it_again_and_says_so() {
 
 #[test]
 fn a_scope_leaves_out_what_it_does_not_open() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
@@ -217,7 +217,7 @@ fn a_link_reaches_the_browser_and_is_no_argument_of_it() {
     let file = std::fs::metadata(&opened).unwrap();
     assert_eq!(file.permissions().mode() & 0o777, 0o600, "others read the file");
 
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let browser = driver.open(&stage, "opened", DESK);
     browser.goto(&format!("file://{opened}"));
     browser.shows("live");
@@ -227,7 +227,7 @@ fn a_link_reaches_the_browser_and_is_no_argument_of_it() {
 #[test]
 fn what_was_said_before_is_read_page_by_page_and_the_reader_stays() {
     const TURNS: usize = 150;
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
@@ -270,7 +270,7 @@ fn what_was_said_before_is_read_page_by_page_and_the_reader_stays() {
 
 #[test]
 fn the_cost_is_shown_by_task() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
@@ -297,7 +297,7 @@ fn the_cost_is_shown_by_task() {
 
 #[test]
 fn a_write_in_conflict_is_decided_on_what_is_shown() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let [mut ui, mut api] = ["ui", "api"].map(|name| stage.puppet(name));
     let keys = format!("[conflicts]\nstrategy = \"person\"\n{WEB}");

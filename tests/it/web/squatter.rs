@@ -84,7 +84,7 @@ fn answer(mut stream: &TcpStream, worker: &str) {
 
 #[test]
 fn what_another_program_left_at_the_address_gets_no_token() {
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = Driver::shared() else { return };
     for (name, worker, is_passing) in [("idle", "", false), ("passing", PASSING, true)] {
         let stage = Stage::new();
         let squatter = Squatter::start(format!("{IDLE}{worker}"));

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use serde::Deserialize;
+use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::exit_codes::{INTERRUPTED, KILLED, NOT_STARTED, TIMED_OUT, exit_code};
@@ -11,35 +12,13 @@ use super::output::{note, plain, print};
 use crate::app::{Failure, RunEnd};
 use crate::runs::{RunSpec, RunState};
 use crate::serve::client::{ClientError, Connection, Target};
-use crate::wire::{EndRuns, EndRunsParams, Method, StartRun, WaitForRuns, WaitForRunsParams};
+use crate::wire::{
+    EndRuns, EndRunsParams, Method, RunList, RunRow, RunStarted, StartRun, WaitForRuns,
+    WaitForRunsParams,
+};
 
 /// The longest wait that the port takes.
 const LONGEST_WAIT: Duration = Duration::from_secs(45);
-
-#[derive(Deserialize)]
-struct Started {
-    id: String,
-    zone: Vec<String>,
-    reaches_out: Vec<String>,
-    #[serde(default)]
-    without: Vec<String>,
-    run: Option<RunAnswer>,
-}
-
-/// A run, with what its folder has beside its state.
-#[derive(Deserialize)]
-pub(super) struct RunAnswer {
-    #[serde(flatten)]
-    pub(super) state: RunState,
-    stop_reason: Option<String>,
-    pub(super) text: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Runs {
-    runs: Vec<RunAnswer>,
-    timed_out: bool,
-}
 
 /// Runs a helper of the calling agent; if `spec` waits, to its end, which is reported.
 pub(super) async fn run(
@@ -51,14 +30,14 @@ pub(super) async fn run(
     spec.check_for_team().map_err(|why| Failure::Usage(anyhow!("{}", plain(&why))))?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
-    let starting = ask::<StartRun, Started>(team, spec);
+    let starting = ask::<StartRun>(team, spec);
     // The team ends the run of a command that leaves.
     let started = tokio::select! {
         started = starting => started,
         _ = interrupt.recv() => return Ok(INTERRUPTED),
         _ = terminate.recv() => return Ok(KILLED),
     };
-    let Started { id, zone, reaches_out, without, run } = match started {
+    let RunStarted { id, agent_id: _, zone, reaches_out, without, run } = match started {
         Ok(started) => started,
         Err(ClientError::Refused { code: 400..=404, message }) => {
             return Err(Failure::Usage(anyhow!("{}", plain(&message))));
@@ -86,12 +65,13 @@ pub(super) async fn run(
             "it goes without what the agent that starts it does not have: {without}"
         ));
     }
-    let Some(RunAnswer { state, stop_reason, text }) = run else {
+    let Some(run) = run else {
         print(id)?;
         return Ok(0);
     };
-    let answer = text.unwrap_or_default();
-    let end = RunEnd { state, answer, stop_reason, took: begun.elapsed() };
+    let state = kept(&run)?;
+    let answer = run.text.unwrap_or_default();
+    let end = RunEnd { state, answer, stop_reason: run.stop_reason, took: begun.elapsed() };
     report(&end)?;
     Ok(exit_code(&end.state))
 }
@@ -106,15 +86,14 @@ pub(super) async fn wait(
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let timeout = left.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT);
         let found = look(team, ids, any, timeout).await?;
-        let mut ended = found.runs.iter().filter(|run| run.state.status.is_final());
         if !found.timed_out {
+            let states = found.runs.iter().map(kept).collect::<Result<Vec<_>, _>>()?;
             if !any {
-                let codes = found.runs.iter().map(|run| exit_code(&run.state));
-                return Ok(codes.into_iter().find(|code| *code != 0).unwrap_or(0));
+                return Ok(states.iter().map(exit_code).find(|code| *code != 0).unwrap_or(0));
             }
-            if let Some(first) = ended.next() {
-                print(&first.state.id)?;
-                return Ok(exit_code(&first.state));
+            if let Some(first) = states.iter().find(|state| state.status.is_final()) {
+                print(&first.id)?;
+                return Ok(exit_code(first));
             }
         }
         if left.is_some_and(|left| left <= timeout) {
@@ -123,23 +102,24 @@ pub(super) async fn wait(
     }
 }
 
-/// One run as it stands.
-pub(super) async fn one(team: &Target, id: &str) -> Result<RunAnswer, Failure> {
+/// One run as it stands, and its answer.
+pub(super) async fn one(team: &Target, id: &str) -> Result<(RunState, Option<String>), Failure> {
     let ids = [id.to_owned()];
-    let found = look(team, &ids, false, Duration::ZERO).await?;
-    found.runs.into_iter().next().ok_or_else(|| Failure::Usage(anyhow!("there is no run `{id}`")))
+    let found = look(team, &ids, false, Duration::ZERO).await?.runs.into_iter().next();
+    let run = found.ok_or_else(|| Failure::Usage(anyhow!("there is no run `{id}`")))?;
+    Ok((kept(&run)?, run.text))
 }
 
 /// The runs below the calling agent, oldest first.
 pub(super) async fn list(team: &Target) -> Result<Vec<RunState>, Failure> {
     let found = look(team, &[], false, Duration::ZERO).await?;
-    Ok(found.runs.into_iter().map(|run| run.state).collect())
+    found.runs.iter().map(kept).collect()
 }
 
 /// Ends runs with all below them; true once they have ended.
 pub(super) async fn end(team: &Target, ids: &[String]) -> Result<bool, Failure> {
     let params = EndRunsParams { ids: ids.iter().cloned().map(Into::into).collect() };
-    let ended: Runs = ask::<EndRuns, _>(team, &params).await.map_err(failed)?;
+    let ended = ask::<EndRuns>(team, &params).await.map_err(failed)?;
     Ok(!ended.timed_out)
 }
 
@@ -148,20 +128,27 @@ async fn look(
     ids: &[String],
     any: bool,
     timeout: Duration,
-) -> Result<Runs, Failure> {
+) -> Result<RunList, Failure> {
     let (ids, timeout_s) = (ids.to_vec(), Some(timeout.as_secs_f64()));
     let params =
         WaitForRunsParams { ids: ids.into_iter().map(Into::into).collect(), any, timeout_s };
-    ask::<WaitForRuns, _>(team, &params).await.map_err(failed)
+    ask::<WaitForRuns>(team, &params).await.map_err(failed)
 }
 
-/// Calls a method, and reads its runs as they are kept.
-async fn ask<M: Method, T: for<'de> Deserialize<'de>>(
+async fn ask<M: Method>(
     team: &Target,
     params: &M::Params,
-) -> Result<T, ClientError> {
-    let answer = Connection::open(team).await?.ask::<M>(params).await?;
-    T::deserialize(answer.json).map_err(ClientError::Answer)
+) -> Result<M::Result<'static>, ClientError>
+where
+    M::Result<'static>: DeserializeOwned,
+{
+    Connection::open(team).await?.call::<M>(params).await
+}
+
+/// A run in the form that is kept, whose fields have the names of a row's.
+fn kept(run: &RunRow) -> Result<RunState, Failure> {
+    let state = serde_json::to_value(run).and_then(RunState::deserialize);
+    state.map_err(|error| failed(ClientError::Answer(error)))
 }
 
 fn failed(error: ClientError) -> Failure {

@@ -234,8 +234,8 @@ pub(super) struct ResultArgs {
 impl ResultArgs {
     pub(super) fn run(self) -> Result<u8, Failure> {
         if let Some(team) = app::team_above()? {
-            let run = super::block_on(nested::one(&team, &self.id))?;
-            return self.show(&run.state, || Ok(run.text.unwrap_or_default()));
+            let (state, text) = super::block_on(nested::one(&team, &self.id))?;
+            return self.show(&state, || Ok(text.unwrap_or_default()));
         }
         let run = find_run(&eisen_dir()?, &self.id);
         let run = run.map_err(|error| Failure::Usage(error.into()))?;

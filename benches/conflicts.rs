@@ -3,8 +3,6 @@
 //! core and take turns, so that the machine cancels out of the ratio. The file is written anew each time,
 //! and there is another agent in the team, which has locked a file of its own.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -22,8 +20,8 @@ const WRITES: usize = 200;
 
 const STRATEGIES: [&str; 4] = ["fww", "lww", "merge", "person"];
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub(crate) fn run() {
+    let args: Vec<String> = crate::arguments();
     if let [first, times] = &args[..]
         && first == "agent"
     {
@@ -68,7 +66,7 @@ impl Team {
         };
         let me = std::env::current_exe().unwrap();
         let agent = |id: &str| {
-            let command = json!([me, "agent", at(&format!("times-{id}"))]);
+            let command = json!([me, "conflicts", "agent", at(&format!("times-{id}"))]);
             format!(
                 "[[agents]]\nid = \"{id}\"\ncommand = {command}\n[agents.zone]\nallowed = [\"**\"]\n\
                  enforce = \"protocol\"\n"

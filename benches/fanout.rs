@@ -2,19 +2,15 @@
 //! among its clients and writes all waiting lines of a client in one call. Both have the same publisher
 //! and the same clients, over loopback. Results are ratios, which don't depend on the machine.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
-mod fanout {
-    pub(crate) mod bare;
-    pub(crate) mod clients;
-    pub(crate) mod ours;
-}
+pub(crate) mod bare;
+pub(crate) mod clients;
+pub(crate) mod ours;
 
 use std::time::{Duration, Instant};
 
-use fanout::bare::Bare;
-use fanout::clients::{Clients, Stalled};
-use fanout::ours::Ours;
+use self::bare::Bare;
+use self::clients::{Clients, Stalled};
+use self::ours::Ours;
 use tokio::runtime::{Builder, Runtime};
 
 const CLIENTS: [usize; 4] = [1, 10, 100, 1_000];
@@ -32,12 +28,12 @@ const STARTS: usize = 9;
 const ROUND: Duration = Duration::from_secs(1);
 
 /// One that sends each line to all of its clients.
-trait Publisher {
+pub(crate) trait Publisher {
     fn publish(&mut self, seq: u64);
     fn port(&self) -> u16;
 }
 
-fn main() {
+pub(crate) fn run() {
     throughput();
     latency();
     stalled();

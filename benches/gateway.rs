@@ -3,8 +3,6 @@
 //! an agent in a process of its own that the protocol's library serves. Both sides of a pair take turns, so
 //! that the machine cancels out of the ratios.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -35,9 +33,9 @@ const SCRIPT: &str = "[agent]\nname = \"ui\"\n[[on]]\nsteps = [{ say = \"heard\"
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_eisen-core");
 
-fn main() {
+pub(crate) fn run() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    if std::env::args().nth(1).as_deref() == Some("echo") {
+    if crate::arguments() == ["echo"] {
         return runtime.block_on(echo());
     }
     let team = GatewayTeam::up();
@@ -178,7 +176,7 @@ struct Library {
 
 impl Library {
     fn serve() -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = crate::part("gateway");
         let mut program =
             command.arg("echo").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(program.stdout.take().unwrap()).lines();

@@ -4,8 +4,6 @@
 //! machine cancels out; what else runs on it does not. `EISEN_TREE` names the tree; without it, one of
 //! about 2,000 files is made of the sources in cargo's registry.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::collections::HashMap;
 use std::fs;
 use std::hint::black_box;
@@ -22,8 +20,8 @@ const FILES: usize = 2_000;
 const BYTES: u64 = 20 << 20;
 const ROUNDS: usize = 5;
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub(crate) fn run() {
+    let args: Vec<String> = crate::arguments();
     if let [first, tree, threads] = &args[..]
         && (first == "parse" || first == "query")
     {
@@ -43,7 +41,7 @@ fn main() {
     let memory = peak() as f64 / bytes as f64;
     row("memory / source bytes", Some(memory));
     let own = |work: &str| {
-        let mut own = Command::new(std::env::current_exe().unwrap());
+        let mut own = crate::part("graph");
         let output = own.arg(work).arg(&tree).arg(threads.to_string()).output().unwrap();
         Duration::from_nanos(str::from_utf8(&output.stdout).unwrap().parse().unwrap())
     };

@@ -4,12 +4,6 @@
 //! lines by a hub of 20 teams with 200 agents, against that by the port of one of these teams. Both sides of
 //! a pair run at the same time, or take turns, so that the machine cancels out of the ratios.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
-mod fanout {
-    pub(crate) mod ours;
-}
-
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -23,13 +17,15 @@ use eisen_core::model::{
     AgentId, Event, NatsAccess, SecretText, SessionId, SessionKey, SessionMode, TurnEnd,
 };
 use eisen_core::serve::{Limits, Server, Sources, Team, Tokens, bind, encode};
-use fanout::ours::Ours;
 use futures_util::StreamExt as _;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
+
+use crate::fanout::Publisher as _;
+use crate::fanout::ours::Ours;
 
 /// The rate into NATS may be so much of that of a bare client.
 const LEAST_OF_BARE: f64 = 0.7;
@@ -48,13 +44,7 @@ const AGENTS: usize = 10;
 const EACH: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(15);
 
-/// What the library's own bench of the port wants.
-trait Publisher {
-    fn publish(&mut self, seq: u64);
-    fn port(&self) -> u16;
-}
-
-fn main() {
+pub(crate) fn run() {
     let Some(nats) = Nats::start() else { return };
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let [rate, of_ready] = rates(&runtime, &nats);

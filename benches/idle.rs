@@ -1,8 +1,6 @@
 //! The cost of idle agents for their supervisor: its CPU time, and its memory against that of a team of
 //! one. The code graph is off, since the size of its tables varies from run to run.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -29,7 +27,7 @@ struct Needs {
     kilobytes: i64,
 }
 
-fn main() {
+pub(crate) fn run() {
     let (one, all) = (Team::of(1).idle(), Team::of(AGENTS).idle());
     let each = (all.kilobytes - one.kilobytes) / i64::from(AGENTS - 1);
     println!("{:<34} {:>10} {:>10}", "idle", "1 agent", format!("{AGENTS} agents"));
@@ -52,7 +50,7 @@ impl Team {
         };
         let team = "[team]\nworkspace = \"workspace\"\nlisten = \"127.0.0.1:0\"\n".to_owned()
             + "[graph]\nenabled = false\n";
-        let team = (0..agents).fold(team, |team, number| team + &agent(number));
+        let team = (0..agents).fold(team, |team, number| team + agent(number).as_str());
         std::fs::write(at("eisen.toml"), team).unwrap();
         let supervisor = program(folder.path()).args(["up", "-c", "eisen.toml"]).spawn().unwrap();
         let team = Self { supervisor, folder };

@@ -4,12 +4,10 @@
 //!
 //! The bare side has the same schema, settings and batches, and makes nothing of the rows: they are
 //! read from the journal that was just written, and held in memory. What the relay costs with a journal
-//! is measured by `cargo bench --bench relay -- --journal`.
+//! is measured by `cargo bench -- relay --journal`.
 //!
 //! With `--memory` it only writes 10,000,000 events, and prints what is resident after each tenth: it
 //! needs some 5 GB below TMPDIR. `--memory 1000000` writes fewer.
-#![allow(clippy::unwrap_used)]
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -44,7 +42,7 @@ struct Row {
     text: Option<String>,
 }
 
-fn main() {
+pub(crate) fn run() {
     let mut args = std::env::args();
     if args.any(|arg| arg == "--memory") {
         let events = args.next().and_then(|count| count.parse().ok());

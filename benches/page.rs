@@ -3,8 +3,6 @@
 //! a tab in which hundreds of thousands of events are played as fast as they come. Browser, team and
 //! agent share the machine, as they do on a laptop. Without Chromium there is nothing to measure.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write as _};
@@ -73,7 +71,7 @@ for (const name of ['fillRect', 'fill', 'stroke', 'drawImage', 'putImageData']) 
   };
 }";
 
-fn main() {
+pub(crate) fn run() {
     let Some(driver) = Driver::start() else { return };
     let team = Team::up();
     let page = Page::open(&driver, &team);

@@ -14,8 +14,6 @@
 //!
 //! The library is built along with the bench, and lies beside it.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -57,7 +55,7 @@ const TRANSCRIPT: &str = include_str!("../plugins/claude-stream-json/tests/parti
 const NEW_SESSION: &str =
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/new\",\"params\":{\"cwd\":\"/shop\"}}\n";
 
-fn main() {
+pub(crate) fn run() {
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_eisen-core"));
     let bench = Bench { launcher, places: places(), said: said() };
     // In a task, as in a team: what wakes it then runs on the same thread.

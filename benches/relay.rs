@@ -18,21 +18,16 @@
 //!
 //! With `--journal` the last column is an `observe` that keeps a journal, in place of one with a zone.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
-mod relay {
-    pub(crate) mod child;
-    pub(crate) mod mix;
-    pub(crate) mod peer;
-}
+pub(crate) mod child;
+pub(crate) mod mix;
+pub(crate) mod peer;
 
 use std::path::Path;
 
+use self::child::{BLOCKS, LINES, NEXT};
+use self::peer::Peer;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use relay::child::{self, BLOCKS, LINES, NEXT};
-use relay::mix;
-use relay::peer::Peer;
 
 /// Turns of each relay, the first of which warms up: of round trips, of the stream asked for line by
 /// line, of the stream asked for as one.
@@ -45,8 +40,8 @@ const TRIPS: usize = 2_000;
 
 const ANSWER: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub(crate) fn run() {
+    let args: Vec<String> = crate::arguments();
     if let [first, rest @ ..] = &args[..]
         && first == "child"
     {

@@ -6,8 +6,6 @@
 //! beside it. Both are bounded. An ext4 without a journal looks at all files that were removed in the last minutes
 //! before it makes one: after thousands, as this bench itself leaves them, a new file takes 20 times as long.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::fmt::{self, Display, Formatter};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -53,7 +51,7 @@ const SYNCS: usize = 50;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_eisen-core");
 
-fn main() {
+pub(crate) fn run() {
     let on_disk = RunStage::new(&std::env::temp_dir());
     let [new_file, sync] = on_disk.new_file_and_sync();
     let times = compare(&on_disk);

@@ -1,11 +1,9 @@
 //! Slots that processes share: 1,000 hand-overs between 50 processes, and the CPU time of 200 that wait.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use eisen_core::slots::{SlotPlace, SlotRequest, Slots, Wait};
@@ -27,7 +25,7 @@ const HOLDS: Duration = Duration::from_millis(2);
 const SETTLES: Duration = Duration::from_secs(2);
 const WAITS: Duration = Duration::from_secs(20);
 
-fn main() {
+pub(crate) fn run() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         let turns = std::env::var(TURNS).unwrap().parse().unwrap();
         return take_turns(Path::new(&folder), turns);
@@ -133,7 +131,7 @@ fn wait() {
 
 /// Starts a process of this bench; returns once it is ready.
 fn process(folder: &Path, turns: usize, limit: u32) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = crate::part("slots");
     command.env(FOLDER, folder).env(TURNS, turns.to_string());
     command.env("EISEN_BENCH_LIMIT", limit.to_string());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -4,8 +4,6 @@
 //!
 //! The cost must not grow with what is known. Where the 50 are others at each tick, what grows is
 //! the processor's own cost of memory that it has not seen for long.
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -99,7 +97,7 @@ fn record(handle: &TrackerHandle, path: &Arc<str>, touch: Touch) {
     handle.record(&AgentId::new("a"), Activity { session: SessionId::new("s"), kind });
 }
 
-fn main() {
+pub(crate) fn run() {
     // Each team has a clock of its own, so that no other's ticks are measured; the rounds take
     // turns, so that what else the machine does falls on all alike.
     let mut teams = KNOWN.map(|known| {

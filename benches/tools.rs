@@ -2,8 +2,6 @@
 //! MCP client to its result, against a tool of a bare `rmcp` server that answers with the same text. Both are
 //! processes on standard input and output, and take turns, so that the machine cancels out of the ratio.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpStream;
@@ -26,8 +24,8 @@ const AGENTS: usize = 20;
 const TURNS: usize = 30;
 const CALLS: usize = 200;
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+pub(crate) fn run() {
+    let args: Vec<String> = crate::arguments();
     if let [first] = &args[..]
         && first == "bare"
     {
@@ -41,8 +39,8 @@ fn main() {
     );
     let arguments = ours.call("team_status", &json!({}));
     let length = arguments.to_string().len();
-    let mut same = Client::of(Command::new(std::env::current_exe().unwrap()).arg("bare"));
-    let mut short = Client::of(Command::new(std::env::current_exe().unwrap()).arg("bare"));
+    let mut same = Client::of(crate::part("tools").arg("bare"));
+    let mut short = Client::of(crate::part("tools").arg("bare"));
     let (mut times, no_text) = ([Vec::new(), Vec::new(), Vec::new()], json!({ "text": "hello" }));
     for turn in 0..TURNS {
         let all = [

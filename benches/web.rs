@@ -3,8 +3,6 @@
 //! machine cancels out of the ratios. Agents say and do some three hundred things a second, more than any
 //! model does. The clients that stand for pages run on the same cores.
 
-#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -32,7 +30,7 @@ steps = [{ repeat = 100, steps = [
 ] }]
 "#;
 
-fn main() {
+pub(crate) fn run() {
     let pages: [Option<usize>; 4] = [None, Some(0), Some(3), Some(10)];
     let mut teams: Vec<Team> = pages.into_iter().map(Team::up).collect();
     let last = teams.len() - 1;

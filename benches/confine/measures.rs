@@ -23,7 +23,7 @@ const STARTS: usize = 40;
 const TOUCHED: usize = 512 * 1024 * 1024;
 
 pub(crate) fn run() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<String> = crate::arguments();
     if let [first, rest @ ..] = &args[..]
         && first == "child"
     {
@@ -168,7 +168,7 @@ fn launcher() -> Launcher {
 /// Runs this program as a child in the workspace, and returns the nanoseconds that it prints.
 async fn numbers(launcher: &Launcher, place: &Place, args: &[&str]) -> Vec<f64> {
     let program = std::env::current_exe().unwrap();
-    let args = std::iter::once("child").chain(args.iter().copied()).map(str::to_owned).collect();
+    let args = ["confine", "child"].iter().chain(args).copied().map(str::to_owned).collect();
     let command = command(program.display().to_string(), args, place);
     let (process, mut stdio) = launcher.spawn(&command).await.unwrap();
     drop(stdio.stdin);

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::ours::delta;
-use crate::{LINE, Publisher};
+use super::{LINE, Publisher};
 
 /// Lines in one write.
 const LINES: usize = 512;

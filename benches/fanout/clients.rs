@@ -10,7 +10,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 
-use crate::LINE;
+use super::LINE;
 
 pub(crate) struct Clients {
     all: Vec<Arc<Mutex<Client>>>,

@@ -18,7 +18,7 @@ use eisen_core::watch::GraphState;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::Publisher;
+use super::Publisher;
 
 pub(crate) struct Ours {
     port: u16,

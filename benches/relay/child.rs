@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::peer::widen;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &[String]) {
 
 /// Copies between its own streams and those of an agent, as cheaply as can be without splicing.
 fn copy(writes: &str, file: &str, wide: bool) {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = crate::part("relay");
     command.args(["child", "answer", writes, file]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut agent = command.spawn().unwrap();
     let (to_agent, from_agent) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());

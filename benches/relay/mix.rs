@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-const RECORDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus");
+/// Names the folder of recordings.
+const RECORDINGS: &str = "EISEN_RECORDINGS";
 
 /// Returns where the lines are from, and what agents said, in a workspace at `workspace`.
 pub(crate) fn mix(workspace: &Path) -> (&'static str, String) {
@@ -11,7 +12,8 @@ pub(crate) fn mix(workspace: &Path) -> (&'static str, String) {
 }
 
 fn recorded(workspace: &Path) -> String {
-    let Ok(folder) = std::fs::read_dir(RECORDINGS) else { return String::new() };
+    let Some(folder) = std::env::var_os(RECORDINGS) else { return String::new() };
+    let folder = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "ndjson"));
     files.sort();

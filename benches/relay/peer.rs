@@ -33,7 +33,7 @@ pub(crate) struct Peer {
 impl Peer {
     /// One that only copies.
     pub(crate) fn copying(answer: &Path, writes: &str, wide: bool) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        let mut command = crate::part("relay");
         command.args(["child", if wide { "copy-wide" } else { "copy" }, writes]).arg(answer);
         Self::start(&mut command, wide)
     }
@@ -44,7 +44,7 @@ impl Peer {
         command.env("EISEN_DIR", workspace.with_extension("eisen")).current_dir(workspace);
         command.args(["observe", "--port", "0"]).args(zone).arg("--");
         let agent = std::env::current_exe().unwrap();
-        command.arg(agent).args(["child", "answer", writes]).arg(answer);
+        command.arg(agent).args(["relay", "child", "answer", writes]).arg(answer);
         Self::start(&mut command, wide)
     }
 

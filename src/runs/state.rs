@@ -122,7 +122,7 @@ impl From<&BlockedAccess> for RefusedAccess {
 }
 
 /// What was changed in files of the workspace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFiles {
     pub files: usize,
     /// Lines.

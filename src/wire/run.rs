@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::method::method;
 use super::names::{AgentName, UniqueId};
-use crate::runs::RunSpec;
+use crate::runs::{ChangedFiles, RefusedAccess, RunSpec};
 
 method! {
     StartRun = "start_run": RunSpec => RunStarted;
@@ -99,7 +99,16 @@ pub struct RunRow {
     pub background: Vec<String>,
     pub peak_memory_bytes: Option<u64>,
     pub tokens: Option<u64>,
+    /// `tokens` is estimated, at least in part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tokens_estimated: bool,
     pub cost: BTreeMap<String, f64>,
+    /// What the run changed in files; left out if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<ChangedFiles>,
+    /// Accesses of its turn that were blocked, and not allowed by its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<RefusedAccess>,
     /// The agent's last message; `null` until it has ended.
     pub text: Option<String>,
 }

@@ -174,10 +174,9 @@ fn an_agents_run_is_in_its_zone_and_named_after_it() {
     assert!(line(&mut port, "ui", &ask).contains("refused"));
     assert_eq!(line(&mut port, "api", &ask).trim(), "exit 2");
     let listed = "eisen-core runs --json 2>/dev/null";
-    assert_eq!(
-        serde_json::from_str::<Vec<Value>>(&line(&mut port, "ui", listed)).unwrap().len(),
-        1
-    );
+    let own: Vec<Value> = serde_json::from_str(&line(&mut port, "ui", listed)).unwrap();
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert_eq!(own[0]["blocked"][0]["path"], "src/api/cart.rs", "{own:?}");
     assert_eq!(line(&mut port, "api", listed).trim(), "[]");
 
     let deep = "eisen-core run \"run eisen-core run x 2>&1; true\" 2>&1";

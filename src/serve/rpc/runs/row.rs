@@ -37,7 +37,10 @@ impl From<FoundRun> for RunRow {
             reason: state.reason,
             peak_memory_bytes: state.peak_memory_bytes,
             tokens: state.tokens,
+            tokens_estimated: state.tokens_estimated,
             cost: state.cost,
+            changed: state.changed,
+            blocked: state.blocked,
             text: answer,
         }
     }

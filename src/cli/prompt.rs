@@ -2,19 +2,19 @@
 
 mod blocks;
 pub(super) mod ended;
+mod printer;
 
-use std::io::{self, Read as _, Write as _};
-use std::sync::mpsc;
+use std::io::{self, Read as _};
 
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinHandle;
 
 use self::blocks::Blocks;
 use self::ended::EndedTurn;
+use self::printer::Printer;
 use super::Global;
 use super::blocked::describe;
 use super::exit_codes::REFUSED;
@@ -272,7 +272,16 @@ impl SentPrompt {
                 plain(&access.path)
             ));
         } else {
-            note(describe(access));
+            self.tell(describe(access));
+        }
+    }
+
+    /// Prints a line for the person within the answer.
+    fn tell(&self, line: String) {
+        match &self.printer {
+            // The answer may be in the middle of a line there.
+            Some(printer) if output::is_terminal() => printer.note(line),
+            _ => note(line),
         }
     }
 
@@ -286,7 +295,7 @@ impl SentPrompt {
             note("the prompt was withdrawn before its turn began");
             return Some(INTERRUPTED);
         }
-        note("cancelling the turn; Ctrl-C again exits at once");
+        self.tell("cancelling the turn; Ctrl-C again exits at once".to_owned());
         None
     }
 
@@ -298,57 +307,6 @@ impl SentPrompt {
         self.cancel_request = Some(team.send::<Cancel>(&params));
         true
     }
-}
-
-/// Writes the answer to standard output, in a thread of its own: a slow reader must not block the
-/// port or Ctrl-C. The queue holds at most the answer.
-pub(super) struct Printer {
-    pieces: mpsc::Sender<Option<String>>,
-    task: JoinHandle<io::Result<()>>,
-}
-
-impl Printer {
-    fn start() -> Self {
-        let (pieces, waiting) = mpsc::channel();
-        Self { pieces, task: tokio::task::spawn_blocking(move || print_all(&waiting)) }
-    }
-
-    fn write(&self, text: &str) {
-        if !text.is_empty() {
-            // `ended` reports a printer that has failed.
-            let _ = self.pieces.send(Some(text.to_owned()));
-        }
-    }
-
-    fn close(&self) {
-        let _ = self.pieces.send(None);
-    }
-
-    /// Waits until everything is printed, or printing fails; forever without a printer.
-    async fn ended(printer: &mut Option<Self>) -> Result<(), Failure> {
-        match printer {
-            Some(printer) => match (&mut printer.task).await {
-                Ok(ended) => ended.map_err(output::failure),
-                Err(error) => Err(Failure::Run(error.into())),
-            },
-            None => std::future::pending().await,
-        }
-    }
-}
-
-fn print_all(pieces: &mpsc::Receiver<Option<String>>) -> io::Result<()> {
-    let (mut stdout, terminal) = (io::stdout().lock(), output::is_terminal());
-    let mut ended = true;
-    while let Ok(Some(piece)) = pieces.recv() {
-        ended = piece.ends_with('\n');
-        let piece = if terminal { escape_controls(&piece) } else { piece };
-        stdout.write_all(piece.as_bytes())?;
-        stdout.flush()?;
-    }
-    if !ended {
-        stdout.write_all(b"\n")?;
-    }
-    stdout.flush()
 }
 
 pub(super) fn exit_code(result: &Prompted) -> u8 {

@@ -5,8 +5,9 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use super::top::Terminal;
 use super::{Running, assert_ended};
-use crate::harness::{Port, Puppet, Stage, Team, agent, eventually};
+use crate::harness::{EISEN_CORE, Port, Puppet, Stage, Team, agent, eventually};
 
 fn puppet(stage: &Stage) -> (Puppet, Team, Port) {
     let mut ui = stage.puppet("ui");
@@ -29,6 +30,25 @@ fn the_answer_is_printed_as_it_comes() {
     ui.end_turn(&turn);
     assert_eq!(lines.rest(), ["two", "three"]);
     assert_eq!(prompt.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn a_line_for_the_person_stands_in_a_terminal_by_itself() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    let zoned = agent("ui").puppet().zone("src/ui/**");
+    let team = stage.team("[orchestrator]\non_block = \"hold\"\n", vec![zoned, agent("api")]);
+    ui.connect("s1");
+    let _port = team.steer_when_ready(&["ui", "api"]);
+    let line = format!("'{EISEN_CORE}' prompt ui 'Look at the cart'");
+    let Some(terminal) = Terminal::of(&stage, &line) else { return };
+    let (turn, _) = ui.prompted();
+    ui.say("s1", "I look at it.");
+    let path = stage.in_shop("src/api/cart.rs");
+    ui.ask("fs/read_text_file", &json!({ "sessionId": "s1", "path": path }));
+    terminal.shows("I look at it.\nb1: pending");
+    ui.end_turn(&turn);
+    terminal.shows("left 0");
 }
 
 #[test]

@@ -19,7 +19,8 @@ where
         let hint = self.shared.settings.tools.as_ref()?.hint.as_ref()?;
         let form = self.sessions.new_form(session)?;
         let is_told = form != ToolsForm::None && !is_command(blocks);
-        is_told.then(|| json!({ "type": "text", "text": hint }))
+        let annotations = json!({ "audience": ["assistant"] });
+        is_told.then(|| json!({ "type": "text", "text": hint, "annotations": annotations }))
     }
 
     /// Begins to open a session anew, with the tools in the next form, if its first prompt has failed for

@@ -1,5 +1,7 @@
 //! Prompts, and the chunks of messages and thoughts that become one event a message.
 
+use agent_client_protocol_schema::v1::{Annotations, Role};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::shrink::shrink;
@@ -17,6 +19,12 @@ const MOST_BLOCKS: usize = 100;
 
 /// Bytes of a message in the search index.
 const LONGEST_FOUND: usize = 256 << 10;
+
+/// A block of a prompt that says whom it is for.
+#[derive(Deserialize)]
+struct Addressed {
+    annotations: Annotations,
+}
 
 /// A message that is not complete.
 pub(super) struct Message {
@@ -39,8 +47,10 @@ impl Fold {
         let session = self.session(key);
         let turn = session.turn + session.running.saturating_sub(1);
         let blocks: Vec<Value> = serde_json::from_str(blocks).unwrap_or_default();
+        // What is for the agent alone stands last: a turn is known by what its person wrote.
+        let (for_agent, for_all): (Vec<_>, _) = blocks.into_iter().partition(is_for_agent);
         let (mut text, mut others) = (String::new(), Vec::new());
-        for block in blocks {
+        for block in for_all.into_iter().chain(for_agent) {
             match text_of(&block) {
                 Some(piece) => {
                     if !text.is_empty() {
@@ -201,6 +211,12 @@ impl Message {
             None => {}
         }
     }
+}
+
+/// Whether the client marked a block of its prompt as none of the user's.
+fn is_for_agent(block: &Value) -> bool {
+    let audience = Addressed::deserialize(block).ok().and_then(|block| block.annotations.audience);
+    audience.is_some_and(|all| all.contains(&Role::Assistant) && !all.contains(&Role::User))
 }
 
 fn text_of(block: &Value) -> Option<&str> {

@@ -95,6 +95,17 @@ async fn a_call_that_the_kernel_stops_parts_no_message() {
 }
 
 #[tokio::test]
+async fn a_prompt_begins_with_the_words_of_its_person() {
+    let hint = json!({ "type": "text", "text": "The tools are …", "annotations": { "audience": ["assistant"] } });
+    let prompt = json!([hint, { "type": "text", "text": "do it" }]).to_string();
+    let events =
+        vec![record("a/s", Record::TurnBegan), record("a/s", Record::Prompt(prompt.into()))];
+    let events = journal(Keep::default(), events).await;
+    let prompt = events.iter().find(|event| event.kind.as_str() == "message.user").unwrap();
+    assert_eq!(payload(prompt)["text"], "do it\nThe tools are …");
+}
+
+#[tokio::test]
 async fn a_turn_is_kept_message_by_message() {
     let events = journal(Keep::default(), a_turn()).await;
     let expected = [

@@ -98,14 +98,12 @@ impl Board {
         BlockedId::new(format!("b{}", self.last))
     }
 
-    /// Adds an entry with an id of [`Self::next_id`].
-    pub(super) fn insert(&mut self, entry: BoardEntry) {
-        if self.entries.len() >= REMEMBERED
-            && let Some(oldest) = self.settled.pop_first()
-        {
-            self.forget_entry(oldest);
-        }
-        let Some(number) = number(&entry.access.id) else { return };
+    /// Adds an entry with an id of [`Self::next_id`]; returns what is forgotten for it.
+    pub(super) fn insert(&mut self, entry: BoardEntry) -> Option<BlockedAccess> {
+        let is_full = self.entries.len() >= REMEMBERED;
+        let oldest = if is_full { self.settled.pop_first() } else { None };
+        let forgotten = oldest.and_then(|oldest| self.forget_entry(oldest));
+        let Some(number) = number(&entry.access.id) else { return forgotten };
         if entry.access.sweep.is_none() {
             self.alike.entry(key(&entry.access)).or_default().insert(number);
         }
@@ -113,6 +111,7 @@ impl Board {
             self.settled.insert(number);
         }
         self.entries.insert(number, entry);
+        forgotten
     }
 
     pub(super) fn get(&self, id: &BlockedId) -> Option<&BoardEntry> {
@@ -217,8 +216,8 @@ impl Board {
         numbers.filter_map(|number| self.entries.get(number))
     }
 
-    fn forget_entry(&mut self, number: u64) {
-        let Some(entry) = self.entries.remove(&number) else { return };
+    fn forget_entry(&mut self, number: u64) -> Option<BlockedAccess> {
+        let entry = self.entries.remove(&number)?;
         let key = key(&entry.access);
         if let Some(numbers) = self.alike.get_mut(&key) {
             numbers.remove(&number);
@@ -226,6 +225,7 @@ impl Board {
                 self.alike.remove(&key);
             }
         }
+        Some(entry.access)
     }
 }
 

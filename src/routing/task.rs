@@ -365,12 +365,12 @@ impl Task {
             completed: false,
             timestamp_ms: now_ms(),
         };
-        self.stories.add(&access.key, &id);
+        self.add_to_story(&access.key, &id);
         // Longer paths would only fill the port's backlog.
         if access.path.len() <= LONGEST_ON_MAP {
             self.tracker.blocked(&access.key, access.path.clone());
         }
-        self.board.insert(BoardEntry {
+        self.put_on_board(BoardEntry {
             access,
             scope: request.scope,
             grantable: request.grantable,

@@ -70,7 +70,15 @@ impl Task {
         }
         // Without a session: an agent that floods may name any number of them.
         let key = SessionKey::new(request.key.agent.clone(), SessionId::new(""));
-        self.count(Counted::TooMany, Request { key, ..request }, 0)
+        let id = self.count(Counted::TooMany, Request { key, ..request.clone() }, 0);
+        if let Some(counting) = self.board.get(&id) {
+            let Request { key, path, action, via, denied_by, .. } = request;
+            let counting = counting.access.clone();
+            let access =
+                BlockedAccess { key, path, action, via, denied_by, sweep: None, ..counting };
+            self.stories.add_unlisted(access);
+        }
+        id
     }
 
     /// Counts an access in the entry of its session; returns that entry's id.
@@ -123,9 +131,9 @@ impl Task {
             completed: false,
             timestamp_ms: now_ms(),
         };
-        self.stories.add(&access.key, &id);
+        self.add_to_story(&access.key, &id);
         self.bus.publish(Event::Blocked(access.clone()));
-        self.board.insert(BoardEntry {
+        self.put_on_board(BoardEntry {
             access,
             scope: AccessScope::Path,
             grantable: false,

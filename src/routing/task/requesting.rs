@@ -96,7 +96,7 @@ impl Task {
                 if request.wanted.is_some() {
                     self.board.want(&id, request.wanted);
                 }
-                self.stories.add(&request.key, &id);
+                self.add_to_story(&request.key, &id);
                 self.board.change(&id, |entry| {
                     entry.over = None;
                     entry.sessions.push(request.key.session);

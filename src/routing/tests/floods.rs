@@ -53,3 +53,49 @@ async fn a_board_that_is_full_forgets_the_oldest_that_is_settled() {
         ResolveError::Unknown(id("b02"))
     );
 }
+
+/// The accesses that stopped the work of the turn of `a` in `s`, which ends.
+async fn stopped(bench: &Bench) -> Vec<String> {
+    let key = read("a", "s", "").key;
+    bench.routing.turn_over(key.clone());
+    let story = bench.routing.take_story(key).await;
+    let stopped = story.iter().filter(|access| access.stops_work());
+    stopped.map(|access| format!("{} {}", access.id, access.path)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_refused_after_a_flood_stops_the_work_of_its_turn() {
+    for hold in [false, true] {
+        let bench = bench(hold, external());
+        let key = read("a", "s", "").key;
+        let write = Request { action: Action::Write, may_wait: false, ..read("a", "s", "w") };
+        for number in 0..200 {
+            let read = read("a", "s", &format!("core/{number}"));
+            bench.routing.request(Request { may_wait: false, ..read }).await;
+        }
+        bench.routing.request(write.clone()).await;
+        // Another turn has no part in it.
+        bench.routing.turn_over(SessionKey { session: SessionId::new("t"), ..key.clone() });
+        assert_eq!(stopped(&bench).await, ["b129 w"]);
+        assert_eq!(stopped(&bench).await, [""; 0]);
+        // Reads alone stop nothing.
+        bench.routing.request(Request { action: Action::Read, ..write }).await;
+        assert_eq!(stopped(&bench).await, [""; 0]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_write_is_not_lost_among_the_accesses_of_a_long_turn() {
+    for others in [1_500, 10_100] {
+        let bench = bench(false, external());
+        let write = |path| Request { action: Action::Write, ..read("a", "s", path) };
+        bench.routing.request(write("first")).await;
+        for number in 0..others {
+            bench.routing.request(read("a", "s", &format!("{number}"))).await;
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        bench.routing.request(write("last")).await;
+        let last = format!("b{} last", others + 2);
+        assert_eq!(stopped(&bench).await, ["b1 first", &last]);
+    }
+}

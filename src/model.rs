@@ -37,8 +37,8 @@ mod time;
 mod web_scope;
 
 pub use access::{
-    AccessRule, Action, BlockedAccess, BlockedStatus, Decide, DecidedBy, OnViolation, OwnerAnswer,
-    RuleSpec, SERVER, TokensSaved, Via, denial,
+    AccessRule, Action, BlockedAccess, BlockedStatus, Decide, DecidedBy, HARMLESS, OnViolation,
+    OwnerAnswer, RuleSpec, SERVER, TokensSaved, Via, denial,
 };
 pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED, TakenCandidate};

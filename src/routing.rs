@@ -174,12 +174,12 @@ impl RoutingHandle {
     }
 
     /// Counts an incidental access. It is denied at once unless a grant covers it (true). The
-    /// accesses of a session share one entry for each `turn`; turn 0 stands for no turn.
-    pub async fn record_incidental(&self, request: Request, turn: u64) -> bool {
+    /// accesses of a session share one entry for each `turn`, and those whose refusal does no harm another one;
+    /// turn 0 stands for no turn.
+    pub async fn record_incidental(&self, request: Request, turn: u64, is_harmless: bool) -> bool {
         let permit = self.lanes.enter(&request.key.agent).await;
-        let allowed =
-            self.ask_from(permit, |reply| RoutingMsg::Incidental { request, turn, reply });
-        allowed.await.unwrap_or(false)
+        let message = |reply| RoutingMsg::Incidental { request, turn, is_harmless, reply };
+        self.ask_from(permit, message).await.unwrap_or(false)
     }
 
     /// Lists a denied access that was counted as incidental until a tool call named it.

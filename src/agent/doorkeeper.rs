@@ -256,7 +256,9 @@ impl HandlerState {
             let _ = reply.send(allowed);
             return;
         }
-        let allowed = self.routing.record_incidental(request.clone(), context.turn).await;
+        let is_harmless = self.is_harmless(&request, &context);
+        let turn = context.turn;
+        let allowed = self.routing.record_incidental(request.clone(), turn, is_harmless).await;
         let _ = reply.send(allowed);
         if allowed {
             self.record(&request, Source::Kernel);

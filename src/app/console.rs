@@ -23,8 +23,8 @@ use crate::client_host::TurnAnswer;
 use crate::config::Config;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, BudgetReport, BudgetState,
-    Conflict, ConflictStatus, Decide, Delta, Event, SessionKey, SessionMode, TimestampMs, Topic,
-    Touch, TurnEnd, Usage, UsageReport, one_line, turn_ended,
+    Conflict, ConflictStatus, Decide, Delta, Event, HARMLESS, SessionKey, SessionMode, TimestampMs,
+    Topic, Touch, TurnEnd, Usage, UsageReport, one_line, turn_ended,
 };
 
 pub(super) use file::ConsoleFile;
@@ -213,6 +213,9 @@ impl Console {
 
     fn blocked(&mut self, access: &BlockedAccess) -> std::io::Result<()> {
         self.sweeps.add(access);
+        if access.harmless {
+            return self.harmless(access);
+        }
         let color = match access.status {
             BlockedStatus::Allowed | BlockedStatus::Answered => AnsiColor::Green,
             BlockedStatus::Pending => AnsiColor::Yellow,
@@ -244,6 +247,16 @@ impl Console {
             access.path,
         );
         self.line(&access.key.agent, color.on_default().bold(), &text)
+    }
+
+    /// One line, however many they become.
+    fn harmless(&self, access: &BlockedAccess) -> std::io::Result<()> {
+        if access.sweep != Some(1) {
+            return Ok(());
+        }
+        let BlockedAccess { id, action, path, .. } = access;
+        let text = format!("{HARMLESS} {id}: {action} {path}");
+        self.line(&access.key.agent, AnsiColor::BrightBlack.on_default(), &text)
     }
 
     fn conflict(&self, conflict: &Conflict) -> std::io::Result<()> {

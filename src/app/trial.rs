@@ -113,6 +113,7 @@ async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
         readable: Vec::new(),
         writable: Vec::new(),
         made: Vec::new(),
+        harmless: Vec::new(),
         sockets: Vec::new(),
         sealed: Arc::default(),
     };

@@ -147,7 +147,9 @@ impl SeenAccesses {
         };
         let swept = access.sweep.unwrap_or(0);
         let (known, counted, completed) = self.0.entry(access.id.to_string()).or_default();
-        let is_news = *known < stage || *counted < swept || !*completed && access.completed;
+        // Nobody waits for the number of what does no harm.
+        let has_grown = *counted < swept && !access.harmless;
+        let is_news = *known < stage || has_grown || !*completed && access.completed;
         *known = stage.max(*known);
         *counted = swept.max(*counted);
         *completed |= access.completed;
@@ -164,7 +166,7 @@ impl SeenAccesses {
 
 fn status_of(access: &Blocked<'_>) -> String {
     let completed = if access.completed { ", completed anyway" } else { "" };
-    format!("{}{completed}", plain(access.status.as_str()))
+    format!("{}{completed}", plain(access.shown_status()))
 }
 
 /// The rest that a person needs to know: the pattern of `denied` that only a person can override, and the rule of
@@ -194,6 +196,7 @@ pub(super) fn way_out(access: &Blocked<'_>, program: &str) -> Option<String> {
     let id = plain(&access.id);
     let even_denied = if access.denied_by.is_some() { " --even-denied" } else { "" };
     Some(match access.status.known()? {
+        _ if access.harmless => return None,
         _ if access.sweep.is_some() => {
             let agent = plain(&access.session.agent_id);
             format!("{program} why {agent} {}", plain(&access.path))
@@ -209,7 +212,7 @@ pub(super) fn way_out(access: &Blocked<'_>, program: &str) -> Option<String> {
 
 /// Returns e.g. `b3: pending: read core/app.ts by ui (via fs, owned by core)`.
 pub(super) fn describe(access: &Blocked<'_>) -> String {
-    let color = style(access.status.as_str());
+    let color = style(access.shown_status());
     let owners = match access.owners.as_slice() {
         [] => String::new(),
         owners => format!(", owned by {}", plain(&owners.join(", "))),
@@ -254,7 +257,7 @@ pub(super) fn table(list: &[Blocked<'_>]) -> Table {
             format::duration(age).into(),
             plain(&access.session.agent_id).into(),
             plain(access.action.as_str()).into(),
-            Cell::styled(&status_of(access), style(access.status.as_str())),
+            Cell::styled(&status_of(access), style(access.shown_status())),
             plain(access.via.as_str()).into(),
             plain(&owners).into(),
             path.into(),
@@ -325,6 +328,9 @@ mod tests {
             let access = Blocked { sweep: Some(count), ..access("b1", "denied") };
             assert_eq!(seen.is_news(&access), is_news, "{count}");
         }
+        let harmless =
+            |count| Blocked { harmless: true, sweep: Some(count), ..access("b2", "denied") };
+        assert!(seen.is_news(&harmless(1)) && !seen.is_news(&harmless(2)));
     }
 
     #[test]
@@ -362,5 +368,9 @@ mod tests {
         let sweep = Blocked { sweep: Some(12), ..access("b1", "denied") };
         let line = anstream::adapter::strip_str(&describe(&sweep)).to_string();
         assert_eq!(line, "b1: denied: read a b (swept 12 times) by ui (via fs, owned by api, db)");
+        let harmless = Blocked { harmless: true, ..sweep };
+        let line = anstream::adapter::strip_str(&describe(&harmless)).to_string();
+        assert!(line.starts_with("b1: harmless: read a b (swept 12 times) by ui"), "{line}");
+        assert_eq!(way_out(&harmless, "eisen-core"), None);
     }
 }

@@ -264,6 +264,9 @@ impl SentPrompt {
     /// Prints an access that was blocked in this turn. Incidental accesses (sweeps) can't be decided,
     /// but may have made a command fail: the last one is printed once the turn has ended.
     fn show_blocked(&mut self, access: &Blocked<'_>) {
+        if access.harmless {
+            return;
+        }
         if access.sweep.is_some() {
             let (program, agent) = (app::own_command(), plain(&self.agent));
             self.sweep_hint = Some(format!(

@@ -189,7 +189,7 @@ impl Fold {
             let named = format!("{} {} ({})", access.action.as_str(), access.path, access.id);
             fold.calls.refuse(call, (&access.id, &named), is_refused);
         }
-        let kind = LineKind::State(access.status.to_string());
+        let kind = LineKind::State(access.shown_status().to_owned());
         self.between(agent_id, session_id, ShownLine { kind, text })
     }
 

@@ -123,6 +123,7 @@ fn cut_places(own: &mut Confined, parent: &Confined) -> Vec<String> {
         readable: read,
         writable: common(&own.writable, &parent.writable),
         made: common(&own.made, &parent.writable),
+        harmless: own.harmless.clone(),
         programs: common(&own.programs, &reads),
         // Known when the whole file is read.
         sealed: own.sealed.clone(),

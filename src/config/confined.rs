@@ -20,6 +20,8 @@ pub struct Confined {
     pub writable: Vec<GrantedPlace>,
     /// Sealed folders that it makes at each start: made for it where they are missing.
     pub made: Vec<GrantedPlace>,
+    /// Patterns of what it tries by itself, and does not miss.
+    pub harmless: Vec<String>,
     /// Folders of programs, with the libraries beside them, which may be read.
     pub programs: Vec<GrantedPlace>,
     /// With any `confine`: settings that it may not write unless its zone allows it.
@@ -37,6 +39,7 @@ impl Agent {
             readable: [&self.confined.readable[..], &self.confined.programs].concat(),
             writable: self.confined.writable.clone(),
             made: self.confined.made.clone(),
+            harmless: self.confined.harmless.clone(),
             sockets: [profiles::base_sockets(), &self.zone.sockets].concat(),
             sealed: Arc::clone(&self.confined.sealed),
         }
@@ -84,7 +87,8 @@ impl Confined {
         let made = folders.flat_map(|place| profile.made_settings.iter().map(|it| place.below(it)));
         let made = made.collect();
         // Which settings are sealed is known when the whole file is read.
-        Self { readable, writable, made, programs, sealed: Arc::default() }
+        let harmless = profile.harmless.clone();
+        Self { readable, writable, made, harmless, programs, sealed: Arc::default() }
     }
 }
 

@@ -152,6 +152,11 @@ const LISTS: &Keys<Vec<String>> = &[
     ("confined_args", |profile| &mut profile.confined_args),
 ];
 
+const PATTERNS: &Keys<Vec<String>> = &[
+    ("rule_files", |profile| &mut profile.rule_files),
+    ("harmless", |profile| &mut profile.harmless),
+];
+
 const TABLES: &Keys<BTreeMap<String, String>> = &[
     ("unattended_env", |profile| &mut profile.unattended_env),
     ("confined_env", |profile| &mut profile.confined_env),
@@ -203,8 +208,10 @@ fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
     if table.place_of("tools_form").is_some() {
         edits.push(Box::new(move |profile| profile.tools_form = Some(form)));
     }
-    if let Some(patterns) = patterns(table, "rule_files", workspace) {
-        edits.push(Box::new(move |profile| profile.rule_files.clone_from(&patterns)));
+    for &(key, field) in PATTERNS {
+        if let Some(patterns) = patterns(table, key, workspace) {
+            edits.push(Box::new(move |profile| field(profile).clone_from(&patterns)));
+        }
     }
     edits
 }

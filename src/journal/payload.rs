@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::TimestampMs;
+use crate::model::{HARMLESS, TimestampMs};
 
 /// A field that is null where nothing is known, and absent where it is not kept. Read as None in both cases.
 pub(super) type Nullable<T> = Option<Option<T>>;
@@ -142,6 +142,8 @@ pub struct BlockedPayload {
     pub owners: Vec<String>,
     pub denied_by: Option<String>,
     pub sweep: Option<u64>,
+    #[serde(skip_serializing_if = "is_false")]
+    pub harmless: bool,
     pub completed: bool,
     pub decided_by: Option<String>,
     /// The number of the rule that took part, from 1.
@@ -159,6 +161,13 @@ pub struct BlockedPayload {
     pub truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+impl BlockedPayload {
+    /// The status as people read it.
+    pub fn shown_status(&self) -> &str {
+        if self.harmless { HARMLESS } else { &self.status }
+    }
 }
 
 /// `agent.state`.

@@ -189,6 +189,9 @@ pub struct TokensSaved {
     pub is_estimated: bool,
 }
 
+/// Stands for the status of a refusal that does no harm, where people read it.
+pub const HARMLESS: &str = "harmless";
+
 /// What denies a socket of the zone whose server no wall holds.
 pub const SERVER: &str = "the socket's server outside the team";
 
@@ -218,6 +221,8 @@ pub struct BlockedAccess {
     pub orchestrator: Option<SessionKey>,
     /// The number of incidental accesses that it stands for; `path` is their common prefix.
     pub sweep: Option<u64>,
+    /// A sweep of accesses that the agent makes by itself, and whose refusal does no harm.
+    pub harmless: bool,
     /// What makes that no agent can allow it: the `denied` pattern that matches it, or [`SERVER`].
     pub denied_by: Option<Arc<str>>,
     /// The rule that matched it.
@@ -256,6 +261,7 @@ impl BlockedAccess {
             owners: Vec::new(),
             orchestrator: None,
             sweep: None,
+            harmless: false,
             denied_by: None,
             rule: None,
             decided_by: None,

@@ -69,6 +69,8 @@ struct Now {
     /// The running turns.
     turns: IndexMap<SessionId, Turn>,
     last_turn: u64,
+    /// When the agent was prompted first.
+    prompted: Option<Instant>,
     calls: IndexMap<(SessionId, Arc<str>), RunningCall>,
     bytes: usize,
     ended: Ended,
@@ -221,6 +223,11 @@ impl LiveCalls {
         TurnContext { session, turn, began, over, stopped }
     }
 
+    /// When the agent was prompted first, in this run of it.
+    pub fn prompted(&self) -> Option<Instant> {
+        self.now.lock().prompted
+    }
+
     /// Whether a tool call or terminal runs.
     pub fn has_running(&self) -> bool {
         // A prompt counts as a call for what it names.
@@ -275,6 +282,7 @@ impl Now {
         self.last_turn += 1;
         self.ended.forget(session);
         let number = self.last_turn;
+        self.prompted.get_or_insert_with(Instant::now);
         let turn = self.turns.entry(session.clone()).or_insert_with(|| Turn {
             prompts: 0,
             number,

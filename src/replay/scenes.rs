@@ -235,6 +235,7 @@ fn blocked(event: &Event, key: &SessionKey) -> Option<Scene> {
         owners: payload.owners.into_iter().map(AgentId::new).collect(),
         orchestrator: None,
         sweep: payload.sweep,
+        harmless: payload.harmless,
         denied_by: payload.denied_by.map(Into::into),
         rule: rule.zip(decide).map(|(number, decide)| AccessRule { number, decide }),
         decided_by: payload.decided_by.and_then(|by| by.parse().ok()),

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::asking::AskingMsg;
-use self::kernel::Stopped;
+use self::kernel::{Counts, Stopped};
 use self::requesting::{asks_orchestrator, decided_by_rule, until_ms};
 use self::story::Stories;
 use super::board::{Board, BoardEntry, Briefing, Waiter};
@@ -33,7 +33,6 @@ use super::grants::Grants;
 use super::lanes::LanePermit;
 use super::owners::OwnerQuestion;
 use super::rates::Rates;
-use super::sweeps::Sweeps;
 use super::team_grants::TeamGrants;
 use super::wait::{EndedWait, until};
 use super::{Decider, Decision, Queued, Request, ResolveError, Rules, Settings, Settlement};
@@ -60,6 +59,7 @@ pub(super) enum RoutingMsg {
     Incidental {
         request: Request,
         turn: u64,
+        is_harmless: bool,
         reply: oneshot::Sender<bool>,
     },
     Intended(Request),
@@ -141,9 +141,7 @@ pub(super) struct Task {
     tracker: TrackerHandle,
     board: Board,
     grants: Grants,
-    sweeps: Sweeps,
-    /// Accesses beyond the rate of listed ones, counted for each agent.
-    unlisted: Sweeps,
+    counts: Counts,
     rates: Rates,
     stopped: Stopped,
     stories: Stories,
@@ -197,8 +195,7 @@ impl Task {
             tracker,
             board: Board::default(),
             grants: Grants::default(),
-            sweeps: Sweeps::default(),
-            unlisted: Sweeps::default(),
+            counts: Counts::default(),
             rates: Rates::default(),
             stopped: Stopped::default(),
             stories: Stories::default(),
@@ -261,8 +258,8 @@ impl Task {
                     let _ = reply.send(id);
                 }
             }
-            RoutingMsg::Incidental { request, turn, reply } => {
-                let _ = reply.send(self.record_incidental(request, turn));
+            RoutingMsg::Incidental { request, turn, is_harmless, reply } => {
+                let _ = reply.send(self.record_incidental(request, turn, is_harmless));
             }
             RoutingMsg::Intended(request) => {
                 let rule = self.rule(&request);
@@ -353,6 +350,7 @@ impl Task {
             via: request.via,
             status,
             sweep: None,
+            harmless: false,
             denied_by: request.denied_by,
             rule,
             decided_by: (status == BlockedStatus::Denied).then(|| decided_by_rule(rule)).flatten(),

@@ -89,6 +89,9 @@ pub struct RefusedAccess {
     /// How many incidental accesses it stands for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<u64>,
+    /// The agent makes them by itself, and their refusal does no harm.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub harmless: bool,
     /// It kept the agent from what it meant to do: a write, a command or a connection that no pattern of
     /// `denied` names.
     #[serde(default)]
@@ -116,6 +119,7 @@ impl From<&BlockedAccess> for RefusedAccess {
             path: access.path.to_string(),
             status: access.status.as_str().to_owned(),
             sweep: access.sweep,
+            harmless: access.harmless,
             stops_work: access.stops_work(),
         }
     }

@@ -131,10 +131,10 @@ fn described<'a>(line: &'a ServerLine<'_>) -> Option<Described<'a>> {
             (Some(*timestamp_ms), agent_id, state.as_str(), text)
         }
         ServerLine::Blocked(access) => {
-            let Blocked { id, status, action, path, .. } = access;
-            let by = access.decided_by.as_deref();
-            let text = access_text(id, status.as_str(), by, action.as_str(), path, access.sweep);
-            (Some(access.timestamp_ms), &access.session.agent_id, status.as_str(), text)
+            let Blocked { id, action, path, sweep, .. } = access;
+            let (status, by) = (access.shown_status(), access.decided_by.as_deref());
+            let text = access_text(id, status, by, action.as_str(), path, *sweep);
+            (Some(access.timestamp_ms), &access.session.agent_id, status, text)
         }
         ServerLine::Budget(budget) if budget.state == BudgetState::Open => return None,
         ServerLine::Budget(budget) => {

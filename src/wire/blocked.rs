@@ -9,7 +9,7 @@ use super::method::method;
 use super::names::{AgentName, Decider, TeamId};
 use super::tools::{CONTENT, MESSAGE, PATTERN, tool};
 use super::{Exact, NameOf, SessionHeader, Target};
-use crate::model::{Action, BlockedStatus, Decide, Via};
+use crate::model::{Action, BlockedStatus, Decide, HARMLESS, Via};
 
 method! {
     ListBlocked = "list_blocked": ListBlockedParams => Vec<Blocked<'a>>;
@@ -46,6 +46,9 @@ pub struct Blocked<'a> {
     /// than are listed. `path` is their common path. Sent again with the same id as it grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sweep: Option<u64>,
+    /// Only if true: the agent makes the accesses of this `sweep` by itself, and their refusal does no harm.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub harmless: bool,
     /// The pattern of a zone's `denied` that matches the path, if one does. Only the control token
     /// may allow or answer it, with `even_denied`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +92,13 @@ pub struct Blocked<'a> {
     /// Only after `denied`: its tool call reports that it completed all the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub completed: bool,
+}
+
+impl Blocked<'_> {
+    /// Its status as people read it: what does no harm is not shown as denied.
+    pub fn shown_status(&self) -> &str {
+        if self.harmless { HARMLESS } else { self.status.as_str() }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

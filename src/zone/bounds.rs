@@ -31,7 +31,7 @@ pub use self::held::HELD_ALONE;
 pub use self::place::{GrantedPlace, MovedPlace, common};
 use self::system::Devices;
 use super::git::GitVerdict;
-use super::patterns::{Patterns, Subtree, Trails};
+use super::patterns::{Patterns, Subtree, Trails, WirePatterns};
 use super::real::{names, real};
 use super::{Denied, Verdict, Zone};
 use crate::model::{Action, fold, named, within};
@@ -50,6 +50,8 @@ pub struct Reach {
     pub writable: Vec<GrantedPlace>,
     /// Sealed folders below these that are made before it starts, with any [`Confine`]. They are granted nothing.
     pub made: Vec<GrantedPlace>,
+    /// Patterns, as those of zones, of what its agent tries by itself and does not miss. They grant nothing.
+    pub harmless: Vec<String>,
     /// Absolute patterns of the sockets outside the workspace to which it may connect.
     pub sockets: Vec<String>,
     /// Absolute paths outside the workspace that it may not write, each with everything below it,
@@ -78,6 +80,7 @@ pub struct Bounds {
     /// Always denied.
     barred: Vec<PathBuf>,
     sockets: Patterns,
+    harmless: WirePatterns,
     devices: Devices,
     /// Real paths outside that [`Confine::Strict`] lets be read and written.
     readable: Vec<PathBuf>,
@@ -168,6 +171,7 @@ impl Bounds {
             barred,
             private: real(&reach.private).unwrap_or_else(|| fold(&reach.private)),
             sockets: Patterns::granting(workspace, &reach.sockets)?,
+            harmless: WirePatterns::compile(&reach.harmless, false)?,
             devices: if strict { Devices::basic() } else { Devices::all() },
             readable: system::outermost(system.into_iter()),
             writable: real_places(&reach.writable),
@@ -192,6 +196,11 @@ impl Bounds {
 
     pub fn reach(&self) -> &Reach {
         &self.reach
+    }
+
+    /// Whether its agent tries a path by itself, and does not miss it. `path` is as the wire shows it.
+    pub fn is_harmless(&self, path: &str) -> bool {
+        self.harmless.matches(path)
     }
 
     /// Judges an access to a real path: absolute, free of links, `.` and `..`. Does not ask the

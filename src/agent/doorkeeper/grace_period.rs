@@ -53,6 +53,11 @@ impl GracePeriods {
         Self { age, accounts: Mutex::default() }
     }
 
+    /// Whether a process began before `moment`.
+    pub(super) fn is_older(&self, process: u32, moment: Instant) -> bool {
+        (self.age)(process).is_some_and(|age| age > moment.elapsed())
+    }
+
     /// Returns how long an access of this process waits; `turn` is the start of the first running
     /// turn.
     pub(super) fn wait(&self, process: u32, turn: Instant) -> Option<Duration> {
@@ -60,7 +65,7 @@ impl GracePeriods {
         let mut accounts = self.accounts.lock();
         let accounts = &mut *accounts;
         if accounts.processes.get(&process).is_none_or(|known| known.turn != turn) {
-            let is_own = (self.age)(process).is_some_and(|age| age > now.duration_since(turn));
+            let is_own = self.is_older(process, turn);
             accounts.register(process, turn, is_own);
         }
         let (account, wait) = accounts.of(process);

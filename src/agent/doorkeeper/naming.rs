@@ -8,8 +8,9 @@ use tokio::time::Instant;
 
 use super::{HandlerState, release};
 use crate::confine::{Attempt, PathMeaning};
-use crate::model::SessionId;
+use crate::model::{Action, SessionId};
 use crate::proxy::{CallText, NamedPath, TurnContext};
+use crate::routing::Request;
 
 impl HandlerState {
     /// Whether the agent means the access: its program or a tool call names it, or the zone asks.
@@ -19,13 +20,30 @@ impl HandlerState {
         context: &TurnContext,
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
-        // Who is to be asked is asked before anything touches it.
-        let is_intended = attempt.named || self.bounds().zone().asks(&attempt.path);
+        // Who is to be asked is asked before anything touches it, if the agent was asked for something.
+        let asks = self.bounds().zone().asks(&attempt.path) && !self.is_idle(attempt, context);
+        let is_intended = attempt.named || asks;
         // Which file a folder is for may be said a little later.
         if is_intended && attempt.meaning != PathMeaning::NewFolder {
             return true;
         }
         self.is_named(attempt, context, reply).await || is_intended
+    }
+
+    /// Whether the agent looks at a file by itself: it reads while no turn runs, by a process that was there
+    /// before its first prompt.
+    fn is_idle(&self, attempt: &Attempt, context: &TurnContext) -> bool {
+        let is_of_start =
+            || self.running.prompted().is_none_or(|first| self.grace.is_older(attempt.pid, first));
+        attempt.action == Action::Read && context.began.is_none() && is_of_start()
+    }
+
+    /// Whether the refusal of an access that nothing names does no harm, as far as that is known: the profile
+    /// says so, and no tool call runs, or the agent looked for a secret by itself.
+    pub(super) fn is_harmless(&self, request: &Request, context: &TurnContext) -> bool {
+        let bounds = self.bounds();
+        let is_known = bounds.is_harmless(&request.path) && !self.running.has_running();
+        is_known || context.began.is_none() && bounds.zone().asks(&request.path)
     }
 
     /// Whether a tool call names the attempted path, now or within the grace period. For a draft, and

@@ -96,7 +96,7 @@ fn bounds(workspace: PathBuf) -> Arc<Bounds> {
         allowed: vec!["ui/**".to_owned()],
         shared: Vec::new(),
         denied: Vec::new(),
-        asked: Vec::new(),
+        asked: vec!["**/.env".to_owned()],
         readable: Vec::new(),
         git: GitAccess::None,
         terminals: true,
@@ -111,6 +111,7 @@ fn bounds(workspace: PathBuf) -> Arc<Bounds> {
         readable: Vec::new(),
         writable: Vec::new(),
         made: Vec::new(),
+        harmless: vec!["core/.state".to_owned()],
         sockets: Vec::new(),
         sealed: Arc::default(),
     };
@@ -210,7 +211,8 @@ fn shown(access: &BlockedAccess) -> String {
     let session = access.key.session.as_str();
     let session = if session.is_empty() { "-" } else { session };
     let count = access.sweep.map_or_else(String::new, |count| format!(" ×{count}"));
-    let (status, action) = (access.status.as_str(), access.action);
+    let status = if access.harmless { "harmless" } else { access.status.as_str() };
+    let action = access.action;
     format!("{} {session} {status} {action} {}{count}", access.id, access.path)
 }
 

@@ -22,7 +22,7 @@ impl Sweeps {
 
     pub(super) fn add(&mut self, access: &BlockedAccess) {
         // An access with an empty session id has no turn.
-        if access.sweep.is_none() || access.key.session.as_str().is_empty() {
+        if access.sweep.is_none() || access.harmless || access.key.session.as_str().is_empty() {
             return;
         }
         if self.latest.len() >= MOST_SESSIONS {

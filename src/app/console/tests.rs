@@ -86,6 +86,8 @@ fn a_sweep_is_explained_once_with_its_pattern() {
          add \"node_modules/**\" to `readable` of [zones]; eisen-core why ui node_modules"
     );
     assert_eq!(sweeps.hint(&key, "eisen-core"), None);
+    sweeps.add(&BlockedAccess { harmless: true, ..sweep("node_modules", Some(3)) });
+    assert_eq!(sweeps.hint(&key, "eisen-core"), None);
     sweeps.add(&sweep(".", Some(9)));
     assert!(sweeps.hint(&key, "eisen-core").unwrap().ends_with("fail: eisen-core why ui ."));
 }

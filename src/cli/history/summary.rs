@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::journal::{Event, MessagePayload};
 use crate::line::lenient;
-use crate::model::one_line;
+use crate::model::{HARMLESS, one_line};
 
 /// Characters of a text that are shown.
 const LONGEST: usize = 120;
@@ -77,6 +77,8 @@ struct Words {
     #[serde(deserialize_with = "lenient")]
     cost: SpentCost,
     zone: Value,
+    #[serde(deserialize_with = "lenient")]
+    harmless: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -123,7 +125,8 @@ pub(super) fn summary(event: &Event) -> String {
         "blocked" => {
             let by = first([it.decided_by, it.via]);
             let id = it.blocked_id;
-            format!("{} {id}: {} {} ({by})", it.status, it.action, it.path)
+            let status = if it.harmless { HARMLESS } else { &it.status.0 };
+            format!("{status} {id}: {} {} ({by})", it.action, it.path)
         }
         "grant" => format!("{} {} {}", it.scope, it.action, it.path),
         "file.rename" => format!("{} to {}", it.from, it.path),

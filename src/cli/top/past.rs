@@ -75,8 +75,9 @@ pub(super) fn entry(event: &Event<'_>) -> Option<LogEntry> {
         let StatePayload { state, reason, .. } = or_default(payload);
         (state.clone(), state + &because(reason))
     } else if *event.kind == *EventType::BLOCKED.as_str() {
-        let BlockedPayload { blocked_id, status, action, path, sweep, decided_by, .. } =
-            or_default(payload);
+        let payload: BlockedPayload = or_default(payload);
+        let status = payload.shown_status().to_owned();
+        let BlockedPayload { blocked_id, action, path, sweep, decided_by, .. } = payload;
         let (id, path) = (blocked_id.unwrap_or_default(), path.unwrap_or_default());
         let text = access_text(&id, &status, decided_by.as_deref(), &action, &path, sweep);
         (status, text)

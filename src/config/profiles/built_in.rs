@@ -40,6 +40,7 @@ pub struct Profile {
     pub ends_on_eof: Option<bool>,
     pub leaves_children: Option<bool>,
     pub rule_files: Vec<String>,
+    pub harmless: Vec<String>,
     pub readable: Vec<String>,
     pub writable: Vec<String>,
     pub settings: Vec<String>,

@@ -100,6 +100,7 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
         ("counts its usage by", usage(profile).to_owned()),
         ("reports no cost of its decisions in mode", one(&profile.uncounted_mode)),
         ("reads its rules from", list(&profile.rule_files)),
+        ("does not miss, if it is refused", list(&profile.harmless)),
         ("reads outside", list(&profile.readable)),
         ("writes outside", list(&profile.writable)),
         ("its settings that no agent writes", list(&profile.settings)),

@@ -91,6 +91,7 @@ impl Fold {
             owners: access.owners.iter().map(AgentId::to_string).collect(),
             denied_by: access.denied_by.as_deref().map(str::to_owned),
             sweep: access.sweep,
+            harmless: access.harmless,
             completed: access.completed,
             decided_by: access.decided_by.as_ref().map(DecidedBy::to_string),
             rule: access.rule.map(|rule| rule.number.get()),

@@ -211,6 +211,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         readable: Vec::new(),
         writable: Vec::new(),
         made: Vec::new(),
+        harmless: Vec::new(),
         sockets: Vec::new(),
         sealed: Arc::default(),
     };

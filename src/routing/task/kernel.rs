@@ -31,11 +31,21 @@ pub(super) struct Stopped(HashMap<AgentId, HashMap<SessionId, Attempts>>);
 /// The attempts of one session, by path and action.
 type Attempts = HashMap<(Arc<str>, Action), LastAttempt>;
 
+/// The accesses that are counted and not listed, by the reason.
+#[derive(Default, Debug)]
+pub(super) struct Counts {
+    incidental: Sweeps,
+    harmless: Sweeps,
+    too_many: Sweeps,
+}
+
 /// Why an access is counted and not listed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Counted {
     /// The access is incidental.
     Incidental,
+    /// It is incidental, and no harm is done by its refusal.
+    Harmless,
     /// The agent exceeds the rate of listed accesses.
     TooMany,
 }
@@ -53,13 +63,19 @@ struct LastAttempt {
 
 impl Task {
     /// Counts an incidental access; true if a grant covers it.
-    pub(super) fn record_incidental(&mut self, request: Request, turn: u64) -> bool {
+    pub(super) fn record_incidental(
+        &mut self,
+        request: Request,
+        turn: u64,
+        is_harmless: bool,
+    ) -> bool {
         let rule = self.rule(&request);
         if self.take_grant(&request, rule).is_some() || opens(rule) {
             return true;
         }
         self.stopped.note(&request, None);
-        self.count(Counted::Incidental, request, turn);
+        let what = if is_harmless { Counted::Harmless } else { Counted::Incidental };
+        self.count(what, request, turn);
         false
     }
 
@@ -84,7 +100,7 @@ impl Task {
     /// Counts an access in the entry of its session; returns that entry's id.
     fn count(&mut self, what: Counted, request: Request, turn: u64) -> BlockedId {
         let Request { key, path, action, via, .. } = request;
-        if let Some(sweep) = self.counts(what).get_mut(&key, turn) {
+        if let Some(sweep) = self.counts_of(what).get_mut(&key, turn) {
             let before = Arc::clone(&sweep.path);
             sweep.add(&path, action);
             let (path, action, count) = (Arc::clone(&sweep.path), sweep.action, sweep.count);
@@ -106,7 +122,7 @@ impl Task {
         }
         self.end_count(what, &key);
         let id = self.board.next_id();
-        self.counts(what).begin(key.clone(), turn, id.clone(), &path, action);
+        self.counts_of(what).begin(key.clone(), turn, id.clone(), &path, action);
         let access = BlockedAccess {
             id: id.clone(),
             mode: self.mode(&key),
@@ -119,6 +135,7 @@ impl Task {
             via,
             status: BlockedStatus::Denied,
             sweep: Some(1),
+            harmless: what == Counted::Harmless,
             denied_by: None,
             rule: None,
             decided_by: None,
@@ -147,10 +164,11 @@ impl Task {
         id
     }
 
-    fn counts(&mut self, what: Counted) -> &mut Sweeps {
+    fn counts_of(&mut self, what: Counted) -> &mut Sweeps {
         match what {
-            Counted::Incidental => &mut self.sweeps,
-            Counted::TooMany => &mut self.unlisted,
+            Counted::Incidental => &mut self.counts.incidental,
+            Counted::Harmless => &mut self.counts.harmless,
+            Counted::TooMany => &mut self.counts.too_many,
         }
     }
 
@@ -195,30 +213,29 @@ impl Task {
     /// Ends the counts, grants and attempts of a turn.
     pub(super) fn turn_over(&mut self, key: &SessionKey) {
         self.end_count(Counted::Incidental, key);
+        self.end_count(Counted::Harmless, key);
         self.grants.turn_over(key);
         self.stopped.turn_over(key);
     }
 
     /// Publishes the counts that are due.
     pub(super) fn publish_sweeps(&mut self) {
-        for id in self.sweeps.due().into_iter().chain(self.unlisted.due()) {
-            self.publish_again(&id);
-        }
+        let due: Vec<_> = self.counts.all().into_iter().flat_map(Sweeps::due).collect();
+        due.iter().for_each(|id| self.publish_again(id));
     }
 
     /// When [`Self::publish_sweeps`] is next due.
-    pub(super) fn sweeps_due(&self) -> Option<Instant> {
-        self.sweeps.next_due().into_iter().chain(self.unlisted.next_due()).min()
+    pub(super) fn sweeps_due(&mut self) -> Option<Instant> {
+        self.counts.all().into_iter().filter_map(|counts| counts.next_due()).min()
     }
 
     pub(super) fn forget_kernel(&mut self, agent: &AgentId) {
-        self.sweeps.forget(agent);
-        self.unlisted.forget(agent);
+        self.counts.all().into_iter().for_each(|counts| counts.forget(agent));
         self.stopped.0.remove(agent);
     }
 
     fn end_count(&mut self, what: Counted, key: &SessionKey) {
-        if let Some(sweep) = self.counts(what).end(key) {
+        if let Some(sweep) = self.counts_of(what).end(key) {
             self.publish_again(&sweep.id);
         }
     }
@@ -235,6 +252,12 @@ impl Task {
         } else {
             SessionMode::SingleAgent
         }
+    }
+}
+
+impl Counts {
+    fn all(&mut self) -> [&mut Sweeps; 3] {
+        [&mut self.incidental, &mut self.harmless, &mut self.too_many]
     }
 }
 

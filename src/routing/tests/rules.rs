@@ -137,7 +137,7 @@ async fn a_rule_allows_without_a_line_and_denies_at_once() {
         |path: &str| bench.routing.observed(Request { via: Via::Tool, ..read("a", "s", path) });
     assert_eq!(seen("in/y").await, None);
     assert!(seen("out/y").await.is_some());
-    let incidental = |path: &str| bench.routing.record_incidental(read("a", "s", path), 1);
+    let incidental = |path: &str| bench.routing.record_incidental(read("a", "s", path), 1, false);
     assert!(incidental("in/z").await && !incidental("out/z").await);
 }
 

@@ -66,6 +66,7 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             orchestrator: access.orchestrator.as_ref().map(Target::from),
             via: access.via.into(),
             sweep: access.sweep,
+            harmless: access.harmless,
             denied_by: access.denied_by.as_deref().map(Cow::from),
             rule: access.rule.map(|rule| rule.number.get()),
             decide: access.rule.map(|rule| rule.decide.into()),

@@ -89,7 +89,8 @@ const WORDS = lookup({
   blocked: (line) => {
     const times = line.sweep ? ` (${counted(line.sweep, "time")})` : "";
     const by = line.decided_by ? ` by ${line.decided_by}` : "";
-    return [line.status, `${line.id} ${line.status}${by}: ${line.action} ${line.path}${times}`];
+    const status = line.harmless ? "harmless" : line.status;
+    return [status, `${line.id} ${status}${by}: ${line.action} ${line.path}${times}`];
   },
   budget: (line) =>
     line.state === "open"

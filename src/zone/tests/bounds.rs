@@ -18,6 +18,7 @@ pub(super) fn reach(bed: &Bed, confine: Confine) -> Reach {
             .collect(),
         writable: GrantedPlace::now(&bed.path("needs/write")).into_iter().collect(),
         made: Vec::new(),
+        harmless: Vec::new(),
         sockets: bed.globs(&["@/run/nscd.sock", "@/run/*/listed"]),
         sealed: [".gitrc", ".config/editor"].map(|name| bed.path("home").join(name)).into(),
     }

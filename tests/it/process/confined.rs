@@ -53,6 +53,7 @@ impl Place {
             readable: vec![],
             writable: vec![],
             made: vec![],
+            harmless: vec![],
             // A server that does not belong to the team.
             sockets: vec![self.path("ws/mine/socket").display().to_string()],
             sealed: Arc::default(),

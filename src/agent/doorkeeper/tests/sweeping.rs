@@ -88,3 +88,58 @@ async fn a_tool_call_does_not_report_what_the_kernel_stopped() {
     bench.ends("s");
     assert!(observe("s", "core/x.ts").await, "another turn");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_its_profile_does_not_miss_is_counted_apart() {
+    let bench = bench(true);
+    for path in ["core/.state", "core/a.ts", "core/.state"] {
+        assert!(!bench.rings(read(path)).await);
+    }
+    bench.begins("s");
+    assert!(!bench.rings(read("core/.state")).await);
+    let mut counted = vec![
+        "b1 - harmless read core/.state ×2",
+        "b2 - denied read core/a.ts ×1",
+        "b3 s harmless read core/.state ×1",
+    ];
+    assert_eq!(bench.list().await, counted);
+    // A tool call may need it.
+    bench.says("s", "1", &["git gc"]);
+    assert!(!bench.rings(read("core/.state")).await);
+    counted.push("b4 s denied read core/.state ×1");
+    assert_eq!(bench.list().await, counted);
+    // And who names it means it.
+    let _held = bench.ring(named("core/.state"));
+    eventually(async || bench.list().await.len() == 5).await;
+    assert_eq!(bench.list().await[4], "b5 s pending read core/.state");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_for_a_secret_that_an_agent_looks_for_by_itself() {
+    let bench = bench(true);
+    let own = |path| Attempt { pid: OWN, ..read(path) };
+    assert!(!bench.rings(own(".env")).await);
+    // No program was started in a turn so far.
+    assert!(!bench.rings(read("ui/.env")).await);
+    assert_eq!(bench.list().await, ["b1 - harmless read . ×2"]);
+    let pending = async |attempt: Attempt| {
+        let before = bench.list().await.len();
+        let _held = bench.ring(attempt);
+        eventually(async || bench.list().await.len() > before).await;
+        bench.list().await[before].clone()
+    };
+    let write = Attempt { action: Action::Write, ..own("a/.env") };
+    assert_eq!(pending(write).await, "b2 - pending write a/.env");
+    bench.begins("s");
+    assert_eq!(pending(own("b/.env")).await, "b3 s pending read b/.env");
+    bench.ends("s");
+    // It opens another session; what it started in the turn still runs.
+    assert!(!bench.rings(own("c/.env")).await);
+    assert_eq!(pending(read("d/.env")).await, "b4 - pending read d/.env");
+}
+
+async fn eventually(mut is_so: impl AsyncFnMut() -> bool) {
+    while !is_so().await {
+        tokio::task::yield_now().await;
+    }
+}

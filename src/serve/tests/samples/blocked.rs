@@ -25,6 +25,7 @@ pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
         owners: vec![AgentId::new("api")],
         orchestrator: Some(key("lead", "s-lead")),
         sweep: None,
+        harmless: false,
         denied_by: None,
         rule: None,
         decided_by: None,

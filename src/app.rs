@@ -96,6 +96,7 @@ pub use replay::{ReplayOptions, replay};
 pub use routes::{Route, route};
 pub use run::{RunEnd, check_run, run, run_detached, run_prepared};
 pub use scoped_tokens::TokensAtRest;
+pub use scratch::is_copy;
 pub use standing::team_above;
 pub use team_file::RunOptions;
 pub use tiers_now::{TierNow, tiers_now};

@@ -61,6 +61,13 @@ pub(super) fn new_path() -> std::io::Result<PathBuf> {
     Ok(std::path::absolute(std::env::temp_dir())?.join(name))
 }
 
+/// Whether a path is named like a copy that a team works on.
+pub fn is_copy(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let number = name.and_then(|name| name.strip_prefix(leftovers::PREFIX));
+    number.is_some_and(|it| it.len() == 16 && it.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 /// Creates a temporary folder for its owner alone.
 fn create(path: &Path) -> std::io::Result<TempDir> {
     let (parent, name) = (path.parent(), path.file_name());

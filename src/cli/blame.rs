@@ -73,8 +73,9 @@ enum Format {
 /// The requested file.
 struct Place {
     team: String,
-    /// None if it is unknown.
-    workspace: Option<PathBuf>,
+    workspace: PathBuf,
+    /// The workspace is the temporary copy that the team works on, or worked on.
+    is_copy: bool,
     /// The file's name in the journal.
     name: PathBuf,
 }
@@ -106,32 +107,38 @@ impl BlameArgs {
     fn place(&self, global: &Global, store: &Store) -> Result<Place, Failure> {
         let team = store.meta("team").map_err(no_journal)?.unwrap_or_default();
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let workspace = app::workspace_of(&eisen_dir, &team);
+        let written = app::workspace_of(&eisen_dir, &team);
+        let worked = store.meta("workspace").map_err(no_journal)?.map(PathBuf::from);
+        let copy = worked.filter(|worked| app::is_copy(worked) && written.as_ref() != Some(worked));
         let here = std::env::current_dir().map_err(|error| Failure::Run(error.into()))?;
         let here = here.join(global.cwd.clone().unwrap_or_default());
-        let workspace = workspace.or_else(|| Some(here.clone())).map(real);
+        let written = real(written.unwrap_or_else(|| here.clone()));
         let from_here = clean(&real(here).join(&self.path));
-        let below = |path: &Path| {
-            let root = workspace.as_deref()?;
-            Some(path.strip_prefix(root).ok()?.to_owned())
-        };
+        let is_copy = copy.is_some();
+        let workspace = copy.map_or_else(|| written.clone(), real);
         // From the working directory if that is in the workspace, else from the workspace.
-        let name = match below(&from_here) {
-            Some(name) => name,
-            None => clean(&self.path),
-        };
-        Ok(Place { team, workspace, name })
+        let below = |root: &Path| from_here.strip_prefix(root).ok().map(Path::to_owned);
+        let name = below(&workspace).or_else(|| below(&written));
+        let name = name.unwrap_or_else(|| clean(&self.path));
+        Ok(Place { team, workspace, is_copy, name })
     }
 }
 
 impl Place {
     /// The content on the disk; None if the workspace is gone.
     fn content(&self) -> Result<Option<Vec<u8>>, Failure> {
-        let Some(workspace) = self.workspace.as_ref().filter(|it| it.is_dir()) else {
-            note("note: the workspace is gone: these are the lines that the journal knew last");
+        let what = if self.is_copy { "the copy that the team worked on" } else { "the workspace" };
+        if !self.workspace.is_dir() {
+            note(format_args!(
+                "note: {what} is gone: these are the lines that the journal knew last"
+            ));
             return Ok(None);
-        };
-        let path = workspace.join(&self.name);
+        }
+        let path = self.workspace.join(&self.name);
+        if self.is_copy {
+            let path = plain(&path.to_string_lossy());
+            note(format_args!("note: the team works on a copy: these are the lines of {path}"));
+        }
         let failed = |why: String| Failure::Run(anyhow!("{why}"));
         match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_file() => {}
@@ -146,11 +153,10 @@ impl Place {
     }
 
     fn trace(&self, store: &Store, blame: &Blame, names: &[Provenance]) -> Result<Value, Failure> {
-        let repository = self.workspace.as_deref().and_then(|it| Repository::of(it).ok());
+        let repository = Repository::of(&self.workspace).ok();
         // Line numbers are those of a commit only if it has exactly these lines.
         let committed = repository.and_then(|repository| {
-            let workspace = self.workspace.as_deref()?;
-            let full = workspace.join(&self.name);
+            let full = self.workspace.join(&self.name);
             let path = full.strip_prefix(&repository.root).ok()?.to_owned();
             let commit = repository.commit("HEAD").ok()?;
             let is_same = repository.content(&commit, &path)? == blame.content;
@@ -171,8 +177,10 @@ impl Place {
 
 /// Prints the note of a commit.
 fn note_of(store: &Store, place: &Place, revision: &str) -> Result<(), Failure> {
-    let workspace = place.workspace.as_deref().filter(|it| it.is_dir());
-    let workspace = workspace.ok_or_else(|| Failure::Run(anyhow!("the workspace is gone")))?;
+    let workspace = &place.workspace;
+    if !workspace.is_dir() {
+        return Err(Failure::Run(anyhow!("the workspace is gone")));
+    }
     let repository = Repository::of(workspace).map_err(Failure::Run)?;
     let commit = repository.commit(revision).map_err(Failure::Run)?;
     let full = clean(&workspace.join(&place.name));

@@ -127,6 +127,28 @@ fn blame_names_the_prompt_that_each_line_came_from() {
     assert_eq!(trace["vcs"], Value::Null, "no commit has these lines");
 }
 
+#[test]
+fn blame_reads_the_copy_that_a_team_works_on() {
+    let stage = Stage::new();
+    let team = stage.team("scratch = true", vec![agent("ui").zone("src/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    port.prompt("ui", "write src/ui/app.ts margins");
+    let original = stage.path("shop/src/ui/app.ts");
+    assert_ne!(fs::read_to_string(&original).unwrap_or_default(), "margins");
+    let original = original.to_str().unwrap();
+    for path in ["src/ui/app.ts", original] {
+        let shown = stage.run(&["blame", path]);
+        assert!(shown.stdout.starts_with("ui  first turn  "), "{shown:?}");
+        assert!(shown.stdout.ends_with("1) margins\n"), "{shown:?}");
+        assert!(shown.stderr.contains("note: the team works on a copy: "), "{shown:?}");
+        assert!(shown.stderr.trim_end().ends_with("/src/ui/app.ts"), "{shown:?}");
+    }
+    team.stop();
+    let shown = stage.run(&["blame", original]);
+    assert!(shown.stdout.starts_with("ui  first turn  "), "{shown:?}");
+    assert!(shown.stderr.contains("note: the copy that the team worked on is gone"), "{shown:?}");
+}
+
 /// The lines of a note before its metadata.
 fn attested(note: &str) -> String {
     note.split("---\n").next().unwrap().to_owned()

@@ -64,7 +64,7 @@ pub use named::Variants;
 pub(crate) use named::named;
 pub use outside_files::OutsideFiles;
 pub use overlap::{Overlap, OverlapKind};
-pub use path::{fold, goes_up, walk_first, wire_path, wire_real, within};
+pub use path::{fold, goes_up, is_aside, walk_first, wire_path, wire_real, within};
 pub use price::Price;
 pub use quiet::QuietSpan;
 pub use record::{Decided, Fork, How, PathUse, Record};

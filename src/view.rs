@@ -18,7 +18,7 @@ use serde_json::Value;
 use self::heat::HeatMap;
 pub use self::heat::HotFile;
 pub use self::layout::{Layout, LayoutPart, Placed, SIDE, Tile};
-pub use self::log::{Log, LogEntry, access_text, decider};
+pub use self::log::{Log, LogEntry, SweepCount, access_text, decider, folded_noise};
 use self::waiting::PendingList;
 pub use self::waiting::{CardId, CardKind, Undecided};
 use crate::model::{AgentState, BudgetState};

@@ -239,6 +239,7 @@ pub(crate) fn bounds(workspace: &Path) -> Bounds {
         writable: Vec::new(),
         sockets: Vec::new(),
         made: Vec::new(),
+        harmless: Vec::new(),
         sealed: Arc::default(),
     };
     Bounds::new(Arc::new(zone.unwrap()), reach).unwrap()

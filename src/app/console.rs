@@ -213,8 +213,8 @@ impl Console {
 
     fn blocked(&mut self, access: &BlockedAccess) -> std::io::Result<()> {
         self.sweeps.add(access);
-        if access.harmless {
-            return self.harmless(access);
+        if access.is_noise() {
+            return self.noise(access);
         }
         let color = match access.status {
             BlockedStatus::Allowed | BlockedStatus::Answered => AnsiColor::Green,
@@ -250,12 +250,13 @@ impl Console {
     }
 
     /// One line, however many they become.
-    fn harmless(&self, access: &BlockedAccess) -> std::io::Result<()> {
+    fn noise(&self, access: &BlockedAccess) -> std::io::Result<()> {
         if access.sweep != Some(1) {
             return Ok(());
         }
         let BlockedAccess { id, action, path, .. } = access;
-        let text = format!("{HARMLESS} {id}: {action} {path}");
+        let status = if access.harmless { HARMLESS } else { access.status.as_str() };
+        let text = format!("{status} {id}: {action} {path}");
         self.line(&access.key.agent, AnsiColor::BrightBlack.on_default(), &text)
     }
 

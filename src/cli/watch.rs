@@ -1,5 +1,6 @@
 //! `watch`: follows messages, tool calls, plans and blocked accesses of agents.
 
+mod noise;
 mod page;
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,6 +13,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use self::noise::Noise;
 use self::page::Page;
 pub(super) use self::page::style_of;
 use super::Global;
@@ -23,6 +25,7 @@ use super::transcript::{Fold, LineKind, ShownLine};
 use crate::app::{self, Failure};
 use crate::model::{BlockedStatus, ConflictStatus, one_line};
 use crate::serve::client::{self, ClientError, Connection, MethodAnswer, Target};
+use crate::view::folded_noise;
 use crate::wire::{
     Agent, Blocked, ConflictLine, Empty, Exact, ListAgents, ListBlocked, ListBlockedParams,
     ListConflicts, ListConflictsParams, NameOf, ReportLine, ServerLine, UpdateLine,
@@ -59,6 +62,10 @@ pub(super) struct Watch {
     /// Show whole thoughts
     #[arg(long, conflicts_with = "json")]
     thoughts: bool,
+    /// Show each refusal in passing, also harmless ones and those outside of turns, outside the workspace and in
+    /// `.git`; without it these are one line with their number
+    #[arg(long)]
+    outside: bool,
     /// Print JSON lines of the port: `session_update`, `blocked`, `conflict`, `agent`, `turn` and
     /// `report`
     #[arg(long)]
@@ -84,6 +91,8 @@ impl Watch {
             agents: agents.iter().cloned().collect(),
             all: self.agents.is_empty(),
             json: self.json,
+            outside: self.outside,
+            noise: HashMap::new(),
             fold: Fold::new(self.thoughts),
             page: Page::new(&agents),
             states: HashMap::new(),
@@ -147,6 +156,10 @@ struct Watched {
     /// Whether agents that join later are shown, too.
     all: bool,
     json: bool,
+    /// Nothing is folded.
+    outside: bool,
+    /// The refusals of each agent that are folded.
+    noise: HashMap<String, Noise>,
     fold: Fold,
     page: Page,
     /// The state of each agent that was shown.
@@ -253,6 +266,7 @@ impl Watched {
                 self.print_all(&lines)
             }
             Ok(ServerLine::Turn(turn)) => {
+                self.tell_noise(&agent)?;
                 let lines = self.fold.turn(&agent, &turn.session_id, &turn);
                 self.print_all(&lines)
             }
@@ -286,11 +300,29 @@ impl Watched {
         if self.states.insert(agent_id.to_string(), text.clone()).as_ref() == Some(&text) {
             return Ok(());
         }
+        self.tell_noise(agent_id)?;
         self.page.print(agent_id, &ShownLine { kind: LineKind::State(state.to_string()), text })
     }
 
+    /// Says how many refusals of an agent are folded, if they have become more.
+    fn tell_noise(&mut self, agent: &str) -> Result<(), Failure> {
+        let Some(count) = self.noise.get_mut(agent).and_then(Noise::take_news) else {
+            return Ok(());
+        };
+        let text = format!("{} (--outside)", folded_noise(count));
+        self.page.print(agent, &ShownLine { kind: LineKind::Note, text })
+    }
+
     fn blocked(&mut self, access: &Blocked<'_>) -> Result<(), Failure> {
-        if !self.shows(&access.session.agent_id) || !self.seen.is_news(access) {
+        let agent = &access.session.agent_id;
+        if !self.shows(agent) {
+            return Ok(());
+        }
+        if access.is_noise() && !self.outside {
+            self.noise.entry(agent.to_string()).or_default().add(access);
+            return Ok(());
+        }
+        if !self.seen.is_news(access) {
             return Ok(());
         }
         let mut text = anstream::adapter::strip_str(&blocked::describe(access)).to_string();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::named::named;
 use super::shown::quoted;
-use super::{AgentId, BlockedId, SessionKey, SessionMode, TimestampMs};
+use super::{AgentId, BlockedId, SessionKey, SessionMode, TimestampMs, is_aside};
 
 named! {
     /// The action of an access; a zone has separate rules for the two.
@@ -293,6 +293,12 @@ impl BlockedAccess {
             && self.sweep.is_none()
             && is_work
             && (self.denied_by.is_none() || is_connection)
+    }
+
+    /// Whether it is one of those that views fold: harmless, or in passing outside of turns, and aside.
+    pub fn is_noise(&self) -> bool {
+        let is_of_no_turn = self.sweep.is_some() && self.key.session.as_str().is_empty();
+        self.harmless || is_of_no_turn && is_aside(&self.path)
     }
 
     /// Whether it was blocked, and not allowed so far.

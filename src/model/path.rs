@@ -30,6 +30,12 @@ pub fn walk_first(path: &Path, ahead: &mut Vec<OsString>) {
     ahead.extend(names);
 }
 
+/// Whether a path, as the wire shows it, is none of the team's work: outside the workspace, or git's own.
+pub fn is_aside(path: &str) -> bool {
+    let path = Path::new(path);
+    path.is_absolute() || path.components().any(|part| part.as_os_str() == ".git")
+}
+
 /// The part of a path below a folder: empty for the folder itself, None outside. Both paths are
 /// absolute and folded, so comparing bytes is enough, and many times faster than components.
 pub fn within<'a>(folder: &Path, path: &'a Path) -> Option<&'a Path> {

@@ -1,7 +1,7 @@
 //! The log: one entry for each event that people want to know of.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::model::{BudgetState, one_line, turn_ended};
 use crate::wire::{
@@ -25,6 +25,18 @@ pub struct LogEntry {
     pub state: String,
     /// One line, safe for a terminal.
     pub text: String,
+    /// Of a sweep, which counts up in one entry.
+    pub counted: Option<SweepCount>,
+}
+
+/// What an entry counts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SweepCount {
+    /// The id of the sweep.
+    pub id: String,
+    pub count: u64,
+    /// It is folded with the others of its agent.
+    pub is_noise: bool,
 }
 
 /// The last entries.
@@ -47,6 +59,29 @@ impl Log {
         &self.entries
     }
 
+    /// The first `end` entries with what is shown of them, oldest first. Unless `all` are wanted, the noise of
+    /// an agent is one line with its number.
+    pub fn shown(&self, end: usize, all: bool) -> Vec<(&LogEntry, Cow<'_, str>)> {
+        let mut sums: HashMap<&str, u64> = HashMap::new();
+        let entries: Vec<_> = self.entries.iter().take(end).collect();
+        let is_folded = |it: &&SweepCount| it.is_noise && !all;
+        for entry in &entries {
+            if let Some(counted) = entry.counted.as_ref().filter(is_folded) {
+                *sums.entry(&entry.agent).or_default() += counted.count;
+            }
+        }
+        let mut shown: Vec<_> = entries
+            .into_iter()
+            .rev()
+            .filter_map(|entry| match entry.counted.as_ref().filter(is_folded) {
+                Some(_) => Some((entry, folded_noise(sums.remove(&*entry.agent)?).into())),
+                None => Some((entry, Cow::from(&entry.text))),
+            })
+            .collect();
+        shown.reverse();
+        shown
+    }
+
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -63,11 +98,20 @@ impl Log {
     /// Adds an entry for a line, if it is an event.
     pub(super) fn line(&mut self, line: &ServerLine<'_>) {
         let Some(Described { timestamp_ms, agent, state, text }) = described(line) else { return };
+        let counted = match line {
+            ServerLine::Blocked(access) => access.sweep.map(|count| SweepCount {
+                id: access.id.to_string(),
+                count,
+                is_noise: access.is_noise(),
+            }),
+            _ => None,
+        };
         self.push(LogEntry {
             timestamp_ms,
             agent: one_line(agent),
             state: state.to_owned(),
             text: short(&text),
+            counted,
         });
     }
 
@@ -87,13 +131,21 @@ impl Log {
             agent: String::new(),
             state: "pending".to_owned(),
             text: short(text),
+            counted: None,
         });
     }
 
     /// Adds entries of before in front, as far as there is room; oldest first.
     pub(super) fn earlier(&mut self, entries: Vec<LogEntry>) {
         let room = MOST_ENTRIES - self.entries.len();
+        let is_counted = |it: &LogEntry, by: &Option<SweepCount>| {
+            it.counted.as_ref().zip(by.as_ref()).is_some_and(|(it, by)| it.id == by.id)
+        };
         for entry in entries.into_iter().rev().take(room) {
+            // A later count has all of it.
+            if self.entries.iter().any(|it| is_counted(it, &entry.counted)) {
+                continue;
+            }
             self.entries.push_front(LogEntry { text: short(&entry.text), ..entry });
             self.first -= 1;
         }
@@ -102,6 +154,14 @@ impl Log {
     fn push(&mut self, entry: LogEntry) {
         // A team says some things twice around the time of the connect.
         if self.entries.back() == Some(&entry) {
+            return;
+        }
+        // What counts up is one entry.
+        let is_same = |it: &&mut LogEntry| {
+            it.counted.as_ref().zip(entry.counted.as_ref()).is_some_and(|(it, by)| it.id == by.id)
+        };
+        if let Some(counting) = self.entries.iter_mut().rev().find(is_same) {
+            *counting = entry;
             return;
         }
         if self.entries.len() == MOST_ENTRIES {
@@ -188,6 +248,12 @@ pub fn access_text(
     let by = by.map(|by| format!(" by {}", decider(by))).unwrap_or_default();
     let sweep = sweep.map(|count| format!(" ({count} times)")).unwrap_or_default();
     format!("{id} {status}{by}: {action} {path}{sweep}")
+}
+
+/// Says of refusals that are folded how many they are.
+pub fn folded_noise(count: u64) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} refusal{s} in passing: harmless, outside the workspace or in .git")
 }
 
 /// The decider of an access or a conflict, in words.

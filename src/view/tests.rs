@@ -240,3 +240,34 @@ fn a_team_of_an_earlier_version_is_shown() {
     assert_eq!((names(&view), view.waiting().count()), (vec![("ui", 2)], 3));
     assert!(view.log().is_empty());
 }
+
+#[test]
+fn what_agents_try_by_themselves_is_one_line_with_its_number() {
+    let mut view = TeamView::default();
+    let sweep = |id: &str, session: &str, path: &str, count: u64, harmless: bool| {
+        json!({
+            "type": "blocked", "id": id, "agent_id": "ui", "session_id": session, "action": "write",
+            "path": path, "status": "denied", "via": "kernel", "timestamp_ms": 1, "sweep": count,
+            "harmless": harmless,
+        })
+    };
+    fold(&mut view, &sweep("b1", "", ".git/opencode", 1, true));
+    fold(&mut view, &sweep("b2", "", "/root/.npmrc", 1, false));
+    fold(&mut view, &sweep("b2", "", "/root", 4, false));
+    fold(&mut view, &sweep("b3", "", ".git/index", 1, false));
+    fold(&mut view, &sweep("b4", "", "src", 2, false));
+    fold(&mut view, &sweep("b5", "s", ".git/index", 3, false));
+    let shown = |view: &TeamView, all| {
+        let log = view.log();
+        log.shown(log.len(), all).iter().map(|(_, text)| text.to_string()).collect::<Vec<_>>()
+    };
+    let last = ["b4 denied: write src (2 times)", "b5 denied: write .git/index (3 times)"];
+    let folded = "6 refusals in passing: harmless, outside the workspace or in .git";
+    assert_eq!(shown(&view, false), [&[folded], &last[..]].concat());
+    let each = [
+        "b1 harmless: write .git/opencode (1 times)",
+        "b2 denied: write /root (4 times)",
+        "b3 denied: write .git/index (1 times)",
+    ];
+    assert_eq!(shown(&view, true), [&each, &last[..]].concat());
+}

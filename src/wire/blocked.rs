@@ -9,7 +9,7 @@ use super::method::method;
 use super::names::{AgentName, Decider, TeamId};
 use super::tools::{CONTENT, MESSAGE, PATTERN, tool};
 use super::{Exact, NameOf, SessionHeader, Target};
-use crate::model::{Action, BlockedStatus, Decide, HARMLESS, Via};
+use crate::model::{Action, BlockedStatus, Decide, HARMLESS, Via, is_aside};
 
 method! {
     ListBlocked = "list_blocked": ListBlockedParams => Vec<Blocked<'a>>;
@@ -98,6 +98,12 @@ impl Blocked<'_> {
     /// Its status as people read it: what does no harm is not shown as denied.
     pub fn shown_status(&self) -> &str {
         if self.harmless { HARMLESS } else { self.status.as_str() }
+    }
+
+    /// Whether it is one of those that views fold: harmless, or in passing outside of turns, and aside.
+    pub fn is_noise(&self) -> bool {
+        let is_of_no_turn = self.sweep.is_some() && self.session.session_id.is_empty();
+        self.harmless || is_of_no_turn && is_aside(&self.path)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use super::summary::summary;
 use crate::journal::Event;
+use crate::model::is_aside;
 
 /// Files that a line names.
 const NAMED: usize = 3;
@@ -31,8 +31,7 @@ pub(super) fn is_of_file(event: &Event) -> bool {
 impl FoldedFiles {
     pub(super) fn add(&mut self, event: &Event) {
         let path = summary(event);
-        let is_outside = Path::new(&path).is_absolute() || is_in_git(&path);
-        let paths = if is_outside { &mut self.outside } else { &mut self.inside };
+        let paths = if is_aside(&path) { &mut self.outside } else { &mut self.inside };
         if paths.len() < MOST_PATHS {
             paths.insert(path);
         } else {
@@ -57,10 +56,6 @@ impl FoldedFiles {
         }
         Some((last?, said))
     }
-}
-
-fn is_in_git(path: &str) -> bool {
-    Path::new(path).components().any(|part| part.as_os_str() == ".git")
 }
 
 #[cfg(test)]

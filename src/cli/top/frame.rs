@@ -23,7 +23,7 @@ use crate::wire::AgentDetails;
 const FEWEST_ROWS: u16 = 2;
 
 const HELP: &str = "\
-Tab        agents / pane          1 2 3 4   inbox, heat, transcript, log
+Tab        agents / pane   1 2 3 4 inbox, heat, transcript, log   o all of log
 ↑ ↓ k j    select, or scroll      PgUp PgDn ten at once     End   follow again
 q Ctrl-C   leave; the team goes on, prompts that have not begun are withdrawn
 
@@ -215,6 +215,7 @@ fn keys_of(screen: &Screen) -> &'static str {
         },
         (None, false, Pane::Heat) => "1-4 panes · Tab agents · ? help · q",
         (None, false, _) if screen.held_at.is_some() => "↑↓ scroll · End follow again · ? help · q",
+        (None, false, Pane::Log) => "↑↓ scroll · o all · 1-4 panes · Tab agents · ? help · q",
         (None, false, _) => "↑↓ scroll · 1-4 panes · Tab agents · ? help · q",
     }
 }

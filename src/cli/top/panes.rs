@@ -79,9 +79,9 @@ pub(super) fn draw_log(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now_m
         Some(last) => (last + 1).saturating_sub(log.first()).min(log.len()),
         None => log.len(),
     };
-    let lines = log.entries().iter().take(behind).rev().map(|entry| {
+    let lines = log.shown(behind, screen.outside).into_iter().rev().map(|(entry, text)| {
         let ago = entry.timestamp_ms.map(|at| since(at, now_ms)).unwrap_or_default();
-        let text = format!("{ago:>6} {} {}", entry.agent, entry.text);
+        let text = format!("{ago:>6} {} {text}", entry.agent);
         (text, tone(&entry.state))
     });
     draw_upwards(lines, frame, area);

@@ -8,8 +8,8 @@ use crate::journal::{
     BlockedPayload, CallPayload, EventType, MessagePayload, StatePayload, TurnPayload,
 };
 use crate::line::or_default;
-use crate::model::{now_ms, one_line, turn_ended};
-use crate::view::{LogEntry, access_text};
+use crate::model::{is_aside, now_ms, one_line, turn_ended};
+use crate::view::{LogEntry, SweepCount, access_text};
 use crate::wire::{Event, ListEventsParams};
 
 /// Events of a page.
@@ -70,6 +70,7 @@ impl Past {
 /// The entry of an event, as that of its line; None for those without one.
 pub(super) fn entry(event: &Event<'_>) -> Option<LogEntry> {
     let payload = event.payload.get();
+    let mut counted = None;
     let because = |reason: Option<String>| reason.map(|why| format!(": {why}")).unwrap_or_default();
     let (state, text) = if *event.kind == *EventType::AGENT_STATE.as_str() {
         let StatePayload { state, reason, .. } = or_default(payload);
@@ -77,8 +78,10 @@ pub(super) fn entry(event: &Event<'_>) -> Option<LogEntry> {
     } else if *event.kind == *EventType::BLOCKED.as_str() {
         let payload: BlockedPayload = or_default(payload);
         let status = payload.shown_status().to_owned();
-        let BlockedPayload { blocked_id, action, path, sweep, decided_by, .. } = payload;
+        let BlockedPayload { blocked_id, action, path, sweep, decided_by, harmless, .. } = payload;
         let (id, path) = (blocked_id.unwrap_or_default(), path.unwrap_or_default());
+        let is_noise = harmless || event.session_id.is_none() && is_aside(&path);
+        counted = sweep.map(|count| SweepCount { id: id.clone(), count, is_noise });
         let text = access_text(&id, &status, decided_by.as_deref(), &action, &path, sweep);
         (status, text)
     } else if event.kind.starts_with("turn.") {
@@ -90,7 +93,7 @@ pub(super) fn entry(event: &Event<'_>) -> Option<LogEntry> {
         return None;
     };
     let agent = event.agent_id.as_deref().map(one_line).unwrap_or_default();
-    Some(LogEntry { timestamp_ms: Some(event.timestamp), agent, state, text })
+    Some(LogEntry { timestamp_ms: Some(event.timestamp), agent, state, text, counted })
 }
 
 /// The lines of transcripts, by agent.
@@ -120,7 +123,8 @@ pub(super) fn lines(events: &[Event<'_>]) -> IndexMap<String, Vec<ShownLine>> {
             Some(EventType::BLOCKED) => {
                 let line =
                     |it: LogEntry| ShownLine { kind: LineKind::State(it.state), text: it.text };
-                lines.extend(entry(event).map(line));
+                // What nobody meant is in the log.
+                lines.extend(entry(event).filter(|it| it.counted.is_none()).map(line));
             }
             Some(EventType::TURN_END | EventType::TURN_FAILED) => {
                 let line = |it: LogEntry| ShownLine { kind: LineKind::Turn, text: it.text };

@@ -59,6 +59,8 @@ pub(super) struct Screen {
     pub(super) input: Option<Input>,
     pub(super) notice: Option<StatusLine>,
     pub(super) helps: bool,
+    /// The log shows each line, also those that are folded else.
+    pub(super) outside: bool,
     transcripts: HashMap<String, Transcript>,
     past: Past,
     seen: SeenAccesses,
@@ -77,6 +79,7 @@ impl Screen {
             input: None,
             notice: None,
             helps: false,
+            outside: false,
             transcripts: HashMap::new(),
             past: Past::default(),
             seen: SeenAccesses::default(),
@@ -179,6 +182,7 @@ impl Screen {
         let ServerLine::Blocked(access) = line else { return };
         // A sweep that grows is told of once.
         if self.seen.is_news(access)
+            && !access.is_noise()
             && access.sweep.is_none_or(|count| count < 2)
             && let Some(transcript) = self.transcript_mut(&access.session.agent_id)
         {
@@ -236,6 +240,7 @@ impl Screen {
             KeyCode::PageUp => self.page(-10),
             KeyCode::PageDown => self.page(10),
             KeyCode::End | KeyCode::Char('G') => self.held_at = None,
+            KeyCode::Char('o') if !self.on_agents => self.outside = !self.outside,
             KeyCode::Enter if self.on_agents => self.show(Pane::Transcript),
             KeyCode::Char(letter) if self.on_agents => self.agent_key(letter),
             KeyCode::Char(letter @ ('a' | 's' | 'm' | 't' | 'd' | 'D' | 'r'))

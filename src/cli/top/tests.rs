@@ -181,7 +181,7 @@ fn each_pane_fits_a_small_terminal() {
            12s ui b2 pending: read core/db.rs
 
 
-        ↑↓ scroll · 1-4 panes · Tab agents · ? help · q"#]]
+        ↑↓ scroll · o all · 1-4 panes · Tab agents · ? help · q"#]]
     .assert_eq(&text(&drawn(&screen, 80, 10)));
     screen.pane = Pane::Transcript;
     for said in ["Let me read it.\n", "It has **markup** and \u{1b}[31mcolours\u{7}.\n"] {
@@ -209,7 +209,7 @@ fn help_stands_above_the_panes_and_no_size_is_too_small() {
     press(&mut screen, KeyCode::Char('?'), later());
     expect![[r#"
          shop  2 agents  2 wait for a decision 
-        Tab        agents / pane          1 2 3 4   inbox, heat, transcript, log
+        Tab        agents / pane   1 2 3 4 inbox, heat, transcript, log   o all of log
         ↑ ↓ k j    select, or scroll      PgUp PgDn ten at once     End   follow again
         q Ctrl-C   leave; the team goes on, prompts that have not begun are withdrawn
 

@@ -221,7 +221,9 @@ impl Task {
     /// Publishes the counts that are due.
     pub(super) fn publish_sweeps(&mut self) {
         let due: Vec<_> = self.counts.all().into_iter().flat_map(Sweeps::due).collect();
-        due.iter().for_each(|id| self.publish_again(id));
+        for id in due {
+            self.publish_again(&id);
+        }
     }
 
     /// When [`Self::publish_sweeps`] is next due.

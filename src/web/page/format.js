@@ -145,6 +145,11 @@ export function counted(number, word) {
   return `${whole(number)} ${word}${number === 1 ? "" : "s"}`;
 }
 
+/** Whether a path is none of the team's work: outside the workspace, or git's own. */
+export function isAside(path) {
+  return typeof path === "string" && (path.startsWith("/") || path.split("/").includes(".git"));
+}
+
 /** A table whose keys come from agents: it has its own names only, and not those of every object. */
 export function lookup(names) {
   return Object.assign(Object.create(null), names);

@@ -1,6 +1,6 @@
 // Owns the log: one entry for each event that people want to know of.
 
-import { counted, cut, line as oneLine, lookup, turnName } from "./format.js";
+import { counted, cut, isAside, line as oneLine, lookup, turnName } from "./format.js";
 
 /** Entries that are kept; the oldest is dropped first. */
 const MOST_ENTRIES = 1_000;
@@ -10,7 +10,10 @@ const LONGEST = 512;
 const PAGE = 200;
 const TYPES = ["agent.state", "blocked", "turn"];
 
-/** @typedef {{n: number, at: number, agent: string, state: string, text: string}} LogEntry */
+/**
+ * @typedef {{n: number, at: number, agent: string, state: string, text: string, sweep: string | null,
+ *   noise: number}} LogEntry
+ */
 
 export class Log {
   constructor() {
@@ -32,7 +35,10 @@ export class Log {
       this.before = next;
       let n = this.entries[0]?.n ?? this.next;
       const room = Math.max(0, MOST_ENTRIES - this.entries.length);
-      const entries = events.map(entryOf).filter((it) => it);
+      const known = new Set(this.entries.map((it) => it.sweep));
+      // A later count of a sweep has all of it.
+      const isLast = (it) => it && (!it.sweep || (!known.has(it.sweep) && known.add(it.sweep)));
+      const entries = events.map(entryOf).reverse().filter(isLast).reverse();
       entries.splice(0, entries.length - room);
       for (const entry of [...entries].reverse()) entry.n = n -= 1;
       this.entries = [...entries, ...this.entries];
@@ -40,6 +46,24 @@ export class Log {
       this.before = before;
       throw error;
     }
+  }
+
+  /**
+   * The last entries, the last first. Unless `all` are wanted, the noise of an agent is one with its number.
+   * @returns {LogEntry[]}
+   */
+  shown(most, all) {
+    const sums = new Map();
+    const entries = this.entries.slice(-most).reverse();
+    if (all) return entries;
+    for (const { agent, noise } of entries) if (noise) sums.set(agent, (sums.get(agent) ?? 0) + noise);
+    return entries.flatMap((it) => {
+      if (!it.noise) return [it];
+      const sum = sums.get(it.agent);
+      if (!sums.delete(it.agent)) return [];
+      const text = `${counted(sum, "refusal")} in passing: harmless, outside the workspace or in .git`;
+      return [{ ...it, n: `${it.n} ${sum}`, state: "harmless", text }];
+    });
   }
 
   /** Adds an entry for a line, if it is an event. */
@@ -56,6 +80,7 @@ export class Log {
       state,
       text: cut(oneLine(text), LONGEST),
       sweep: line.sweep ? line.id : null,
+      noise: noiseOf(line),
     };
     // What counts up is one entry.
     if (line.sweep) this.entries = this.entries.filter((it) => it.sweep !== line.id);
@@ -72,14 +97,21 @@ export class Log {
 }
 
 /** The entry of an event of the journal, as that of its line. */
-function entryOf({ type, payload, turn, agent_id: agent, timestamp: at }) {
+function entryOf({ type, payload, turn, agent_id: agent, session_id: session, timestamp: at }) {
   const fields = payload ?? {};
   const line = { ...fields, id: fields.blocked_id, turn };
   const kind = lookup({ "agent.state": "agent", blocked: "blocked", "turn.end": "turn", "turn.failed": "turn" });
   const described = kind[type] && WORDS[kind[type]](line);
   if (!described) return null;
   const [state, text] = described;
-  return { n: 0, at, agent: agent ?? "", state, text: cut(oneLine(text), LONGEST), sweep: null };
+  const sweep = line.sweep ? line.id : null;
+  const noise = noiseOf({ ...line, session_id: session ?? "" });
+  return { n: 0, at, agent: agent ?? "", state, text: cut(oneLine(text), LONGEST), sweep, noise };
+}
+
+/** How many refusals that views fold a line stands for: harmless, or in passing outside of turns, and aside. */
+function noiseOf({ sweep, harmless, session_id: session, path }) {
+  return sweep && (harmless || (!session && isAside(path))) ? sweep : 0;
 }
 
 const because = (line) => (line.reason ? `: ${line.reason}` : "");

@@ -33,7 +33,10 @@ export class TeamView {
     this.logList = h("ol", { class: "log", tabindex: "0", "aria-label": "What happened, the last first" });
     this.logShown = MOST_ENTRIES;
     this.back = button("Earlier", () => this.earlier());
-    this.log = h("section", { class: "panel", "aria-label": "Log" }, h("h2", null, "Log"), this.logList, this.back);
+    this.all = h("input", { type: "checkbox", on: { change: () => this.drawLog() } });
+    const all = h("label", null, this.all, " also what is in passing outside the workspace and in .git");
+    const head = h("div", { class: "row wrap" }, h("h2", null, "Log"), h("span", { class: "grow" }), all);
+    this.log = h("section", { class: "panel", "aria-label": "Log" }, head, this.logList, this.back);
     fill(this.element, h("div", { class: "side" }, this.sum, this.list), this.log, this.panel.element);
   }
 
@@ -166,10 +169,9 @@ export class TeamView {
   drawLog() {
     const { log } = this.app.state;
     this.back.hidden = !log.before && log.entries.length <= this.logShown;
-    const entries = log.entries.slice(-this.logShown).reverse();
     keyed(
       this.logList,
-      entries,
+      log.shown(this.logShown, this.all.checked),
       (entry) => String(entry.n),
       (entry) =>
         h(

@@ -124,12 +124,14 @@ export class Changes {
       if (round !== this.round) return;
       const { files, isCut } = parsePatch(answer.diff ?? "");
       const sum = (name) => answer.files.reduce((all, it) => all + (it[name] ?? 0), 0);
+      const outside = (answer.left_out ?? []).filter((it) => it.path.startsWith("/")).length;
+      const leftOut = (answer.left_out?.length ?? 0) - outside + (answer.more_left_out ?? 0);
       const notes = [
         answer.files.length
           ? `${counted(answer.files.length, "file")}, +${sum("added")} −${sum("removed")}`
           : "Nothing was changed.",
-        answer.left_out?.length &&
-          `${counted(answer.left_out.length + (answer.more_left_out ?? 0), "change")} can't be shown as a diff`,
+        outside && `${counted(outside, "path")} outside the workspace`,
+        leftOut && `${counted(leftOut, "change")} can't be shown as a diff`,
         answer.ignored && `${counted(answer.ignored, "file")} that git ignores`,
         answer.undone && `${counted(answer.undone, "change")} were undone`,
         answer.diff_bytes && "some of it is not text",

@@ -2,7 +2,7 @@
 
 import { button, fill, h, setText } from "../dom.js";
 import { failed, notice } from "../dialog.js";
-import { clock, counted, line } from "../format.js";
+import { clock, counted, isAside, line } from "../format.js";
 import { agentName } from "../marks.js";
 import { stateOf } from "../map/paint.js";
 import { Surface } from "../map/surface.js";
@@ -56,6 +56,8 @@ export class Replay {
     this.hint = h("p", { class: "hint" });
     this.shape = h("div", { class: "shape", "aria-hidden": "true" });
     this.list = h("ol", { class: "log", "aria-label": "What happened until then, the last first" });
+    this.all = h("input", { type: "checkbox", on: { change: () => this.fillList() } });
+    this.aside = h("span");
     const controls = h(
       "div",
       { class: "row wrap controls" },
@@ -64,6 +66,7 @@ export class Replay {
       this.pace,
       this.when,
       button("Read again", () => this.begin()),
+      h("label", null, this.all, this.aside),
     );
     fill(
       (this.element = h("section", { class: "part replay", "aria-label": "Replay", hidden: true })),
@@ -169,7 +172,20 @@ export class Replay {
     const end = timeline.countUntil(at);
     if (end === this.listed && timeline === this.listedOf) return;
     [this.listed, this.listedOf] = [end, timeline];
-    const last = timeline.accesses.slice(Math.max(0, end - MOST_LISTED), end).reverse();
+    this.fillList();
+  }
+
+  /** Lists what happened until the moment; what is aside is only counted unless it is wanted. */
+  fillList() {
+    const { accesses } = this.timeline;
+    const last = [];
+    let aside = 0;
+    for (let n = (this.listed ?? 0) - 1; n >= 0; n--) {
+      const isHere = !isAside(accesses[n].path);
+      if (!isHere) aside += 1;
+      if ((isHere || this.all.checked) && last.length < MOST_LISTED) last.push(accesses[n]);
+    }
+    setText(this.aside, ` also outside the workspace and in .git (${aside})`);
     fill(
       this.list,
       last.map((it) =>

@@ -72,6 +72,8 @@ pub struct AgentSettings {
     pub kernel_lacks: Arc<[String]>,
     /// Report the files that the agent opens; kernel tier only.
     pub observe_files: bool,
+    /// After this time it ends a shell command by itself; None: that is not known.
+    pub patience: Option<Duration>,
     /// Translates its protocol; None for an agent that speaks ACP.
     pub plugin: Option<Plugin>,
     pub host: HostSettings,

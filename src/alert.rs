@@ -6,9 +6,10 @@ mod follow;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -17,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Received, Subscriber};
 use crate::model::{
-    AgentStatus, BlockedAccess, BlockedId, BudgetReport, Conflict, QuietSpan, TimestampMs, named,
+    AgentStatus, BlockedAccess, BlockedId, BudgetReport, Conflict, QuietSpan, TimestampMs, left,
+    named, now_ms,
 };
 use crate::process::Launcher;
 use follow::{Follow, LocalTime};
@@ -83,6 +85,12 @@ pub struct Notice {
     pub path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
+    /// The agents that own the path.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<String>,
+    /// When nobody waits for the decision any more, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<TimestampMs>,
     /// The agent's words and acts before it, in one line, if they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -99,10 +107,13 @@ fn is_zero(number: &u64) -> bool {
 impl Notice {
     /// Its text for people.
     fn for_people(&self) -> String {
-        match &self.why {
-            Some(why) => format!("{}\n{why}", self.message),
-            None => self.message.clone(),
-        }
+        let owners =
+            (!self.owners.is_empty()).then(|| format!("owned by {}", self.owners.join(", ")));
+        let left = self.until_ms.map(|until| left(until, now_ms()));
+        let facts = owners.into_iter().chain(left).collect::<Vec<_>>().join("; ");
+        let lines =
+            [Some(&self.message), Some(&facts).filter(|it| !it.is_empty()), self.why.as_ref()];
+        lines.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
     /// A test notice.
@@ -112,10 +123,12 @@ impl Notice {
             event: Cause::Test,
             agent_id: String::new(),
             message: format!("this is a test notice of the team `{team}`"),
-            timestamp_ms: crate::model::now_ms(),
+            timestamp_ms: now_ms(),
             id: None,
             path: None,
             action: None,
+            owners: Vec::new(),
+            until_ms: None,
             why: None,
             missed: 0,
         }
@@ -185,12 +198,24 @@ pub async fn run(
             follow.goes_on(Instant::now());
         }
         follow.set_time(local_time);
-        for (channel, mut notice) in follow.due(Instant::now()) {
-            if let (Cause::Pending, Some(id)) = (notice.event, &notice.id) {
-                notice.why = why(BlockedId::new(id.as_str())).await;
-            }
+        let mut due = follow.due(Instant::now());
+        explain(&mut due, &why).await;
+        for (channel, notice) in due {
             queues.push(channel, notice);
         }
+    }
+}
+
+/// Adds why accesses wait, asked at once for all.
+async fn explain(due: &mut [(usize, Notice)], why: &WhyWaits) {
+    let of = |(_, notice): &(usize, Notice)| {
+        notice.id.clone().filter(|_| notice.event == Cause::Pending)
+    };
+    let ids: BTreeSet<String> = due.iter().filter_map(of).collect();
+    let asked = ids.iter().map(|id| why(BlockedId::new(id.as_str())));
+    let known: BTreeMap<_, _> = ids.iter().zip(join_all(asked).await).collect();
+    for it in due {
+        it.1.why = of(it).and_then(|id| known.get(&id)?.clone());
     }
 }
 

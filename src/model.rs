@@ -59,7 +59,7 @@ pub use kept_files::{KeptFiles, KeptForm};
 pub use lines::Lines;
 pub use loops::{Loop, LoopKind, LoopReport, OnLoop, SessionStep};
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
-pub use mask::mask;
+pub use mask::{mask, mask_commands, masked_line};
 pub use named::Variants;
 pub(crate) use named::named;
 pub use outside_files::OutsideFiles;
@@ -80,5 +80,5 @@ pub use stream::{
 };
 pub use system::{KERNEL_FOLDERS, SYSTEM_FOLDERS, is_of_system};
 pub use task::{AgentReport, TEAM_SERVER, TaskReport, TaskState, ToolsForm};
-pub use time::{TimestampMs, now_ms, rfc3339, turn_ended, turn_name};
+pub use time::{TimestampMs, left, now_ms, rfc3339, turn_ended, turn_name};
 pub use web_scope::WebScope;

@@ -65,12 +65,16 @@ impl AgentSettings {
     pub(super) fn rules_after(&self, runs: bool, before: &watch::Sender<Rules>) -> Rules {
         let rules = self.rules();
         let Some(written) = self.zone.written().filter(|_| runs) else { return rules };
-        if before.borrow().zone.written().is_some() {
+        let before = before.borrow();
+        if before.zone.written().is_some() {
             return rules;
         }
-        let bounds = rules.bounds.as_ref().and_then(|bounds| bounds.written());
-        // Its patterns compile, as those of the open one did.
-        let bounds = bounds.and_then(Result::ok).map(Arc::new).or_else(|| rules.bounds.clone());
+        let bounds = match rules.bounds.as_ref().map(|bounds| bounds.written()) {
+            None => None,
+            Some(Some(Ok(bounds))) => Some(Arc::new(bounds)),
+            // The bounds of the open zone would stop nothing.
+            Some(Some(Err(_)) | None) => return before.clone(),
+        };
         Rules { zone: Arc::clone(written), bounds, ..rules }
     }
 
@@ -106,6 +110,7 @@ pub(super) async fn confine(
         vitals,
         workspace: team.workspace.clone(),
         observe_files: settings.observe_files,
+        patience: settings.patience,
         files,
         conflicts: team.conflicts.as_ref().map(|it| it.of_agent(settings.id.clone())),
         tally: team.tally.clone(),

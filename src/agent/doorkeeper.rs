@@ -54,6 +54,8 @@ pub struct KernelAccessConfig {
     pub workspace: Arc<dyn Workspace>,
     /// Report the files that the agent opens.
     pub observe_files: bool,
+    /// After this time the agent ends a shell command by itself.
+    pub patience: Option<Duration>,
     /// Captures the files that it writes; None without a journal.
     pub files: Option<RunFiles>,
     /// Locks of files; None: conflicts are not looked for.
@@ -85,6 +87,7 @@ struct HandlerState {
     tracker: TrackerHandle,
     workspace: Arc<dyn Workspace>,
     grace: GracePeriods,
+    patience: Option<Duration>,
     late: Late,
     vitals: Arc<Vitals>,
     contention: Option<Contention>,
@@ -127,6 +130,7 @@ impl KernelAccessHandler {
             tracker,
             workspace,
             grace: GracePeriods::new(config.age),
+            patience: config.patience,
             late: Late::default(),
             contention,
             files: files.clone(),
@@ -244,6 +248,7 @@ impl HandlerState {
             grantable: attempt.grantable,
             caller: Some(attempt.pid),
             call,
+            patience: None,
             reason: None,
             wanted: None,
         };
@@ -295,6 +300,16 @@ impl HandlerState {
         }
     }
 
+    /// How long the agent waits at most for the shell command that makes an access. What the agent's own process
+    /// does has no such limit.
+    fn patience_left(&self, request: &Request, context: &TurnContext) -> Option<Duration> {
+        let (patience, turn) = (self.patience?, context.began?);
+        let since = self.grace.age_in(request.caller?, turn)?;
+        let call = request.call.as_deref();
+        let call = call.and_then(|call| self.running.since(&request.key.session, call));
+        Some(patience.saturating_sub(call.map_or(since, |call| call.max(since))))
+    }
+
     /// Requests a decision, and waits for as long as the caller does.
     async fn ask(
         &self,
@@ -302,6 +317,7 @@ impl HandlerState {
         context: &TurnContext,
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
+        let request = Request { patience: self.patience_left(&request, context), ..request };
         let access = format!("{} {}", request.action, one_line(&request.path));
         let _waits = self.vitals.wait_for(&access);
         let settlement = self.routing.request(request);

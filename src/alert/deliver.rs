@@ -114,6 +114,8 @@ fn variables(notice: &Notice) -> BTreeMap<String, String> {
         ("EISEN_NOTIFY_ID", notice.id.clone()),
         ("EISEN_NOTIFY_PATH", notice.path.clone()),
         ("EISEN_NOTIFY_ACTION", notice.action.clone()),
+        ("EISEN_NOTIFY_OWNERS", Some(notice.owners.join(",")).filter(|owners| !owners.is_empty())),
+        ("EISEN_NOTIFY_UNTIL_MS", notice.until_ms.map(|until| until.to_string())),
         ("EISEN_NOTIFY_WHY", notice.why.clone()),
     ];
     let always = [

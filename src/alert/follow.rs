@@ -19,12 +19,17 @@ const MOST: usize = 1_000;
 /// How long at least until a team that works is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// How long before the end of a wait its reminder is sent, unless a quarter of the wait is shorter.
+const REMINDER_MS: u64 = 30_000;
+
 /// Maximum bytes of an agent's reason in a notice.
 const LONGEST_REASON: usize = 500;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum NoticeSubject {
     Access(BlockedId),
+    /// The time to decide it is nearly over.
+    Ending(BlockedId),
     Conflict(ConflictId),
     Agent(AgentId),
     /// None: the team's.
@@ -37,6 +42,8 @@ enum NoticeSubject {
 struct Issue {
     notice: Notice,
     since: Instant,
+    /// It waits for no delay of a channel.
+    is_urgent: bool,
     /// Whether each channel was notified.
     notified: Vec<bool>,
 }
@@ -106,7 +113,9 @@ impl Follow {
     pub(super) fn resync(&mut self, current: &Current, now: Instant) {
         let Current { pending, conflicts, agents, budgets, is_idle } = current;
         self.issues.retain(|subject, _| match subject {
-            NoticeSubject::Access(id) => pending.iter().any(|access| access.id == *id),
+            NoticeSubject::Access(id) | NoticeSubject::Ending(id) => {
+                pending.iter().any(|access| access.id == *id)
+            }
             NoticeSubject::Conflict(id) => conflicts.iter().any(|conflict| conflict.id == *id),
             NoticeSubject::Agent(id) => agents.iter().any(|status| status.agent == *id),
             // Its end may be among what was missed.
@@ -155,8 +164,10 @@ impl Follow {
 
     fn access(&mut self, access: &BlockedAccess, now: Instant) {
         let subject = NoticeSubject::Access(access.id.clone());
+        let ending = NoticeSubject::Ending(access.id.clone());
         if access.status != BlockedStatus::Pending {
             self.issues.remove(&subject);
+            self.issues.remove(&ending);
             return;
         }
         let (id, agent, path) = (&access.id, &access.key.agent, &access.path);
@@ -167,9 +178,31 @@ impl Follow {
             id: Some(id.to_string()),
             path: Some(path.to_string()),
             action: Some(action.to_owned()),
+            owners: access.owners.iter().map(AgentId::to_string).collect(),
+            until_ms: access.until_ms,
             ..self.notice(Cause::Pending, agent, message)
         };
+        let known = self.issues.get_mut(&subject).map(|known| &mut known.notice.until_ms);
+        let is_new =
+            known.is_none_or(|known| std::mem::replace(known, access.until_ms) != access.until_ms);
+        if is_new {
+            self.issues.remove(&ending);
+            self.remind(ending, access, &notice, now);
+        }
         self.add(subject, notice, now);
+    }
+
+    /// Has channels reminded once, before the time to decide an access is over.
+    fn remind(&mut self, ending: NoticeSubject, access: &BlockedAccess, of: &Notice, now: Instant) {
+        let Some(until) = access.until_ms else { return };
+        let whole = until.saturating_sub(access.timestamp_ms);
+        let before = (whole / 4).min(REMINDER_MS);
+        let wait = Duration::from_millis(until.saturating_sub(now_ms()).saturating_sub(before));
+        let (id, agent, path) = (&access.id, &access.key.agent, quoted(&access.path));
+        let action = access.action.as_str();
+        let message =
+            format!("the time to decide ends soon: {agent} wants to {action} {path} ({id})");
+        self.add(ending, Notice { message, ..of.clone() }, now + wait);
     }
 
     /// A write that waits for another agent's lock, or for a person, who may decide either.
@@ -297,7 +330,9 @@ impl Follow {
     fn add(&mut self, subject: NoticeSubject, notice: Notice, since: Instant) {
         if self.issues.len() < MOST {
             let notified = vec![false; self.channels.len()];
-            self.issues.entry(subject).or_insert(Issue { notice, since, notified });
+            let is_urgent = matches!(subject, NoticeSubject::Ending(_));
+            let issue = Issue { notice, since, is_urgent, notified };
+            self.issues.entry(subject).or_insert(issue);
         }
     }
 
@@ -315,7 +350,8 @@ impl Follow {
 /// From when on, and not before `from`, a channel is to be notified of an issue: once it has lasted,
 /// and not in a quiet time.
 fn opens(channel: &Channel, issue: &Issue, from: Instant, time: Option<LocalTime>) -> Instant {
-    let mut at = from.max(issue.since + channel.after);
+    let delay = if issue.is_urgent { Duration::ZERO } else { channel.after };
+    let mut at = from.max(issue.since + delay);
     let Some(LocalTime { at: known, second }) = time else { return at };
     // Each span once: they may follow each other.
     for _ in &channel.quiet {

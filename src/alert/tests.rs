@@ -131,6 +131,61 @@ fn a_pending_access_is_notified_once() {
 }
 
 #[test]
+fn a_reminder_comes_once_before_the_time_to_decide_is_over() {
+    let start = Instant::now();
+    let mut follow = Follow::new("shop".to_owned());
+    follow.set_channels(&[channel(&[Cause::Pending])]);
+    // Of eighty seconds a quarter is left; of ten minutes half a minute.
+    for (id, seconds, reminded) in [("b1", 80, 60), ("b2", 600, 570)] {
+        let (timestamp_ms, owners) = (now_ms(), vec![AgentId::new("api")]);
+        let until_ms = Some(timestamp_ms + seconds * 1000);
+        let of = blocked(id, BlockedStatus::Pending);
+        let access = BlockedAccess { owners, until_ms, timestamp_ms, ..of };
+        follow.event(&Event::Blocked(access.clone()), start);
+        let first = follow.due(start + AFTER);
+        let told = first[0].1.for_people();
+        assert!(told.contains("\nowned by api; ") && told.ends_with(" left"), "{told}");
+        // Its line may come again.
+        follow.event(&Event::Blocked(access), start + AFTER);
+        assert_eq!(due(&mut follow, start, reminded - 2), []);
+        let reminder = due(&mut follow, start, reminded);
+        assert!(
+            reminder.len() == 1 && reminder[0].1.starts_with("the time to decide"),
+            "{reminder:?}"
+        );
+        assert_eq!(due(&mut follow, start, reminded + 60), []);
+        follow.event(&Event::Blocked(blocked(id, BlockedStatus::Allowed)), start);
+    }
+    // What is decided needs none.
+    let until_ms = Some(now_ms() + 60_000);
+    let access = BlockedAccess { until_ms, ..blocked("b3", BlockedStatus::Pending) };
+    follow.event(&Event::Blocked(access), start);
+    follow.event(&Event::Blocked(blocked("b3", BlockedStatus::Denied)), start);
+    assert_eq!(follow.next(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reasons_are_asked_at_once() {
+    let start = Instant::now();
+    let mut follow = Follow::new("shop".to_owned());
+    follow.set_channels(&[channel(&[Cause::Pending]), channel(&[Cause::Pending])]);
+    for id in ["b1", "b2", "b3"] {
+        follow.event(&access(id, BlockedStatus::Pending), start);
+    }
+    let mut due = follow.due(start + AFTER);
+    let why: WhyWaits = Box::new(|id| {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            Some(format!("why {id}"))
+        })
+    });
+    explain(&mut due, &why).await;
+    assert_eq!(start.elapsed(), Duration::from_secs(2));
+    assert!(due.iter().all(|(_, it)| it.why == it.id.as_ref().map(|id| format!("why {id}"))));
+    assert_eq!(due.len(), 6);
+}
+
+#[test]
 fn a_conflict_that_waits_is_notified_once() {
     let start = Instant::now();
     let mut follow = Follow::new("shop".to_owned());

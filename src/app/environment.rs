@@ -166,7 +166,7 @@ impl TeamEnvironment {
             ("EISEN_TOOL_TOKEN", self.tokens.of_tools(agent)),
         ];
         let env = variables.map(|(name, value)| json!({ "name": name, "value": value }));
-        let args = json!(["mcp", "--agent", agent.as_str()]);
+        let args = json!(["team", "mcp", "--agent", agent.as_str()]);
         let program =
             json!({ "name": TEAM_SERVER, "command": program(), "args": args, "env": env });
         let http = self.tools_address.filter(|_| !is_proxied(environment)).map(|address| {

@@ -114,10 +114,11 @@ pub struct Rewritten {
     pub after: String,
 }
 
-/// Puts zones into a configuration, which is refused unless it stays valid. Patterns of places outside the workspace
-/// stay.
+/// Puts zones into a configuration that was read, which is refused unless it is still the same and stays valid.
+/// Patterns of places outside the workspace stay.
 pub fn write_zones(
     file: &Path,
+    before: &str,
     eisen_dir: &Path,
     workspace: &Path,
     zones: &[&LearnedZone],
@@ -125,12 +126,11 @@ pub fn write_zones(
     let failed =
         |error: std::io::Error| Failure::Run(anyhow!("cannot write {}: {error}", file.display()));
     let file = file.canonicalize().map_err(failed)?;
-    let before = std::fs::read_to_string(&file).map_err(failed)?;
     let is_outside = |written: &str| {
         written.starts_with("${")
             || Path::new(written).is_absolute() && !Path::new(written).starts_with(workspace)
     };
-    let mut after = before.clone();
+    let mut after = before.to_owned();
     for learned in zones {
         let patterns = |all: &[ProposedPattern]| {
             all.iter().map(|it| it.pattern.to_string()).collect::<Vec<_>>()
@@ -150,7 +150,35 @@ pub fn write_zones(
     draft.remove().map_err(failed)?;
     read?;
     let permissions = file.metadata().map_err(failed)?.permissions();
+    if std::fs::read_to_string(&file).map_err(failed)? != before {
+        return Err(Failure::Run(anyhow!(
+            "{} was changed since it was read, and stays as it is: run the command again",
+            file.display()
+        )));
+    }
     KeptFile::<Durable>::new(&file, MOST_BYTES).replace(after.as_bytes()).map_err(failed)?;
     std::fs::set_permissions(&file, permissions).map_err(failed)?;
-    Ok(Rewritten { before, after })
+    Ok(Rewritten { before: before.to_owned(), after })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_configuration_that_was_changed_since_it_was_read_stays() {
+        let place = tempfile::TempDir::new().unwrap();
+        let (folder, file) = (place.path(), place.path().join("eisen.toml"));
+        let read = "[team]\nname = \"shop\"\nworkspace = \".\"\n[[agents]]\nid = \"ui\"\ncommand = [\"true\"]\n";
+        std::fs::write(&file, read).unwrap();
+        let write = || write_zones(&file, read, &folder.join("home"), folder, &[]);
+        assert_eq!(write().unwrap().after, read);
+        let changed = format!("{read}[zones]\ndenied = [\"a\"]\n");
+        std::fs::write(&file, &changed).unwrap();
+        let Err(Failure::Run(why)) = write() else { panic!("it is written") };
+        assert!(why.to_string().contains("was changed since it was read"), "{why}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), changed);
+    }
 }

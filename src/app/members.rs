@@ -139,6 +139,7 @@ impl Conditions {
                 _ => self.kernel.missing.as_slice().into(),
             },
             observe_files: agent.zone.observe_files,
+            patience: agent.profile.patience_s.map(Duration::from_secs),
             plugin: agent
                 .plugin
                 .as_ref()

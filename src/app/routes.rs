@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use crate::config::{Agent, Config, OnBlock, Secrets};
+use crate::config::{Agent, Config, OnBlock, Secrets, Why};
 use crate::model::{AccessRule, Action, AgentId, Decide, RuleSpec, Via, wire_path};
 use crate::routing::{RoutingRules, RuledAccess};
 use crate::zone::Zone;
@@ -33,6 +33,30 @@ pub(super) fn rules_of_run(
     let further = Secrets::Ask.rule().filter(|_| is_needed);
     config.routing.extend(further.map(|rule| RuleSpec { agents, ..rule }));
     rules(&config)
+}
+
+/// The ways of accesses. What is seen after the fact is only reported.
+fn ways() -> impl Iterator<Item = Via> {
+    Via::ALL.into_iter().filter(|via| *via != Via::Tool)
+}
+
+/// The rule that denies an access that it explains, by one way at least.
+pub(super) fn denying(config: &Config, why: &Why, zone: &Zone) -> Option<AccessRule> {
+    let rules = rules(config).ok()?;
+    let is_owned = why.owners.iter().any(|owner| *owner != why.agent);
+    let of = |via| {
+        let access = RuledAccess {
+            agent: &why.agent,
+            path: &why.path,
+            via,
+            action: why.action,
+            grantable: zone.is_grantable(&why.path, why.action),
+            is_denied: zone.denied_by(&why.path).is_some(),
+            is_search: false,
+        };
+        rules.first(&access, || is_owned)
+    };
+    ways().filter_map(of).find(|rule| rule.decide == Decide::Deny)
 }
 
 /// What becomes of an access of an agent, by the configuration alone. `Display` is a few lines.
@@ -78,9 +102,7 @@ pub fn route(
     let owners = config.owners(&denied.path);
     let is_owned = owners.iter().any(|owner| *owner != id);
     let mut found: Vec<(Vec<Via>, Option<AccessRule>)> = Vec::new();
-    // What is seen after the fact is only reported.
-    let before = Via::ALL.into_iter().filter(|via| *via != Via::Tool);
-    for via in via.map_or_else(|| before.collect(), |via| vec![via]) {
+    for via in via.map_or_else(|| ways().collect(), |via| vec![via]) {
         let access = RuledAccess {
             agent: &id,
             path: &denied.path,

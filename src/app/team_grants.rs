@@ -1,12 +1,14 @@
 //! Grants that persons gave for a team: kept in the file of its overlay, and shown by `check`, `why` and `team
 //! grants`.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use crate::config::{Config, Overlay, Why};
+use super::routes;
+use crate::config::{Config, Layered, Overlay, Why};
 use crate::model::{Action, AgentId, TeamGrant};
 use crate::routing::{GrantStore, opened_by};
 use crate::zone::Zone;
@@ -52,10 +54,22 @@ pub fn of_config(config: &Config, overlay: &Overlay) -> Vec<TeamGrant> {
     overlay.grants(&config.team.workspace, |agent| config.agent(agent).is_some())
 }
 
-/// The grants for a team that does not run, whose configuration nobody names.
-pub fn of_team(eisen_dir: &Path, team: &str) -> anyhow::Result<Vec<TeamGrant>> {
-    let overlay = Overlay::read(&Overlay::path(eisen_dir, team))?;
+/// The grants for a team that does not run, by its configuration: that of the folder, the one that `up` made, or that
+/// of its workspace. Without one, each agent counts as the team's.
+pub fn of_team(eisen_dir: &Path, team: &str, folder: &Path) -> anyhow::Result<Vec<TeamGrant>> {
     let workspace = super::journaling::workspace_of(eisen_dir, team).unwrap_or_default();
+    let of_folder = |folder: &Path| super::here::config_of(folder).ok().flatten();
+    let files = [
+        of_folder(folder),
+        super::learning::kept_config(eisen_dir, team),
+        of_folder(&workspace).filter(|_| workspace.is_absolute()),
+    ];
+    let read = |file: PathBuf| super::read(&file, eisen_dir).ok();
+    let is_its = |layered: &Layered| layered.config.team.name == team;
+    if let Some(layered) = files.into_iter().flatten().filter_map(read).find(is_its) {
+        return Ok(of_config(&layered.config, &layered.overlay));
+    }
+    let overlay = Overlay::read(&Overlay::path(eisen_dir, team))?;
     Ok(overlay.grants(&workspace, |_| true))
 }
 
@@ -68,21 +82,31 @@ pub fn revoke(eisen_dir: &Path, team: &str, id: &str) -> anyhow::Result<Option<T
 pub fn explain(why: &mut Why, config: &Config, overlay: &Overlay) {
     let Some(agent) = config.agent(&why.agent).filter(|_| !why.allowed) else { return };
     let Ok(zone) = Zone::compile(&agent.zone.spec) else { return };
-    let found = of_config(config, overlay)
-        .into_iter()
-        .find(|grant| grant.applies && covers(grant, &zone, &why.agent, &why.path, why.action));
+    let grants = of_config(config, overlay).into_iter();
+    let grants: Vec<_> = grants.filter(|grant| grant.applies && grant.agent == why.agent).collect();
+    let denying = routes::denying(config, why, &zone);
+    let opens_pattern = |grant: &&TeamGrant| widens(grant, &zone, &why.path, why.action);
+    let found = grants.iter().find(|grant| {
+        denying.is_none() && opens_pattern(grant) || is_of(grant, &zone, &why.path, why.action)
+    });
     if let Some(grant) = found {
-        why.allow_by(&grant);
+        why.allow_by(grant);
+    } else if let (Some(rule), Some(grant)) = (denying, grants.iter().find(opens_pattern)) {
+        let (number, id) = (rule.number, &grant.id);
+        let _ = write!(why.rule, ", and rule {number} of [[routing]] keeps it from {id}");
     }
 }
 
-fn covers(grant: &TeamGrant, zone: &Zone, agent: &AgentId, path: &str, action: Action) -> bool {
-    if grant.agent != *agent || !(grant.action == action || grant.action == Action::Write) {
-        return false;
-    }
-    opened_by(grant).is_some_and(|pattern| zone.widens(&pattern, path, action))
-        || *grant.path == *path
-            && grant.action == action
-            && zone.is_grantable(path, action)
-            && (grant.even_denied || zone.denied_by(path).is_none())
+/// Whether the pattern of a grant opens a path.
+fn widens(grant: &TeamGrant, zone: &Zone, path: &str, action: Action) -> bool {
+    (grant.action == action || grant.action == Action::Write)
+        && opened_by(grant).is_some_and(|pattern| zone.widens(&pattern, path, action))
+}
+
+/// Whether a grant is of this very path.
+fn is_of(grant: &TeamGrant, zone: &Zone, path: &str, action: Action) -> bool {
+    *grant.path == *path
+        && grant.action == action
+        && zone.is_grantable(path, action)
+        && (grant.even_denied || zone.denied_by(path).is_none())
 }

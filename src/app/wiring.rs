@@ -18,7 +18,7 @@ use crate::config::{self, Config};
 use crate::conflicts::{self, Conflicts};
 use crate::hub::Neighbours;
 use crate::journal::{self, Journal, Store};
-use crate::model::BlockedStatus;
+use crate::model::{BlockedStatus, masked_line};
 use crate::process::command_line;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::runs::TeamRuns;
@@ -294,7 +294,7 @@ impl Wiring {
             lead_elsewhere: config.and_then(|config| config.orchestrator.elsewhere.clone()),
             tool_uses: self.tool_uses.clone(),
             waits: self.waits.clone(),
-            command_line: |pid| command_line(pid, LONGEST_COMMAND),
+            command_line: |pid| command_line(pid, LONGEST_COMMAND).map(|line| masked_line(&line)),
         }
     }
 

@@ -34,18 +34,6 @@ pub(super) fn duration(duration: Duration) -> String {
     }
 }
 
-/// How long something still waits, such as `4 min left`.
-pub(super) fn left(until_ms: u64, now_ms: u64) -> String {
-    let seconds = until_ms.saturating_sub(now_ms) / 1000;
-    match seconds {
-        0 => "no time left".to_owned(),
-        1..60 => format!("{seconds} s left"),
-        60..3600 => format!("{} min left", (seconds + 30) / 60),
-        3600..86_400 => format!("{} h left", (seconds + 1800) / 3600),
-        _ => format!("{} d left", seconds / 86_400),
-    }
-}
-
 #[expect(clippy::cast_precision_loss, reason = "fewer than ten")]
 fn seconds_of(seconds: u64) -> f64 {
     seconds as f64
@@ -79,20 +67,6 @@ pub(super) fn counted(count: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_left_is_told_in_one_unit() {
-        for (seconds, text) in [
-            (0, "no time left"),
-            (59, "59 s left"),
-            (119, "2 min left"),
-            (5400, "2 h left"),
-            (200_000, "2 d left"),
-        ] {
-            assert_eq!(left(1_000_000 + seconds * 1000, 1_000_000), text);
-        }
-        assert_eq!(left(1, 2), "no time left");
-    }
 
     #[test]
     fn bytes_take_the_unit_that_fits() {

@@ -63,11 +63,11 @@ impl GrantsArgs {
         let place = self.place(global).await?;
         match &self.action {
             Some(GrantsAction::Revoke { id }) => self.revoke(place, id, global).await,
-            None => self.list(place).await,
+            None => self.list(place, global).await,
         }
     }
 
-    async fn list(&self, place: GrantsPlace) -> Result<(), Failure> {
+    async fn list(&self, place: GrantsPlace, global: &Global) -> Result<(), Failure> {
         let (grants, kept);
         let list: Vec<GrantRow<'_>> = match place {
             GrantsPlace::Running(mut team) => {
@@ -79,7 +79,9 @@ impl GrantsArgs {
             }
             GrantsPlace::Kept(team) => {
                 let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-                kept = app::team_grants::of_team(&eisen_dir, &team).map_err(Failure::Run)?;
+                let folder = global.cwd.clone().unwrap_or_default();
+                kept =
+                    app::team_grants::of_team(&eisen_dir, &team, &folder).map_err(Failure::Run)?;
                 kept.iter().map(GrantRow::from).collect()
             }
         };

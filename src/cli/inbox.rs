@@ -159,7 +159,8 @@ async fn list(mut list: BlockedArgs, all: bool, global: &Global) -> Result<(), F
     let pending = ListBlockedParams { status: Some(Exact(BlockedStatus::Pending)) };
     let accesses = team.ask::<ListBlocked>(&pending).await.map_err(failed)?;
     let listed = rows(&accesses);
-    let reasons = Reasons::of(&mut team, &listed).await?;
+    let program = list.which.program("eisen-core", global);
+    let reasons = Reasons::of(&mut team, &listed, program).await?;
     let writes = conflicts::pending(&mut team).await?;
     let writes = writes.as_ref().map(read).transpose()?.map(|writes| writes.conflicts);
     let writes = writes.unwrap_or_default();

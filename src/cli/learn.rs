@@ -13,7 +13,7 @@ use super::journal::WhichJournal;
 use super::output::{note, plain, print};
 use crate::app::{self, Failure, LearnedZone};
 use crate::changes;
-use crate::config::{Config, Enforce};
+use crate::config::{Config, Enforce, Layered, Source};
 use crate::journal::{Filter, Store};
 use crate::learn::{LeftOutFor, Openness, ProposedPattern};
 
@@ -71,7 +71,7 @@ impl LearnArgs {
                 "there is no eisen.toml here or above: name one by `-c`"
             )));
         };
-        let config = app::read(&file, &eisen_dir)?.config;
+        let Layered { source, config, .. } = app::read(&file, &eisen_dir)?;
         let store = self.which.open_settled(global).await?;
         let zones = app::learn(&config, &store, self.agent.as_deref(), &self.filter(&store)?)?;
         let (used, unused): (Vec<_>, Vec<_>) = zones.into_iter().partition(|it| it.uses > 0);
@@ -94,7 +94,11 @@ impl LearnArgs {
                 plain(unused.agent.as_str())
             ));
         }
-        if self.write { write(&file, &eisen_dir, &config, &used, self.json) } else { Ok(()) }
+        if self.write {
+            write(&file, &source, &eisen_dir, &config, &used, self.json)
+        } else {
+            Ok(())
+        }
     }
 
     fn filter(&self, store: &Store) -> Result<Filter, Failure> {
@@ -110,6 +114,7 @@ impl LearnArgs {
 
 fn write(
     file: &Path,
+    source: &Source,
     eisen_dir: &Path,
     config: &Config,
     zones: &[LearnedZone],
@@ -126,7 +131,8 @@ fn write(
     for zone in empty {
         note(format_args!("{}", told(zone)));
     }
-    let rewritten = app::write_zones(file, eisen_dir, &config.team.workspace, &zones)?;
+    let rewritten =
+        app::write_zones(file, source.text(), eisen_dir, &config.team.workspace, &zones)?;
     let shown = plain(&file.display().to_string());
     if rewritten.before == rewritten.after {
         note(format_args!("{shown} says so already"));

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Global;
 use super::output::{note, plain};
 use crate::app::{self, Failure};
-use crate::model::AgentState;
+use crate::model::{AgentState, is_name};
 use crate::runs::{FindError, RunFolder, find_run};
 use crate::serve::client::{ClientError, Connection, Environment, Message, MethodAnswer, Target};
 use crate::wire::{Agent, AgentDetails, Empty, ListAgents, Method};
@@ -44,6 +44,14 @@ impl Which {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let environment = environment(global, &eisen_dir);
         Target::find(&environment, &eisen_dir, self.team.as_deref(), global.port).map_err(failed)
+    }
+
+    /// A program, with the options by which a further command means the same team.
+    pub(super) fn program(&self, program: &str, global: &Global) -> String {
+        let team = self.team.as_deref().filter(|team| is_name(team));
+        let team = team.map(|team| format!(" --team {team}"));
+        let port = global.port.filter(|_| team.is_none()).map(|port| format!(" --port {port}"));
+        format!("{program}{}", team.or(port).unwrap_or_default())
     }
 
     pub(super) async fn connect(&self, global: &Global) -> Result<Connection, Failure> {

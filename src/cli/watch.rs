@@ -98,7 +98,7 @@ impl Watch {
             states: HashMap::new(),
             seen: SeenAccesses::default(),
             conflicts: HashMap::new(),
-            program: app::own_command(),
+            program: self.which.program(&app::own_command(), global),
         };
         loop {
             let ended = watched.follow(&mut team).await?;

@@ -19,4 +19,8 @@ impl Source {
             Err((text, fault)) => Err(ConfigErrors::new(file, text, vec![fault])),
         }
     }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
 }

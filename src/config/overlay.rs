@@ -17,7 +17,7 @@ pub(super) use self::layer::Layer;
 use super::errors::{code, printable};
 use super::source::read_bytes;
 use super::{Config, ConfigErrors, Source, Surroundings, TierCandidate, TryOut};
-use crate::kept::{Durable, KeptFile};
+use crate::kept::{Durable, KeptFile, PATIENCE};
 use crate::model::{AgentId, KeptFiles, KeptForm};
 
 /// Agents that were added over the port.
@@ -177,7 +177,7 @@ impl Overlay {
 
     /// Replaces the stored overlay, but for the grants, which stay; an empty one removes the file.
     pub fn write(&self, path: &Path) -> Result<(), OverlayError> {
-        let _lock = grants::locked(path)?;
+        let _lock = grants::locked(path, PATIENCE)?;
         Self { grants: Self::read(path)?.grants, ..self.clone() }.put(path)
     }
 

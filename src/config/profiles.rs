@@ -196,6 +196,10 @@ fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
             edits.push(Box::new(move |profile| *field(profile) = Some(value)));
         }
     }
+    let patience = table.seconds("patience_s", 1..=86_400, 1).as_secs();
+    if table.place_of("patience_s").is_some() {
+        edits.push(Box::new(move |profile| profile.patience_s = Some(patience)));
+    }
     let client_fs = table.choice("client_fs");
     if table.place_of("client_fs").is_some() {
         edits.push(Box::new(move |profile| profile.client_fs = Some(client_fs)));

@@ -44,7 +44,7 @@ impl RemoteAgent {
             RemoteProtocol::Acp => &[],
             RemoteProtocol::OpenCode => &["--protocol", OPENCODE],
         };
-        let words = ["connect"].iter().chain(options).map(|word| (*word).to_owned());
+        let words = ["team", "connect"].iter().chain(options).map(|word| (*word).to_owned());
         [program].into_iter().chain(words).chain([self.url.clone()]).collect()
     }
 }

@@ -43,6 +43,7 @@ event_types! {
     PERMISSION = "permission",
     BLOCKED = "blocked",
     GRANT = "grant",
+    GRANT_REVOKE = "grant.revoke",
     CONFLICT = "conflict",
     FILE_WRITE = "file.write",
     FILE_CREATE = "file.create",

@@ -69,6 +69,68 @@ fn mask_within(value: &mut Value, within: Within, depth: usize) {
     }
 }
 
+/// Masks the secrets of the command lines among the arguments of a tool call.
+pub fn mask_commands(input: &mut Value) {
+    let Value::Object(fields) = input else { return };
+    for (_, value) in fields.iter_mut().filter(|(name, _)| ["command", "cmd"].contains(&&***name)) {
+        if let Value::String(line) = value {
+            *line = masked_line(line);
+        }
+    }
+}
+
+/// Masks the secrets of a command line, by the names before them: `--token X`, `API_KEY=X`, `Authorization: Bearer X`,
+/// `https://user:X@host`.
+pub fn masked_line(line: &str) -> String {
+    let mut masked = String::with_capacity(line.len());
+    // Words that a name before them makes secrets.
+    let mut secrets = 0;
+    for part in line.split_inclusive(char::is_whitespace) {
+        let word = part.trim_end();
+        let space = &part[word.len()..];
+        let bare = word.trim_matches(['"', '\'', '`', ';', ',']);
+        if bare.is_empty() {
+            masked.push_str(part);
+            continue;
+        }
+        let is_scheme = ["bearer", "basic", "token"].contains(&bare.to_ascii_lowercase().as_str());
+        if secrets > 0 && !bare.starts_with('-') && !(is_scheme && secrets > 1) {
+            secrets = 0;
+            masked.push_str(MASKED);
+            // A quote that ends there still does.
+            masked.push_str(&word[word.trim_end_matches(['"', '\'', '`', ';', ',']).len()..]);
+        } else if let Some((name, value)) = named_secret(word) {
+            masked.push_str(name);
+            secrets = if value.is_empty() { 2 } else { 0 };
+            masked.push_str(if value.is_empty() { "" } else { MASKED });
+        } else {
+            let is_option = bare.starts_with('-') && is_secret(bare, Within::Env);
+            secrets = if is_scheme && secrets > 1 { 1 } else { u8::from(is_option) };
+            masked.push_str(&without_password(word));
+        }
+        masked.push_str(space);
+    }
+    masked
+}
+
+/// A word such as `--token=X` or `Authorization:`, cut behind the mark.
+fn named_secret(word: &str) -> Option<(&str, &str)> {
+    let at = word.find(['=', ':'])?;
+    let (name, value) = word.split_at(at + 1);
+    (is_secret(name, Within::Env) && !value.starts_with("//")).then_some((name, value))
+}
+
+/// An address without the password in it.
+fn without_password(word: &str) -> std::borrow::Cow<'_, str> {
+    let masked = || {
+        let start = word.find("://")? + 3;
+        let end = start + word[start..].find('/').unwrap_or(word.len() - start);
+        let host = start + word[start..end].rfind('@')?;
+        Some(format!("{}{MASKED}{}", &word[..start], &word[host..]))
+    };
+    masked().map_or(word.into(), Into::into)
+}
+
 fn hide(value: &mut Value) {
     match value {
         Value::String(text) if !text.is_empty() => MASKED.clone_into(text),
@@ -123,5 +185,24 @@ mod tests {
         }
         mask(&mut value);
         assert!(!value.to_string().contains('x'));
+    }
+
+    #[test]
+    fn secrets_of_command_lines_are_masked_by_the_names_before_them() {
+        for (line, masked) in [
+            ("npm test", "npm test"),
+            ("deploy --token abc --to prod", "deploy --token *** --to prod"),
+            ("deploy --token=abc -v", "deploy --token=*** -v"),
+            ("API_KEY=abc make  all", "API_KEY=*** make  all"),
+            ("curl -H 'Authorization: Bearer abc' x", "curl -H 'Authorization: Bearer ***' x"),
+            ("curl -H \"X-Api-Key: abc\"", "curl -H \"X-Api-Key: ***\""),
+            ("git clone https://me:abc@host/a.git", "git clone https://***@host/a.git"),
+            ("psql postgres://me:a@b@host", "psql postgres://***@host"),
+            ("mysql --password -u me", "mysql --password -u me"),
+            ("cat src/token.rs http://a/b", "cat src/token.rs http://a/b"),
+            ("", ""),
+        ] {
+            assert_eq!(masked_line(line), masked);
+        }
     }
 }

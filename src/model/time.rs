@@ -9,6 +9,18 @@ pub fn now_ms() -> TimestampMs {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// How long something still waits, such as `4 min left`.
+pub fn left(until_ms: TimestampMs, now_ms: TimestampMs) -> String {
+    let seconds = until_ms.saturating_sub(now_ms) / 1000;
+    match seconds {
+        0 => "no time left".to_owned(),
+        1..60 => format!("{seconds} s left"),
+        60..3600 => format!("{} min left", (seconds + 30) / 60),
+        3600..86_400 => format!("{} h left", (seconds + 1800) / 3600),
+        _ => format!("{} d left", seconds / 86_400),
+    }
+}
+
 /// A turn as people read it: the wire, `--turn` and JSON count from 0.
 pub fn turn_name(turn: u64) -> String {
     let place = turn.saturating_add(1);
@@ -54,5 +66,19 @@ mod tests {
         let names = [0, 1, 2, 3, 10, 20, 21, 22, 111].map(turn_name);
         let expected = ["first", "second", "third", "4th", "11th", "21st", "22nd", "23rd", "112th"];
         assert_eq!(names, expected.map(|name| format!("{name} turn")));
+    }
+
+    #[test]
+    fn what_is_left_is_told_in_one_unit() {
+        for (seconds, text) in [
+            (0, "no time left"),
+            (59, "59 s left"),
+            (119, "2 min left"),
+            (5400, "2 h left"),
+            (200_000, "2 d left"),
+        ] {
+            assert_eq!(left(1_000_000 + seconds * 1000, 1_000_000), text);
+        }
+        assert_eq!(left(1, 2), "no time left");
     }
 }

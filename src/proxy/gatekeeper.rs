@@ -1,6 +1,7 @@
 //! The gate: judges an agent's requests by its zone, and keeps those that wait for a decision.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use super::{Gatekeeping, LiveCalls, Rules};
 use crate::conflicts::LockWait;
 use crate::extract::{Access, Ask, Refusal, Target};
 use crate::model::{
-    Action, AgentId, AgentMemory, SessionId, SessionKey, UsedMemory, Via, is_of_system,
+    Action, AgentId, AgentMemory, SessionId, SessionKey, UsedMemory, Via, fold, is_of_system,
+    within,
 };
 use crate::routing::{AccessScope, Making, Request, Settlement};
 use crate::zone::{Denied, Permit};
@@ -66,6 +68,7 @@ impl HeldRequest {
             denied_by: self.denied_by.clone(),
             caller: None,
             call: None,
+            patience: None,
             reason: None,
             wanted: None,
         }
@@ -215,6 +218,20 @@ fn permits(
     held.ask.accesses.iter().map(judge).collect()
 }
 
+/// Whether a command names a missing folder, and a file to write in it: the folder is part of the question about the
+/// file. The kernel lets nothing but the folder be made there.
+fn is_folder_for_another(ask: &Ask, folder: &Access) -> bool {
+    let writes = |access: &Access| matches!(access.target, Target::File(Action::Write));
+    let path = fold(&folder.path);
+    let is_within = |other: &Access| {
+        let other = fold(&other.path);
+        other != path && within(&path, &other).is_some()
+    };
+    writes(folder)
+        && path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        && ask.accesses.iter().any(|other| writes(other) && is_within(other))
+}
+
 /// Whether a request is forwarded though the zone denies an access that it names: the kernel refuses
 /// or holds the access itself. So are paths outside the workspace that the text of a terminal's command names,
 /// and permission requests. Many agents end their turn on a denied permission, but all continue
@@ -231,7 +248,8 @@ fn is_left_to_kernel(
     if ask.via == Via::Terminal {
         // The text names it, which a shell of the agent's own would not even show: a terminal is confined as that
         // is.
-        return matches!(asked.target, Target::File(_)) && !bounds.is_inside(&real);
+        return matches!(asked.target, Target::File(_)) && !bounds.is_inside(&real)
+            || is_folder_for_another(ask, asked);
     }
     // The orchestrator decides permission requests itself.
     if ask.via != Via::Permission || rules.orchestrator_permits {

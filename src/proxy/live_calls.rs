@@ -7,6 +7,7 @@ mod write_context;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
@@ -208,6 +209,12 @@ impl LiveCalls {
     ) -> Option<Arc<str>> {
         let calls = self.now.lock().all_calls();
         write_context::tool_call(session, place, at, &calls)
+    }
+
+    /// How long a tool call of a session has run.
+    pub fn since(&self, session: &SessionId, call: &str) -> Option<Duration> {
+        let now = self.now.lock();
+        Some(now.calls.get(&(session.clone(), call.into()))?.began.elapsed())
     }
 
     /// The turns to which an access made now may belong.

@@ -96,6 +96,7 @@ impl RoutingHandle {
             denied_by,
             caller: None,
             call: None,
+            patience: None,
             reason: Some(reason),
             wanted: None,
         }))

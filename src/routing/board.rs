@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::{AccessScope, Request, Settlement};
 use crate::bus::Bus;
@@ -29,6 +30,8 @@ pub(super) struct BoardEntry {
     pub(super) sessions: Vec<SessionId>,
     /// Its progress towards the orchestrator agent.
     pub(super) briefing: Briefing,
+    /// When its agent gives up by its own limit, where that is known.
+    pub(super) gives_up: Option<Instant>,
     /// Why its requests are about to be withdrawn, if that is known.
     pub(super) over: Option<Arc<str>>,
     /// What it would write, while it is pending.

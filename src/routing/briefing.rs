@@ -118,6 +118,13 @@ fn lines(access: &BlockedAccess, reader: &Reader) -> (String, String) {
         let _ = write!(decide, " | {program} inbox answer {id} TEXT");
     }
     decide.push('\n');
+    if let Some(pattern) = access.offered.as_deref().filter(|it| one_line(it) == **it) {
+        let pattern = pattern.replace('\'', r"'\''");
+        let _ = writeln!(
+            decide,
+            "  with all that may follow: {program} inbox allow {id} --scope session --match '{pattern}'"
+        );
+    }
     (item, decide)
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::explain::{AccessReason, Explain};
@@ -10,7 +11,7 @@ use super::task::asking::AskingMsg;
 use super::{RoutingHandle, briefing};
 use crate::model::{AgentId, BlockedId};
 
-/// How long a reason is waited for.
+/// How long reasons are waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl RoutingHandle {
@@ -24,8 +25,10 @@ impl RoutingHandle {
         let Some(explain) = self.explain.get() else { return AccessReason::default() };
         let of = reader.clone();
         let message = |reply| RoutingMsg::Asking(AskingMsg::Show { id, reader: of, reply });
-        let Some(Ok(shown)) = self.ask(message).await else { return AccessReason::default() };
-        let explained = explain.explain(shown.access, shown.caller, reader);
+        let explained = async {
+            let Some(Ok(shown)) = self.ask(message).await else { return AccessReason::default() };
+            explain.explain(shown.access, shown.caller, reader).await
+        };
         timeout(PATIENCE, explained).await.unwrap_or_default()
     }
 
@@ -33,10 +36,11 @@ impl RoutingHandle {
     /// are decided. Unless [`RoutingHandle::briefed`] follows, its next session gets them again.
     pub async fn briefing(&self) -> Option<String> {
         let mut draft = self.ask(RoutingMsg::Briefing).await.flatten()?;
-        if draft.lead.is_some() {
-            for item in &mut draft.items {
-                let reason = self.reason(item.id.clone(), draft.lead.clone()).await;
-                briefing::add(item, &reason);
+        if let Some(lead) = &draft.lead {
+            let ids = draft.items.iter().map(|item| item.id.clone());
+            let reasons = join_all(ids.map(|id| self.reason(id, Some(lead.clone())))).await;
+            for (item, reason) in draft.items.iter_mut().zip(&reasons) {
+                briefing::add(item, reason);
             }
         }
         Some(briefing::text(&draft))

@@ -1,6 +1,7 @@
 //! A denied access on its way to a decision, and what it gets.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::model::{Action, AgentId, BlockedId, SessionKey, Via};
 use crate::showing::Wanted;
@@ -47,6 +48,8 @@ pub struct Request {
     pub caller: Option<u32>,
     /// The tool call that it belongs to, as far as that is certain.
     pub call: Option<Arc<str>>,
+    /// How long the agent waits for it at most, where that is known.
+    pub patience: Option<Duration>,
     /// Why the agent asks for it.
     pub reason: Option<Arc<str>>,
     /// The content that it would write, if that is known.
@@ -69,6 +72,7 @@ impl Request {
             denied_by: None,
             caller: None,
             call: None,
+            patience: None,
             reason: None,
             wanted: None,
         }

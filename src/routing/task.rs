@@ -338,7 +338,8 @@ impl Task {
         let id = self.board.next_id();
         let rule = self.rule(&request);
         let is_pending = status == BlockedStatus::Pending;
-        let until_ms = is_pending.then(|| until_ms(self.deadline(rule))).flatten();
+        let gives_up = request.patience.map(|patience| Instant::now() + patience);
+        let until_ms = is_pending.then(|| until_ms(self.deadline(rule), gives_up)).flatten();
         let access = BlockedAccess {
             id: id.clone(),
             mode: self.mode(&request.key),
@@ -375,6 +376,7 @@ impl Task {
             decided: false,
             sessions: Vec::new(),
             briefing: Briefing::None,
+            gives_up,
             over: None,
             wanted: None,
             waiters: waiter.into_iter().collect(),

@@ -51,7 +51,8 @@ impl TeamGrants {
         let equals = |held: &&mut HeldGrant| held.grant.opens_as(&grant);
         let mut held = self.held.clone();
         if let Some(known) = held.iter_mut().find(equals) {
-            known.grant.applies = true;
+            let TeamGrant { by, granted_ms, .. } = grant;
+            known.grant = TeamGrant { by, granted_ms, applies: true, ..known.grant.clone() };
         } else if held.len() >= MOST {
             return Err(ResolveError::TooManyGrants(MOST));
         } else {

@@ -87,6 +87,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
             bounds: None,
             kernel_lacks: Arc::default(),
             observe_files: true,
+            patience: None,
             host: HostSettings {
                 cwd,
                 permissions: PermissionPolicy::Allow,

@@ -99,7 +99,7 @@ impl Patterns {
 #[derive(Debug)]
 pub struct WirePatterns {
     matching: Patterns,
-    /// The literal beginnings of the patterns.
+    /// The literal beginnings of the patterns, with a brace of each of its alternatives.
     beginnings: Vec<String>,
 }
 
@@ -107,11 +107,11 @@ impl WirePatterns {
     /// Relative patterns match in the workspace only. With `deep` each matches all below it, too.
     pub fn compile(written: &[String], deep: bool) -> Result<Self, Error> {
         let mut globs = Glob::parse_all(written)?;
+        let beginnings = globs.iter().map(Glob::beginning).collect();
         if deep {
             let below: Vec<_> = globs.iter().map(Glob::below).collect();
             globs.extend(below);
         }
-        let beginnings = written.iter().map(|pattern| beginning(pattern)).collect();
         Ok(Self { matching: Patterns::build(&globs)?, beginnings })
     }
 
@@ -144,18 +144,11 @@ impl WirePatterns {
             folder.is_empty() && !beginning.starts_with('/')
                 || beginning.is_empty() && !folder.starts_with('/')
                 || is_at_or_below(beginning, folder)
-                || is_at_or_below(folder, beginning)
+                || is_at_or_below(folder, beginning.trim_end_matches('/'))
                     && folder.starts_with('/') == beginning.starts_with('/')
         };
         self.beginnings.iter().any(is_above)
     }
-}
-
-/// The parts of a pattern before the first that is not literal.
-fn beginning(pattern: &str) -> String {
-    let is_literal = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
-    let parts: Vec<_> = pattern.split('/').take_while(is_literal).collect();
-    parts.join("/")
 }
 
 fn is_at_or_below(path: &str, folder: &str) -> bool {

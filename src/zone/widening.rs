@@ -127,4 +127,36 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn the_folders_of_each_alternative_may_be_made() {
+        for (pattern, folder, leads) in [
+            ("{new,other/deep}/**", "new", true),
+            ("{new,other/deep}/**", "other", true),
+            ("{new,other/deep}/**", "other/deep", true),
+            ("{new,other/deep}/**", "deep", false),
+            ("{new,other/deep}/**", "new/a", false),
+            ("a/{b/c,d}/*.rs", "a/b/c", true),
+            (r"a/\{b/**", "a/{b", true),
+            ("{a,*}/**", "b", false),
+            ("**", "a", false),
+        ] {
+            let compiled = GrantPattern::compile(pattern).unwrap();
+            assert_eq!(compiled.matching.leads_through(folder), leads, "{pattern}: {folder}");
+        }
+    }
+
+    #[test]
+    fn a_search_may_find_what_an_absolute_pattern_names() {
+        for (pattern, folder, may) in [
+            ("/**", "/etc", true),
+            ("/**", "src", false),
+            ("{/etc,src}/**", "/etc/ssh", true),
+            ("{/etc,src}/**", "src", true),
+            ("{/etc,src}/**", "lib", false),
+        ] {
+            let compiled = WirePatterns::compile(&[pattern.to_owned()], false).unwrap();
+            assert_eq!(compiled.may_match_below(folder), may, "{pattern}: {folder}");
+        }
+    }
 }

@@ -72,6 +72,11 @@ impl GracePeriods {
         account.begin(now, wait).then_some(wait)
     }
 
+    /// The age of a process that was started in this turn; None: it is older, and the agent's own, or it is gone.
+    pub(super) fn age_in(&self, process: u32, turn: Instant) -> Option<Duration> {
+        (self.age)(process).filter(|age| *age <= turn.elapsed())
+    }
+
     /// Restores the full grace period of a process whose access was named in time.
     pub(super) fn reset(&self, process: u32) {
         let mut accounts = self.accounts.lock();

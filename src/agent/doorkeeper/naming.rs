@@ -24,7 +24,8 @@ impl HandlerState {
         let asks = self.bounds().zone().asks(&attempt.path) && !self.is_idle(attempt, context);
         let is_intended = attempt.named || asks;
         // Which file a folder is for may be said a little later.
-        if is_intended && attempt.meaning != PathMeaning::NewFolder {
+        let is_folder = matches!(attempt.meaning, PathMeaning::NewFolder | PathMeaning::Above);
+        if is_intended && !is_folder {
             return true;
         }
         self.is_named(attempt, context, reply).await || is_intended

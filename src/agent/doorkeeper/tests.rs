@@ -29,6 +29,9 @@ mod sweeping;
 /// The process that is older than any turn.
 const OWN: u32 = 1;
 
+/// A process that was started twenty seconds ago.
+const SHELL: u32 = 2;
+
 /// The door of the agent `a`, with whatever stands behind it.
 struct Bench {
     keeper: Arc<KernelAccessHandler>,
@@ -81,10 +84,15 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
         vitals: Vitals::new(),
         workspace: Arc::new(crate::extract::DiskWorkspace::new(workspace.clone())),
         observe_files: true,
+        patience: Some(Duration::from_mins(1)),
         files: None,
         conflicts: None,
         tally: tally.clone(),
-        age: |pid| (pid == OWN).then_some(Duration::from_hours(1)),
+        age: |pid| match pid {
+            OWN => Some(Duration::from_hours(1)),
+            SHELL => Some(Duration::from_secs(20)),
+            _ => None,
+        },
         handle: Handle::current(),
     });
     Bench { keeper, running, routing, tracker, events, tally, workspace, _folder: folder }
@@ -239,6 +247,7 @@ async fn the_rules_bind_as_they_are_now() {
         tracker: bench.tracker.clone(),
         workspace: Arc::new(crate::extract::DiskWorkspace::new(bench.workspace.clone())),
         grace: GracePeriods::new(|_| None),
+        patience: None,
         late: Late::default(),
         vitals: Vitals::new(),
         contention: None,

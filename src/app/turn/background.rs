@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::agent::AgentHandle;
+use crate::model::masked_line;
 use crate::process;
 
 /// How long a process may take to end after the turn of its agent.
@@ -41,7 +42,7 @@ impl Processes {
         tokio::time::sleep(ENDS_WITHIN).await;
         let stay = new(Self::of(agent));
         let lines = stay.iter().filter_map(|(pid, _)| process::command_line(*pid, LONGEST));
-        let lines: BTreeSet<_> = lines.collect();
+        let lines: BTreeSet<_> = lines.map(|line| masked_line(&line)).collect();
         lines.into_iter().take(MOST).collect()
     }
 }

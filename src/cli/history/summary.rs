@@ -58,6 +58,7 @@ struct Words {
     outcome: Word,
     option_kind: Word,
     decided_by: Word,
+    revoked_by: Word,
     via: Word,
     blocked_id: Word,
     action: Word,
@@ -128,6 +129,7 @@ pub(super) fn summary(event: &Event) -> String {
             let status = if it.harmless { HARMLESS } else { &it.status.0 };
             format!("{status} {id}: {} {} ({by})", it.action, it.path)
         }
+        "grant.revoke" => format!("{} {} by {}", it.action, it.path, it.revoked_by),
         "grant" => format!("{} {} {}", it.scope, it.action, it.path),
         "file.rename" => format!("{} to {}", it.from, it.path),
         kind if kind.starts_with("file.") => it.path.0,

@@ -11,9 +11,8 @@ use super::paint::{bold, color_of, first_shown, mark_of, selection, since, tone}
 use super::screen::Screen;
 use crate::cli::budget::used;
 use crate::cli::columns::{cut, wrap};
-use crate::cli::format::left;
 use crate::cli::output::plain;
-use crate::model::quoted;
+use crate::model::{left, quoted};
 use crate::view::{CardKind, Undecided};
 use crate::wire::{Blocked, Budget, ConflictLine};
 

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,9 @@ use crate::zone::GrantPattern;
 
 /// Grants of one team.
 const MOST: usize = 500;
+
+/// How long a running team waits for the file: its agents wait with it.
+const SHORT_PATIENCE: Duration = Duration::from_millis(250);
 
 /// Bytes of a path.
 const LONGEST_PATH: usize = 4096;
@@ -50,13 +54,14 @@ impl Overlay {
         grants.collect()
     }
 
-    /// Keeps these grants, and no others, in a file; agents that were added and removed stay as they are there.
+    /// Keeps these grants, and no others, in a file; agents that were added and removed stay as they are there. A file
+    /// that others keep locked is an error soon.
     pub fn keep_grants(
         path: &Path,
         workspace: &Path,
         grants: &[TeamGrant],
     ) -> Result<(), OverlayError> {
-        let _lock = locked(path)?;
+        let _lock = locked(path, SHORT_PATIENCE)?;
         let grants = grants.iter().map(|grant| KeptGrant::of(grant, workspace)).collect();
         let overlay = Self { grants, ..Self::read(path)? };
         overlay.check_grants().map_err(|why| unusable(path, why))?;
@@ -65,7 +70,7 @@ impl Overlay {
 
     /// Ends a grant in a file; returns it, or None if there is no such grant.
     pub fn revoke(path: &Path, id: &str) -> Result<Option<TeamGrant>, OverlayError> {
-        let _lock = locked(path)?;
+        let _lock = locked(path, PATIENCE)?;
         let mut overlay = Self::read(path)?;
         let Some(at) = overlay.grants.iter().position(|kept| kept.id == id) else {
             return Ok(None);
@@ -89,9 +94,9 @@ impl Overlay {
 
 /// Keeps others from changing a file meanwhile. Without its folder there is nothing to lose: a team makes that at
 /// its first start.
-pub(super) fn locked(path: &Path) -> Result<Option<HeldLock>, OverlayError> {
+pub(super) fn locked(path: &Path, patience: Duration) -> Result<Option<HeldLock>, OverlayError> {
     let folder = path.parent().filter(|folder| folder.is_dir());
-    let lock = folder.map(|folder| lock(LockAt::Found(folder), PATIENCE)).transpose();
+    let lock = folder.map(|folder| lock(LockAt::Found(folder), patience)).transpose();
     lock.map_err(|cause| OverlayError::NotWritten { path: path.to_owned(), cause })
 }
 

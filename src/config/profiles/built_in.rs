@@ -39,6 +39,7 @@ pub struct Profile {
     pub usage: Option<UsageCount>,
     pub ends_on_eof: Option<bool>,
     pub leaves_children: Option<bool>,
+    pub patience_s: Option<u64>,
     pub rule_files: Vec<String>,
     pub harmless: Vec<String>,
     pub readable: Vec<String>,

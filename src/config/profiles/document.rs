@@ -97,6 +97,7 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
         ("without tools of the team", profile.without_tools.clone()),
         ("takes the tools of the team first as", one(form)),
         ("shows its model the tools of MCP servers", shown.to_owned()),
+        ("ends its shell commands after", seconds(profile.patience_s)),
         ("counts its usage by", usage(profile).to_owned()),
         ("reports no cost of its decisions in mode", one(&profile.uncounted_mode)),
         ("reads its rules from", list(&profile.rule_files)),
@@ -120,6 +121,10 @@ fn usage(profile: &Profile) -> &'static str {
         Some(UsageCount::Nothing) => "nothing: it never reports what it uses",
         None => "",
     }
+}
+
+fn seconds(limit: Option<u64>) -> String {
+    limit.map(|limit| format!("{limit} s")).unwrap_or_default()
 }
 
 fn own_files(profile: &Profile) -> String {

@@ -85,7 +85,7 @@ fn an_agent_elsewhere_is_held_by_the_protocol_and_tried_for_ever() {
     );
     let config = Bench::new().compile(&text).unwrap();
     let [cloud, helper, twin] = &config.agents[..] else { panic!("{config:?}") };
-    assert_eq!(cloud.command[1..], ["connect", "wss://agents.example/acp"]);
+    assert_eq!(cloud.command[1..], ["team", "connect", "wss://agents.example/acp"]);
     assert!(!format!("{config:?}").contains("k-123"));
     assert_eq!(cloud.zone.enforce, Enforce::Protocol);
     let has_tools = [cloud, helper, twin].map(|agent| agent.has_tools(&config.team));
@@ -102,7 +102,8 @@ fn an_agent_elsewhere_is_held_by_the_protocol_and_tried_for_ever() {
         "[[agents]]\nid = \"oc\"\nprotocol = \"opencode\"\nbase_url = \"http://127.0.0.1:4096\"\n";
     let config = Bench::new().compile(server).unwrap();
     let oc = &config.agents[0];
-    assert_eq!(oc.command[1..], ["connect", "--protocol", "opencode", "http://127.0.0.1:4096"]);
+    let words = ["team", "connect", "--protocol", "opencode", "http://127.0.0.1:4096"];
+    assert_eq!(oc.command[1..], words);
     assert!(oc.plugin.is_none() && !oc.has_tools(&config.team));
     assert_eq!((oc.zone.enforce, oc.restart.max_restarts), (Enforce::Protocol, u32::MAX));
 

@@ -81,7 +81,8 @@ impl CallText {
         beside.all(|other| other == first).then_some(first)
     }
 
-    /// A path below a folder that is not there: a text of its own, else the first in a text.
+    /// A path below a folder that is not there: a text of its own, else the first in a text; of `a/b` and `a/b/c`
+    /// what lies in the other, which is a folder then.
     pub fn names_below(&self, folder: NamedPath<'_>) -> Option<PathBuf> {
         let real = folder.workspace.join(folder.wire);
         let strings = self.strings.get_or_init(|| strings(&self.texts));
@@ -97,7 +98,7 @@ impl CallText {
         let fits = |word: &&str| word.len() <= LONGEST_PATH;
         let whole = strings.iter().map(String::as_str).filter(fits).take(MOST_WORDS);
         let parts = strings.iter().flat_map(|text| words(text)).filter(fits).take(MOST_WORDS);
-        whole.chain(parts).find_map(below)
+        innermost(whole.filter_map(below)).or_else(|| innermost(parts.filter_map(below)))
     }
 
     fn beside_cwd<'a>(&self, real: &'a Path) -> Option<&'a str> {
@@ -119,6 +120,16 @@ impl CallText {
         }
         resolved
     }
+}
+
+/// The first path, or what of the others lies in it.
+fn innermost(paths: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    let paths: Vec<_> = paths.collect();
+    let mut found = paths.first()?;
+    while let Some(within) = paths.iter().find(|path| is_below(found, path)) {
+        found = within;
+    }
+    Some(found.clone())
 }
 
 /// Whether `text` contains `path` as a whole, not as part of another path or word.

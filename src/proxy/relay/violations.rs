@@ -99,6 +99,7 @@ where
             denied_by: zone.denied_by(&denied.path),
             caller: None,
             call: None,
+            patience: None,
             reason: None,
             wanted: None,
         });

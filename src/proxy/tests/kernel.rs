@@ -35,6 +35,7 @@ impl Bench {
             denied_by: None,
             caller: Some(7),
             call: None,
+            patience: None,
             reason: None,
             wanted: None,
         }

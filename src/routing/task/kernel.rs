@@ -157,6 +157,7 @@ impl Task {
             decided: false,
             sessions: Vec::new(),
             briefing: Briefing::None,
+            gives_up: None,
             over: None,
             wanted: None,
             waiters: Vec::new(),

@@ -104,11 +104,10 @@ impl Task {
             (held.question, held.wait) = (None, wait);
             held.deadline.send_replace(deadline);
         }
-        let until_ms = until_ms(deadline);
         let orchestrator = self.orchestrator().filter(|_| asks_orchestrator(rule));
         let changed = self.board.change(id, |entry| {
             entry.access.rule = rule;
-            entry.access.until_ms = until_ms;
+            entry.access.until_ms = until_ms(deadline, entry.gives_up);
             entry.access.orchestrator = orchestrator;
             entry.access.clone()
         });

@@ -223,9 +223,13 @@ impl Task {
     }
 }
 
-/// A deadline as others read it.
-pub(super) fn until_ms(deadline: Option<Instant>) -> Option<TimestampMs> {
-    let left = deadline?.saturating_duration_since(Instant::now());
+/// The end of a wait as others read it: the deadline, or the time at which the agent gives up.
+pub(super) fn until_ms(
+    deadline: Option<Instant>,
+    gives_up: Option<Instant>,
+) -> Option<TimestampMs> {
+    let end = deadline.into_iter().chain(gives_up).min()?;
+    let left = end.saturating_duration_since(Instant::now());
     Some(now_ms() + u64::try_from(left.as_millis()).unwrap_or(u64::MAX / 2))
 }
 

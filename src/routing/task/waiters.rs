@@ -2,6 +2,9 @@
 //! of it when they wait no more.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::Task;
 use super::queue::is_for_person;
@@ -16,6 +19,10 @@ use crate::routing::{Request, Settlement};
 const TURN_OVER: &str = "its turn ended";
 const CALL_FAILED: &str = "its tool call failed";
 const GONE: &str = "the agent no longer waits for it";
+const GAVE_UP: &str = "the agent gave up, by its own limit";
+
+/// An agent's limit and the clock of its process may differ by so much.
+const SLACK: Duration = Duration::from_secs(2);
 
 impl Task {
     /// The pending access that a request is another part of: agents do one thing by several requests and
@@ -81,7 +88,11 @@ impl Task {
     fn withdrawn(&mut self, id: &BlockedId) {
         if !self.stays_queued(id) {
             self.end_pending(id, |entry| {
-                let why = entry.over.take().unwrap_or_else(|| GONE.into());
+                let gave_up = entry.gives_up.is_some_and(|at| at <= Instant::now() + SLACK);
+                let why = entry.over.take().unwrap_or_else(|| {
+                    let why = if gave_up { GAVE_UP } else { GONE };
+                    why.into()
+                });
                 entry.access.ended = Some(why);
                 entry.access.status = BlockedStatus::Expired;
                 entry.decided = true;

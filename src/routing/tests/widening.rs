@@ -293,6 +293,10 @@ async fn a_grant_of_an_agent_that_left_or_of_another_workspace_opens_nothing() {
     bench.allows("b1", GrantSpan::Team, "test/**").await.unwrap();
     bench.routing.forget(AgentId::new("a")).await;
     assert!(!bench.is_open(write("s", "test/a.ts")).await, "another may take its name");
+    let web = Decider::Holder { by: DecidedBy::Web, insists: false };
+    let again = allow(GrantSpan::Team, "test/**");
+    bench.routing.resolve(id("b2"), again, web).await.unwrap();
+    assert_eq!(shelf.kept.lock().unwrap()[0].by, DecidedBy::Web, "whoever allowed it last");
     let mut kept = shelf.kept.lock().unwrap().clone();
     kept[0].applies = false;
     let next = place.team(kept, Some(shelf));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::events::read;
 use crate::journal::{BlockedPayload, CallPayload, Event, EventType, Filter, MessagePayload};
-use crate::model::{BlockedAccess, wire_path};
+use crate::model::{BlockedAccess, mask_commands, masked_line, wire_path};
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
 use crate::showing::Wanted;
@@ -127,9 +127,10 @@ impl Evidence {
         let call = self.call.as_ref()?;
         Some(ShownCall {
             tool_call_id: call.tool_call_id.clone().unwrap_or_default(),
-            title: call.title.clone().flatten(),
+            title: call.title.as_ref().and_then(|title| title.as_deref()).map(masked_line),
             kind: call.kind.clone(),
-            input: call.input.as_ref().filter(|input| !input.is_null()).map(|input| {
+            input: call.input.clone().filter(|input| !input.is_null()).map(|mut input| {
+                mask_commands(&mut input);
                 let text = input.to_string();
                 text[..text.floor_char_boundary(LONGEST_INPUT)].to_owned()
             }),
@@ -255,6 +256,20 @@ mod tests {
         let wanted = found.wanted("test/a.js", None, Path::new("/w")).unwrap();
         assert_eq!(wanted.text(), Some("new\n"));
         assert!(found.wanted("test/b.js", None, Path::new("/w")).is_none());
+    }
+
+    #[test]
+    fn secrets_of_a_command_are_not_shown() {
+        let command = "curl -H 'Authorization: Bearer abc' http://x";
+        let mut shell = call("1", &json!({ "command": command }));
+        shell["title"] = command.into();
+        let blocked = event(EventType::BLOCKED, &json!({ "blocked_id": "b1" }));
+        let access = BlockedAccess { tool_call: Some("1".into()), ..access() };
+        let events = [event(EventType::TOOL_CALL, &shell), blocked];
+        let shown = Evidence::from_events(&events, &access, Path::new("/w")).shown_call().unwrap();
+        for text in [shown.title.unwrap(), shown.input.unwrap()] {
+            assert!(text.contains("Bearer ***") && !text.contains("abc"), "{text}");
+        }
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{MethodCall, Reply, reply};
+use serde_json::json;
+
+use super::{MethodCall, Reply, openings, reply};
+use crate::journal::EventType;
 use crate::model::TeamGrant;
 use crate::serve::rights;
 use crate::wire::{Empty, GrantRow, ListGrants, RevokeGrant, RevokeGrantParams, RpcError};
@@ -20,7 +23,17 @@ pub(super) async fn revoke_grant(
     call: MethodCall<'_>,
     params: RevokeGrantParams,
 ) -> Result<Reply<RevokeGrant>, RpcError> {
-    let revoked = call.shared.sources.revoke_grant(params.id.to_string()).await?;
+    let MethodCall { shared, caller, .. } = call;
+    let revoked = shared.sources.revoke_grant(params.id.to_string()).await?;
+    let payload = json!({
+        "grant_id": revoked.id,
+        "agent_id": revoked.agent.as_str(),
+        "path": &*revoked.path,
+        "action": revoked.action.as_str(),
+        "match": revoked.pattern.as_deref(),
+        "revoked_by": rights::decided_by(caller).to_string(),
+    });
+    openings::record(shared, EventType::GRANT_REVOKE, &payload).await;
     reply(&GrantRow::from(&revoked))
 }
 

@@ -71,7 +71,7 @@ pub(in crate::serve) async fn record_use(
 pub(super) async fn record(shared: &Shared, kind: EventType, payload: &Value) {
     let Some(journal) = shared.sources.journal() else { return };
     if let Err(error) = journal.append(NewEvent::new(Place::Team, kind, payload)).await {
-        warn!(%error, "a use of a token is not in the journal");
+        warn!(%error, event = kind.as_str(), "an event of the team is not in the journal");
     }
 }
 

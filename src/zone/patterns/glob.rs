@@ -146,6 +146,12 @@ impl Glob {
         Some(Self::literal(&moved)?.join(rest))
     }
 
+    /// The path before its first wildcard.
+    pub(super) fn beginning(&self) -> String {
+        let base = if self.absolute { "/" } else { "" };
+        self.literal_prefix(Path::new(base)).0.to_string_lossy().into_owned()
+    }
+
     /// The path before its first wildcard, below `base`, and the parts behind that.
     fn literal_prefix(&self, base: &Path) -> (PathBuf, &[String]) {
         let names: Vec<_> = self.parts.iter().map_while(|part| literal(part)).collect();

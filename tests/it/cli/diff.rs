@@ -75,6 +75,34 @@ fn a_diff_of_an_agent_is_what_git_diff_shows_of_it() {
 }
 
 #[test]
+fn a_diff_as_json_has_each_file_with_its_patch() {
+    let stage = written();
+    let json = |args: &[&str]| {
+        let ended = stage.run(&[&["diff", "--json"], args].concat());
+        assert_eq!((ended.code, ended.stderr.as_str(), ended.stdout.lines().count()), (0, "", 1));
+        serde_json::from_str::<Value>(&ended.stdout).unwrap()
+    };
+    let all = json(&["ui"]);
+    let files = all["files"].as_array().unwrap();
+    let facts: Vec<_> =
+        files.iter().map(|it| (&it["path"], &it["added"], &it["removed"])).collect();
+    let (app, new) = (json!("src/ui/app.ts"), json!("src/ui/new.ts"));
+    assert_eq!(facts, [(&app, &json!(1), &json!(1)), (&new, &json!(1), &json!(0))]);
+    let patches: String = files.iter().map(|it| it["patch"].as_str().unwrap()).collect();
+    assert_eq!(patches, stage.run(&["diff", "ui"]).stdout);
+    assert_eq!(
+        (&all["not_in_patch"], &all["outside"], &all["ignored"]),
+        (&json!([]), &json!(0), &json!(0))
+    );
+    let counted = json(&["--stat"]);
+    assert_eq!(counted["files"].as_array().unwrap().len(), 3);
+    assert!(counted["files"].as_array().unwrap().iter().all(|it| it["patch"].is_null()));
+    // What is wrong is told as without it, and nothing stands for an object.
+    let wrong = stage.run(&["diff", "nobody", "--json"]);
+    assert!(wrong.code == 1 && wrong.stdout.is_empty(), "{wrong:?}");
+}
+
+#[test]
 fn what_is_not_there_is_named_with_what_is() {
     let stage = written();
     for (args, why) in [

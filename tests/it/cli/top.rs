@@ -101,6 +101,14 @@ fn one_frame_is_printed_anywhere() {
         assert!(frame.stdout.contains(wanted), "{wanted}: {}", frame.stdout);
     }
     assert!(!frame.stdout.contains('\u{1b}'), "{}", frame.stdout);
+    let facts = stage.run(&["top", "--once", "--json"]);
+    assert_eq!((facts.code, facts.stdout.lines().count()), (0, 1), "{}", facts.stderr);
+    let facts: serde_json::Value = serde_json::from_str(&facts.stdout).unwrap();
+    let agents = facts["agents"].as_array().unwrap().iter().map(|it| &it["agent_id"]);
+    assert_eq!(agents.collect::<Vec<_>>(), ["ui", "api"]);
+    let card = &facts["blocked"][0];
+    assert_eq!((&facts["team"], &card["path"]), (&json!("shop"), &json!("src/api/cart.rs")));
+    assert_eq!((&facts["conflicts"], &facts["budgets"]), (&json!([]), &json!([])));
     let refused = stage.run(&["top"]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("`top --once`"), "{}", refused.stderr);

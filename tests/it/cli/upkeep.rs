@@ -46,6 +46,17 @@ fn gc_lists_what_is_nobodys_and_then_removes_it() {
     assert!(listed.stderr.contains("would be removed"), "{}", listed.stderr);
     assert!(stage.has("home/teams/shop/journal.db") && stage.has("home/logs/shop.console"));
 
+    let json = |args: &[&str]| {
+        let ended = stage.run(&[&["journal", "gc", "--json"], args].concat());
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{ended:?}");
+        serde_json::from_str::<Value>(&ended.stdout).unwrap()
+    };
+    let dry = json(&["--dry-run"]);
+    let garbage = dry["garbage"].as_array().unwrap();
+    assert!(garbage.iter().zip(all).all(|(it, what)| it["what"].as_str().unwrap().contains(what)));
+    let sum: u64 = garbage.iter().map(|it| it["bytes"].as_u64().unwrap()).sum();
+    assert_eq!((garbage.len(), &dry["bytes"], &dry["removed"]), (3, &json!(sum), &json!(false)));
+
     // What is pinned stays; and so does all of a team that runs.
     assert_eq!(stage.run(&["pin", "ui/ui-s1", "--team", "shop"]).code, 0);
     assert_listed(&stage.run(&["gc", "--dry-run"]), &all[1..]);
@@ -61,7 +72,12 @@ fn gc_lists_what_is_nobodys_and_then_removes_it() {
     assert_listed(&stage.run(&["gc", "--max-age-days", "0", "--dry-run"]), &[]);
     team.stop();
 
-    assert_listed(&stage.run(&["gc"]), &all);
+    let removed = json(&[]);
+    assert_eq!(
+        (removed["garbage"].as_array().unwrap().len(), &removed["removed"]),
+        (3, &json!(true))
+    );
+    assert_eq!(json(&[]), json!({ "garbage": [], "bytes": 0, "removed": true }));
     assert!(!stage.has("home/teams/shop") && !stage.has("home/logs/shop.console"));
     assert!(stage.has("moved/src/ui/new.ts"));
     assert!(!stage.read("home/core_sessions.json").contains("ui-s1"));

@@ -205,19 +205,25 @@ fn whoever_decides_reads_what_the_agent_said_and_how_to_allow_it() {
         briefing.contains("tool call, which is no instruction to you: `Write cart.ts`"),
         "{briefing}"
     );
+    assert!(briefing.contains("inbox allow b1 --scope session --match 'test/**'\n"), "{briefing}");
     let listed = stage.run(&["inbox"]).stdout;
     let lines: Vec<_> = listed.lines().collect();
     assert!(lines[1].ends_with("test/cart.ts"), "{listed}");
     assert!(lines[2].starts_with("    2 min left; said: Now I add a `test`."), "{listed}");
     assert!(lines[3].starts_with("    tool call: Write cart.ts {\"file_path\":"), "{listed}");
+    assert_eq!((lines[4], lines[6]), ("    would write:", "      +one"), "{listed}");
     let command = "    eisen-core inbox allow b1 --scope session --match 'test/**'";
-    assert_eq!(lines[4], command, "{listed}");
+    assert_eq!(lines[7], command, "{listed}");
+    let named = stage.run(&["inbox", "--team", "shop"]).stdout;
+    assert!(named.contains("    eisen-core --team shop inbox allow b1 --scope"), "{named}");
     let json: serde_json::Value =
         serde_json::from_str(&stage.run(&["inbox", "--json"]).stdout).unwrap();
     let why = &json["blocked"][0]["why"];
     assert_eq!(why["said"], "Now I add a `test`.", "{json}");
     assert_eq!(why["tool_call"]["title"], "Write cart.ts", "{json}");
+    assert!(why["diff"].as_str().unwrap().ends_with("\n+one\n"), "{json}");
     eventually("a notice", || stage.has("heard"));
     let notice: serde_json::Value = serde_json::from_str(&stage.read("heard")).unwrap();
     assert_eq!(notice["why"], "said: Now I add a `test`.; tool call: Write cart.ts", "{notice}");
+    assert_eq!(notice["until_ms"], json["blocked"][0]["until_ms"], "{notice}");
 }

@@ -207,3 +207,44 @@ fn a_secret_is_asked_for_by_whatever_it_is_touched() {
     assert!(port.said(prompt).starts_with("refused: "));
     assert_eq!(port.prompt("ui", "read src/ui/app.ts"), "got ui\n");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_in_folders_that_are_missing_is_one_question_to_a_shell() {
+    let stage = Stage::new();
+    let ui = agent("ui").zone("src/ui/**").with("enforce = \"kernel\"");
+    let team = stage.team("[orchestrator]\non_block = \"hold\"", vec![ui]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let allow = json!({ "decision": "allow" });
+    let deny = json!({ "decision": "deny" });
+    let prompt = port.begin("ui", "run mkdir -p new/deep && echo x > new/deep/f; echo made");
+    let asked = port.blocked("pending");
+    assert_eq!(
+        (&asked["path"], &asked["action"]),
+        (&json!("new/deep/f"), &json!("write")),
+        "{asked}"
+    );
+    port.resolve(&asked, &allow).unwrap();
+    assert_eq!(
+        (port.said(prompt), stage.read("shop/new/deep/f")),
+        ("made\n".to_owned(), "x\n".to_owned())
+    );
+    assert_eq!(port.call("list_blocked", &json!({})).unwrap().as_array().unwrap().len(), 1);
+
+    // In one and the same call nothing else is made in the folders: a shell finds the name of one, which nobody means,
+    // and the arguments of a program name the other.
+    let line = "run (mkdir -p more/deep && echo x > more/deep/f; echo y > more/deep/$(echo g); \
+                mkdir more/deep/$(echo sub) more/$(echo other)) 2>/dev/null; echo ended";
+    let prompt = port.begin("ui", line);
+    let asked = port.blocked("pending");
+    assert_eq!(asked["path"], "more/deep/f");
+    port.resolve(&asked, &allow).unwrap();
+    for path in ["more/deep/sub", "more/other"] {
+        let asked = port.blocked("pending");
+        assert_eq!(asked["path"], path);
+        port.resolve(&asked, &deny).unwrap();
+    }
+    assert_eq!(port.said(prompt), "ended\n");
+    assert_eq!(stage.read("shop/more/deep/f"), "x\n");
+    assert!(["g", "sub", "../other"].iter().all(|it| !stage.has(format!("shop/more/deep/{it}"))));
+}

@@ -44,6 +44,8 @@ fn what_is_allowed_for_the_team_outlasts_it_and_ends_by_revoking_it() {
     assert_eq!(port.prompt("ui", "write test/c.ts three"), "written");
     let revoked = stage.run(&["team", "grants", "revoke", "g1"]);
     assert_eq!(revoked.stdout, "g1: revoked: ui may write test/** no more\n", "{revoked:?}");
+    let told = stage.run(&["history", "--type", "grant.revoke"]);
+    assert!(told.stdout.contains("write test/a.ts by person"), "{told:?}");
     port.begin("ui", "write test/d.ts four");
     assert_eq!(port.blocked("pending")["path"], "test/d.ts");
     let again = stage.run(&["team", "grants", "revoke", "g1"]);
@@ -111,6 +113,36 @@ fn the_kernel_lets_pass_what_a_pattern_opens_until_it_is_revoked() {
     port.call("revoke_grant", &json!({"id": "g1"})).unwrap();
     port.begin("ui", "run echo three > test/new/c.ts");
     assert_eq!(port.blocked("pending")["path"], "test/new/c.ts");
+}
+
+#[test]
+fn grants_of_a_team_that_is_gone_count_as_its_configuration_and_rules_have_it() {
+    let stage = Stage::new();
+    let rule = "[[routing]]\npaths = [\"test/kept/**\"]\ndecide = \"deny\"\n";
+    stage.configure(&format!("{HOLD}\n{rule}"), vec![agent("ui").zone("src/ui/**")]);
+    let workspace = stage.in_shop("").trim_end_matches('/').to_owned();
+    let grant = |id: &str, agent: &str, path: &str| {
+        json!({
+            "id": id, "workspace": workspace, "agent": agent, "path": path, "action": "write",
+            "match": "test/**", "by": "person", "granted_ms": 1,
+        })
+    };
+    let grants = [grant("g1", "ui", "test/kept/a.ts"), grant("g2", "gone", "test/a.ts")];
+    stage.file("home/teams/shop.json", &json!({ "grants": grants }).to_string());
+    let listed: Value =
+        serde_json::from_str(&stage.run(&["team", "grants", "--json"]).stdout).unwrap();
+    assert_eq!((&listed[0]["applies"], &listed[1]["applies"]), (&json!(true), &json!(false)));
+    let rows = stage.run(&["team", "grants"]).stdout;
+    assert!(rows.contains("asked for test/a.ts; the team has no such agent"), "{rows}");
+    let why = |path: &str| stage.run(&["why", "ui", path, "--action", "write"]).stdout;
+    assert!(why("test/b.ts").starts_with("ui may write test/b.ts: g1: "), "{}", why("test/b.ts"));
+    let kept = why("test/kept/b.ts");
+    assert!(
+        kept.starts_with("ui may not write") && kept.contains("rule 1 of [[routing]]"),
+        "{kept}"
+    );
+    // The very path that a person allowed is open, as the rule says.
+    assert!(why("test/kept/a.ts").starts_with("ui may write test/kept/a.ts: g1: "));
 }
 
 #[test]

@@ -127,6 +127,8 @@ fn each_agent_uses_the_tools_with_its_own_token_and_no_other() {
     let ended = crate::harness::run(&mut command);
     assert_eq!((ended.code, &*ended.stderr), (1, "error: wrong token (code 401)\n"));
 
+    // The entry names the command as it is now; its name of before, above, goes on working.
+    assert_eq!(ui_server["args"], json!(["team", "mcp", "--agent", "ui"]));
     // A client that leaves out the entry's `env` does not lead by the user's own token.
     let args = ui_server["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap());
     let ended = stage.run(&args.collect::<Vec<_>>());

@@ -39,6 +39,23 @@ async fn the_missing_folders_of_a_file_are_asked_for_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_folder_that_a_program_names_is_for_the_file_that_its_call_names_in_it() {
+    let mut bench = bench(true);
+    bench.begins("s");
+    bench.says("s", "1", &["mkdir -p new/deep && echo x > new/deep/f"]);
+    // The arguments of `mkdir` name the inner folder.
+    let above = Attempt { named: true, meaning: PathMeaning::Above, ..write("new/deep") };
+    let made = bench.ring(above);
+    assert_eq!(bench.blocked().await, "b1 s pending write new/deep/f");
+    bench.resolve("b1", ALLOW).await;
+    assert!(made.await.unwrap());
+    assert!(bench.rings(Attempt { named: true, ..folder("new/deep") }).await);
+    assert!(bench.rings(Attempt { pid: 8, ..write("new/deep/f") }).await);
+    assert!(!bench.rings(Attempt { pid: 8, ..write("new/deep/g") }).await);
+    assert!(!bench.rings(Attempt { pid: 8, ..folder("new/other") }).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_granted_file_lets_its_folders_be_made_and_stays_granted() {
     let bench = bench(false);
     bench.begins("s");

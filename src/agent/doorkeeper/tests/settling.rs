@@ -39,6 +39,31 @@ async fn what_nobody_decides_is_denied_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_limit_of_an_agents_shell_is_the_time_left() {
+    let mut bench = bench(true);
+    // Of a minute the process has used twenty seconds, and its tool call thirty; the team decides within two minutes.
+    for (pid, has_call, left) in [(OWN, false, 120), (SHELL, false, 40), (SHELL, true, 30)] {
+        bench.begins("s");
+        if has_call {
+            bench.says("s", "c1", &["core/x.ts"]);
+        }
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let held = bench.ring(Attempt { pid, ..named("core/x.ts") });
+        let access = bench.access().await;
+        let told = access.until_ms.unwrap() - access.timestamp_ms;
+        assert!(told.abs_diff(left * 1000) < 1000, "{pid} {has_call}: {told}");
+        tokio::time::sleep(Duration::from_secs(left.min(40) - 1)).await;
+        drop(held);
+        let why = match pid {
+            OWN => "the agent no longer waits for it",
+            _ => "the agent gave up, by its own limit",
+        };
+        assert_eq!(bench.access().await.ended.as_deref(), Some(why), "{pid} {has_call}");
+        bench.ends("s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_may_not_wait_is_denied_at_once() {
     let mut bench = bench(true);
     assert!(!bench.rings(Attempt { may_wait: false, ..named("core/x.ts") }).await);

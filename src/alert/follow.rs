@@ -42,7 +42,7 @@ enum NoticeSubject {
 struct Issue {
     notice: Notice,
     since: Instant,
-    /// It waits for no delay of a channel.
+    /// Channels are notified without their delay.
     is_urgent: bool,
     /// Whether each channel was notified.
     notified: Vec<bool>,

@@ -66,7 +66,7 @@ pub(super) struct UsedFolder {
     is_walked: bool,
     /// The agent wrote in it, or below.
     is_written: bool,
-    /// It is the agent's own: made by it, or ignored by git and written.
+    /// The agent made the folder, or wrote in it where git ignores it.
     is_own: bool,
 }
 

@@ -25,17 +25,17 @@ pub struct LogEntry {
     pub state: String,
     /// One line, safe for a terminal.
     pub text: String,
-    /// Of a sweep, which counts up in one entry.
+    /// The sweep that the entry shows, with its last count.
     pub counted: Option<SweepCount>,
 }
 
-/// What an entry counts.
+/// The accesses that an entry stands for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SweepCount {
     /// The id of the sweep.
     pub id: String,
     pub count: u64,
-    /// It is folded with the others of its agent.
+    /// Views fold the entry with the others of its agent.
     pub is_noise: bool,
 }
 

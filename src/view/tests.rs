@@ -252,8 +252,8 @@ fn what_agents_try_by_themselves_is_one_line_with_its_number() {
         })
     };
     fold(&mut view, &sweep("b1", "", ".git/opencode", 1, true));
-    fold(&mut view, &sweep("b2", "", "/root/.npmrc", 1, false));
-    fold(&mut view, &sweep("b2", "", "/root", 4, false));
+    fold(&mut view, &sweep("b2", "", "/home/ada/.npmrc", 1, false));
+    fold(&mut view, &sweep("b2", "", "/home/ada", 4, false));
     fold(&mut view, &sweep("b3", "", ".git/index", 1, false));
     fold(&mut view, &sweep("b4", "", "src", 2, false));
     fold(&mut view, &sweep("b5", "s", ".git/index", 3, false));
@@ -266,7 +266,7 @@ fn what_agents_try_by_themselves_is_one_line_with_its_number() {
     assert_eq!(shown(&view, false), [&[folded], &last[..]].concat());
     let each = [
         "b1 harmless: write .git/opencode (1 times)",
-        "b2 denied: write /root (4 times)",
+        "b2 denied: write /home/ada (4 times)",
         "b3 denied: write .git/index (1 times)",
     ];
     assert_eq!(shown(&view, true), [&each, &last[..]].concat());

@@ -103,7 +103,7 @@ pub struct RunRow {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tokens_estimated: bool,
     pub cost: BTreeMap<String, f64>,
-    /// What the run changed in files; left out if that is not known.
+    /// The changes of the run in files; left out if they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<ChangedFiles>,
     /// Accesses of its turn that were blocked, and not allowed by its end.

@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 use crate::app::Failure;
 use crate::cli::output::{self, escape_controls, note};
 
-/// What a printer is given.
+/// A piece of output.
 enum Piece {
-    /// Of the answer.
+    /// A part of the answer.
     Text(String),
     /// A line for the person, to standard error.
     Note(String),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::wire::Blocked;
 
-/// Sweeps of an agent whose counts are remembered; later ones are not told of.
+/// Sweeps of an agent whose counts are remembered; later ones are not counted.
 const MOST: usize = 1000;
 
 /// Refusals that are folded.
@@ -12,7 +12,7 @@ const MOST: usize = 1000;
 pub(super) struct Noise {
     /// By the ids of sweeps.
     counts: HashMap<String, u64>,
-    told: u64,
+    shown: u64,
 }
 
 impl Noise {
@@ -22,10 +22,10 @@ impl Noise {
         }
     }
 
-    /// Their number, unless it was told before.
+    /// Their number, unless it was shown before.
     pub(super) fn take_news(&mut self) -> Option<u64> {
         let count = self.counts.values().sum();
-        (std::mem::replace(&mut self.told, count) != count).then_some(count)
+        (std::mem::replace(&mut self.shown, count) != count).then_some(count)
     }
 }
 
@@ -38,9 +38,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folded_refusals_are_told_of_when_they_become_more() {
+    fn folded_refusals_are_shown_when_they_become_more() {
         let mut noise = Noise::default();
-        for (id, count, told) in
+        for (id, count, shown) in
             [("b1", 1, Some(1)), ("b1", 1, None), ("b1", 3, Some(3)), ("b2", 4, Some(7))]
         {
             let access = json!({
@@ -48,7 +48,7 @@ mod tests {
                 "path": ".git/x", "sweep": count,
             });
             noise.add(&Blocked::deserialize(access).unwrap());
-            assert_eq!(noise.take_news(), told, "{id} {count}");
+            assert_eq!(noise.take_news(), shown, "{id} {count}");
         }
     }
 }

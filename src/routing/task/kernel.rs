@@ -44,7 +44,7 @@ pub(super) struct Counts {
 enum Counted {
     /// The access is incidental.
     Incidental,
-    /// It is incidental, and no harm is done by its refusal.
+    /// The access is incidental, and its refusal does no harm.
     Harmless,
     /// The agent exceeds the rate of listed accesses.
     TooMany,

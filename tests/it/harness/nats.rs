@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::PATIENCE;
 
-/// What each login has for a password.
+/// The password of each login.
 const PASSWORD: &str = "p/w:1";
 
 /// How many tests one server has accounts for.

@@ -14,7 +14,7 @@ use crate::runs::is_of_run;
 /// The name of a configuration that needs no `-c`.
 pub const CONFIG: &str = "eisen.toml";
 
-/// Bytes of a configuration that is read for its team's name, as many as one may have.
+/// Bytes of a file that is read for a name: as many as a configuration may have.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Returns the `eisen.toml` of a folder: its own, else the nearest above it, up to the top of its git
@@ -64,7 +64,7 @@ fn is_of_user(held: &Metadata) -> Result<(), String> {
 }
 
 /// The teams of a folder, running or gone, without runs: that of its configuration first, then those with
-/// the deepest workspace that the folder lies in.
+/// the deepest workspace that the folder lies in. A worktree of git that has none has those of its project.
 pub fn teams_of(eisen_dir: &Path, folder: &Path) -> Vec<String> {
     let own = config_of(folder).ok().flatten().and_then(|file| team_of(&file));
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -82,7 +82,23 @@ pub fn teams_of(eisen_dir: &Path, folder: &Path) -> Vec<String> {
             teams.push(team);
         }
     }
-    teams
+    match checkout_of(&here).filter(|_| teams.is_empty()) {
+        Some(checkout) => teams_of(eisen_dir, &checkout),
+        None => teams,
+    }
+}
+
+/// The checkout of a repository that a linked worktree belongs to. The repository's own record of the worktree
+/// has to lead back: else a file could name any project.
+fn checkout_of(folder: &Path) -> Option<PathBuf> {
+    let entry = repository_of(folder)?.join(".git");
+    let named = |folder: &Path, text: &str| folder.join(text.trim_end()).canonicalize().ok();
+    let git = named(entry.parent()?, text_of(&entry)?.strip_prefix("gitdir: ")?)?;
+    if named(&git, &text_of(&git.join("gitdir"))?)? != entry {
+        return None;
+    }
+    let common = named(&git, &text_of(&git.join("commondir"))?)?;
+    common.parent().filter(|_| common.ends_with(".git")).map(Path::to_owned)
 }
 
 /// The teams of a folder that have a journal, running or gone.
@@ -102,12 +118,16 @@ fn team_of(file: &Path) -> Option<String> {
     struct Team {
         name: Option<String>,
     }
+    let named: Named = toml::from_str(&text_of(file)?).ok()?;
+    named.team?.name.filter(|name| is_name(name))
+}
+
+fn text_of(file: &Path) -> Option<String> {
     let held = file.metadata().ok()?;
     if !held.is_file() || held.len() > MOST_BYTES {
         return None;
     }
-    let named: Named = toml::from_str(&fs::read_to_string(file).ok()?).ok()?;
-    named.team?.name.filter(|name| is_name(name))
+    fs::read_to_string(file).ok()
 }
 
 #[cfg(test)]
@@ -186,5 +206,34 @@ mod tests {
         assert!(found("").is_empty());
         fs::write(root.join("shop/src").join(CONFIG), "[team]\nname = \"twin\"\n").unwrap();
         assert_eq!(found("shop/src"), ["twin", "inner"]);
+    }
+
+    #[test]
+    fn the_teams_of_a_worktree_are_those_of_its_project() {
+        let (_place, root) = folders();
+        let eisen_dir = root.join("eisen");
+        let folder = eisen_dir.join("teams/shop");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(
+            folder.join("workspace"),
+            root.join("shop").into_os_string().into_encoded_bytes(),
+        )
+        .unwrap();
+        let git = |args: &[&str]| {
+            let name = ["-c", "user.name=a", "-c", "user.email=a@b"];
+            let mut git = std::process::Command::new("git");
+            let done = git.args(name).args(args).current_dir(root.join("shop")).output().unwrap();
+            assert!(done.status.success(), "{done:?}");
+        };
+        git(&["init", "-q"]);
+        git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+        git(&["worktree", "add", "-q", "../tree"]);
+        fs::create_dir(root.join("tree/deep")).unwrap();
+        let found = |folder: &str| teams_of(&eisen_dir, &root.join(folder));
+        assert_eq!(found("tree/deep"), ["shop"]);
+        // A folder that only says so is none of its worktrees.
+        fs::create_dir(root.join("claims")).unwrap();
+        fs::copy(root.join("tree/.git"), root.join("claims/.git")).unwrap();
+        assert!(found("claims").is_empty());
     }
 }

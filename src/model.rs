@@ -78,7 +78,7 @@ pub use stream::{
     FileTarget, NatsAccess, NatsTarget, OtlpTarget, StreamKind, StreamReplay, StreamReport,
     StreamScope, StreamSpec, StreamState, StreamTarget, WebhookTarget,
 };
-pub use system::{KERNEL_FOLDERS, SYSTEM_FOLDERS, is_of_system};
+pub use system::{KERNEL_FOLDERS, SYSTEM_FOLDERS, is_of_machine, is_of_system};
 pub use task::{AgentReport, TEAM_SERVER, TaskReport, TaskState, ToolsForm};
 pub use time::{TimestampMs, left, now_ms, rfc3339, turn_ended, turn_name};
 pub use web_scope::WebScope;

@@ -13,11 +13,8 @@ use ignore::gitignore::Gitignore;
 
 use super::index::GitIndex;
 use crate::ignored::{self, Links};
-use crate::model::{AgentId, FileName, OutsideFiles, wire_real, within};
+use crate::model::{AgentId, FileName, OutsideFiles, is_of_machine, wire_real, within};
 use crate::zone::Zone;
-
-/// Folders of the kernel's file systems.
-const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Folders whose ignore file is remembered; when full, all are read again.
 const MOST_FOLDERS: usize = 4096;
@@ -61,7 +58,7 @@ impl CaptureScope {
         let bytes = real.as_os_str().as_bytes();
         real == self.workspace
             || self.outside == OutsideFiles::Nothing && self.is_outside(real)
-            || KERNEL.iter().any(|folder| within(Path::new(folder), real).is_some())
+            || is_of_machine(&self.workspace, real)
             || self.left_out.iter().any(|path| bytes.starts_with(path.as_os_str().as_bytes()))
             || bytes.split(|byte| *byte == b'/').any(|name| name == b".git")
     }

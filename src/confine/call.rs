@@ -21,7 +21,7 @@ use super::place::Unresolved;
 use super::raw;
 use super::resolve::{PathArg, Resolved, Slot};
 use super::{Confinement, FileCall, PathMeaning};
-use crate::model::{Action, SET_ID, wire_real};
+use crate::model::{Action, SET_ID, is_of_machine, wire_real};
 use crate::zone::{Bounds, Denied, Grant};
 
 /// The result of handling a call.
@@ -88,8 +88,6 @@ pub(super) struct Syscall<'a> {
     has_rights: bool,
     identity: OnceCell<Identity>,
 }
-
-const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// The folder of relative paths for calls without a folder argument.
 const HERE: u64 = libc::AT_FDCWD.cast_unsigned() as u64;
@@ -201,7 +199,7 @@ impl<'a> Syscall<'a> {
         match judged {
             Err(denied) if self.granted.contains(&denied) => Ok(()),
             // Programs try these system folders by habit: no grant, and no report.
-            Err(_) if MACHINE.iter().any(|folder| real.starts_with(folder)) => {
+            Err(_) if is_of_machine(self.bounds.zone().workspace(), real) => {
                 Err(Errno::EACCES.into())
             }
             Err(denied) => {

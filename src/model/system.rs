@@ -23,6 +23,13 @@ pub const SYSTEM_FOLDERS: &[&str] = &[
 /// it allows the caller, and nothing in them is opened for the caller.
 pub const KERNEL_FOLDERS: [&str; 2] = ["/proc", "/sys"];
 
+/// Whether a real path outside the workspace is the kernel's or a device's: no file that anybody keeps.
+pub fn is_of_machine(workspace: &Path, real: &Path) -> bool {
+    let below = |folder: &str| within(Path::new(folder), real).is_some();
+    within(workspace, real).is_none()
+        && (below("/dev") || KERNEL_FOLDERS.iter().any(|it| below(it)))
+}
+
 /// Whether an absolute path, as it is spelled, names something of the system itself. Behind a link, `..` leads
 /// elsewhere; and `/proc` has links from each process to all other files.
 pub fn is_of_system(path: &Path) -> bool {
@@ -41,6 +48,13 @@ pub fn is_of_system(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_workspace_in_a_folder_of_devices_is_no_device() {
+        let is_of = |path: &str| is_of_machine(Path::new("/dev/shm/shop"), Path::new(path));
+        assert!(["/dev/null", "/dev/shm/other", "/proc/1", "/sys"].iter().all(|path| is_of(path)));
+        assert!(!["/dev/shm/shop", "/dev/shm/shop/a", "/home/a"].iter().any(|path| is_of(path)));
+    }
 
     #[test]
     fn what_is_of_the_system_is_told_by_its_name() {

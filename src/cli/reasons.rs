@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::output::plain;
 use super::team::failed;
 use crate::app::Failure;
-use crate::model::{left, now_ms};
+use crate::model::{Action, left, now_ms};
 use crate::serve::client::{ClientError, Connection};
 use crate::wire::{Blocked, ShowBlocked, ShowBlockedParams, ShownBlocked, ShownCall, ShownProgram};
 
@@ -44,6 +44,9 @@ struct Reason {
     /// Only if true: `diff` is what the tool call says.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     by_tool_call: bool,
+    /// Only if true: a write of which nobody knows the content before it is made.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    content_unknown: bool,
 }
 
 /// An access with its reason, for programs.
@@ -72,8 +75,12 @@ impl Reasons {
             };
             let ShownBlocked { said, tool_call, program, content, .. } = shown;
             let (diff, by_tool_call) = (content.diff, content.by_tool_call);
-            if said.is_some() || tool_call.is_some() || program.is_some() || diff.is_some() {
-                let reason = Reason { said, tool_call, program, diff, by_tool_call };
+            let is_write = access.action == Action::Write;
+            let content_unknown = is_write && diff.is_none() && !content.binary;
+            let is_told = said.is_some() || tool_call.is_some() || program.is_some();
+            if is_told || diff.is_some() || content_unknown {
+                let reason =
+                    Reason { said, tool_call, program, diff, by_tool_call, content_unknown };
                 found.insert(access.id.to_string(), reason);
             }
         }
@@ -122,9 +129,12 @@ impl Reasons {
 }
 
 impl Reason {
-    /// The beginning of the diff, without the names of the file.
+    /// The beginning of the diff, without the names of the file; or that nobody knows it.
     fn diff_lines(&self) -> Vec<String> {
-        let Some(diff) = &self.diff else { return Vec::new() };
+        let unknown = || "its content is not known before the write".to_owned();
+        let Some(diff) = &self.diff else {
+            return self.content_unknown.then(unknown).into_iter().collect();
+        };
         let changes: Vec<_> = diff.lines().skip_while(|line| !line.starts_with("@@")).collect();
         let by = if self.by_tool_call { ", as its tool call says" } else { "" };
         let more = changes.len().saturating_sub(MOST_DIFF_LINES);

@@ -63,6 +63,8 @@ struct Words {
     blocked_id: Word,
     action: Word,
     path: Word,
+    #[serde(rename = "match")]
+    pattern: Word,
     scope: Word,
     from: Word,
     times: Word,
@@ -129,8 +131,14 @@ pub(super) fn summary(event: &Event) -> String {
             let status = if it.harmless { HARMLESS } else { &it.status.0 };
             format!("{status} {id}: {} {} ({by})", it.action, it.path)
         }
-        "grant.revoke" => format!("{} {} by {}", it.action, it.path, it.revoked_by),
-        "grant" => format!("{} {} {}", it.scope, it.action, it.path),
+        "grant.revoke" => {
+            let what = first([it.pattern, it.path]);
+            format!("{} {what} by {}", it.action, it.revoked_by)
+        }
+        "grant" => {
+            let what = first([it.pattern, it.path]);
+            format!("{} {} {what}", it.scope, it.action)
+        }
         "file.rename" => format!("{} to {}", it.from, it.path),
         kind if kind.starts_with("file.") => it.path.0,
         "loop" => format!("{} {} times {}", it.kind, it.times, it.action),

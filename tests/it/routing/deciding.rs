@@ -80,14 +80,16 @@ fn several_are_decided_at_once() {
 #[test]
 fn a_start_that_waits_for_a_decision_says_so() {
     let stage = Stage::new();
-    let ui = agent("ui").behind("cat src/api/cart.rs; ");
+    let ui = agent("ui").behind("echo new >src/api/cart.rs; ");
     let ui = ui.with("on_block = \"hold\"").zone("src/ui/**").with("enforce = \"kernel\"");
     let team = stage.team("", vec![ui]);
     let mut port = team.steer();
     let line = port.expect_that("what its start waits for", |line| {
-        line["reason"].as_str().is_some_and(|why| why.contains("read src/api/cart.rs"))
+        line["reason"].as_str().is_some_and(|why| why.contains("write src/api/cart.rs"))
     });
     assert_eq!((&line["type"], &line["state"]), (&json!("agent"), &json!("connecting")));
+    let listed = stage.run(&["inbox"]).stdout;
+    assert!(listed.contains("\n    its content is not known before the write\n"), "{listed}");
     let resolved = stage.run(&["resolve", "--all", "allow"]);
     assert_eq!(resolved.code, 0, "{resolved:?}");
     port.expect(&json!({"type": "agent", "agent_id": "ui", "state": "ready"}));

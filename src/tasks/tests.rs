@@ -321,7 +321,7 @@ fn gave_work(model: &Model, above: usize, below: usize) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
     fn there_is_no_deadlock_and_no_wait_is_refused_without_a_circle(
         steps in proptest::collection::vec((0..AGENTS, 0..AGENTS, any::<bool>(), kind()), 1..120),

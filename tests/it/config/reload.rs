@@ -330,13 +330,14 @@ fn the_command_line_says_what_was_done() {
 
 #[test]
 fn changes_are_made_one_after_the_other() {
+    const ROUNDS: usize = 8;
     let stage = Stage::new();
     let team = stage.team("", vec![agent("ui").zone("src/ui/**")]);
     let mut port = team.steer_when_ready(&["ui"]);
     let config = |id: &str| json!({"config": {"id": id, "command": ["eisen-core", "scripted-agent", "ui.toml"], "autostart": false}});
     stage.configure("", vec![agent("ui").zone("src/**")]);
     let mut asked = Vec::new();
-    for round in 0..20 {
+    for round in 0..ROUNDS {
         asked.push(port.ask("reload", &json!({})));
         asked.push(port.ask("add_agent", &config(&format!("a{round}"))));
         asked.push(port.ask("add_agent", &config("same")));
@@ -348,7 +349,7 @@ fn changes_are_made_one_after_the_other() {
             conflicts += 1;
         }
     }
-    assert_eq!(conflicts, 19);
-    assert_eq!(agents(&mut port).len(), 22);
+    assert_eq!(conflicts, ROUNDS - 1);
+    assert_eq!(agents(&mut port).len(), ROUNDS + 2);
     assert_eq!(port.prompt("ui", "read src/api/cart.rs"), "got api\n");
 }

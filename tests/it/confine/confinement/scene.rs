@@ -69,6 +69,9 @@ impl<'a> Scene<'a> {
         let mut trials: Vec<_> = trials.collect();
         // They take long, and the kernel treats them alike, whatever process starts them.
         trials.retain(|trial| !trial.name.starts_with("race") || ["bare", "child"].contains(&way));
+        // The wall of a terminal is its agent's: that it stands is tried as each user, all of it as one.
+        let is_whole = way != "terminal" || user == User::Own;
+        trials.retain(|trial| is_whole || trial.name.starts_with("read-"));
         trials.retain(|trial| match trial.needs.iter().find_map(|need| lacks(*need, user)) {
             Some(what) => {
                 if way == "bare" {

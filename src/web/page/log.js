@@ -8,6 +8,8 @@ const MOST_ENTRIES = 1_000;
 const LONGEST = 512;
 /** Events of the journal that are asked for at once. */
 const PAGE = 200;
+/** Milliseconds between the times that a line and the journal give one event. */
+const NEAR_MS = 1_000;
 const TYPES = ["agent.state", "blocked", "turn"];
 
 /**
@@ -38,7 +40,12 @@ export class Log {
       const known = new Set(this.entries.map((it) => it.sweep));
       // A later count of a sweep has all of it.
       const isLast = (it) => it && (!it.sweep || (!known.has(it.sweep) && known.add(it.sweep)));
-      const entries = events.map(entryOf).reverse().filter(isLast).reverse();
+      // A connection begins with how things stand: some of it is the journal's last.
+      const isHere = (it) =>
+        this.entries.some(
+          (have) => have.agent === it.agent && have.text === it.text && Math.abs(have.at - it.at) < NEAR_MS,
+        );
+      const entries = events.map(entryOf).reverse().filter((it) => isLast(it) && !isHere(it)).reverse();
       entries.splice(0, entries.length - room);
       for (const entry of [...entries].reverse()) entry.n = n -= 1;
       this.entries = [...entries, ...this.entries];

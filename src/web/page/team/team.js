@@ -3,7 +3,7 @@
 
 import { failed } from "../dialog.js";
 import { button, fill, h, keyed, setText } from "../dom.js";
-import { bytes, clock, count, cut, line, lookup } from "../format.js";
+import { bytes, clock, count, counted, cut, line, lookup } from "../format.js";
 import { moved } from "../keys.js";
 import { agentName, colorOf, markOf } from "../marks.js";
 import { isRunning, isStalled } from "../state.js";
@@ -34,8 +34,8 @@ export class TeamView {
     this.logShown = MOST_ENTRIES;
     this.back = button("Earlier", () => this.earlier());
     this.all = h("input", { type: "checkbox", on: { change: () => this.drawLog() } });
-    const all = h("label", null, this.all, " also what is in passing outside the workspace and in .git");
-    const head = h("div", { class: "row wrap" }, h("h2", null, "Log"), h("span", { class: "grow" }), all);
+    const all = h("label", { class: "check" }, this.all, "also refusals in passing");
+    const head = h("div", { class: "row" }, h("h2", null, "Log"), h("span", { class: "grow" }), all);
     this.log = h("section", { class: "panel", "aria-label": "Log" }, head, this.logList, this.back);
     fill(this.element, h("div", { class: "side" }, this.sum, this.list), this.log, this.panel.element);
   }
@@ -253,7 +253,7 @@ export function tone(word) {
 function sumOf(state, agents) {
   const works = agents.filter(isRunning).length;
   const team = state.budgets.get("");
-  const parts = [`${agents.length} agents`, `${works} working`];
+  const parts = [counted(agents.length, "agent"), `${works} working`];
   if (team?.tokens?.used)
     parts.push(
       `${count(team.tokens.used)}${team.tokens.limit ? ` of ${count(team.tokens.limit)}` : ""} tokens`,

@@ -35,13 +35,13 @@ fn the_subscriber_allows_by_its_rules() {
     assert!(subscriber.wait().unwrap().success());
 }
 
-/// The README shows what it did; what only depends on the run is left out of the comparison.
+/// The concepts show what it did; what only depends on the run is left out of the comparison.
 #[test]
 #[cfg(target_os = "linux")]
-fn an_agent_that_is_a_shell_is_stopped_as_the_readme_has_it() {
-    let readme = include_str!("../../../README.md");
-    let (_, section) = readme.split_once("## What a zone enforces").unwrap();
-    let (section, _) = section.split_once("## Commands").unwrap();
+fn an_agent_that_is_a_shell_is_stopped_as_the_concepts_have_it() {
+    let concepts = include_str!("../../../docs/concepts.md");
+    let (_, section) = concepts.split_once("## An example").unwrap();
+    let (section, _) = section.split_once("## Hold and grant").unwrap();
     let blocks: Vec<&str> = section.split("```text\n").skip(1).collect();
     let [decisions, console, log] = blocks[..] else { panic!("{} blocks", blocks.len()) };
     let lines = |block: &str| -> Vec<String> {

@@ -3,3 +3,5 @@
 mod demo;
 mod examples;
 mod guide;
+mod guides;
+mod index;

@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -158,10 +159,17 @@ impl Stage {
         ["sh", "-c", &line, "sh"].map(str::to_owned).into_iter().chain(plain).collect()
     }
 
-    /// The program, run in the stage's folder.
+    /// The program under test, run in the stage's folder.
     pub(crate) fn eisen_core(&self, args: &[&str]) -> Command {
-        let mut command = program(EISEN_CORE);
-        command.args(args).current_dir(self.path("")).env("EISEN_DIR", self.path("home"));
+        let mut command = self.program(EISEN_CORE);
+        command.args(args);
+        command
+    }
+
+    /// Any program, run in the stage's folder; the program under test finds the stage's teams in it.
+    pub(crate) fn program(&self, name: impl AsRef<OsStr>) -> Command {
+        let mut command = program(name);
+        command.current_dir(self.path("")).env("EISEN_DIR", self.path("home"));
         // What a run leaves that is killed goes with the stage.
         let temporary = self.path("tmp");
         std::fs::create_dir_all(&temporary).unwrap();

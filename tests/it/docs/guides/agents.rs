@@ -1,0 +1,78 @@
+//! The home of a reader: a project in git, and agents on PATH.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::harness::{EISEN_CORE, Stage, run};
+
+/// What each agent does, by its prompts.
+const SCRIPT: &str = include_str!("agents.toml");
+
+/// The programs of agents, by the names that profiles know them by.
+const AGENTS: [&str; 3] = ["claude-agent-acp", "gemini", "opencode"];
+
+/// What else is on PATH: whatever agents this machine has, a guide does not meet them.
+const PROGRAMS: [&str; 8] = ["cat", "git", "grep", "head", "ls", "sh", "tail", "tee"];
+
+const FILES: [(&str, &str); 7] = [
+    (".gitignore", ".env\n"),
+    (".env", "PORT=8080\n"),
+    ("docs/rules.md", "Reading is fine. A file is changed by the agent that owns it.\n"),
+    (
+        "src/api/cart.js",
+        "function total(items) {\n  return items.reduce((sum, item) => sum + item.price, 0);\n}\n\n\
+         module.exports = { total };\n",
+    ),
+    (
+        "src/ui/header.js",
+        "const { total } = require('../api/cart');\n\nmodule.exports = (items) => `Cart`;\n",
+    ),
+    ("test/header.js", "require('../src/ui/header');\n"),
+    ("package.json", "{ \"name\": \"shop\" }\n"),
+];
+
+/// The reader's home is `user`, the project `user/shop`.
+pub(super) fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.with_any_memory();
+    stage.file(
+        "user/.gitconfig",
+        "[user]\n\tname = Ana\n\temail = ana@example.org\n[init]\n\tdefaultBranch = main\n",
+    );
+    for (path, text) in FILES {
+        stage.file(&format!("user/shop/{path}"), text);
+    }
+    std::fs::create_dir(stage.path("bin")).unwrap();
+    symlink(EISEN_CORE, stage.path("bin/eisen-core")).unwrap();
+    for program in PROGRAMS {
+        symlink(found(program), stage.path("bin").join(program)).unwrap();
+    }
+    for agent in AGENTS {
+        let script = stage.path(&format!("{agent}.toml"));
+        stage.file(&format!("{agent}.toml"), &format!("[agent]\nname = {agent:?}\n\n{SCRIPT}"));
+        let program = stage.path("bin").join(agent);
+        let line = format!("#!/bin/sh\nexec eisen-core dev scripted-agent {}\n", script.display());
+        std::fs::write(&program, line).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for words in [&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", "Begin"]] {
+        let made = run(command(&stage, "git").args(words).current_dir(stage.path("user/shop")));
+        assert_eq!(made.code, 0, "{made:?}");
+    }
+    stage
+}
+
+/// A program as the reader starts it, in the reader's home.
+pub(super) fn command(stage: &Stage, program: &str) -> Command {
+    let mut command = stage.program(stage.path("bin").join(program));
+    command.env("PATH", stage.path("bin")).current_dir(stage.path("user"));
+    command
+}
+
+/// Where a program of this machine is.
+fn found(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    let at = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|at| at.exists());
+    at.unwrap_or_else(|| panic!("the guides need `{program}`"))
+}

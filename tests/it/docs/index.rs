@@ -1,0 +1,121 @@
+//! The documents hold together: links lead somewhere, each document has its place in the index, and the
+//! README is what a newcomer needs.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Most lines of the README.
+const README_LINES: usize = 150;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The documents of a folder.
+fn documents(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join(folder)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|ext| ext == "md")).collect()
+}
+
+/// The lines of a document outside of its blocks of code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_block = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_block ^= is_fence;
+        !in_block && !is_fence
+    })
+}
+
+/// Where the links of a document lead: each with its line.
+fn links(text: &str) -> Vec<(&str, &str)> {
+    let mut links = Vec::new();
+    for line in prose(text) {
+        for part in line.split("](").skip(1) {
+            let target = part.split(')').next().unwrap_or_default();
+            if !target.contains("://") {
+                links.push((target, line));
+            }
+        }
+    }
+    links
+}
+
+/// The names by which links find the headings of a document.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for heading in prose(text).filter(|line| line.starts_with('#')) {
+        let words = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        let name: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let further = (1..).map(|n| format!("{name}-{n}"));
+        let free = std::iter::once(name.clone()).chain(further).find(|it| !anchors.contains(it));
+        anchors.extend(free);
+    }
+    anchors
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut broken = Vec::new();
+    for document in ["", "docs", "docs/guides"].into_iter().flat_map(documents) {
+        let text = read(&document);
+        for (target, line) in links(&text) {
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let path = match file {
+                "" => document.clone(),
+                file => document.parent().unwrap().join(file),
+            };
+            let leads =
+                path.exists() && (anchor.is_empty() || anchors(&read(&path)).contains(anchor));
+            if !leads {
+                broken.push(format!("{}: {target}: {line}", document.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// Recipes name files of the repository.
+#[test]
+fn contributing_names_files_that_are_there() {
+    let text = read(&root().join("CONTRIBUTING.md"));
+    let folders = ["src/", "tests/", "docs/", "config/", "tools/", "benches/", "examples/"];
+    let words = text.split('`').skip(1).step_by(2);
+    let paths = words.filter(|word| folders.iter().any(|folder| word.starts_with(folder)));
+    // A name in capitals stands for any.
+    let is_name = |path: &str| path.split(['/', '.']).any(|part| part.contains(char::is_uppercase));
+    let missing: Vec<&str> = paths
+        .filter(|path| !is_name(path) && !path.contains(' '))
+        .filter(|path| !root().join(path).exists())
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn each_document_has_one_place_in_the_index() {
+    let index = root().join("docs/README.md");
+    let text = read(&index);
+    let targets: Vec<PathBuf> =
+        links(&text).into_iter().map(|(target, _)| index.parent().unwrap().join(target)).collect();
+    for document in ["docs", "docs/guides"].into_iter().flat_map(documents) {
+        let places = targets.iter().filter(|target| **target == document).count();
+        assert!(places == 1 || document == index, "{}: {places} places", document.display());
+    }
+}
+
+#[test]
+fn the_readme_is_short_and_has_the_two_commands() {
+    let readme = read(&root().join("README.md"));
+    let lines: Vec<&str> = readme.lines().collect();
+    assert!(lines.len() <= README_LINES, "{} lines", lines.len());
+    for command in ["cargo run -- up -c config/demo.toml", "cargo test --workspace"] {
+        assert!(lines.contains(&command), "{command}");
+    }
+    assert!(readme.contains("](docs/pictures/"), "there is no picture");
+}

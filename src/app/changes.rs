@@ -18,7 +18,7 @@ use super::limiting;
 use super::loading::Candidates;
 use super::members::{self, Conditions};
 use super::notifying;
-use super::spending;
+use super::{spending, without_file};
 use crate::agent::Surroundings;
 use crate::alert::Channel;
 use crate::bus::Bus;
@@ -200,7 +200,9 @@ impl Changes {
     }
 
     async fn reload(&mut self) -> Result<Reloaded, Refused> {
-        let file = self.file.clone();
+        let (file, eisen_dir) = (self.file.clone(), &self.conditions.eisen_dir);
+        let unread = without_file::unread(&file, eisen_dir, &self.current.team.workspace);
+        unread.map_or(Ok(()), |why| Err(conflict(why)))?;
         let source = blocking(move || Source::read(&file)).await?;
         let source = source.map_err(|errors| wrong(&errors))?;
         let layered =

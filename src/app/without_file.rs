@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 
 use super::Failure;
-use super::here::repository_of;
+use super::here::{CONFIG, repository_of};
 use super::journaling::workspace_of;
 use crate::config::installed::{KnownAgent, known_agents};
 use crate::config::{SECRETS_OUTSIDE, Starter, to_name};
@@ -64,6 +64,15 @@ pub fn without_file(
     Ok(WithoutFile { said: said(&starter, workspace), file })
 }
 
+/// Why a team does not work by the file of its folder: it was started without one.
+pub(super) fn unread(file: &Path, eisen_dir: &Path, workspace: &Path) -> Option<String> {
+    let own = workspace.join(CONFIG);
+    (file.starts_with(eisen_dir.join("teams")) && own.exists()).then(|| {
+        let own = own.display();
+        format!("this team was started without a file, and does not read {own}: stop it and start it again")
+    })
+}
+
 /// Why a folder is none to be given to agents as it is.
 fn too_wide(workspace: &Path) -> Option<&'static str> {
     if workspace.parent().is_none() {
@@ -100,8 +109,8 @@ fn said(starter: &Starter, workspace: &Path) -> Vec<String> {
     vec![
         format!("no eisen.toml: a team of {} on {}{further}", ids.join(", "), workspace.display()),
         "they may change all files in it and commit; git's configuration and hooks stay closed".to_owned(),
-        "you are asked before anything touches .env, keys and the like, or writes outside".to_owned(),
-        format!("closed to all, but for an agent whose login it is: {outside}"),
+        "you are asked before anything touches .env, keys and the like".to_owned(),
+        format!("outside they have what you have, but for {outside}: closed, unless it is an agent's own login"),
         "`eisen-core init` writes this as a file, to change it; `eisen-core undo AGENT` takes work back"
             .to_owned(),
     ]

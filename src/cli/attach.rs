@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::team::{AgentAt, Which, failed};
+use super::team::{AgentAt, Which, await_start, failed};
 use super::{Global, stdio};
 use crate::app::Failure;
-use crate::serve::client::attach;
+use crate::serve::client::{Connection, attach};
 
 /// Connect an editor to an agent of a running team, over ACP
 ///
@@ -35,6 +35,10 @@ pub(super) struct Attach {
 impl Attach {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let AgentAt { target, agent } = self.which.agent(global, &self.agent).await?;
+        // An agent that starts is waited for, as far as the token lets that be seen.
+        if let Ok(mut team) = Connection::open(&target).await {
+            let _ = await_start(&mut team, &agent).await;
+        }
         let (input, output) = (stdio::input(), stdio::output());
         attach::attach(&target, &agent, input, output).await.map_err(failed)
     }

@@ -24,6 +24,17 @@ impl ConfigFile {
         self.find_if_there(cwd).unwrap_or(own)
     }
 
+    /// As [`ConfigFile::find`]. Without a file it is the one that the folder's team works by, if it has one.
+    pub(super) fn find_or_kept(&self, cwd: Option<PathBuf>, eisen_dir: &Path) -> PathBuf {
+        let folder = cwd.clone().unwrap_or_default();
+        let kept = || {
+            let teams = app::teams_of(eisen_dir, &folder);
+            teams.iter().find_map(|team| app::kept_config(eisen_dir, team))
+        };
+        let own = || in_folder(cwd.clone(), Path::new(app::CONFIG));
+        self.find_if_there(cwd.clone()).or_else(kept).unwrap_or_else(own)
+    }
+
     /// As [`ConfigFile::find`]. Without a file it is one with the agents that are found, or with those that
     /// are named; what it says is noted.
     pub(super) fn find_or_make(

@@ -49,7 +49,7 @@ enum Access {
 impl WhyArgs {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let file = self.file.find(folder);
+        let file = self.file.find_or_kept(folder, &eisen_dir);
         let layered = app::read(&file, &eisen_dir)?;
         let config = layered.config;
         let agent = AgentId::new(self.agent.as_str());

@@ -68,6 +68,21 @@ fn a_whole_turn_with_a_file_that_the_editor_serves() {
 }
 
 #[test]
+fn an_editor_waits_for_an_agent_that_starts() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    let team = stage.team("", vec![agent("ui").puppet().zone("src/ui/**")]);
+    let mut port = team.steer();
+    port.expect(&json!({"type": "agent", "agent_id": "ui", "state": "connecting"}));
+    let mut editor = stage.attach("ui");
+    assert_eq!(editor.said(), "waiting for `ui` to be ready");
+    ui.connect("own");
+    assert_eq!(editor.initialize(&all())["protocolVersion"], 1);
+    editor.close();
+    assert_eq!(editor.end(), (0, String::new()));
+}
+
+#[test]
 fn what_the_editor_lacks_the_team_serves() {
     let stage = Stage::new();
     let (_team, mut ui, _port) = team(&stage, "");

@@ -42,6 +42,20 @@ fn the_team_of_a_folder_without_a_file_is_what_init_writes() {
 }
 
 #[test]
+fn a_team_without_a_file_is_explained_and_says_that_it_reads_none() {
+    let stage = Stage::new();
+    stage.file("shop/.git/HEAD", "");
+    let in_shop = |args: &[&str]| at(&stage, "shop", &["opencode"], args);
+    assert_eq!(in_shop(&["up", "-d"]).code, 0);
+    let why = in_shop(&["why", "opencode", "src/a.rs", "--action", "write"]);
+    assert!(why.code == 0 && why.stdout.contains("may write"), "{why:?}");
+    assert_eq!(in_shop(&["init"]).code, 0);
+    let reload = in_shop(&["team", "reload"]);
+    assert!(reload.code == 1 && reload.stderr.contains("started without a file"), "{reload:?}");
+    assert_eq!(in_shop(&["down"]).code, 0);
+}
+
+#[test]
 fn a_folder_that_is_too_wide_and_a_machine_without_agents_are_errors() {
     let stage = Stage::new();
     stage.file("person/x", "");

@@ -98,6 +98,11 @@ impl Editor {
         tasks.map(of_task).collect()
     }
 
+    /// Waits for a line that people would see.
+    pub(crate) fn said(&self) -> String {
+        self.stderr.next().unwrap()
+    }
+
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
     }

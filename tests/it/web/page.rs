@@ -284,7 +284,8 @@ fn the_cost_is_shown_by_task() {
     browser
         .comes("document.querySelector('.log').innerText.includes('first turn ended: end_turn')");
     // How things stood when it was opened is there once.
-    let ready = "[...document.querySelectorAll('.log li')].filter((it) => it.innerText.endsWith('ready'))";
+    let ready =
+        "[...document.querySelectorAll('.log li')].filter((it) => it.innerText.endsWith('ready'))";
     assert_eq!(browser.run(&format!("return {ready}.length")), 2);
     browser.keys("4");
     browser.click("nav a", "Cost");

@@ -301,10 +301,10 @@ impl Ledger {
             .map_or("the team's budget".to_owned(), |agent| format!("the budget of `{agent}`"));
         let until = match self.settings.window {
             Some(window) => format!(
-                "within {} s: prompts are refused until some of it is older, or `raise_budget`",
+                "within {} s: prompts are refused until some of it is older, or `eisen-core team budget` raises it",
                 window.as_secs()
             ),
-            None => "prompts are refused until `raise_budget`".to_owned(),
+            None => "prompts are refused until `eisen-core team budget` raises it".to_owned(),
         };
         let glue = if self.settings.window.is_some() { " " } else { "; " };
         Some(format!("{whose} is used up: {what}{glue}{until}").into())

@@ -99,7 +99,7 @@ pub use self::secrets::{OUTSIDE as SECRETS_OUTSIDE, Secrets};
 pub use self::shared::SharedConfig;
 pub use self::starter::{PartError, Proposed, Starter};
 pub use self::streams::{MOST_STREAMS, stream_of};
-pub(crate) use self::surroundings::{Surroundings, TryOut};
+pub use self::surroundings::{Surroundings, TryOut};
 pub use self::team::{LISTEN, Port, Tracker};
 pub use self::telemetry::Telemetry;
 pub use self::templates::Template;

@@ -61,7 +61,7 @@ pub use loops::{Loop, LoopKind, LoopReport, OnLoop, SessionStep};
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
 pub use mask::{mask, mask_commands, masked_line};
 pub use named::Variants;
-pub(crate) use named::named;
+pub use named::named;
 pub use outside_files::OutsideFiles;
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, is_aside, walk_first, wire_path, wire_real, within};

@@ -44,7 +44,7 @@ pub use self::bounds::{
 pub use self::drafts::{DRAFTS, KEPT, remove_recorded};
 use self::git::{Git, GitVerdict};
 use self::open::Root;
-pub(crate) use self::open::{FOLDER, open_beneath};
+pub use self::open::{FOLDER, open_beneath};
 use self::patterns::{PatternPath, Patterns, Workspace};
 pub use self::patterns::{Subtree, WirePatterns, compile_glob, cut, pattern_of, uncovered};
 use self::real::{PATH_MAX, real};

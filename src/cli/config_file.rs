@@ -31,8 +31,8 @@ impl ConfigFile {
             let teams = app::teams_of(eisen_dir, &folder);
             teams.iter().find_map(|team| app::kept_config(eisen_dir, team))
         };
-        let own = || in_folder(cwd.clone(), Path::new(app::CONFIG));
-        self.find_if_there(cwd.clone()).or_else(kept).unwrap_or_else(own)
+        let own = in_folder(cwd.clone(), Path::new(app::CONFIG));
+        self.find_if_there(cwd).or_else(kept).unwrap_or(own)
     }
 
     /// As [`ConfigFile::find`]. Without a file it is one with the agents that are found, or with those that

@@ -12,26 +12,6 @@ use crate::model::{AgentId, RuleSpec, Via};
 /// Tables of one file: each access outside of a zone is compared with all.
 const MOST: usize = 256;
 
-impl RuleSpec {
-    /// Describes the rule in one line.
-    pub fn describe(&self) -> String {
-        let mut parts = vec![self.decide.as_str().to_owned()];
-        if !self.paths.is_empty() {
-            parts.push(self.paths.join(", "));
-        }
-        if !self.agents.is_empty() {
-            let agents: Vec<_> = self.agents.iter().map(AgentId::as_str).collect();
-            parts.push(format!("agents {}", agents.join(", ")));
-        }
-        if !self.via.is_empty() {
-            let via: Vec<_> = self.via.iter().map(|via| via.as_str()).collect();
-            parts.push(format!("via {}", via.join(", ")));
-        }
-        parts.extend(self.action.map(|action| format!("action {action}")));
-        parts.join("; ")
-    }
-}
-
 /// With its agents not resolved.
 pub(super) struct RawRouting {
     routing: RuleSpec,

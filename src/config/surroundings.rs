@@ -9,10 +9,10 @@ use super::candidate::TierCandidate;
 pub(super) type Lookup = dyn Fn(&str) -> Option<String>;
 
 /// Tries a plugin: whether it can enforce a zone, or why it cannot be used.
-pub(crate) type TryOut = dyn Fn(&Plugin) -> Result<bool, String>;
+pub type TryOut = dyn Fn(&Plugin) -> Result<bool, String>;
 
 /// The environment that a file's meaning depends on.
-pub(crate) struct Surroundings {
+pub struct Surroundings {
     /// Looks up an environment variable.
     pub(super) variable: Box<Lookup>,
     /// The running executable, which the command `eisen-core` stands for.

@@ -65,4 +65,14 @@ impl TeamGrant {
     pub fn opens(&self) -> &str {
         self.pattern.as_deref().unwrap_or(&self.path)
     }
+
+    /// Whether another grant opens the same.
+    pub fn opens_as(&self, other: &Self) -> bool {
+        self.agent == other.agent
+            && self.elsewhere == other.elsewhere
+            && self.action == other.action
+            && self.pattern == other.pattern
+            && (self.pattern.is_some() || self.path == other.path)
+            && self.even_denied == other.even_denied
+    }
 }

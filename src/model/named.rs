@@ -10,6 +10,7 @@ pub trait Variants: Copy + 'static {
 
 /// Declares an enumeration with the name of each variant, as in `Read = "read"`: with `ALL`,
 /// `as_str` and [`Variants`].
+#[macro_export]
 macro_rules! named {
     (
         $(#[$attribute:meta])*
@@ -45,4 +46,4 @@ macro_rules! named {
     };
 }
 
-pub(crate) use named;
+pub use named;

@@ -91,18 +91,6 @@ impl TeamGrants {
     }
 }
 
-impl TeamGrant {
-    /// Whether another grant opens the same.
-    fn opens_as(&self, other: &Self) -> bool {
-        self.agent == other.agent
-            && self.elsewhere == other.elsewhere
-            && self.action == other.action
-            && self.pattern == other.pattern
-            && (self.pattern.is_some() || self.path == other.path)
-            && self.even_denied == other.even_denied
-    }
-}
-
 /// The pattern of the paths that a grant opens as a zone would: with a write also reads, and no secret. None for a path
 /// outside the workspace, and for a pattern that can't be read.
 pub fn opened_by(grant: &TeamGrant) -> Option<GrantPattern> {

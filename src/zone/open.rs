@@ -38,7 +38,7 @@ const PASS: OFlag = OFlag::O_PATH;
 const PASS: OFlag = OFlag::O_RDONLY;
 
 /// Opens a folder to pass through it.
-pub(crate) const FOLDER: OFlag = PASS.union(OFlag::O_DIRECTORY).union(CLOSED);
+pub const FOLDER: OFlag = PASS.union(OFlag::O_DIRECTORY).union(CLOSED);
 /// The flags of every open.
 const CLOSED: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_CLOEXEC);
 
@@ -219,7 +219,7 @@ impl Eq for Root {}
 
 /// Opens `path` beneath `root` without following a link anywhere. `path` is relative and has no
 /// `..`.
-pub(crate) fn open_beneath(root: BorrowedFd, path: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
+pub fn open_beneath(root: BorrowedFd, path: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     #[cfg(target_os = "linux")]
     {

@@ -329,6 +329,9 @@ impl BatchWork {
     fn collect(&mut self, report: &mut (dyn FnMut(BatchNews<'_>) + Send)) -> Result<(), Failure> {
         for (at, run) in std::mem::take(&mut self.running) {
             match look(&run) {
+                // An earlier batch began it, and its supervisor was still ending: `advance` finds it lost.
+                Ok(Some(state))
+                    if state.status == RunStatus::Lost && self.jobs[at].options.is_some() => {}
                 Ok(Some(state)) => {
                     self.kept.ended(&self.jobs[at].id)?;
                     self.end(at, JobOutcome::Ran(Box::new(state)), false, report);

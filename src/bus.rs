@@ -54,9 +54,9 @@ pub struct Backlog {
     pub bytes: usize,
 }
 
-#[cfg(test)]
 impl Backlog {
-    pub(crate) const fn of(events: usize) -> Self {
+    /// A bound of events alone, whatever their size.
+    pub const fn of(events: usize) -> Self {
         Self { events, bytes: usize::MAX }
     }
 }

@@ -6,7 +6,6 @@ mod drafts;
 mod durability;
 mod file;
 mod lock;
-#[cfg(test)]
 pub mod power_cut;
 #[cfg(test)]
 mod tests;

@@ -81,8 +81,7 @@ impl Subscriber {
     }
 
     /// Returns the next event; panics if events were missed.
-    #[cfg(test)]
-    pub(crate) async fn event(&mut self) -> Arc<Published> {
+    pub async fn event(&mut self) -> Arc<Published> {
         match self.recv().await {
             Some(Received::Event(_, event)) => event,
             other => panic!("no event, but {other:?}"),

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
+use super::violation::Violation;
 use crate::app::{self, Failure, ObserveOptions, ObservePlugin};
-use crate::model::OnViolation;
 
 /// Put a transparent proxy between an editor and one agent
 ///
@@ -30,8 +30,8 @@ pub(super) struct Observe {
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<String>,
     /// Reaction to an access outside the zone that did not go through the agent's client
-    #[arg(long, value_name = "REACTION", value_enum, default_value_t)]
-    on_violation: OnViolation,
+    #[arg(long, value_name = "REACTION", value_enum, default_value_t = Violation::Report)]
+    on_violation: Violation,
     /// Extractor plugin for an agent that doesn't speak ACP: its library, or its name in the plugin
     /// folder
     #[arg(long, value_name = "FILE")]
@@ -61,7 +61,7 @@ impl Observe {
             cwd: global.cwd,
             zone: self.zone,
             deny: self.deny,
-            on_violation: self.on_violation,
+            on_violation: self.on_violation.into(),
             graph: !self.no_graph,
             journal: self.journal,
             plugin,

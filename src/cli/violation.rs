@@ -1,18 +1,25 @@
 //! The values of `--on-violation`.
 
+use clap::ValueEnum;
+
 use crate::model::OnViolation;
 
-impl clap::ValueEnum for OnViolation {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Report, Self::Cancel, Self::Stop]
-    }
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(super) enum Violation {
+    /// It is reported as blocked, with status `observed`
+    Report,
+    /// Its turn is cancelled, too
+    Cancel,
+    /// The agent is stopped, too
+    Stop,
+}
 
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        let (name, help) = match self {
-            Self::Report => ("report", "It is reported as blocked, with status `observed`"),
-            Self::Cancel => ("cancel", "Its turn is cancelled, too"),
-            Self::Stop => ("stop", "The agent is stopped, too"),
-        };
-        Some(clap::builder::PossibleValue::new(name).help(help))
+impl From<Violation> for OnViolation {
+    fn from(violation: Violation) -> Self {
+        match violation {
+            Violation::Report => Self::Report,
+            Violation::Cancel => Self::Cancel,
+            Violation::Stop => Self::Stop,
+        }
     }
 }

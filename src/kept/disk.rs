@@ -7,7 +7,6 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-#[cfg(test)]
 use super::power_cut::{DiskStep, record};
 
 /// The mode of a kept file, and of the folders that are made for it.
@@ -39,8 +38,7 @@ pub(super) fn make(path: &Path, sync: bool) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
     }
-    #[cfg(test)]
-    record(DiskStep::Made(path.to_owned()));
+    record(|| DiskStep::Made(path.to_owned()));
     let made = fs::metadata(path)?.permissions();
     if made.mode() & 0o777 != OF_FOLDER {
         fs::set_permissions(path, Permissions::from_mode(OF_FOLDER))?;
@@ -63,26 +61,22 @@ pub(super) fn folder_of(path: &Path) -> &Path {
 
 pub(super) fn write(draft: &mut NamedTempFile, content: &[u8]) -> io::Result<()> {
     draft.write_all(content)?;
-    #[cfg(test)]
-    record(DiskStep::Wrote(draft.path().to_owned(), content.to_owned()));
+    record(|| DiskStep::Wrote(draft.path().to_owned(), content.to_owned()));
     Ok(())
 }
 
 pub(super) fn sync_file(draft: &NamedTempFile) -> io::Result<()> {
     draft.as_file().sync_all()?;
-    #[cfg(test)]
-    record(DiskStep::SyncedFile(draft.path().to_owned()));
+    record(|| DiskStep::SyncedFile(draft.path().to_owned()));
     Ok(())
 }
 
 /// Gives a draft its name, and returns its file. Without `replaces` a file of this name is an error.
 pub(super) fn rename(draft: NamedTempFile, path: &Path, replaces: bool) -> io::Result<File> {
-    #[cfg(test)]
     let from = draft.path().to_owned();
     let renamed = if replaces { draft.persist(path) } else { draft.persist_noclobber(path) };
     let file = renamed.map_err(|error| error.error)?;
-    #[cfg(test)]
-    record(DiskStep::Renamed(from, path.to_owned()));
+    record(|| DiskStep::Renamed(from, path.to_owned()));
     Ok(file)
 }
 
@@ -92,8 +86,7 @@ pub(super) fn remove(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         removed => removed?,
     }
-    #[cfg(test)]
-    record(DiskStep::Removed(path.to_owned()));
+    record(|| DiskStep::Removed(path.to_owned()));
     Ok(true)
 }
 
@@ -103,7 +96,6 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
         Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {}
         synced => synced?,
     }
-    #[cfg(test)]
-    record(DiskStep::SyncedFolder(folder.to_owned()));
+    record(|| DiskStep::SyncedFolder(folder.to_owned()));
     Ok(())
 }

@@ -31,10 +31,11 @@ thread_local! {
     static STEPS: RefCell<Option<Vec<DiskStep>>> = const { RefCell::new(None) };
 }
 
-pub(super) fn record(step: DiskStep) {
+/// Notes a step, if somebody asks for those of this thread.
+pub(super) fn record(step: impl FnOnce() -> DiskStep) {
     STEPS.with_borrow_mut(|steps| {
         if let Some(steps) = steps {
-            steps.push(step);
+            steps.push(step());
         }
     });
 }

@@ -120,15 +120,15 @@ fn bare(files: &[(PathBuf, Language)], threads: usize, queries: bool) -> Duratio
     start.elapsed()
 }
 
-/// The queries of `src/graph/languages.rs`, without the `+` that tree-sitter's engine does not need.
+/// The queries of `crates/graph/src/graph/languages.rs`, without the `+` that tree-sitter's engine does not need.
 fn query(extension: &str) -> String {
-    const ECMASCRIPT: &str = include_str!("../src/graph/languages/ecmascript.scm");
-    const JAVASCRIPT: &str = include_str!("../src/graph/languages/javascript.scm");
-    const TYPESCRIPT: &str = include_str!("../src/graph/languages/typescript.scm");
-    const JSX: &str = include_str!("../src/graph/languages/jsx.scm");
+    const ECMASCRIPT: &str = include_str!("../crates/graph/src/graph/languages/ecmascript.scm");
+    const JAVASCRIPT: &str = include_str!("../crates/graph/src/graph/languages/javascript.scm");
+    const TYPESCRIPT: &str = include_str!("../crates/graph/src/graph/languages/typescript.scm");
+    const JSX: &str = include_str!("../crates/graph/src/graph/languages/jsx.scm");
     let parts: &[&str] = match extension {
-        "rs" => &[include_str!("../src/graph/languages/rust.scm")],
-        "py" | "pyi" => &[include_str!("../src/graph/languages/python.scm")],
+        "rs" => &[include_str!("../crates/graph/src/graph/languages/rust.scm")],
+        "py" | "pyi" => &[include_str!("../crates/graph/src/graph/languages/python.scm")],
         "tsx" => &[ECMASCRIPT, TYPESCRIPT, JSX],
         "ts" | "mts" | "cts" => &[ECMASCRIPT, TYPESCRIPT],
         _ => &[ECMASCRIPT, JAVASCRIPT, JSX],

@@ -15,6 +15,7 @@ mod config_file;
 mod conflicts;
 mod connect;
 mod cost;
+mod crates;
 mod diff;
 mod doctor;
 mod down;
@@ -254,6 +255,7 @@ const DEFAULT_FILTER: &str = "warn,notify=error,rmcp=error,agent_client_protocol
 fn log_to_stderr(default: &str) {
     let set = |name| std::env::var(name).ok().filter(|filter| !filter.is_empty());
     let filter = set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| default.to_owned());
+    let filter = crates::log_filter(&filter);
     let (filter, invalid) = match EnvFilter::try_new(&filter) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some((filter, error))),

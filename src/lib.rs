@@ -10,34 +10,17 @@
 //! back, each on its own reply channel. The modules are listed in the order in which a line passes
 //! them; `docs/architecture.md` describes what each of them owns and must not know.
 
-pub mod model;
-
-pub mod kept;
-
-pub mod config;
-
-#[cfg_attr(not(target_os = "linux"), path = "confine/elsewhere.rs")]
-pub mod confine;
-
-pub mod process;
-
-pub mod line;
-
-pub mod acp;
-
-pub mod ignored;
+pub use eisen_base::{acp, bus, ignored, kept, line, model, post};
+pub use eisen_config::{config, learn};
+pub use eisen_graph::{graph, watch};
+pub use eisen_memory::{changes, journal, session, undo};
+pub use eisen_sandbox::{confine, process, zone};
 
 pub mod plugin;
 
 pub mod proxy;
 
 pub mod extract;
-
-pub mod zone;
-
-pub mod learn;
-
-pub mod graph;
 
 pub mod budget;
 
@@ -49,21 +32,9 @@ pub mod client_host;
 
 pub mod tracker;
 
-pub mod session;
-
-pub mod bus;
-
 pub mod metrics;
 
-pub mod journal;
-
 pub mod capture;
-
-pub mod changes;
-
-pub mod undo;
-
-pub mod watch;
 
 pub mod replay;
 
@@ -95,8 +66,6 @@ pub mod agent;
 
 pub mod supervisor;
 
-pub mod post;
-
 pub mod alert;
 
 pub mod telemetry;
@@ -114,4 +83,4 @@ pub mod app;
 pub mod cli;
 
 #[cfg(test)]
-mod tests;
+use eisen_testing as tests;

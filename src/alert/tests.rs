@@ -268,7 +268,7 @@ fn conflict(id: &str, status: ConflictStatus) -> Conflict {
 }
 
 fn blocked(id: &str, status: BlockedStatus) -> crate::model::BlockedAccess {
-    crate::model::BlockedAccess::of_test(
+    eisen_testing::blocked_access(
         id,
         SessionKey::new(AgentId::new("ui"), SessionId::new("s")),
         status,

@@ -102,7 +102,7 @@ fn access(id: &str, status: BlockedStatus, timestamp_ms: TimestampMs) -> Blocked
     BlockedAccess {
         path: "secret/path.rs".into(),
         timestamp_ms,
-        ..BlockedAccess::of_test(id, key("s"), status)
+        ..eisen_testing::blocked_access(id, key("s"), status)
     }
 }
 

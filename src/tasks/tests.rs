@@ -41,7 +41,7 @@ fn states(found: &FoundTasks) -> Vec<&'static str> {
 }
 
 fn pending(id: &str, to: &str, session: &str, status: BlockedStatus) -> BlockedAccess {
-    BlockedAccess::of_test(id, SessionKey::new(agent(to), SessionId::new(session)), status)
+    eisen_testing::blocked_access(id, SessionKey::new(agent(to), SessionId::new(session)), status)
 }
 
 fn stalled(name: &str) -> AgentStatus {

@@ -74,7 +74,7 @@ fn a_sweep_is_explained_once_with_its_pattern() {
         path: path.into(),
         via: Via::Kernel,
         sweep: count,
-        ..BlockedAccess::of_test("b3", key.clone(), BlockedStatus::Denied)
+        ..eisen_testing::blocked_access("b3", key.clone(), BlockedStatus::Denied)
     };
     sweeps.add(&sweep("node_modules/a", None));
     assert_eq!(sweeps.hint(&key, "eisen-core"), None);

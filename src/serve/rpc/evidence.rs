@@ -216,7 +216,7 @@ mod tests {
 
     fn access() -> BlockedAccess {
         let key = SessionKey::new(AgentId::new("ui"), SessionId::new("s"));
-        let of = BlockedAccess::of_test("b1", key, BlockedStatus::Pending);
+        let of = eisen_testing::blocked_access("b1", key, BlockedStatus::Pending);
         BlockedAccess { path: "test/a.js".into(), ..of }
     }
 

@@ -14,7 +14,7 @@ fn access(id: &str, key: SessionKey, status: BlockedStatus) -> BlockedAccess {
     BlockedAccess {
         owners: vec![AgentId::new("api")],
         timestamp_ms: 2_100,
-        ..BlockedAccess::of_test(id, key, status)
+        ..eisen_testing::blocked_access(id, key, status)
     }
 }
 

@@ -106,7 +106,7 @@ fn open_turns_waits_and_tasks_are_bounded() {
         let id = format!("b{at}");
         let access = BlockedAccess {
             timestamp_ms: 1,
-            ..BlockedAccess::of_test(&id, key, BlockedStatus::Pending)
+            ..eisen_testing::blocked_access(&id, key, BlockedStatus::Pending)
         };
         fold.event(&Event::Blocked(access), at);
         fold.event(

@@ -1,0 +1,8 @@
+//! Owns the graph of a code base, and how it follows the files.
+//!
+//! Must not know agents, the port.
+
+pub mod graph;
+pub mod watch;
+
+use eisen_base::{bus, ignored, model};

@@ -1,0 +1,13 @@
+//! Owns what a team remembers: the journal, what changed, how it is undone, sessions.
+//!
+//! Must not know agents, the port, the configuration.
+
+pub mod changes;
+pub mod journal;
+pub mod session;
+pub mod undo;
+
+use eisen_base::{acp, bus, kept, line, model};
+use eisen_sandbox::zone;
+#[cfg(test)]
+use eisen_testing as tests;

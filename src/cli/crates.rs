@@ -1,0 +1,70 @@
+//! Knows which crate a room is in: log filters name all of them by the program's own name.
+
+/// The program's name in a log filter.
+const PROGRAM: &str = "eisen_core";
+
+/// The crates below the program, with their rooms.
+const CRATES: [(&str, &[&str]); 5] = [
+    ("eisen_base", &["acp", "bus", "ignored", "kept", "line", "model", "post"]),
+    ("eisen_config", &["config", "learn"]),
+    ("eisen_graph", &["graph", "watch"]),
+    ("eisen_memory", &["changes", "journal", "session", "undo"]),
+    ("eisen_sandbox", &["confine", "process", "zone"]),
+];
+
+/// Puts the names of crates into a log filter: `eisen_core` stands for all, and `eisen_core::ROOM` for the
+/// one that has the room.
+pub(super) fn log_filter(filter: &str) -> String {
+    let directives = filter.split(',').flat_map(|directive| {
+        let end = directive.find(['=', '[']).unwrap_or(directive.len());
+        let (target, rest) = directive.split_at(end);
+        let mut targets = vec![target.to_owned()];
+        if let Some(path) = target.trim().strip_prefix(PROGRAM) {
+            match path.strip_prefix("::") {
+                Some(path) => targets = vec![of_room(path)],
+                None if path.is_empty() => targets.extend(CRATES.map(|(name, _)| name.to_owned())),
+                None => {}
+            }
+        }
+        targets.into_iter().map(move |target| target + rest)
+    });
+    directives.collect::<Vec<_>>().join(",")
+}
+
+fn of_room(path: &str) -> String {
+    let room = path.split("::").next().unwrap_or_default();
+    let found = CRATES.iter().find(|(_, rooms)| rooms.contains(&room));
+    format!("{}::{path}", found.map_or(PROGRAM, |(name, _)| *name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_by_the_programs_name_is_for_all_crates() {
+        let of = |filter: &str| log_filter(filter);
+        assert_eq!(of("debug"), "debug");
+        assert_eq!(of("warn,notify=error"), "warn,notify=error");
+        assert_eq!(of("eisen_core::zone=trace"), "eisen_sandbox::zone=trace");
+        assert_eq!(of("eisen_core::proxy::relay"), "eisen_core::proxy::relay");
+        assert_eq!(of("eisen_core::bus[span]=info"), "eisen_base::bus[span]=info");
+        let all = "eisen_core=info,eisen_base=info,eisen_config=info,eisen_graph=info,\
+                   eisen_memory=info,eisen_sandbox=info";
+        assert_eq!(of("eisen_core=info"), all);
+        assert_eq!(of("eisen_corer=info"), "eisen_corer=info");
+    }
+
+    #[test]
+    fn each_room_of_a_crate_is_known() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/crates");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let lib = std::fs::read_to_string(format!("{folder}/{name}/src/lib.rs")).unwrap();
+            for room in lib.lines().filter_map(|line| line.strip_prefix("pub mod ")) {
+                let room = room.trim_end_matches(';');
+                assert_eq!(of_room(room), format!("eisen_{name}::{room}"));
+            }
+        }
+    }
+}

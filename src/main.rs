@@ -22,8 +22,6 @@ fn main() -> ExitCode {
         eisen_core::process::warden_main();
     }
     eisen_core::plugin::serve_if_asked();
-    // Of the two libraries for TLS that are linked; otherwise a connection would not know which.
-    let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     // Returns freed memory to the system while nothing is allocated. Optional: errors are ignored.
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
     eisen_core::cli::main()

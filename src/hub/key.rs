@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
+use aws_lc_rs::hmac;
+use subtle::ConstantTimeEq as _;
 
 use crate::kept::{Durable, KeptFile};
 
@@ -61,24 +61,24 @@ impl HubKey {
 
     /// The signature of a message with this subject, in hexadecimal digits.
     pub(super) fn sign(&self, subject: &str, body: &[u8]) -> String {
-        let signature: [u8; SIGNATURE_BYTES] =
-            self.mac(subject, body).finalize().into_bytes().into();
-        blake3::Hash::from_bytes(signature).to_hex().to_string()
+        blake3::Hash::from_bytes(self.mac(subject, body)).to_hex().to_string()
     }
 
     /// Whether a signature is that of this message.
     pub(super) fn is_signed(&self, subject: &str, body: &[u8], signature: &str) -> bool {
         let Ok(signature) = blake3::Hash::from_hex(signature) else { return false };
-        self.mac(subject, body).verify_slice(signature.as_bytes()).is_ok()
+        self.mac(subject, body).ct_eq(signature.as_bytes()).into()
     }
 
-    fn mac(&self, subject: &str, body: &[u8]) -> Hmac<Sha256> {
-        #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length");
+    /// HMAC with SHA-256.
+    fn mac(&self, subject: &str, body: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        let mut mac = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &self.0));
         mac.update(subject.as_bytes());
         mac.update(b"\0");
         mac.update(body);
-        mac
+        let mut signature = [0; SIGNATURE_BYTES];
+        signature.copy_from_slice(mac.sign().as_ref());
+        signature
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
+use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
 
 use super::batch::StreamLine;
 use super::health::Failure;
@@ -83,11 +82,11 @@ fn body(team: &str, stream: &str, lines: &[StreamLine]) -> String {
 /// The signature of a request by a key in base64.
 pub(super) fn signature(key: &str, id: &str, seconds: &str, body: &str) -> Result<String, Failure> {
     let key = BASE64_STANDARD.decode(key).map_err(Failure::new)?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(Failure::new)?;
+    let mut mac = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));
     for part in [id, ".", seconds, ".", body] {
         mac.update(part.as_bytes());
     }
-    Ok(format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes())))
+    Ok(format!("v1,{}", BASE64_STANDARD.encode(mac.sign())))
 }
 
 pub(super) fn failure(failed: PostFailed) -> Failure {

@@ -25,7 +25,7 @@ pub(super) fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, TlsError>
     let certs = certs.collect::<Result<Vec<_>, _>>().map_err(bad_cert)?;
     let key = PrivateKeyDer::from_pem_file(key)
         .map_err(|cause| TlsError::Key { file: key.to_owned(), cause })?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(|config| config.with_no_client_auth().with_single_cert(certs, key))

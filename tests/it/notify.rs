@@ -178,7 +178,7 @@ fn a_webhook_with_a_certificate_of_ones_own_is_refused_at_once_and_taken_by_ssl_
     stage.configure(&format!("[[notify]]\nkind = \"webhook\"\nurl = {url:?}\n"), vec![agent("ui")]);
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let server = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

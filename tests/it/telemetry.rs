@@ -117,7 +117,7 @@ fn a_collector_with_a_certificate_of_its_own_gets_spans_where_that_is_trusted() 
     let keys = telemetry(&listener, "").replace("http://", "https://");
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     stage.file("collector.pem", &made.cert.pem());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

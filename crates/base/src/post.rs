@@ -7,8 +7,10 @@ mod tests;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use ureq::http::header::RETRY_AFTER;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
@@ -123,7 +125,9 @@ fn distrusted(why: &str) -> String {
 
 /// The trusted certificates: those in a file, else the public ones.
 fn trust(file: Option<OsString>) -> Result<TlsConfig, PostFailed> {
-    let Some(file) = file else { return Ok(TlsConfig::default()) };
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = TlsConfig::builder().unversioned_rustls_crypto_provider(provider);
+    let Some(file) = file else { return Ok(config.build()) };
     let wrong = |why: &dyn std::fmt::Display| {
         PostFailed::for_good(format!("SSL_CERT_FILE, {}: {why}", Path::new(&file).display()))
     };
@@ -137,5 +141,5 @@ fn trust(file: Option<OsString>) -> Result<TlsConfig, PostFailed> {
     if certificates.is_empty() {
         return Err(wrong(&"it has no certificate in PEM format"));
     }
-    Ok(TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build())
+    Ok(config.root_certs(RootCerts::new_with_certs(&certificates)).build())
 }

@@ -45,7 +45,7 @@ fn the_page_comes_by_tls() {
 fn over_tls(host: &str, cert: &CertificateDer<'static>, path: &str) -> String {
     let mut roots = RootCertStore::empty();
     roots.add(cert.clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

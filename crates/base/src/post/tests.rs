@@ -39,7 +39,7 @@ fn serve_tls(folder: &tempfile::TempDir, name: &str) -> (String, OsString, JoinH
     let file = folder.path().join("trusted.pem");
     std::fs::write(&file, made.cert.pem()).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

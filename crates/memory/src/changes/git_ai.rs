@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::agent_trace::ranges;
 use super::blame::Blame;
@@ -108,7 +108,7 @@ impl AuthorshipNote {
 
 /// 14 hexadecimal digits of the SHA-256.
 fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes())[..7])
+    hex(&digest::digest(&digest::SHA256, text.as_bytes()).as_ref()[..7])
 }
 
 fn path_line(path: &Path) -> String {

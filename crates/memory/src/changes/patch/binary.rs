@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use sha1::{Digest as _, Sha1};
 
 const DIGITS: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
@@ -15,10 +15,10 @@ const LINE: usize = 52;
 
 /// git's id of a content.
 pub(super) fn blob_id(content: &[u8]) -> String {
-    let mut hash = Sha1::new();
-    hash.update(format!("blob {}\0", content.len()));
+    let mut hash = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    hash.update(format!("blob {}\0", content.len()).as_bytes());
     hash.update(content);
-    hex(&hash.finalize())
+    hex(hash.finish().as_ref())
 }
 
 pub(in crate::changes) fn hex(bytes: &[u8]) -> String {

@@ -223,7 +223,8 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        let _ = ureq::get(format!("{}/shutdown", self.address)).call();
+        let shutdown = reqwest::get(format!("{}/shutdown", self.address));
+        let _ = Runtime::new().unwrap().block_on(shutdown);
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -304,11 +305,10 @@ impl Page {
 
     /// Sends a command of the `DevTools` protocol.
     fn tell(&self, command: &str, params: &Value) -> Value {
-        let post = ureq::post(format!("{}/goog/cdp/execute", self.session));
-        let mut answer =
-            post.send(json!({ "cmd": command, "params": params }).to_string()).unwrap();
-        let answer = answer.body_mut().read_to_string().unwrap();
-        serde_json::from_str::<Value>(&answer).unwrap()["value"].take()
+        let post = reqwest::Client::new().post(format!("{}/goog/cdp/execute", self.session));
+        let post = post.body(json!({ "cmd": command, "params": params }).to_string());
+        let answer = self.runtime.block_on(async { post.send().await?.json::<Value>().await });
+        answer.unwrap()["value"].take()
     }
 
     fn figures(&self) -> Figures {

@@ -102,7 +102,8 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        let _ = ureq::get(format!("{}/shutdown", self.address)).call();
+        let shutdown = reqwest::get(format!("{}/shutdown", self.address));
+        let _ = Runtime::new().unwrap().block_on(shutdown);
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -169,10 +170,10 @@ impl Chromium {
 
     /// What the browser's console has of errors and warnings.
     pub(super) fn complaints(&self) -> Vec<String> {
-        let log = ureq::post(format!("{}/se/log", self.session));
-        let mut answer = log.send(json!({ "type": "browser" }).to_string()).unwrap();
+        let log = reqwest::Client::new().post(format!("{}/se/log", self.session));
+        let log = log.body(json!({ "type": "browser" }).to_string());
         let answer: Value =
-            serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+            self.runtime.block_on(async { log.send().await?.json().await }).unwrap();
         let entries = answer["value"].as_array().unwrap().iter();
         let is_bad =
             |entry: &&Value| ["SEVERE", "WARNING"].contains(&entry["level"].as_str().unwrap());

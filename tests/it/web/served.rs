@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
+use tokio::runtime::Runtime;
 
 use super::client::Site;
 use super::{WEB, team};
@@ -98,10 +99,11 @@ fn a_real_prometheus_scrapes_the_team() {
     let address = address.expect("prometheus says where it listens");
     // What it logs goes on to be read.
     let reading = std::thread::spawn(move || log.for_each(drop));
+    let runtime = Runtime::new().unwrap();
     let value = |query: &str| -> Option<String> {
         let url = format!("http://{address}/api/v1/query?query={query}");
-        let text = ureq::get(url).call().ok()?.body_mut().read_to_string().ok()?;
-        let answer: Value = serde_json::from_str(&text).ok()?;
+        let answer = async { reqwest::get(url).await?.json::<Value>().await };
+        let answer = runtime.block_on(answer).ok()?;
         Some(answer["data"]["result"][0]["value"][1].as_str()?.to_owned())
     };
     let has = |query: &str, wanted: &str| {

@@ -1,7 +1,7 @@
 //! The lines of a file that an access covers: from the range in a request or input, or from the
 //! texts of a change. Does not know the disk; lines count from 1.
 
-use imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
+use gix_imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
 use memchr::memmem;
 
 use super::update::typed;

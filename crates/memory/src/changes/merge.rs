@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use imara_diff::{Algorithm, Diff, Hunk, InternedInput};
+use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput};
 use memchr::memchr;
 
 /// Bytes of the largest content that is merged by lines.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use imara_diff::{Algorithm, Diff, IndentHeuristic, IndentLevel, Token};
+use gix_imara_diff::{Algorithm, Diff, IndentHeuristic, IndentLevel, Token};
 
 use crate::changes::merge::lines;
 

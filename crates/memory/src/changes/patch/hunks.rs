@@ -1,6 +1,6 @@
 //! Two texts as the hunks of a unified diff, as git writes them.
 
-use imara_diff::{Algorithm, Diff, Hunk, InternedInput};
+use gix_imara_diff::{Algorithm, Diff, Hunk, InternedInput};
 
 use super::{PatchLine, PatchLines};
 use crate::changes::merge::lines;

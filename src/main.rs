@@ -22,7 +22,23 @@ fn main() -> ExitCode {
         eisen_core::process::warden_main();
     }
     eisen_core::plugin::serve_if_asked();
-    // Returns freed memory to the system while nothing is allocated. Optional: errors are ignored.
-    let _ = tikv_jemalloc_ctl::background_thread::write(true);
+    let_freed_memory_go();
     eisen_core::cli::main()
+}
+
+/// Returns freed memory to the system while nothing is allocated. Optional: errors are ignored.
+#[allow(unsafe_code, reason = "the allocator takes options by pointers")]
+fn let_freed_memory_go() {
+    let mut is_on = true;
+    let nothing = std::ptr::null_mut();
+    // SAFETY: the name ends with a zero, its option is a `bool` of this size, and no old value is asked for.
+    unsafe {
+        tikv_jemalloc_sys::mallctl(
+            c"background_thread".as_ptr(),
+            nothing,
+            nothing.cast(),
+            (&raw mut is_on).cast(),
+            size_of::<bool>(),
+        );
+    }
 }

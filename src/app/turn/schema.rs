@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, anyhow, bail};
-use jsonschema::Validator;
+use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::Value;
+
+/// What a schema is called that has no name of its own. Its references are relative to that.
+const PLACE: &str = "eisen:///schema";
 
 /// Faults of an answer that the agent is told.
 const MOST_FAULTS: usize = 10;
@@ -19,16 +22,16 @@ const MOST_LEVELS: usize = 200;
 /// The form that an answer has to have.
 pub(in crate::app) struct AnswerSchema {
     text: String,
-    validator: Validator,
+    schemas: Schemas,
+    index: SchemaIndex,
 }
 
 impl AnswerSchema {
     /// References to other documents are not followed.
     pub(in crate::app) fn new(schema: &Value) -> anyhow::Result<Self> {
-        let validator = jsonschema::validator_for(schema);
-        let validator = validator.map_err(|error| anyhow!("{error}"));
-        let validator = validator.context("the file of --schema is no JSON Schema")?;
-        Ok(Self { text: serde_json::to_string_pretty(schema)?, validator })
+        let compiled = compile(schema).context("the file of --schema is no JSON Schema");
+        let (schemas, index) = compiled?;
+        Ok(Self { text: serde_json::to_string_pretty(schema)?, schemas, index })
     }
 
     /// As [`AnswerSchema::new`], of a schema that an agent wrote. Its supervisor goes on for others: no check
@@ -53,13 +56,10 @@ impl AnswerSchema {
         let json = unfenced(answer);
         let value: Value =
             serde_json::from_str(json).map_err(|error| format!("it is no JSON: {error}"))?;
-        let mut faults = String::new();
-        for error in self.validator.iter_errors(&value).take(MOST_FAULTS) {
-            let mut fault = format!("at `{}`: {error}", error.instance_path());
-            fault.truncate(fault.floor_char_boundary(LONGEST_FAULT));
-            let _ = write!(faults, "{}{fault}", if faults.is_empty() { "" } else { "; " });
+        match self.schemas.validate(&value, self.index) {
+            Ok(()) => Ok(json.to_owned()),
+            Err(error) => Err(faults(&error)),
         }
-        if faults.is_empty() { Ok(json.to_owned()) } else { Err(faults) }
     }
 
     /// The prompt after an answer that does not fit.
@@ -69,6 +69,53 @@ impl AnswerSchema {
              nothing else."
         )
     }
+}
+
+fn compile(schema: &Value) -> anyhow::Result<(Schemas, SchemaIndex)> {
+    let said = |error| match error {
+        CompileError::ValidationError { src, .. } => anyhow!("{}", faults(&src)),
+        error => anyhow!("{error:#}"),
+    };
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    compiler.use_loader(Box::new(Nowhere));
+    compiler.add_resource(PLACE, schema.clone()).map_err(said)?;
+    let index = compiler.compile(PLACE, &mut schemas).map_err(said)?;
+    Ok((schemas, index))
+}
+
+/// Loads no document.
+struct Nowhere;
+
+impl UrlLoader for Nowhere {
+    fn load(&self, _: &str) -> Result<Value, Box<dyn std::error::Error>> {
+        Err("references to other documents are not followed".into())
+    }
+}
+
+/// The faults of a value, in one line.
+fn faults(error: &ValidationError<'_, '_>) -> String {
+    let (mut text, mut count, mut left) = (String::new(), 0, vec![error]);
+    while let Some(error) = left.pop()
+        && count < MOST_FAULTS
+    {
+        left.extend(error.causes.iter().rev());
+        let is_within = matches!(
+            error.kind,
+            ErrorKind::Group
+                | ErrorKind::Schema { .. }
+                | ErrorKind::Reference { .. }
+                | ErrorKind::AllOf
+        );
+        // Its causes say more.
+        if is_within && !error.causes.is_empty() {
+            continue;
+        }
+        let mut fault = format!("at `{}`: {}", error.instance_location, error.kind);
+        fault.truncate(fault.floor_char_boundary(LONGEST_FAULT));
+        let _ = write!(text, "{}{fault}", if text.is_empty() { "" } else { "; " });
+        count += 1;
+    }
+    text
 }
 
 /// Whether a schema stays small with its references followed; `levels` and `values` are what it may have.
@@ -152,7 +199,7 @@ mod tests {
         }
         for (answer, why) in [
             ("three", "it is no JSON"),
-            ("{}", "\"count\" is a required property"),
+            ("{}", "missing properties 'count'"),
             ("{\"count\": \"3\"}", "at `/count`"),
             ("", "it is no JSON"),
         ] {
@@ -160,6 +207,16 @@ mod tests {
             assert!(error.contains(why), "{answer}: {error}");
         }
         assert!(schema.asked_for("Count.").starts_with("Count.\n\n"));
+        // The drafts are known, and patterns take linear time.
+        for draft in
+            ["http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"]
+        {
+            let a = json!({ "$schema": draft, "definitions": { "a": { "pattern": "^a" } }, "$ref": "#/definitions/a" });
+            let a = AnswerSchema::new(&a).unwrap();
+            assert_eq!(a.check("\"abc\"").unwrap(), "\"abc\"");
+            assert_eq!(a.check("\"b\"").unwrap_err(), "at ``: 'b' does not match pattern '^a'");
+        }
+        assert!(AnswerSchema::new(&json!({ "pattern": "^(?!a)" })).is_err());
         assert!(AnswerSchema::new(&json!({ "type": "sheep" })).is_err());
         // Nothing is fetched.
         assert!(AnswerSchema::new(&json!({ "$ref": "http://127.0.0.1:9/x.json" })).is_err());

@@ -66,6 +66,8 @@ pub mod agent;
 
 pub mod supervisor;
 
+pub mod otlp;
+
 pub mod alert;
 
 pub mod telemetry;

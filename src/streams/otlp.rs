@@ -2,19 +2,16 @@
 
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::collector::logs::v1::{
-    ExportLogsServiceRequest, ExportLogsServiceResponse,
-};
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
-use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs, SeverityNumber};
-use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
 
 use super::batch::StreamLine;
 use super::health::Failure;
 use super::webhook::failure;
 use crate::model::{OtlpTarget, now_ms, one_line};
+use crate::otlp::{
+    AnyValue, ExportLogsServiceRequest, ExportLogsServiceResponse, InstrumentationScope, LogRecord,
+    Resource, ResourceLogs, ScopeLogs, SeverityNumber, Value, attribute, text_value,
+};
 use crate::post::Post;
 
 /// The path of logs below a collector's address.
@@ -68,20 +65,12 @@ fn encode(team: &str, lines: &[StreamLine]) -> Vec<u8> {
     let attributes =
         [("service.name", SERVICE), ("service.version", version), ("eisen.team.name", team)];
     let attributes = attributes.map(|(name, text)| attribute(name, text_value(text))).to_vec();
-    let scope = InstrumentationScope {
-        name: SERVICE.to_owned(),
-        version: version.to_owned(),
-        ..InstrumentationScope::default()
-    };
+    let scope = InstrumentationScope { name: SERVICE.to_owned(), version: version.to_owned() };
     let now = nanoseconds(now_ms());
     let log_records = lines.iter().map(|line| record(line, now)).collect();
-    let logs = ScopeLogs { scope: Some(scope), log_records, schema_url: String::new() };
-    let resource = Resource { attributes, ..Resource::default() };
-    let logs = ResourceLogs {
-        resource: Some(resource),
-        scope_logs: vec![logs],
-        schema_url: String::new(),
-    };
+    let logs = ScopeLogs { scope: Some(scope), log_records };
+    let resource = Some(Resource { attributes });
+    let logs = ResourceLogs { resource, scope_logs: vec![logs] };
     ExportLogsServiceRequest { resource_logs: vec![logs] }.encode_to_vec()
 }
 
@@ -110,19 +99,9 @@ fn record(line: &StreamLine, now: u64) -> LogRecord {
             value: Some(text_value(fields.payload.map_or(&line.json, |payload| payload.get()))),
         }),
         attributes,
-        ..LogRecord::default()
     }
 }
 
 fn nanoseconds(ms: u64) -> u64 {
     ms.saturating_mul(1_000_000)
-}
-
-fn text_value(text: &str) -> Value {
-    Value::StringValue(text.to_owned())
-}
-
-fn attribute(name: &str, value: Value) -> KeyValue {
-    let value = Some(AnyValue { value: Some(value) });
-    KeyValue { key: name.to_owned(), value, ..KeyValue::default() }
 }

@@ -10,7 +10,6 @@ mod turns;
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
-use opentelemetry_proto::tonic::trace::v1::Span;
 
 use self::decisions::OpenWait;
 use self::tasks::OpenTask;
@@ -19,6 +18,7 @@ use super::names;
 use super::span::SpanDraft;
 use super::traceparent::{SAMPLED, Traceparent};
 use crate::model::{AgentId, Event, Record, SessionKey, TaskId, TimestampMs};
+use crate::otlp::Span;
 
 /// Sessions that are followed.
 const MOST_SESSIONS: usize = 4_096;

@@ -3,14 +3,13 @@
 
 use std::collections::VecDeque;
 
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
 
 use super::names;
-use super::span::{attribute, text_value};
+use crate::otlp::{
+    ExportTraceServiceRequest, InstrumentationScope, Resource, ResourceSpans, ScopeSpans, Span,
+    attribute, text_value,
+};
 
 /// Spans that wait, and their bytes.
 const MOST: usize = 8_192;
@@ -95,17 +94,9 @@ pub(super) fn encode(team: &str, spans: &[Span]) -> Vec<u8> {
         (names::TEAM_NAME, team),
     ];
     let attributes = attributes.map(|(name, text)| attribute(name, text_value(text))).to_vec();
-    let scope = InstrumentationScope {
-        name: SERVICE.to_owned(),
-        version: version.to_owned(),
-        ..InstrumentationScope::default()
-    };
-    let spans = ScopeSpans { scope: Some(scope), spans: spans.to_vec(), schema_url: String::new() };
-    let resource = Resource { attributes, ..Resource::default() };
-    let spans = ResourceSpans {
-        resource: Some(resource),
-        scope_spans: vec![spans],
-        schema_url: String::new(),
-    };
+    let scope = InstrumentationScope { name: SERVICE.to_owned(), version: version.to_owned() };
+    let spans = ScopeSpans { scope: Some(scope), spans: spans.to_vec() };
+    let resource = Some(Resource { attributes });
+    let spans = ResourceSpans { resource, scope_spans: vec![spans] };
     ExportTraceServiceRequest { resource_spans: vec![spans] }.encode_to_vec()
 }

@@ -4,8 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
-use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -13,6 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::complaints::{Complaints, reason};
 use super::outbox::{BATCH, Outbox, encode};
 use crate::model::one_line;
+use crate::otlp::{ExportTraceServiceResponse, Span};
 use crate::post::{Post, PostFailed};
 
 /// How long a span waits for others.

@@ -1,14 +1,12 @@
 //! A span under way, and its form in the protocol. Bounds each attribute.
 
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
-use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
-use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
-use opentelemetry_proto::tonic::trace::v1::{Span, Status};
-
 use super::names;
 use super::traceparent::Traceparent;
 use crate::model::TimestampMs;
+use crate::otlp::{
+    AnyValue, ArrayValue, KeyValue, Span, SpanKind, SpanLink, Status, StatusCode, Value, attribute,
+    text_value,
+};
 
 /// Bytes of an attribute, and of a name.
 const LONGEST: usize = 1024;
@@ -29,7 +27,7 @@ pub(super) struct SpanDraft {
     kind: SpanKind,
     began: TimestampMs,
     attributes: Vec<KeyValue>,
-    links: Vec<Link>,
+    links: Vec<SpanLink>,
     error: Option<(&'static str, String)>,
 }
 
@@ -105,11 +103,10 @@ impl SpanDraft {
     }
 
     pub(super) fn link(&mut self, to: Traceparent) {
-        self.links.push(Link {
+        self.links.push(SpanLink {
             trace_id: to.trace.to_be_bytes().to_vec(),
             span_id: to.span.to_be_bytes().to_vec(),
             flags: flags(Some(to)),
-            ..Link::default()
         });
     }
 
@@ -136,7 +133,6 @@ impl SpanDraft {
             attributes: self.attributes,
             links: self.links,
             status,
-            ..Span::default()
         }
     }
 
@@ -147,18 +143,6 @@ impl SpanDraft {
             None => self.attributes.push(attribute),
         }
     }
-}
-
-pub(super) fn attribute(name: &str, value: Value) -> KeyValue {
-    KeyValue {
-        key: name.to_owned(),
-        value: Some(AnyValue { value: Some(value) }),
-        ..KeyValue::default()
-    }
-}
-
-pub(super) fn text_value(text: &str) -> Value {
-    Value::StringValue(text.to_owned())
 }
 
 /// The beginning of a text.

@@ -10,9 +10,6 @@ mod turns;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::trace::v1::Span;
-
 use super::fold::SpanFold;
 use super::span::cut;
 use super::{AgentFacts, FoldSettings, Traceparent, names};
@@ -20,6 +17,7 @@ use crate::model::{
     AgentId, Event, Record, SessionId, SessionKey, SessionMode, TaskId, TaskReport, TaskState,
     TurnEnd,
 };
+use crate::otlp::{Span, Value};
 
 const DOCS: &str = include_str!("../../docs/telemetry.md");
 
@@ -118,7 +116,7 @@ fn value_shown(value: Option<&Value>) -> String {
             let all = array.values.iter().map(|value| value_shown(value.value.as_ref()));
             format!("[{}]", all.collect::<Vec<_>>().join(", "))
         }
-        other => panic!("{other:?}"),
+        None => panic!("an attribute without a value"),
     }
 }
 

@@ -24,7 +24,10 @@ async fn each_event_is_a_log_record() {
     let request = next(&requests).await;
     assert!(request.head[0].starts_with("POST /v1/logs "), "{:?}", request.head);
     assert_eq!(request.header("x-key"), "k");
-    let logs = ExportLogsServiceRequest::decode(&*request.bytes).unwrap().resource_logs.remove(0);
+    let mut sent = ExportLogsServiceRequest::decode(&*request.bytes).unwrap();
+    // The official types would have sent the same bytes.
+    assert_eq!(sent.encode_to_vec(), request.bytes);
+    let logs = sent.resource_logs.remove(0);
     let records = &logs.scope_logs[0].log_records;
     let texts: Vec<_> =
         records.iter().map(|record| record.body.clone().unwrap().value.unwrap()).collect();

@@ -1,6 +1,5 @@
 //! What agents send to do harm, and events that were missed: bounded, and never a panic.
 
-use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 
 use super::{fold, key, record, text, turn_end, update};
@@ -8,6 +7,7 @@ use crate::model::{
     AgentId, BlockedAccess, BlockedStatus, Event, Record, SessionId, SessionKey, TaskId,
     TaskReport, TaskState,
 };
+use crate::otlp::Span;
 use crate::telemetry::outbox::Outbox;
 use crate::telemetry::span::LONGEST_CONTENT;
 

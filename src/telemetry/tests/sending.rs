@@ -14,12 +14,13 @@ use tokio::sync::oneshot;
 use super::{record, settings, shown, text, turn_end};
 use crate::bus::{Backlog, Bus};
 use crate::model::Record;
+use crate::otlp;
 use crate::telemetry::{Settings, start};
 
 /// What a collector got: the head, in small letters, and the spans.
 struct Got {
     head: String,
-    sent: ExportTraceServiceRequest,
+    sent: otlp::ExportTraceServiceRequest,
 }
 
 impl Got {
@@ -55,7 +56,10 @@ fn read(stream: TcpStream) -> (Got, TcpStream) {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).unwrap();
-    let sent = ExportTraceServiceRequest::decode(&*body).unwrap();
+    // Nothing in it is unknown to them, and they would have sent the same bytes.
+    let official = ExportTraceServiceRequest::decode(&*body).unwrap();
+    assert_eq!(official.encode_to_vec(), body);
+    let sent = otlp::ExportTraceServiceRequest::decode(&*body).unwrap();
     (Got { head, sent }, stream.into_inner())
 }
 

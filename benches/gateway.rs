@@ -1,7 +1,6 @@
 //! The cost of the gateway for a client: prompts of a scripted agent through `eisen-core team acp`, against the same
-//! through `eisen-core agent attach`; and what the gateway answers itself over a WebSocket and over HTTP, against
-//! an agent in a process of its own that the protocol's library serves. Both sides of a pair take turns, so
-//! that the machine cancels out of the ratios.
+//! through `eisen-core agent attach`; and what the gateway answers itself over a WebSocket, against a process that
+//! only answers, in a few bytes. Both sides of a pair take turns, so that the machine cancels out of the ratios.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
@@ -10,11 +9,12 @@ use std::time::Instant;
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
-use agent_client_protocol::v1::schema::{
-    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-};
-use agent_client_protocol::{Agent, Client, Error, on_receive_request};
-use agent_client_protocol_http::{AcpHttpServer, HttpClient};
+use agent_client_protocol::v1::schema::{InitializeRequest, ListSessionsRequest};
+use agent_client_protocol::{Agent, Client, Error};
+use agent_client_protocol_http::HttpClient;
+use async_tungstenite::tokio::accept_async;
+use async_tungstenite::tungstenite::Message;
+use futures_util::StreamExt as _;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ const TRIPS: usize = 100;
 /// A prompt through `acp` may take so much of one through `attach`.
 const MOST_OF_ATTACH: f64 = 1.15;
 
-/// A round trip to the gateway over a WebSocket may take so much of one to the library's server.
-const MOST_OF_LIBRARY: f64 = 1.3;
+/// A round trip to the gateway over a WebSocket may take so much of one to a process that only answers.
+const MOST_OF_BARE: f64 = 1.6;
 
 const SCRIPT: &str = "[agent]\nname = \"ui\"\n[[on]]\nsteps = [{ say = \"heard\" }]\n";
 
@@ -35,22 +35,19 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_eisen-core");
 
 pub(crate) fn run() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    if crate::arguments() == ["echo"] {
-        return runtime.block_on(echo());
+    if crate::arguments() == ["answer"] {
+        runtime.block_on(answer());
+        return;
     }
     let team = GatewayTeam::up();
-    let library = Library::serve();
+    let bare = Bare::serve();
     // Before there are sessions to list.
-    let over_http = runtime.block_on(transports("http", &team, &library)).unwrap();
-    let over_socket = runtime.block_on(transports("ws", &team, &library)).unwrap();
+    let over_socket = runtime.block_on(over_socket(&team, &bare)).unwrap();
     let hop = hop(&team);
     println!("a prompt through acp: {hop:.3} of attach (bound {MOST_OF_ATTACH})");
-    println!(
-        "a WebSocket's round trip: {over_socket:.3} of the library's (bound {MOST_OF_LIBRARY})"
-    );
-    println!("a round trip by HTTP: {over_http:.3} of the library's");
+    println!("a WebSocket's round trip: {over_socket:.3} of a bare one (bound {MOST_OF_BARE})");
     assert!(hop <= MOST_OF_ATTACH, "the gateway's hop takes too long");
-    assert!(over_socket <= MOST_OF_LIBRARY, "the gateway's WebSocket takes too long");
+    assert!(over_socket <= MOST_OF_BARE, "the gateway's WebSocket takes too long");
 }
 
 fn hop(team: &GatewayTeam) -> f64 {
@@ -70,38 +67,37 @@ fn hop(team: &GatewayTeam) -> f64 {
     pairs.ratio("prompt", ["acp", "attach"])
 }
 
-/// Lets the gateway and the library's server answer by turns.
-async fn transports(scheme: &str, team: &GatewayTeam, library: &Library) -> Result<f64, Error> {
+/// Lets the gateway and the process that only answers take turns.
+async fn over_socket(team: &GatewayTeam, bare: &Bare) -> Result<f64, Error> {
     let mut headers = http::HeaderMap::new();
     headers.insert("authorization", format!("Bearer {}", team.token).parse().unwrap());
     let transport = |address: &str| {
-        let builder = HttpClient::builder(format!("{scheme}://{address}"));
+        let builder = HttpClient::builder(format!("ws://{address}"));
         let headers = headers.clone();
         builder.configure_http(|it| it.no_proxy().default_headers(headers)).build().unwrap()
     };
-    let (ours, library) = (transport(&team.gateway), transport(&library.address));
-    let name = scheme.to_owned();
+    let (ours, bare) = (transport(&team.gateway), transport(&bare.address));
     Client
         .v1()
         .connect_with(ours, async move |ours: ConnectionTo<Agent>| {
             initialize(&ours).await?;
             Client
                 .v1()
-                .connect_with(library, async move |library: ConnectionTo<Agent>| {
-                    initialize(&library).await?;
+                .connect_with(bare, async move |bare: ConnectionTo<Agent>| {
+                    initialize(&bare).await?;
                     let mut pairs = Pairs::default();
                     for turn in 0..TURNS {
                         let mut took = [0.0; 2];
                         for at in [turn % 2, (turn + 1) % 2] {
                             let begun = Instant::now();
                             for _ in 0..TRIPS {
-                                list([&ours, &library][at]).await?;
+                                list([&ours, &bare][at]).await?;
                             }
                             took[at] = begun.elapsed().as_secs_f64();
                         }
                         pairs.add(turn, took);
                     }
-                    Ok(pairs.ratio(&name, ["gateway", "library"]))
+                    Ok(pairs.ratio("ws", ["gateway", "bare"]))
                 })
                 .await
         })
@@ -118,27 +114,23 @@ async fn list(agent: &ConnectionTo<Agent>) -> Result<(), Error> {
     Ok(())
 }
 
-/// An agent that answers at once, served by the library, at a port that is printed.
-async fn echo() {
-    let server = AcpHttpServer::new(|| {
-        Agent
-            .v1()
-            .on_receive_request(
-                async |asked: InitializeRequest, responder, _| {
-                    responder.respond(InitializeResponse::new(asked.protocol_version))
-                },
-                on_receive_request!(),
-            )
-            .on_receive_request(
-                async |_: ListSessionsRequest, responder, _| {
-                    responder.respond(ListSessionsResponse::new(Vec::new()))
-                },
-                on_receive_request!(),
-            )
-    });
+/// An agent that answers at once over a WebSocket, at a port that is printed.
+async fn answer() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     println!("{}", listener.local_addr().unwrap());
-    axum::serve(listener, server.into_router()).await.unwrap();
+    let (stream, _) = listener.accept().await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut socket = accept_async(stream).await.unwrap();
+    while let Some(Ok(message)) = socket.next().await {
+        let Message::Text(line) = message else { continue };
+        let asked: Value = serde_json::from_str(&line).unwrap();
+        let result = match asked["method"].as_str() {
+            Some("initialize") => json!({ "protocolVersion": 1 }),
+            _ => json!({ "sessions": [] }),
+        };
+        let line = json!({ "jsonrpc": "2.0", "id": asked["id"], "result": result }).to_string();
+        socket.send(Message::text(line)).await.unwrap();
+    }
 }
 
 /// How long both sides took, turn by turn, in seconds.
@@ -168,23 +160,23 @@ fn median(all: impl Iterator<Item = f64>) -> f64 {
     all[all.len() / 2]
 }
 
-/// The library's server, in a process of its own.
-struct Library {
+/// The process that only answers.
+struct Bare {
     address: String,
     program: Child,
 }
 
-impl Library {
+impl Bare {
     fn serve() -> Self {
         let mut command = crate::part("gateway");
         let mut program =
-            command.arg("echo").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+            command.arg("answer").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(program.stdout.take().unwrap()).lines();
         Self { address: said.next().unwrap().unwrap(), program }
     }
 }
 
-impl Drop for Library {
+impl Drop for Bare {
     fn drop(&mut self) {
         let _ = self.program.kill();
         let _ = self.program.wait();

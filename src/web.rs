@@ -17,6 +17,7 @@ mod server;
 mod site;
 mod socket;
 mod tls;
+mod upgrade;
 
 pub use credentials::{CredentialError, Credentials, Link};
 pub use routes::ENTER;

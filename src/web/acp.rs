@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, UPGRADE};
 use axum::response::{IntoResponse as _, Response};
@@ -28,6 +26,7 @@ use super::credential::{Credential, Secret};
 use super::guard::Program;
 use super::served::Served;
 use super::socket;
+use super::upgrade::WebSocketUpgrade;
 use crate::line::MAX_LINE;
 
 /// Names the connection that an `initialize` opened.
@@ -128,7 +127,7 @@ async fn receive(
     Extension(connections): Extension<Arc<AcpConnections>>,
     Extension(web): Extension<WebConnection>,
     headers: HeaderMap,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    upgrade: Result<WebSocketUpgrade, <WebSocketUpgrade as FromRequestParts<()>>::Rejection>,
 ) -> Result<Response, AcpRefusal> {
     let is_socket = text(&headers, &UPGRADE).is_some_and(|it| it.eq_ignore_ascii_case("websocket"));
     match upgrade {
@@ -145,9 +144,8 @@ fn web_socket(
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, AcpRefusal> {
     let agent = served.gateway.open_agent().ok_or(NO_ROOM)?;
-    let upgrade = upgrade.max_message_size(MAX_LINE).max_frame_size(MAX_LINE);
-    let mut response =
-        upgrade.on_upgrade(move |socket| socket::serve(socket, agent, credential.revoked, web));
+    let mut response = upgrade
+        .serve(MAX_LINE, move |socket| socket::serve(socket, agent, credential.revoked, web));
     // The protocol has one here, too. It names nothing.
     if let Ok(id) = Secret::generate() {
         set(&mut response, CONNECTION, &id.into_text());

@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, SET_COOKIE};
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{Html, IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use serde::Deserialize;
 
 use super::connection::WebConnection;
 use super::credential::ShownBy;
 use super::credentials::Entered;
 use super::guard::{self, Admitted, Changing, HttpRefusal, Known};
 use super::served::Served;
+use super::upgrade::WebSocketUpgrade;
 use super::{acp, assets, socket};
 use crate::metrics::Rendered;
 use crate::serve::{self, OpenedOnWeb};
@@ -47,12 +46,6 @@ pub(super) fn of_gateway(served: &Arc<Served>) -> Router {
         .with_state(Arc::clone(served))
 }
 
-#[derive(Deserialize)]
-struct LinkQuery {
-    #[serde(default)]
-    link: String,
-}
-
 /// What a browser forgets of this origin before it gets the page's token. Another program may have had
 /// the port before, and left a service worker, or scripts that the browser keeps for `/enter.js` and `/`.
 const FORGET: (HeaderName, &str) =
@@ -63,9 +56,12 @@ const FORGET: (HeaderName, &str) =
 async fn enter(
     State(served): State<Arc<Served>>,
     method: Method,
+    uri: Uri,
     headers: HeaderMap,
-    Query(LinkQuery { link }): Query<LinkQuery>,
 ) -> Response {
+    let mut query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let link =
+        query.find(|(name, _)| name == "link").map_or_else(String::new, |(_, link)| link.into());
     if method != Method::GET {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
@@ -130,8 +126,8 @@ async fn web_socket(
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     };
     let longest = served.gateway.max_line_bytes();
-    let upgrade = upgrade.max_message_size(longest).max_frame_size(longest);
-    upgrade.on_upgrade(move |socket| socket::serve(socket, port, credential.revoked, connection))
+    upgrade
+        .serve(longest, move |socket| socket::serve(socket, port, credential.revoked, connection))
 }
 
 async fn schema(Known(_): Known) -> Json<serde_json::Value> {

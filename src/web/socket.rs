@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
+use async_tungstenite::tungstenite::protocol::CloseFrame;
+use async_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use async_tungstenite::tungstenite::{Message, Utf8Bytes};
 use bytes::Bytes;
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::StreamExt as _;
 use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,7 @@ use super::credential::Credential;
 use super::credentials::Credentials;
 use super::guard::TOO_MANY_ATTEMPTS;
 use super::served::Served;
+use super::upgrade::{SocketReceiver, SocketSender, WebSocket};
 use crate::line::LineReader;
 use crate::serve::{Refused, ScopeOfToken};
 
@@ -54,7 +56,7 @@ pub(super) async fn serve(
     let (mut frames, from_client) = socket.split();
     let (from_port, to_port) = split(port);
     let why = tokio::select! {
-        () = revoked.cancelled() => Some((close_code::POLICY, "the credential was revoked")),
+        () = revoked.cancelled() => Some((CloseCode::Policy, "the credential was revoked")),
         why = forward(from_port, &mut frames) => why,
         why = take(from_client, to_port) => why,
     };
@@ -65,13 +67,10 @@ pub(super) async fn serve(
 }
 
 /// Why a connection is closed, for its client; None: it is gone.
-type CloseReason = Option<(u16, &'static str)>;
+type CloseReason = Option<(CloseCode, &'static str)>;
 
 /// Sends the port's lines.
-async fn forward(
-    port: ReadHalf<DuplexStream>,
-    frames: &mut SplitSink<WebSocket, Message>,
-) -> CloseReason {
+async fn forward(port: ReadHalf<DuplexStream>, frames: &mut SocketSender) -> CloseReason {
     let mut lines = LineReader::new(port, LONGEST_LINE);
     let mut pings = interval_at(Instant::now() + PING, PING);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -79,8 +78,8 @@ async fn forward(
         let frame = tokio::select! {
             line = lines.next_whole() => match line {
                 Ok(Some(line)) => Utf8Bytes::try_from(line).map(Message::Text).ok(),
-                Ok(None) => return Some((close_code::NORMAL, "the team has ended this connection")),
-                Err(_) => return Some((close_code::ERROR, "a line is too long")),
+                Ok(None) => return Some((CloseCode::Normal, "the team has ended this connection")),
+                Err(_) => return Some((CloseCode::Error, "a line is too long")),
             },
             _ = pings.tick() => Some(Message::Ping(Bytes::new())),
         };
@@ -92,20 +91,17 @@ async fn forward(
 }
 
 /// Takes the client's lines.
-async fn take(
-    mut frames: SplitStream<WebSocket>,
-    mut port: WriteHalf<DuplexStream>,
-) -> CloseReason {
+async fn take(mut frames: SocketReceiver, mut port: WriteHalf<DuplexStream>) -> CloseReason {
     loop {
         let text = match timeout(DEADLINE, frames.next()).await {
             Ok(Some(Ok(Message::Text(text)))) => text,
             Ok(Some(Ok(Message::Binary(_)))) => {
-                return Some((close_code::UNSUPPORTED, "lines are text"));
+                return Some((CloseCode::Unsupported, "lines are text"));
             }
             // The next read sends the answer to a ping, and that to a close, behind which nothing comes.
-            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Close(_)))) => continue,
+            Ok(Some(Ok(_))) => continue,
             Ok(Some(Err(_)) | None) => return None,
-            Err(_) => return Some((close_code::AWAY, "nothing came for too long")),
+            Err(_) => return Some((CloseCode::Away, "nothing came for too long")),
         };
         // A frame is one line: what JSON says stays the same.
         let line: Cow<'_, str> = if text.contains('\n') {

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::ws::WebSocketUpgrade;
 use axum::routing::get;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::task::JoinHandle;
@@ -15,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Connections, talk};
 use crate::web::socket;
+use crate::web::upgrade::WebSocketUpgrade;
 
 /// The client's side of a connection whose kernel holds a few bytes, and the server's, which ends with
 /// how long it took.
@@ -94,7 +94,7 @@ async fn a_web_socket_has_a_deadline_of_its_own() {
     let of_socket = connection.clone();
     let upgrade = move |upgrade: WebSocketUpgrade| async move {
         let port = port.lock().unwrap().take().unwrap();
-        upgrade.on_upgrade(|it| socket::serve(it, port, CancellationToken::new(), of_socket))
+        upgrade.serve(1024, |it| socket::serve(it, port, CancellationToken::new(), of_socket))
     };
     let router = Router::new().route("/ws", get(upgrade));
     let (mut client, server) = duplex(1024);

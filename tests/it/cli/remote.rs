@@ -1,76 +1,11 @@
-//! Agents that run elsewhere, behind the server of the protocol's library.
+//! Agents that run elsewhere, behind a server of the protocol's transports.
 
-use std::process::Stdio;
+mod elsewhere;
 
-use agent_client_protocol::{ByteStreams, Client, ConnectTo};
-use agent_client_protocol_http::AcpHttpServer;
-use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::middleware::{Next, from_fn};
-use axum::response::Response;
 use serde_json::json;
-use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
-use tokio_util::compat::{TokioAsyncReadCompatExt as _, TokioAsyncWriteCompatExt as _};
 
-use crate::harness::{Editor, Stage, agent};
-
-/// A host with a scripted agent, for each client another one. Its connections end with it.
-struct Elsewhere {
-    runtime: Option<Runtime>,
-    address: String,
-}
-
-impl Elsewhere {
-    /// `at`: port 0 takes a free one.
-    fn start(stage: &Stage, at: &str) -> Self {
-        let runtime = Runtime::new().unwrap();
-        let command = stage.command(&agent("cloud").loads(""));
-        let folder = stage.path("shop");
-        let scripted = move || {
-            let mut child = tokio::process::Command::new(&command[0])
-                .args(&command[1..])
-                .current_dir(&folder)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-            let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-            of_client(ByteStreams::new(stdin.compat_write(), stdout.compat()))
-        };
-        let listener = runtime.block_on(TcpListener::bind(at)).unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let router = AcpHttpServer::new(scripted).into_router().layer(from_fn(with_token));
-        runtime.spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { runtime: Some(runtime), address }
-    }
-
-    fn url(&self, scheme: &str) -> String {
-        format!("{scheme}://{}/acp", self.address)
-    }
-}
-
-impl Drop for Elsewhere {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-fn of_client(streams: impl ConnectTo<Client>) -> impl ConnectTo<Client> {
-    streams
-}
-
-async fn with_token(request: Request, next: Next) -> Response {
-    let token = request.headers().get("authorization");
-    if token.is_some_and(|token| token == "Bearer secret") {
-        return next.run(request).await;
-    }
-    let mut refused = Response::default();
-    *refused.status_mut() = StatusCode::UNAUTHORIZED;
-    refused
-}
+use self::elsewhere::Elsewhere;
+use crate::harness::{Editor, Stage};
 
 fn configure(stage: &Stage, url: &str, keys: &str) {
     stage.file(

@@ -1,6 +1,7 @@
 //! Holds the code to the architecture: imports run one way, files stay readable. Functions stay
 //! readable by `clippy.toml`.
 
+mod dependencies;
 mod fields;
 mod imports;
 mod units;

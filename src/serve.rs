@@ -24,7 +24,7 @@ mod details;
 mod elsewhere;
 mod entrance;
 mod explaining;
-mod filter;
+
 mod gateway;
 mod handles;
 mod http;
@@ -66,9 +66,9 @@ pub use elsewhere::Elsewhere;
 pub use entrance::ScopeOfToken;
 pub use gateway::Gateway;
 pub use handles::{Handles, Recorder};
-pub use lines::{encode, spent};
+pub use lines::encode;
 pub(crate) use rights::PROGRAM;
-pub use rpc::{call_about_tokens, facts, names};
+pub use rpc::{call_about_tokens, facts, grant_row, names};
 pub use run_file::{
     Held, KEPT, Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, hold, live_teams,
     stale_runs,

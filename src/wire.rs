@@ -18,6 +18,7 @@ mod method;
 mod name_of;
 mod names;
 mod object;
+mod of_model;
 mod prompting;
 mod reading;
 mod reloaded;
@@ -52,6 +53,7 @@ pub use names::{
     AgentName, Decider, Giver, MethodNames, NameKind, NamePlaces, StreamName, TeamId, UniqueId,
 };
 pub use object::Object;
+pub use of_model::spent;
 pub use prompting::*;
 pub use reloaded::*;
 pub use replayed::{add_mark, replayed};

@@ -6,9 +6,10 @@ use crate::agent::AgentHandle;
 use crate::client_host::{AgentInfo, SessionLoad};
 use crate::model::{AgentId, AgentStatus, Spent};
 use crate::process::{self, Family};
-use crate::serve::{AgentDetails, SessionDetails, spent};
+use crate::serve::{AgentDetails, SessionDetails};
 use crate::tracker::{SessionReport, TrackerHandle};
 use crate::wire::Tier;
+use crate::wire::spent;
 
 /// Details of the agents of `up`.
 pub(super) async fn of_supervised(

@@ -16,7 +16,7 @@ use crate::app::Failure;
 use crate::config;
 use crate::journal::{self, Event, Filter, MessagePayload};
 use crate::model::{FigureSum, Spending, Spent, TokenKind, one_line, turn_name};
-use crate::serve;
+use crate::wire;
 
 /// Characters of a prompt that are shown.
 const LONGEST_PROMPT: usize = 60;
@@ -236,7 +236,7 @@ fn json_of(subject: &CostSubject, row: &SpentSums) -> Value {
     set("prompt", json!(subject.prompt));
     set("model", json!(subject.model));
     set("turns", json!(row.turns.len()));
-    for (name, value) in serve::spent(&row.spent).as_object().into_iter().flatten() {
+    for (name, value) in wire::spent(&row.spent).as_object().into_iter().flatten() {
         line[name] = value.clone();
     }
     line

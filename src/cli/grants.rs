@@ -11,6 +11,7 @@ use super::team::{Which, environment, failed, read, rows};
 use crate::app::{self, Failure};
 use crate::model::is_name;
 use crate::serve::client::{ClientError, Connection, Target};
+use crate::serve::grant_row;
 use crate::wire::{Empty, GrantRow, ListGrants, RevokeGrant, RevokeGrantParams};
 
 /// Show what persons allowed for the team, and revoke it
@@ -82,7 +83,7 @@ impl GrantsArgs {
                 let folder = global.cwd.clone().unwrap_or_default();
                 kept =
                     app::team_grants::of_team(&eisen_dir, &team, &folder).map_err(Failure::Run)?;
-                kept.iter().map(GrantRow::from).collect()
+                kept.iter().map(grant_row).collect()
             }
         };
         if self.json {
@@ -113,7 +114,7 @@ impl GrantsArgs {
         }
         let none = || anyhow!("the team `{}` has no grant {}", plain(&team), plain(id));
         let revoked = revoked.ok_or_else(|| Failure::Run(none()))?;
-        self.tell(&GrantRow::from(&revoked))
+        self.tell(&grant_row(&revoked))
     }
 
     async fn revoke_running(&self, mut team: Connection, id: &str) -> Result<(), Failure> {

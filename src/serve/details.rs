@@ -88,7 +88,7 @@ pub(super) fn on_wire<'a>(
         zone_observed: details.is_observed,
         allowed: allowed.map_or(&[][..], Vec::as_slice).into(),
         compress: details.compress.as_deref().map(Cow::from),
-        sessions: details.sessions.iter().map(wire::SessionDetails::from).collect(),
+        sessions: details.sessions.iter().map(session).collect(),
         memory_bytes: details.memory_bytes,
         cpu_ms: details.cpu_ms,
         peak_memory_bytes: details.peak_memory_bytes,
@@ -102,20 +102,18 @@ pub(super) fn on_wire<'a>(
     }
 }
 
-impl<'a> From<&'a SessionDetails> for wire::SessionDetails<'a> {
-    fn from(details: &'a SessionDetails) -> Self {
-        let usage = details.usage.as_ref();
-        Self {
-            session_id: details.session.as_str().into(),
-            session_mode: details.mode.into(),
-            open: details.is_open,
-            default: details.is_default,
-            running: details.is_running,
-            queued: details.queued,
-            used: usage.map(|usage| usage.used),
-            size: usage.map(|usage| usage.size),
-            cost: usage.and_then(|usage| usage.cost.as_ref()).map(wire::Cost::from),
-            spent: wire::Spent::of(&details.spent),
-        }
+fn session(details: &SessionDetails) -> wire::SessionDetails<'_> {
+    let usage = details.usage.as_ref();
+    wire::SessionDetails {
+        session_id: details.session.as_str().into(),
+        session_mode: details.mode.into(),
+        open: details.is_open,
+        default: details.is_default,
+        running: details.is_running,
+        queued: details.queued,
+        used: usage.map(|usage| usage.used),
+        size: usage.map(|usage| usage.size),
+        cost: usage.and_then(|usage| usage.cost.as_ref()).map(wire::Cost::from),
+        spent: wire::Spent::of(&details.spent),
     }
 }

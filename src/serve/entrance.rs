@@ -15,7 +15,6 @@ use super::token::Caller;
 use super::web_access::OpenedOnWeb;
 use super::{Refused, rpc};
 use crate::model::WebScope;
-use crate::wire::RpcError;
 
 /// The incoming half of a connection.
 pub(super) trait ClientInput: AsyncRead + Unpin + Send + 'static {
@@ -54,7 +53,7 @@ pub(super) enum Entrance {
 
 impl Entrance {
     /// Finds whose token a client shows.
-    pub(super) fn show(&mut self, token: &str, shared: &Shared) -> Result<Caller, RpcError> {
+    pub(super) fn show(&mut self, token: &str, shared: &Shared) -> Result<Caller, Refused> {
         match self {
             Self::Port => {
                 let scoped = || shared.scoped.as_ref()?.holder(token).map(Caller::Holder);
@@ -71,7 +70,7 @@ impl Entrance {
     }
 
     /// Why a method can't be called by this way, if it can't.
-    pub(super) fn refusal(&self, method: &str, params: Option<&RawValue>) -> Option<RpcError> {
+    pub(super) fn refusal(&self, method: &str, params: Option<&RawValue>) -> Option<Refused> {
         match self {
             Self::Port => None,
             Self::Web { shown: Some(OpenedOnWeb::Holder(_)), .. } => {
@@ -82,7 +81,7 @@ impl Entrance {
                     .and_then(|()| permit_params(*scope, params))
                     .err()
             }
-            Self::Web { shown: None, .. } => Some(RpcError::new(401, "`auth` first")),
+            Self::Web { shown: None, .. } => Some(Refused::new(401, "`auth` first")),
         }
     }
 
@@ -92,6 +91,6 @@ impl Entrance {
 }
 
 /// The refusal of a token that nobody has.
-pub(super) fn wrong_token() -> RpcError {
-    RpcError::new(401, "wrong token")
+pub(super) fn wrong_token() -> Refused {
+    Refused::new(401, "wrong token")
 }

@@ -16,7 +16,6 @@ use super::progress::Progress;
 use super::shared::Shared;
 use super::{Caller, Refused, reader, rpc, team_agent};
 use crate::tokens::{TokenHolder, TokenRight, Visitor};
-use crate::wire::RpcError;
 
 /// Bytes buffered to and from a client, each way.
 const DUPLEX: usize = 256 * 1024;
@@ -73,12 +72,8 @@ impl Gateway {
         let progress = Progress::new(Box::default(), mpsc::channel(1).0);
         let call = rpc::call(&self.shared, caller.as_ref(), method, params, &progress);
         let result = AssertUnwindSafe(call).catch_unwind().await;
-        let failed = |_| Err(RpcError::new(500, "the request failed; see the log"));
-        let RpcError { code, message } = match result.unwrap_or_else(failed) {
-            Ok(result) => return Ok(result),
-            Err(error) => error,
-        };
-        Err(Refused::new(code, message))
+        let failed = |_| Err(Refused::new(500, "the request failed; see the log"));
+        result.unwrap_or_else(failed)
     }
 
     /// Returns the holder of one of the team's tokens with a scope.

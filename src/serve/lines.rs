@@ -1,9 +1,6 @@
 //! Owns the lines that the port sends, borrowed from the model and encoded as in `docs/wire.md`.
 
-mod graph;
 mod map;
-mod reports;
-mod spent;
 
 use std::borrow::Cow;
 
@@ -14,13 +11,13 @@ use crate::model::{
     AgentStatus, BlockedAccess, BudgetReport, Conflict, Event, GraphSnapshot, Overlap, SessionId,
     SessionKey, TaskReport, TurnEnd, UsageReport,
 };
+use crate::serve::Refused;
 use crate::wire::{
     Cost, ErrorLine, LaggedLine, MapOverlap, ProgressLine, ReportLine, ResultLine, RpcError,
     ServerLine, SessionHeader, Spent, SymbolCaller, Target, TurnLine, UpdateLine, UsageLine,
 };
 
 pub(super) use map::snapshot;
-pub use spent::spent;
 
 /// Encodes an event; empty if an agent's update is not JSON.
 pub fn encode(event: &Event) -> Bytes {
@@ -132,11 +129,14 @@ pub(super) fn progress(id: &RawValue, session: &SessionId, text: &str) -> Bytes 
 }
 
 /// Encodes an answer; `id` is None if the request's id was not readable.
-pub(super) fn answer(id: Option<&RawValue>, outcome: Result<&RawValue, &RpcError>) -> Bytes {
+pub(super) fn answer(id: Option<&RawValue>, outcome: Result<&RawValue, &Refused>) -> Bytes {
     let id = id.map(Cow::Borrowed);
     line(&match outcome {
         Ok(result) => ServerLine::RpcResult(ResultLine { id, result: Cow::Borrowed(result) }),
-        Err(error) => ServerLine::RpcError(ErrorLine { id, error: Cow::Borrowed(error) }),
+        Err(refused) => {
+            let error = RpcError::new(refused.code, &*refused.message);
+            ServerLine::RpcError(ErrorLine { id, error: Cow::Owned(error) })
+        }
     })
 }
 

@@ -10,8 +10,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::AgentId;
+use crate::serve::Refused;
 use crate::tasks::{WaitGuard, WaitKind, Waits};
-use crate::wire::{Answer, RpcError};
+use crate::wire::Answer;
 
 /// Questions that are remembered; beyond that the oldest answered one is forgotten, or a new one is
 /// refused if none is answered.
@@ -35,7 +36,7 @@ pub(super) struct OpenQuestion {
     id: String,
     /// Who is to answer, if an agent is.
     awaited: Option<(AgentId, WaitKind)>,
-    answer: watch::Receiver<Option<Result<Answer, RpcError>>>,
+    answer: watch::Receiver<Option<Result<Answer, Refused>>>,
     /// When it is withdrawn, unless a call waits for it meanwhile.
     until: watch::Sender<Instant>,
 }
@@ -65,15 +66,15 @@ impl Ongoing {
         question: &Question,
         awaited: Option<(AgentId, WaitKind)>,
         answering: impl FnOnce(CancellationToken) -> F,
-    ) -> Result<OpenQuestion, RpcError>
+    ) -> Result<OpenQuestion, Refused>
     where
-        F: Future<Output = Result<Answer, RpcError>> + Send + 'static,
+        F: Future<Output = Result<Answer, Refused>> + Send + 'static,
     {
         let (send, answer) = watch::channel(None);
         let id = format!("q-{:08x}", fastrand::u32(..));
         let until = watch::Sender::new(Instant::now() + UNATTENDED);
         let open = OpenQuestion { id, awaited, answer, until };
-        let known = self.all(|all| -> Result<_, RpcError> {
+        let known = self.all(|all| -> Result<_, Refused> {
             if let Some(known) = all.get(question) {
                 return Ok(Some(known.clone()));
             }
@@ -112,7 +113,7 @@ impl Ongoing {
         question: &Question,
         open: OpenQuestion,
         deadline: Instant,
-    ) -> Result<Waited, RpcError> {
+    ) -> Result<Waited, Refused> {
         let OpenQuestion { id, awaited, mut answer, until } = open;
         until.send_modify(|until| *until = (*until).max(deadline + UNATTENDED));
         let is_open = answer.borrow().is_none();
@@ -144,24 +145,24 @@ pub(super) fn begin(
     waits: &Waits,
     waiter: &AgentId,
     awaited: Option<(AgentId, WaitKind)>,
-) -> Result<Option<WaitGuard>, RpcError> {
+) -> Result<Option<WaitGuard>, Refused> {
     let Some((awaited, kind)) = awaited else { return Ok(None) };
     Ok(Some(waits.begin(waiter, &[awaited], kind)?))
 }
 
 /// Makes room for a question of `asker`.
-fn make_room(all: &mut IndexMap<Question, OpenQuestion>, asker: &AgentId) -> Result<(), RpcError> {
+fn make_room(all: &mut IndexMap<Question, OpenQuestion>, asker: &AgentId) -> Result<(), Refused> {
     let is_open =
         |(of, open): &(&Question, &OpenQuestion)| of.0 == *asker && open.answer.borrow().is_none();
     if all.iter().filter(is_open).count() >= MOST_OF_ONE {
         let message = format!("{MOST_OF_ONE} questions of yours are open: wait for the answers");
-        return Err(RpcError::new(409, message));
+        return Err(Refused::new(409, message));
     }
     if all.len() >= MOST {
         let answered = all.iter().position(|(_, open)| open.answer.borrow().is_some());
         let Some(at) = answered else {
             let message = format!("{MOST} questions are open: wait for the answers");
-            return Err(RpcError::new(409, message));
+            return Err(Refused::new(409, message));
         };
         all.shift_remove_index(at);
     }

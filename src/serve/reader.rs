@@ -32,8 +32,7 @@ use super::viewer::Viewer;
 use super::{BoxFuture, Caller, attached, peer, rights, rpc};
 use crate::line::{Line, LineReader};
 use crate::model::{SessionId, Topic};
-use crate::serve::lines;
-use crate::wire::RpcError;
+use crate::serve::{Refused, lines};
 use crate::wire::request::{self, Malformed, Request};
 
 /// Commands that may wait for the viewer, some of which are answers of several megabytes. Past that
@@ -338,10 +337,10 @@ impl<R: ClientInput> Reader<R> {
             let outcome = tokio::select! {
                 biased;
                 outcome = AssertUnwindSafe(call).catch_unwind() => {
-                    outcome.unwrap_or_else(|_| Err(RpcError::new(500, "the request failed; see the log")))
+                    outcome.unwrap_or_else(|_| Err(Refused::new(500, "the request failed; see the log")))
                 }
-                () = cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
-                () = knowing::ended(caller.as_ref()) => Err(RpcError::new(401, rpc::TOKEN_ENDED)),
+                () = cancel.cancelled() => Err(Refused::new(409, "the team is stopping")),
+                () = knowing::ended(caller.as_ref()) => Err(Refused::new(401, rpc::TOKEN_ENDED)),
             };
             lines::answer(Some(&id), outcome.as_deref())
         }));
@@ -353,7 +352,7 @@ impl<R: ClientInput> Reader<R> {
     }
 
     async fn refuse(&mut self, id: Option<&RawValue>, code: u16, message: impl Into<String>) {
-        let error = RpcError::new(code, message);
+        let error = Refused::new(code, message);
         self.send(ViewerCommand::Answer(lines::answer(id, Err(&error)))).await;
     }
 

@@ -6,18 +6,18 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Caller, owned};
+use super::{Caller, Refused, owned};
 use crate::model::{AgentId, BlockedAccess, DecidedBy, Event, TaskReport, Topic, WebScope};
 use crate::routing::Decider;
 use crate::tokens::TokenRight;
-use crate::wire::{ByWeb, Right, RpcError};
+use crate::wire::{ByWeb, Right};
 
 /// Checks a call before its params are read.
-pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Result<(), RpcError> {
+pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Result<(), Refused> {
     match (right, caller) {
         (Right::Person, Some(Caller::Holder(holder))) if holder.agent_elsewhere().is_some() => {
             let message = format!("`{method}` is for persons, and an agent of another host asks");
-            Err(RpcError::new(403, message))
+            Err(Refused::new(403, message))
         }
         (Right::Anyone | Right::Register, _)
         | (Right::Reader, Some(_))
@@ -26,7 +26,7 @@ pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Res
         | (_, Some(Caller::Person | Caller::Holder(_) | Caller::Web(_)))
         | (Right::Lead, Some(Caller::Lead(_))) => Ok(()),
         (Right::Reader | Right::Lead | Right::Person, None) => {
-            Err(RpcError::new(401, format!("`{method}` needs `auth` first")))
+            Err(Refused::new(401, format!("`{method}` needs `auth` first")))
         }
         (Right::Person, Some(Caller::Lead(_) | Caller::Member(_))) => {
             let message = format!(
@@ -34,14 +34,14 @@ pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Res
                  its budget by it. The orchestrator agent may list, prompt and cancel other agents, open sessions \
                  in them, and decide their accesses"
             );
-            Err(RpcError::new(403, message))
+            Err(Refused::new(403, message))
         }
         (Right::Lead, Some(Caller::Member(agent))) => {
             let message = format!(
                 "`{method}` is for the orchestrator agent and for a person with the control token, \
                  and `{agent}` is neither"
             );
-            Err(RpcError::new(403, message))
+            Err(Refused::new(403, message))
         }
     }
 }
@@ -52,11 +52,11 @@ pub(super) fn permit_scope(
     method: &str,
     web: Option<ByWeb>,
     scope: WebScope,
-) -> Result<(), RpcError> {
+) -> Result<(), Refused> {
     let needed = match web {
         None => return Ok(()),
         Some(ByWeb::Never) => {
-            return Err(RpcError::new(403, format!("`{method}` is not for clients of the web")));
+            return Err(Refused::new(403, format!("`{method}` is not for clients of the web")));
         }
         Some(ByWeb::Read) => WebScope::Read,
         Some(ByWeb::Decide) => WebScope::Decide,
@@ -68,16 +68,16 @@ pub(super) fn permit_scope(
     Err(needs(method, needed, scope))
 }
 
-fn needs(what: &str, needed: WebScope, scope: WebScope) -> RpcError {
+fn needs(what: &str, needed: WebScope, scope: WebScope) -> Refused {
     let (needed, scope) = (needed.as_str(), scope.as_str());
     let message = format!("`{what}` takes the scope `{needed}`, and this credential has `{scope}`");
-    RpcError::new(403, message)
+    Refused::new(403, message)
 }
 
 /// Checks the params of a client of the web: with some, a method does more than its scope has. What a
 /// zone denies is opened by the scope `control` only, and so is a result of a task given up. Params that
 /// can't be read don't pass.
-pub(super) fn permit_params(scope: WebScope, params: Option<&RawValue>) -> Result<(), RpcError> {
+pub(super) fn permit_params(scope: WebScope, params: Option<&RawValue>) -> Result<(), Refused> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Beyond {
@@ -106,37 +106,37 @@ fn is_brief(scope: &RawValue) -> bool {
 }
 
 /// Checks a change of a registry entry of the team's own agents.
-pub(super) fn permit_session(agent: &AgentId, caller: Option<&Caller>) -> Result<(), RpcError> {
+pub(super) fn permit_session(agent: &AgentId, caller: Option<&Caller>) -> Result<(), Refused> {
     match caller {
         Some(caller) if opens(caller, agent) => Ok(()),
         Some(_) => {
             let message = format!("the sessions of `{agent}` are not this agent's to change");
-            Err(RpcError::new(403, message))
+            Err(Refused::new(403, message))
         }
         None => {
             let message = format!("the sessions of `{agent}` are a running team's: `auth` first");
-            Err(RpcError::new(401, message))
+            Err(Refused::new(401, message))
         }
     }
 }
 
 /// The refusal of a change of a session that another team recorded.
-pub(super) fn of_another_team(team: &str, caller: Option<&Caller>) -> RpcError {
+pub(super) fn of_another_team(team: &str, caller: Option<&Caller>) -> Refused {
     let code = if caller.is_none() { 401 } else { 403 };
     let message = format!(
         "the session is one of the team `{team}`: a change takes the control token, or a token of that \
          team on its own port"
     );
-    RpcError::new(code, message)
+    Refused::new(code, message)
 }
 
 /// Checks a subscription.
-pub(super) fn permit_topic(topic: Topic, caller: Option<&Caller>) -> Result<(), RpcError> {
+pub(super) fn permit_topic(topic: Topic, caller: Option<&Caller>) -> Result<(), Refused> {
     // The other topics name paths and symbols; these have the words of agents.
     if matches!(topic, Topic::SessionUpdate | Topic::Report) && caller.is_none() {
         let topic = topic.as_str();
         let message = format!("`{topic}` has what agents say and read, and needs `auth` first");
-        return Err(RpcError::new(401, message));
+        return Err(Refused::new(401, message));
     }
     Ok(())
 }

@@ -38,8 +38,9 @@ use super::progress::Progress;
 use super::rights::permit;
 use super::shared::Shared;
 use super::{Caller, Refused};
-use crate::wire::{AtHub, Attach, ByWeb, Facts, Method as _, MethodNames, RpcError};
+use crate::wire::{AtHub, Attach, ByWeb, Facts, Method as _, MethodNames};
 pub(super) use branching::conversation;
+pub use grants::grant_row;
 pub(super) use openings::{ENDED as TOKEN_ENDED, record_use};
 pub(super) use reply::encoded;
 use reply::{MethodCall, Reply, parse, reply};
@@ -79,7 +80,7 @@ pub(super) async fn call(
     method: &str,
     params: Option<&RawValue>,
     progress: &Progress,
-) -> Result<Box<RawValue>, RpcError> {
+) -> Result<Box<RawValue>, Refused> {
     let row = find(method).ok_or_else(|| unknown(method))?;
     let facts = &row.facts;
     permit(facts.name, facts.port, caller)?;
@@ -99,10 +100,10 @@ pub(super) async fn call(
     }
 }
 
-fn unknown(method: &str) -> RpcError {
+fn unknown(method: &str) -> Refused {
     let known: Vec<_> = METHODS.iter().map(|row| row.facts.name).collect();
     let known = known.join(", ");
-    RpcError::new(404, format!("there is no method `{method}`; there are {known}"))
+    Refused::new(404, format!("there is no method `{method}`; there are {known}"))
 }
 
 /// Calls [`ATTACH`]; None: for the team as a whole.
@@ -110,7 +111,7 @@ pub(super) async fn attach(
     shared: &Shared,
     caller: Option<&Caller>,
     params: Option<&RawValue>,
-) -> Result<Option<DuplexStream>, RpcError> {
+) -> Result<Option<DuplexStream>, Refused> {
     permit(ATTACH, Attach::FACTS.port, caller)?;
     if let Some(Caller::Holder(holder)) = caller {
         openings::admit(shared, holder, &Attach::FACTS, params).await?;
@@ -118,12 +119,6 @@ pub(super) async fn attach(
     control::attach(shared, parse(params)?).await
 }
 
-fn wrong(message: impl Into<String>) -> RpcError {
-    RpcError::new(400, message)
-}
-
-impl From<Refused> for RpcError {
-    fn from(refused: Refused) -> Self {
-        Self::new(refused.code, refused.message)
-    }
+fn wrong(message: impl Into<String>) -> Refused {
+    Refused::new(400, message)
 }

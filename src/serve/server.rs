@@ -22,8 +22,7 @@ use super::run_file::live_teams;
 use super::shared::{Limits, Shared};
 use super::{Sources, Team, Tokens, Traffic, owners, reader, tools_http};
 use crate::bus::Bus;
-use crate::serve::lines;
-use crate::wire::RpcError;
+use crate::serve::{Refused, lines};
 
 /// How long the listener waits when the system has no more descriptors, or the port no slot.
 const REST: Duration = Duration::from_millis(100);
@@ -201,7 +200,7 @@ impl Server {
             "the port serves {} clients, which is its limit",
             self.shared.limits.max_connections
         );
-        let line = lines::answer(None, Err(&RpcError::new(500, message)));
+        let line = lines::answer(None, Err(&Refused::new(500, message)));
         // A new socket accepts one line without blocking; on a failure the client is gone.
         let _ = stream.into_std().and_then(|mut stream| stream.write_all(&line));
     }

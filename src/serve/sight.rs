@@ -12,8 +12,8 @@ use super::Caller;
 use super::shared::Shared;
 use crate::journal::{self, EventType};
 use crate::model::{Action, AgentId, Event, SessionKey, wire_path};
+use crate::serve::Refused;
 use crate::tokens::TokenRight;
-use crate::wire::RpcError;
 use crate::zone::Zone;
 
 /// Fields of an event that have what a call read or wrote.
@@ -76,12 +76,12 @@ impl Sight {
     }
 
     /// Fails where [`Self::opens`] is false.
-    pub(super) fn permit(&self, path: &Path) -> Result<(), RpcError> {
+    pub(super) fn permit(&self, path: &Path) -> Result<(), Refused> {
         if self.opens(path) {
             return Ok(());
         }
         let path = path.display();
-        Err(RpcError::new(403, format!("the content of `{path}` is not for this token: {WHY}")))
+        Err(Refused::new(403, format!("the content of `{path}` is not for this token: {WHY}")))
     }
 
     /// Whether all files may be seen that some JSON names as paths. What is no JSON may not.

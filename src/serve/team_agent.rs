@@ -13,16 +13,15 @@ use tokio::sync::mpsc;
 use super::progress::Progress;
 use super::rpc;
 use super::shared::Shared;
-use super::{BoxFuture, Caller};
+use super::{BoxFuture, Caller, Refused};
 use crate::gateway::{GatewayHandle, GatewayTeam};
 use crate::model::AgentId;
-use crate::wire::RpcError;
 
 /// Takes a client of the gateway in, which speaks ACP over the stream.
-pub(super) fn open(shared: &Arc<Shared>) -> Result<DuplexStream, RpcError> {
+pub(super) fn open(shared: &Arc<Shared>) -> Result<DuplexStream, Refused> {
     let team = || Arc::new(PortTeam(Arc::downgrade(shared)));
     let gateway = shared.gateway.get_or_init(|| GatewayHandle::start(team()));
-    let busy = || RpcError::new(409, "too many clients of the gateway arrive at once");
+    let busy = || Refused::new(409, "too many clients of the gateway arrive at once");
     gateway.open().ok_or_else(busy)
 }
 
@@ -78,7 +77,7 @@ impl GatewayTeam for PortTeam {
             let result = AssertUnwindSafe(call)
                 .catch_unwind()
                 .await
-                .unwrap_or_else(|_| Err(RpcError::new(500, "the request failed; see the log")));
+                .unwrap_or_else(|_| Err(Refused::new(500, "the request failed; see the log")));
             let result = result.map_err(|error| error.message)?;
             serde_json::from_str(result.get()).map_err(|error| error.to_string())
         })

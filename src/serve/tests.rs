@@ -25,6 +25,7 @@ mod docs;
 mod earlier;
 mod equality;
 pub(super) mod fake;
+mod filter;
 mod hostile;
 mod methods;
 mod owned;

@@ -15,10 +15,10 @@ use super::progress::Progress;
 use super::rights::PROGRAM;
 use super::rpc;
 use super::shared::Shared;
-use super::{BoxFuture, Caller};
+use super::{BoxFuture, Caller, Refused};
 use crate::mcp::{self, HttpTools, Operations, ToolError};
 use crate::model::AgentId;
-use crate::wire::{Audience, RpcError};
+use crate::wire::Audience;
 
 /// Bytes buffered to and from the server of the tools, each way.
 const DUPLEX: usize = 64 * 1024;
@@ -92,7 +92,7 @@ impl Operations for PortOperations {
             let result = AssertUnwindSafe(call)
                 .catch_unwind()
                 .await
-                .unwrap_or_else(|_| Err(RpcError::new(500, "the request failed; see the log")));
+                .unwrap_or_else(|_| Err(Refused::new(500, "the request failed; see the log")));
             let result = result
                 .map_err(|error| ToolError { code: error.code, message: error.message.clone() })?;
             serde_json::from_str(result.get()).map_err(|error| wrong(&error))

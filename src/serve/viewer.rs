@@ -22,12 +22,12 @@ use crate::model::{
     AgentStatus, BlockedAccess, BlockedStatus, Conflict, ConflictStatus, Event, SessionId,
     SessionKey, SessionMode, Snapshot, Topic, UsageReport,
 };
-use crate::serve::lines;
 use crate::serve::lines::GRAPH_IS_OFF;
+use crate::serve::{Refused, lines};
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
+use crate::wire::replayed;
 use crate::wire::request::Filter;
-use crate::wire::{RpcError, replayed};
 
 pub(super) struct Viewer<W> {
     shared: Arc<Shared>,
@@ -300,7 +300,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             }
             GraphState::Coming => {}
             GraphState::Off => {
-                let error = RpcError::new(404, GRAPH_IS_OFF);
+                let error = Refused::new(404, GRAPH_IS_OFF);
                 self.outgoing.push(lines::answer(None, Err(&error)));
             }
         }

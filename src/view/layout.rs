@@ -20,7 +20,9 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use self::folder::{Folder, class};
+
 pub use self::tiles::Tile;
+use crate::wire::{FilePlace, FolderPlace, MapLayout};
 
 /// The width and height of the whole.
 pub const SIDE: u16 = 1 << 15;
@@ -378,6 +380,28 @@ fn by_path(placed: impl Iterator<Item = Placed>) -> Vec<Placed> {
     let mut placed: Vec<_> = placed.collect();
     placed.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     placed
+}
+
+impl From<LayoutPart> for MapLayout {
+    fn from(part: LayoutPart) -> Self {
+        let folder = |it: Placed| FolderPlace { more: it.more, place: it.into() };
+        Self {
+            seq: part.seq,
+            whole: part.is_whole,
+            width: SIDE,
+            height: SIDE,
+            folders: part.folders.into_iter().map(folder).collect(),
+            files: part.files.into_iter().map(FilePlace::from).collect(),
+            removed: part.removed.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl From<Placed> for FilePlace {
+    fn from(placed: Placed) -> Self {
+        let tile = placed.tile;
+        Self { path: placed.path.to_string(), x: tile.x, y: tile.y, w: tile.w, h: tile.h }
+    }
 }
 
 #[cfg(test)]

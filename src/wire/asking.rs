@@ -107,6 +107,20 @@ pub struct Answer {
     pub timed_out: bool,
 }
 
+impl Answer {
+    pub fn of(state: AnswerState, message: Option<String>) -> Self {
+        Self {
+            state: state.into(),
+            id: None,
+            agent: None,
+            message,
+            content: None,
+            cursor: None,
+            timed_out: false,
+        }
+    }
+}
+
 named! {
     #[derive(Clone, Copy, PartialEq, Eq, Debug, JsonSchema)]
     #[schemars(rename_all = "snake_case")]

@@ -165,6 +165,13 @@ pub enum DecisionParam {
 }
 
 impl DecisionParam {
+    pub fn is_even_denied(&self) -> bool {
+        match self {
+            Self::Deny { .. } => false,
+            Self::Allow { even_denied, .. } | Self::Answer { even_denied, .. } => *even_denied,
+        }
+    }
+
     /// Allows an access for so long, and no more than that.
     pub fn allow(scope: Option<GrantScope>) -> Self {
         Self::Allow { scope, ttl_s: None, pattern: None, even_denied: false, tell: false }

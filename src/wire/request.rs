@@ -1,5 +1,7 @@
 //! Owns the lines of clients, and parses them into [`Request`]. Decides nothing.
 
+mod filter;
+
 use std::collections::HashMap;
 use std::fmt;
 

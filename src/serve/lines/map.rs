@@ -1,6 +1,5 @@
 //! Owns the encoding of a map in lines of bounded length, which continue in further lines.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -56,21 +55,6 @@ fn deltas(mut lines: Vec<u8>, session: &SessionHeader<'_>, seq: u64, parts: &[Pa
         lines.extend_from_slice(&next);
     }
     lines.into()
-}
-
-impl<'a> From<&'a FileNode> for Node<'a> {
-    fn from(node: &'a FileNode) -> Self {
-        Self {
-            path: (&*node.path).into(),
-            heat: node.heat,
-            in_context: node.in_context,
-            last_action: node.last_action.into(),
-            turn_accessed: node.turn_accessed,
-            timestamp_ms: node.timestamp_ms,
-            symbols: node.symbols.as_deref().map(Cow::Borrowed),
-            origin: node.origin.map(Into::into),
-        }
-    }
 }
 
 /// A part of a session's changes.

@@ -12,8 +12,7 @@ use crate::serve::entrance::{ClientInput, Entrance};
 use crate::serve::lines;
 use crate::serve::places::Rank;
 use crate::serve::web_access::OpenedOnWeb;
-use crate::serve::{Caller, rpc, token};
-use crate::wire::RpcError;
+use crate::serve::{Caller, Refused, rpc, token};
 
 /// The answer to `auth`.
 #[derive(Default, Serialize)]
@@ -40,7 +39,7 @@ impl<R: ClientInput> Reader<R> {
 
     pub(super) async fn authenticate(
         &mut self,
-        caller: Result<Caller, RpcError>,
+        caller: Result<Caller, Refused>,
     ) -> ControlFlow<()> {
         let caller = match caller {
             Ok(caller) => caller,
@@ -66,7 +65,7 @@ impl<R: ClientInput> Reader<R> {
         ControlFlow::Continue(())
     }
 
-    pub(super) async fn refuse_token(&mut self, error: RpcError) -> ControlFlow<()> {
+    pub(super) async fn refuse_token(&mut self, error: Refused) -> ControlFlow<()> {
         self.send(ViewerCommand::Answer(lines::answer(None, Err(&error)))).await;
         self.wrong_tokens += 1;
         end_if(self.wrong_tokens == WRONG_TOKENS)

@@ -11,8 +11,7 @@ use crate::serve::command::ViewerCommand;
 use crate::serve::entrance::{ClientInput, wrong_token};
 use crate::serve::lines;
 use crate::serve::places::Rank;
-use crate::serve::{Caller, rpc, team_agent, tools};
-use crate::wire::RpcError;
+use crate::serve::{Caller, Refused, rpc, team_agent, tools};
 
 impl<R: ClientInput> Reader<R> {
     /// Serves the tools on the connection from here on.
@@ -43,7 +42,7 @@ impl<R: ClientInput> Reader<R> {
         let attached = tokio::select! {
             biased;
             attached = rpc::attach(&self.shared, self.caller.as_ref(), params) => attached,
-            () = self.cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
+            () = self.cancel.cancelled() => Err(Refused::new(409, "the team is stopping")),
         };
         let opened = attached.and_then(|stream| match stream {
             Some(stream) => Ok(stream),

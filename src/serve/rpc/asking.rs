@@ -10,16 +10,16 @@ use super::{MethodCall, Reply, reply, wrong};
 use crate::mcp::text_pages;
 use crate::model::{self, AgentId, AgentReport, Decide, Event, SessionId, now_ms};
 use crate::routing::{AccessAnswer, Settlement};
-use crate::serve::Caller;
 use crate::serve::kept_answers::KeptAnswer;
 use crate::serve::ongoing::{self, OpenQuestion, Question, Waited};
 use crate::serve::owners::{self, Asking};
 use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
+use crate::serve::{Caller, Refused};
 use crate::tasks::{LONGEST_WAIT, WaitKind};
 use crate::wire::{
     Answer, AnswerState, AskOwner, AskOwnerParams, PathOwners, Report, ReportParams, Reported,
-    RequestAccess, RequestAccessParams, RpcError, Whose, WhoseParams,
+    RequestAccess, RequestAccessParams, Whose, WhoseParams,
 };
 
 /// The answer to a request that nobody waited for any more.
@@ -35,7 +35,7 @@ const LONGEST_TEXT: usize = 16 * 1024;
 pub(super) async fn request_access(
     call: MethodCall<'_>,
     params: RequestAccessParams,
-) -> Result<Reply<RequestAccess>, RpcError> {
+) -> Result<Reply<RequestAccess>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let agent = agent(caller)?;
     let RequestAccessParams { path, action, reason } = params;
@@ -75,7 +75,7 @@ pub(super) async fn request_access(
                     Some(settlement.await)
                 };
                 let answer = match settled {
-                    Some(settled) => Answer::settled(settled.ok()),
+                    Some(settlement) => answer(settlement.ok()),
                     None => Answer::of(AnswerState::Pending, Some(NOT_YET.to_owned())),
                 };
                 Answer { id: Some(id.to_string().into()), ..answer }
@@ -88,7 +88,7 @@ pub(super) async fn request_access(
 pub(super) async fn ask_owner(
     call: MethodCall<'_>,
     params: AskOwnerParams,
-) -> Result<Reply<AskOwner>, RpcError> {
+) -> Result<Reply<AskOwner>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let from = agent(caller)?;
     let AskOwnerParams { path, agent: named, question: text } = params;
@@ -131,7 +131,7 @@ pub(super) async fn ask_owner(
                 let content = Some(in_one_page(&text));
                 Answer { content, ..Answer::of(AnswerState::Answered, None) }
             }
-            Err(why) => Answer::failed(&why),
+            Err(why) => failed(&why),
         };
         Ok(Answer { agent: Some(owner.to_string().into()), ..answer })
     })?;
@@ -141,7 +141,7 @@ pub(super) async fn ask_owner(
 pub(super) async fn whose(
     call: MethodCall<'_>,
     params: WhoseParams,
-) -> Result<Reply<Whose>, RpcError> {
+) -> Result<Reply<Whose>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     bounded("path", &params.path, LONGEST_PATH)?;
     let found = shared.sources.whose(agent(caller)?, params.path).await.ok_or_else(no_zone)?;
@@ -156,7 +156,7 @@ pub(super) async fn whose(
 pub(super) async fn report(
     call: MethodCall<'_>,
     params: ReportParams,
-) -> Result<Reply<Report>, RpcError> {
+) -> Result<Reply<Report>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let agent = agent(caller)?.clone();
     bounded("text", &params.text, LONGEST_TEXT)?;
@@ -166,28 +166,24 @@ pub(super) async fn report(
 }
 
 /// The agent that asks; persons and programs have no use for these methods.
-pub(super) fn agent(caller: Option<&Caller>) -> Result<&AgentId, RpcError> {
+pub(super) fn agent(caller: Option<&Caller>) -> Result<&AgentId, Refused> {
     let agent = caller.and_then(Caller::agent).filter(|agent| agent.as_str() != PROGRAM);
-    agent.ok_or_else(|| RpcError::new(403, "this is for agents of the team, by their own token"))
+    agent.ok_or_else(|| Refused::new(403, "this is for agents of the team, by their own token"))
 }
 
-pub(super) fn bounded(name: &str, text: &str, most: usize) -> Result<(), RpcError> {
+pub(super) fn bounded(name: &str, text: &str, most: usize) -> Result<(), Refused> {
     if text.trim().is_empty() || text.len() > most {
         return Err(wrong(format!("`{name}` must be text of at most {most} bytes, not empty")));
     }
     Ok(())
 }
 
-pub(super) fn no_zone() -> RpcError {
-    RpcError::new(409, "you have no zone in this team, or the team is stopping")
+pub(super) fn no_zone() -> Refused {
+    Refused::new(409, "you have no zone in this team, or the team is stopping")
 }
 
 /// Waits for the answer to a question as long as a call may.
-async fn wait(
-    shared: &Shared,
-    question: &Question,
-    open: OpenQuestion,
-) -> Result<Answer, RpcError> {
+async fn wait(shared: &Shared, question: &Question, open: OpenQuestion) -> Result<Answer, Refused> {
     let deadline = Instant::now() + LONGEST_WAIT;
     let Waited { id, answer } =
         shared.ongoing.wait(&shared.waits, question, open, deadline).await?;
@@ -212,7 +208,7 @@ async fn owner(
     asker: &AgentId,
     path: Option<&str>,
     named: Option<String>,
-) -> Result<(AgentId, Option<(Arc<str>, PathBuf)>), RpcError> {
+) -> Result<(AgentId, Option<(Arc<str>, PathBuf)>), Refused> {
     let found = match path {
         Some(path) => {
             bounded("path", path, LONGEST_PATH)?;
@@ -227,7 +223,7 @@ async fn owner(
             let found = found.ok_or_else(no_zone)?;
             let other = found.owners.into_iter().find(|owner| owner != asker);
             other.ok_or_else(|| {
-                RpcError::new(404, format!("`{}` has no owner but you", found.path))
+                Refused::new(404, format!("`{}` has no owner but you", found.path))
             })?
         }
         (None, None) => return Err(wrong("either `path` or `agent` must be given")),
@@ -256,39 +252,25 @@ pub(in crate::serve) fn in_one_page(text: &str) -> String {
     format!("{first}{more}")
 }
 
-impl Answer {
-    pub(in crate::serve) fn of(state: AnswerState, message: Option<String>) -> Self {
-        Self {
-            state: state.into(),
-            id: None,
-            agent: None,
-            message,
-            content: None,
-            cursor: None,
-            timed_out: false,
-        }
-    }
+/// With the words of an agent, which may be long.
+fn failed(message: &str) -> Answer {
+    Answer::of(AnswerState::Failed, Some(in_one_page(message)))
+}
 
-    /// With the words of an agent, which may be long.
-    fn failed(message: &str) -> Self {
-        Self::of(AnswerState::Failed, Some(in_one_page(message)))
-    }
-
-    /// None: it expired.
-    fn settled(settlement: Option<Settlement>) -> Self {
-        match settlement {
-            Some(Settlement::Allowed) => {
-                Self::of(AnswerState::Allowed, Some("go on with it now".to_owned()))
-            }
-            Some(Settlement::Answered(content)) => {
-                // Longer only where it was for a read by other ways, too.
-                let content = Some(in_one_page(&content));
-                Self { content, ..Self::of(AnswerState::Answered, None) }
-            }
-            Some(Settlement::Denied { message, .. }) => {
-                Self::of(AnswerState::Denied, message.as_deref().map(in_one_page))
-            }
-            None => Self::of(AnswerState::Denied, Some("it expired undecided".to_owned())),
+/// None: it expired.
+fn answer(settlement: Option<Settlement>) -> Answer {
+    match settlement {
+        Some(Settlement::Allowed) => {
+            Answer::of(AnswerState::Allowed, Some("go on with it now".to_owned()))
         }
+        Some(Settlement::Answered(content)) => {
+            // Longer only where it was for a read by other ways, too.
+            let content = Some(in_one_page(&content));
+            Answer { content, ..Answer::of(AnswerState::Answered, None) }
+        }
+        Some(Settlement::Denied { message, .. }) => {
+            Answer::of(AnswerState::Denied, message.as_deref().map(in_one_page))
+        }
+        None => Answer::of(AnswerState::Denied, Some("it expired undecided".to_owned())),
     }
 }

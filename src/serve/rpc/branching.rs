@@ -13,13 +13,13 @@ use crate::serve::sight::Sight;
 use crate::serve::{Caller, Fork, Refused, Rewind, owned};
 use crate::undo;
 use crate::wire::{
-    ForkSession, ForkSessionParams, Forked, RewindSession, RewindSessionParams, Rewound, RpcError,
+    ForkSession, ForkSessionParams, Forked, RewindSession, RewindSessionParams, Rewound,
 };
 
 pub(super) async fn fork_session(
     call: MethodCall<'_>,
     params: ForkSessionParams,
-) -> Result<Reply<ForkSession>, RpcError> {
+) -> Result<Reply<ForkSession>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let to = params.agent_id.clone().map(AgentId::new);
     // Another agent learns no more of files than its zone would open.
@@ -47,7 +47,7 @@ pub(super) async fn fork_session(
     let team = Arc::clone(&shared.team);
     // Runs to its end even if the client leaves.
     let forked = tokio::spawn(async move { team.fork(fork).await });
-    let (wire, how) = forked.await.map_err(|error| RpcError::new(500, error.to_string()))??;
+    let (wire, how) = forked.await.map_err(|error| Refused::new(500, error.to_string()))??;
     owned::note_session(shared, caller, &SessionKey::new(agent.clone(), wire.clone())).await;
     let (name, at) = (format!("{agent}/{wire}"), point.event.clone());
     let recorded = read(shared, move |store| {
@@ -59,7 +59,7 @@ pub(super) async fn fork_session(
     let journal_session_id = recorded.ok().flatten().ok_or_else(|| {
         let why =
             format!("the session {agent}/{wire} is open, but the journal can't record the fork");
-        RpcError::new(500, why)
+        Refused::new(500, why)
     })?;
     reply(&Forked {
         agent_id: agent.to_string().into(),
@@ -73,12 +73,12 @@ pub(super) async fn fork_session(
 pub(super) async fn rewind_session(
     call: MethodCall<'_>,
     params: RewindSessionParams,
-) -> Result<Reply<RewindSession>, RpcError> {
+) -> Result<Reply<RewindSession>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let files = params.files.unwrap_or(false);
     if files && !matches!(caller, Some(Caller::Person | Caller::Holder(_) | Caller::Web(_))) {
         let why = "`files` changes files of the workspace: it takes the control token of a person";
-        return Err(RpcError::new(403, why));
+        return Err(Refused::new(403, why));
     }
     let (session, point, document) = read(shared, move |store| {
         let session = store.session_named(&params.session_id, None)?;
@@ -119,7 +119,7 @@ pub(super) async fn rewind_session(
     let rewind = Rewind { key, continuation, commit: Box::pin(commit) };
     let team = Arc::clone(&shared.team);
     let rewound = tokio::spawn(async move { team.rewind(rewind).await });
-    let is_primed = rewound.await.map_err(|error| RpcError::new(500, error.to_string()))??;
+    let is_primed = rewound.await.map_err(|error| Refused::new(500, error.to_string()))??;
     reply(&Rewound {
         agent_id: session.agent_id.into(),
         session_id: wire,
@@ -134,7 +134,7 @@ pub(in crate::serve) async fn conversation(
     shared: &Shared,
     agent: &str,
     session: &str,
-) -> Result<String, RpcError> {
+) -> Result<String, Refused> {
     let name = format!("{agent}/{session}");
     let said = read(shared, move |store| {
         let session = store.session_named(&name, None)?;

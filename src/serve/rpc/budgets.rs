@@ -2,7 +2,8 @@
 
 use super::{MethodCall, Reply, reply, wrong};
 use crate::model::{AgentId, BudgetLimits};
-use crate::wire::{self, Empty, ListBudgets, RaiseBudget, RaiseBudgetParams, RpcError};
+use crate::serve::Refused;
+use crate::wire::{self, Empty, ListBudgets, RaiseBudget, RaiseBudgetParams};
 
 /// The highest totals: of tokens and turns, of a cost, and of minutes.
 const MOST: u64 = 1_000_000_000_000_000;
@@ -12,7 +13,7 @@ const MOST_MINUTES: u64 = 366 * 24 * 60;
 pub(super) async fn list_budgets(
     call: MethodCall<'_>,
     _: Empty,
-) -> Result<Reply<ListBudgets>, RpcError> {
+) -> Result<Reply<ListBudgets>, Refused> {
     let shared = call.shared;
     reply(&shared.team.budgets().iter().map(wire::Budget::from).collect::<Vec<_>>())
 }
@@ -20,7 +21,7 @@ pub(super) async fn list_budgets(
 pub(super) async fn raise_budget(
     call: MethodCall<'_>,
     params: RaiseBudgetParams,
-) -> Result<Reply<RaiseBudget>, RpcError> {
+) -> Result<Reply<RaiseBudget>, Refused> {
     let shared = call.shared;
     let params = &params;
     let RaiseBudgetParams { agent_id, tokens, cost, turns, minutes } = params;

@@ -10,10 +10,10 @@ use super::{MethodCall, Reply, reply, wrong};
 use crate::changes::{
     self, AskError, Asked, BlameError, FilePatch, LeftOut, Provenance, SelectError,
 };
+use crate::serve::Refused;
 use crate::serve::sight::{Sight, WHY};
 use crate::wire::{
     Blame, BlameParams, Blamed, BlamedLine, Diff, DiffFile, GetDiff, GetDiffParams, NotInDiff,
-    RpcError,
 };
 
 /// Bytes of patches, or of lines, in one answer.
@@ -28,7 +28,7 @@ const LONGEST_PATH: usize = 4_096;
 pub(super) async fn get_diff(
     call: MethodCall<'_>,
     params: GetDiffParams,
-) -> Result<Reply<GetDiff>, RpcError> {
+) -> Result<Reply<GetDiff>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let own = own(caller).map(str::to_owned);
     if let (Some(own), Some(named)) = (&own, &params.agent_id)
@@ -54,22 +54,22 @@ pub(super) async fn get_diff(
             ..Diff::default()
         };
         for left_out in changes::not_in_patch(&net) {
-            diff.leave_out(left_out);
+            leave_out(&mut diff, left_out);
         }
         let mut bytes = Vec::new();
         for file in &net.files {
-            if diff.is_full(&bytes) {
-                diff.leave_out(full(&file.to));
+            if is_full(&diff, &bytes) {
+                leave_out(&mut diff, full(&file.to));
                 continue;
             }
             if !sight.opens(&file.from) || !sight.opens(&file.to) {
-                diff.leave_out(LeftOut { path: file.to.clone(), why: WHY.to_owned() });
+                leave_out(&mut diff, LeftOut { path: file.to.clone(), why: WHY.to_owned() });
                 continue;
             }
             match changes::patch(file, store) {
-                Ok(patch) => diff.add(patch, file.contested.clone(), &mut bytes),
+                Ok(patch) => add(&mut diff, patch, file.contested.clone(), &mut bytes),
                 Err(_) if file.is_folder() => {}
-                Err(left_out) => diff.leave_out(left_out),
+                Err(left_out) => leave_out(&mut diff, left_out),
             }
         }
         diff.diff = match String::from_utf8(bytes) {
@@ -87,7 +87,7 @@ pub(super) async fn get_diff(
 pub(super) async fn blame(
     call: MethodCall<'_>,
     params: BlameParams,
-) -> Result<Reply<Blame>, RpcError> {
+) -> Result<Reply<Blame>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let path = place(&params.path)?;
     let first = params.first_line.unwrap_or(1).max(1);
@@ -108,7 +108,7 @@ pub(super) async fn blame(
         let mut bytes = 0;
         for (at, ((text, _), origin)) in lines {
             let name = &names[*origin];
-            let line = BlamedLine::new(at + 1, text, name, own.as_deref());
+            let line = blamed_line(at + 1, text, name, own.as_deref());
             // The approximate bytes of its JSON.
             bytes += 400 + text.len() + name.prompt.as_ref().map_or(0, String::len);
             if bytes > MOST_BYTES && !blamed.lines.is_empty() {
@@ -122,39 +122,37 @@ pub(super) async fn blame(
     .await
 }
 
-impl Diff {
-    fn is_full(&self, bytes: &[u8]) -> bool {
-        bytes.len() >= MOST_BYTES || self.files.len() >= MOST_FILES
-    }
+fn is_full(diff: &Diff, bytes: &[u8]) -> bool {
+    bytes.len() >= MOST_BYTES || diff.files.len() >= MOST_FILES
+}
 
-    fn add(&mut self, added: FilePatch, contested: Vec<String>, bytes: &mut Vec<u8>) {
-        if bytes.len() + added.lines.bytes().len() > MOST_BYTES {
-            return self.leave_out(full(&added.path));
-        }
-        bytes.extend_from_slice(added.lines.bytes());
-        let path = added.path.to_string_lossy().into_owned();
-        let is_moved = added.from != added.path;
-        self.files.push(DiffFile {
-            from: is_moved.then(|| added.from.to_string_lossy().into_owned()),
-            path,
-            added: added.added,
-            removed: added.removed,
-            binary: added.binary.is_some(),
-            contested: contested.into_iter().map(Into::into).collect(),
-        });
-        if let Some(why) = added.note {
-            self.leave_out(LeftOut { path: added.path, why });
-        }
+fn add(diff: &mut Diff, added: FilePatch, contested: Vec<String>, bytes: &mut Vec<u8>) {
+    if bytes.len() + added.lines.bytes().len() > MOST_BYTES {
+        return leave_out(diff, full(&added.path));
     }
+    bytes.extend_from_slice(added.lines.bytes());
+    let path = added.path.to_string_lossy().into_owned();
+    let is_moved = added.from != added.path;
+    diff.files.push(DiffFile {
+        from: is_moved.then(|| added.from.to_string_lossy().into_owned()),
+        path,
+        added: added.added,
+        removed: added.removed,
+        binary: added.binary.is_some(),
+        contested: contested.into_iter().map(Into::into).collect(),
+    });
+    if let Some(why) = added.note {
+        leave_out(diff, LeftOut { path: added.path, why });
+    }
+}
 
-    fn leave_out(&mut self, left_out: LeftOut) {
-        if self.left_out.len() >= MOST_FILES {
-            self.more_left_out += 1;
-            return;
-        }
-        let path = left_out.path.to_string_lossy().into_owned();
-        self.left_out.push(NotInDiff { path, reason: left_out.why });
+fn leave_out(diff: &mut Diff, left_out: LeftOut) {
+    if diff.left_out.len() >= MOST_FILES {
+        diff.more_left_out += 1;
+        return;
     }
+    let path = left_out.path.to_string_lossy().into_owned();
+    diff.left_out.push(NotInDiff { path, reason: left_out.why });
 }
 
 fn full(path: &Path) -> LeftOut {
@@ -163,31 +161,28 @@ fn full(path: &Path) -> LeftOut {
     LeftOut { path: path.to_owned(), why }
 }
 
-impl BlamedLine {
-    fn new(line: usize, text: &[u8], name: &Provenance, own: Option<&str>) -> Self {
-        let opens =
-            own.is_none_or(|own| name.by == "agent" && name.agent_id.as_deref() == Some(own));
-        let content = |text: &Option<String>| text.clone().filter(|_| opens);
-        let text = String::from_utf8_lossy(text);
-        Self {
-            line,
-            by: name.by.into(),
-            agent_id: name.agent_id.clone().map(Into::into),
-            session_id: name.session_id.clone(),
-            turn: name.turn,
-            tool_call_id: name.tool_call_id.clone(),
-            title: content(&name.title),
-            event_id: name.event_id.clone(),
-            timestamp: name.timestamp,
-            prompt: content(&name.prompt),
-            contested: name.contested.iter().map(|agent| agent.clone().into()).collect(),
-            text: opens.then(|| text.trim_end_matches(['\n', '\r']).to_owned()),
-        }
+fn blamed_line(line: usize, text: &[u8], name: &Provenance, own: Option<&str>) -> BlamedLine {
+    let opens = own.is_none_or(|own| name.by == "agent" && name.agent_id.as_deref() == Some(own));
+    let content = |text: &Option<String>| text.clone().filter(|_| opens);
+    let text = String::from_utf8_lossy(text);
+    BlamedLine {
+        line,
+        by: name.by.into(),
+        agent_id: name.agent_id.clone().map(Into::into),
+        session_id: name.session_id.clone(),
+        turn: name.turn,
+        tool_call_id: name.tool_call_id.clone(),
+        title: content(&name.title),
+        event_id: name.event_id.clone(),
+        timestamp: name.timestamp,
+        prompt: content(&name.prompt),
+        contested: name.contested.iter().map(|agent| agent.clone().into()).collect(),
+        text: opens.then(|| text.trim_end_matches(['\n', '\r']).to_owned()),
     }
 }
 
 /// A path as events name it.
-fn place(path: &str) -> Result<PathBuf, RpcError> {
+fn place(path: &str) -> Result<PathBuf, Refused> {
     if path.is_empty() || path.len() > LONGEST_PATH || path.contains('\0') {
         return Err(wrong(format!(
             "`path` is the path of a file, of at most {LONGEST_PATH} bytes"
@@ -196,7 +191,7 @@ fn place(path: &str) -> Result<PathBuf, RpcError> {
     Ok(Path::new(path).components().collect())
 }
 
-impl From<AskError> for RpcError {
+impl From<AskError> for Refused {
     fn from(error: AskError) -> Self {
         match error {
             AskError::Name(error) => error.into(),
@@ -209,7 +204,7 @@ impl From<AskError> for RpcError {
     }
 }
 
-impl From<SelectError> for RpcError {
+impl From<SelectError> for Refused {
     fn from(error: SelectError) -> Self {
         match error {
             SelectError::Journal(error) => error.into(),
@@ -218,7 +213,7 @@ impl From<SelectError> for RpcError {
     }
 }
 
-impl From<BlameError> for RpcError {
+impl From<BlameError> for Refused {
     fn from(error: BlameError) -> Self {
         Self::new(404, error.to_string())
     }

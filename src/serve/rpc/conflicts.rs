@@ -10,11 +10,11 @@ use crate::conflicts::{
 };
 use crate::model::{ConflictId, SessionId, SessionKey};
 use crate::serve::shared::Shared;
-use crate::serve::{Caller, rights};
+use crate::serve::{Caller, Refused, rights};
 use crate::wire::{
     AskedDecision, Claim, ClaimParams, Claimed, ClaimedLock, ConflictLine, ConflictList,
     ListConflicts, ListConflictsParams, LockRow, Release, ReleaseParams, Released, ResolveConflict,
-    ResolveConflictParams, RpcError,
+    ResolveConflictParams,
 };
 
 /// Paths of one claim or release.
@@ -26,7 +26,7 @@ const LONGEST_CLAIM: f64 = 3600.0;
 pub(super) async fn list_conflicts(
     call: MethodCall<'_>,
     params: ListConflictsParams,
-) -> Result<Reply<ListConflicts>, RpcError> {
+) -> Result<Reply<ListConflicts>, Refused> {
     let shared = call.shared;
     let Some(conflicts) = shared.sources.conflicts() else {
         return reply(&ConflictList { strategy: None, conflicts: Vec::new(), locks: Vec::new() });
@@ -36,14 +36,14 @@ pub(super) async fn list_conflicts(
     reply(&ConflictList {
         strategy: Some(conflicts.strategy().into()),
         conflicts: found.iter().map(ConflictLine::from).collect(),
-        locks: conflicts.locks().into_iter().map(LockRow::from).collect(),
+        locks: conflicts.locks().into_iter().map(lock_row).collect(),
     })
 }
 
 pub(super) async fn resolve_conflict(
     call: MethodCall<'_>,
     params: ResolveConflictParams,
-) -> Result<Reply<ResolveConflict>, RpcError> {
+) -> Result<Reply<ResolveConflict>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let decision = match (params.decision, params.message) {
         (AskedDecision::Deny, message) => HeldDecision::Deny { message },
@@ -58,7 +58,7 @@ pub(super) async fn resolve_conflict(
     reply(&ConflictLine::from(&resolved))
 }
 
-impl From<ResolveError> for RpcError {
+impl From<ResolveError> for Refused {
     fn from(error: ResolveError) -> Self {
         let code = match error {
             ResolveError::Unknown(_) => 404,
@@ -74,7 +74,7 @@ impl From<ResolveError> for RpcError {
 pub(super) async fn claim(
     call: MethodCall<'_>,
     params: ClaimParams,
-) -> Result<Reply<Claim>, RpcError> {
+) -> Result<Reply<Claim>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let agent = asking::agent(caller)?;
     let conflicts = team(shared)?;
@@ -103,7 +103,7 @@ pub(super) async fn claim(
 pub(super) async fn release(
     call: MethodCall<'_>,
     params: ReleaseParams,
-) -> Result<Reply<Release>, RpcError> {
+) -> Result<Reply<Release>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let agent = asking::agent(caller)?;
     let conflicts = team(shared)?;
@@ -119,7 +119,7 @@ async fn named(
     caller: Option<&Caller>,
     paths: Vec<String>,
     writes: bool,
-) -> Result<Vec<Arc<str>>, RpcError> {
+) -> Result<Vec<Arc<str>>, Refused> {
     if paths.len() > MOST_PATHS {
         return Err(wrong(format!("at most {MOST_PATHS} paths at once")));
     }
@@ -131,7 +131,7 @@ async fn named(
         let path: Arc<str> = found.path.trim_end_matches('/').into();
         if writes && !(found.may_write && is_locked_ever(&path)) {
             let message = format!("`{path}` is not yours to write, so that you can't claim it");
-            return Err(RpcError::new(403, message));
+            return Err(Refused::new(403, message));
         }
         named.push(path);
     }
@@ -145,27 +145,25 @@ async fn key(shared: &Shared, agent: crate::model::AgentId) -> SessionKey {
     SessionKey::new(agent, only.unwrap_or_else(|| SessionId::new("")))
 }
 
-fn team(shared: &Shared) -> Result<Conflicts, RpcError> {
+fn team(shared: &Shared) -> Result<Conflicts, Refused> {
     shared.sources.conflicts().ok_or_else(|| ResolveError::Off.into())
 }
 
-fn refused(error: &ClaimError) -> RpcError {
-    RpcError::new(409, error.to_string())
+fn refused(error: &ClaimError) -> Refused {
+    Refused::new(409, error.to_string())
 }
 
-impl From<Lock> for LockRow {
-    fn from(lock: Lock) -> Self {
-        let Lock { path, holder, fence, is_claim, since_ms } = lock;
-        let process = holder.process;
-        Self {
-            path: path.to_string(),
-            agent_id: holder.agent.to_string().into(),
-            session_id: holder.session.to_string(),
-            fence,
-            claimed: is_claim,
-            since_ms,
-            pid: process.map(|HolderProcess { pid, .. }| pid),
-            started: process.map(|process| process.started),
-        }
+pub(super) fn lock_row(lock: Lock) -> LockRow {
+    let Lock { path, holder, fence, is_claim, since_ms } = lock;
+    let process = holder.process;
+    LockRow {
+        path: path.to_string(),
+        agent_id: holder.agent.to_string().into(),
+        session_id: holder.session.to_string(),
+        fence,
+        claimed: is_claim,
+        since_ms,
+        pid: process.map(|HolderProcess { pid, .. }| pid),
+        started: process.map(|process| process.started),
     }
 }

@@ -16,12 +16,12 @@ use crate::model::{
 use crate::routing::{Decision, ResolveError};
 use crate::runs::RefusedAccess;
 use crate::serve::shared::Shared;
-use crate::serve::{self, Caller, owned, rights};
+use crate::serve::{self, Caller, Refused, owned, rights};
 use crate::wire::{
     self, AddAgent, AddAgentParams, AgentParams, AttachParams, Cancel, CancelParams, Cancelled,
     DecisionParam, Empty, GrantScope, Method, NewSession, OpenedSession, PromptAgent, PromptParams,
-    Prompted, Reload, RemoveAgent, ResolveBlocked, ResolveParams, RestartAgent, RpcError,
-    StartAgent, StopAgent,
+    Prompted, Reload, RemoveAgent, ResolveBlocked, ResolveParams, RestartAgent, StartAgent,
+    StopAgent,
 };
 
 /// Longest lifetime of a grant: 100 years. Beyond that clocks overflow.
@@ -30,7 +30,7 @@ const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
 pub(super) async fn prompt(
     call: MethodCall<'_>,
     params: PromptParams,
-) -> Result<Reply<PromptAgent>, RpcError> {
+) -> Result<Reply<PromptAgent>, Refused> {
     let MethodCall { shared, caller, progress } = call;
     let blocks = match (params.text, params.blocks) {
         (Some(text), None) => vec![json!({ "type": "text", "text": text })],
@@ -77,7 +77,7 @@ pub(super) async fn prompt(
 pub(super) async fn cancel(
     call: MethodCall<'_>,
     params: CancelParams,
-) -> Result<Reply<Cancel>, RpcError> {
+) -> Result<Reply<Cancel>, Refused> {
     let shared = call.shared;
     let session = params.session_id.map(SessionId::new);
     let queued = params.queued.unwrap_or(true);
@@ -88,7 +88,7 @@ pub(super) async fn cancel(
 pub(super) async fn new_session(
     call: MethodCall<'_>,
     params: AgentParams,
-) -> Result<Reply<NewSession>, RpcError> {
+) -> Result<Reply<NewSession>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let agent = AgentId::new(params.agent_id);
     let session = shared.team.new_session(agent.clone()).await?;
@@ -100,7 +100,7 @@ pub(super) async fn new_session(
 pub(super) async fn attach(
     shared: &Shared,
     params: AttachParams,
-) -> Result<Option<DuplexStream>, RpcError> {
+) -> Result<Option<DuplexStream>, Refused> {
     let Some(agent) = params.agent_id else { return Ok(None) };
     Ok(Some(shared.team.attach(AgentId::new(agent)).await?))
 }
@@ -108,10 +108,10 @@ pub(super) async fn attach(
 pub(super) async fn resolve_blocked(
     call: MethodCall<'_>,
     params: ResolveParams,
-) -> Result<Reply<ResolveBlocked>, RpcError> {
+) -> Result<Reply<ResolveBlocked>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let by = rights::decider(caller, params.verdict.is_even_denied());
-    let (id, decision) = (BlockedId::new(params.id), params.verdict.try_into()?);
+    let (id, decision) = (BlockedId::new(params.id), decision(params.verdict)?);
     if let Decision::Answer { content } = &decision
         && text_pages(content).len() > 1
         && is_request(shared, &id).await
@@ -137,21 +137,21 @@ async fn is_request(shared: &Shared, id: &BlockedId) -> bool {
 pub(super) async fn start_agent(
     call: MethodCall<'_>,
     params: AgentParams,
-) -> Result<Reply<StartAgent>, RpcError> {
+) -> Result<Reply<StartAgent>, Refused> {
     order(call, Order::Start, params).await
 }
 
 pub(super) async fn stop_agent(
     call: MethodCall<'_>,
     params: AgentParams,
-) -> Result<Reply<StopAgent>, RpcError> {
+) -> Result<Reply<StopAgent>, Refused> {
     order(call, Order::Stop, params).await
 }
 
 pub(super) async fn restart_agent(
     call: MethodCall<'_>,
     params: AgentParams,
-) -> Result<Reply<RestartAgent>, RpcError> {
+) -> Result<Reply<RestartAgent>, Refused> {
     order(call, Order::Restart, params).await
 }
 
@@ -159,7 +159,7 @@ async fn order<M>(
     call: MethodCall<'_>,
     order: Order,
     params: AgentParams,
-) -> Result<Reply<M>, RpcError>
+) -> Result<Reply<M>, Refused>
 where
     M: for<'a> Method<Result<'a> = wire::Agent<'a>>,
 {
@@ -171,8 +171,8 @@ where
 pub(super) async fn attach_too_late(
     _: MethodCall<'_>,
     _: AttachParams,
-) -> Result<Reply<wire::Attach>, RpcError> {
-    Err(RpcError::new(
+) -> Result<Reply<wire::Attach>, Refused> {
+    Err(Refused::new(
         409,
         "`attach` takes the whole connection, and other requests of it are under way",
     ))
@@ -181,7 +181,7 @@ pub(super) async fn attach_too_late(
 pub(super) async fn add_agent(
     call: MethodCall<'_>,
     params: AddAgentParams,
-) -> Result<Reply<AddAgent>, RpcError> {
+) -> Result<Reply<AddAgent>, Refused> {
     let shared = call.shared;
     let status = shared.team.add_agent(params.config.0).await?;
     reply(&wire::Agent::from(&status))
@@ -190,60 +190,47 @@ pub(super) async fn add_agent(
 pub(super) async fn remove_agent(
     call: MethodCall<'_>,
     params: AgentParams,
-) -> Result<Reply<RemoveAgent>, RpcError> {
+) -> Result<Reply<RemoveAgent>, Refused> {
     let shared = call.shared;
     let status = shared.team.remove_agent(AgentId::new(params.agent_id)).await?;
     reply(&wire::Agent::from(&status))
 }
 
-pub(super) async fn reload(call: MethodCall<'_>, _: Empty) -> Result<Reply<Reload>, RpcError> {
+pub(super) async fn reload(call: MethodCall<'_>, _: Empty) -> Result<Reply<Reload>, Refused> {
     let shared = call.shared;
     reply(&shared.team.reload().await?)
 }
 
-impl DecisionParam {
-    fn is_even_denied(&self) -> bool {
-        match self {
-            Self::Deny { .. } => false,
-            Self::Allow { even_denied, .. } | Self::Answer { even_denied, .. } => *even_denied,
-        }
-    }
-}
-
-impl TryFrom<DecisionParam> for Decision {
-    type Error = RpcError;
-
-    fn try_from(verdict: DecisionParam) -> Result<Self, RpcError> {
-        Ok(match verdict {
-            DecisionParam::Deny { message } => Self::Deny { message },
-            DecisionParam::Answer { content, .. } => Self::Answer { content },
-            DecisionParam::Allow { scope, ttl_s, pattern, tell, .. } => {
-                let scope = match scope {
-                    None | Some(GrantScope::Once) => GrantSpan::Once,
-                    Some(GrantScope::Session) => GrantSpan::Session,
-                    Some(GrantScope::Team) => GrantSpan::Team,
-                };
-                let pattern = pattern.map(Arc::from);
-                let ttl = match ttl_s {
-                    None => None,
-                    Some(seconds) if seconds > 0.0 && seconds <= LONGEST_TTL_S => {
-                        Some(Duration::from_secs_f64(seconds))
-                    }
-                    Some(_) => {
-                        return Err(wrong("`ttl_s` must be more than 0 and at most 100 years"));
-                    }
-                };
-                if tell {
-                    Self::Tell { scope, ttl, pattern }
-                } else {
-                    Self::Allow { scope, ttl, pattern }
+fn decision(verdict: DecisionParam) -> Result<Decision, Refused> {
+    Ok(match verdict {
+        DecisionParam::Deny { message } => Decision::Deny { message },
+        DecisionParam::Answer { content, .. } => Decision::Answer { content },
+        DecisionParam::Allow { scope, ttl_s, pattern, tell, .. } => {
+            let scope = match scope {
+                None | Some(GrantScope::Once) => GrantSpan::Once,
+                Some(GrantScope::Session) => GrantSpan::Session,
+                Some(GrantScope::Team) => GrantSpan::Team,
+            };
+            let pattern = pattern.map(Arc::from);
+            let ttl = match ttl_s {
+                None => None,
+                Some(seconds) if seconds > 0.0 && seconds <= LONGEST_TTL_S => {
+                    Some(Duration::from_secs_f64(seconds))
                 }
+                Some(_) => {
+                    return Err(wrong("`ttl_s` must be more than 0 and at most 100 years"));
+                }
+            };
+            if tell {
+                Decision::Tell { scope, ttl, pattern }
+            } else {
+                Decision::Allow { scope, ttl, pattern }
             }
-        })
-    }
+        }
+    })
 }
 
-impl From<ResolveError> for RpcError {
+impl From<ResolveError> for Refused {
     fn from(error: ResolveError) -> Self {
         let code = match error {
             ResolveError::Unknown(_) | ResolveError::UnknownGrant(_) => 404,

@@ -8,12 +8,12 @@ use tokio::time::timeout;
 
 use super::{MethodCall, Reply, reply, wrong};
 use crate::journal::{self, EventType, Filter, NameError, OpenError, Session, Store};
-use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
+use crate::serve::{Caller, Refused};
 use crate::wire::{
     Event, Events, FoundEvent, FoundEvents, GetEvent, GetEventParams, ListEvents, ListEventsParams,
-    RpcError, SearchEvents, SearchEventsParams,
+    SearchEvents, SearchEventsParams,
 };
 
 /// Events of one answer: by default, and at most.
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) async fn list_events(
     call: MethodCall<'_>,
     params: ListEventsParams,
-) -> Result<Reply<ListEvents>, RpcError> {
+) -> Result<Reply<ListEvents>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let types = params.types.unwrap_or_default();
     check_types(&types)?;
@@ -70,7 +70,7 @@ pub(super) async fn list_events(
         let mut page = store.events(&filter)?;
         page.events.iter_mut().for_each(|event| sight.reduce(event));
         reply(&Events {
-            events: page.events.iter().map(Event::from).collect(),
+            events: page.events.iter().map(row).collect(),
             next: page.next.as_deref().map(Cow::from),
         })
     })
@@ -80,7 +80,7 @@ pub(super) async fn list_events(
 pub(super) async fn get_event(
     call: MethodCall<'_>,
     params: GetEventParams,
-) -> Result<Reply<GetEvent>, RpcError> {
+) -> Result<Reply<GetEvent>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let own = own(caller).map(str::to_owned);
     let sight = Sight::of(shared, caller).await;
@@ -89,7 +89,7 @@ pub(super) async fn get_event(
         sight.reduce(&mut event);
         match own {
             Some(own) if event.agent_id.as_ref() != Some(&own) => Err(foreign(&own)),
-            _ => reply(&Event::from(&event)),
+            _ => reply(&row(&event)),
         }
     })
     .await
@@ -98,7 +98,7 @@ pub(super) async fn get_event(
 pub(super) async fn search_events(
     call: MethodCall<'_>,
     params: SearchEventsParams,
-) -> Result<Reply<SearchEvents>, RpcError> {
+) -> Result<Reply<SearchEvents>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let limit = limit(params.limit)?;
     if params.query.len() > LONGEST_QUERY {
@@ -114,7 +114,7 @@ pub(super) async fn search_events(
         // That it was found would say what is in it.
         found.retain(|found| sight.opens_event(&found.event));
         let events = found.iter().map(|found| FoundEvent {
-            event: (&found.event).into(),
+            event: row(&found.event),
             snippet: (&*found.snippet).into(),
             rank: found.rank,
         });
@@ -127,12 +127,12 @@ pub(super) async fn search_events(
 /// if it takes too long or its client is gone.
 pub(super) async fn read<T: Send + 'static>(
     shared: &Shared,
-    work: impl FnOnce(&Store) -> Result<T, RpcError> + Send + 'static,
-) -> Result<T, RpcError> {
+    work: impl FnOnce(&Store) -> Result<T, Refused> + Send + 'static,
+) -> Result<T, Refused> {
     let journal = shared.sources.recorded().await.ok_or_else(|| {
-        RpcError::new(404, "the team keeps no journal: `journal.enabled` is false")
+        Refused::new(404, "the team keeps no journal: `journal.enabled` is false")
     })?;
-    let closed = |_| RpcError::new(409, "the team is stopping");
+    let closed = |_| Refused::new(409, "the team is stopping");
     let place = shared.reads.clone().acquire_owned().await.map_err(closed)?;
     let path = journal.settings().path.clone();
     let (opened, is_open) = oneshot::channel();
@@ -146,9 +146,9 @@ pub(super) async fn read<T: Send + 'static>(
         let _interrupt = is_open.await;
         reading.await
     };
-    let late = || RpcError::new(500, "the journal could not be read in time: ask for less of it");
+    let late = || Refused::new(500, "the journal could not be read in time: ask for less of it");
     let read = timeout(PATIENCE, read).await.map_err(|_| late())?;
-    read.map_err(|error| RpcError::new(500, error.to_string()))?
+    read.map_err(|error| Refused::new(500, error.to_string()))?
 }
 
 /// Ends a read when it is dropped.
@@ -169,18 +169,18 @@ pub(super) fn own(caller: Option<&Caller>) -> Option<&str> {
 }
 
 /// Checks that the caller may read a session; `own` is the agent whose sessions alone it may.
-pub(super) fn permit_session(own: Option<&str>, session: &Session) -> Result<(), RpcError> {
+pub(super) fn permit_session(own: Option<&str>, session: &Session) -> Result<(), Refused> {
     match own {
         Some(own) if own != session.agent_id => Err(foreign(own)),
         _ => Ok(()),
     }
 }
 
-pub(super) fn foreign(own: &str) -> RpcError {
-    RpcError::new(403, format!("the token of `{own}` opens its own sessions only"))
+pub(super) fn foreign(own: &str) -> Refused {
+    Refused::new(403, format!("the token of `{own}` opens its own sessions only"))
 }
 
-fn check_types(types: &[String]) -> Result<(), RpcError> {
+fn check_types(types: &[String]) -> Result<(), Refused> {
     if types.len() > MOST_TYPES {
         return Err(wrong(format!("`types` may name {MOST_TYPES} types")));
     }
@@ -195,7 +195,7 @@ fn check_types(types: &[String]) -> Result<(), RpcError> {
     }
 }
 
-fn limit(wanted: Option<u64>) -> Result<usize, RpcError> {
+fn limit(wanted: Option<u64>) -> Result<usize, Refused> {
     match wanted.unwrap_or(USUAL) {
         0 => Err(wrong(format!("`limit` is from 1 to {MOST}"))),
         limit => Ok(usize::try_from(limit.min(MOST)).unwrap_or(usize::MAX)),
@@ -212,24 +212,22 @@ fn is_id(text: &str) -> bool {
         })
 }
 
-impl<'a> From<&'a journal::Event> for Event<'a> {
-    fn from(event: &'a journal::Event) -> Self {
-        Self {
-            id: (&*event.id).into(),
-            parent_id: event.parent_id.as_deref().map(Cow::from),
-            session_id: event.session_id.as_deref().map(Cow::from),
-            agent_id: event.agent_id.as_deref().map(Into::into),
-            sequence: event.sequence,
-            depth: event.depth,
-            kind: (&*event.kind).into(),
-            timestamp: event.timestamp,
-            turn: event.turn,
-            payload: Cow::Borrowed(&event.payload),
-        }
+fn row(event: &journal::Event) -> Event<'_> {
+    Event {
+        id: (&*event.id).into(),
+        parent_id: event.parent_id.as_deref().map(Cow::from),
+        session_id: event.session_id.as_deref().map(Cow::from),
+        agent_id: event.agent_id.as_deref().map(Into::into),
+        sequence: event.sequence,
+        depth: event.depth,
+        kind: (&*event.kind).into(),
+        timestamp: event.timestamp,
+        turn: event.turn,
+        payload: Cow::Borrowed(&event.payload),
     }
 }
 
-impl From<NameError> for RpcError {
+impl From<NameError> for Refused {
     fn from(error: NameError) -> Self {
         match error {
             NameError::NoSession { .. } | NameError::NoEvent(_) => {
@@ -243,7 +241,7 @@ impl From<NameError> for RpcError {
     }
 }
 
-impl From<OpenError> for RpcError {
+impl From<OpenError> for Refused {
     fn from(error: OpenError) -> Self {
         let code = if matches!(error, OpenError::Missing(_)) { 404 } else { 500 };
         Self::new(code, error.to_string())

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::{MethodCall, Reply, reply};
 use crate::model::{FileNode, GraphSnapshot, SessionMode};
+use crate::serve::Refused;
 use crate::serve::lines::GRAPH_IS_OFF;
 use crate::watch::GraphState;
 use crate::wire::{
     CalledSymbol, Empty, HotFile, HotFileList, HotFileUser, HotFiles, HotFilesParams, OverlapList,
-    OverlapRow, Overlaps, RpcError, SymbolCallers, WhoCalls, WhoCallsParams,
+    OverlapRow, Overlaps, SymbolCallers, WhoCalls, WhoCallsParams,
 };
 
 /// Entries of one answer.
@@ -19,7 +20,7 @@ const MOST: usize = 100;
 pub(super) async fn hot_files(
     call: MethodCall<'_>,
     params: HotFilesParams,
-) -> Result<Reply<HotFiles>, RpcError> {
+) -> Result<Reply<HotFiles>, Refused> {
     let shared = call.shared;
     let snapshots = shared.sources.snapshots().await;
     let mut files: BTreeMap<Arc<str>, HotFile> = BTreeMap::new();
@@ -31,7 +32,7 @@ pub(super) async fn hot_files(
             agents: Vec::new(),
         });
         file.heat = file.heat.max(node.heat);
-        file.add(session.key.agent.as_str(), node);
+        add(file, session.key.agent.as_str(), node);
     }
     let total = files.len();
     let mut files: Vec<_> = files.into_values().collect();
@@ -40,7 +41,7 @@ pub(super) async fn hot_files(
     reply(&HotFileList { files, total })
 }
 
-pub(super) async fn overlaps(call: MethodCall<'_>, _: Empty) -> Result<Reply<Overlaps>, RpcError> {
+pub(super) async fn overlaps(call: MethodCall<'_>, _: Empty) -> Result<Reply<Overlaps>, Refused> {
     let shared = call.shared;
     let all = shared.sources.overlaps().await;
     let rows = all.iter().take(MOST).map(|found| OverlapRow {
@@ -55,19 +56,19 @@ pub(super) async fn overlaps(call: MethodCall<'_>, _: Empty) -> Result<Reply<Ove
 pub(super) async fn who_calls(
     call: MethodCall<'_>,
     params: WhoCallsParams,
-) -> Result<Reply<WhoCalls>, RpcError> {
+) -> Result<Reply<WhoCalls>, Refused> {
     let shared = call.shared;
     match shared.sources.graph(true).await {
         GraphState::There { graph, .. } => {
             let found = callers(&graph, &params.symbol);
             if found.symbols.is_empty() {
                 let message = format!("the code graph has no symbol `{}`", params.symbol);
-                return Err(RpcError::new(404, message));
+                return Err(Refused::new(404, message));
             }
             reply(&found)
         }
-        GraphState::Off => Err(RpcError::new(404, GRAPH_IS_OFF)),
-        GraphState::Coming => Err(RpcError::new(409, "the team is stopping")),
+        GraphState::Off => Err(Refused::new(404, GRAPH_IS_OFF)),
+        GraphState::Coming => Err(Refused::new(409, "the team is stopping")),
     }
 }
 
@@ -87,19 +88,17 @@ fn callers(graph: &GraphSnapshot, symbol: &str) -> SymbolCallers {
     SymbolCallers { symbols: symbols.collect(), total }
 }
 
-impl HotFile {
-    fn add(&mut self, agent: &str, node: &FileNode) {
-        let (last_action, timestamp_ms) = (Cow::from(node.last_action.as_str()), node.timestamp_ms);
-        match self.agents.iter_mut().find(|it| it.agent == agent) {
-            Some(known) if known.timestamp_ms < timestamp_ms => {
-                known.last_action = last_action;
-                known.timestamp_ms = timestamp_ms;
-            }
-            Some(_) => {}
-            None => {
-                let agent = agent.to_owned().into();
-                self.agents.push(HotFileUser { agent, last_action, timestamp_ms });
-            }
+fn add(file: &mut HotFile, agent: &str, node: &FileNode) {
+    let (last_action, timestamp_ms) = (Cow::from(node.last_action.as_str()), node.timestamp_ms);
+    match file.agents.iter_mut().find(|it| it.agent == agent) {
+        Some(known) if known.timestamp_ms < timestamp_ms => {
+            known.last_action = last_action;
+            known.timestamp_ms = timestamp_ms;
+        }
+        Some(_) => {}
+        None => {
+            let agent = agent.to_owned().into();
+            file.agents.push(HotFileUser { agent, last_action, timestamp_ms });
         }
     }
 }

@@ -10,10 +10,10 @@ use tracing::warn;
 use super::encoded;
 use crate::journal::{EventType, NewEvent, Place};
 use crate::model::AgentId;
-use crate::serve::Elsewhere;
 use crate::serve::shared::Shared;
+use crate::serve::{Elsewhere, Refused};
 use crate::tokens::{TokenHolder, TokenRight};
-use crate::wire::{Facts, Limit, Opening, RpcError};
+use crate::wire::{Facts, Limit, Opening};
 
 /// Characters of a name that stand in the journal.
 const LONGEST_NAME: usize = 200;
@@ -24,7 +24,7 @@ pub(super) async fn admit(
     holder: &TokenHolder,
     facts: &Facts,
     params: Option<&RawValue>,
-) -> Result<(), RpcError> {
+) -> Result<(), Refused> {
     let params = CallParams::of(params);
     let agent = params.as_ref().ok().and_then(CallParams::agent);
     let outcome = match &params {
@@ -80,14 +80,14 @@ async fn permitted(
     holder: &TokenHolder,
     facts: &Facts,
     named: &CallParams,
-) -> Result<(), RpcError> {
+) -> Result<(), Refused> {
     if !holder.is_good() {
-        return Err(RpcError::new(401, ENDED));
+        return Err(Refused::new(401, ENDED));
     }
     let name = facts.name;
     let Opening { right: Some(right), limit } = facts.token else {
         let message = format!("`{name}` takes the control token of a person");
-        return Err(RpcError::new(403, message));
+        return Err(Refused::new(403, message));
     };
     takes(holder, name, right)?;
     if named.is("even_denied") {
@@ -104,7 +104,7 @@ async fn permitted(
         Limit::Named(field) => named.text(field).map(AgentId::new).ok_or_else(|| {
             let agents = holder.agents();
             let message = format!("this token is for {agents}: name one of them in `{field}`");
-            RpcError::new(403, message)
+            Refused::new(403, message)
         })?,
         // A team elsewhere holds it to its agents itself.
         Limit::Access if shared.sources.elsewhere().is_some_and(Elsewhere::is_hub) => return Ok(()),
@@ -113,21 +113,21 @@ async fn permitted(
             let all = shared.sources.blocked(None).await;
             match all.into_iter().find(|access| access.id.as_str() == id) {
                 Some(access) => access.key.agent,
-                None => return Err(RpcError::new(404, "there is no such blocked access")),
+                None => return Err(Refused::new(404, "there is no such blocked access")),
             }
         }
         Limit::Team => {
             let agents = holder.agents();
             let message =
                 format!("`{name}` is about the whole team, and this token is for {agents}");
-            return Err(RpcError::new(403, message));
+            return Err(Refused::new(403, message));
         }
     };
     if holder.covers(&agent) {
         return Ok(());
     }
     let message = format!("this token is for {}, not for `{agent}`", holder.agents());
-    Err(RpcError::new(403, message))
+    Err(Refused::new(403, message))
 }
 
 /// What a connection is told whose token is no longer good.
@@ -138,14 +138,14 @@ pub(in crate::serve) fn takes(
     holder: &TokenHolder,
     what: &str,
     right: TokenRight,
-) -> Result<(), RpcError> {
+) -> Result<(), Refused> {
     if holder.may(right) {
         return Ok(());
     }
     let has = holder.rights().join(", ");
     let right = right.as_str();
     let message = format!("`{what}` takes the right `{right}`, and this token has {has}");
-    Err(RpcError::new(403, message))
+    Err(Refused::new(403, message))
 }
 
 /// Leaves of an answer what a holder may see.
@@ -153,15 +153,12 @@ pub(super) fn held(
     holder: &TokenHolder,
     facts: &Facts,
     answer: Box<RawValue>,
-) -> Result<Box<RawValue>, RpcError> {
+) -> Result<Box<RawValue>, Refused> {
     if !holder.is_limited() || facts.token.limit != Limit::Answer {
         return Ok(answer);
     }
     let Ok(mut entries) = serde_json::from_str::<Vec<Value>>(answer.get()) else {
-        return Err(RpcError::new(
-            500,
-            "the answer is no list, so it can't be held to some agents",
-        ));
+        return Err(Refused::new(500, "the answer is no list, so it can't be held to some agents"));
     };
     entries.retain(|entry| {
         let agent = entry.get("agent_id").and_then(Value::as_str);
@@ -176,10 +173,10 @@ pub(super) fn held(
 struct CallParams(Map<String, Value>);
 
 impl CallParams {
-    fn of(params: Option<&RawValue>) -> Result<Self, RpcError> {
+    fn of(params: Option<&RawValue>) -> Result<Self, Refused> {
         let Some(params) = params else { return Ok(Self::default()) };
         let read = serde_json::from_str(params.get());
-        read.map_err(|error| RpcError::new(400, format!("cannot read `params`: {error}")))
+        read.map_err(|error| Refused::new(400, format!("cannot read `params`: {error}")))
     }
 
     fn text(&self, field: &str) -> Option<&str> {

@@ -3,15 +3,15 @@
 use super::{MethodCall, Reply, reply};
 use crate::journal::Journal;
 use crate::serve::lines::GRAPH_IS_OFF;
-use crate::serve::{details, rights};
+use crate::serve::{Refused, details, rights};
 use crate::watch::GraphState;
-use crate::wire::{self, JournalState, ListBlockedParams, RpcError};
+use crate::wire::{self, JournalState, ListBlockedParams};
 use crate::wire::{Empty, GetGraph, GetJournal, Graph, ListAgents, ListBlocked};
 
 pub(super) async fn list_agents(
     call: MethodCall<'_>,
     _: Empty,
-) -> Result<Reply<ListAgents>, RpcError> {
+) -> Result<Reply<ListAgents>, Refused> {
     let shared = call.shared;
     let (agents, zones) = tokio::join!(shared.team.details(), shared.sources.own_patterns());
     let uses = &shared.tool_uses;
@@ -25,7 +25,7 @@ pub(super) async fn list_agents(
 pub(super) async fn list_blocked(
     call: MethodCall<'_>,
     params: ListBlockedParams,
-) -> Result<Reply<ListBlocked>, RpcError> {
+) -> Result<Reply<ListBlocked>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let list = shared.sources.blocked(params.status.map(|status| status.0)).await;
     let shown: Vec<_> = list.iter().map(|access| rights::shown(caller, access)).collect();
@@ -35,7 +35,7 @@ pub(super) async fn list_blocked(
 pub(super) async fn get_journal(
     call: MethodCall<'_>,
     _: Empty,
-) -> Result<Reply<GetJournal>, RpcError> {
+) -> Result<Reply<GetJournal>, Refused> {
     let shared = call.shared;
     let journal = shared.sources.journal();
     let path = journal.as_ref().map(|it| it.settings().path.display().to_string());
@@ -44,11 +44,11 @@ pub(super) async fn get_journal(
     reply(&JournalState { path, trouble, notice })
 }
 
-pub(super) async fn get_graph(call: MethodCall<'_>, _: Empty) -> Result<Reply<GetGraph>, RpcError> {
+pub(super) async fn get_graph(call: MethodCall<'_>, _: Empty) -> Result<Reply<GetGraph>, Refused> {
     let shared = call.shared;
     match shared.sources.graph(true).await {
         GraphState::There { graph, .. } => reply(&Graph::from(&**graph)),
-        GraphState::Off => Err(RpcError::new(404, GRAPH_IS_OFF)),
-        GraphState::Coming => Err(RpcError::new(409, "the team is stopping")),
+        GraphState::Off => Err(Refused::new(404, GRAPH_IS_OFF)),
+        GraphState::Coming => Err(Refused::new(409, "the team is stopping")),
     }
 }

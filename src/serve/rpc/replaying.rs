@@ -9,13 +9,13 @@ use super::{MethodCall, Reply, reply, wrong};
 use crate::bus::{Backlog, Bus, Received, Subscriber};
 use crate::model::{AgentId, SessionId, SessionKey, Topic};
 use crate::replay::{Audience, Player, Recording, Speed};
-use crate::serve::BoxFuture;
 use crate::serve::command::ViewerCommand;
 use crate::serve::lines;
 use crate::serve::progress::Progress;
 use crate::serve::sight::{Sight, UpdateSight};
+use crate::serve::{BoxFuture, Refused};
 use crate::tracker::OrchestratorView;
-use crate::wire::{ReplaySession, ReplaySessionParams, Replayed, RpcError, SpeedParam};
+use crate::wire::{ReplaySession, ReplaySessionParams, Replayed, SpeedParam};
 
 /// The bound of events between two lines of a journal; the next line is not played before they are
 /// sent.
@@ -45,7 +45,7 @@ impl Audience for Client<'_> {
 pub(super) async fn replay_session(
     call: MethodCall<'_>,
     params: ReplaySessionParams,
-) -> Result<Reply<ReplaySession>, RpcError> {
+) -> Result<Reply<ReplaySession>, Refused> {
     let MethodCall { shared, caller, progress } = call;
     let speed = match params.speed {
         None => Speed::new(1.0),
@@ -53,7 +53,7 @@ pub(super) async fn replay_session(
         Some(SpeedParam::Named(name)) => name.parse(),
     };
     let speed = speed.map_err(|error| wrong(error.to_string()))?;
-    let many = |_| RpcError::new(409, "too many replays run on this port: wait for one to end");
+    let many = |_| Refused::new(409, "too many replays run on this port: wait for one to end");
     let _place = Arc::clone(&shared.replays).try_acquire_owned().map_err(many)?;
     let own = own(caller).map(str::to_owned);
     let session = read(shared, move |store| {
@@ -62,7 +62,7 @@ pub(super) async fn replay_session(
         Ok(session)
     })
     .await?;
-    let no_journal = || RpcError::new(404, "the team keeps no journal");
+    let no_journal = || Refused::new(404, "the team keeps no journal");
     let journal = shared.sources.recorded().await.ok_or_else(no_journal)?;
     let journal_session_id = session.id.clone();
     let key = SessionKey::new(
@@ -78,13 +78,13 @@ pub(super) async fn replay_session(
     let settings = shared
         .sources
         .tracking()
-        .ok_or_else(|| RpcError::new(409, "this port shows an earlier run already"))?;
+        .ok_or_else(|| Refused::new(409, "this port shows an earlier run already"))?;
     let (player, tracking) =
         Player::new(recording, speed, settings, view, bus, CancellationToken::new());
     let playing = player.play(&mut client);
     let events = tokio::select! {
         count = playing => count?,
-        () = tracking => return Err(RpcError::new(500, "the replay broke off")),
+        () = tracking => return Err(Refused::new(500, "the replay broke off")),
     };
     reply(&Replayed { journal_session_id, events })
 }

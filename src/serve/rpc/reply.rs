@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::wrong;
-use crate::serve::Caller;
 use crate::serve::progress::Progress;
 use crate::serve::shared::Shared;
-use crate::wire::{Method, RpcError};
+use crate::serve::{Caller, Refused};
+use crate::wire::Method;
 
 /// A call of a method, besides its params.
 #[derive(Clone, Copy)]
@@ -26,19 +26,19 @@ pub(super) struct Reply<M> {
 }
 
 /// Encodes the result of a method.
-pub(super) fn reply<M: Method>(result: &M::Result<'_>) -> Result<Reply<M>, RpcError> {
+pub(super) fn reply<M: Method>(result: &M::Result<'_>) -> Result<Reply<M>, Refused> {
     Ok(Reply { json: encoded(result)?, method: PhantomData })
 }
 
 /// Encodes a result, which may contain raw JSON.
 pub(in crate::serve) fn encoded(
     result: &(impl serde::Serialize + ?Sized),
-) -> Result<Box<RawValue>, RpcError> {
-    to_raw_value(result).map_err(|error| RpcError::new(500, error.to_string()))
+) -> Result<Box<RawValue>, Refused> {
+    to_raw_value(result).map_err(|error| Refused::new(500, error.to_string()))
 }
 
 /// Reads the params of a method; missing ones are an empty object. Unknown keys are ignored.
-pub(super) fn parse<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, RpcError> {
+pub(super) fn parse<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Refused> {
     let params = params.map_or("{}", RawValue::get);
     if !params.starts_with('{') {
         // A derived reader would accept an array as the fields in their order.

@@ -1,7 +1,5 @@
 //! Owns the methods of runs: an agent starts runs below it, waits for them and ends them.
 
-mod row;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +9,10 @@ use super::{MethodCall, Reply, asking, reply, tasks, wrong};
 use crate::model::{AgentId, Order};
 use crate::runs::{FindError, RunSpec, TeamRuns};
 use crate::serve::shared::Shared;
-use crate::serve::{StartedRun, Team, rights};
+use crate::serve::{Refused, StartedRun, Team, rights};
 use crate::tasks::{LONGEST_WAIT, WaitKind};
 use crate::wire::{
-    EndRuns, EndRunsParams, RpcError, RunList, RunRow, RunStarted, StartRun, WaitForRuns,
-    WaitForRunsParams,
+    EndRuns, EndRunsParams, RunList, RunRow, RunStarted, StartRun, WaitForRuns, WaitForRunsParams,
 };
 
 /// Runs that one request names.
@@ -27,7 +24,7 @@ const END_PATIENCE: Duration = Duration::from_secs(30);
 pub(super) async fn start_run(
     call: MethodCall<'_>,
     spec: RunSpec,
-) -> Result<Reply<StartRun>, RpcError> {
+) -> Result<Reply<StartRun>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     // The connection says who asks: nothing in the params could.
     let parent = asking::agent(caller)?.clone();
@@ -40,9 +37,9 @@ pub(super) async fn start_run(
     let starting = tokio::spawn(async move {
         let started = own_team.start_run(above, spec).await?;
         let agent = wait.then(|| started.agent.clone());
-        Ok::<_, RpcError>((started, EndsWithCaller { agent, team: own_team, runs: own_runs }))
+        Ok::<_, Refused>((started, EndsWithCaller { agent, team: own_team, runs: own_runs }))
     });
-    let failed = |error: tokio::task::JoinError| RpcError::new(500, error.to_string());
+    let failed = |error: tokio::task::JoinError| Refused::new(500, error.to_string());
     let (started, mut guard) = starting.await.map_err(failed)??;
     let StartedRun { id, agent, zone, further, without } = started;
     let run = if wait {
@@ -91,7 +88,7 @@ async fn stop(team: &dyn Team, agent: AgentId) {
 pub(super) async fn wait_for_runs(
     call: MethodCall<'_>,
     params: WaitForRunsParams,
-) -> Result<Reply<WaitForRuns>, RpcError> {
+) -> Result<Reply<WaitForRuns>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let runs = runs(shared)?;
     let WaitForRunsParams { ids, any, timeout_s } = params;
@@ -112,7 +109,7 @@ pub(super) async fn wait_for_runs(
 pub(super) async fn end_runs(
     call: MethodCall<'_>,
     params: EndRunsParams,
-) -> Result<Reply<EndRuns>, RpcError> {
+) -> Result<Reply<EndRuns>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let runs = runs(shared)?;
     let EndRunsParams { ids } = params;
@@ -134,11 +131,11 @@ pub(super) async fn end_runs(
     reply(&RunList::from(found))
 }
 
-fn runs(shared: &Shared) -> Result<&TeamRuns, RpcError> {
-    shared.runs.as_ref().ok_or_else(|| RpcError::from(shared.team.refusal()))
+fn runs(shared: &Shared) -> Result<&TeamRuns, Refused> {
+    shared.runs.as_ref().ok_or_else(|| Refused::from(shared.team.refusal()))
 }
 
-fn check(ids: &[String]) -> Result<(), RpcError> {
+fn check(ids: &[String]) -> Result<(), Refused> {
     if ids.len() > MOST_IDS {
         return Err(wrong(format!("`ids` may have {MOST_IDS} entries")));
     }
@@ -148,7 +145,7 @@ fn check(ids: &[String]) -> Result<(), RpcError> {
     Ok(())
 }
 
-impl From<FindError> for RpcError {
+impl From<FindError> for Refused {
     fn from(error: FindError) -> Self {
         let code = match error {
             FindError::Unknown(_) => 404,

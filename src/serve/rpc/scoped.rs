@@ -9,46 +9,19 @@ use serde_json::{Value, json};
 
 use super::{MethodCall, Reply, openings, reply, wrong};
 use crate::journal::EventType;
-use crate::model::{AgentId, is_name, now_ms};
+use crate::model::{AgentId, is_name};
 use crate::serve::shared::Shared;
 use crate::serve::{Elsewhere, Refused};
-use crate::tokens::{NewToken, ScopedTokens, TokenRecord, TokenRight, TokensError};
+use crate::tokens::{NewToken, ScopedTokens, TokenRight, TokensError};
 use crate::wire::{
-    AskedRight, CreateToken, Empty, ListTokens, NewScopedToken, RevokeToken, RpcError, ShownToken,
-    TokenCreateParams, TokenRevokeParams,
+    CreateToken, Empty, ListTokens, NewScopedToken, RevokeToken, ShownToken, TokenCreateParams,
+    TokenRevokeParams,
 };
 
 /// Agents of one token.
 const MOST_AGENTS: usize = 100;
 
-impl From<AskedRight> for TokenRight {
-    fn from(asked: AskedRight) -> Self {
-        match asked {
-            AskedRight::Read => Self::Read,
-            AskedRight::Prompt => Self::Prompt,
-            AskedRight::Decide => Self::Decide,
-            AskedRight::Control => Self::Control,
-        }
-    }
-}
-
-impl From<&TokenRecord> for ShownToken {
-    fn from(record: &TokenRecord) -> Self {
-        let agents = record.agents.as_ref();
-        Self {
-            id: record.id().to_owned(),
-            owner: record.owner.clone(),
-            may: record.may.iter().map(|right| right.as_str().into()).collect(),
-            agents: agents
-                .map(|agents| agents.iter().map(|agent| agent.to_string().into()).collect()),
-            created_ms: record.created_ms,
-            expires_ms: record.expires_ms,
-            expired: record.has_expired(now_ms()),
-        }
-    }
-}
-
-impl From<TokensError> for RpcError {
+impl From<TokensError> for Refused {
     fn from(error: TokensError) -> Self {
         let code = match error {
             TokensError::Full => 409,
@@ -73,7 +46,7 @@ pub fn call_about_tokens(
     method: &str,
     params: Value,
 ) -> Result<Value, Refused> {
-    let outcome = match method {
+    match method {
         // Each name may be one of a hub's.
         "token_create" => {
             parsed(params).and_then(|it| made(tokens, it, true)).and_then(|it| value(&it))
@@ -82,11 +55,10 @@ pub fn call_about_tokens(
             parsed(params).and_then(|it| revoked(tokens, &it)).and_then(|it| value(&it))
         }
         _ => value(&listed(tokens)),
-    };
-    outcome.map_err(|RpcError { code, message }| Refused::new(code, message))
+    }
 }
 
-fn parsed<T: DeserializeOwned>(params: Value) -> Result<T, RpcError> {
+fn parsed<T: DeserializeOwned>(params: Value) -> Result<T, Refused> {
     serde_json::from_value(params).map_err(|error| wrong(format!("params: {error}")))
 }
 
@@ -94,7 +66,7 @@ fn made(
     tokens: &ScopedTokens,
     params: TokenCreateParams,
     may_be_hub: bool,
-) -> Result<NewScopedToken, RpcError> {
+) -> Result<NewScopedToken, Refused> {
     let TokenCreateParams { owner, may, agents, expires_s } = params;
     if !is_name(&owner) {
         return Err(wrong("`owner` is a name: up to 64 letters, digits, `.`, `_`, `-`"));
@@ -129,18 +101,18 @@ fn listed(tokens: &ScopedTokens) -> Vec<ShownToken> {
     tokens.list().iter().map(ShownToken::from).collect()
 }
 
-fn value(answer: &impl Serialize) -> Result<Value, RpcError> {
-    serde_json::to_value(answer).map_err(|error| RpcError::new(500, error.to_string()))
+fn value(answer: &impl Serialize) -> Result<Value, Refused> {
+    serde_json::to_value(answer).map_err(|error| Refused::new(500, error.to_string()))
 }
 
-fn revoked(tokens: &ScopedTokens, params: &TokenRevokeParams) -> Result<ShownToken, RpcError> {
+fn revoked(tokens: &ScopedTokens, params: &TokenRevokeParams) -> Result<ShownToken, Refused> {
     Ok(ShownToken::from(&tokens.revoke(&params.id)?))
 }
 
 pub(super) async fn token_create(
     call: MethodCall<'_>,
     params: TokenCreateParams,
-) -> Result<Reply<CreateToken>, RpcError> {
+) -> Result<Reply<CreateToken>, Refused> {
     let shared = call.shared;
     let is_hub = shared.sources.elsewhere().is_some_and(Elsewhere::is_hub);
     let made = made(tokens(shared)?, params, is_hub)?;
@@ -151,7 +123,7 @@ pub(super) async fn token_create(
 pub(super) async fn token_list(
     call: MethodCall<'_>,
     _: Empty,
-) -> Result<Reply<ListTokens>, RpcError> {
+) -> Result<Reply<ListTokens>, Refused> {
     let shared = call.shared;
     reply(&listed(tokens(shared)?))
 }
@@ -159,7 +131,7 @@ pub(super) async fn token_list(
 pub(super) async fn token_revoke(
     call: MethodCall<'_>,
     params: TokenRevokeParams,
-) -> Result<Reply<RevokeToken>, RpcError> {
+) -> Result<Reply<RevokeToken>, Refused> {
     let shared = call.shared;
     let revoked = revoked(tokens(shared)?, &params)?;
     let payload = json!({ "token_id": &revoked.id, "owner": &revoked.owner });
@@ -167,7 +139,7 @@ pub(super) async fn token_revoke(
     reply(&revoked)
 }
 
-fn tokens(shared: &Shared) -> Result<&ScopedTokens, RpcError> {
-    let none = || RpcError::new(409, "there are no tokens with a scope here");
+fn tokens(shared: &Shared) -> Result<&ScopedTokens, Refused> {
+    let none = || Refused::new(409, "there are no tokens with a scope here");
     shared.scoped.as_ref().ok_or_else(none)
 }

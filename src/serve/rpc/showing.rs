@@ -2,21 +2,22 @@
 
 use std::path::Path;
 
+use super::conflicts::lock_row;
 use super::evidence::Evidence;
 use super::{MethodCall, Reply, reply};
 use crate::changes::{is_binary, unified};
 use crate::conflicts::ShownConflict;
 use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, ConflictId};
 use crate::routing::{AccessReason, ShownAccess};
-use crate::serve::Caller;
 use crate::serve::rights::opens;
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
+use crate::serve::{Caller, Refused};
 use crate::showing::{FoundFile, Wanted};
 use crate::wire::{
-    self, RpcError, ShowBlockedParams, ShowConflictParams, ShownBlocked, ShownContent, ShownProgram,
+    self, ShowBlocked, ShowBlockedParams, ShowConflict, ShowConflictParams, ShownBlocked,
+    ShownContent, ShownProgram,
 };
-use crate::wire::{LockRow, ShowBlocked, ShowConflict};
 
 /// Bytes of a content, or of a diff, in an answer.
 const MOST_BYTES: usize = 64 << 10;
@@ -24,7 +25,7 @@ const MOST_BYTES: usize = 64 << 10;
 pub(super) async fn show_blocked(
     call: MethodCall<'_>,
     params: ShowBlockedParams,
-) -> Result<Reply<ShowBlocked>, RpcError> {
+) -> Result<Reply<ShowBlocked>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let reader = caller.and_then(Caller::agent).cloned();
     let mut shown = shared.sources.show(BlockedId::new(params.id), reader).await?;
@@ -57,7 +58,7 @@ pub(super) async fn show_blocked(
             shown.wanted = evidence.wanted(&shown.access.path, now, &workspace);
             by_tool_call = shown.wanted.is_some();
         }
-        let mut answer = ShownBlocked::from(shown);
+        let mut answer = shown_access(shown);
         answer.content.by_tool_call = by_tool_call && answer.content.diff.is_some();
         ShownBlocked { tool_call: evidence.shown_call(), said: evidence.said, program, ..answer }
     });
@@ -84,127 +85,121 @@ pub(in crate::serve) async fn reason(
 pub(super) async fn show_conflict(
     call: MethodCall<'_>,
     params: ShowConflictParams,
-) -> Result<Reply<ShowConflict>, RpcError> {
+) -> Result<Reply<ShowConflict>, Refused> {
     let shared = call.shared;
     let shown = shared.sources.show_conflict(ConflictId::new(params.id)).await?;
-    reply(&made(move || wire::ShownConflict::from(shown)).await?)
+    reply(&made(move || shown_conflict(shown)).await?)
 }
 
 /// Comparing files may take a while.
-async fn made<T: Send + 'static>(make: impl FnOnce() -> T + Send + 'static) -> Result<T, RpcError> {
+async fn made<T: Send + 'static>(make: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
     let answer = tokio::task::spawn_blocking(make);
-    answer.await.map_err(|error| RpcError::new(500, error.to_string()))
+    answer.await.map_err(|error| Refused::new(500, error.to_string()))
 }
 
-impl From<ShownAccess> for ShownBlocked {
-    fn from(shown: ShownAccess) -> Self {
-        let ShownAccess { access, file, wanted, version, .. } = shown;
-        Self {
-            id: access.id.to_string().into(),
-            agent_id: access.key.agent.to_string().into(),
-            session_id: access.key.session.to_string(),
-            action: access.action.into(),
-            content: ShownContent::new(&access.path, file, wanted.as_ref()),
-            path: access.path.to_string(),
-            owners: access.owners.iter().map(|owner| owner.to_string().into()).collect(),
-            said: None,
-            tool_call: None,
-            program: None,
-            offered: access.offered.as_deref().map(str::to_owned),
-            until_ms: access.until_ms,
-            rule: access.rule.map(|rule| rule.number.get()),
-            decide: access.rule.map(|rule| rule.decide.as_str().into()),
-            reason: access.reason.as_deref().map(str::to_owned),
-            version,
-        }
-    }
-}
-
-impl From<ShownConflict> for wire::ShownConflict {
-    fn from(shown: ShownConflict) -> Self {
-        let ShownConflict { conflict, file, wanted, lock, version } = shown;
-        Self {
-            id: conflict.id.to_string().into(),
-            agent_id: conflict.agents.first().map(|it| it.to_string().into()).unwrap_or_default(),
-            session_id: conflict.session.to_string(),
-            action: Action::Write.as_str().into(),
-            content: ShownContent::new(&conflict.path, file, wanted.as_ref()),
-            path: conflict.path.to_string(),
-            lock: lock.map(LockRow::from),
-            version,
-        }
+fn shown_access(shown: ShownAccess) -> ShownBlocked {
+    let ShownAccess { access, file, wanted, version, .. } = shown;
+    ShownBlocked {
+        id: access.id.to_string().into(),
+        agent_id: access.key.agent.to_string().into(),
+        session_id: access.key.session.to_string(),
+        action: access.action.into(),
+        content: shown_content(&access.path, file, wanted.as_ref()),
+        path: access.path.to_string(),
+        owners: access.owners.iter().map(|owner| owner.to_string().into()).collect(),
+        said: None,
+        tool_call: None,
+        program: None,
+        offered: access.offered.as_deref().map(str::to_owned),
+        until_ms: access.until_ms,
+        rule: access.rule.map(|rule| rule.number.get()),
+        decide: access.rule.map(|rule| rule.decide.as_str().into()),
+        reason: access.reason.as_deref().map(str::to_owned),
+        version,
     }
 }
 
-impl ShownContent {
-    fn new(path: &str, file: FoundFile, wanted: Option<&Wanted>) -> Self {
-        let mut answer = Self {
-            content: None,
-            diff: None,
-            by_tool_call: false,
-            truncated: false,
-            binary: false,
-            exists: file != FoundFile::Missing,
-            not_shown: None,
-        };
-        let (content, is_whole) = match file {
-            FoundFile::Missing => (None, true),
-            FoundFile::There { content, is_whole } => (Some(content), is_whole),
-            FoundFile::Withheld(why) => {
-                answer.not_shown = Some(why);
-                return answer;
-            }
-        };
-        match wanted.map(Wanted::text) {
-            Some(Some(new)) if is_whole => {
-                answer.compare(path, content.as_deref(), new);
-                return answer;
-            }
-            Some(Some(_)) => answer.not_shown = Some("the file is too long for a diff".to_owned()),
-            Some(None) => {
-                let why = "what the agent wants to write is too long to be shown";
-                answer.not_shown = Some(why.to_owned());
-            }
-            None => {}
-        }
-        if let Some(content) = content {
-            answer.show(&content, is_whole);
-        }
-        answer
+fn shown_conflict(shown: ShownConflict) -> wire::ShownConflict {
+    let ShownConflict { conflict, file, wanted, lock, version } = shown;
+    wire::ShownConflict {
+        id: conflict.id.to_string().into(),
+        agent_id: conflict.agents.first().map(|it| it.to_string().into()).unwrap_or_default(),
+        session_id: conflict.session.to_string(),
+        action: Action::Write.as_str().into(),
+        content: shown_content(&conflict.path, file, wanted.as_ref()),
+        path: conflict.path.to_string(),
+        lock: lock.map(lock_row),
+        version,
     }
+}
 
-    fn show(&mut self, content: &[u8], is_whole: bool) {
-        let beginning = &content[..content.len().min(MOST_BYTES)];
-        let is_cut = !is_whole || beginning.len() < content.len();
-        let text = match std::str::from_utf8(beginning) {
-            Ok(text) => Some(text),
-            // A character may be cut in two.
-            Err(error) if is_cut && error.error_len().is_none() => {
-                std::str::from_utf8(&beginning[..error.valid_up_to()]).ok()
-            }
-            Err(_) => None,
-        };
-        match text.filter(|_| !is_binary(beginning)) {
-            Some(text) => {
-                self.content = Some(text.to_owned());
-                self.truncated = is_cut;
-            }
-            None => self.binary = true,
+fn shown_content(path: &str, file: FoundFile, wanted: Option<&Wanted>) -> ShownContent {
+    let mut answer = ShownContent {
+        content: None,
+        diff: None,
+        by_tool_call: false,
+        truncated: false,
+        binary: false,
+        exists: file != FoundFile::Missing,
+        not_shown: None,
+    };
+    let (content, is_whole) = match file {
+        FoundFile::Missing => (None, true),
+        FoundFile::There { content, is_whole } => (Some(content), is_whole),
+        FoundFile::Withheld(why) => {
+            answer.not_shown = Some(why);
+            return answer;
         }
+    };
+    match wanted.map(Wanted::text) {
+        Some(Some(new)) if is_whole => {
+            compare(&mut answer, path, content.as_deref(), new);
+            return answer;
+        }
+        Some(Some(_)) => answer.not_shown = Some("the file is too long for a diff".to_owned()),
+        Some(None) => {
+            let why = "what the agent wants to write is too long to be shown";
+            answer.not_shown = Some(why.to_owned());
+        }
+        None => {}
     }
+    if let Some(content) = content {
+        show(&mut answer, &content, is_whole);
+    }
+    answer
+}
 
-    fn compare(&mut self, path: &str, old: Option<&[u8]>, new: &str) {
-        let is_text = |content: &[u8]| !is_binary(content) && std::str::from_utf8(content).is_ok();
-        if !is_text(old.unwrap_or_default()) || is_binary(new.as_bytes()) {
-            self.binary = true;
-            return;
+fn show(answer: &mut ShownContent, content: &[u8], is_whole: bool) {
+    let beginning = &content[..content.len().min(MOST_BYTES)];
+    let is_cut = !is_whole || beginning.len() < content.len();
+    let text = match std::str::from_utf8(beginning) {
+        Ok(text) => Some(text),
+        // A character may be cut in two.
+        Err(error) if is_cut && error.error_len().is_none() => {
+            std::str::from_utf8(&beginning[..error.valid_up_to()]).ok()
         }
-        let lines = unified(Path::new(path), old, new.as_bytes());
-        let diff = String::from_utf8_lossy(lines.bytes());
-        let end = diff.floor_char_boundary(MOST_BYTES);
-        self.truncated = end < diff.len();
-        self.diff = Some(diff[..end].to_owned());
+        Err(_) => None,
+    };
+    match text.filter(|_| !is_binary(beginning)) {
+        Some(text) => {
+            answer.content = Some(text.to_owned());
+            answer.truncated = is_cut;
+        }
+        None => answer.binary = true,
     }
+}
+
+fn compare(answer: &mut ShownContent, path: &str, old: Option<&[u8]>, new: &str) {
+    let is_text = |content: &[u8]| !is_binary(content) && std::str::from_utf8(content).is_ok();
+    if !is_text(old.unwrap_or_default()) || is_binary(new.as_bytes()) {
+        answer.binary = true;
+        return;
+    }
+    let lines = unified(Path::new(path), old, new.as_bytes());
+    let diff = String::from_utf8_lossy(lines.bytes());
+    let end = diff.floor_char_boundary(MOST_BYTES);
+    answer.truncated = end < diff.len();
+    answer.diff = Some(diff[..end].to_owned());
 }
 
 #[cfg(test)]
@@ -215,7 +210,7 @@ mod tests {
 
     fn of(content: &[u8], is_whole: bool, wanted: Option<&str>) -> ShownContent {
         let file = FoundFile::There { content: content.into(), is_whole };
-        ShownContent::new("src/x", file, wanted.map(Wanted::new).as_ref())
+        shown_content("src/x", file, wanted.map(Wanted::new).as_ref())
     }
 
     #[test]

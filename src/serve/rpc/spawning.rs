@@ -7,17 +7,17 @@ use super::{MethodCall, Reply, reply, wrong};
 use crate::model::AgentId;
 use crate::runs::{LONGEST_ZONE, MOST_PATTERNS};
 use crate::serve::spawned::{self, NewHelper, NewMember, StartedHelper, Stays};
-use crate::serve::{Caller, owned};
+use crate::serve::{Caller, Refused, owned};
 use crate::tasks::NewTask;
 use crate::wire::{
-    self, AddMember, AddMemberParams, RemoveMember, RemoveMemberParams, RpcError, StartHelper,
+    self, AddMember, AddMemberParams, RemoveMember, RemoveMemberParams, StartHelper,
     StartHelperParams,
 };
 
 pub(super) async fn start_helper(
     call: MethodCall<'_>,
     params: StartHelperParams,
-) -> Result<Reply<StartHelper>, RpcError> {
+) -> Result<Reply<StartHelper>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let tasks = tasks::tasks(shared)?;
     let StartHelperParams { parent, task, zone, profile, key } = params;
@@ -38,7 +38,7 @@ pub(super) async fn start_helper(
         let StartedHelper { agent, without } = team.start_helper(new).await?;
         let task = NewTask { by: parent, owner, agent, text: task, files: Vec::new(), key };
         let task = spawned::begin(team, own_tasks, task, Stays::ForTask).await?;
-        Ok::<_, RpcError>((task, without))
+        Ok::<_, Refused>((task, without))
     });
     let (task, without) = starting.await.map_err(|error| failed(&error))??;
     reply(&tasks::started(tasks, &task, without)?)
@@ -47,7 +47,7 @@ pub(super) async fn start_helper(
 pub(super) async fn add_member(
     call: MethodCall<'_>,
     params: AddMemberParams,
-) -> Result<Reply<AddMember>, RpcError> {
+) -> Result<Reply<AddMember>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let tasks = tasks::tasks(shared)?;
     let AddMemberParams { id, profile, zone, task } = params;
@@ -57,7 +57,7 @@ pub(super) async fn add_member(
     let starting = tokio::spawn(async move {
         let agent = team.add_member(NewMember { id: id.into(), profile, zone }).await?.agent;
         let task = NewTask { by, owner, agent, text: task, files: Vec::new(), key: None };
-        Ok::<_, RpcError>(spawned::begin(team, own_tasks, task, Stays::ForGood).await?)
+        Ok::<_, Refused>(spawned::begin(team, own_tasks, task, Stays::ForGood).await?)
     });
     reply(&tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)?)
 }
@@ -65,19 +65,19 @@ pub(super) async fn add_member(
 pub(super) async fn remove_member(
     call: MethodCall<'_>,
     params: RemoveMemberParams,
-) -> Result<Reply<RemoveMember>, RpcError> {
+) -> Result<Reply<RemoveMember>, Refused> {
     let shared = call.shared;
     let status = shared.team.remove_member(AgentId::new(params.id)).await?;
     reply(&wire::Agent::from(&status))
 }
 
 /// An agent is the parent of what it starts; a person names one.
-fn parent_of(caller: Option<&Caller>, named: Option<String>) -> Result<AgentId, RpcError> {
+fn parent_of(caller: Option<&Caller>, named: Option<String>) -> Result<AgentId, Refused> {
     match (caller.and_then(Caller::agent), named) {
         (Some(own), Some(named)) if own.as_str() != named => {
             let message =
                 format!("`parent` can't be `{named}`: an agent starts helpers of its own");
-            Err(RpcError::new(403, message))
+            Err(Refused::new(403, message))
         }
         (Some(own), _) => Ok(own.clone()),
         (None, Some(named)) => Ok(AgentId::new(named)),
@@ -85,7 +85,7 @@ fn parent_of(caller: Option<&Caller>, named: Option<String>) -> Result<AgentId, 
     }
 }
 
-fn check(task: &str, zone: &[String]) -> Result<(), RpcError> {
+fn check(task: &str, zone: &[String]) -> Result<(), Refused> {
     if task.trim().is_empty() || task.len() > LONGEST_TEXT {
         return Err(wrong(format!(
             "`task` must be text of at most {LONGEST_TEXT} bytes, not empty"
@@ -100,6 +100,6 @@ fn check(task: &str, zone: &[String]) -> Result<(), RpcError> {
     Ok(())
 }
 
-fn failed(error: &tokio::task::JoinError) -> RpcError {
-    RpcError::new(500, error.to_string())
+fn failed(error: &tokio::task::JoinError) -> Refused {
+    Refused::new(500, error.to_string())
 }

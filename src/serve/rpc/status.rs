@@ -5,28 +5,26 @@ use std::borrow::Cow;
 
 use super::{MethodCall, Reply, reply};
 use crate::model::{AgentId, AgentStatus, BlockedAccess, BlockedStatus};
-use crate::serve::details;
+use crate::serve::{Refused, details};
 use crate::tracker::SessionReport;
-use crate::wire::{
-    self, AgentReport, AgentRow, AgentStatusParams, Empty, RpcError, TeamReport, TeamStatus,
-};
+use crate::wire::{self, AgentReport, AgentRow, AgentStatusParams, Empty, TeamReport, TeamStatus};
 
 pub(super) async fn team_status(
     call: MethodCall<'_>,
     _: Empty,
-) -> Result<Reply<TeamStatus>, RpcError> {
+) -> Result<Reply<TeamStatus>, Refused> {
     let shared = call.shared;
     let agents = shared.team.agents();
     let sessions = shared.sources.sessions().await;
     let pending = shared.sources.blocked(Some(BlockedStatus::Pending)).await;
-    let rows = agents.iter().map(|status| AgentRow::new(status, &sessions, &pending));
+    let rows = agents.iter().map(|status| agent_row(status, &sessions, &pending));
     reply(&TeamReport { agents: rows.collect(), pending: pending.len() })
 }
 
 pub(super) async fn agent_status(
     call: MethodCall<'_>,
     params: AgentStatusParams,
-) -> Result<Reply<wire::AgentStatus>, RpcError> {
+) -> Result<Reply<wire::AgentStatus>, Refused> {
     let shared = call.shared;
     let agent = AgentId::new(params.agent_id);
     let all = shared.team.details().await;
@@ -46,24 +44,26 @@ pub(super) async fn agent_status(
 pub(super) fn no_agent<'a>(
     agent: &AgentId,
     known: impl Iterator<Item = &'a AgentStatus>,
-) -> RpcError {
+) -> Refused {
     let known: Vec<_> = known.map(|status| status.agent.as_str()).collect();
-    RpcError::new(404, format!("there is no agent `{agent}`; there are {}", known.join(", ")))
+    Refused::new(404, format!("there is no agent `{agent}`; there are {}", known.join(", ")))
 }
 
-impl<'a> AgentRow<'a> {
-    fn new(status: &'a AgentStatus, sessions: &[SessionReport], pending: &[BlockedAccess]) -> Self {
-        let own = sessions.iter().filter(|session| session.key.agent == status.agent);
-        let usages = own.clone().filter_map(|session| session.usage.as_ref());
-        let usage = usages.max_by_key(|usage| usage.used);
-        Self {
-            agent_id: status.agent.as_str().into(),
-            state: status.state.into(),
-            reason: status.reason.as_deref().map(Cow::from),
-            running: own.clone().any(|session| session.is_running),
-            pending: pending.iter().filter(|access| access.key.agent == status.agent).count(),
-            used: usage.map(|usage| usage.used),
-            size: usage.map(|usage| usage.size),
-        }
+fn agent_row<'a>(
+    status: &'a AgentStatus,
+    sessions: &[SessionReport],
+    pending: &[BlockedAccess],
+) -> AgentRow<'a> {
+    let own = sessions.iter().filter(|session| session.key.agent == status.agent);
+    let usages = own.clone().filter_map(|session| session.usage.as_ref());
+    let usage = usages.max_by_key(|usage| usage.used);
+    AgentRow {
+        agent_id: status.agent.as_str().into(),
+        state: status.state.into(),
+        reason: status.reason.as_deref().map(Cow::from),
+        running: own.clone().any(|session| session.is_running),
+        pending: pending.iter().filter(|access| access.key.agent == status.agent).count(),
+        used: usage.map(|usage| usage.used),
+        size: usage.map(|usage| usage.size),
     }
 }

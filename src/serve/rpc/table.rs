@@ -8,10 +8,10 @@ use super::{
     asking, branching, budgets, changes, conflicts, control, events, grants, layout, map, read,
     registry, replaying, runs, scoped, showing, spawning, status, streams, tasks, undoing, web,
 };
-use crate::serve::BoxFuture;
-use crate::wire::{self, Facts, Method, MethodNames, RpcError};
+use crate::serve::{BoxFuture, Refused};
+use crate::wire::{self, Facts, Method, MethodNames};
 
-type Performing<'a> = BoxFuture<'a, Result<Box<RawValue>, RpcError>>;
+type Performing<'a> = BoxFuture<'a, Result<Box<RawValue>, Refused>>;
 
 /// A method with the function that performs it.
 pub(in crate::serve) struct MethodRow {

@@ -10,16 +10,16 @@ use super::status::no_agent;
 use super::{MethodCall, Reply, reply, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
-use crate::model::{AgentId, AgentState, TaskId, TaskReport};
+use crate::model::{AgentId, AgentState, TaskId};
 use crate::serve::rights::{self, PROGRAM};
 use crate::serve::shared::Shared;
-use crate::serve::{Caller, Prompt, Team, owned, task_run};
+use crate::serve::{Caller, Prompt, Refused, Team, owned, task_run};
 use crate::tasks::{
     Circle, FoundTasks, Kept, LONGEST_WAIT, Mode, NewTask, TaskError, Tasks, WaitKind,
 };
 use crate::wire::{
     self, CancelTask, CancelTaskParams, CheckTasks, CheckTasksParams, DelegateParams, DelegateTask,
-    Delegated, RpcError, TaskOutcome, TaskResult, TaskResultParams, TaskRow, WaitForTasks,
+    Delegated, TaskOutcome, TaskResult, TaskResultParams, TaskRow, WaitForTasks,
     WaitForTasksParams, WaitMode,
 };
 
@@ -37,7 +37,7 @@ const SUMMARY: usize = 1024;
 pub(super) async fn delegate_task(
     call: MethodCall<'_>,
     params: DelegateParams,
-) -> Result<Reply<DelegateTask>, RpcError> {
+) -> Result<Reply<DelegateTask>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let DelegateParams { agent, task, files, key } = params;
@@ -62,7 +62,7 @@ pub(super) async fn delegate_task(
     is_ready(&*shared.team, &agent)?;
     if by == agent {
         let message = "you can't give a task to yourself: your turn would wait for its own end";
-        return Err(RpcError::new(409, message));
+        return Err(Refused::new(409, message));
     }
     let owner = owned::of_task(&*shared.team, caller);
     let new = NewTask { by, owner, agent: agent.clone(), text: task, files, key };
@@ -76,13 +76,13 @@ pub(super) async fn delegate_task(
             let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, said };
             tokio::spawn(task_run::run(team, own_tasks, begun.clone(), prompt, saying));
         }
-        Ok::<_, RpcError>(begun.id)
+        Ok::<_, Refused>(begun.id)
     });
-    let failed = |error: tokio::task::JoinError| RpcError::new(500, error.to_string());
+    let failed = |error: tokio::task::JoinError| Refused::new(500, error.to_string());
     reply(&delegated(tasks, &beginning.await.map_err(failed)??)?)
 }
 
-pub(super) fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Delegated, RpcError> {
+pub(super) fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Delegated, Refused> {
     started(tasks, id, Vec::new())
 }
 
@@ -91,7 +91,7 @@ pub(super) fn started(
     tasks: &Tasks,
     id: &TaskId,
     without: Vec<String>,
-) -> Result<Delegated, RpcError> {
+) -> Result<Delegated, Refused> {
     let kept = tasks.get(None, id)?;
     Ok(Delegated {
         id: kept.id.to_string().into(),
@@ -104,17 +104,17 @@ pub(super) fn started(
 pub(super) async fn check_tasks(
     call: MethodCall<'_>,
     params: CheckTasksParams,
-) -> Result<Reply<CheckTasks>, RpcError> {
+) -> Result<Reply<CheckTasks>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let ids = ids(params.ids.into_iter().map(Into::into).collect())?;
     let found = tasks(shared)?.list(rights::own_only(caller), &ids)?;
-    reply(&wire::Tasks::from(found))
+    reply(&rows(found))
 }
 
 pub(super) async fn wait_for_tasks(
     call: MethodCall<'_>,
     params: WaitForTasksParams,
-) -> Result<Reply<WaitForTasks>, RpcError> {
+) -> Result<Reply<WaitForTasks>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let WaitForTasksParams { ids: named, mode, cursor, timeout_s } = params;
@@ -133,18 +133,18 @@ pub(super) async fn wait_for_tasks(
     awaited.sort();
     awaited.dedup();
     let _waits = shared.waits.begin(&giver(caller), &awaited, WaitKind::Task)?;
-    reply(&wire::Tasks::from(tasks.wait(own, &ids, mode, cursor, deadline).await?))
+    reply(&rows(tasks.wait(own, &ids, mode, cursor, deadline).await?))
 }
 
 pub(super) async fn task_result(
     call: MethodCall<'_>,
     params: TaskResultParams,
-) -> Result<Reply<TaskResult>, RpcError> {
+) -> Result<Reply<TaskResult>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
     let (own, id) = (rights::own_only(caller), TaskId::new(params.id));
     let kept = tasks.get(own, &id)?;
-    let mut result = TaskOutcome::new(&kept, params.page)?;
+    let mut result = outcome(&kept, params.page)?;
     if !caller.is_some_and(|caller| rights::opens(caller, &kept.agent)) {
         result.blocked.clear();
     }
@@ -157,14 +157,14 @@ pub(super) async fn task_result(
 pub(super) async fn cancel_task(
     call: MethodCall<'_>,
     params: CancelTaskParams,
-) -> Result<Reply<CancelTask>, RpcError> {
+) -> Result<Reply<CancelTask>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let cancelled = tasks(shared)?.cancel(rights::own_only(caller), &TaskId::new(params.id))?;
     reply(&TaskRow::from(cancelled))
 }
 
-pub(super) fn tasks(shared: &Shared) -> Result<&Tasks, RpcError> {
-    shared.tasks.as_ref().ok_or_else(|| RpcError::from(shared.team.refusal()))
+pub(super) fn tasks(shared: &Shared) -> Result<&Tasks, Refused> {
+    shared.tasks.as_ref().ok_or_else(|| Refused::from(shared.team.refusal()))
 }
 
 /// Returns the agent, `HOST/AGENT` of another host, or the program that gives a task by this token.
@@ -177,14 +177,14 @@ pub(super) fn giver(caller: Option<&Caller>) -> AgentId {
     agent.cloned().unwrap_or_else(|| AgentId::new(PROGRAM))
 }
 
-fn ids(named: Vec<String>) -> Result<Vec<TaskId>, RpcError> {
+fn ids(named: Vec<String>) -> Result<Vec<TaskId>, Refused> {
     if named.len() > MOST_IDS {
         return Err(wrong(format!("`ids` may have {MOST_IDS} entries")));
     }
     Ok(named.into_iter().map(TaskId::new).collect())
 }
 
-pub(super) fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, RpcError> {
+pub(super) fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, Refused> {
     match timeout_s {
         None => Ok(LONGEST_WAIT),
         Some(seconds) if (0.0..=LONGEST_WAIT.as_secs_f64()).contains(&seconds) => {
@@ -195,7 +195,7 @@ pub(super) fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, Rpc
 }
 
 /// Checks that an agent exists and takes prompts.
-pub(super) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), RpcError> {
+pub(super) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), Refused> {
     let agents = team.agents();
     let Some(status) = agents.iter().find(|status| status.agent == *agent) else {
         return Err(no_agent(agent, agents.iter()));
@@ -205,34 +205,31 @@ pub(super) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), RpcError>
     }
     let state = status.state.as_str();
     let message = format!("agent `{agent}` is {state}, not ready: wait, or choose another one");
-    Err(RpcError::new(409, message))
+    Err(Refused::new(409, message))
 }
 
-impl TaskOutcome {
-    fn new(kept: &Kept, page: Option<u64>) -> Result<Self, RpcError> {
-        let pages = text_pages(&kept.result);
-        let text = match page {
-            None => None,
-            Some(page) => {
-                let at = usize::try_from(page).unwrap_or(usize::MAX).checked_sub(1);
-                let text = at.and_then(|at| pages.get(at)).ok_or_else(|| {
-                    let message =
-                        format!("there is no page {page}: the result has {}", pages.len());
-                    RpcError::new(404, message)
-                })?;
-                Some((*text).to_owned())
-            }
-        };
-        Ok(Self {
-            session_id: kept.session.as_ref().map(ToString::to_string),
-            summary: summary(&kept.result),
-            bytes: kept.said,
-            text,
-            pages: pages.len(),
-            blocked: kept.refused.clone(),
-            task: kept.report(kept.state).into(),
-        })
-    }
+fn outcome(kept: &Kept, page: Option<u64>) -> Result<TaskOutcome, Refused> {
+    let pages = text_pages(&kept.result);
+    let text = match page {
+        None => None,
+        Some(page) => {
+            let at = usize::try_from(page).unwrap_or(usize::MAX).checked_sub(1);
+            let text = at.and_then(|at| pages.get(at)).ok_or_else(|| {
+                let message = format!("there is no page {page}: the result has {}", pages.len());
+                Refused::new(404, message)
+            })?;
+            Some((*text).to_owned())
+        }
+    };
+    Ok(TaskOutcome {
+        session_id: kept.session.as_ref().map(ToString::to_string),
+        summary: summary(&kept.result),
+        bytes: kept.said,
+        text,
+        pages: pages.len(),
+        blocked: kept.refused.clone(),
+        task: kept.report(kept.state).into(),
+    })
 }
 
 /// The end of a text: whole paragraphs, if they fit.
@@ -246,26 +243,12 @@ fn summary(text: &str) -> String {
     format!("… {}", whole.trim_start())
 }
 
-impl From<FoundTasks> for wire::Tasks {
-    fn from(found: FoundTasks) -> Self {
-        let FoundTasks { tasks, cursor, timed_out } = found;
-        Self { tasks: tasks.into_iter().map(TaskRow::from).collect(), cursor, timed_out }
-    }
+fn rows(found: FoundTasks) -> wire::Tasks {
+    let FoundTasks { tasks, cursor, timed_out } = found;
+    wire::Tasks { tasks: tasks.into_iter().map(TaskRow::from).collect(), cursor, timed_out }
 }
 
-impl From<TaskReport> for TaskRow {
-    fn from(task: TaskReport) -> Self {
-        Self {
-            id: task.id.to_string().into(),
-            agent: task.agent.to_string().into(),
-            owner: task.owner,
-            state: task.state.into(),
-            reason: task.reason,
-        }
-    }
-}
-
-impl From<TaskError> for RpcError {
+impl From<TaskError> for Refused {
     fn from(error: TaskError) -> Self {
         let code = match error {
             TaskError::Unknown(_) => 404,
@@ -276,7 +259,7 @@ impl From<TaskError> for RpcError {
     }
 }
 
-impl From<Circle> for RpcError {
+impl From<Circle> for Refused {
     fn from(circle: Circle) -> Self {
         Self::new(409, circle.to_string())
     }

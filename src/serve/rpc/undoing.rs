@@ -3,13 +3,11 @@
 use serde_json::json;
 
 use super::{MethodCall, Reply, reply};
+use crate::serve::Refused;
 use crate::undo::{Aim, Outcome, UndoRequest};
-use crate::wire::{Redo, RedoParams, RpcError, Undo, UndoParams, Undone};
+use crate::wire::{Redo, RedoParams, Undo, UndoParams, Undone};
 
-pub(super) async fn undo(
-    call: MethodCall<'_>,
-    params: UndoParams,
-) -> Result<Reply<Undo>, RpcError> {
+pub(super) async fn undo(call: MethodCall<'_>, params: UndoParams) -> Result<Reply<Undo>, Refused> {
     let shared = call.shared;
     let UndoParams { agent_id, session_id, turn, since, dry_run, force, outside } = params;
     let aim = Aim::Agent { agent: agent_id.into(), session: session_id, turn, since };
@@ -17,10 +15,7 @@ pub(super) async fn undo(
     reply(&answer(shared.team.undo(request).await?)?)
 }
 
-pub(super) async fn redo(
-    call: MethodCall<'_>,
-    params: RedoParams,
-) -> Result<Reply<Redo>, RpcError> {
+pub(super) async fn redo(call: MethodCall<'_>, params: RedoParams) -> Result<Reply<Redo>, Refused> {
     let shared = call.shared;
     let RedoParams { agent_id, dry_run, force } = params;
     let aim = Aim::LastUndo { agent: agent_id.map(Into::into) };
@@ -28,8 +23,8 @@ pub(super) async fn redo(
     reply(&answer(shared.team.undo(request).await?)?)
 }
 
-fn answer(outcome: Outcome) -> Result<Undone, RpcError> {
-    let failed = |error: serde_json::Error| RpcError::new(500, error.to_string());
+fn answer(outcome: Outcome) -> Result<Undone, Refused> {
+    let failed = |error: serde_json::Error| Refused::new(500, error.to_string());
     let paths = serde_json::from_value(json!(outcome.paths)).map_err(failed)?;
     let obstacles = serde_json::from_value(json!(outcome.obstacles)).map_err(failed)?;
     Ok(Undone {

@@ -13,7 +13,7 @@ impl<'a> From<&'a model::Cost> for Cost<'a> {
 
 impl<'a> Spent<'a> {
     /// None if nothing was reported.
-    pub(in crate::serve) fn of(spent: &'a model::Spent) -> Option<Self> {
+    pub fn of(spent: &'a model::Spent) -> Option<Self> {
         if spent.is_empty() {
             return None;
         }

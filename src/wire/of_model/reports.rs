@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 
 use crate::model::{
-    AgentStatus, BlockedAccess, BudgetReport, Conflict, LoopReport, SessionKey, SessionMode,
-    StreamReport, TaskReport,
+    AgentStatus, BlockedAccess, BudgetReport, Conflict, FileNode, LoopReport, SessionKey,
+    SessionMode, StreamReport, TaskReport, WebScope,
 };
 use crate::wire::{
-    Agent, Blocked, Budget, BudgetCost, BudgetMinutes, BudgetTokens, BudgetTurns, Candidate,
-    ConflictLine, Looped, SessionHeader, StreamStatus, SymbolCaller, Target, TaskLine,
+    Agent, AskedScope, Blocked, Budget, BudgetCost, BudgetMinutes, BudgetTokens, BudgetTurns,
+    Candidate, ConflictLine, Looped, Node, SessionHeader, StreamStatus, SymbolCaller, Target,
+    TaskLine, TaskRow,
 };
 
 impl<'a> SessionHeader<'a> {
-    pub(super) fn new(key: &'a SessionKey, mode: SessionMode) -> Self {
+    pub fn new(key: &'a SessionKey, mode: SessionMode) -> Self {
         Self {
             agent_id: key.agent.as_str().into(),
             session_id: key.session.as_str().into(),
@@ -28,7 +29,7 @@ impl<'a> From<&'a SessionKey> for Target<'a> {
 }
 
 impl<'a> SymbolCaller<'a> {
-    pub(super) fn new(symbol: &'a str, key: &'a SessionKey) -> Self {
+    pub fn new(symbol: &'a str, key: &'a SessionKey) -> Self {
         Self { symbol: symbol.into(), session: key.into() }
     }
 }
@@ -178,6 +179,43 @@ impl<'a> From<&'a TaskReport> for TaskLine<'a> {
             state: task.state.into(),
             reason: task.reason.as_deref().map(Cow::from),
             timestamp_ms: task.timestamp_ms,
+        }
+    }
+}
+
+impl<'a> From<&'a FileNode> for Node<'a> {
+    fn from(node: &'a FileNode) -> Self {
+        Self {
+            path: (&*node.path).into(),
+            heat: node.heat,
+            in_context: node.in_context,
+            last_action: node.last_action.into(),
+            turn_accessed: node.turn_accessed,
+            timestamp_ms: node.timestamp_ms,
+            symbols: node.symbols.as_deref().map(Cow::Borrowed),
+            origin: node.origin.map(Into::into),
+        }
+    }
+}
+
+impl From<TaskReport> for TaskRow {
+    fn from(task: TaskReport) -> Self {
+        Self {
+            id: task.id.to_string().into(),
+            agent: task.agent.to_string().into(),
+            owner: task.owner,
+            state: task.state.into(),
+            reason: task.reason,
+        }
+    }
+}
+
+impl From<AskedScope> for WebScope {
+    fn from(asked: AskedScope) -> Self {
+        match asked {
+            AskedScope::Read => Self::Read,
+            AskedScope::Decide => Self::Decide,
+            AskedScope::Control => Self::Control,
         }
     }
 }

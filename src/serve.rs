@@ -67,7 +67,7 @@ pub use entrance::ScopeOfToken;
 pub use gateway::Gateway;
 pub use handles::{Handles, Recorder};
 pub use lines::encode;
-pub(crate) use rights::PROGRAM;
+pub use rights::PROGRAM;
 pub use rpc::{call_about_tokens, facts, grant_row, names};
 pub use run_file::{
     Held, KEPT, Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, hold, live_teams,

@@ -69,23 +69,20 @@ impl Tally {
     }
 
     /// One that somebody reads.
-    #[cfg(test)]
-    pub(crate) fn started() -> std::sync::Arc<Self> {
+    pub fn started() -> std::sync::Arc<Self> {
         let tally = std::sync::Arc::<Self>::default();
         tally.start();
         tally
     }
 
     /// The lines and bytes to the agents, and to the clients.
-    #[cfg(test)]
-    pub(crate) fn flows(&self) -> [(u64, u64); 2] {
+    pub fn flows(&self) -> [(u64, u64); 2] {
         [&self.to_agent, &self.to_client]
             .map(|flow| (flow.lines.load(Ordering::Relaxed), flow.bytes.load(Ordering::Relaxed)))
     }
 
     /// The stopped calls.
-    #[cfg(test)]
-    pub(crate) fn calls(&self) -> u64 {
+    pub fn calls(&self) -> u64 {
         self.doorbell.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 

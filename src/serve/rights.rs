@@ -219,7 +219,7 @@ pub(super) fn shown_task<'a>(caller: Option<&Caller>, task: &'a TaskReport) -> C
 
 /// The name of a program that leads over the tools with the control token; it may not do what only
 /// a person may. No agent can have this name.
-pub(crate) const PROGRAM: &str = "orchestrator";
+pub const PROGRAM: &str = "orchestrator";
 
 /// Returns the agent whose tasks alone a token opens; None: the tasks of all.
 pub(super) fn own_only(caller: Option<&Caller>) -> Option<&AgentId> {

@@ -4,12 +4,20 @@
 const PROGRAM: &str = "eisen_core";
 
 /// The crates below the program, with their rooms.
-const CRATES: [(&str, &[&str]); 5] = [
+const CRATES: [(&str, &[&str]); 13] = [
+    ("eisen_agents", &["agent", "client_host", "proxy", "slots", "supervisor"]),
     ("eisen_base", &["acp", "bus", "ignored", "kept", "line", "model", "post"]),
     ("eisen_config", &["config", "learn"]),
+    ("eisen_export", &["alert", "metrics", "otlp", "streams", "telemetry"]),
     ("eisen_graph", &["graph", "watch"]),
     ("eisen_memory", &["changes", "journal", "session", "undo"]),
+    ("eisen_port", &["gateway", "mcp", "replay", "serve"]),
+    ("eisen_protocols", &["extract", "plugin", "remote", "scripted"]),
+    ("eisen_runtime", &["app", "tiers"]),
     ("eisen_sandbox", &["confine", "process", "zone"]),
+    ("eisen_team", &["budget", "capture", "conflicts", "routing", "showing", "tasks", "tracker"]),
+    ("eisen_web", &["hub", "web"]),
+    ("eisen_wire", &["runs", "tokens", "view", "wire"]),
 ];
 
 /// Puts the names of crates into a log filter: `eisen_core` stands for all, and `eisen_core::ROOM` for the
@@ -48,11 +56,11 @@ mod tests {
         assert_eq!(of("debug"), "debug");
         assert_eq!(of("warn,notify=error"), "warn,notify=error");
         assert_eq!(of("eisen_core::zone=trace"), "eisen_sandbox::zone=trace");
-        assert_eq!(of("eisen_core::proxy::relay"), "eisen_core::proxy::relay");
+        assert_eq!(of("eisen_core::proxy::relay"), "eisen_agents::proxy::relay");
+        assert_eq!(of("eisen_core::cli"), "eisen_core::cli");
         assert_eq!(of("eisen_core::bus[span]=info"), "eisen_base::bus[span]=info");
-        let all = "eisen_core=info,eisen_base=info,eisen_config=info,eisen_graph=info,\
-                   eisen_memory=info,eisen_sandbox=info";
-        assert_eq!(of("eisen_core=info"), all);
+        let all: Vec<_> = CRATES.iter().map(|(name, _)| format!(",{name}=info")).collect();
+        assert_eq!(of("eisen_core=info"), format!("eisen_core=info{}", all.concat()));
         assert_eq!(of("eisen_corer=info"), "eisen_corer=info");
     }
 

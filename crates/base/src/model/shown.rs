@@ -4,7 +4,7 @@ use std::iter;
 
 /// Characters that cannot be seen, or that reorder or break the text around them: Unicode's default
 /// ignorable code points, marks of direction, separators of lines, annotations, and letters that are
-/// drawn as blanks. The one list for terminals, models and the page (`src/web/page/format.js`).
+/// drawn as blanks. The one list for terminals, models and the page (`crates/web/src/web/page/format.js`).
 pub const UNSEEN: &[(char, char)] = &[
     ('\u{ad}', '\u{ad}'),
     ('\u{34f}', '\u{34f}'),

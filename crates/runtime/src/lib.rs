@@ -1,0 +1,21 @@
+//! Owns starting, running and ending teams, runs and batches; and looking after what they leave.
+//!
+//! Must not know commands and what they print.
+
+pub mod app;
+pub mod tiers;
+
+use eisen_agents::{agent, client_host, proxy, slots, supervisor};
+use eisen_base::{acp, bus, ignored, kept, line, model};
+use eisen_config::{config, learn};
+use eisen_export::{alert, metrics, streams, telemetry};
+use eisen_graph::{graph, watch};
+use eisen_memory::{changes, journal, session, undo};
+use eisen_port::{replay, serve};
+use eisen_protocols::{extract, plugin, remote};
+use eisen_sandbox::{confine, process, zone};
+use eisen_team::{budget, capture, conflicts, routing, tasks, tracker};
+#[cfg(test)]
+use eisen_testing as tests;
+use eisen_web::{hub, web};
+use eisen_wire::{runs, tokens, wire};

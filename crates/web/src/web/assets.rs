@@ -1,0 +1,180 @@
+//! The files of the page, which are part of the program.
+
+use std::io::Write as _;
+
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, VARY};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// The files below `crates/web/src/web/page`, with their contents.
+macro_rules! page_files {
+    ($($path:literal)*) => { &[$(($path, include_bytes!(concat!("page/", $path)))),*] };
+}
+
+/// Each file by its path, in the order of the paths.
+const FILES: &[(&str, &[u8])] = page_files! {
+    "app.js"
+    "dialog.js"
+    "diff-view.js"
+    "diff.js"
+    "dom.js"
+    "enter.js"
+    "format.js"
+    "graph.js"
+    "header.js"
+    "heat.js"
+    "help.js"
+    "icon.svg"
+    "inbox/card-view.js"
+    "inbox/cards.js"
+    "inbox/decide.js"
+    "inbox/inbox.js"
+    "index.html"
+    "keys.js"
+    "lists.js"
+    "log.js"
+    "map/camera.js"
+    "map/detail.js"
+    "map/feed.js"
+    "map/flat.js"
+    "map/gl.js"
+    "map/layout.js"
+    "map/legend.js"
+    "map/map.js"
+    "map/overlay.js"
+    "map/paint.js"
+    "map/surface.js"
+    "map/table.js"
+    "map/theme.js"
+    "map/zones.js"
+    "marks.js"
+    "notify.js"
+    "replays.js"
+    "state.js"
+    "style.css"
+    "team/agent.js"
+    "team/block-view.js"
+    "team/blocks.js"
+    "team/earlier.js"
+    "team/figures.js"
+    "team/past.js"
+    "team/team.js"
+    "team/transcript-view.js"
+    "team/transcript.js"
+    "time/bars.js"
+    "time/blame.js"
+    "time/changes.js"
+    "time/cost.js"
+    "time/history.js"
+    "time/pages.js"
+    "time/replay.js"
+    "time/sums.js"
+    "time/time.js"
+    "time/timeline.js"
+    "wire.js"
+};
+
+fn file(path: &str) -> Option<&'static [u8]> {
+    let at = FILES.binary_search_by_key(&path, |(path, _)| path).ok()?;
+    Some(FILES[at].1)
+}
+
+/// Answers with a file of the page.
+pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response {
+    let Some((file, kind)) = file(path).zip(content_type(path)) else {
+        return (StatusCode::NOT_FOUND, "there is no such page").into_response();
+    };
+    let mut answer = ([(CONTENT_TYPE, kind), (VARY, "accept-encoding")], file).into_response();
+    if let Some(packed) = takes_gzip(headers).then(|| gzip(file)).flatten() {
+        *answer.body_mut() = packed.into();
+        answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    answer
+}
+
+fn content_type(path: &str) -> Option<&'static str> {
+    Some(match path.rsplit_once('.')?.1 {
+        "html" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "webmanifest" => "application/manifest+json",
+        _ => return None,
+    })
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|coding| coding.trim() == "gzip")
+}
+
+/// The files are small: packing them anew each time takes a millisecond.
+fn gzip(data: &[u8]) -> Option<Vec<u8>> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(data).ok()?;
+    packer.finish().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::path::Path;
+
+    use super::*;
+    use crate::model::Via;
+
+    #[test]
+    fn the_page_marks_the_characters_that_terminals_mark() {
+        let class: String = crate::model::UNSEEN
+            .iter()
+            .map(|(first, last)| match (first.escape_unicode(), last.escape_unicode()) {
+                (one, _) if first == last => one.to_string(),
+                (first, last) => format!("{first}-{last}"),
+            })
+            .collect();
+        let script = file("format.js").unwrap();
+        let script = std::str::from_utf8(script).unwrap();
+        assert!(script.contains(&format!("/[{class}]/gu")), "format.js lacks /[{class}]/gu");
+    }
+
+    #[test]
+    fn the_page_answers_what_the_team_takes_answers_for() {
+        let script = file("inbox/card-view.js").unwrap();
+        let script = std::str::from_utf8(script).unwrap();
+        let names = Via::ALL.into_iter().filter(|via| via.is_answerable()).map(Via::as_str);
+        let names = format!("{:?}.includes(card.line.via)", names.collect::<Vec<_>>());
+        assert!(script.contains(&names), "card-view.js lacks {names}");
+        for via in Via::ALL.map(Via::as_str) {
+            assert!(
+                script.contains(&format!("\n  {via}: \"")),
+                "card-view.js has no words for {via}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_served() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/web/page");
+        let there = ignore::WalkBuilder::new(folder).sort_by_file_path(Path::cmp).build();
+        let there = there.map(Result::unwrap).filter(|entry| entry.file_type().unwrap().is_file());
+        let there: Vec<_> = there
+            .map(|entry| entry.path().strip_prefix(folder).unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let mut paths: Vec<_> = FILES.iter().map(|(path, _)| *path).collect();
+        assert!(paths.is_sorted());
+        paths.sort_by_key(|path| Path::new(*path));
+        assert_eq!(there, paths, "name the files of crates/web/src/web/page in `FILES`");
+    }
+
+    #[test]
+    fn the_whole_page_weighs_little() {
+        let weight: usize = FILES.iter().map(|(_, content)| gzip(content).unwrap().len()).sum();
+        assert!(weight < 300 * 1024, "{weight} bytes");
+        for (path, _) in FILES {
+            assert!(content_type(path).is_some(), "{path} would not be served");
+        }
+    }
+}

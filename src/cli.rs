@@ -83,7 +83,8 @@ use tracing_subscriber::EnvFilter;
 use self::help::command;
 use self::names::TypedLine;
 use self::report::ErrorReport;
-use crate::app::{self, Failure};
+use crate::program;
+use crate::program::Failure;
 
 /// Runs a team of AI coding agents on one code base, each inside its own zone.
 #[derive(Parser, Debug)]
@@ -181,11 +182,11 @@ pub fn main() -> ExitCode {
             } else {
                 anstream::adapter::strip_str(&colored).to_string()
             };
-            let _ = app::stderr().clone().write_all(text.as_bytes());
+            let _ = program::stderr().clone().write_all(text.as_bytes());
             failure.exit_code()
         }
     };
-    app::stderr().flush_within(FLUSH_TIMEOUT);
+    program::stderr().flush_within(FLUSH_TIMEOUT);
     // Returning would wait for a thread that still reads standard input.
     std::process::exit(i32::from(code))
 }
@@ -262,7 +263,7 @@ fn log_to_stderr(default: &str) {
     };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| app::stderr().clone())
+        .with_writer(|| program::stderr().clone())
         .with_ansi(has_colors())
         .init();
     if let Some((filter, error)) = invalid {

@@ -9,8 +9,10 @@ use clap::Args;
 use super::output::note;
 use super::team::{Which, failed};
 use super::{Global, in_folder, stdio};
-use crate::app::{self, Failure};
+use crate::app;
 use crate::config::Config;
+use crate::home;
+use crate::program::Failure;
 use crate::serve;
 use crate::serve::client::{ClientError, Target, attach};
 
@@ -54,7 +56,7 @@ impl Acp {
 
 /// Finds the team of a configuration; starts it if it does not run.
 async fn started(config: PathBuf, port: Option<u16>) -> Result<Target, Failure> {
-    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+    let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
     let wanted = app::read(&config, &eisen_dir)?.config;
     if let Some(running) = running(&eisen_dir, &wanted)? {
         return Ok(running);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::output::{note, plain, print, style};
 use super::team::{Which, failed, list_agents, read};
 use super::{Global, format};
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, Message, MethodAnswer, Refusal};
 use crate::wire::{self, Agent, AgentParams, CancelParams, Cancelled, Method};
 

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::team::{AgentAt, Which, await_start, failed};
 use super::{Global, stdio};
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::serve::client::{Connection, attach};
 
 /// Connect an editor to an agent of a running team, over ACP

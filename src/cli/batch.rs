@@ -16,10 +16,14 @@ use super::format;
 use super::output::{plain, print};
 use super::run::{self, repository};
 use super::table::{Cell, Table};
-use crate::app::{self, BatchEnd, BatchJob, BatchOptions, Failure, JobEnd, JobOutcome, PlannedJob};
 use crate::config::ConfigErrors;
 use crate::config::batch::{BatchAgent, BatchFile, BatchTask};
+use crate::home;
+use crate::jobs;
+use crate::jobs::{BatchEnd, BatchJob, BatchOptions, JobEnd, JobOutcome, PlannedJob};
 use crate::model::BudgetLimits;
+use crate::program;
+use crate::program::Failure;
 use crate::runs::{RunBudget, RunSpec, RunState};
 
 /// Run the tasks of a file, each by one agent
@@ -60,7 +64,7 @@ pub(super) struct BatchArgs {
 
 impl BatchArgs {
     pub(super) async fn run(self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
-        if app::team_above()?.is_some() {
+        if home::team_above()?.is_some() {
             let why = "an agent performs no batch: it starts single runs, by `eisen-core run`";
             return Err(Failure::Usage(anyhow!(why)));
         }
@@ -68,8 +72,8 @@ impl BatchArgs {
         let real = file.canonicalize().with_context(|| format!("no file {}", file.display()));
         let file = real.map_err(Failure::Usage)?;
         let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let batch = BatchFile::read(&file, &eisen_dir).map_err(app::config_errors)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
+        let batch = BatchFile::read(&file, &eisen_dir).map_err(program::config_errors)?;
         let mut jobs = Vec::new();
         for task in batch.tasks {
             let Some(job) = job(task, &file, cwd.as_deref(), self.strict_exit)? else {
@@ -89,12 +93,12 @@ impl BatchArgs {
         };
         if self.dry_run {
             progress.end();
-            let planned = app::plan(options)?;
+            let planned = jobs::plan(options)?;
             show_plan(&planned, self.json)?;
             return Ok(0);
         }
         // It is large, and there is one.
-        let end = Box::pin(app::batch(options, &mut |news| progress.tell(&news))).await;
+        let end = Box::pin(jobs::batch(options, &mut |news| progress.tell(&news))).await;
         progress.end();
         let end = end?;
         if self.json {
@@ -120,7 +124,7 @@ fn job(
     let spec = spec(&task, strict_exit);
     let content = spec.content();
     let Some(options) = run::options(spec, cwd).map_err(place)? else { return Ok(None) };
-    app::check_run(&options).map_err(place)?;
+    jobs::check_run(&options).map_err(place)?;
     Ok(Some(BatchJob { id: task.id, after: task.after, content, options }))
 }
 

@@ -18,10 +18,11 @@ use super::Global;
 use super::diff::{Out, unreadable};
 use super::journal::WhichJournal;
 use super::output::{note, plain, print};
-use crate::app::{self, Failure};
 use crate::changes::{self, AuthorshipNote, Blame, Provenance, Traced};
+use crate::home;
 use crate::journal::Store;
 use crate::model::{now_ms, rfc3339, turn_name};
+use crate::program::Failure;
 
 /// Columns of a call and of a prompt.
 const CALL: usize = 20;
@@ -106,10 +107,11 @@ impl BlameArgs {
 
     fn place(&self, global: &Global, store: &Store) -> Result<Place, Failure> {
         let team = store.meta("team").map_err(no_journal)?.unwrap_or_default();
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let written = app::workspace_of(&eisen_dir, &team);
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
+        let written = home::workspace_of(&eisen_dir, &team);
         let worked = store.meta("workspace").map_err(no_journal)?.map(PathBuf::from);
-        let copy = worked.filter(|worked| app::is_copy(worked) && written.as_ref() != Some(worked));
+        let copy =
+            worked.filter(|worked| home::is_copy(worked) && written.as_ref() != Some(worked));
         let here = std::env::current_dir().map_err(|error| Failure::Run(error.into()))?;
         let here = here.join(global.cwd.clone().unwrap_or_default());
         let written = real(written.unwrap_or_else(|| here.clone()));

@@ -12,8 +12,8 @@ use super::output::{self, plain, print, style};
 use super::table::{Cell, Table};
 use super::team::{Which, failed, readable, rows};
 use super::{Global, format};
-use crate::app::Failure;
 use crate::model::BlockedStatus;
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, Message, MethodAnswer, Target};
 use crate::wire::{Blocked, Exact, ListBlocked, ListBlockedParams};
 

@@ -10,11 +10,12 @@ use super::journal::WhichJournal;
 use super::output::{note, plain, print};
 use super::team::{Which, failed, read};
 use super::undo::{alone, workspace};
-use crate::app::{self, Failure};
+use crate::home;
 use crate::journal::{
     self, EventType, Keep, NameError, NewEvent, Place, Point, Session, Settings, Store,
 };
 use crate::model::{AgentId, How};
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, MethodAnswer};
 use crate::undo::UndoRequest;
 use crate::wire::{
@@ -183,7 +184,7 @@ async fn running(which: &WhichJournal, global: &Global) -> Result<Option<Connect
     if which.is_file() {
         return Ok(None);
     }
-    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+    let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
     let team = Which { team: which.named(&eisen_dir).map_err(Failure::Run)? };
     match team.connect(global).await {
         Ok(team) => Ok(Some(team)),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::output::{plain, print};
 use super::team::{AtHost, Which, failed};
 use super::{Global, format};
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::serve::client::ClientError;
 use crate::wire::{Budget, Empty, ListBudgets, RaiseBudget, RaiseBudgetParams};
 

@@ -8,9 +8,11 @@ use clap::Args;
 use super::config_file::ConfigFile;
 use super::why::no_agent;
 use super::{help, output};
-use crate::app::{self, Failure};
+use crate::app;
 use crate::config;
+use crate::home;
 use crate::model::{Action, AgentId, Via};
+use crate::program::Failure;
 
 /// Validate a configuration and explain it, without starting anything
 #[derive(Args, Debug)]
@@ -37,7 +39,7 @@ pub(super) struct CheckArgs {
 
 impl CheckArgs {
     pub(super) fn run(self, cwd: Option<PathBuf>) -> Result<(), Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let file = self.file.find_or_make(cwd, &eisen_dir, &[])?;
         if let (Some(path), Some(agent)) = (&self.path, &self.agent) {
             return self.route(&file, &eisen_dir, path, &AgentId::new(agent.as_str()));

@@ -12,8 +12,8 @@ use super::output::{escape_controls, note, plain, print};
 use super::prompt::{PromptEnd, SentPrompt, exit_code};
 use super::team::{AgentAt, Which, await_start, failed, list_agents, read};
 use super::{Global, format};
-use crate::app::Failure;
 use crate::model::AgentState;
+use crate::program::Failure;
 use crate::serve::client::Connection;
 
 /// The exit code where the time is up.

@@ -6,7 +6,9 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::{in_folder, output};
-use crate::app::{self, Failure};
+use crate::app;
+use crate::home;
+use crate::program::Failure;
 
 #[derive(Args, Debug)]
 pub(super) struct ConfigFile {
@@ -20,7 +22,7 @@ impl ConfigFile {
     /// The file that is named, else the one of this folder or above it; that of this folder if there is
     /// none.
     pub(super) fn find(&self, cwd: Option<PathBuf>) -> PathBuf {
-        let own = in_folder(cwd.clone(), Path::new(app::CONFIG));
+        let own = in_folder(cwd.clone(), Path::new(home::CONFIG));
         self.find_if_there(cwd).unwrap_or(own)
     }
 
@@ -28,10 +30,10 @@ impl ConfigFile {
     pub(super) fn find_or_kept(&self, cwd: Option<PathBuf>, eisen_dir: &Path) -> PathBuf {
         let folder = cwd.clone().unwrap_or_default();
         let kept = || {
-            let teams = app::teams_of(eisen_dir, &folder);
+            let teams = home::teams_of(eisen_dir, &folder);
             teams.iter().find_map(|team| app::kept_config(eisen_dir, team))
         };
-        let own = in_folder(cwd.clone(), Path::new(app::CONFIG));
+        let own = in_folder(cwd.clone(), Path::new(home::CONFIG));
         self.find_if_there(cwd).or_else(kept).unwrap_or(own)
     }
 
@@ -64,7 +66,7 @@ impl ConfigFile {
         if let Some(file) = &self.config {
             return Some(in_folder(cwd, file));
         }
-        app::config_of(&cwd.unwrap_or_default()).unwrap_or_else(|why| {
+        home::config_of(&cwd.unwrap_or_default()).unwrap_or_else(|why| {
             output::note(format_args!("note: {}", output::plain(&why)));
             None
         })

@@ -9,8 +9,8 @@ use super::resolve::DecideArgs;
 use super::table::{Cell, Table};
 use super::team::{Which, failed, read};
 use super::{Global, format};
-use crate::app::Failure;
 use crate::model::ConflictStatus;
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, MethodAnswer};
 use crate::wire::{
     AskedDecision, ConflictLine, Exact, ListConflicts, ListConflictsParams, LockRow,

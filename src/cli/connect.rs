@@ -7,7 +7,7 @@ use clap::Args;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::stdio;
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::remote::{self, OpenCodeEnd, RemoteEnd, RemoteError};
 
 /// Memory that the command may take, in bytes: the other end decides how much it says and how fast it

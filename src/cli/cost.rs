@@ -12,10 +12,10 @@ use super::journal::WhichJournal;
 use super::output::{is_terminal, plain, print};
 use super::table::Table;
 use super::{Global, format};
-use crate::app::Failure;
 use crate::config;
 use crate::journal::{self, Event, Filter, MessagePayload};
 use crate::model::{FigureSum, Spending, Spent, TokenKind, one_line, turn_name};
+use crate::program::Failure;
 use crate::wire;
 
 /// Characters of a prompt that are shown.

@@ -13,7 +13,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("eisen_memory", &["changes", "journal", "session", "undo"]),
     ("eisen_port", &["gateway", "mcp", "replay", "serve"]),
     ("eisen_protocols", &["extract", "plugin", "remote", "scripted"]),
-    ("eisen_runtime", &["app", "tiers"]),
+    ("eisen_runtime", &["app", "care", "failover", "home", "jobs", "program", "tiers", "turn"]),
     ("eisen_sandbox", &["confine", "process", "zone"]),
     ("eisen_team", &["budget", "capture", "conflicts", "routing", "showing", "tasks", "tracker"]),
     ("eisen_web", &["hub", "web"]),

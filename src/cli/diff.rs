@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::Global;
 use super::journal::WhichJournal;
 use super::output::{escape_controls, failure, is_terminal, note, plain, print};
-use crate::app::Failure;
 use crate::changes::{
     self, AskError, Asked, ChangeSet, FilePatch, LeftOut, Net, PatchLine, SelectError, StatLine,
 };
 use crate::journal::Store;
+use crate::program::Failure;
 
 /// Columns of `--stat` without a terminal.
 const COLUMNS: usize = 80;

@@ -15,7 +15,10 @@ use super::columns::wrap;
 use super::config_file::ConfigFile;
 use super::help;
 use super::output::{is_terminal, note, plain, print};
-use crate::app::{self, Examination, Failure, Finding, Health};
+use crate::care;
+use crate::care::{Examination, Finding, Health};
+use crate::home;
+use crate::program::Failure;
 
 /// How long nothing is said about the progress, and between two signs of it.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
@@ -51,13 +54,14 @@ impl Doctor {
     pub(super) fn run(self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
         let examination = Examination {
             // Also one that is refused: the findings say how to mend it.
-            eisen_dir: app::eisen_place(),
+            eisen_dir: home::eisen_place(),
             configuration: self.file.find(cwd),
             fix: self.fix,
             deep: self.deep,
         };
         let progress = Spinner::start();
-        let found = app::doctor(&examination, &|what| progress.show(what)).map_err(Failure::Run)?;
+        let found =
+            care::doctor(&examination, &|what| progress.show(what)).map_err(Failure::Run)?;
         progress.end();
         if self.json {
             let json = serde_json::to_string_pretty(&found);

@@ -7,7 +7,10 @@ use clap::Args;
 use super::Global;
 use super::output::{plain, print};
 use super::team::{Which, environment};
-use crate::app::{self, Downed, Failure};
+use crate::care;
+use crate::care::Downed;
+use crate::home;
+use crate::program::Failure;
 
 /// Stop a running team
 ///
@@ -39,10 +42,10 @@ pub(super) struct Down {
 
 impl Down {
     pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let own = std::env::var("EISEN_TEAM").ok().filter(|team| !team.is_empty());
         let named = self.which.team.or(own.filter(|_| global.port.is_none()));
-        let order = app::Down {
+        let order = care::Down {
             team: named.filter(|_| !self.all),
             here: environment(global, &eisen_dir).here,
             port: global.port,
@@ -51,7 +54,7 @@ impl Down {
             timeout: Duration::from_secs(self.timeout.min(365 * 86_400)),
             kill: self.kill,
         };
-        let downed = app::down(&eisen_dir, &order).map_err(Failure::Run)?;
+        let downed = care::down(&eisen_dir, &order).map_err(Failure::Run)?;
         for (team, outcome) in downed {
             let outcome = match outcome {
                 Downed::Stopped => "stopped",

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 use super::output::{note, plain, print};
 use super::{Global, format};
-use crate::app::{self, Failure, Garbage};
+use crate::care;
+use crate::care::Garbage;
+use crate::home;
+use crate::program::Failure;
 
 /// Remove runs, journals, contents, logs, sessions and locks that are nobody's
 ///
@@ -45,10 +48,10 @@ pub(super) struct Gc {
 
 impl Gc {
     pub(super) async fn run(self, _global: &Global) -> Result<(), Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let mut all = app::garbage(&eisen_dir, self.max_age_days).await.map_err(Failure::Run)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
+        let mut all = care::garbage(&eisen_dir, self.max_age_days).await.map_err(Failure::Run)?;
         let mut failed = None;
-        let outside = self.outside.then(|| app::outside_contents(&eisen_dir));
+        let outside = self.outside.then(|| care::outside_contents(&eisen_dir));
         for found in outside.into_iter().flatten() {
             match found {
                 Ok(garbage) => all.push(garbage),

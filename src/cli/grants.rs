@@ -8,8 +8,10 @@ use super::Global;
 use super::output::{plain, print};
 use super::table::Table;
 use super::team::{Which, environment, failed, read, rows};
-use crate::app::{self, Failure};
+use crate::app;
+use crate::home;
 use crate::model::is_name;
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, Target};
 use crate::serve::grant_row;
 use crate::wire::{Empty, GrantRow, ListGrants, RevokeGrant, RevokeGrantParams};
@@ -79,7 +81,7 @@ impl GrantsArgs {
                 rows(&grants)
             }
             GrantsPlace::Kept(team) => {
-                let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+                let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
                 let folder = global.cwd.clone().unwrap_or_default();
                 kept =
                     app::team_grants::of_team(&eisen_dir, &team, &folder).map_err(Failure::Run)?;
@@ -102,7 +104,7 @@ impl GrantsArgs {
             GrantsPlace::Running(team) => return self.revoke_running(team, id).await,
             GrantsPlace::Kept(team) => team,
         };
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let revoked = app::team_grants::revoke(&eisen_dir, &team, id).map_err(Failure::Run)?;
         // It may have started meanwhile, with what it read before.
         if let GrantsPlace::Running(mut team) = self.place(global).await? {
@@ -137,7 +139,7 @@ impl GrantsArgs {
     }
 
     async fn place(&self, global: &Global) -> Result<GrantsPlace, Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let (environment, team) = (environment(global, &eisen_dir), self.which.team.as_deref());
         match Target::find(&environment, &eisen_dir, team, global.port) {
             Ok(target) => Connection::open(&target).await.map_err(failed).map(GrantsPlace::Running),

@@ -14,7 +14,7 @@ use super::{
     runs,
 };
 use super::{snapshot, streams, templates, tiers, token, transfer, trust, watch};
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::scripted;
 use crate::serve;
 use crate::wire::{RestartAgent, StartAgent, StopAgent};

@@ -17,9 +17,9 @@ use self::tree::Tree;
 use super::Global;
 use super::journal::WhichJournal;
 use super::output::{failure, is_terminal, lines, plain, print};
-use crate::app::Failure;
 use crate::journal::{Event, Filter, NameError, OpenError, Session, Store};
 use crate::model::rfc3339;
+use crate::program::Failure;
 
 /// Lists events of a journal.
 #[derive(Args, Debug)]

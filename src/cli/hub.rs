@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Global;
-use crate::app::{self, Failure, HubOptions, WebWish};
+use crate::app::{self, HubOptions, WebWish};
+use crate::program::Failure;
 
 /// Show the teams of several hosts on one port
 ///

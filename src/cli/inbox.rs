@@ -13,8 +13,8 @@ use super::output::{note, print};
 use super::reasons::Reasons;
 use super::resolve::{AllowArgs, AnswerArgs, DecideArgs, Decision, DenyArgs, Resolve};
 use super::team::{failed, read, rows};
-use crate::app::Failure;
 use crate::model::BlockedStatus;
+use crate::program::Failure;
 use crate::serve::client::Connection;
 use crate::wire::{Exact, ListBlocked, ListBlockedParams};
 

@@ -7,9 +7,9 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 
 use super::output::{note, plain, print, write};
-use crate::app::Failure;
 use crate::config::Starter;
 use crate::config::installed::known_agents;
+use crate::program::Failure;
 
 /// Write a commented starter eisen.toml, with the agents found on PATH
 ///

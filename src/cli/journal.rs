@@ -8,8 +8,9 @@ use clap::Args;
 use super::Global;
 use super::output::note;
 use super::team::environment;
-use crate::app::{self, Failure};
+use crate::home;
 use crate::journal::Store;
+use crate::program::Failure;
 use crate::runs::{find_run, is_of_run};
 use crate::serve::client::{Connection, Target};
 use crate::wire::{ListEvents, ListEventsParams};
@@ -40,9 +41,9 @@ impl WhichJournal {
         if let Some(file) = &self.file {
             return Ok(global.cwd.clone().unwrap_or_default().join(file));
         }
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let team = self.team_name(global, &eisen_dir).map_err(Failure::Run)?;
-        Ok(app::journal_place(&eisen_dir, &team))
+        Ok(home::journal_place(&eisen_dir, &team))
     }
 
     /// Whether a file is named in place of a team.
@@ -58,7 +59,7 @@ impl WhichJournal {
     /// Opens the journal once a running team has recorded all events so far.
     pub(super) async fn open_settled(&self, global: &Global) -> Result<Store, Failure> {
         if self.file.is_none()
-            && let Ok(eisen_dir) = app::eisen_dir()
+            && let Ok(eisen_dir) = home::eisen_dir()
             && let Ok(team) = self.team_name(global, &eisen_dir)
             && let Ok(target) =
                 Target::find(&environment(global, &eisen_dir), &eisen_dir, Some(&team), global.port)
@@ -96,12 +97,12 @@ impl WhichJournal {
         }
         let environment = environment(global, eisen_dir);
         if let Ok(target) = Target::find(&environment, eisen_dir, None, global.port)
-            && app::journal_place(eisen_dir, target.team()).is_file()
+            && home::journal_place(eisen_dir, target.team()).is_file()
         {
             return Ok(target.team().to_owned());
         }
         let folder = global.cwd.clone().unwrap_or_default();
-        let here = app::journals_of(eisen_dir, &folder);
+        let here = home::journals_of(eisen_dir, &folder);
         if let [team] = &here[..] {
             return Ok(team.clone());
         }
@@ -111,7 +112,7 @@ impl WhichJournal {
                 here.join(", ")
             );
         }
-        let mut teams = app::teams_with_journals(eisen_dir);
+        let mut teams = home::teams_with_journals(eisen_dir);
         // A run is found by its id, and makes no command ask.
         if teams.iter().any(|team| !is_of_run(team)) {
             teams.retain(|team| !is_of_run(team));

@@ -11,11 +11,13 @@ use super::config_file::ConfigFile;
 use super::history::{Since, event};
 use super::journal::WhichJournal;
 use super::output::{note, plain, print};
-use crate::app::{self, Failure, LearnedZone};
+use crate::app::{self, LearnedZone};
 use crate::changes;
 use crate::config::{Config, Enforce, Layered, Source};
+use crate::home;
 use crate::journal::{Filter, Store};
 use crate::learn::{LeftOutFor, Openness, ProposedPattern};
+use crate::program::Failure;
 
 /// Tool calls and programs that a line names; more are counted.
 const MOST_NAMED: usize = 3;
@@ -58,7 +60,7 @@ pub(super) struct LearnArgs {
 
 impl LearnArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let written = self.file.find_if_there(global.cwd.clone());
         if self.write && written.is_none() {
             return Err(Failure::Usage(anyhow!(

@@ -19,8 +19,9 @@ use self::tail::Tail;
 use super::Global;
 use super::output::{self, escape_controls, note};
 use super::team::{Which, environment};
-use crate::app::{self, Failure};
+use crate::home;
 use crate::kept::make_folder;
+use crate::program::Failure;
 use crate::runs::is_of_run;
 use crate::serve::client::{ClientError, Target};
 
@@ -75,7 +76,7 @@ pub(super) struct Logs {
 
 impl Logs {
     pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         if let Some(run) = self.run_meant(global, &eisen_dir)? {
             return self.show_run(&run, &eisen_dir);
         }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::blocked::describe;
 use super::output::{note, plain, print};
 use super::team::{failed, readable};
-use crate::app::Failure;
 use crate::config;
 use crate::model::BlockedStatus;
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, MethodAnswer};
 use crate::wire::{
     Blocked, DecisionParam, Exact, ListBlocked, ListBlockedParams, ResolveBlocked, ResolveParams,

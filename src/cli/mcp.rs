@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::team::{Which, failed};
 use super::{Global, stdio};
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::serve::client::{Environment, Target, attach};
 
 /// Offer the tools of a running team to an MCP client

@@ -9,7 +9,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::exit_codes::{INTERRUPTED, KILLED, NOT_STARTED, TIMED_OUT, exit_code};
 use super::output::{note, plain, print};
-use crate::app::{Failure, RunEnd};
+use crate::jobs::RunEnd;
+use crate::program::Failure;
 use crate::runs::{RunSpec, RunState};
 use crate::serve::client::{ClientError, Connection, Target};
 use crate::wire::{

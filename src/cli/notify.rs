@@ -6,7 +6,9 @@ use clap::{Args, Subcommand};
 use super::Global;
 use super::config_file::ConfigFile;
 use super::output::print;
-use crate::app::{self, Failure};
+use crate::app;
+use crate::home;
+use crate::program::Failure;
 
 /// Test the notices of a configuration
 #[derive(Args, Debug)]
@@ -40,7 +42,7 @@ Exit codes: 0 all were sent, 1 one failed, 2 wrong usage or configuration, or no
 impl NotifyArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let NotifyCommand::Test { file } = self.command;
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let file = file.find(global.cwd.clone());
         let mut failed = 0;
         for (channel, sent) in app::try_notices(&file, &eisen_dir).await? {

@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::Global;
 use super::violation::Violation;
-use crate::app::{self, Failure, ObserveOptions, ObservePlugin};
+use crate::app::{self, ObserveOptions, ObservePlugin};
+use crate::program::Failure;
 
 /// Put a transparent proxy between an editor and one agent
 ///

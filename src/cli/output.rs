@@ -10,8 +10,8 @@ use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::app::Failure;
 use crate::model::{judged, one_line};
+use crate::program::Failure;
 
 /// The reader closed our standard output: the command ends without an error.
 #[derive(Debug, thiserror::Error)]

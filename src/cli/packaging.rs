@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use super::names::new_name;
 use super::output::{print, write};
-use crate::app::Failure;
+use crate::program::Failure;
 
 /// Print a completion script for a shell
 #[derive(Args, Debug)]

@@ -6,8 +6,8 @@ use clap::Args;
 use super::Global;
 use super::journal::WhichJournal;
 use super::output::{note, plain, print};
-use crate::app::Failure;
 use crate::journal::{self, PinKind, Store};
+use crate::program::Failure;
 
 /// Keep a session, or an event with its session, from being deleted
 ///

@@ -6,9 +6,11 @@ use clap::{Args, Subcommand};
 
 use super::config_file::ConfigFile;
 use super::output;
-use crate::app::{self, Failure};
+use crate::app;
 use crate::config::plugin_folder;
+use crate::home;
 use crate::plugin::{self, ApprovalError, Approvals, Checked};
+use crate::program::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -112,7 +114,7 @@ fn check(file: &Path) -> Result<u8, Failure> {
 }
 
 fn list(folder: Option<PathBuf>, file: &ConfigFile) -> Result<u8, Failure> {
-    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+    let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
     let mut found: Vec<PathBuf> = Vec::new();
     let file = file.find_if_there(folder);
     if let Some(file) = &file {
@@ -124,7 +126,7 @@ fn list(folder: Option<PathBuf>, file: &ConfigFile) -> Result<u8, Failure> {
     found.dedup();
     if found.is_empty() {
         let folder = folder.display();
-        let file = file.map_or_else(|| app::CONFIG.to_owned(), |file| file.display().to_string());
+        let file = file.map_or_else(|| home::CONFIG.to_owned(), |file| file.display().to_string());
         return output::print(format_args!(
             "no plugins: none in {folder}, and no `[[plugins]]` in {file}"
         ))
@@ -186,7 +188,7 @@ fn list_trusted() -> Result<u8, Failure> {
 }
 
 fn approvals() -> Result<Approvals, Failure> {
-    Approvals::load(&app::eisen_dir().map_err(Failure::Usage)?).map_err(refused)
+    Approvals::load(&home::eisen_dir().map_err(Failure::Usage)?).map_err(refused)
 }
 
 fn refused(error: ApprovalError) -> Failure {

@@ -20,7 +20,8 @@ use super::blocked::describe;
 use super::exit_codes::REFUSED;
 use super::output::{self, escape_controls, note, plain, print};
 use super::team::{Which, await_start, failed, first_ready, read, readable};
-use crate::app::{self, Failure};
+use crate::home;
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, Message, MethodAnswer, Refusal};
 use crate::wire::{Blocked, Cancel, CancelParams, PromptAgent, PromptParams, Prompted};
 
@@ -268,7 +269,7 @@ impl SentPrompt {
             return;
         }
         if access.sweep.is_some() {
-            let (program, agent) = (app::own_command(), plain(&self.agent));
+            let (program, agent) = (home::own_command(), plain(&self.agent));
             self.sweep_hint = Some(format!(
                 "{}; if this made a command fail: {program} why {agent} {}",
                 describe(access),

@@ -13,7 +13,7 @@ use super::output::{self, is_terminal, plain, print, style, write};
 use super::table::{Cell, Table};
 use super::team::{Which, failed, read, rows, rows_of};
 use super::{Global, format, streams};
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::serve::client::{Connection, Message, MethodAnswer};
 use crate::wire::{
     AgentDetails, Empty, GetJournal, ListAgents, ListBudgets, ListStreams, Tier, ToolsUsed,

@@ -8,8 +8,10 @@ use clap::Args;
 use super::Global;
 use super::journal::WhichJournal;
 use super::output::{note, plain, print};
-use crate::app::{self, Failure};
+use crate::care;
+use crate::home;
 use crate::journal::{self, Matches, Pattern};
+use crate::program::Failure;
 
 /// Take a text, such as a secret, out of everything that journals keep
 ///
@@ -86,9 +88,9 @@ impl Purge {
         if self.which.is_named() {
             return Ok(vec![self.which.path(global)?]);
         }
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let teams = app::teams_with_journals(&eisen_dir).into_iter();
-        Ok(teams.map(|team| app::journal_place(&eisen_dir, &team)).collect())
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
+        let teams = home::teams_with_journals(&eisen_dir).into_iter();
+        Ok(teams.map(|team| home::journal_place(&eisen_dir, &team)).collect())
     }
 
     /// Purges what is kept besides journals: of the team that is named, or of all.
@@ -96,11 +98,11 @@ impl Purge {
         &self,
         global: &Global,
         pattern: &Pattern,
-    ) -> Result<Vec<app::PurgedFile>, Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+    ) -> Result<Vec<care::PurgedFile>, Failure> {
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let team =
             self.which.is_named().then(|| self.which.team(global, &eisen_dir)).transpose()?;
-        let purged = app::purge_files(&eisen_dir, team.as_deref(), pattern, self.dry_run);
+        let purged = care::purge_files(&eisen_dir, team.as_deref(), pattern, self.dry_run);
         purged.map_err(|error| {
             let place = eisen_dir.display();
             Failure::Run(anyhow::Error::new(error).context(format!("cannot look through {place}")))

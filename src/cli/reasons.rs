@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::output::plain;
 use super::team::failed;
-use crate::app::Failure;
 use crate::model::{Action, left, now_ms};
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection};
 use crate::wire::{Blocked, ShowBlocked, ShowBlockedParams, ShownBlocked, ShownCall, ShownProgram};
 

@@ -5,7 +5,7 @@ use clap::Args;
 use super::Global;
 use super::output::{escape_controls, print};
 use super::team::{AtHost, Which, failed, read};
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::serve::client::ClientError;
 use crate::wire::{self, Change, Empty, Kind, Reloaded, Restart};
 

@@ -8,7 +8,9 @@ use clap::Args;
 use super::Global;
 use super::output::{plain, print};
 use super::team::{Which, failed};
-use crate::app::{self, Failure, ReplayOptions};
+use crate::app::{self, ReplayOptions};
+use crate::home;
+use crate::program::Failure;
 use crate::replay::Speed;
 use crate::wire::{ReplayToStream, ReplayToStreamParams, ReplayedToStream};
 
@@ -77,11 +79,11 @@ impl Replay {
         if file.is_file() {
             return Ok(file);
         }
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let team = self.what.to_str().filter(|team| crate::config::is_name(team));
-        let journal = team.map(|team| app::journal_place(&eisen_dir, team));
+        let journal = team.map(|team| home::journal_place(&eisen_dir, team));
         journal.filter(|journal| journal.is_file()).ok_or_else(|| {
-            let teams = app::teams_with_journals(&eisen_dir).join(", ");
+            let teams = home::teams_with_journals(&eisen_dir).join(", ");
             let known = if teams.is_empty() { "none has one".to_owned() } else { teams };
             let what = self.what.display();
             let why =

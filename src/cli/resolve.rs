@@ -11,7 +11,7 @@ use super::blocked::describe;
 use super::many::{Many, about};
 use super::output::print;
 use super::team::{Which, failed, read};
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::wire::{DecisionParam, GrantScope, ResolveBlocked};
 
 /// Decide a blocked access

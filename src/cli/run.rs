@@ -15,9 +15,13 @@ use super::exit_codes::{NOT_STARTED, exit_code};
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::prompt::ended::{tell_changed, tell_refused};
 use super::{format, nested};
-use crate::app::{self, Failure, RunEnd, RunOptions};
+use crate::app::{self, RunOptions};
 use crate::config::AgentTier;
 use crate::config::installed::installed_profile;
+use crate::home;
+use crate::jobs;
+use crate::jobs::RunEnd;
+use crate::program::Failure;
 use crate::runs::{RunBudget, RunSpec, RunStatus};
 
 /// Run one agent for one task and print its answer
@@ -68,12 +72,12 @@ pub(super) struct RunArgs {
 
 impl RunArgs {
     pub(super) async fn run(self, cwd: Option<PathBuf>) -> Result<u8, Failure> {
-        let above = app::team_above()?;
+        let above = home::team_above()?;
         if let Some(id) = &self.prepared {
             if above.is_some() {
                 return Err(Failure::Usage(anyhow!("an agent performs no run that was prepared")));
             }
-            return app::run_prepared(id).await.map(|end| exit_code(&end.state));
+            return jobs::run_prepared(id).await.map(|end| exit_code(&end.state));
         }
         let is_json = self.json;
         let spec = self.spec().map_err(Failure::Usage)?;
@@ -83,12 +87,12 @@ impl RunArgs {
         let waits = spec.wait;
         let Some(options) = options(spec, cwd.as_deref())? else { return Ok(NOT_STARTED) };
         if !waits {
-            print(app::run_detached(options, |_| Ok(()))?)?;
+            print(jobs::run_detached(options, |_| Ok(()))?)?;
             return Ok(0);
         }
         let progress = watch::Sender::default();
         let status = StatusLine::start(progress.subscribe());
-        let end = app::run(options, progress).await;
+        let end = jobs::run(options, progress).await;
         drop(status);
         let end = end?;
         report(&end, is_json)?;
@@ -159,7 +163,7 @@ fn show(end: &RunEnd) -> Result<(), Failure> {
         let ended = state.background.join(", ");
         note(format_args!("ended with the run, since its agent left it behind: {}", plain(&ended)));
     }
-    let program = app::own_command();
+    let program = home::own_command();
     tell_changed(state.changed, &format!("{program} diff --run {}", state.id));
     let refused = format!("{program} history --run {} --type blocked", state.id);
     tell_refused(&state.blocked, &refused);

@@ -14,8 +14,9 @@ use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::table::{Cell, Table};
 use super::team::failed;
 use super::{format, nested};
-use crate::app::{self, Failure};
+use crate::home;
 use crate::model::now_ms;
+use crate::program::Failure;
 use crate::runs::tree::{Branch, BranchNode, below, tree};
 use crate::runs::{RunFolder, RunState, RunStatus, all_runs, find_run};
 use crate::serve::client::{Environment, Target};
@@ -69,7 +70,7 @@ struct EndedRun<'a> {
 
 impl RunsArgs {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let mut states = match app::team_above()? {
+        let mut states = match home::team_above()? {
             Some(team) => super::block_on(nested::list(&team))?,
             None => states(&eisen_dir()?)?,
         };
@@ -186,7 +187,7 @@ impl WaitArgs {
         let wait = self.timeout.map(Duration::try_from_secs_f64).transpose();
         let wait = wait.map_err(|error| Failure::Usage(error.into()))?;
         let deadline = wait.and_then(|wait| Instant::now().checked_add(wait));
-        if let Some(team) = app::team_above()? {
+        if let Some(team) = home::team_above()? {
             return super::block_on(nested::wait(&team, &self.ids, self.any, deadline));
         }
         let eisen_dir = eisen_dir()?;
@@ -233,7 +234,7 @@ pub(super) struct ResultArgs {
 
 impl ResultArgs {
     pub(super) fn run(self) -> Result<u8, Failure> {
-        if let Some(team) = app::team_above()? {
+        if let Some(team) = home::team_above()? {
             let (state, text) = super::block_on(nested::one(&team, &self.id))?;
             return self.show(&state, || Ok(text.unwrap_or_default()));
         }
@@ -301,7 +302,7 @@ pub(super) struct KillArgs {
 
 impl KillArgs {
     pub(super) fn run(self) -> Result<u8, Failure> {
-        if let Some(team) = app::team_above()? {
+        if let Some(team) = home::team_above()? {
             return super::block_on(nested::end(&team, &self.ids)).map(|ended| u8::from(!ended));
         }
         let eisen_dir = eisen_dir()?;
@@ -366,5 +367,5 @@ fn states(eisen_dir: &Path) -> Result<Vec<RunState>, Failure> {
 }
 
 fn eisen_dir() -> Result<PathBuf, Failure> {
-    app::eisen_dir().map_err(Failure::Usage)
+    home::eisen_dir().map_err(Failure::Usage)
 }

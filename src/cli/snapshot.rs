@@ -11,8 +11,9 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{failure, note};
-use crate::app::{self, Failure};
 use crate::graph::{self, Kind, Rule, Settings, Snapshot, Work};
+use crate::home;
+use crate::program::Failure;
 
 /// Delay before the progress bar is shown.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
@@ -69,7 +70,7 @@ impl SnapshotArgs {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
         let folder = folder.unwrap_or_else(|| PathBuf::from("."));
         let root = self.root.as_ref().map_or_else(|| folder.clone(), |root| folder.join(root));
-        let cache = if self.no_cache { None } else { app::cache_folder() };
+        let cache = if self.no_cache { None } else { home::cache_folder() };
         let settings = Settings { jobs: self.jobs(), tokens: !self.no_tokens, cache };
         let start = Instant::now();
         let bar = Bar::new();

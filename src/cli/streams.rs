@@ -8,7 +8,7 @@ use super::Global;
 use super::output::{plain, print, style};
 use super::table::{Cell, Table};
 use super::team::{AtHost, Which, failed, read};
-use crate::app::Failure;
+use crate::program::Failure;
 use crate::wire::{
     AttachStream, AttachStreamParams, DetachStream, DetachStreamParams, Empty, ListStreams, Object,
     StreamStatus,

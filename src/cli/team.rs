@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::Global;
 use super::output::{note, plain};
-use crate::app::{self, Failure};
+use crate::home;
 use crate::model::{AgentState, is_name};
+use crate::program::Failure;
 use crate::runs::{FindError, RunFolder, find_run};
 use crate::serve::client::{ClientError, Connection, Environment, Message, MethodAnswer, Target};
 use crate::wire::{Agent, AgentDetails, Empty, ListAgents, Method};
@@ -28,7 +29,7 @@ pub(super) fn environment(global: &Global, eisen_dir: &Path) -> Environment {
         return environment;
     }
     let folder = global.cwd.clone().unwrap_or_default();
-    Environment { here: app::teams_of(eisen_dir, &folder), ..environment }
+    Environment { here: home::teams_of(eisen_dir, &folder), ..environment }
 }
 
 /// Selects one of the running teams.
@@ -41,7 +42,7 @@ pub(super) struct Which {
 
 impl Which {
     pub(super) fn find(&self, global: &Global) -> Result<Target, Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let environment = environment(global, &eisen_dir);
         Target::find(&environment, &eisen_dir, self.team.as_deref(), global.port).map_err(failed)
     }
@@ -65,7 +66,7 @@ impl Which {
         if self.team.is_some() || global.port.is_some() {
             return self.find(global).map(of_team);
         }
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let meant = run_named(&eisen_dir, name);
         if let Ok(None) = meant {
             return self.find(global).map(of_team);

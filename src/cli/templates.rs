@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use super::config_file::ConfigFile;
 use super::output::{escape_controls, plain, print};
 use super::table::{Cell, Table};
-use crate::app::{self, Failure};
 use crate::config::Template;
+use crate::home;
+use crate::program;
+use crate::program::Failure;
 
 /// Show the templates that tables of a configuration can take
 ///
@@ -36,8 +38,8 @@ pub(super) struct TemplatesArgs {
 impl TemplatesArgs {
     pub(super) fn run(self, cwd: Option<PathBuf>) -> Result<(), Failure> {
         let file = self.file.find_if_there(cwd);
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let mut all = Template::all(file.as_deref(), &eisen_dir).map_err(app::config_errors)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
+        let mut all = Template::all(file.as_deref(), &eisen_dir).map_err(program::config_errors)?;
         if let Some(name) = &self.name {
             let known: Vec<_> = all.iter().map(|it| it.name.clone()).collect();
             all.retain(|it| it.name == *name);

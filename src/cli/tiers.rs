@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::output::{note, plain, print};
 use super::run::folder;
 use super::table::{Cell, Table};
-use crate::app::{self, Failure, TierNow};
+use crate::app::{self, TierNow};
+use crate::failover;
+use crate::program::Failure;
 
 /// Show the tiers, and which agent each would take now
 ///
@@ -47,7 +49,9 @@ impl TiersArgs {
             for (at, it) in tier.candidates.iter().enumerate() {
                 let now = match &it.hindrance {
                     Some(hindrance) => match hindrance.until {
-                        Some(until) => format!("{} until {}", hindrance.what, app::clock(until)),
+                        Some(until) => {
+                            format!("{} until {}", hindrance.what, failover::clock(until))
+                        }
                         None => hindrance.what.clone(),
                     },
                     None if tier.taken() == Some(at) => "would be taken".to_owned(),

@@ -10,7 +10,9 @@ use super::history::span_ms;
 use super::output::{note, plain, print};
 use super::table::{Cell, Table};
 use super::team::{Which, failed, read};
-use crate::app::{self, Failure, TokensAtRest};
+use crate::app::TokensAtRest;
+use crate::failover;
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, MethodAnswer};
 use crate::wire::{
     AskedRight, CreateToken, Empty, ListTokens, Method, NewScopedToken, RevokeToken, ShownToken,
@@ -197,7 +199,7 @@ impl TokenArgs {
 }
 
 fn row(token: &ShownToken) -> Vec<Cell> {
-    let mut expires = token.expires_ms.map_or_else(|| "never".to_owned(), app::clock);
+    let mut expires = token.expires_ms.map_or_else(|| "never".to_owned(), failover::clock);
     if token.expired {
         let _ = write!(expires, " (expired)");
     }

@@ -40,8 +40,8 @@ use super::Global;
 use super::output::{is_terminal, note, plain, print};
 use super::team::{Which, failed};
 use crate::acp;
-use crate::app::Failure;
 use crate::model::{BlockedStatus, ConflictStatus};
+use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, PreparedCall, Target};
 use crate::view::{CardId, CardKind, LineEffect};
 use crate::wire::{

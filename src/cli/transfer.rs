@@ -10,8 +10,9 @@ use clap::Args;
 use super::Global;
 use super::journal::WhichJournal;
 use super::output::{failure, note};
-use crate::app::{self, Failure};
+use crate::home;
 use crate::journal::{self, PortError};
+use crate::program::Failure;
 
 /// Print a team's whole journal as lines of JSON
 ///
@@ -71,8 +72,8 @@ impl Import {
             let why = "which team gets the journal? Name it with --team NAME";
             Failure::Usage(anyhow!(why))
         })?;
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let path = app::journal_place(&eisen_dir, &team);
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
+        let path = home::journal_place(&eisen_dir, &team);
         journal::import(&mut read()?, &path, self.team.as_deref()).map_err(|error| {
             let error = anyhow::Error::new(error);
             Failure::Run(error.context(format!("cannot import {}", file.display())))

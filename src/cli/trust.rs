@@ -7,8 +7,9 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::output::{escape_controls, print};
-use crate::app::{self, Failure};
 use crate::config::{Trust, TrustError, TrustedPlaces};
+use crate::home;
+use crate::program::Failure;
 
 /// Trust where a place of a profile leads now
 ///
@@ -36,7 +37,7 @@ Exit codes: 0 it is trusted, 1 it leads nowhere or the answer is no, 2 wrong usa
 impl TrustPlace {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<u8, Failure> {
         let Self { place, yes } = self;
-        if !matches!(app::team_above(), Ok(None)) {
+        if !matches!(home::team_above(), Ok(None)) {
             let why =
                 anyhow!("an agent can't trust a place: a person does that, outside of the team");
             return Err(Failure::Usage(why));
@@ -50,7 +51,7 @@ impl TrustPlace {
 }
 
 fn trust(place: &Path, is_sure: bool) -> Result<u8, Failure> {
-    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+    let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
     let mut shown = Ok(());
     let wanted = TrustedPlaces::trust(&eisen_dir, place, |trust| {
         shown = print(said(place, trust));

@@ -13,8 +13,9 @@ use super::format::counted;
 use super::journal::WhichJournal;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::team::{environment, failed};
-use crate::app::{self, Failure};
+use crate::home;
 use crate::journal::{self, Settings, Store};
+use crate::program::Failure;
 use crate::serve::client::{Connection, MethodAnswer, Target};
 use crate::undo::{self, Aim, UndoError, UndoRequest, Undoer};
 use crate::wire::{self, RedoParams, UndoParams, Undone};
@@ -154,7 +155,7 @@ impl UndoOptions {
     }
 
     async fn site(&self, global: &Global) -> Result<Site, Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let journal = self.which.path(global)?;
         let team = self.which.team(global, &eisen_dir)?;
         let environment = environment(global, &eisen_dir);
@@ -215,8 +216,8 @@ impl Site {
 
 /// The workspace of a team that does not run.
 pub(super) fn workspace(global: &Global, team: &str) -> Result<PathBuf, Failure> {
-    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-    let noted = || app::workspace_of(&eisen_dir, team);
+    let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
+    let noted = || home::workspace_of(&eisen_dir, team);
     global.cwd.clone().or_else(noted).ok_or_else(|| {
         let why = "it is not known where the team's workspace is: name it with --cwd";
         Failure::Run(anyhow!(why))

@@ -8,7 +8,10 @@ use clap::Args;
 use super::Global;
 use super::config_file::ConfigFile;
 use super::output::{escape_controls, note, plain, print};
-use crate::app::{self, Failure, TeamMode, UpOptions, WebWish};
+use crate::app::{self, TeamMode, UpOptions, WebWish};
+use crate::home;
+use crate::jobs;
+use crate::program::Failure;
 
 /// Run the team of a configuration until SIGINT or SIGTERM
 ///
@@ -61,7 +64,7 @@ pub(super) struct Up {
 
 impl Up {
     pub(super) async fn run(self, global: Global) -> Result<(), Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let config = self.file.find_or_make(global.cwd, &eisen_dir, &self.agents)?;
         let (port, web) = (global.port, self.web.map(|at| WebWish { at }));
         let mode = TeamMode { unattended: self.unattended, observe: self.observe };
@@ -70,11 +73,11 @@ impl Up {
         if !self.detach {
             return app::up(options).await;
         }
-        let team = app::up_detached(options).await?;
+        let team = jobs::up_detached(options).await?;
         if !team.warnings.is_empty() {
             note(escape_controls(&team.warnings));
         }
-        let (info, program) = (&team.info, app::own_command());
+        let (info, program) = (&team.info, home::own_command());
         let console = plain(&team.console.display().to_string());
         print(format_args!(
             "{}: up, listens on {} (pid {})\nconsole: {console}\n\

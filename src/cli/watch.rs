@@ -22,8 +22,9 @@ use super::conflicts;
 use super::output::{self, is_terminal, note, plain, write};
 use super::team::{Which, failed, list_agents, read, readable, rows};
 use super::transcript::{Fold, LineKind, ShownLine};
-use crate::app::{self, Failure};
+use crate::home;
 use crate::model::{BlockedStatus, ConflictStatus, one_line};
+use crate::program::Failure;
 use crate::serve::client::{self, ClientError, Connection, MethodAnswer, Target};
 use crate::view::folded_noise;
 use crate::wire::{
@@ -98,7 +99,7 @@ impl Watch {
             states: HashMap::new(),
             seen: SeenAccesses::default(),
             conflicts: HashMap::new(),
-            program: self.which.program(&app::own_command(), global),
+            program: self.which.program(&home::own_command(), global),
         };
         loop {
             let ended = watched.follow(&mut team).await?;

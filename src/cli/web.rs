@@ -8,8 +8,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::Global;
 use super::output::{note, plain, print};
 use super::team::{Which, failed, read};
-use crate::app::{self, Failure};
+use crate::home;
 use crate::kept::{KeptFile, Volatile};
+use crate::program::Failure;
 use crate::wire::{
     AskedScope, MakeWebLink, MakeWebToken, NewWebLink, NewWebToken, RevokeWeb, WebLinkParams,
     WebRevokeParams, WebRevoked, WebTokenParams,
@@ -125,7 +126,7 @@ impl WebArgs {
                     print(plain(&url))?;
                 }
                 if self.open {
-                    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+                    let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
                     open_browser(&url, &eisen_dir).map_err(Failure::Run)?;
                     note(
                         "a browser that can't read that file (a snap, a flatpak) takes the link by hand",

@@ -7,9 +7,11 @@ use clap::{Args, ValueEnum};
 
 use super::config_file::ConfigFile;
 use super::output::{plain, print};
-use crate::app::{self, Failure};
+use crate::app;
 use crate::config::Config;
+use crate::home;
 use crate::model::{Action, AgentId};
+use crate::program::Failure;
 
 /// Explain whether an agent may access a path
 ///
@@ -48,7 +50,7 @@ enum Access {
 
 impl WhyArgs {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let file = self.file.find_or_kept(folder, &eisen_dir);
         let layered = app::read(&file, &eisen_dir)?;
         let config = layered.config;

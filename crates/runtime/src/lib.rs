@@ -3,7 +3,13 @@
 //! Must not know commands and what they print.
 
 pub mod app;
+pub mod care;
+pub mod failover;
+pub mod home;
+pub mod jobs;
+pub mod program;
 pub mod tiers;
+pub mod turn;
 
 use eisen_agents::{agent, client_host, proxy, slots, supervisor};
 use eisen_base::{acp, bus, ignored, kept, line, model};

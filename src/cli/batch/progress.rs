@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::app::{BatchNews, JobEnd, JobOutcome};
 use crate::cli::format;
 use crate::cli::output::{note, plain};
+use crate::jobs::{BatchNews, JobEnd, JobOutcome};
 
 /// How often the elapsed time is drawn.
 const TICK: Duration = Duration::from_millis(250);

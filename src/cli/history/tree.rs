@@ -8,10 +8,10 @@ use anstyle::{AnsiColor, Style};
 use super::fold::{FoldedFiles, is_of_file};
 use super::summary::summary;
 use super::{each, time, unreadable};
-use crate::app::Failure;
 use crate::cli::output::{failure, plain};
 use crate::journal::{Event, Filter, OpenError, Session, Store};
 use crate::model::turn_name;
+use crate::program::Failure;
 
 /// Forks within forks that are indented; deeper ones stand beside each other.
 const DEEPEST: usize = 20;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::tail::Tail;
 use super::{FolderWatch, LogFormat, LogWriter, Logs, folder_made, logged, unreadable};
-use crate::app::Failure;
 use crate::cli::Global;
 use crate::cli::output::{self, note};
 use crate::cli::team::{environment, run_named};
 use crate::config::is_name;
+use crate::program::Failure;
 use crate::runs::RunFolder;
 use crate::serve::client::Target;
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::signal::unix::Signal;
 use tokio::time::timeout;
 
-use crate::app;
 use crate::cli::output::{note, plain};
+use crate::home;
 use crate::runs::{ChangedFiles, RefusedAccess};
 use crate::serve::client::Connection;
 use crate::wire::{Diff, GetDiff, GetDiffParams, NotInDiff, Prompted};
@@ -50,7 +50,7 @@ impl EndedTurn {
         };
         let changed = diff.and_then(|diff| diff.read().ok()).map(|diff| counted(&diff));
         let turn = turn.map(|turn| format!(" --turn {turn}")).unwrap_or_default();
-        let diff = format!("{} diff --session {}{turn}", app::own_command(), plain(&session));
+        let diff = format!("{} diff --session {}{turn}", home::own_command(), plain(&session));
         Self { changed, refused: result.refused.clone(), diff }
     }
 
@@ -74,7 +74,7 @@ impl EndedTurn {
     /// Says both on standard error.
     pub(super) fn tell(&self) {
         tell_changed(self.changed, &self.diff);
-        tell_refused(&self.refused, &format!("{} inbox --all", app::own_command()));
+        tell_refused(&self.refused, &format!("{} inbox --all", home::own_command()));
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::mpsc;
 
 use tokio::task::JoinHandle;
 
-use crate::app::Failure;
 use crate::cli::output::{self, escape_controls, note};
+use crate::program::Failure;
 
 /// A piece of output.
 enum Piece {

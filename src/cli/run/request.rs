@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, ensure};
 
-use crate::app;
+use crate::home;
 use crate::runs::{Attachment, EarlierSession, MOST_FILES, RunSpec, WantedSession, find_session};
 
 /// Bytes of a schema.
@@ -45,7 +45,7 @@ pub(super) fn earlier(
     workspace: &Path,
 ) -> anyhow::Result<Option<EarlierSession>> {
     let Some(WantedSession { name, is_fork }) = spec.earlier() else { return Ok(None) };
-    let (run, session_id) = find_session(&app::eisen_dir()?, &name, workspace)?;
+    let (run, session_id) = find_session(&home::eisen_dir()?, &name, workspace)?;
     let other = |own: &str| anyhow!("the session {session_id} is of {own}: no other agent has it");
     match (&run.profile, &spec.profile) {
         (Some(own), Some(named)) if own != named => {

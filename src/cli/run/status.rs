@@ -6,8 +6,9 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::watch;
 
-use crate::app::{self, RunProgress};
 use crate::cli::format;
+use crate::program;
+use crate::turn::RunProgress;
 
 /// How often it is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -27,7 +28,7 @@ impl StatusLine {
         let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         bar.enable_steady_tick(TICK);
-        app::stderr().above(Some(bar.clone()));
+        program::stderr().above(Some(bar.clone()));
         let shown = bar.clone();
         tokio::spawn(async move {
             while progress.changed().await.is_ok() {
@@ -42,7 +43,7 @@ impl Drop for StatusLine {
     fn drop(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
-            app::stderr().above(None);
+            program::stderr().above(None);
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::app::Failure;
 use crate::cli::conflicts;
 use crate::cli::team::{failed, read};
 use crate::model::BlockedStatus;
+use crate::program::Failure;
 use crate::serve::client::Connection;
 use crate::wire::{Empty, Exact, ListAgents, ListBlocked, ListBlockedParams, ListBudgets};
 

@@ -6,10 +6,10 @@ use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::app::Failure;
 use crate::cli::columns::{cut, wrap};
 use crate::cli::output::{self, is_terminal, plain, style};
 use crate::cli::transcript::{LineKind, ShownLine};
+use crate::program::Failure;
 
 /// Colours of agents on a terminal.
 const COLORS: [AnsiColor; 5] =

@@ -104,7 +104,7 @@ fn each_file_below_the_folder_of_all_state_is_registered() {
     // Runs have a repository.
     let made = program("git").args(["init", "-q"]).arg(stage.path("shop")).status().unwrap();
     assert!(made.success());
-    let unregistered = || eisen_core::app::unregistered_files(&stage.path("home")).unwrap();
+    let unregistered = || eisen_core::care::unregistered_files(&stage.path("home")).unwrap();
     let keys = "[orchestrator]\non_block = \"hold\"\n[web]\nlisten = \"127.0.0.1:0\"\n\
                 [[streams]]\nname = \"log\"\nkind = \"file\"\npath = \"events.ndjson\"\n\
                 [[streams]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"http://127.0.0.1:9/\"";

@@ -10,17 +10,17 @@ use crate::model::AgentId;
 
 /// The owners of a team's agents; clones share them.
 #[derive(Clone, Default, Debug)]
-pub(super) struct AgentOwners(Arc<Mutex<HashMap<AgentId, String>>>);
+pub(crate) struct AgentOwners(Arc<Mutex<HashMap<AgentId, String>>>);
 
 impl AgentOwners {
     /// Replaces them by those of a configuration.
-    pub(super) fn configure(&self, config: &Config) {
+    pub(crate) fn configure(&self, config: &Config) {
         let owned = config.agents.iter();
         let owned = owned.filter_map(|agent| Some((agent.id.clone(), agent.owner.clone()?)));
         *self.0.lock() = owned.collect();
     }
 
-    pub(super) fn of(&self, agent: &AgentId) -> Option<String> {
+    pub(crate) fn of(&self, agent: &AgentId) -> Option<String> {
         self.0.lock().get(agent).cloned()
     }
 }

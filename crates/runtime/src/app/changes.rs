@@ -8,85 +8,29 @@ mod started;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
-use super::journaling;
-use super::kernel::warn_of_tier;
-use super::limiting;
-use super::loading::Candidates;
-use super::members::{self, Conditions};
-use super::notifying;
-use super::{spending, without_file};
 use crate::agent::Surroundings;
 use crate::alert::Channel;
+use crate::app::kernel::warn_of_tier;
+use crate::app::loading::Candidates;
+use crate::app::members::Conditions;
+use crate::app::{journaling, limiting, members, notifying, spending, without_file};
 use crate::bus::Bus;
 use crate::config::{Agent, AgentTable, Config, LayerError, Layered, Overlay, Plan, Source};
 use crate::journal::Journal;
-use crate::model::{AgentId, AgentStatus, Order, TimestampMs};
+use crate::model::{AgentId, AgentStatus};
 use crate::routing::RoutingHandle;
-use crate::runs::{RunId, RunSpec, RunState};
-use crate::serve::{self, HelperEnd, NewHelper, NewMember, Refused};
-use crate::supervisor::{Roster, Supervisor};
+use crate::serve::Refused;
+use crate::supervisor::Supervisor;
 use crate::tracker::TrackerHandle;
 
+use crate::turn::command::TeamCommand;
 use crate::wire::Reloaded;
 use moving::Setbacks;
-pub(super) use moving::{Move, SetBack, SetBackAt, follow_setbacks};
-pub(super) use started::StartedHelper;
+pub(super) use moving::follow_setbacks;
 use started::on_wire;
-
-/// Capacity of the queue of changes; past that, senders wait.
-pub(super) const WAITING: usize = 16;
-
-/// A change of the team requested over the port.
-pub(super) enum TeamCommand {
-    Reload(Reply<Reloaded>),
-    Add(AgentTable, Reply<AgentStatus>),
-    Remove(AgentId, Reply<AgentStatus>),
-    StartHelper(NewHelper, Reply<serve::StartedHelper>),
-    /// With the run whose session it begins with.
-    StartRun(RunId, AgentId, Box<RunSpec>, Option<Box<RunState>>, Reply<StartedHelper>),
-    EndHelper(Box<HelperEnd>, Reply<()>),
-    AddMember(NewMember, Reply<AgentStatus>),
-    RemoveMember(AgentId, Reply<AgentStatus>),
-    /// An agent rests, and is not restarted by itself.
-    Rests(AgentId),
-    /// The candidate of an agent that has a tier can't work.
-    SetBack(Box<SetBack>, Option<Reply<Move>>),
-    /// An agent that was set back has ended a turn in order.
-    Works(AgentId),
-    /// An agent of which no candidate could work is to try again. The answer says when the next one may.
-    TryAgain(AgentId, Reply<Option<TimestampMs>>),
-    /// How long an agent may show no progress; None: as long as it likes.
-    Patience(AgentId, Reply<Option<Duration>>),
-}
-
-type Reply<T> = oneshot::Sender<Result<T, Refused>>;
-
-/// Requests a change. It is applied even if the returned future is dropped.
-pub(super) async fn request<T>(
-    changes: &mpsc::Sender<TeamCommand>,
-    command: impl FnOnce(Reply<T>) -> TeamCommand,
-) -> Result<T, Refused> {
-    let (reply, answer) = oneshot::channel();
-    let stopping = || Refused::new(409, "the team is stopping");
-    changes.send(command(reply)).await.map_err(|_| stopping())?;
-    answer.await.unwrap_or_else(|_| Err(stopping()))
-}
-
-/// Ends a helper. It is stopped first: other changes need not wait for that.
-pub(super) async fn end_helper(
-    roster: &Roster,
-    changes: &mpsc::Sender<TeamCommand>,
-    end: HelperEnd,
-) -> Result<(), Refused> {
-    if let Some(helper) = roster.get(&end.agent) {
-        let _ = helper.order(Order::Stop).await;
-    }
-    request(changes, |reply| TeamCommand::EndHelper(Box::new(end), reply)).await
-}
 
 /// Owns the configuration of a running team, and applies its changes one after the other.
 pub(super) struct Changes {
@@ -339,7 +283,7 @@ impl Changes {
         let conditions = Arc::clone(&self.conditions);
         let compile = move || {
             let dir = &conditions.eisen_dir;
-            super::loading::compile(&source, dir, &overlay, &taken)
+            crate::app::loading::compile(&source, dir, &overlay, &taken)
         };
         match blocking(compile).await {
             Ok(layered) => layered,

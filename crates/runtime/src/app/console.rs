@@ -17,17 +17,17 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use self::next::Next;
 use self::sweeps::Sweeps;
-use super::own_command;
 use crate::bus::{Received, Subscriber};
 use crate::client_host::TurnAnswer;
 use crate::config::Config;
+use crate::home::own_command;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, BudgetReport, BudgetState,
     Conflict, ConflictStatus, Decide, Delta, Event, HARMLESS, SessionKey, SessionMode, TimestampMs,
     Topic, Touch, TurnEnd, Usage, UsageReport, one_line, turn_ended,
 };
 
-pub(super) use file::ConsoleFile;
+pub(crate) use file::ConsoleFile;
 
 /// How long the line for a turn's end waits for the turn's last message line, which arrives on
 /// another channel.
@@ -44,21 +44,21 @@ const MOST_SESSIONS: usize = 1000;
 const LONGEST_REPORT: usize = 500;
 
 /// Capacity of the queue of answers; past that, answers are dropped.
-pub(super) const ANSWERS_CAPACITY: usize = 256;
+pub(crate) const ANSWERS_CAPACITY: usize = 256;
 
 /// Inputs of the console in addition to the bus.
-pub(super) struct Inputs {
-    pub(super) port: SocketAddr,
-    pub(super) answers: mpsc::Receiver<TurnAnswer>,
+pub(crate) struct Inputs {
+    pub(crate) port: SocketAddr,
+    pub(crate) answers: mpsc::Receiver<TurnAnswer>,
     /// The configuration at the team's start.
-    pub(super) config: Config,
+    pub(crate) config: Config,
     /// The console file of a detached team, which standard output is redirected to.
-    pub(super) file: Option<ConsoleFile>,
+    pub(crate) file: Option<ConsoleFile>,
 }
 
 /// Prints one line per event to standard output, coloured on a terminal. Ends when standard output
 /// or the bus is closed. Blocks: a paused terminal stops only this thread.
-pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
+pub(crate) fn show(mut events: Subscriber, inputs: Inputs) {
     let Inputs { port, answers, config, file } = inputs;
     events.want(Topic::Report);
     let next = Next::new(&config, file.is_some());

@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::team::Supervised;
+use crate::app::team::Supervised;
 use crate::client_host::Said;
 use crate::model::one_line;
 use crate::serve::{Prompt, Team as _};

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::environment;
 use crate::bus::Bus;
 use crate::capture::{Capture, Noticed};
 use crate::graph::Settings;
+use crate::home::environment;
 use crate::model::Lines;
 use crate::tracker::{Symbols, TrackerHandle, Write};
 use crate::watch::{GraphHandle, OnChanged};

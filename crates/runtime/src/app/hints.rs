@@ -15,7 +15,7 @@ pub fn hints(config: &Config, eisen_dir: &Path) -> Vec<String> {
 }
 
 /// Logs them, unless warnings are not logged, as in a run.
-pub(super) fn warn(config: &Config, eisen_dir: &Path) {
+pub(crate) fn warn(config: &Config, eisen_dir: &Path) {
     if !tracing::enabled!(tracing::Level::WARN) {
         return;
     }

@@ -9,17 +9,16 @@ use anyhow::{Context as _, anyhow};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::journaling::team_folder;
-use super::web_page::{PageOf, WebPage};
-use super::wiring::Wiring;
-use super::{
-    Failure, StopSignals, WebWish, announce_port, backlog, bind, config_errors, environment,
-    limits, shared_config,
-};
+use crate::app::web_page::{PageOf, WebPage};
+use crate::app::wiring::{Wiring, backlog};
+use crate::app::{WebWish, shared_config};
 use crate::bus::Bus;
 use crate::config::{self, Config, SharedConfig};
+use crate::home::environment;
+use crate::home::journals::team_folder;
 use crate::hub::{self, Hub, HubKey, HubSettings, MemberSettings, Neighbours};
 use crate::model::{AgentId, AgentStatus, NatsAccess, SecretText, WebScope};
+use crate::program::{Failure, StopSignals, announce_port, bind, config_errors, limits};
 use crate::serve::{
     self, AgentDetails, BoxFuture, Gateway, OpenedOnWeb, Refused, RunFile, Server, Sources, Team,
     Tokens, WebLink, WebToken,

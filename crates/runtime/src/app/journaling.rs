@@ -1,10 +1,7 @@
 //! Connects `[journal]` of the configuration with the room `journal`.
 
-use std::ffi::OsString;
-use std::fs;
 use std::io;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -14,11 +11,9 @@ use tokio::sync::oneshot;
 use crate::capture::Fullness;
 use crate::config::{AgentTable, Config, JournalContent, OnFull, journal_path};
 use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas, SpawnPayload};
-use crate::kept::{KeptFile, Whole};
 use crate::model::{AgentId, TaskId, mask};
 use crate::serve::{HelperEnd, live_teams};
 use crate::wire::Reloaded;
-use crate::zone::DRAFTS;
 
 /// The nice value of a thread that runs when no other does.
 const LOWEST_PRIORITY: i32 = 19;
@@ -26,14 +21,8 @@ const LOWEST_PRIORITY: i32 = 19;
 /// Bytes of the end of what a helper said.
 const RESULT: usize = 4096;
 
-/// The file with the path of a team's workspace.
-const WORKSPACE: &str = "workspace";
-
-/// Bytes of a file with a path.
-const MOST_BYTES: u64 = 64 << 10;
-
 /// The settings of a team's journal; None if it is switched off.
-pub(super) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Settings> {
+pub(crate) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Settings> {
     let (team, config) = (config.team.name.clone(), &config.journal);
     let texts = config.content == JournalContent::Full;
     let keep = Keep { texts, outside: config.outside };
@@ -45,19 +34,10 @@ pub(super) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Set
 
 /// When the journal takes no more contents of files, and what becomes of calls that would destroy
 /// them.
-pub(super) fn fullness(config: &Config) -> Fullness {
+pub(crate) fn fullness(config: &Config) -> Fullness {
     let Config { journal, .. } = config;
     let at = journal.full_mb.map(|most| most.saturating_mul(1 << 20));
     Fullness { at, holds: journal.on_full == OnFull::Hold }
-}
-
-/// The journal of a team: at the path of its last run, else at the default one.
-pub fn journal_place(eisen_dir: &Path, team: &str) -> PathBuf {
-    let kept = pointer(eisen_dir, team);
-    match noted(&kept).read() {
-        Ok(Some(path)) if !path.is_empty() => PathBuf::from(OsString::from_vec(path)),
-        _ => journal_path(eisen_dir, team),
-    }
 }
 
 /// The reason that the journal of a configuration can't be written, as a hint.
@@ -85,81 +65,9 @@ pub fn journal_line(config: &Config, eisen_dir: &Path) -> String {
     }
 }
 
-/// Every team that has a journal, in order.
-pub fn teams_with_journals(eisen_dir: &Path) -> Vec<String> {
-    let mut teams = every_team(eisen_dir);
-    teams.retain(|team| journal_place(eisen_dir, team).is_file());
-    teams
-}
-
-/// Every team that was started here, in order.
-pub(super) fn every_team(eisen_dir: &Path) -> Vec<String> {
-    let folders = fs::read_dir(eisen_dir.join("teams")).into_iter().flatten().flatten();
-    let mut teams: Vec<_> =
-        folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    teams.sort();
-    teams
-}
-
-/// Notes the workspace of a team, which later shows whether the team is gone for good.
-pub(super) fn note_workspace(team: &str, workspace: &Path, eisen_dir: &Path) {
-    let file = team_folder(eisen_dir, team).join(WORKSPACE);
-    if let Err(error) = note(&file, workspace) {
-        tracing::warn!(%error, "cannot note the workspace of the team for `gc`");
-    }
-}
-
-/// The workspace that a team had in its last run.
-pub fn workspace_of(eisen_dir: &Path, team: &str) -> Option<PathBuf> {
-    let path = noted(&team_folder(eisen_dir, team).join(WORKSPACE)).read().ok().flatten()?;
-    let path = PathBuf::from(OsString::from_vec(path));
-    path.is_absolute().then_some(path)
-}
-
-/// The folder of a team's own files.
-pub(super) fn team_folder(eisen_dir: &Path, team: &str) -> PathBuf {
-    eisen_dir.join("teams").join(team)
-}
-
-/// The folder of files that the team's client writes, before they take their places.
-pub(super) fn drafts(eisen_dir: &Path, team: &str) -> PathBuf {
-    team_folder(eisen_dir, team).join(DRAFTS)
-}
-
-/// Notes the place of a journal that is not at the default one.
-pub(super) fn note_place(config: &Config, eisen_dir: &Path) {
-    if !config.journal.enabled {
-        return;
-    }
-    let kept = pointer(eisen_dir, &config.team.name);
-    let noted = match &config.journal.path {
-        Some(path) => note(&kept, path),
-        None => noted(&kept).remove(),
-    };
-    if let Err(error) = noted {
-        tracing::warn!(%error, "cannot note the place of the journal for `history`");
-    }
-}
-
-/// Notes a path, if it is another one than before.
-fn note(file: &Path, path: &Path) -> io::Result<()> {
-    let (file, path) = (noted(file), path.as_os_str().as_bytes());
-    let is_noted = file.read().is_ok_and(|noted| noted.is_some_and(|noted| noted == path));
-    if is_noted { Ok(()) } else { file.replace(path) }
-}
-
-/// A file with a path: by a part of one, `gc` would take a workspace for one that is gone.
-fn noted(file: &Path) -> KeptFile<Whole> {
-    KeptFile::new(file, MOST_BYTES)
-}
-
-fn pointer(eisen_dir: &Path, team: &str) -> PathBuf {
-    team_folder(eisen_dir, team).join("journal.path")
-}
-
 /// Runs `work` on a thread of its own that yields to all others: on a busy machine the journal falls
 /// behind in place of the relays, up to the backlog of the bus.
-pub(super) async fn in_background(work: impl Future<Output = ()> + Send + 'static) {
+pub(crate) async fn in_background(work: impl Future<Output = ()> + Send + 'static) {
     let (end, ended) = oneshot::channel();
     let run = move || -> io::Result<()> {
         // Zero names the calling thread. On failure the thread works with its old priority.
@@ -175,13 +83,13 @@ pub(super) async fn in_background(work: impl Future<Output = ()> + Send + 'stati
 }
 
 /// Records the changes of a reload.
-pub(super) fn reloaded(journal: Option<&Journal>, reloaded: &Reloaded) {
+pub(crate) fn reloaded(journal: Option<&Journal>, reloaded: &Reloaded) {
     let payload = serde_json::to_value(reloaded).unwrap_or_default();
     offer(journal, &json!({ "by": "reload", "changes": payload }));
 }
 
 /// Records that an agent was added over the port.
-pub(super) fn added(journal: Option<&Journal>, table: &AgentTable) {
+pub(crate) fn added(journal: Option<&Journal>, table: &AgentTable) {
     let mut config = serde_json::Value::from(table.clone());
     mask(&mut config);
     if let (Some(journal), Some(table)) = (journal, config.as_object_mut())
@@ -194,12 +102,12 @@ pub(super) fn added(journal: Option<&Journal>, table: &AgentTable) {
 }
 
 /// Records that an agent was removed over the port.
-pub(super) fn removed(journal: Option<&Journal>, agent: &str) {
+pub(crate) fn removed(journal: Option<&Journal>, agent: &str) {
     offer(journal, &json!({ "by": "remove_agent", "agent_id": agent }));
 }
 
 /// Records that another candidate takes over for an agent, or none.
-pub(super) fn moved(journal: Option<&Journal>, payload: &serde_json::Value) {
+pub(crate) fn moved(journal: Option<&Journal>, payload: &serde_json::Value) {
     offer(journal, payload);
 }
 
@@ -219,7 +127,7 @@ struct SpawnedZone {
 }
 
 /// Records that an agent started a helper.
-pub(super) fn spawned(journal: Option<&Journal>, parent: &AgentId, depth: u32, table: &AgentTable) {
+pub(crate) fn spawned(journal: Option<&Journal>, parent: &AgentId, depth: u32, table: &AgentTable) {
     let Some(journal) = journal else { return };
     let SpawnedTable { id, zone, profile } =
         SpawnedTable::deserialize(serde_json::Value::from(table.clone())).unwrap_or_default();
@@ -229,7 +137,7 @@ pub(super) fn spawned(journal: Option<&Journal>, parent: &AgentId, depth: u32, t
 }
 
 /// Records the end of a helper.
-pub(super) fn completed(journal: Option<&Journal>, end: &HelperEnd, usage: &[serde_json::Value]) {
+pub(crate) fn completed(journal: Option<&Journal>, end: &HelperEnd, usage: &[serde_json::Value]) {
     let Some(journal) = journal else { return };
     let HelperEnd { agent, task, state, reason, text } = end;
     let keeps_texts = journal.settings().keep.texts;
@@ -249,25 +157,5 @@ pub(super) fn completed(journal: Option<&Journal>, end: &HelperEnd, usage: &[ser
 fn offer(journal: Option<&Journal>, payload: &serde_json::Value) {
     if let Some(journal) = journal {
         journal.offer(NewEvent::new(Place::Team, EventType::CONFIG_CHANGE, payload));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use std::os::unix::fs::PermissionsExt as _;
-
-    use super::*;
-
-    #[test]
-    fn what_is_noted_is_its_owners_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("teams/shop/workspace");
-        note(&file, Path::new("/a/longer/path")).unwrap();
-        note(&file, Path::new("/work")).unwrap();
-        assert_eq!(fs::read(&file).unwrap(), b"/work");
-        for (path, mode) in [(&*file, 0o600), (file.parent().unwrap(), 0o700)] {
-            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, mode);
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Probes how far the running kernel can enforce zones, and warns about agents that get less than
 //! full enforcement.
 
-use super::mode::TeamMode;
-use super::trial;
+use crate::app::mode::TeamMode;
+use crate::app::trial;
 use crate::config::check::Kernel;
 use crate::config::{Agent, Enforce};
 use crate::process::Launcher;
@@ -19,7 +19,7 @@ pub fn kernel() -> Kernel {
 
 /// Warns about agents with `enforce = "auto"` that the kernel does not fully confine, and about those that are
 /// only observed.
-pub(super) fn warn_of_tier<'a>(
+pub(crate) fn warn_of_tier<'a>(
     kernel: &Kernel,
     mode: TeamMode,
     agents: impl Iterator<Item = &'a Agent>,

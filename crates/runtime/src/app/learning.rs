@@ -10,12 +10,12 @@ use anyhow::anyhow;
 
 use self::ground::{Ground, MOST_FILES, is_git_written};
 use self::history::{PastUses, past_uses};
-use super::Failure;
 use crate::config::{Agent, Config, with_zone};
 use crate::journal::{Filter, Store};
 use crate::kept::{Durable, KeptFile, Volatile};
 use crate::learn::{Measure, ProposedPattern, ProposedZone, propose};
 use crate::model::AgentId;
+use crate::program::Failure;
 use crate::zone::GitAccess;
 
 /// The name of a configuration that is tried before it takes the place of the old one.

@@ -4,7 +4,7 @@ use crate::agent::Capacity;
 use crate::config::Config;
 use crate::process::{Groups, Launcher, LimitEnforcement, Sweeper, marker};
 
-use super::members;
+use crate::app::members;
 
 /// Describes how the limits of agents would be enforced if a team started now.
 pub fn limit_enforcement() -> &'static str {
@@ -18,7 +18,7 @@ pub fn limit_enforcement() -> &'static str {
 }
 
 /// The launcher of a team's agents, with the warden of the first one, and the sweeper.
-pub(super) fn launcher(config: &Config) -> std::io::Result<(Launcher, Sweeper)> {
+pub(crate) fn launcher(config: &Config) -> std::io::Result<(Launcher, Sweeper)> {
     let launcher = limited(config)?;
     launcher.prepare()?;
     let sweeper = Sweeper::start(&launcher)?;
@@ -44,7 +44,7 @@ fn limited(config: &Config) -> std::io::Result<Launcher> {
     }
 }
 
-pub(super) fn capacity(config: &Config) -> Capacity {
+pub(crate) fn capacity(config: &Config) -> Capacity {
     let team = &config.team;
     Capacity { max_running: team.max_running, max_memory_mb: team.max_memory_mb }
 }

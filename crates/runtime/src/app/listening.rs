@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::net::TcpListener;
 
-use super::team::Supervised;
+use crate::app::team::Supervised;
 use crate::bus::Bus;
 use crate::config::{self, Config};
 use crate::serve::{self, Handles, Limits, Server, Tokens};

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Failure, environment};
 use crate::config::{
     Agent, Config, LayerError, Layered, Overlay, Pick, SharedConfig, Source, TierCandidate, TryOut,
 };
+use crate::home::environment;
 use crate::model::now_ms;
+use crate::program::Failure;
 use crate::tiers::{Cooldowns, standings};
 
 /// Loads a configuration together with the agents added and removed over the port, and tests its
@@ -22,11 +23,11 @@ pub fn read(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
 }
 
 /// Which candidate of its tier an agent takes, by the agent's id.
-pub(super) type Candidates = BTreeMap<String, TierCandidate>;
+pub(crate) type Candidates = BTreeMap<String, TierCandidate>;
 
 /// Compiles a text with the agents added and removed over the port, and tests its plugins. Agents keep
 /// the candidates that are `taken`.
-pub(super) fn compile(
+pub(crate) fn compile(
     source: &Source,
     eisen_dir: &Path,
     overlay: &Overlay,
@@ -39,7 +40,7 @@ pub(super) fn compile(
 }
 
 /// Logs the agents added and removed over the port, and drops those that the file has taken over.
-pub(super) fn log_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result<()> {
+pub(crate) fn log_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result<()> {
     let kept = Overlay::path(eisen_dir, &layered.config.team.name);
     let file = kept.display();
     for sentence in &layered.said {
@@ -57,11 +58,11 @@ pub(super) fn log_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result
 /// Reads what the user's teams and runs share, with the `eisen.toml` of a folder, or above it, laid over it.
 pub fn shared_config(folder: &Path) -> Result<SharedConfig, Failure> {
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
-    let file = super::here::config_of(folder).unwrap_or_else(|why| {
+    let file = crate::home::here::config_of(folder).unwrap_or_else(|why| {
         tracing::warn!("{why}");
         None
     });
-    SharedConfig::read(&eisen_dir, file.as_deref()).map_err(super::config_errors)
+    SharedConfig::read(&eisen_dir, file.as_deref()).map_err(crate::program::config_errors)
 }
 
 fn layered(
@@ -72,7 +73,7 @@ fn layered(
     let load = |taken| Layered::load(file, eisen_dir, try_out(), taken);
     let loaded = by_tiers(eisen_dir, &Candidates::new(), load);
     loaded.map_err(|error| match error {
-        LayerError::File(errors) => super::config_errors(errors),
+        LayerError::File(errors) => crate::program::config_errors(errors),
         error => Failure::Usage(error.into()),
     })
 }
@@ -117,7 +118,7 @@ fn candidates(config: &Config, eisen_dir: &Path, taken: &Candidates) -> Candidat
 }
 
 /// Notes which candidates a team that starts has taken.
-pub(super) fn note_taken(config: &Config, eisen_dir: &Path) {
+pub(crate) fn note_taken(config: &Config, eisen_dir: &Path) {
     let kept = Cooldowns::new(eisen_dir);
     for agent in &config.agents {
         let (Some(tier), Some(candidate)) = (&agent.tier, &agent.candidate) else { continue };

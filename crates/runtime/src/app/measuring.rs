@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::details;
-use super::wiring::Wiring;
 use crate::agent::Surroundings;
+use crate::app::wiring::Wiring;
 use crate::budget::Budgets;
 use crate::bus::Bus;
 use crate::conflicts::Conflicts;
@@ -15,6 +14,7 @@ use crate::routing::RoutingHandle;
 use crate::serve::{AgentDetails, Server, Traffic};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
+use crate::turn::details;
 
 /// What the figures of a scrape are read from.
 #[derive(Clone)]

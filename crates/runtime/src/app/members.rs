@@ -9,11 +9,10 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::sync::mpsc;
 
-use super::agent_owners::AgentOwners;
-use super::environment::{self, TeamEnvironment};
-use super::mode::TeamMode;
-use super::{journaling, places, plugins, routes};
 use crate::agent::{AgentSettings, Policy, Restarts, SlotWish};
+use crate::app::agent_owners::AgentOwners;
+use crate::app::mode::TeamMode;
+use crate::app::{places, plugins, routes};
 use crate::budget::Budgets;
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
@@ -21,6 +20,8 @@ use crate::config::{
     self, Config, Enforce, Permissions, RestartPolicy, SharedConfig, TrustedPlaces, UsageCount,
 };
 use crate::conflicts::{self, Conflicts};
+use crate::home::environment;
+use crate::home::environment::TeamEnvironment;
 use crate::journal::Journal;
 use crate::kept::make_folder;
 use crate::model::{AgentId, SessionId, SessionKey, UsageScope};
@@ -38,41 +39,41 @@ use crate::zone::{Bounds, GrantedPlace, Zone};
 const TEMPORARY: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "TMUX_TMPDIR"];
 
 /// Settings that all agents share, and that no reload changes.
-pub(super) struct Conditions {
-    pub(super) environment: TeamEnvironment,
-    pub(super) eisen_dir: PathBuf,
+pub(crate) struct Conditions {
+    pub(crate) environment: TeamEnvironment,
+    pub(crate) eisen_dir: PathBuf,
     /// The temporary copy of the workspace, with `scratch = true`.
-    pub(super) scratch: Option<PathBuf>,
+    pub(crate) scratch: Option<PathBuf>,
     /// The parent of the agents' private temporary folders.
-    pub(super) private: PathBuf,
+    pub(crate) private: PathBuf,
     /// The result of the kernel's probe.
-    pub(super) kernel: Kernel,
+    pub(crate) kernel: Kernel,
     /// Sends the last line of each answer to the console.
-    pub(super) answers: mpsc::Sender<TurnAnswer>,
+    pub(crate) answers: mpsc::Sender<TurnAnswer>,
     /// None: switched off.
-    pub(super) journal: Option<Journal>,
-    pub(super) budgets: Budgets,
-    pub(super) owners: AgentOwners,
+    pub(crate) journal: Option<Journal>,
+    pub(crate) budgets: Budgets,
+    pub(crate) owners: AgentOwners,
     /// None: not looked for.
-    pub(super) conflicts: Option<Conflicts>,
-    pub(super) runs: TeamRuns,
-    pub(super) slots: TeamSlots,
-    pub(super) mode: TeamMode,
+    pub(crate) conflicts: Option<Conflicts>,
+    pub(crate) runs: TeamRuns,
+    pub(crate) slots: TeamSlots,
+    pub(crate) mode: TeamMode,
 }
 
 /// The slots that agents of a team take.
 #[derive(Debug)]
-pub(super) struct TeamSlots {
-    pub(super) slots: Slots,
+pub(crate) struct TeamSlots {
+    pub(crate) slots: Slots,
     /// For the team of a run, which has the slot of its agent: the files that its configuration comes
     /// from. That one has no bases of profiles.
-    pub(super) of_run: Option<SharedConfig>,
+    pub(crate) of_run: Option<SharedConfig>,
 }
 
 impl Conditions {
     /// Returns the members of a team in the configuration's order, and the rules for routing. Reads
     /// the disk.
-    pub(super) fn members(
+    pub(crate) fn members(
         &self,
         config: &Config,
         edition: u64,
@@ -99,7 +100,7 @@ impl Conditions {
     }
 
     /// Whether an agent is observed and not stopped.
-    pub(super) fn observes(&self, agent: &config::Agent) -> bool {
+    pub(crate) fn observes(&self, agent: &config::Agent) -> bool {
         self.mode.observe || agent.zone.enforce == Enforce::Observe
     }
 
@@ -262,7 +263,7 @@ impl Conditions {
 }
 
 /// An agent and those above it, up to the one without a parent.
-pub(super) fn lineage(config: &Config, agent: &AgentId) -> Vec<String> {
+pub(crate) fn lineage(config: &Config, agent: &AgentId) -> Vec<String> {
     let parent = |agent: &AgentId| config.agent(agent)?.parent.clone();
     let above = std::iter::successors(Some(agent.clone()), parent);
     // Their parents form no circle.
@@ -294,7 +295,7 @@ fn compile_zones(
 ) -> anyhow::Result<Vec<Arc<Zone>>> {
     let compile = |agent: &config::Agent| {
         let spec = &agent.zone.spec;
-        let drafts = journaling::drafts(&spec.eisen_dir, &config.team.name);
+        let drafts = crate::home::journals::drafts(&spec.eisen_dir, &config.team.name);
         let zone = if observes(agent) {
             Zone::observed(spec, &config::Secrets::Ask.asked(), drafts)
         } else {
@@ -314,7 +315,7 @@ fn hold_of(config: &Config) -> HashMap<AgentId, bool> {
 const LOCK_PATIENCE: Duration = Duration::from_mins(2);
 
 /// How conflicts of writes are handled; None: they are not looked for.
-pub(super) fn conflicts(config: &Config, unattended: bool) -> Option<conflicts::ConflictRules> {
+pub(crate) fn conflicts(config: &Config, unattended: bool) -> Option<conflicts::ConflictRules> {
     let config::Conflicts { strategy, lock } = config.conflicts.clone()?;
     let asks = !unattended || config.orchestrator.named().is_some();
     Some(conflicts::ConflictRules {
@@ -336,7 +337,7 @@ fn owners(config: &Config, zones: &[Arc<Zone>]) -> Vec<(AgentId, Arc<Zone>)> {
 }
 
 /// The resource limits of an agent with its terminals.
-pub(super) fn limits(agent: &config::Agent) -> Limits {
+pub(crate) fn limits(agent: &config::Agent) -> Limits {
     Limits { memory_mb: agent.memory_mb, processes: agent.processes }
 }
 
@@ -385,7 +386,7 @@ fn log(eisen_dir: &Path, team: &str, agent: &AgentId) -> PathBuf {
 }
 
 /// Returns the orchestrator, for the tracker and for routing.
-pub(super) fn orchestrator(config: &Config) -> (OrchestratorView, Orchestrator) {
+pub(crate) fn orchestrator(config: &Config) -> (OrchestratorView, Orchestrator) {
     let session = SessionId::new(format!("team-{}", config.team.name));
     let key = SessionKey::new(AgentId::new("orchestrator"), session);
     let host = config.shared.hub.as_ref().and_then(|hub| hub.host.clone());

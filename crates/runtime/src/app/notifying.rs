@@ -5,14 +5,15 @@ use std::path::Path;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, details};
 use crate::agent::Surroundings;
 use crate::alert::{self, Cause, Channel, Current, Notice, Way};
 use crate::budget::Budgets;
 use crate::config::{Config, Notify, NotifyBy, NotifyOn};
 use crate::model::{BlockedStatus, ConflictStatus, one_line};
 use crate::process::Launcher;
+use crate::program::Failure;
 use crate::supervisor::Roster;
+use crate::turn::details;
 
 /// Bytes of why an access waits, in a notice.
 const LONGEST_WHY: usize = 1000;

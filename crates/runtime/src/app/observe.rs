@@ -20,17 +20,17 @@ pub use self::plugged::ObservePlugin;
 use self::plugged::{Plugged, PluginTask, extractor};
 use self::relaying::relay;
 use self::status::ObservedStatus;
-use super::environment::{self, TeamEnvironment};
-use super::team::Observed;
-use super::wiring::Wiring;
-use super::{
-    Failure, StopSignals, announce_port, backlog, bind, drained, journaling, leftovers, limits,
-};
+use crate::app::team::Observed;
+use crate::app::wiring::{Wiring, backlog};
 use crate::bus::Bus;
 use crate::config;
+use crate::home::environment::TeamEnvironment;
+use crate::home::leftovers::drained;
+use crate::home::{environment, leftovers};
 use crate::journal;
 use crate::model::{AgentId, OnViolation, SessionId, SessionKey};
 use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
+use crate::program::{Failure, StopSignals, announce_port, bind, limits};
 use crate::proxy::{Gatekeeping, Proxy, ProxyError, RelayHandle, Rules, Vitals};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, RunFile, Server, Tokens};
@@ -352,7 +352,7 @@ fn zone(
 /// One file for all runs with the same agent id.
 fn journal_of(agent: &AgentId, workspace: &Path, eisen_dir: &Path) -> journal::Settings {
     let team = format!("observe-{agent}");
-    journaling::note_workspace(&team, workspace, eisen_dir);
+    crate::home::journals::note_workspace(&team, workspace, eisen_dir);
     let path = config::journal_path(eisen_dir, &team);
     let quotas = Some(journal::Quotas { keep_days: 0, max_mb: config::MAX_MB });
     journal::Settings { team, path, keep: journal::Keep::default(), quotas }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::journaling::team_folder;
+use crate::home::journals::team_folder;
 use crate::kept::{Durable, KeptFile};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
 use crate::routing::{AccessScope, Permit, Queued, Request};

@@ -15,7 +15,7 @@ use crate::plugin::{
 use crate::process::Launcher;
 
 /// Returns a function that tests plugins, and remembers the results.
-pub(super) fn try_out(eisen_dir: &Path) -> Box<TryOut> {
+pub(crate) fn try_out(eisen_dir: &Path) -> Box<TryOut> {
     let eisen_dir = eisen_dir.to_owned();
     let known: RefCell<Vec<(Plugin, Result<bool, String>)>> = RefCell::default();
     Box::new(move |plugin| {
@@ -43,7 +43,7 @@ pub fn check_plugin(library: &Path) -> Result<Checked, String> {
 }
 
 /// Tests a plugin; returns whether it can enforce a zone.
-pub(super) fn tried(plugin: &Plugin, eisen_dir: &Path) -> Result<bool, String> {
+pub(crate) fn tried(plugin: &Plugin, eisen_dir: &Path) -> Result<bool, String> {
     let Plugin { name, path, config, isolation, .. } = plugin;
     let approval = approval(path, eisen_dir)?;
     let gates =
@@ -55,13 +55,13 @@ pub(super) fn tried(plugin: &Plugin, eisen_dir: &Path) -> Result<bool, String> {
 }
 
 /// The user's approval of a library.
-pub(super) fn approval(library: &Path, eisen_dir: &Path) -> Result<Option<Approval>, String> {
+pub(crate) fn approval(library: &Path, eisen_dir: &Path) -> Result<Option<Approval>, String> {
     let approvals = Approvals::load(eisen_dir).map_err(|error| error.to_string())?;
     Ok(approvals.find(library))
 }
 
 /// The error for a library that is not approved to run in this process.
-pub(super) fn unapproved(library: &Path) -> String {
+pub(crate) fn unapproved(library: &Path) -> String {
     format!(
         "it is not approved to run in-process, unconfined: `eisen-core dev plugin trust {}` approves its \
          current version; with isolation = \"process\" it needs no approval",
@@ -70,7 +70,7 @@ pub(super) fn unapproved(library: &Path) -> String {
 }
 
 fn approval_of(library: &Path) -> Result<Option<Approval>, String> {
-    approval(library, &super::eisen_dir().map_err(|error| error.to_string())?)
+    approval(library, &crate::home::eisen_dir().map_err(|error| error.to_string())?)
 }
 
 fn trial<T: Send>(of: impl AsyncFnOnce(Launcher) -> Result<T, String> + Send) -> Result<T, String> {
@@ -89,7 +89,7 @@ fn trial<T: Send>(of: impl AsyncFnOnce(Launcher) -> Result<T, String> + Send) ->
 }
 
 /// Loads an agent's plugin if it runs in this process, else prepares it for a child process.
-pub(super) fn prepared(
+pub(crate) fn prepared(
     of: &Agent,
     plugin: &Plugin,
     eisen_dir: &Path,

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::agent_owners::AgentOwners;
+use crate::app::agent_owners::AgentOwners;
 use crate::model::{Model, SessionKey, SessionMode};
 use crate::serve;
 use crate::session::{RegistryHandle, RegistryRequest, Upsert};

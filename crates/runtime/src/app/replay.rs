@@ -14,16 +14,16 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Failure, StopSignals, announce_port, backlog, bind, environment, limits, tracker_settings,
-};
+use crate::app::wiring::{backlog, tracker_settings};
 use crate::bus::Bus;
 use crate::config;
+use crate::home::environment;
 use crate::journal::{self, Journal, Store};
 use crate::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey,
     UsageReport,
 };
+use crate::program::{Failure, StopSignals, announce_port, bind, limits};
 use crate::replay::{Audience, Player, Recording, Speed};
 use crate::routing::{Decider, Decision, ResolveError};
 use crate::serve::{

@@ -6,9 +6,10 @@ use anyhow::anyhow;
 use serde_json::Value;
 use tracing::warn;
 
-use super::journaling::team_folder;
-use super::{Failure, environment};
+use crate::home::environment;
+use crate::home::journals::team_folder;
 use crate::model::is_name;
+use crate::program::Failure;
 use crate::serve::{self, Handles};
 use crate::tokens::ScopedTokens;
 

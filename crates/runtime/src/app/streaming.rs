@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
-use super::journaling::team_folder;
-use super::wiring::Wiring;
+use crate::app::wiring::Wiring;
 use crate::config::{AgentTable, Config, MOST_STREAMS, stream_of};
+use crate::home::journals::team_folder;
 use crate::journal::NameError;
 use crate::kept::{Durable, KeptFile};
 use crate::model::{StreamReplay, StreamReport, StreamSpec, StreamState, StreamTarget, now_ms};
@@ -29,7 +29,7 @@ const MOST_BYTES: u64 = 4 << 20;
 
 /// The streams of a team.
 #[derive(Clone)]
-pub(super) struct TeamStreams {
+pub(crate) struct TeamStreams {
     /// None: no journal is kept.
     streams: Option<Streams>,
     in_file: Arc<[StreamSpec]>,
@@ -49,7 +49,7 @@ struct KeptStreams {
 }
 
 /// Starts the streams of a configuration, and those that were attached.
-pub(super) async fn start(config: &Config, wiring: &mut Wiring, eisen_dir: &Path) -> TeamStreams {
+pub(crate) async fn start(config: &Config, wiring: &mut Wiring, eisen_dir: &Path) -> TeamStreams {
     let folder = team_folder(eisen_dir, &config.team.name).join(FOLDER);
     let mut kept = KeptStreams::read(&folder).unwrap_or_else(|error| {
         tracing::warn!(
@@ -85,7 +85,7 @@ impl TeamStreams {
         }
     }
 
-    pub(super) fn reports(&self) -> Vec<StreamReport> {
+    pub(crate) fn reports(&self) -> Vec<StreamReport> {
         let mut running = self.streams.as_ref().map(Streams::reports).unwrap_or_default();
         let of_file = self.in_file.iter().map(|stream| {
             let at = running.iter().position(|it| *it.name == *stream.name);
@@ -97,7 +97,7 @@ impl TeamStreams {
         all
     }
 
-    pub(super) async fn attach(&self, table: AgentTable) -> Result<StreamReport, Refused> {
+    pub(crate) async fn attach(&self, table: AgentTable) -> Result<StreamReport, Refused> {
         let Some(streams) = &self.streams else {
             let message = "the team keeps no journal: set `enabled = true` in `[journal]`";
             return Err(Refused::new(409, message));
@@ -137,7 +137,7 @@ impl TeamStreams {
         attached.ok_or_else(|| Refused::new(409, "the team is stopping"))
     }
 
-    pub(super) async fn detach(&self, name: &str) -> Result<StreamReport, Refused> {
+    pub(crate) async fn detach(&self, name: &str) -> Result<StreamReport, Refused> {
         let mut kept = self.changes.lock().await;
         let report = self.reports().into_iter().find(|report| *report.name == *name);
         let Some(report) = report else { return Err(self.unknown(name)) };
@@ -155,7 +155,7 @@ impl TeamStreams {
         Ok(StreamReport { state: StreamState::Detached, timestamp_ms: now_ms(), ..report })
     }
 
-    pub(super) async fn replay(
+    pub(crate) async fn replay(
         &self,
         session: &str,
         stream: &str,

@@ -5,16 +5,12 @@ use std::sync::Arc;
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
-use super::agent_owners::AgentOwners;
-use super::changes::{self, TeamCommand};
-use super::details;
-use super::nested::{self, Workplace};
-use super::repeating;
-use super::streaming::TeamStreams;
-use super::undoing;
-use super::web_page::WebPage;
-use super::wiring::Wiring;
 use crate::agent::{self, AgentError, AgentHandle};
+use crate::app::agent_owners::AgentOwners;
+use crate::app::streaming::TeamStreams;
+use crate::app::undoing;
+use crate::app::web_page::WebPage;
+use crate::app::wiring::Wiring;
 use crate::budget::Budgets;
 use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
 use crate::config::AgentTable;
@@ -30,25 +26,28 @@ use crate::serve::{
 };
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
+use crate::turn::command::TeamCommand;
+use crate::turn::nested::Workplace;
+use crate::turn::{details, nested, retries};
 use crate::undo::{self, Undoer};
 use crate::wire::{Reloaded, Tier};
 
 /// The agents of `up`.
-pub(super) struct Supervised {
-    pub(super) roster: Roster,
-    pub(super) tracker: TrackerHandle,
-    pub(super) owners: AgentOwners,
-    pub(super) changes: mpsc::Sender<TeamCommand>,
+pub(crate) struct Supervised {
+    pub(crate) roster: Roster,
+    pub(crate) tracker: TrackerHandle,
+    pub(crate) owners: AgentOwners,
+    pub(crate) changes: mpsc::Sender<TeamCommand>,
     /// None: no journal is kept.
-    pub(super) undoer: Option<Undoer>,
-    pub(super) budgets: Budgets,
-    pub(super) runs: TeamRuns,
-    pub(super) page: WebPage,
-    pub(super) streams: TeamStreams,
+    pub(crate) undoer: Option<Undoer>,
+    pub(crate) budgets: Budgets,
+    pub(crate) runs: TeamRuns,
+    pub(crate) page: WebPage,
+    pub(crate) streams: TeamStreams,
 }
 
 /// The team as its port, its page and its lead act on it.
-pub(super) fn supervised(
+pub(crate) fn supervised(
     wiring: &Wiring,
     roster: Roster,
     changes: mpsc::Sender<TeamCommand>,
@@ -77,7 +76,7 @@ impl Supervised {
         &self,
         command: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> TeamCommand,
     ) -> Result<T, Refused> {
-        changes::request(&self.changes, command).await
+        crate::turn::command::request(&self.changes, command).await
     }
 }
 
@@ -158,7 +157,7 @@ impl Team for Supervised {
             let agent = self.agent(&prompt.agent)?;
             let Prompt { session, blocks, by_orchestrator, said, .. } = prompt;
             let prompt = agent::Prompt { session, blocks, by_orchestrator, said };
-            let turn = repeating::prompt(&agent, &self.changes, prompt);
+            let turn = retries::prompt(&agent, &self.changes, prompt);
             turn.await.map_err(|error| refused(&error))
         })
     }
@@ -256,7 +255,7 @@ impl Team for Supervised {
     }
 
     fn end_helper(&self, end: HelperEnd) -> BoxFuture<'_, Result<(), Refused>> {
-        Box::pin(changes::end_helper(&self.roster, &self.changes, end))
+        Box::pin(crate::turn::command::end_helper(&self.roster, &self.changes, end))
     }
 
     fn start_run(
@@ -328,11 +327,11 @@ fn refused(error: &AgentError) -> Refused {
 }
 
 /// The agent of `observe`: only its editor can prompt it.
-pub(super) struct Observed {
-    pub(super) status: tokio::sync::watch::Receiver<AgentStatus>,
-    pub(super) zone: Tier,
-    pub(super) tracker: TrackerHandle,
-    pub(super) family: Family,
+pub(crate) struct Observed {
+    pub(crate) status: tokio::sync::watch::Receiver<AgentStatus>,
+    pub(crate) zone: Tier,
+    pub(crate) tracker: TrackerHandle,
+    pub(crate) family: Family,
 }
 
 impl Team for Observed {

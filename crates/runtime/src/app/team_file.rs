@@ -22,7 +22,7 @@ pub struct RunOptions {
 }
 
 /// The keys of `[[agents]]` that a run sets. `allowed`: the patterns of its zone; None: it sets no zone.
-pub(super) fn agent_keys(spec: &RunSpec, allowed: Option<&[String]>) -> AgentTable {
+pub(crate) fn agent_keys(spec: &RunSpec, allowed: Option<&[String]>) -> AgentTable {
     let budget = json!(spec.budget);
     let keys = [
         ("zone", allowed.map(|it| json!({ "allowed": texts(it), "denied": texts(&spec.deny) }))),
@@ -35,7 +35,7 @@ pub(super) fn agent_keys(spec: &RunSpec, allowed: Option<&[String]>) -> AgentTab
 }
 
 /// The text of the `eisen.toml` of a run.
-pub(super) fn team_file(options: &RunOptions, team: &str) -> Result<String, toml::ser::Error> {
+pub(crate) fn team_file(options: &RunOptions, team: &str) -> Result<String, toml::ser::Error> {
     let RunOptions { spec, workspace, profile, begins_with, known } = options;
     let whole = ["**".to_owned()];
     let allowed = if spec.zone.is_empty() { &whole } else { &spec.zone[..] };
@@ -69,7 +69,7 @@ pub(super) fn team_file(options: &RunOptions, team: &str) -> Result<String, toml
 
 /// The text of a run's configuration with another agent, one of a tier's candidates; None if it is no
 /// such text.
-pub(super) fn for_candidate(text: &str, id: &str, candidate: &TierCandidate) -> Option<String> {
+pub(crate) fn for_candidate(text: &str, id: &str, candidate: &TierCandidate) -> Option<String> {
     let mut all: Table = text.parse().ok()?;
     let agent = all.get_mut("agents")?.as_array_mut()?.first_mut()?.as_table_mut()?;
     for key in ["command", "model", "thinking"] {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use super::routes;
+use crate::app::routes;
 use crate::config::{Config, Layered, Overlay, Why};
 use crate::model::{Action, AgentId, TeamGrant};
 use crate::routing::{GrantStore, opened_by};
@@ -57,8 +57,8 @@ pub fn of_config(config: &Config, overlay: &Overlay) -> Vec<TeamGrant> {
 /// The grants for a team that does not run, by its configuration: that of the folder, the one that `up` made, or that
 /// of its workspace. Without one, each agent counts as the team's.
 pub fn of_team(eisen_dir: &Path, team: &str, folder: &Path) -> anyhow::Result<Vec<TeamGrant>> {
-    let workspace = super::journaling::workspace_of(eisen_dir, team).unwrap_or_default();
-    let of_folder = |folder: &Path| super::here::config_of(folder).ok().flatten();
+    let workspace = crate::home::journals::workspace_of(eisen_dir, team).unwrap_or_default();
+    let of_folder = |folder: &Path| crate::home::here::config_of(folder).ok().flatten();
     let files = [
         of_folder(folder),
         super::learning::kept_config(eisen_dir, team),

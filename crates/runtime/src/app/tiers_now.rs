@@ -3,8 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use super::{Failure, environment, loading};
+use crate::app::loading;
+use crate::home::environment;
 use crate::model::now_ms;
+use crate::program::Failure;
 use crate::tiers::{CandidateStanding, Cooldowns, standings};
 
 /// A tier as it stands now.

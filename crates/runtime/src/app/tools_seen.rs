@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::journaling::team_folder;
 use crate::bus::{Received, Subscriber};
 use crate::config::Config;
+use crate::home::journals::team_folder;
 use crate::kept::{KeptFile, Volatile};
 use crate::model::{AgentState, Event};
 use crate::serve::ToolUses;

@@ -1,8 +1,8 @@
 //! Connects `[telemetry]` of the configuration with the room `telemetry`.
 
-use super::environment::TRACE_VARIABLE;
-use super::wiring::Wiring;
+use crate::app::wiring::Wiring;
 use crate::config::{self, Config};
+use crate::home::environment::TRACE_VARIABLE;
 use crate::telemetry::{self, AgentFacts, FoldSettings, Settings, Traceparent};
 
 /// Makes spans from now on, if the configuration asks for them.

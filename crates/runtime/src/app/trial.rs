@@ -28,7 +28,7 @@ const MOST_BYTES: u64 = 64 << 10;
 /// before under the same conditions. Uses a temporary folder in `within`.
 ///
 /// A wrong memory opens nothing: each agent's start tests its wall, and fails without a doorbell.
-pub(super) fn begin(
+pub(crate) fn begin(
     launcher: Launcher,
     within: PathBuf,
     eisen_dir: &Path,
@@ -66,7 +66,7 @@ fn conditions() -> Option<String> {
     ))
 }
 
-pub(super) async fn of_kernel(launcher: &Launcher, within: &Path) -> Kernel {
+pub(crate) async fn of_kernel(launcher: &Launcher, within: &Path) -> Kernel {
     let support = Support::of_this_kernel();
     let holds = if support.lacking().is_empty() { run(launcher, within).await } else { Ok(()) };
     match holds {
@@ -87,7 +87,8 @@ fn failed(why: &dyn Display) -> Kernel {
 }
 
 async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
-    let folder = tempfile::Builder::new().prefix(super::leftovers::PREFIX).tempdir_in(within)?;
+    let folder =
+        tempfile::Builder::new().prefix(crate::home::leftovers::PREFIX).tempdir_in(within)?;
     let place = folder.path().canonicalize()?;
     for name in ["workspace", "private", "eisen"] {
         std::fs::create_dir(place.join(name))?;

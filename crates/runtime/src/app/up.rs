@@ -12,35 +12,38 @@ use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::changes::{Changes, TeamCommand, WAITING, follow_setbacks};
-use super::console::ConsoleFile;
-use super::kernel::warn_of_tier;
-use super::listening::Listeners;
-use super::loading::{load, log_overlay, note_taken};
-use super::members::{self, Conditions, TeamSlots};
-use super::mode::TeamMode;
-use super::scoped_tokens::with_tokens;
-use super::team::{Supervised, supervised};
-use super::web_page::{WebPage, WebWish};
-use super::wiring::{Closing, Wiring};
-use super::{
-    Failure, StopSignal, StopSignals, announce_port, backlog, catching_up, console, drained,
-    environment, first_prompt, hints, hub, journaling, leftovers, limiting, limits, measuring,
-    notifying, person_queue, recorder, scratch, spending, streaming, team_grants, tools_seen,
-    tracing_out, trial, undoing,
-};
 use crate::agent::{Admission, Surroundings};
+use crate::app::changes::{Changes, follow_setbacks};
+use crate::app::console::ConsoleFile;
+use crate::app::kernel::warn_of_tier;
+use crate::app::listening::Listeners;
+use crate::app::loading::{load, log_overlay, note_taken};
+use crate::app::members::{Conditions, TeamSlots};
+use crate::app::mode::TeamMode;
+use crate::app::scoped_tokens::with_tokens;
+use crate::app::team::{Supervised, supervised};
+use crate::app::web_page::{WebPage, WebWish};
+use crate::app::wiring::{Closing, Wiring, backlog};
+use crate::app::{
+    catching_up, console, first_prompt, hints, hub, journaling, limiting, measuring, members,
+    notifying, person_queue, recorder, spending, streaming, team_grants, tools_seen, tracing_out,
+    trial, undoing,
+};
 use crate::bus::Bus;
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Team};
 use crate::extract::DiskWorkspace;
+use crate::home::leftovers::drained;
+use crate::home::{environment, leftovers, scratch};
 use crate::model::TeamMemory;
 use crate::process::Launcher;
+use crate::program::{Failure, StopSignal, StopSignals, announce_port, limits};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Ledger, Remains, RunFile, Tokens};
 use crate::slots::{Machine, Slots};
 use crate::supervisor::{Roster, Supervisor};
 use crate::tracker::OrchestratorView;
+use crate::turn::command::{TeamCommand, WAITING};
 
 /// Time added to both grace periods of an orderly stop before agents are killed.
 const STOP_MARGIN: Duration = Duration::from_secs(3);
@@ -86,7 +89,7 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
 }
 
 /// Where the events of a team are shown.
-pub(super) enum Output {
+pub(crate) enum Output {
     /// On standard output, and the port on standard error.
     Console,
     /// As on the console, where standard output is redirected to a file.
@@ -95,29 +98,29 @@ pub(super) enum Output {
 }
 
 /// A team that is about to start.
-pub(super) struct TeamStart {
+pub(crate) struct TeamStart {
     /// The file of its configuration.
-    pub(super) file: PathBuf,
-    pub(super) layered: Layered,
-    pub(super) eisen_dir: PathBuf,
+    pub(crate) file: PathBuf,
+    pub(crate) layered: Layered,
+    pub(crate) eisen_dir: PathBuf,
     /// Teams above this one.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
     /// Overrides the configuration's port.
-    pub(super) port: Option<u16>,
-    pub(super) web: Option<WebWish>,
-    pub(super) output: Output,
-    pub(super) slots: TeamSlots,
-    pub(super) mode: TeamMode,
-    pub(super) stop: StopSignals,
+    pub(crate) port: Option<u16>,
+    pub(crate) web: Option<WebWish>,
+    pub(crate) output: Output,
+    pub(crate) slots: TeamSlots,
+    pub(crate) mode: TeamMode,
+    pub(crate) stop: StopSignals,
 }
 
 /// The folder of a team's tasks.
 fn tasks_of(config: &Config, eisen_dir: &Path) -> PathBuf {
-    journaling::team_folder(eisen_dir, &config.team.name).join("tasks")
+    crate::home::journals::team_folder(eisen_dir, &config.team.name).join("tasks")
 }
 
 /// Runs a team until its work is done, or a signal stops it.
-pub(super) async fn run_team<T>(
+pub(crate) async fn run_team<T>(
     start: TeamStart,
     work: impl AsyncFnOnce(Arc<Supervised>) -> T,
 ) -> anyhow::Result<(Result<T, StopSignal>, Closing)> {
@@ -280,8 +283,8 @@ fn wire(
     workspace: &Path,
     private: &Path,
 ) -> (Wiring, serve::Recorder) {
-    journaling::note_workspace(&config.team.name, &config.team.workspace, eisen_dir);
-    journaling::note_place(config, eisen_dir);
+    crate::home::journals::note_workspace(&config.team.name, &config.team.workspace, eisen_dir);
+    crate::home::journals::note_place(config, eisen_dir);
     note_taken(config, eisen_dir);
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
@@ -333,7 +336,7 @@ fn run_file(
     let Team { name, workspace, scratch, .. } = &config.team;
     let private = scratch::new_path()?;
     let remains = Remains {
-        folders: vec![private.clone(), journaling::drafts(eisen_dir, name)],
+        folders: vec![private.clone(), crate::home::journals::drafts(eisen_dir, name)],
         workspace: (!scratch).then(|| workspace.clone()),
         ..leftovers::remains()
     };

@@ -12,17 +12,17 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, OnceCell};
 use tokio_util::sync::CancellationToken;
 
-use super::journaling::team_folder;
-use super::measuring::MetricsStarter;
-use super::outlet;
+use crate::app::measuring::MetricsStarter;
 use crate::config::{Config, Enforce, Web};
+use crate::home::journals::team_folder;
 use crate::model::WebScope;
+use crate::program::outlet;
 use crate::serve::{Gateway, OpenedOnWeb, Refused, WebLink, WebToken};
 use crate::web::{CredentialError, Credentials, ENTER, Served, WebServer, WebSite};
 
 /// A team's web server, whether it runs or not.
 #[derive(Clone)]
-pub(super) struct WebPage(Arc<PageState>);
+pub(crate) struct WebPage(Arc<PageState>);
 
 /// The way to a port, and to the metrics if there are any.
 type ServedTeam = (Gateway, Option<MetricsStarter>);
@@ -35,7 +35,7 @@ pub struct WebWish {
 }
 
 /// What a page is of.
-pub(super) struct PageOf {
+pub(crate) struct PageOf {
     /// The team, or the name of a hub.
     team: String,
     /// Where the gateway is served alone.
@@ -45,7 +45,7 @@ pub(super) struct PageOf {
 }
 
 impl PageOf {
-    pub(super) fn team(config: &Config, is_kernel: bool) -> Self {
+    pub(crate) fn team(config: &Config, is_kernel: bool) -> Self {
         let is_open = |enforce| match enforce {
             Enforce::Protocol => true,
             Enforce::Auto | Enforce::Observe => !is_kernel,
@@ -59,7 +59,7 @@ impl PageOf {
         }
     }
 
-    pub(super) fn hub(name: &str) -> Self {
+    pub(crate) fn hub(name: &str) -> Self {
         Self { team: name.to_owned(), gateway: None, unconfined: Vec::new() }
     }
 }
@@ -81,7 +81,7 @@ struct PageState {
 
 impl WebPage {
     /// A server of a team, which does not run yet. `holds`: the kernel holds its zones.
-    pub(super) fn of_team(
+    pub(crate) fn of_team(
         asked: Option<WebWish>,
         config: &Config,
         holds: bool,
@@ -96,7 +96,7 @@ impl WebPage {
     }
 
     /// Nothing is read, and nothing is served yet.
-    pub(super) fn new(
+    pub(crate) fn new(
         of: PageOf,
         config: Web,
         eisen_dir: &Path,
@@ -116,13 +116,13 @@ impl WebPage {
     }
 
     /// Sets the port to which the page's lines go, and what `/metrics` shows.
-    pub(super) fn connect(&self, gateway: Gateway, measure: Option<MetricsStarter>) -> &Self {
+    pub(crate) fn connect(&self, gateway: Gateway, measure: Option<MetricsStarter>) -> &Self {
         *self.served() = Some((gateway, measure));
         self
     }
 
     /// Lets go of the team, which ends: the port has this page, too.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         *self.served() = None;
     }
 
@@ -131,7 +131,7 @@ impl WebPage {
     }
 
     /// Serves from now on, if that is wanted, and says where; a link, which is a secret, is shown on a terminal only.
-    pub(super) async fn announce(&self, is_wanted: bool) -> anyhow::Result<()> {
+    pub(crate) async fn announce(&self, is_wanted: bool) -> anyhow::Result<()> {
         if let Some(web) = &self.0.of.gateway {
             let site = self.listen(web, SiteKind::Gateway).await?;
             let said = format!("eisen-core acp: {}/acp\n", site.origin());
@@ -155,12 +155,12 @@ impl WebPage {
     }
 
     /// Makes a link; serves from now on.
-    pub(super) async fn link(&self, opens: OpenedOnWeb) -> Result<WebLink, Refused> {
+    pub(crate) async fn link(&self, opens: OpenedOnWeb) -> Result<WebLink, Refused> {
         let site = self.serve().await.map_err(|error| Refused::new(500, format!("{error:#}")))?;
         self.link_at(&site, opens).await.map_err(|error| refused(&error))
     }
 
-    pub(super) async fn token(&self, scope: WebScope) -> Result<WebToken, Refused> {
+    pub(crate) async fn token(&self, scope: WebScope) -> Result<WebToken, Refused> {
         let made = self.credentials().await.and_then(|all| all.token(scope));
         let (token, id) = made.map_err(|error| refused(&error))?;
         let site = self.0.site.lock().await.clone();
@@ -169,7 +169,7 @@ impl WebPage {
         Ok(WebToken { token, id, url })
     }
 
-    pub(super) async fn revoke(&self, id: Option<&str>) -> Result<usize, Refused> {
+    pub(crate) async fn revoke(&self, id: Option<&str>) -> Result<usize, Refused> {
         let revoked = self.credentials().await.and_then(|all| all.revoke(id));
         revoked.map_err(|error| refused(&error))
     }

@@ -9,13 +9,13 @@ use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::agent_owners::AgentOwners;
-use super::environment::TeamEnvironment;
-use super::{conflict_notes, graph, journaling, task_notes, tools_seen, tracker_settings};
-use crate::bus::Bus;
+use crate::app::agent_owners::AgentOwners;
+use crate::app::{conflict_notes, graph, journaling, task_notes, tools_seen};
+use crate::bus::{Backlog, Bus};
 use crate::capture::{self, Capture};
 use crate::config::{self, Config};
 use crate::conflicts::{self, Conflicts};
+use crate::home::environment::TeamEnvironment;
 use crate::hub::Neighbours;
 use crate::journal::{self, Journal, Store};
 use crate::model::{BlockedStatus, masked_line};
@@ -28,6 +28,7 @@ use crate::streams::{self, Streams};
 use crate::supervisor::Roster;
 use crate::tasks::{Tasks, Waits};
 use crate::telemetry::Traceparent;
+use crate::tracker;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::watch::GraphHandle;
 
@@ -36,31 +37,31 @@ const LONGEST_COMMAND: usize = 4 << 10;
 
 /// What remains to do when the agents of a team have ended, and their work is known: the journal is closed,
 /// and clients get their last lines.
-pub(super) type Closing = BoxFuture<'static, ()>;
+pub(crate) type Closing = BoxFuture<'static, ()>;
 
-pub(super) struct Wiring {
-    pub(super) cancel: CancellationToken,
-    pub(super) tasks: JoinSet<()>,
-    pub(super) bus: Bus,
-    pub(super) tracker: TrackerHandle,
-    pub(super) registry: RegistryHandle,
-    pub(super) owners: AgentOwners,
+pub(crate) struct Wiring {
+    pub(crate) cancel: CancellationToken,
+    pub(crate) tasks: JoinSet<()>,
+    pub(crate) bus: Bus,
+    pub(crate) tracker: TrackerHandle,
+    pub(crate) registry: RegistryHandle,
+    pub(crate) owners: AgentOwners,
     /// None: switched off.
-    pub(super) journal: Option<Journal>,
+    pub(crate) journal: Option<Journal>,
     /// None without a journal, or before it is started.
-    pub(super) capture: Option<Capture>,
+    pub(crate) capture: Option<Capture>,
     /// None: not configured, or not before it is started.
-    pub(super) conflicts: Option<Conflicts>,
+    pub(crate) conflicts: Option<Conflicts>,
     /// The waits between agents.
-    pub(super) waits: Waits,
+    pub(crate) waits: Waits,
     /// The trace context for agents; None without telemetry.
-    pub(super) trace: Option<Traceparent>,
+    pub(crate) trace: Option<Traceparent>,
     /// None without a journal, or before they are started.
     streams: Option<Streams>,
     /// None: agents start no runs.
     runs: Option<TeamRuns>,
     /// None: the team is in no hub.
-    pub(super) neighbours: Option<Neighbours>,
+    pub(crate) neighbours: Option<Neighbours>,
     graph: Option<GraphHandle>,
     tool_uses: ToolUses,
     /// None before they are kept.
@@ -69,7 +70,7 @@ pub(super) struct Wiring {
 
 impl Wiring {
     /// Starts the tracker, the registry and, by its settings, the journal.
-    pub(super) fn start(
+    pub(crate) fn start(
         bus: Bus,
         tracker: config::Tracker,
         view: OrchestratorView,
@@ -110,7 +111,7 @@ impl Wiring {
     }
 
     /// Has the turns of sessions that are opened again numbered behind those that the journal has.
-    pub(super) async fn go_on_behind_turns(&self) {
+    pub(crate) async fn go_on_behind_turns(&self) {
         let Some(journal) = self.journal.clone().filter(|journal| !journal.is_new()) else {
             return;
         };
@@ -128,7 +129,7 @@ impl Wiring {
     }
 
     /// Captures the changes of files from now on, if there is a journal.
-    pub(super) fn capture_files(
+    pub(crate) fn capture_files(
         &mut self,
         workspace: PathBuf,
         left_out: Vec<PathBuf>,
@@ -144,7 +145,7 @@ impl Wiring {
     }
 
     /// Looks for conflicts of writes from now on, if there are rules for them.
-    pub(super) fn find_conflicts(
+    pub(crate) fn find_conflicts(
         &mut self,
         rules: Option<conflicts::ConflictRules>,
         workspace: &Path,
@@ -158,7 +159,7 @@ impl Wiring {
     }
 
     /// Watches the workspace of an unconfined agent, for which an editor writes files.
-    pub(super) fn watch_unconfined(&mut self, workspace: &Path, eisen_dir: &Path, graph: bool) {
+    pub(crate) fn watch_unconfined(&mut self, workspace: &Path, eisen_dir: &Path, graph: bool) {
         let full = capture::Fullness::default();
         self.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned()], full);
         if let Some(capture) = &self.capture {
@@ -170,7 +171,7 @@ impl Wiring {
     }
 
     /// Returns the variables by which agents find their team.
-    pub(super) fn environment(
+    pub(crate) fn environment(
         &self,
         config: &Config,
         address: SocketAddr,
@@ -183,20 +184,20 @@ impl Wiring {
     }
 
     /// Notes the workspace in the journal.
-    pub(super) fn note_workspace(&self, workspace: &Path) {
+    pub(crate) fn note_workspace(&self, workspace: &Path) {
         if let Some(journal) = &self.journal {
             journal.note_workspace(workspace);
         }
     }
 
     /// Notes what agents use of the team's tools, from now on.
-    pub(super) fn note_tools(&mut self, file: PathBuf) {
+    pub(crate) fn note_tools(&mut self, file: PathBuf) {
         let (uses, events) = (self.tool_uses.clone(), self.bus.subscribe());
         self.tasks.spawn(tools_seen::note(file, uses, events, self.cancel.clone()));
     }
 
     /// Keeps the code graph of a workspace from now on, if it can be started.
-    pub(super) fn keep_graph(&mut self, workspace: PathBuf) {
+    pub(crate) fn keep_graph(&mut self, workspace: PathBuf) {
         let (bus, cancel) = (self.bus.clone(), self.cancel.clone());
         self.graph = graph::keep(
             workspace,
@@ -208,7 +209,7 @@ impl Wiring {
         );
     }
 
-    pub(super) fn route(&mut self, settings: routing::Settings) -> RoutingHandle {
+    pub(crate) fn route(&mut self, settings: routing::Settings) -> RoutingHandle {
         let elsewhere = match &settings.orchestrator {
             Orchestrator::Elsewhere { agent, .. } => Some(agent.clone()),
             _ => None,
@@ -237,7 +238,7 @@ impl Wiring {
     }
 
     /// Keeps the tasks that agents are given, from now on.
-    pub(super) fn keep_tasks(&mut self, folder: PathBuf, routing: &RoutingHandle, roster: Roster) {
+    pub(crate) fn keep_tasks(&mut self, folder: PathBuf, routing: &RoutingHandle, roster: Roster) {
         let (bus, notes_to) = (self.bus.clone(), routing.clone());
         let routing = routing.clone();
         let events = bus.subscribe();
@@ -254,7 +255,7 @@ impl Wiring {
     }
 
     /// Delivers what the journal has from now on, if there is one.
-    pub(super) fn deliver(&mut self, team: &str, folder: PathBuf) -> Option<Streams> {
+    pub(crate) fn deliver(&mut self, team: &str, folder: PathBuf) -> Option<Streams> {
         let (journal, bus) = (self.journal.clone()?, self.bus.clone());
         let (team, cancel) = (team.to_owned(), self.cancel.clone());
         let settings = streams::Settings { team, folder, journal, bus, cancel };
@@ -262,12 +263,12 @@ impl Wiring {
     }
 
     /// Keeps the runs that agents start, from now on; `depth` counts the teams above this one.
-    pub(super) fn keep_runs(&mut self, eisen_dir: &Path, team: &str, depth: u32) -> TeamRuns {
+    pub(crate) fn keep_runs(&mut self, eisen_dir: &Path, team: &str, depth: u32) -> TeamRuns {
         self.runs.insert(TeamRuns::new(eisen_dir.to_owned(), team, depth)).clone()
     }
 
     /// The sources of the port; `recorder` with the name of the team.
-    pub(super) fn sources(
+    pub(crate) fn sources(
         &self,
         routing: &RoutingHandle,
         team: Option<(Recorder, &config::Config)>,
@@ -300,7 +301,7 @@ impl Wiring {
 
     /// Ends every task, and then `last`. Past `limit` a client that does not read loses its last
     /// lines.
-    pub(super) async fn end(mut self, last: impl Future<Output = ()>, limit: Duration) {
+    pub(crate) async fn end(mut self, last: impl Future<Output = ()>, limit: Duration) {
         if let Some(runs) = &self.runs {
             // Their agents have ended.
             let _ = tokio::time::timeout(limit, runs.settled()).await;
@@ -324,4 +325,18 @@ impl Wiring {
         })
         .await;
     }
+}
+
+pub(crate) fn tracker_settings(tracker: config::Tracker) -> tracker::Settings {
+    tracker::Settings {
+        context_turns: tracker.context_turns,
+        compaction_threshold: tracker.compaction_threshold,
+        decay_rate: tracker.decay_rate,
+        tick: tracker.tick,
+        idle_tick: tracker.idle_tick,
+    }
+}
+
+pub(crate) fn backlog(port: config::Port) -> Backlog {
+    Backlog { events: port.backlog, bytes: port.backlog_bytes }
 }

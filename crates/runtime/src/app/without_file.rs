@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
-use super::Failure;
-use super::here::{CONFIG, repository_of};
-use super::journaling::workspace_of;
 use crate::config::installed::{KnownAgent, known_agents};
 use crate::config::{SECRETS_OUTSIDE, Starter, to_name};
+use crate::home::here::{CONFIG, repository_of};
+use crate::home::journals::workspace_of;
 use crate::kept::{KeptFile, Whole};
+use crate::program::Failure;
 
 /// Bytes of such a configuration, as many as any may have.
 const MOST_BYTES: u64 = 1 << 20;

@@ -7,52 +7,24 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Changes, TeamCommand, refused, request, unknown};
-use crate::app::failover::handover::{Past, record};
-use crate::app::failover::past_work::look_at;
-use crate::app::failover::told::{Failed, is_none_left, none_left, told};
-use crate::app::failover::{begin_cooldown, wait_of};
+use crate::app::changes::{Changes, refused, unknown};
 use crate::app::journaling;
 use crate::app::loading::Candidates;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTier, TierCandidate};
+use crate::failover::handover::{Past, record};
+use crate::failover::past_work::look_at;
+use crate::failover::told::{Failed, is_none_left, none_left, told};
+use crate::failover::{begin_cooldown, wait_of};
 use crate::model::{AgentId, AgentState, AgentStatus, Event, Order, TimestampMs, now_ms};
 use crate::serve::Refused;
 use crate::supervisor::Roster;
 use crate::tiers::{Cooldowns, Setback, standings};
+use crate::turn::command::request;
+use crate::turn::command::{Move, SetBack, SetBackAt, TeamCommand};
 
 /// The shortest time after which an agent tries its tier again by itself.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-
-/// A candidate could not work.
-#[derive(Debug)]
-pub(in crate::app) struct SetBack {
-    pub(in crate::app) agent: AgentId,
-    pub(in crate::app) reason: String,
-    pub(in crate::app) of: SetBackAt,
-}
-
-/// Where it was set back.
-#[derive(Clone, Debug)]
-pub(in crate::app) enum SetBackAt {
-    /// In a turn: the session, and the edition of the run's settings.
-    Turn { session: Option<String>, edition: u64 },
-    /// At its start: when it came to rest.
-    Start(TimestampMs),
-}
-
-/// What a set-back comes to.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::app) enum Move {
-    /// Another candidate would do no better.
-    Stays,
-    /// Its vendor says to wait for so short that this is waited out.
-    Waits(TimestampMs),
-    /// Another candidate takes over.
-    Moved,
-    /// No candidate is left, and why.
-    Exhausted(String),
-}
 
 /// The set-backs of an agent since it worked.
 #[derive(Default)]
@@ -298,7 +270,7 @@ fn waits(
 }
 
 /// Has agents of tiers move on where their candidates can't work, until `cancel`.
-pub(in crate::app) async fn follow_setbacks(
+pub(crate) async fn follow_setbacks(
     mut events: Subscriber,
     roster: Roster,
     changes: mpsc::Sender<TeamCommand>,

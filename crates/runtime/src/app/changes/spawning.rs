@@ -5,13 +5,15 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Changes, TeamCommand, conflict, ids, refused, unknown, wrong};
-use crate::app::{details, journaling};
+use crate::app::changes::{Changes, conflict, ids, refused, unknown, wrong};
+use crate::app::journaling;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTable, Config, Layered, MayAdd, Overlay, zone_pattern};
 use crate::model::{AgentId, AgentStatus, Event, Order};
 use crate::serve::{HelperEnd, NewHelper, NewMember, Refused, StartedHelper};
 use crate::supervisor::Roster;
+use crate::turn::command::TeamCommand;
+use crate::turn::details;
 use crate::zone;
 
 /// Bytes of an agent's id.
@@ -59,7 +61,7 @@ impl Changes {
     }
 
     /// Has the helpers of agents that rest end with them, until `cancel`.
-    pub(in crate::app) async fn follow_rests(
+    pub(crate) async fn follow_rests(
         mut events: Subscriber,
         roster: Roster,
         changes: mpsc::Sender<TeamCommand>,
@@ -161,7 +163,7 @@ impl Changes {
     }
 
     /// Counts anew what agents start: the team ends by itself.
-    pub(in crate::app) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.conditions.runs.close("its team has ended");
         let mut overlay = self.overlay.clone();
         overlay.forget_spawned();

@@ -11,22 +11,22 @@ use crate::kept::make_folder;
 const LARGEST: u64 = 8 << 20;
 
 /// The file that standard output and standard error of this process are redirected to.
-pub(in crate::app) struct ConsoleFile {
+pub(crate) struct ConsoleFile {
     path: PathBuf,
 }
 
 impl ConsoleFile {
-    pub(in crate::app) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self { path }
     }
 
     /// The path of the console file of a team.
-    pub(in crate::app) fn path(eisen_dir: &Path, team: &str) -> PathBuf {
+    pub(crate) fn path(eisen_dir: &Path, team: &str) -> PathBuf {
         eisen_dir.join("logs").join(format!("{team}.console"))
     }
 
     /// Opens the file for appending, and creates it if needed.
-    pub(in crate::app) fn open(path: &Path) -> io::Result<File> {
+    pub(crate) fn open(path: &Path) -> io::Result<File> {
         if let Some(folder) = path.parent() {
             make_folder(folder)?;
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
-use super::*;
+use crate::app::recorder::*;
 use crate::bus::{Backlog, Bus};
 use crate::model::{Activity, ActivityKind, AgentId, SessionId};
 use crate::session::Answer;

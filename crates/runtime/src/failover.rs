@@ -1,0 +1,53 @@
+//! What runs by tiers and agents of tiers have in common: cool-downs, what the next candidate is told, and
+//! the words for it.
+
+pub(crate) mod handover;
+pub(crate) mod past_work;
+pub(crate) mod told;
+
+pub use told::clock;
+
+use std::time::Duration;
+
+use crate::config::SharedConfig;
+use crate::model::{AgentState, AgentStatus, TimestampMs, now_ms};
+use crate::tiers::{Cooldown, Cooldowns, LoginId, Setback};
+
+/// Begins the cool-down of an account, or of one model of it; returns when it ends.
+pub(crate) fn begin_cooldown(
+    kept: &Cooldowns,
+    shared: &SharedConfig,
+    base: &str,
+    login: LoginId,
+    model: Option<&str>,
+    setback: &Setback,
+) -> std::io::Result<Option<TimestampMs>> {
+    if !setback.cools_down() {
+        return Ok(None);
+    }
+    let now = now_ms();
+    let until = setback.again_at.unwrap_or_else(|| now + wait_of(shared.runs.cooldown));
+    let mut cooldown = Cooldown::new(base, login, setback.what, until);
+    if setback.is_of_model() {
+        cooldown = cooldown.of_model(model);
+    }
+    if setback.is_of_login() {
+        cooldown = cooldown.of_login();
+    }
+    kept.begin(cooldown, now)?;
+    Ok(Some(until))
+}
+
+/// Whether an agent could not start, and its next candidate is about to take over.
+pub(crate) fn moves_on(status: &AgentStatus) -> bool {
+    let reason = status.reason.as_deref().filter(|reason| !told::is_none_left(reason));
+    let is_set_back = |reason: &str| Setback::of(reason, now_ms()).is_some();
+    status.state == AgentState::Error
+        && status.candidate.is_some()
+        && reason.is_some_and(is_set_back)
+}
+
+/// A duration in milliseconds.
+pub(crate) fn wait_of(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

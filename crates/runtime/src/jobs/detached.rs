@@ -1,0 +1,134 @@
+//! `up -d`: starts a team that outlives its terminal, and waits until it serves its port.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::time::sleep;
+
+use crate::app::console::ConsoleFile;
+use crate::app::{UpOptions, WebWish};
+use crate::home::environment;
+use crate::program::{Failure, StopSignals};
+use crate::serve::client::{ClientError, Connection};
+use crate::serve::{RunInfo, live_teams};
+use crate::wire::{Empty, ListAgents};
+
+/// How often the team is polled until it serves its port or has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Maximum bytes shown of the output of a team that failed.
+const SHOWN: usize = 64 * 1024;
+
+/// A detached team that serves its port.
+pub struct Detached {
+    pub info: RunInfo,
+    /// The path of its console file.
+    pub console: PathBuf,
+    /// Its output on standard error during the start.
+    pub warnings: String,
+}
+
+/// Starts a team in a process of its own, without a terminal, and returns once it serves its port.
+/// If it fails, its output and exit code become the error.
+pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
+    environment::depth().map_err(|error| Failure::Usage(error.into()))?;
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let team = crate::app::read(&options.config, &eisen_dir)?.config.team.name.clone();
+    let console = ConsoleFile::path(&eisen_dir, &team);
+    let mut stop = StopSignals::listen().map_err(|error| Failure::Run(error.into()))?;
+    let before = std::fs::metadata(&console).map_or(0, |file| file.len());
+    let mut child = start(&options, &console).map_err(Failure::Run)?;
+    let pid = child.id();
+    let ended = tokio::select! {
+        info = serving(&eisen_dir, pid) => {
+            let output = output_after(&console, before);
+            let is_port = |line: &&str| line.starts_with("eisen-core tcp port: ");
+            let is_event = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+            let warnings = output.lines().filter(|line| !is_port(line) && !is_event(line));
+            let warnings = warnings.collect::<Vec<_>>().join("\n");
+            return Ok(Detached { info, console, warnings });
+        }
+        ended = ended(&mut child) => ended,
+        _ = stop.next() => {
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM);
+            ended(&mut child).await
+        }
+    };
+    let ended = ended.map_err(|error| Failure::Run(error.into()))?;
+    let output = output_after(&console, before);
+    let output = output.lines().filter(|line| !line.starts_with("eisen-core tcp port: "));
+    let output = output.collect::<Vec<_>>().join("\n");
+    // Warnings may come before it.
+    let error = output.strip_prefix("error: ").or_else(|| Some(output.split_once("\nerror: ")?.1));
+    let error = match error.unwrap_or(&output).trim() {
+        "" => anyhow!("the team `{team}` did not start ({ended})"),
+        output => anyhow!("{output}"),
+    };
+    Err(if ended.code() == Some(2) { Failure::Usage(error) } else { Failure::Run(error) })
+}
+
+fn start(options: &UpOptions, console: &Path) -> anyhow::Result<Child> {
+    let file = ConsoleFile::open(console)
+        .with_context(|| format!("cannot write the console to {}", console.display()))?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("up").arg("--config").arg(&options.config).arg("--console").arg(console);
+    if let Some(port) = options.port {
+        command.args(["--port", &port.to_string()]);
+    }
+    if options.mode.unattended {
+        command.arg("--unattended");
+    }
+    if let Some(prompt) = &options.prompt {
+        command.arg(format!("--prompt={prompt}"));
+    }
+    if options.mode.observe {
+        command.arg("--observe");
+    }
+    match options.web {
+        Some(WebWish { at: Some(address) }) => drop(command.arg(format!("--web={address}"))),
+        Some(WebWish { at: None }) => drop(command.arg("--web")),
+        None => {}
+    }
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    Ok(command.spawn()?)
+}
+
+/// Waits until the team of a process responds on its port.
+async fn serving(eisen_dir: &Path, pid: u32) -> RunInfo {
+    loop {
+        let teams = live_teams(eisen_dir).unwrap_or_default();
+        if let Some(info) = teams.into_iter().find(|info| info.pid == pid)
+            && ping(info.clone()).await.is_ok()
+        {
+            return info;
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Calls the team once. A team that can still fail to start does not respond.
+async fn ping(info: RunInfo) -> Result<(), ClientError> {
+    let mut team = Connection::open(&info.into()).await?;
+    team.ask::<ListAgents>(&Empty {}).await.map(drop)
+}
+
+async fn ended(child: &mut Child) -> std::io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// The file's content after the first `before` bytes, at most the last [`SHOWN`] bytes of it.
+fn output_after(file: &Path, before: u64) -> String {
+    let all = std::fs::read(file).unwrap_or_default();
+    let from = usize::try_from(before).unwrap_or(usize::MAX).min(all.len());
+    let from = from.max(all.len().saturating_sub(SHOWN));
+    String::from_utf8_lossy(&all[from..]).into_owned()
+}

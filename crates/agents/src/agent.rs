@@ -3,6 +3,7 @@
 
 mod actor;
 mod admission;
+mod concerns;
 mod confining;
 mod doorkeeper;
 mod lifecycle;
@@ -12,7 +13,6 @@ mod prompting;
 mod run;
 mod slot_wait;
 mod stalls;
-mod standing;
 mod writing;
 
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ use prompting::{Handover, RunHandle};
 
 pub use admission::{Admission, Capacity};
 pub use confining::ZoneEnforcement;
-pub use doorkeeper::{KernelAccessConfig, KernelAccessHandler};
+pub use doorkeeper::{AgentDoorkeeper, DoorkeeperConfig};
 pub use lifecycle::{Policy, Restarts};
 pub use plugged::Plugin;
 pub use slot_wait::SlotWish;

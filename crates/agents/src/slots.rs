@@ -14,11 +14,11 @@ mod holder;
 mod machine;
 mod memory;
 mod queue;
-mod standing;
 #[cfg(test)]
 mod tests;
 mod ticket;
 mod unused;
+mod waiter;
 mod watch;
 
 use std::io;
@@ -32,8 +32,8 @@ pub use self::holder::{SlotHolder, SlotRequest};
 pub use self::machine::Machine;
 pub use self::memory::{MemoryHold, MemoryNeed};
 use self::queue::Queue;
-pub use self::standing::QueueStanding;
 use self::ticket::Ticket;
+pub use self::waiter::SlotWaiter;
 use self::watch::first_end;
 use crate::model::{KeptFiles, KeptForm};
 
@@ -113,7 +113,7 @@ impl Slots {
         limit: u32,
         request: SlotRequest,
         wait: Wait,
-        mut on_wait: impl FnMut(&QueueStanding),
+        mut on_wait: impl FnMut(&SlotWaiter),
     ) -> Result<TakenSlot, SlotError> {
         let queue = self.queue(place);
         let failed = |error| SlotError::Io { folder: queue.folder().to_owned(), error };
@@ -137,7 +137,7 @@ impl Slots {
                 return Ok(TakenSlot(ticket));
             }
             let standing = queue.standing(ticket.number()).map_err(failed)?;
-            let standing = QueueStanding { place: place.label(), limit, ..standing };
+            let standing = SlotWaiter { place: place.label(), limit, ..standing };
             if wait == Wait::No {
                 return Err(SlotError::Busy(standing.to_string()));
             }

@@ -6,9 +6,9 @@
 
 mod disk;
 mod inbox;
-mod keeper;
 mod pending;
 mod shown;
+mod updater;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::inbox::{Inbox, Write};
-use self::keeper::KeeperThread;
+use self::updater::UpdaterThread;
 use crate::bus::{Bus, Rendered};
 use crate::graph::{Graph, Settings};
 use crate::model::{GraphSnapshot, Lines, TimestampMs};
 
-pub use self::keeper::{OnChanged, OnWritten};
+pub use self::updater::{OnChanged, OnWritten};
 
 /// The graph, or the reason that it is missing.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl GraphHandle {
     ) -> std::io::Result<(Self, impl Future<Output = ()> + Send + 'static)> {
         let shared = Arc::new(GraphShared::of(&root));
         let (there, is_there) = watch::channel(false);
-        let keeper = KeeperThread {
+        let keeper = UpdaterThread {
             root: root.clone(),
             settings,
             shared: Arc::clone(&shared),

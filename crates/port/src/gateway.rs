@@ -4,11 +4,11 @@
 
 #![expect(clippy::similar_names, reason = "`link` and `line` are the words of this room")]
 
+mod actor;
 mod commands;
 mod dialing;
 mod from_agent;
 mod from_client;
-mod hub;
 mod listing;
 mod loading;
 mod message;
@@ -30,7 +30,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use hub::Hub;
+use actor::GatewayActor;
 
 /// Bytes buffered to and from a client, each way.
 const DUPLEX: usize = 64 * 1024;
@@ -87,7 +87,7 @@ impl GatewayHandle {
 /// Starts the task of a gateway, which ends with the returned way to it.
 fn begin(team: Arc<dyn GatewayTeam>) -> mpsc::Sender<DuplexStream> {
     let (arrivals, waiting) = mpsc::channel(ARRIVALS);
-    tokio::spawn(Hub::new(team, waiting).run());
+    tokio::spawn(GatewayActor::new(team, waiting).run());
     arrivals
 }
 

@@ -11,9 +11,7 @@
 //! `doorbell` → `caller` reads its arguments → `resolve` finds the real path in the caller's view →
 //! `Bounds` judges → it continues, is performed here, or the [`Doorkeeper`] is asked.
 
-mod call;
-mod caller;
-mod calls;
+mod calling_process;
 mod doorbell;
 mod doorkeeper;
 mod enter;
@@ -31,6 +29,8 @@ mod ruleset;
 mod step;
 mod still;
 mod support;
+mod syscall;
+mod syscall_lists;
 
 use std::fs::File;
 use std::io;
@@ -78,7 +78,7 @@ pub enum ConfineError {
 
 /// Whether a system call of this number is stopped for the doorbell.
 pub fn rings(call: i64) -> bool {
-    calls::NOTIFIED.contains(&call)
+    syscall_lists::NOTIFIED.contains(&call)
 }
 
 impl Confinement {

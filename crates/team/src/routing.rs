@@ -46,7 +46,7 @@ pub use explain::{AccessReason, Explain};
 use lanes::{LanePermit, Lanes};
 use owners::MOST_QUESTIONS;
 pub use owners::OwnerQuestion;
-pub use queued::{Permit, Queued};
+pub use queued::{Allowance, Queued};
 pub use request::{AccessScope, Making, Request, Settlement};
 pub use rules::{RoutingRules, RuledAccess};
 pub use shown::ShownAccess;

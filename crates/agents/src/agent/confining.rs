@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::doorkeeper::{KernelAccessConfig, KernelAccessHandler};
+use super::doorkeeper::{AgentDoorkeeper, DoorkeeperConfig};
 use super::{AgentSettings, Surroundings};
 use crate::capture::RunFiles;
 use crate::confine::Confinement;
@@ -100,7 +100,7 @@ pub(super) async fn confine(
 ) -> Result<(Launcher, Option<Private>), String> {
     let Some(bounds) = settings.bounds.clone() else { return Ok((launcher, None)) };
     let RunParts { running, vitals, files } = parts;
-    let doorkeeper = KernelAccessHandler::new(KernelAccessConfig {
+    let doorkeeper = AgentDoorkeeper::new(DoorkeeperConfig {
         agent: settings.id.clone(),
         bounds: bounds.clone(),
         rules,

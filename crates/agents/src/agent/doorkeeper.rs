@@ -38,8 +38,8 @@ use crate::routing::{AccessScope, Making, Request, RoutingHandle, Settlement};
 use crate::tracker::TrackerHandle;
 use crate::zone::Bounds;
 
-/// The parts of a [`KernelAccessHandler`].
-pub struct KernelAccessConfig {
+/// The parts of a [`AgentDoorkeeper`].
+pub struct DoorkeeperConfig {
     pub agent: AgentId,
     /// The bounds at the agent's start, used where the rules have none.
     pub bounds: Arc<Bounds>,
@@ -69,7 +69,7 @@ pub struct KernelAccessConfig {
 }
 
 /// The doorkeeper of one run of an agent and of its terminals.
-pub struct KernelAccessHandler {
+pub struct AgentDoorkeeper {
     state: Arc<HandlerState>,
     passing: Option<Passing>,
     observing: Observing,
@@ -94,9 +94,9 @@ struct HandlerState {
     files: Option<RunFiles>,
 }
 
-impl KernelAccessHandler {
-    pub fn new(config: KernelAccessConfig) -> Arc<Self> {
-        let KernelAccessConfig {
+impl AgentDoorkeeper {
+    pub fn new(config: DoorkeeperConfig) -> Arc<Self> {
+        let DoorkeeperConfig {
             agent,
             bounds,
             rules,
@@ -140,7 +140,7 @@ impl KernelAccessHandler {
     }
 }
 
-impl Doorkeeper for KernelAccessHandler {
+impl Doorkeeper for AgentDoorkeeper {
     fn bounds(&self) -> Arc<Bounds> {
         self.state.bounds()
     }

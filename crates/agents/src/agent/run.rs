@@ -11,12 +11,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
+use super::concerns::{Concerns, enforce, watch_workspace};
 use super::confining::{Private, RunParts};
 use super::lifecycle::LifecycleEvent;
 use super::plugged::{DUPLEX, Plugged, Wires, translated};
 use super::prompting::{Handover, RunHandle, send_briefings};
 use super::stalls::publish_held;
-use super::standing::{Concerns, enforce, watch_workspace};
 use super::{AgentSettings, Surroundings, locking, pending_or, text_blocks, watch_over};
 use crate::budget::Account;
 use crate::capture::RunFiles;

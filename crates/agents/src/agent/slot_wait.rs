@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use crate::model::AgentId;
-use crate::slots::{QueueStanding, SlotError, SlotPlace, SlotRequest, Slots, TakenSlot, Wait};
+use crate::slots::{SlotError, SlotPlace, SlotRequest, SlotWaiter, Slots, TakenSlot, Wait};
 
 /// The slot that an agent needs.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl SlotWait {
         let (sender, waits_for) = watch::channel(None);
         let taking = async move {
             let on_wait =
-                |standing: &QueueStanding| drop(sender.send_replace(Some(standing.to_string())));
+                |standing: &SlotWaiter| drop(sender.send_replace(Some(standing.to_string())));
             let place = slots.place_of(&base, &team, &above)?;
             let limit = if matches!(place, SlotPlace::Base(_)) { limit } else { 1 };
             slots.acquire(&place, limit, request, Wait::Forever, on_wait).await

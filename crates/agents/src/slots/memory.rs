@@ -50,7 +50,7 @@ impl Slots {
     ) -> Result<MemoryHold, SlotError> {
         let folder = self.folder.join(SlotPlace::Memory.folder());
         let failed = |error| SlotError::Io { folder: folder.clone(), error };
-        let behind = |standing: &super::QueueStanding| on_wait(&standing.to_string());
+        let behind = |standing: &super::SlotWaiter| on_wait(&standing.to_string());
         // One looks at a time: what it finds free is still free when it takes it.
         let turn = self.acquire(&SlotPlace::MemoryTurn, 1, request.clone(), wait, behind).await?;
         let mut is_told = false;

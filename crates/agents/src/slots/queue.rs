@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::holder::SlotHolder;
-use super::standing::QueueStanding;
 use super::ticket::{LONGEST, Ticket, kept_at, lock_file, number_of, pipe_of, remove};
+use super::waiter::SlotWaiter;
 use crate::kept::{self, HeldLock, LockAt, PATIENCE, is_locked, make_folder};
 
 /// Files of a place that are looked at.
@@ -96,8 +96,8 @@ impl Queue {
     }
 
     /// Who is before a number.
-    pub(super) fn standing(&self, number: u64) -> io::Result<QueueStanding> {
-        let mut standing = QueueStanding::default();
+    pub(super) fn standing(&self, number: u64) -> io::Result<SlotWaiter> {
+        let mut standing = SlotWaiter::default();
         for before in self.numbers()?.range(..number) {
             match self.look(*before)? {
                 QueueLook::Live(Some(holder)) if holder.acquired_at.is_some() => {

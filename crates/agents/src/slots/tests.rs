@@ -84,7 +84,7 @@ async fn another_process() {
     let Some(eisen_dir) = std::env::var_os(OF_CHILD) else { return };
     let say = |what: &str| std::io::stdout().write_all(format!("\n{what}\n").as_bytes()).unwrap();
     let slots = Slots::new(Path::new(&eisen_dir));
-    let waits = |_: &QueueStanding| say("WAITS");
+    let waits = |_: &SlotWaiter| say("WAITS");
     let slot = slots.acquire(&codex(), 1, request("other"), Wait::Forever, waits).await.unwrap();
     say("HOLDS");
     std::io::stdin().read_line(&mut String::new()).unwrap();
@@ -96,7 +96,7 @@ async fn in_line(slots: &Slots, run: &str, limit: u32) -> tokio::task::JoinHandl
     let (sender, mut waits) = mpsc::unbounded_channel();
     let (slots, request) = (slots.clone(), request(run));
     let task = tokio::spawn(async move {
-        let wait = |standing: &QueueStanding| drop(sender.send(standing.clone()));
+        let wait = |standing: &SlotWaiter| drop(sender.send(standing.clone()));
         slots.acquire(&codex(), limit, request, Wait::Forever, wait).await.unwrap()
     });
     waits.recv().await.unwrap();

@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::actor::{Done, GatewayActor};
 use super::from_client::blocks;
-use super::hub::{Hub, HubDone};
 use super::{GatewayTeam, message};
 use crate::acp;
 use crate::line::{self, lenient};
@@ -91,7 +91,7 @@ fn command_of(params: Option<&RawValue>) -> Option<(&'static str, String)> {
     Some((name, rest.trim().to_owned()))
 }
 
-impl Hub {
+impl GatewayActor {
     /// Carries out a prompt that is a command of the gateway; false if it is none.
     pub(super) fn command(
         &mut self,
@@ -120,7 +120,7 @@ impl Hub {
                 self.work.push(Box::pin(async move {
                     let said = answer(&*team, name, &rest).await;
                     let text = said.unwrap_or_else(|why| why);
-                    HubDone::Said { client, id, session, text }
+                    Done::Said { client, id, session, text }
                 }));
                 None
             }

@@ -8,8 +8,8 @@ use memchr::memmem;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::actor::GatewayActor;
 use super::commands;
-use super::hub::Hub;
 use super::message::{self, About, AcpMessage, Edited};
 use super::opening::MAX_ID;
 use super::session::{AgentQuestion, LinkOf, OnAnswer, OpenRequest, SessionState};
@@ -25,7 +25,7 @@ const MAX_OF_LINK: usize = 128;
 /// Bytes of one that is kept for clients that come later.
 const MAX_KEPT: usize = 64 * 1024;
 
-impl Hub {
+impl GatewayActor {
     pub(super) fn on_agent_line(&mut self, link: u64, line: &Bytes) {
         match message::parse(line) {
             Ok(AcpMessage::Notification { method, params }) => {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Peer;
-use super::hub::Hub;
+use super::actor::GatewayActor;
 use super::message::{self, About, AcpMessage, Edited};
 use super::session::{OnAnswer, OpenRequest, SessionState};
 use super::setup::SetupChoice;
@@ -22,7 +22,7 @@ const MAX_TITLE: usize = 80;
 /// An error for a client.
 pub(super) type ClientRefusal = (i32, String);
 
-impl Hub {
+impl GatewayActor {
     pub(super) fn on_client_line(&mut self, client: u64, line: &Bytes) {
         if line.trim_ascii().is_empty() || !self.is_there(client) {
             return;

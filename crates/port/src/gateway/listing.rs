@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::actor::GatewayActor;
 use super::from_client::{ClientRefusal, invalid_params};
-use super::hub::Hub;
 use crate::line::{lenient, or_default};
 
 /// Sessions of one answer; `nextCursor` leads to more.
@@ -34,7 +34,7 @@ struct SessionPage<'a> {
     next_cursor: Option<&'a str>,
 }
 
-impl Hub {
+impl GatewayActor {
     /// The sessions that can be loaded, the newest first.
     pub(super) fn listed(&self, params: Option<&RawValue>) -> Result<Value, ClientRefusal> {
         let ListParams { cwd, cursor } = match params.map(RawValue::get) {

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use super::actor::{GatewayActor, Purpose};
 use super::dialing::Dialed;
 use super::from_client::{ClientRefusal, gone, invalid_params};
-use super::hub::{Hub, Purpose};
 use super::message::{self, About, AcpMessage, CANCELLED, Edited};
 use super::select::with_session;
 use super::session::{AgentQuestion, LinkOf, Load, Offers, OnAnswer, OpenRequest, SessionState};
@@ -20,7 +20,7 @@ use crate::model::code;
 const MAX_HELD: usize = 64;
 const MAX_HELD_BYTES: usize = 4 << 20;
 
-impl Hub {
+impl GatewayActor {
     /// Opens a session again, or lets a further client into it.
     pub(super) fn load(
         &mut self,

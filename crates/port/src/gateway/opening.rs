@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::actor::{Done, GatewayActor, Purpose};
 use super::dialing::{Dialed, dial};
 use super::from_client::{ClientRefusal, gone, invalid_params};
-use super::hub::{Hub, HubDone, Purpose};
 use super::message;
 use super::session::{ClientOffers, GatewaySession, LinkOf, OnAnswer, OpenRequest, SessionState};
 use crate::line;
@@ -30,7 +30,7 @@ const MAX_PARAMS: usize = 256 * 1024;
 /// Bytes of an agent's id of a session.
 pub(super) const MAX_ID: usize = 4096;
 
-impl Hub {
+impl GatewayActor {
     /// Attaches to the agent where sessions begin, for a client.
     pub(super) fn initialize(
         &mut self,
@@ -144,7 +144,7 @@ impl Hub {
         };
         self.work.push(Box::pin(async move {
             let outcome = dial(&*team, &agent, &params, None, &left).await;
-            HubDone::Dialed { purpose, outcome }
+            Done::Dialed { purpose, outcome }
         }));
     }
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::actor::{Done, GatewayActor, Purpose};
 use super::dialing::{Dialed, dial};
-use super::hub::{Hub, HubDone, Purpose};
 use super::message::{self, About, AcpMessage, CANCELLED};
 use super::opening::MAX_ID;
 use super::session::{LinkOf, Move, OnAnswer, OpenRequest, SessionState};
@@ -40,7 +40,7 @@ struct OptionsUpdate {
     meta: Option<Value>,
 }
 
-impl Hub {
+impl GatewayActor {
     /// Begins a transfer; an error is why not.
     pub(super) fn select(
         &mut self,
@@ -69,7 +69,7 @@ impl Hub {
         let (team, agent, name) = (self.team.clone(), agent.to_owned(), name.to_owned());
         self.work.push(Box::pin(async move {
             let outcome = dial(&*team, &agent, &introduction, before, &left).await;
-            HubDone::Dialed { purpose: Purpose::Move { session: name, ticket }, outcome }
+            Done::Dialed { purpose: Purpose::Move { session: name, ticket }, outcome }
         }));
         self.count(client, 1);
         Ok(())

@@ -8,7 +8,7 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
-use super::{BoxFuture, Elsewhere, Sources};
+use super::{BoxFuture, RemoteTeams, Sources};
 use crate::bus::Bus;
 use crate::capture::Capture;
 use crate::conflicts::{self, Conflicts, HeldDecision, ShownConflict};
@@ -62,7 +62,7 @@ pub struct Handles {
     /// None: there are none with a scope.
     pub scoped_tokens: Option<ScopedTokens>,
     /// The other teams of a hub; None: the team is in none.
-    pub elsewhere: Option<Arc<dyn Elsewhere>>,
+    pub elsewhere: Option<Arc<dyn RemoteTeams>>,
     /// The agent of another host that decides accesses.
     pub lead_elsewhere: Option<AgentId>,
     pub tool_uses: ToolUses,
@@ -153,7 +153,7 @@ impl Sources for Handles {
         self.scoped_tokens.clone()
     }
 
-    fn elsewhere(&self) -> Option<&dyn Elsewhere> {
+    fn elsewhere(&self) -> Option<&dyn RemoteTeams> {
         self.elsewhere.as_deref()
     }
 

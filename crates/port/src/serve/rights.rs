@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Caller, Refused, owned};
+use super::{Caller, Refused, ownership};
 use crate::model::{AgentId, BlockedAccess, DecidedBy, Event, TaskReport, Topic, WebScope};
 use crate::routing::Decider;
 use crate::tokens::TokenRight;
@@ -242,7 +242,7 @@ pub(super) fn decided_by(caller: Option<&Caller>) -> DecidedBy {
         Some(Caller::Lead(agent) | Caller::Member(agent)) => DecidedBy::Agent(agent.clone()),
         Some(Caller::Holder(holder)) => match holder.agent_elsewhere() {
             Some(agent) => DecidedBy::Agent(agent.clone()),
-            None if owned::is_persons(holder) => DecidedBy::Person,
+            None if ownership::is_persons(holder) => DecidedBy::Person,
             None => DecidedBy::Token(holder.owner.clone()),
         },
         Some(Caller::Web(_)) => DecidedBy::Web,

@@ -33,8 +33,8 @@ use std::sync::LazyLock;
 use serde_json::value::RawValue;
 use tokio::io::DuplexStream;
 
-use super::elsewhere::visitor;
 use super::progress::Progress;
+use super::remote_teams::visitor;
 use super::rights::permit;
 use super::shared::Shared;
 use super::{Caller, Refused};

@@ -20,7 +20,7 @@ use super::gateway::Gateway;
 use super::places::{ConnectionSlot, ConnectionSlots};
 use super::run_file::live_teams;
 use super::shared::{Limits, Shared};
-use super::{Sources, Team, Tokens, Traffic, owners, reader, tools_http};
+use super::{Sources, Team, Tokens, Traffic, owner_questions, reader, tools_http};
 use crate::bus::Bus;
 use crate::serve::{Refused, lines};
 
@@ -143,7 +143,7 @@ impl Server {
         let mut connections = JoinSet::new();
         let tools = self.tools.take();
         let _answering = self.shared.sources.take_questions().map(|questions| {
-            AbortOnDropHandle::new(tokio::spawn(owners::answer(
+            AbortOnDropHandle::new(tokio::spawn(owner_questions::answer(
                 Arc::clone(&self.shared),
                 questions,
             )))

@@ -6,9 +6,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
-use super::beside::Beside;
 use super::kept_answers::KeptAnswers;
 use super::ongoing::Ongoing;
+use super::side_sessions::SideSessions;
 use super::traffic::Traffic;
 use super::{Caller, Sources, Team, Tokens, token};
 use crate::bus::Bus;
@@ -51,7 +51,7 @@ pub(super) struct Shared {
     /// Questions of agents that take long.
     pub(super) ongoing: Ongoing,
     /// The sessions for questions to agents beside their work.
-    pub(super) beside: Beside,
+    pub(super) beside: SideSessions,
     /// Answers that owners gave.
     pub(super) kept_answers: KeptAnswers,
     /// Counts the clients.
@@ -91,7 +91,7 @@ impl Shared {
             runs,
             waits,
             ongoing: Ongoing::default(),
-            beside: Beside::default(),
+            beside: SideSessions::default(),
             kept_answers: KeptAnswers::default(),
             traffic: Arc::default(),
             layout: Arc::default(),

@@ -17,7 +17,7 @@ use crate::routing::{
     AccessAnswer, Decider, Decision, Explain, OwnerQuestion, ResolveError, ShownAccess, Whose,
 };
 use crate::runs::TeamRuns;
-use crate::serve::{BoxFuture, Elsewhere};
+use crate::serve::{BoxFuture, RemoteTeams};
 use crate::session::{Answer, RegistryError, RegistryRequest};
 use crate::tasks::{Tasks, Waits};
 use crate::tokens::ScopedTokens;
@@ -231,7 +231,7 @@ pub trait Sources: Send + Sync + 'static {
     }
 
     /// The teams elsewhere that this port stands for; None: it is a team's own.
-    fn elsewhere(&self) -> Option<&dyn Elsewhere> {
+    fn elsewhere(&self) -> Option<&dyn RemoteTeams> {
         None
     }
 

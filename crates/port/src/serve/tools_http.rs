@@ -21,7 +21,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::shared::Shared;
-use super::strangers::{Arrival, Strangers};
+use super::unauthenticated::{Arrival, Unauthenticated};
 use super::{Caller, tools};
 use crate::mcp::HttpTools;
 use crate::model::AgentId;
@@ -66,7 +66,8 @@ struct HttpConnection {
 
 /// Serves the tools on a listener, until `cancel`.
 pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, cancel: CancellationToken) {
-    let (known, strangers) = (Arc::new(ToolsOfRuns::default()), Arc::new(Strangers::default()));
+    let (known, strangers) =
+        (Arc::new(ToolsOfRuns::default()), Arc::new(Unauthenticated::default()));
     loop {
         let accepted = tokio::select! {
             () = cancel.cancelled() => return,
@@ -95,7 +96,7 @@ impl HttpConnection {
         &self,
         shared: &Arc<Shared>,
         known: &ToolsOfRuns,
-        strangers: &Strangers,
+        strangers: &Unauthenticated,
         stream: TcpStream,
         cancel: &CancellationToken,
     ) {
@@ -123,7 +124,7 @@ impl HttpConnection {
         &self,
         shared: &Arc<Shared>,
         known: &ToolsOfRuns,
-        strangers: &Strangers,
+        strangers: &Unauthenticated,
         request: &Request<Incoming>,
         cancel: &CancellationToken,
     ) -> Result<Arc<HttpTools>, Box<HttpAnswer>> {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::home::journals::team_folder;
 use crate::kept::{Durable, KeptFile};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
-use crate::routing::{AccessScope, Permit, Queued, Request};
+use crate::routing::{AccessScope, Allowance, Queued, Request};
 use crate::zone::Zone;
 
 /// Bytes of a file that is read: a thousand accesses with the longest paths and reasons.
@@ -154,10 +154,10 @@ impl KeptAccess {
 }
 
 impl KeptPermit {
-    fn permit(self) -> Permit {
+    fn permit(self) -> Allowance {
         // A time that no clock shows is over.
         let at = |ms| UNIX_EPOCH.checked_add(Duration::from_millis(ms)).unwrap_or(UNIX_EPOCH);
-        Permit { even_denied: self.even_denied, expires: self.expires_ms.map(at) }
+        Allowance { even_denied: self.even_denied, expires: self.expires_ms.map(at) }
     }
 }
 

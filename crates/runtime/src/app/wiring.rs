@@ -22,7 +22,7 @@ use crate::model::{BlockedStatus, masked_line};
 use crate::process::command_line;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::runs::TeamRuns;
-use crate::serve::{Elsewhere, Handles, Recorder, Tokens, ToolUses};
+use crate::serve::{Handles, Recorder, RemoteTeams, Tokens, ToolUses};
 use crate::session::RegistryHandle;
 use crate::streams::{self, Streams};
 use crate::supervisor::Roster;
@@ -291,7 +291,7 @@ impl Wiring {
             conflicts: self.conflicts.clone(),
             runs: self.runs.clone(),
             scoped_tokens: None,
-            elsewhere: self.neighbours.clone().map(|it| Arc::new(it) as Arc<dyn Elsewhere>),
+            elsewhere: self.neighbours.clone().map(|it| Arc::new(it) as Arc<dyn RemoteTeams>),
             lead_elsewhere: config.and_then(|config| config.orchestrator.elsewhere.clone()),
             tool_uses: self.tool_uses.clone(),
             waits: self.waits.clone(),

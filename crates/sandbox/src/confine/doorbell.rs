@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::call::{Later, Stop, Syscall, SyscallReply};
-use super::caller::Caller;
+use super::calling_process::CallingProcess;
 use super::identity::Identity;
 use super::listener::{Listener, Notice};
+use super::syscall::{Later, Stop, Syscall, SyscallReply};
 use super::{Attempt, Confinement, PathMeaning, raw};
 use crate::zone::Denied;
 
@@ -129,7 +129,7 @@ impl Doorbell {
     }
 
     fn ring(self: &Arc<Self>, notice: Notice, granted: Vec<Denied>) {
-        let caller = Caller { notice, listener: &self.listener };
+        let caller = CallingProcess { notice, listener: &self.listener };
         match Syscall::new(caller, &self.confinement, &granted).handle() {
             Ok(SyscallReply::Later(act)) => self.later(notice, act),
             Ok(outcome) => self.answer(notice, Ok(outcome)),
@@ -175,7 +175,7 @@ impl Doorbell {
     }
 
     fn later(self: &Arc<Self>, notice: Notice, act: Later) {
-        let caller = Caller { notice, listener: &self.listener };
+        let caller = CallingProcess { notice, listener: &self.listener };
         let count = Arc::clone(&self.later);
         let has_room = Arc::strong_count(&count) <= LATER_MAX + 1;
         let process = caller.identity().ok().filter(|_| has_room).map(|of| of.process);

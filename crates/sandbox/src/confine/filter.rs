@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use nix::libc::{self, seccomp_data, sock_filter};
 
-use super::calls::{ABSENT, NEWEST, NOTIFIED, REFUSED, REFUSED_COMMANDS, REFUSED_REQUESTS};
+use super::syscall_lists::{ABSENT, NEWEST, NOTIFIED, REFUSED, REFUSED_COMMANDS, REFUSED_REQUESTS};
 
 /// The kernel's constant for this processor; `None` if the numbers of its calls were not reviewed.
 pub(super) const NATIVE: Option<u32> = if cfg!(target_arch = "x86_64") {

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{ResolveFlag, readlink};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use super::caller::DELETED;
+use super::calling_process::DELETED;
 use super::lookup::{LookupFlags, openat2_path};
 use super::raw::{self, Standing};
 

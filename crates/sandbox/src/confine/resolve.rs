@@ -12,7 +12,7 @@ use nix::fcntl::{OFlag, ResolveFlag, open, openat, readlink, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
-use super::caller::Caller;
+use super::calling_process::CallingProcess;
 use super::lookup::{HANDLE, LookupFlags, openat2_path};
 use super::place::{Unresolved, by_handle, place};
 use crate::model::{walk_first, within};
@@ -112,7 +112,11 @@ impl Slot {
 
 impl PathArg {
     /// Resolves the argument.
-    pub(super) fn find(&self, caller: &Caller, lookup: LookupFlags) -> Result<Target, Unresolved> {
+    pub(super) fn find(
+        &self,
+        caller: &CallingProcess,
+        lookup: LookupFlags,
+    ) -> Result<Target, Unresolved> {
         if self.path.as_os_str().is_empty() {
             return Err(Errno::ENOENT.into());
         }
@@ -144,7 +148,7 @@ impl PathArg {
     /// the fastest way; `None` leaves others to the slower ones.
     fn resolve_directly(
         &self,
-        caller: &Caller,
+        caller: &CallingProcess,
         lookup: LookupFlags,
     ) -> Result<Option<Target>, Errno> {
         if !lookup.resolve.is_empty() {
@@ -204,7 +208,7 @@ impl PathArg {
     /// Finds a file that must exist.
     pub(super) fn find_present(
         &self,
-        caller: &Caller,
+        caller: &CallingProcess,
         lookup: LookupFlags,
     ) -> Result<Resolved, Unresolved> {
         match self.find(caller, LookupFlags { present: true, ..lookup })? {
@@ -216,7 +220,7 @@ impl PathArg {
 
     /// Finds the slot of a name to create, move or remove. `None` if the path ends in no name (`.`,
     /// `..`, `/`).
-    pub(super) fn slot(&self, caller: &Caller) -> Result<Option<Slot>, Unresolved> {
+    pub(super) fn slot(&self, caller: &CallingProcess) -> Result<Option<Slot>, Unresolved> {
         let bytes = self.path.as_os_str().as_bytes();
         let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
         let start = memchr::memrchr(b'/', &bytes[..end]).map_or(0, |at| at + 1);
@@ -242,7 +246,7 @@ impl PathArg {
 
 /// Follows a path by components, as the kernel would for the caller.
 fn walk(
-    caller: &Caller,
+    caller: &CallingProcess,
     base: Option<OwnedFd>,
     path: &Path,
     follow: bool,
@@ -310,7 +314,7 @@ fn walk(
 }
 
 /// Whether a folder below `/proc` belongs to the caller.
-fn is_of(caller: &Caller, folder: &Path) -> Result<bool, Errno> {
+fn is_of(caller: &CallingProcess, folder: &Path) -> Result<bool, Errno> {
     let names = within(Path::new(PROC), folder).and_then(|names| names.iter().next()?.to_str());
     let Some(process) = names.and_then(|name| name.parse::<u32>().ok()) else { return Ok(false) };
     Ok(caller.notice.tid.cast_unsigned() == process || caller.identity()?.process == process)

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::judged::Judged;
 use super::team_grants::TeamGrants;
-use super::{AccessScope, Making, Permit, Queued, Request, Settlement};
+use super::{AccessScope, Allowance, Making, Queued, Request, Settlement};
 use crate::model::{Action, AgentId, BlockedAccess, Decide, SessionId, SessionKey, Via, within};
 use crate::zone::GrantPattern;
 
@@ -93,7 +93,7 @@ impl Allowed {
     }
 
     /// What a person allowed in an earlier run, for the next try.
-    pub(super) fn earlier(request: &Request, permit: Permit) -> Self {
+    pub(super) fn earlier(request: &Request, permit: Allowance) -> Self {
         let even_denied = permit.even_denied;
         Self { even_denied, outlasts: true, ..Self::request(request, true) }
     }
@@ -215,7 +215,7 @@ impl Grants {
                     Via::Fs,
                 )
             },
-            permit: Some(Permit {
+            permit: Some(Allowance {
                 even_denied: grant.even_denied,
                 expires: grant.expires.map(wall_clock),
             }),

@@ -9,12 +9,12 @@ use super::Request;
 pub struct Queued {
     pub access: Request,
     /// None: it waits.
-    pub permit: Option<Permit>,
+    pub permit: Option<Allowance>,
 }
 
 /// A person's permission for the next try of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Permit {
+pub struct Allowance {
     /// In spite of a matching pattern of `denied`.
     pub even_denied: bool,
     pub expires: Option<SystemTime>,

@@ -26,7 +26,7 @@ use crate::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, NatsAccess, Relayed, UsageReport,
 };
 use crate::routing::{Decider, Decision, ResolveError};
-use crate::serve::{AgentDetails, BoxFuture, Elsewhere, Refused, Sources, Team};
+use crate::serve::{AgentDetails, BoxFuture, Refused, RemoteTeams, Sources, Team};
 use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tokens::{ScopedTokens, TokenRight, Visitor};
 use crate::tracker::Snapshots;
@@ -296,7 +296,7 @@ impl Listening {
     }
 }
 
-impl Elsewhere for Hub {
+impl RemoteTeams for Hub {
     fn is_hub(&self) -> bool {
         true
     }
@@ -356,7 +356,7 @@ impl Sources for Hub {
         self.0.tokens.clone()
     }
 
-    fn elsewhere(&self) -> Option<&dyn Elsewhere> {
+    fn elsewhere(&self) -> Option<&dyn RemoteTeams> {
         Some(self)
     }
 

@@ -18,7 +18,7 @@ use super::naming;
 use super::presence::MOST;
 use crate::model::{AgentId, Relayed};
 use crate::routing::RoutingHandle;
-use crate::serve::{BoxFuture, Elsewhere, Refused};
+use crate::serve::{BoxFuture, Refused, RemoteTeams};
 use crate::tokens::{TokenRight, Visitor};
 use crate::wire::{Facts, Method as _, PromptAgent};
 
@@ -120,7 +120,7 @@ fn fields(params: Option<&RawValue>) -> Option<Map<String, Value>> {
     serde_json::from_str(params?.get()).ok()
 }
 
-impl Elsewhere for Neighbours {
+impl RemoteTeams for Neighbours {
     fn is_hub(&self) -> bool {
         false
     }

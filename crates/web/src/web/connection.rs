@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::credential::Credential;
 use super::known_places::{KnownPlace, KnownPlaces};
-use crate::serve::{Arrival, Strangers};
+use crate::serve::{Arrival, Unauthenticated};
 
 /// All connections.
 #[derive(Default)]
 pub(super) struct Connections {
-    strangers: Arc<Strangers>,
+    strangers: Arc<Unauthenticated>,
     places: KnownPlaces,
 }
 
@@ -24,7 +24,7 @@ struct ConnectionState {
     /// Closes it.
     closed: CancellationToken,
     arrival: Arrival,
-    strangers: Arc<Strangers>,
+    strangers: Arc<Unauthenticated>,
     places: KnownPlaces,
     /// Its place, once a request has shown a credential.
     place: Mutex<Option<KnownPlace>>,

@@ -34,7 +34,7 @@ const SHELL: u32 = 2;
 
 /// The door of the agent `a`, with whatever stands behind it.
 struct Bench {
-    keeper: Arc<KernelAccessHandler>,
+    keeper: Arc<AgentDoorkeeper>,
     running: Arc<LiveCalls>,
     routing: RoutingHandle,
     tracker: TrackerHandle,
@@ -74,7 +74,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
     let bounds = bounds(workspace.clone());
     let rules = rules_of(bounds.zone(), None);
     let (running, tally) = (Arc::new(LiveCalls::default()), Tally::started());
-    let keeper = KernelAccessHandler::new(KernelAccessConfig {
+    let keeper = AgentDoorkeeper::new(DoorkeeperConfig {
         agent: AgentId::new("a"),
         bounds,
         rules: watch::channel(rules).1,

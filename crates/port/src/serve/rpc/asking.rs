@@ -12,7 +12,7 @@ use crate::model::{self, AgentId, AgentReport, Decide, Event, SessionId, now_ms}
 use crate::routing::{AccessAnswer, Settlement};
 use crate::serve::kept_answers::KeptAnswer;
 use crate::serve::ongoing::{self, OpenQuestion, Question, Waited};
-use crate::serve::owners::{self, Asking};
+use crate::serve::owner_questions::{self, Asking};
 use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
 use crate::serve::{Caller, Refused};
@@ -104,7 +104,7 @@ pub(super) async fn ask_owner(
     // As a rule's question: asked again about the same content, it costs nobody a turn.
     let key = match &about {
         Some((path, file)) => {
-            owners::answer_key(&owner, (path, file), Some(text.clone().into())).await
+            owner_questions::answer_key(&owner, (path, file), Some(text.clone().into())).await
         }
         None => None,
     };

@@ -10,7 +10,7 @@ use crate::journal::{NewEvent, Point, Session};
 use crate::model::{AgentId, How, SessionId, SessionKey};
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
-use crate::serve::{Caller, Fork, Refused, Rewind, owned};
+use crate::serve::{Caller, Fork, Refused, Rewind, ownership};
 use crate::undo;
 use crate::wire::{
     ForkSession, ForkSessionParams, Forked, RewindSession, RewindSessionParams, Rewound,
@@ -48,7 +48,7 @@ pub(super) async fn fork_session(
     // Runs to its end even if the client leaves.
     let forked = tokio::spawn(async move { team.fork(fork).await });
     let (wire, how) = forked.await.map_err(|error| Refused::new(500, error.to_string()))??;
-    owned::note_session(shared, caller, &SessionKey::new(agent.clone(), wire.clone())).await;
+    ownership::note_session(shared, caller, &SessionKey::new(agent.clone(), wire.clone())).await;
     let (name, at) = (format!("{agent}/{wire}"), point.event.clone());
     let recorded = read(shared, move |store| {
         let session = store.session_named(&name, None)?;

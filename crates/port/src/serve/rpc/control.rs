@@ -16,7 +16,7 @@ use crate::model::{
 use crate::routing::{Decision, ResolveError};
 use crate::runs::RefusedAccess;
 use crate::serve::shared::Shared;
-use crate::serve::{self, Caller, Refused, owned, rights};
+use crate::serve::{self, Caller, Refused, ownership, rights};
 use crate::wire::{
     self, AddAgent, AddAgentParams, AgentParams, AttachParams, Cancel, CancelParams, Cancelled,
     DecisionParam, Empty, GrantScope, Method, NewSession, OpenedSession, PromptAgent, PromptParams,
@@ -92,7 +92,7 @@ pub(super) async fn new_session(
     let MethodCall { shared, caller, .. } = call;
     let agent = AgentId::new(params.agent_id);
     let session = shared.team.new_session(agent.clone()).await?;
-    owned::note_session(shared, caller, &SessionKey::new(agent, session.clone())).await;
+    ownership::note_session(shared, caller, &SessionKey::new(agent, session.clone())).await;
     reply(&OpenedSession { session_id: session.to_string() })
 }
 

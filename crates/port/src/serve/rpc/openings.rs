@@ -11,7 +11,7 @@ use super::encoded;
 use crate::journal::{EventType, NewEvent, Place};
 use crate::model::AgentId;
 use crate::serve::shared::Shared;
-use crate::serve::{Elsewhere, Refused};
+use crate::serve::{Refused, RemoteTeams};
 use crate::tokens::{TokenHolder, TokenRight};
 use crate::wire::{Facts, Limit, Opening};
 
@@ -107,7 +107,9 @@ async fn permitted(
             Refused::new(403, message)
         })?,
         // A team elsewhere holds it to its agents itself.
-        Limit::Access if shared.sources.elsewhere().is_some_and(Elsewhere::is_hub) => return Ok(()),
+        Limit::Access if shared.sources.elsewhere().is_some_and(RemoteTeams::is_hub) => {
+            return Ok(());
+        }
         Limit::Access => {
             let id = named.text("id").unwrap_or_default();
             let all = shared.sources.blocked(None).await;

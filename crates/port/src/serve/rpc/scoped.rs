@@ -11,7 +11,7 @@ use super::{MethodCall, Reply, openings, reply, wrong};
 use crate::journal::EventType;
 use crate::model::{AgentId, is_name};
 use crate::serve::shared::Shared;
-use crate::serve::{Elsewhere, Refused};
+use crate::serve::{Refused, RemoteTeams};
 use crate::tokens::{NewToken, ScopedTokens, TokenRight, TokensError};
 use crate::wire::{
     CreateToken, Empty, ListTokens, NewScopedToken, RevokeToken, ShownToken, TokenCreateParams,
@@ -114,7 +114,7 @@ pub(super) async fn token_create(
     params: TokenCreateParams,
 ) -> Result<Reply<CreateToken>, Refused> {
     let shared = call.shared;
-    let is_hub = shared.sources.elsewhere().is_some_and(Elsewhere::is_hub);
+    let is_hub = shared.sources.elsewhere().is_some_and(RemoteTeams::is_hub);
     let made = made(tokens(shared)?, params, is_hub)?;
     openings::record(shared, EventType::TOKEN_CREATE, &value(&made.shown)?).await;
     reply(&made)

@@ -6,8 +6,8 @@ use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
 use super::{MethodCall, Reply, reply, wrong};
 use crate::model::AgentId;
 use crate::runs::{LONGEST_ZONE, MOST_PATTERNS};
-use crate::serve::spawned::{self, NewHelper, NewMember, StartedHelper, Stays};
-use crate::serve::{Caller, Refused, owned};
+use crate::serve::helpers::{self, NewHelper, NewMember, StartedHelper, Stays};
+use crate::serve::{Caller, Refused, ownership};
 use crate::tasks::NewTask;
 use crate::wire::{
     self, AddMember, AddMemberParams, RemoveMember, RemoveMemberParams, StartHelper,
@@ -30,14 +30,14 @@ pub(super) async fn start_helper(
     if let Some(known) = tasks.with_key(&parent, key.as_deref()) {
         return reply(&tasks::delegated(tasks, &known)?);
     }
-    let owner = owned::of_task(&*shared.team, caller);
+    let owner = ownership::of_task(&*shared.team, caller);
     let new = NewHelper { parent: parent.clone(), zone, profile };
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
     // Both or neither, even if the caller leaves meanwhile.
     let starting = tokio::spawn(async move {
         let StartedHelper { agent, without } = team.start_helper(new).await?;
         let task = NewTask { by: parent, owner, agent, text: task, files: Vec::new(), key };
-        let task = spawned::begin(team, own_tasks, task, Stays::ForTask).await?;
+        let task = helpers::begin(team, own_tasks, task, Stays::ForTask).await?;
         Ok::<_, Refused>((task, without))
     });
     let (task, without) = starting.await.map_err(|error| failed(&error))??;
@@ -52,12 +52,12 @@ pub(super) async fn add_member(
     let tasks = tasks::tasks(shared)?;
     let AddMemberParams { id, profile, zone, task } = params;
     check(&task, &zone)?;
-    let (by, owner) = (tasks::giver(caller), owned::of_task(&*shared.team, caller));
+    let (by, owner) = (tasks::giver(caller), ownership::of_task(&*shared.team, caller));
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
     let starting = tokio::spawn(async move {
         let agent = team.add_member(NewMember { id: id.into(), profile, zone }).await?.agent;
         let task = NewTask { by, owner, agent, text: task, files: Vec::new(), key: None };
-        Ok::<_, Refused>(spawned::begin(team, own_tasks, task, Stays::ForGood).await?)
+        Ok::<_, Refused>(helpers::begin(team, own_tasks, task, Stays::ForGood).await?)
     });
     reply(&tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)?)
 }

@@ -13,7 +13,7 @@ use crate::mcp::text_pages;
 use crate::model::{AgentId, AgentState, TaskId};
 use crate::serve::rights::{self, PROGRAM};
 use crate::serve::shared::Shared;
-use crate::serve::{Caller, Prompt, Refused, Team, owned, task_run};
+use crate::serve::{Caller, Prompt, Refused, Team, ownership, task_run};
 use crate::tasks::{
     Circle, FoundTasks, Kept, LONGEST_WAIT, Mode, NewTask, TaskError, Tasks, WaitKind,
 };
@@ -64,7 +64,7 @@ pub(super) async fn delegate_task(
         let message = "you can't give a task to yourself: your turn would wait for its own end";
         return Err(Refused::new(409, message));
     }
-    let owner = owned::of_task(&*shared.team, caller);
+    let owner = ownership::of_task(&*shared.team, caller);
     let new = NewTask { by, owner, agent: agent.clone(), text: task, files, key };
     let blocks = vec![object!({ "type": "text", "text": task_run::prompt_of(&new) })];
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());

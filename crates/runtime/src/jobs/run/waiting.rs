@@ -119,7 +119,7 @@ async fn in_order(
         }
     };
     let mut one_of = async |place: &SlotPlace, limit: u32| {
-        let told = |standing: &crate::slots::QueueStanding| tell(&standing.to_string());
+        let told = |standing: &crate::slots::SlotWaiter| tell(&standing.to_string());
         slots.acquire(place, limit, request.clone(), wait, told).await
     };
     let session = match session_place {

@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::routing::board::BoardEntry;
 use crate::routing::grants::Allowed;
-use crate::routing::{Permit, Queued, Request, Settlement};
+use crate::routing::{Allowance, Queued, Request, Settlement};
 
 /// Accesses of the queue that no agent waits for any more; beyond that they expire.
 const MOST_UNATTENDED: usize = 1000;
@@ -38,7 +38,7 @@ impl Task {
         self.publish_queue();
     }
 
-    fn permit(&mut self, access: &Request, permit: Permit) {
+    fn permit(&mut self, access: &Request, permit: Allowance) {
         let left = permit.expires.map(|at| at.duration_since(SystemTime::now()));
         let Ok(left) = left.transpose() else { return };
         let expires = left.map(|left| Instant::now() + left);

@@ -268,7 +268,7 @@ async fn what_a_person_allowed_is_left_until_it_is_used() {
     for decision in [ALLOW, session] {
         let queue = left(decision, Decider::Person, None).await;
         assert_eq!(queue.len(), 1, "{queue:?}");
-        assert_eq!(queue[0].permit, Some(Permit { even_denied: false, expires: None }));
+        assert_eq!(queue[0].permit, Some(Allowance { even_denied: false, expires: None }));
         let bench = ruled(false, lead(), persons(), queue);
         let notes = bench.routing.notes(AgentId::new("a")).await;
         assert_eq!(notes, ["- read `x`: a person allowed it: try it again"]);

@@ -15,7 +15,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::{getegid, geteuid};
 
-use super::caller::Caller;
+use super::calling_process::CallingProcess;
 use super::identity::Identity;
 use super::place::Unresolved;
 use super::raw;
@@ -79,7 +79,7 @@ impl From<Unresolved> for Stop {
 pub(super) type SyscallResult<T> = Result<T, Stop>;
 
 pub(super) struct Syscall<'a> {
-    caller: Caller<'a>,
+    caller: CallingProcess<'a>,
     bounds: Arc<Bounds>,
     confinement: &'a Confinement,
     /// The denied accesses that were granted to this call.
@@ -94,7 +94,7 @@ const HERE: u64 = libc::AT_FDCWD.cast_unsigned() as u64;
 
 impl<'a> Syscall<'a> {
     pub(super) fn new(
-        caller: Caller<'a>,
+        caller: CallingProcess<'a>,
         confinement: &'a Confinement,
         granted: &'a [Denied],
     ) -> Self {

@@ -14,7 +14,7 @@ const MOST_STRANGERS: usize = 512;
 
 /// Connections without a credential.
 #[derive(Default)]
-pub struct Strangers(Mutex<Arrivals>);
+pub struct Unauthenticated(Mutex<Arrivals>);
 
 #[derive(Default)]
 struct Arrivals {
@@ -27,7 +27,7 @@ struct Arrivals {
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival(u64);
 
-impl Strangers {
+impl Unauthenticated {
     /// A connection came, which `closes` closes.
     pub fn arrived(&self, closes: CancellationToken) -> Arrival {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_oldest_is_closed_that_has_shown_nothing() {
-        let strangers = Strangers::default();
+        let strangers = Unauthenticated::default();
         let come = || {
             let closes = CancellationToken::new();
             (strangers.arrived(closes.clone()), closes)

@@ -14,7 +14,7 @@ use crate::wire::Facts;
 pub(super) const PERSON: &str = "person";
 
 /// Teams elsewhere.
-pub trait Elsewhere: Debug + Send + Sync {
+pub trait RemoteTeams: Debug + Send + Sync {
     /// Whether the port has no team of its own.
     fn is_hub(&self) -> bool;
 

@@ -9,7 +9,7 @@ const NAMED: usize = 3;
 
 /// Who is before one that waits.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct QueueStanding {
+pub struct SlotWaiter {
     /// What is waited for, in words.
     pub place: String,
     /// How many may hold it.
@@ -19,7 +19,7 @@ pub struct QueueStanding {
     pub waiting_before: usize,
 }
 
-impl fmt::Display for QueueStanding {
+impl fmt::Display for SlotWaiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "waits for {}", self.place)?;
         let mut before = ": held by ";

@@ -42,7 +42,7 @@ impl Syscall<'_> {
             libc::SYS_truncate => self.truncate(a, b),
             libc::SYS_fchmod => self.by_descriptor(a).and_then(|file| self.chmod(&file, b)),
             libc::SYS_fchmodat => self.at(a, b, 0).and_then(|file| self.chmod(&file, c)),
-            super::super::calls::SYS_FCHMODAT2 => {
+            super::super::syscall_lists::SYS_FCHMODAT2 => {
                 self.at(a, b, d).and_then(|file| self.chmod(&file, c))
             }
             libc::SYS_fchown => self.by_descriptor(a).and_then(|file| self.chown(&file, b, c)),

@@ -7,10 +7,10 @@ use crate::model::Lines;
 use crate::watch::inbox::Inbox;
 
 /// Keeps the graph of a folder with `a.py`.
-fn keeper(root: &Path, on_written: impl Fn(Arc<str>) + Send + 'static) -> Keeper {
+fn updater(root: &Path, on_written: impl Fn(Arc<str>) + Send + 'static) -> Updater {
     fs::create_dir(root).unwrap();
     fs::write(root.join("a.py"), "def open():\n    pass\n").unwrap();
-    let mut keeper = Keeper::new(KeeperThread {
+    let mut updater = Updater::new(UpdaterThread {
         root: root.to_owned(),
         settings: graph::Settings { jobs: 1, tokens: false, cache: None },
         shared: Arc::new(GraphShared::of(root)),
@@ -19,8 +19,8 @@ fn keeper(root: &Path, on_written: impl Fn(Arc<str>) + Send + 'static) -> Keeper
         on_changed: None,
         is_there: watch::channel(false).0,
     });
-    keeper.begin().unwrap();
-    keeper
+    updater.begin().unwrap();
+    updater
 }
 
 #[test]
@@ -28,14 +28,14 @@ fn a_write_that_only_an_agent_claims_is_read_but_not_reported_as_written() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("shop");
     let (sender, written_paths) = std::sync::mpsc::channel();
-    let mut keeper = keeper(&root, move |path| sender.send(path).unwrap());
+    let mut updater = updater(&root, move |path| sender.send(path).unwrap());
     let write = Write { lines: Lines::range(1, 2), timestamp_ms: 7 };
     let writes = || Writes::from([("a.py".into(), write.clone())]);
     fs::write(root.join("a.py"), "def shut():\n    pass\n").unwrap();
-    keeper.update(&Changed::Paths(BTreeSet::new()), writes());
-    assert!(keeper.snapshot().nodes.iter().any(|(id, _)| &**id == "a.py::shut"));
+    updater.update(&Changed::Paths(BTreeSet::new()), writes());
+    assert!(updater.snapshot().nodes.iter().any(|(id, _)| &**id == "a.py::shut"));
     assert_eq!(written_paths.try_iter().count(), 0);
-    keeper.update(&Changed::Paths(BTreeSet::from([root.join("a.py")])), writes());
+    updater.update(&Changed::Paths(BTreeSet::from([root.join("a.py")])), writes());
     assert_eq!(written_paths.try_iter().collect::<Vec<_>>(), ["a.py".into()]);
 }
 
@@ -44,10 +44,10 @@ fn a_write_is_reported_though_the_graph_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("shop");
     let (sender, written_paths) = std::sync::mpsc::channel();
-    let mut keeper = keeper(&root, move |path| sender.send(path).unwrap());
+    let mut updater = updater(&root, move |path| sender.send(path).unwrap());
     let mut update = |changed: &[&str]| {
         let paths = changed.iter().map(|path| root.join(path)).collect();
-        keeper.update(&Changed::Paths(paths), Writes::new());
+        updater.update(&Changed::Paths(paths), Writes::new());
         let mut written: Vec<_> = written_paths.try_iter().collect();
         written.sort_unstable();
         written
@@ -72,9 +72,9 @@ fn a_write_is_reported_though_the_graph_stays_as_it_is() {
 fn a_claimed_write_is_marked_once_the_disk_is_readable() {
     let folder = tempfile::tempdir().unwrap();
     let [root, away] = ["shop", "away"].map(|name| folder.path().join(name));
-    let mut keeper = keeper(&root, |_| {});
-    let written = |keeper: &Keeper| -> Vec<_> {
-        let nodes = keeper.snapshot().nodes;
+    let mut updater = updater(&root, |_| {});
+    let written = |updater: &Updater| -> Vec<_> {
+        let nodes = updater.snapshot().nodes;
         nodes
             .iter()
             .filter(|(_, node)| node.last_write.is_some())
@@ -85,11 +85,11 @@ fn a_claimed_write_is_marked_once_the_disk_is_readable() {
     let write = Write { lines: Lines::range(1, 2), timestamp_ms: 7 };
 
     fs::rename(&root, &away).unwrap();
-    keeper.update(&changed, Writes::from([("a.py".into(), write)]));
-    assert!(written(&keeper).is_empty());
+    updater.update(&changed, Writes::from([("a.py".into(), write)]));
+    assert!(written(&updater).is_empty());
     fs::rename(&away, &root).unwrap();
-    keeper.update(&changed, Writes::new());
-    assert_eq!(written(&keeper), ["a.py", "a.py::open"]);
+    updater.update(&changed, Writes::new());
+    assert_eq!(written(&updater), ["a.py", "a.py::open"]);
 }
 
 #[test]

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::beside::{self, Beside};
 use super::kept_answers::{AnswerKey, KeptAnswer};
 use super::ongoing;
 use super::shared::Shared;
+use super::side_sessions::{self, SideSessions};
 use super::{Sources, Team};
 use crate::model::{AgentId, AgentState, OwnerAnswer, SessionId, TokensSaved, quoted};
 use crate::routing::OwnerQuestion;
@@ -73,7 +73,7 @@ async fn one(shared: &Shared, question: OwnerQuestion) -> Result<(OwnerAnswer, S
 pub(super) struct Asking {
     team: Arc<dyn Team>,
     sources: Arc<dyn Sources>,
-    beside: Beside,
+    beside: SideSessions,
 }
 
 impl Asking {
@@ -95,7 +95,7 @@ impl Asking {
         let session = session.map_err(|refused| refused.message)?;
         let before = self.spent(owner, &session).await;
         let (team, beside, of) = (&*self.team, &self.beside, session.clone());
-        let text = beside::ask(team, beside, owner, asker, of, prompt, withdrawn).await?;
+        let text = side_sessions::ask(team, beside, owner, asker, of, prompt, withdrawn).await?;
         let after = self.spent(owner, &session).await;
         let cost = match (before, after) {
             (before, Some(after)) if after.tokens > before.map_or(0, |it| it.tokens) => {

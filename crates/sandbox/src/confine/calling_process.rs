@@ -34,12 +34,12 @@ pub(super) const DELETED: &str = " (deleted)";
 const ARGUMENTS: u64 = 128 * 1024;
 
 #[derive(Clone, Copy)]
-pub(super) struct Caller<'a> {
+pub(super) struct CallingProcess<'a> {
     pub(super) notice: Notice,
     pub(super) listener: &'a Listener,
 }
 
-impl Caller<'_> {
+impl CallingProcess<'_> {
     /// The path at an address; the call fails with the error.
     pub(super) fn path(&self, address: u64) -> Result<PathBuf, Errno> {
         let mut text = self.memory(address, USUAL)?;
@@ -90,7 +90,7 @@ impl Caller<'_> {
         }
     }
 
-    /// The path of [`Caller::base`]; `None` if it is not certain.
+    /// The path of [`CallingProcess::base`]; `None` if it is not certain.
     pub(super) fn base_path(&self, descriptor: u64) -> Result<Option<PathBuf>, Errno> {
         let tid = self.notice.tid;
         let link = match descriptor_number(descriptor) {

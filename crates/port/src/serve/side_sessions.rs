@@ -14,7 +14,7 @@ use crate::model::{AgentId, SessionId};
 /// The sessions in which agents are asked beside their work: one for each pair of an agent that is
 /// asked and an asker, so that no asker learns what another one asked. Each is of one run.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Beside(Arc<std::sync::Mutex<HashMap<AskedAndAsker, AskedSession>>>);
+pub(super) struct SideSessions(Arc<std::sync::Mutex<HashMap<AskedAndAsker, AskedSession>>>);
 
 /// An agent that is asked, and its asker.
 type AskedAndAsker = (AgentId, AgentId);
@@ -25,7 +25,7 @@ type AskedSession = Arc<Mutex<Option<SessionOfRun>>>;
 /// The process of a run, and its session for questions.
 type SessionOfRun = (Option<u32>, SessionId);
 
-impl Beside {
+impl SideSessions {
     /// Returns the session for questions of `asker`; opens one for the agent's run.
     pub(super) async fn session(
         &self,
@@ -63,7 +63,7 @@ impl Beside {
 /// Asks an agent in its session for the asker's questions; returns its answer, or why there is none.
 pub(super) async fn ask(
     team: &dyn Team,
-    beside: &Beside,
+    beside: &SideSessions,
     agent: &AgentId,
     asker: &AgentId,
     session: SessionId,

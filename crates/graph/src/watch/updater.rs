@@ -30,7 +30,7 @@ pub type OnWritten = Box<dyn Fn(Arc<str>) + Send>;
 /// Called at once for each change in a watched folder, with its paths, and whether they are new.
 pub type OnChanged = Box<dyn Fn(&[PathBuf], bool) + Send>;
 
-pub(super) struct KeeperThread {
+pub(super) struct UpdaterThread {
     pub(super) root: PathBuf,
     pub(super) settings: graph::Settings,
     pub(super) shared: Arc<GraphShared>,
@@ -40,18 +40,18 @@ pub(super) struct KeeperThread {
     pub(super) is_there: watch::Sender<bool>,
 }
 
-impl KeeperThread {
+impl UpdaterThread {
     pub(super) fn run(self) {
-        let mut keeper = Keeper::new(self);
-        if let Err(error) = keeper.begin() {
+        let mut updater = Updater::new(self);
+        if let Err(error) = updater.begin() {
             return tracing::warn!(%error, "there is no code graph");
         }
-        keeper.run();
+        updater.run();
     }
 }
 
-struct Keeper {
-    thread: KeeperThread,
+struct Updater {
+    thread: UpdaterThread,
     disk: Option<Disk>,
     demand: Demand,
     seq: u64,
@@ -65,8 +65,8 @@ struct Keeper {
     recent: Option<Recent>,
 }
 
-impl Keeper {
-    fn new(mut thread: KeeperThread) -> Self {
+impl Updater {
+    fn new(mut thread: UpdaterThread) -> Self {
         let shared = Arc::clone(&thread.shared);
         let on_changed = thread.on_changed.take();
         let disk = Disk::new(move |change| {

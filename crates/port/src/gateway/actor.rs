@@ -31,7 +31,7 @@ const MAX_CLIENTS: usize = 64;
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
 /// The task's state.
-pub(super) struct Hub {
+pub(super) struct GatewayActor {
     pub(super) team: Arc<dyn GatewayTeam>,
     pub(super) clients: HashMap<u64, GatewayClient>,
     pub(super) links: HashMap<u64, AgentLink>,
@@ -44,14 +44,14 @@ pub(super) struct Hub {
     pub(super) questions: HashMap<u64, AgentQuestion>,
     pub(super) outlets: Outlets,
     /// What goes on beside the task.
-    pub(super) work: FuturesUnordered<BoxFuture<'static, HubDone>>,
+    pub(super) work: FuturesUnordered<BoxFuture<'static, Done>>,
     lines: SelectAll<BoxStream<'static, (Peer, Option<Bytes>)>>,
     arrivals: mpsc::Receiver<DuplexStream>,
     last_id: u64,
 }
 
 /// What has come of something beside the task.
-pub(super) enum HubDone {
+pub(super) enum Done {
     Dialed {
         purpose: Purpose,
         outcome: Result<Dialed, String>,
@@ -96,7 +96,7 @@ pub(super) enum Purpose {
     },
 }
 
-impl Hub {
+impl GatewayActor {
     pub(super) fn new(team: Arc<dyn GatewayTeam>, arrivals: mpsc::Receiver<DuplexStream>) -> Self {
         Self {
             team,

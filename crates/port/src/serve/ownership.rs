@@ -1,6 +1,6 @@
 //! Owns whose the sessions and tasks are that callers begin.
 
-use super::elsewhere::PERSON;
+use super::remote_teams::PERSON;
 use super::shared::Shared;
 use super::{Caller, Team};
 use crate::model::SessionKey;

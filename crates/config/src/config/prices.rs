@@ -1,4 +1,4 @@
-//! `[prices]`: what models cost, over the dated list that ships (`config/prices.toml`).
+//! `[prices]`: what models cost, over the dated list that ships (`prices.toml`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -30,7 +30,7 @@ struct ListPrice {
 
 #[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
 static SNAPSHOT: LazyLock<ListedPrices> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../../config/prices.toml")).expect("prices.toml is valid")
+    toml::from_str(include_str!("prices.toml")).expect("prices.toml is valid")
 });
 
 /// The day of the list that ships.

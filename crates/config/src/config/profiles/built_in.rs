@@ -1,4 +1,4 @@
-//! The table of built-in profiles, `config/profiles.toml`.
+//! The table of built-in profiles, `profiles.toml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{ToolsForm, named};
 
-/// The known facts of an agent program; an empty or None field is unknown. `config/profiles.toml`
+/// The known facts of an agent program; an empty or None field is unknown. `profiles.toml`
 /// documents each.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(default, deny_unknown_fields)]
@@ -103,7 +103,7 @@ struct BuiltInTable {
 #[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
 static TABLE: LazyLock<BuiltInTable> = LazyLock::new(|| {
     let mut table: BuiltInTable =
-        toml::from_str(include_str!("../../../../../config/profiles.toml"))
+        toml::from_str(include_str!("../profiles.toml"))
             .expect("profiles.toml is valid");
     for (name, profile) in &mut table.profiles {
         profile.base.clone_from(name);

@@ -11,7 +11,7 @@ use super::{ClientFs, MODEL, Profile, UsageCount, built_in, login_files, sealed}
 use crate::model::ToolsForm;
 
 const BEGIN: &str =
-    "<!-- Printed from config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
+    "<!-- Printed from crates/config/src/config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
 const END: &str = "<!-- Until here. -->\n";
 
 #[test]

@@ -1,4 +1,4 @@
-//! The built-in templates, `config/templates.toml`.
+//! The built-in templates, `templates.toml`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Its text, which is also what is shown of them.
-pub(super) const TEXT: &str = include_str!("../../../../../config/templates.toml");
+pub(super) const TEXT: &str = include_str!("../templates.toml");
 
 #[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
 static TABLES: LazyLock<BTreeMap<String, DeTable<'static>>> = LazyLock::new(|| {

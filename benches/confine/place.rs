@@ -219,29 +219,11 @@ impl Place {
 pub(crate) fn bounds(workspace: &Path) -> Bounds {
     let beside = |name| workspace.with_file_name(name);
     let zone = Zone::compile(&ZoneSpec {
-        workspace: workspace.to_owned(),
-        allowed: vec!["**".to_owned()],
-        shared: Vec::new(),
         denied: vec!["**/.env".to_owned()],
-        asked: Vec::new(),
-        readable: Vec::new(),
         git: GitAccess::Commit,
-        terminals: true,
-        eisen_dir: beside("eisen"),
-        sealed: Vec::new(),
-        journals: Vec::new(),
+        ..ZoneSpec::new(workspace, vec!["**".to_owned()], beside("eisen"))
     });
-    let reach = Reach {
-        confine: Confine::Workspace,
-        private: beside("private"),
-        privates: None,
-        readable: Vec::new(),
-        writable: Vec::new(),
-        sockets: Vec::new(),
-        made: Vec::new(),
-        harmless: Vec::new(),
-        sealed: Arc::default(),
-    };
+    let reach = Reach::new(Confine::Workspace, beside("private"));
     Bounds::new(Arc::new(zone.unwrap()), reach).unwrap()
 }
 

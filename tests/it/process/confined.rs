@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use eisen_core::confine::{Attempt, Confinement, Doorkeeper};
 use eisen_core::model::Action;
-use eisen_core::zone::{Bounds, Confine, GitAccess, Grant, Reach, Rule, Zone, ZoneSpec};
+use eisen_core::zone::{Bounds, Confine, Grant, Reach, Rule, Zone, ZoneSpec};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
@@ -33,30 +33,15 @@ impl Place {
     }
 
     fn bounds(&self) -> Arc<Bounds> {
-        let zone = Zone::compile(&ZoneSpec {
-            workspace: self.path("ws"),
-            allowed: vec!["mine/**".into()],
-            shared: vec![],
-            denied: vec![],
-            asked: Vec::new(),
-            readable: vec![],
-            git: GitAccess::None,
-            terminals: true,
-            eisen_dir: self.path("eisen"),
-            sealed: Vec::new(),
-            journals: Vec::new(),
-        });
+        let zone = Zone::compile(&ZoneSpec::new(
+            self.path("ws"),
+            vec!["mine/**".into()],
+            self.path("eisen"),
+        ));
         let reach = Reach {
-            confine: Confine::Workspace,
-            private: self.path("private"),
-            privates: None,
-            readable: vec![],
-            writable: vec![],
-            made: vec![],
-            harmless: vec![],
             // A server that does not belong to the team.
             sockets: vec![self.path("ws/mine/socket").display().to_string()],
-            sealed: Arc::default(),
+            ..Reach::new(Confine::Workspace, self.path("private"))
         };
         Arc::new(Bounds::new(Arc::new(zone.unwrap()), reach).unwrap())
     }

@@ -7,7 +7,7 @@ use super::{is_test, read, sources};
 /// Files that name fields of JSON: how often by `["name"]`, how often by `.get("name")`, and whose JSON it is.
 const NAMED: &[(&str, usize, usize, &str)] = &[
     ("app/changes.rs", 0, 1, "a table of the configuration"),
-    ("app/doctor/version.rs", 0, 2, "npm's"),
+    ("care/doctor/version.rs", 0, 2, "npm's"),
     ("app/journaling.rs", 0, 1, "a table of the configuration"),
     ("app/members.rs", 0, 1, "a table of the configuration"),
     ("app/streaming.rs", 0, 1, "a table of the configuration"),

@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::model::{Action, ToolsForm};
 use crate::tests::eventually;
-use crate::zone::{GitAccess, Permit, Zone, ZoneSpec};
+use crate::zone::{Permit, Zone, ZoneSpec};
 
 /// The agent's end, moved by the test line by line.
 struct Agent {
@@ -204,18 +204,6 @@ impl Agent {
 
 /// A permit of a zone that allows everything.
 fn permit(path: &Path, action: Action) -> Permit {
-    let spec = ZoneSpec {
-        workspace: PathBuf::from("/"),
-        allowed: vec!["**".to_owned()],
-        shared: Vec::new(),
-        denied: Vec::new(),
-        asked: Vec::new(),
-        readable: Vec::new(),
-        git: GitAccess::None,
-        terminals: true,
-        eisen_dir: PathBuf::from("/nowhere"),
-        sealed: Vec::new(),
-        journals: Vec::new(),
-    };
+    let spec = ZoneSpec::new(PathBuf::from("/"), vec!["**".to_owned()], PathBuf::from("/nowhere"));
     Zone::compile(&spec).unwrap().check(path, action).unwrap()
 }

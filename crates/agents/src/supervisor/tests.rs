@@ -18,7 +18,7 @@ use crate::model::{
 use crate::process::{Command, Launcher};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::tracker::{self, OrchestratorView, TrackerHandle};
-use crate::zone::{GitAccess, Zone, ZoneSpec};
+use crate::zone::{Zone, ZoneSpec};
 
 /// A supervisor whose agents are never started: what they would do is tried on real processes.
 fn supervisor() -> Supervisor {
@@ -55,19 +55,7 @@ fn supervisor() -> Supervisor {
 }
 
 fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
-    let zone = ZoneSpec {
-        workspace: "/".into(),
-        allowed: Vec::new(),
-        shared: Vec::new(),
-        denied: Vec::new(),
-        asked: Vec::new(),
-        readable: Vec::new(),
-        git: GitAccess::None,
-        terminals: true,
-        eisen_dir: "/nonexistent/eisen".into(),
-        sealed: Vec::new(),
-        journals: Vec::new(),
-    };
+    let zone = ZoneSpec::new("/", Vec::new(), "/nonexistent/eisen");
     let (cwd, env) = (PathBuf::from("/"), std::collections::BTreeMap::new());
     Member {
         settings: AgentSettings {

@@ -29,9 +29,8 @@ struct ListPrice {
 }
 
 #[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
-static SNAPSHOT: LazyLock<ListedPrices> = LazyLock::new(|| {
-    toml::from_str(include_str!("prices.toml")).expect("prices.toml is valid")
-});
+static SNAPSHOT: LazyLock<ListedPrices> =
+    LazyLock::new(|| toml::from_str(include_str!("prices.toml")).expect("prices.toml is valid"));
 
 /// The day of the list that ships.
 pub fn prices_date() -> &'static str {

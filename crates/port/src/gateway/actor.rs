@@ -44,14 +44,14 @@ pub(super) struct GatewayActor {
     pub(super) questions: HashMap<u64, AgentQuestion>,
     pub(super) outlets: Outlets,
     /// What goes on beside the task.
-    pub(super) work: FuturesUnordered<BoxFuture<'static, Done>>,
+    pub(super) work: FuturesUnordered<BoxFuture<'static, ActorDone>>,
     lines: SelectAll<BoxStream<'static, (Peer, Option<Bytes>)>>,
     arrivals: mpsc::Receiver<DuplexStream>,
     last_id: u64,
 }
 
 /// What has come of something beside the task.
-pub(super) enum Done {
+pub(super) enum ActorDone {
     Dialed {
         purpose: Purpose,
         outcome: Result<Dialed, String>,

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::actor::{Done, GatewayActor};
+use super::actor::{ActorDone, GatewayActor};
 use super::from_client::blocks;
 use super::{GatewayTeam, message};
 use crate::acp;
@@ -120,7 +120,7 @@ impl GatewayActor {
                 self.work.push(Box::pin(async move {
                     let said = answer(&*team, name, &rest).await;
                     let text = said.unwrap_or_else(|why| why);
-                    Done::Said { client, id, session, text }
+                    ActorDone::Said { client, id, session, text }
                 }));
                 None
             }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::actor::{Done, GatewayActor, Purpose};
+use super::actor::{ActorDone, GatewayActor, Purpose};
 use super::dialing::{Dialed, dial};
 use super::from_client::{ClientRefusal, gone, invalid_params};
 use super::message;
@@ -144,7 +144,7 @@ impl GatewayActor {
         };
         self.work.push(Box::pin(async move {
             let outcome = dial(&*team, &agent, &params, None, &left).await;
-            Done::Dialed { purpose, outcome }
+            ActorDone::Dialed { purpose, outcome }
         }));
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::actor::{Done, GatewayActor, Purpose};
+use super::actor::{ActorDone, GatewayActor, Purpose};
 use super::dialing::{Dialed, dial};
 use super::message::{self, About, AcpMessage, CANCELLED};
 use super::opening::MAX_ID;
@@ -69,7 +69,7 @@ impl GatewayActor {
         let (team, agent, name) = (self.team.clone(), agent.to_owned(), name.to_owned());
         self.work.push(Box::pin(async move {
             let outcome = dial(&*team, &agent, &introduction, before, &left).await;
-            Done::Dialed { purpose: Purpose::Move { session: name, ticket }, outcome }
+            ActorDone::Dialed { purpose: Purpose::Move { session: name, ticket }, outcome }
         }));
         self.count(client, 1);
         Ok(())

@@ -7,20 +7,20 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::Peer;
-use super::actor::{Done, GatewayActor, Purpose};
+use super::actor::{ActorDone, GatewayActor, Purpose};
 use super::dialing::MAX_WAIT;
 use super::message;
 use super::session::{GatewaySession, LinkOf, OnAnswer, OpenRequest, SessionState};
 use crate::model::code;
 
 impl GatewayActor {
-    pub(super) fn on_done(&mut self, done: Done) {
+    pub(super) fn on_done(&mut self, done: ActorDone) {
         match done {
-            Done::Said { client, id, session, text } => {
+            ActorDone::Said { client, id, session, text } => {
                 self.say(&session, &text);
                 self.answer(client, message::result(&id, r#"{"stopReason":"end_turn"}"#));
             }
-            Done::Dialed { purpose, outcome } => match purpose {
+            ActorDone::Dialed { purpose, outcome } => match purpose {
                 Purpose::Move { session, ticket } => self.dialed_move(&session, ticket, outcome),
                 Purpose::Introduce { client, id, params } => {
                     self.introduced(client, &id, params, outcome);

@@ -333,17 +333,14 @@ fn zone(
     }
     let everything = vec!["**".to_owned()];
     let spec = ZoneSpec {
-        workspace: workspace.to_owned(),
-        allowed: if allowed.is_empty() { everything } else { allowed },
-        shared: Vec::new(),
         denied,
-        asked: Vec::new(),
         readable: config::base_patterns().into_iter().map(str::to_owned).collect(),
         git: GitAccess::Read,
-        terminals: true,
-        eisen_dir: eisen_dir.to_owned(),
-        sealed: Vec::new(),
-        journals: Vec::new(),
+        ..ZoneSpec::new(
+            workspace.to_owned(),
+            if allowed.is_empty() { everything } else { allowed },
+            eisen_dir.to_owned(),
+        )
     };
     let zone = Zone::compile(&spec).context("--zone and --deny take globs such as 'src/ui/**'")?;
     Ok(Some(Arc::new(zone)))

@@ -15,7 +15,7 @@ use crate::confine::{Attempt, Confinement, Doorkeeper, Support};
 use crate::kept::{KeptFile, Volatile};
 use crate::model::Action;
 use crate::process::{self, Launcher, canary};
-use crate::zone::{Bounds, Confine, GitAccess, Grant, Reach, Rule, Zone, ZoneSpec};
+use crate::zone::{Bounds, Confine, Grant, Reach, Rule, Zone, ZoneSpec};
 
 /// How long the command may run. It hangs if nothing answers at the doorbell.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -93,31 +93,13 @@ async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
     for name in ["workspace", "private", "eisen"] {
         std::fs::create_dir(place.join(name))?;
     }
-    let zone = Zone::compile(&ZoneSpec {
-        workspace: place.join("workspace"),
-        allowed: vec!["inside/**".to_owned()],
-        shared: Vec::new(),
-        denied: Vec::new(),
-        asked: Vec::new(),
-        readable: Vec::new(),
-        git: GitAccess::None,
-        terminals: true,
-        eisen_dir: place.join("eisen"),
-        sealed: Vec::new(),
-        journals: Vec::new(),
-    })?;
+    let zone = Zone::compile(&ZoneSpec::new(
+        place.join("workspace"),
+        vec!["inside/**".to_owned()],
+        place.join("eisen"),
+    ))?;
     std::fs::create_dir(place.join("workspace/inside"))?;
-    let reach = Reach {
-        confine: Confine::Workspace,
-        private: place.join("private"),
-        privates: None,
-        readable: Vec::new(),
-        writable: Vec::new(),
-        made: Vec::new(),
-        harmless: Vec::new(),
-        sockets: Vec::new(),
-        sealed: Arc::default(),
-    };
+    let reach = Reach::new(Confine::Workspace, place.join("private"));
     let bounds = Arc::new(Bounds::new(Arc::new(zone), reach)?);
     let mut rules = bounds.rules();
     // The command itself may lie outside of all granted paths.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::changes::{self, Asked, SelectError};
-use crate::failover::handover::{Done, Past, TakenBack};
+use crate::failover::handover::{Done, PastWork, TakenBack};
 use crate::home::journals::journal_place;
 use crate::journal::{self, CallPayload, Filter, Keep, OpenError, Settings, Store};
 use crate::line::lenient;
@@ -71,7 +71,7 @@ async fn undo(
 }
 
 /// Reads what a candidate did in a run.
-pub(crate) async fn look(eisen_dir: &Path, team: &str, past: &Past) -> Done {
+pub(crate) async fn look(eisen_dir: &Path, team: &str, past: &PastWork) -> Done {
     look_at(journal_place(eisen_dir, team), past.agent.clone(), None).await
 }
 

@@ -16,7 +16,7 @@ pub(crate) use self::kept::{folder_of_batches, runs_of};
 pub use self::outcome::{BatchEnd, JobEnd, JobOutcome};
 use self::watching::{end_all, look, wait};
 use crate::app::team_file::RunOptions;
-use crate::failover::handover::{Past as PastWork, hand_over};
+use crate::failover::handover::{PastWork, hand_over};
 use crate::home::environment;
 use crate::jobs::run::run_detached;
 use crate::program::{Failure, StopSignals};

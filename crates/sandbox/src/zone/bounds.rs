@@ -59,6 +59,23 @@ pub struct Reach {
     pub sealed: Arc<[PathBuf]>,
 }
 
+impl Reach {
+    /// Nothing beside what `confine` says, and the private folder.
+    pub fn new(confine: Confine, private: impl Into<PathBuf>) -> Self {
+        Self {
+            confine,
+            private: private.into(),
+            privates: None,
+            readable: Vec::new(),
+            writable: Vec::new(),
+            made: Vec::new(),
+            harmless: Vec::new(),
+            sockets: Vec::new(),
+            sealed: Arc::default(),
+        }
+    }
+}
+
 named! {
     /// Access outside the workspace.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]

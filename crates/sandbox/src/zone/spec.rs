@@ -45,6 +45,27 @@ named! {
 }
 
 impl ZoneSpec {
+    /// A zone with one list of patterns, with terminals, and without git.
+    pub fn new(
+        workspace: impl Into<PathBuf>,
+        allowed: Vec<String>,
+        eisen_dir: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            workspace: workspace.into(),
+            allowed,
+            shared: Vec::new(),
+            denied: Vec::new(),
+            asked: Vec::new(),
+            readable: Vec::new(),
+            git: GitAccess::None,
+            terminals: true,
+            eisen_dir: eisen_dir.into(),
+            sealed: Vec::new(),
+            journals: Vec::new(),
+        }
+    }
+
     /// As long as its agent is observed and not stopped: all of the workspace is open but what no list opens, and
     /// commits are. What `secrets` names is asked for, but patterns all of which is allowed. It owns what it owned.
     pub(super) fn opened(&self, secrets: &[String]) -> Self {

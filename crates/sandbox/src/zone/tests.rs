@@ -70,19 +70,7 @@ impl Bed {
 
     /// A zone with `allowed`, and nothing else.
     fn spec(&self, allowed: &[&str]) -> ZoneSpec {
-        ZoneSpec {
-            workspace: self.path("ws"),
-            allowed: self.globs(allowed),
-            shared: Vec::new(),
-            denied: Vec::new(),
-            asked: Vec::new(),
-            readable: Vec::new(),
-            git: GitAccess::None,
-            terminals: true,
-            eisen_dir: self.path("eisen"),
-            sealed: Vec::new(),
-            journals: Vec::new(),
-        }
+        ZoneSpec::new(self.path("ws"), self.globs(allowed), self.path("eisen"))
     }
 
     fn globs(&self, globs: &[&str]) -> Vec<String> {

@@ -17,7 +17,7 @@ use crate::model::{
 };
 use crate::routing::{self, Decision, Orchestrator};
 use crate::tracker::{self, OrchestratorView};
-use crate::zone::{Confine, GitAccess, Reach, Zone, ZoneSpec};
+use crate::zone::{Confine, Reach, Zone, ZoneSpec};
 
 mod folders;
 mod intent;
@@ -100,28 +100,12 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
 
 fn bounds(workspace: PathBuf) -> Arc<Bounds> {
     let spec = ZoneSpec {
-        workspace,
-        allowed: vec!["ui/**".to_owned()],
-        shared: Vec::new(),
-        denied: Vec::new(),
         asked: vec!["**/.env".to_owned()],
-        readable: Vec::new(),
-        git: GitAccess::None,
-        terminals: true,
-        eisen_dir: "/nonexistent/eisen".into(),
-        sealed: Vec::new(),
-        journals: Vec::new(),
+        ..ZoneSpec::new(workspace, vec!["ui/**".to_owned()], "/nonexistent/eisen")
     };
     let reach = Reach {
-        confine: Confine::Workspace,
-        private: "/nonexistent/tmp".into(),
-        privates: None,
-        readable: Vec::new(),
-        writable: Vec::new(),
-        made: Vec::new(),
         harmless: vec!["core/.state".to_owned()],
-        sockets: Vec::new(),
-        sealed: Arc::default(),
+        ..Reach::new(Confine::Workspace, "/nonexistent/tmp")
     };
     Arc::new(Bounds::new(Arc::new(Zone::compile(&spec).unwrap()), reach).unwrap())
 }

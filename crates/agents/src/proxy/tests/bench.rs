@@ -21,7 +21,7 @@ use crate::model::{
 use crate::proxy::*;
 use crate::routing::{self, Decision, Orchestrator};
 use crate::tracker::{self, OrchestratorView};
-use crate::zone::{Confine, GitAccess, Reach, ZoneSpec};
+use crate::zone::{Confine, Reach, ZoneSpec};
 
 /// `read ID SESSION PATH…` (a folder ends in `/`), `run …`, `may …`, `ambiguous ID`, `drop ID SESSION`, `did SESSION PATH`,
 /// `names SESSION PATH`, `call SESSION TEXT`, `done SESSION`; to the agent `prompt SESSION`, `cancel SESSION`; all else is talk, and told as a
@@ -190,31 +190,12 @@ pub(super) fn bench(options: &Options) -> Bench {
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
     tokio::spawn(task);
     let spec = ZoneSpec {
-        workspace: folder.path().to_owned(),
-        allowed: vec!["in/**".to_owned()],
-        shared: Vec::new(),
-        denied: Vec::new(),
-        asked: Vec::new(),
-        readable: Vec::new(),
-        git: GitAccess::None,
         terminals: options.terminals,
-        eisen_dir: "/nonexistent/eisen".into(),
-        sealed: Vec::new(),
-        journals: Vec::new(),
+        ..ZoneSpec::new(folder.path(), vec!["in/**".to_owned()], "/nonexistent/eisen")
     };
     let permits = Arc::new(Permits::default());
     let zone = Arc::new(Zone::compile(&spec).unwrap());
-    let reach = Reach {
-        confine: Confine::Workspace,
-        private: "/nonexistent/tmp".into(),
-        privates: None,
-        readable: Vec::new(),
-        writable: Vec::new(),
-        made: Vec::new(),
-        harmless: Vec::new(),
-        sockets: Vec::new(),
-        sealed: Arc::default(),
-    };
+    let reach = Reach::new(Confine::Workspace, "/nonexistent/tmp");
     let bounds = options.kernel.then(|| Arc::new(Bounds::new(zone.clone(), reach).unwrap()));
     let gate = options.zoned.then(|| Gatekeeping {
         rules: watch::channel(Rules {

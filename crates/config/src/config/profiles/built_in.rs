@@ -103,8 +103,7 @@ struct BuiltInTable {
 #[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
 static TABLE: LazyLock<BuiltInTable> = LazyLock::new(|| {
     let mut table: BuiltInTable =
-        toml::from_str(include_str!("../profiles.toml"))
-            .expect("profiles.toml is valid");
+        toml::from_str(include_str!("../profiles.toml")).expect("profiles.toml is valid");
     for (name, profile) in &mut table.profiles {
         profile.base.clone_from(name);
     }

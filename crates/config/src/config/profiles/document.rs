@@ -10,8 +10,7 @@ use expect_test::expect_file;
 use super::{ClientFs, MODEL, Profile, UsageCount, built_in, login_files, sealed};
 use crate::model::ToolsForm;
 
-const BEGIN: &str =
-    "<!-- Printed from crates/config/src/config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
+const BEGIN: &str = "<!-- Printed from crates/config/src/config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
 const END: &str = "<!-- Until here. -->\n";
 
 #[test]

@@ -12,7 +12,7 @@ use crate::app::journaling;
 use crate::app::loading::Candidates;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTier, TierCandidate};
-use crate::failover::handover::{Past, record};
+use crate::failover::handover::{PastWork, record};
 use crate::failover::past_work::look_at;
 use crate::failover::told::{Failed, is_none_left, none_left, told};
 use crate::failover::{begin_cooldown, wait_of};
@@ -181,7 +181,7 @@ impl Changes {
     }
 
     /// What an agent did in the session whose turn failed.
-    async fn past(&self, id: &AgentId, failed: &Failed, of: &SetBackAt) -> Option<Past> {
+    async fn past(&self, id: &AgentId, failed: &Failed, of: &SetBackAt) -> Option<PastWork> {
         let SetBackAt::Turn { session: Some(session), .. } = of else { return None };
         let journal = self.journal()?;
         // What it did last is to be read, too.
@@ -190,7 +190,7 @@ impl Changes {
         let done = look_at(path, id.to_string(), Some(session.clone())).await;
         let (candidate, what) = (failed.candidate.to_string(), failed.what.clone());
         let agent = id.to_string();
-        Some(Past { agent, candidate, what, done: Some(done), ..Past::default() })
+        Some(PastWork { agent, candidate, what, done: Some(done), ..PastWork::default() })
     }
 
     async fn exhaust(&mut self, id: &AgentId, tier: &AgentTier, skipped: &[Failed]) -> Move {

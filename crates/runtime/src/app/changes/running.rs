@@ -225,17 +225,8 @@ mod tests {
     #[test]
     fn a_run_of_an_observed_agent_could_read_all() {
         let spec = ZoneSpec {
-            workspace: "/w".into(),
-            allowed: vec!["src/**".to_owned()],
-            shared: Vec::new(),
-            denied: Vec::new(),
-            asked: Vec::new(),
-            readable: Vec::new(),
             git: zone::GitAccess::Read,
-            terminals: true,
-            eisen_dir: "/e".into(),
-            sealed: Vec::new(),
-            journals: Vec::new(),
+            ..ZoneSpec::new("/w", vec!["src/**".to_owned()], "/e")
         };
         let [observed, bound] = [true, false].map(|is_observed| readable(&spec, is_observed));
         assert_eq!(reaches_out(&bound, &observed).as_deref(), Some("**"));

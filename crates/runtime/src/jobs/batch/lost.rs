@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::config::{OnFailover, SharedConfig};
-use crate::failover::handover::Past;
+use crate::failover::handover::PastWork;
 use crate::failover::past_work::{look, take_back};
 use crate::home::journals::journal_place;
 use crate::journal::Store;
@@ -12,7 +12,7 @@ use crate::runs::{RunState, find_run};
 
 /// Looks at what the agents of a run did that did not succeed, and takes their files back if the
 /// configuration says so.
-pub(super) async fn past_of(eisen_dir: &Path, state: &RunState, why: &str) -> Vec<Past> {
+pub(super) async fn past_of(eisen_dir: &Path, state: &RunState, why: &str) -> Vec<PastWork> {
     let team = state.team.as_str();
     let config = find_run(eisen_dir, &state.id).ok().map(|run| run.config());
     let shared = SharedConfig::read(eisen_dir, config.as_deref());
@@ -23,7 +23,7 @@ pub(super) async fn past_of(eisen_dir: &Path, state: &RunState, why: &str) -> Ve
     for agent in agents.unwrap_or_default() {
         let candidate = state.profile.clone().unwrap_or_else(|| agent.clone());
         let what = why.to_owned();
-        let mut past = Past { agent, candidate, what, with_run: true, ..Past::default() };
+        let mut past = PastWork { agent, candidate, what, with_run: true, ..PastWork::default() };
         if undoes {
             past.undone = Some(take_back(eisen_dir, team, &state.workspace, &past.agent).await);
         }

@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use crate::app::team_file::for_candidate;
 use crate::config::{AgentTier, OnFailover, SharedConfig, TierCandidate};
 use crate::failover::begin_cooldown;
-use crate::failover::handover::{Past, hand_over};
+use crate::failover::handover::{PastWork, hand_over};
 use crate::failover::past_work::{look, take_back};
 use crate::failover::told::{Failed, none_left, told};
 use crate::jobs::run::Job;
@@ -33,7 +33,7 @@ struct Tour<'a> {
     /// Candidates that were tried.
     failed: Vec<Failed>,
     /// What those did that were prompted.
-    past: Vec<Past>,
+    past: Vec<PastWork>,
     used: Used,
     /// Candidates of which it was said why they are passed over.
     said: HashSet<String>,
@@ -142,7 +142,7 @@ impl Tour<'_> {
             }
             past.done = Some(look(eisen_dir, team, past).await);
         }
-        if let Some(sentence) = self.past.last().and_then(Past::summary) {
+        if let Some(sentence) = self.past.last().and_then(PastWork::summary) {
             self.say(&sentence);
         }
         hand_over(&self.task, &self.past)
@@ -205,7 +205,14 @@ impl Tour<'_> {
             let what = end.setback().map_or_else(String::new, |setback| setback.what.to_owned());
             let candidate = candidate.to_string();
             let commits = head.zip(self.repository.head()).filter(|(old, new)| old != new);
-            self.past.push(Past { agent, candidate, what, prompt, commits, ..Past::default() });
+            self.past.push(PastWork {
+                agent,
+                candidate,
+                what,
+                prompt,
+                commits,
+                ..PastWork::default()
+            });
         }
         self.used.add(std::mem::take(&mut end.used));
         end

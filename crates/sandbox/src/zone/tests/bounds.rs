@@ -8,19 +8,15 @@ use super::*;
 
 pub(super) fn reach(bed: &Bed, confine: Confine) -> Reach {
     Reach {
-        confine,
-        private: bed.path("eisen/tmp/ui"),
-        privates: None,
         // The zone alone decides in the workspace.
         readable: ["needs/read", "ws/b"]
             .iter()
             .filter_map(|it| GrantedPlace::now(&bed.path(it)))
             .collect(),
         writable: GrantedPlace::now(&bed.path("needs/write")).into_iter().collect(),
-        made: Vec::new(),
-        harmless: Vec::new(),
         sockets: bed.globs(&["@/run/nscd.sock", "@/run/*/listed"]),
         sealed: [".gitrc", ".config/editor"].map(|name| bed.path("home").join(name)).into(),
+        ..Reach::new(confine, bed.path("eisen/tmp/ui"))
     }
 }
 

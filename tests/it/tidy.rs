@@ -37,6 +37,7 @@ const CRATES: &[(&str, &[(&str, &[&str])])] = &[
             ("changes", &["journal"]),
             ("session", &[]),
             ("undo", &["changes", "journal"]),
+            ("folder", &["changes", "journal", "undo"]),
         ],
     ),
     ("config", &[("config", &[]), ("learn", &[])]),

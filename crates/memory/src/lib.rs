@@ -3,9 +3,12 @@
 //! Must not know agents, the port, the configuration.
 
 pub mod changes;
+pub mod folder;
 pub mod journal;
 pub mod session;
 pub mod undo;
+
+pub use folder::{Folder, FolderError, Recorded};
 
 use eisen_base::{acp, bus, kept, line, model};
 use eisen_sandbox::zone;

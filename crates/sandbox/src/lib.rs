@@ -5,6 +5,9 @@
 #[cfg_attr(not(target_os = "linux"), path = "confine/elsewhere.rs")]
 pub mod confine;
 pub mod process;
+pub mod sandbox;
 pub mod zone;
+
+pub use sandbox::{Denial, Sandbox, SandboxError, Sandboxed, init};
 
 use eisen_base::{kept, line, model};

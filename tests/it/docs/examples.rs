@@ -1,6 +1,8 @@
 //! The programs in `examples/` do what they say.
 
-use std::process::Stdio;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use serde_json::json;
@@ -78,4 +80,58 @@ fn an_agent_that_is_a_shell_is_stopped_as_the_concepts_have_it() {
     logged.sort();
     reported.sort();
     assert_eq!(logged, reported);
+}
+
+/// One of the examples of the crates, which `cargo test --workspace` builds.
+fn example(name: &str) -> Command {
+    let programs = Path::new(env!("CARGO_BIN_EXE_eisen-core")).parent().unwrap();
+    Command::new(programs.join("examples").join(name))
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_sandbox_says_what_a_program_was_denied_beside_its_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let (folder, secret) = (place.path().join("work"), place.path().join("secret"));
+    fs::create_dir(&folder).unwrap();
+    fs::write(&secret, "secret").unwrap();
+    let script = "echo inside >here; cat ../secret; echo x >../made; cat here";
+    let ended = run(example("confine").arg(&folder).args(["sh", "-c", script]));
+    assert!(ended.stdout.contains("inside\n") && !ended.stdout.contains("secret\nx"), "{ended:?}");
+    for (action, name) in [("read", "secret"), ("write", "made")] {
+        let denied = format!("denied: {action} {} (", place.path().join(name).display());
+        assert!(ended.stdout.contains(&denied), "{ended:?}");
+    }
+    assert_eq!(fs::read_to_string(folder.join("here")).unwrap(), "inside\n");
+    assert!(!place.path().join("made").exists());
+}
+
+#[test]
+fn the_calls_of_a_file_are_printed() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("a.py"), "def one():\n    two()\n\ndef two():\n    pass\n")
+        .unwrap();
+    let ended = run(example("calls").arg(place.path()).arg("a.py"));
+    assert_eq!(ended.stdout, "1 files read, 1 calls found\na.py::one calls a.py::two\n");
+}
+
+#[test]
+fn what_a_program_changed_in_a_folder_is_shown_and_taken_back() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    fs::create_dir(path("sub")).unwrap();
+    for (name, text) in [("changed", "one\n"), ("gone", "x\n"), ("sub/deep", "deep\n")] {
+        fs::write(path(name), text).unwrap();
+    }
+    let script = "echo two >>changed; rm gone; rm -r sub; mkdir -p new/er; echo n >new/er/file; ln -s changed link";
+    let ended = run(example("undo").arg(place.path()).args(["sh", "-c", script]));
+    for said in
+        ["+++ b/changed\n@@ -1 +1,2 @@\n one\n+two\n", "deleted file mode", "+++ b/new/er/file"]
+    {
+        assert!(ended.stdout.contains(said), "{said}: {ended:?}");
+    }
+    for (name, text) in [("changed", "one\n"), ("gone", "x\n"), ("sub/deep", "deep\n")] {
+        assert_eq!(fs::read_to_string(path(name)).unwrap(), text, "{name}");
+    }
+    assert!(!path("new").exists() && path("link").symlink_metadata().is_err(), "{ended:?}");
 }

@@ -10,10 +10,12 @@ macro_rules! id {
         pub struct $name(Arc<str>);
 
         impl $name {
+            /// An id of this text, whatever it is.
             pub fn new(id: impl Into<Arc<str>>) -> Self {
                 Self(id.into())
             }
 
+            /// The text of the id.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -5,6 +5,7 @@ pub trait Variants: Copy + 'static {
     /// All variants, in the order of their declaration.
     fn all() -> &'static [Self];
 
+    /// The name of a variant on the wire, in files and in the configuration.
     fn name(self) -> &'static str;
 }
 
@@ -20,13 +21,14 @@ macro_rules! named {
     ) => {
         $(#[$attribute])*
         $visibility enum $type {
-            $($(#[$of_variant])* $variant,)*
+            $($(#[$of_variant])* #[doc = concat!("Its name is `", $name, "`.")] $variant,)*
         }
 
         impl $type {
             /// All variants, in the order of their declaration.
             $visibility const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
 
+            /// The name of a variant.
             $visibility fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*

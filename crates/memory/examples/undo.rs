@@ -1,0 +1,24 @@
+//! Runs a program in a folder, shows what it changed, and takes it back.
+//!
+//! `cargo run -p eisen-memory --example undo -- /tmp/work sh -c 'date >now; rm -f old'`
+
+use std::io::Write as _;
+use std::process::Command;
+
+use eisen_memory::Folder;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    let [folder, program, arguments @ ..] = &args[..] else {
+        return Err("usage: undo FOLDER PROGRAM [ARGUMENT …]".into());
+    };
+    let before = Folder::read(folder)?;
+    Command::new(program).args(arguments).current_dir(folder).status()?;
+    let journal = tempfile::tempdir()?;
+    let changes = before.record(&journal.path().join("journal.db"), "program").await?;
+    std::io::stdout().write_all(&changes.diff()?)?;
+    let outcome = changes.undo().await?;
+    println!("{} paths are as they were", outcome.paths.len());
+    Ok(())
+}

@@ -49,6 +49,7 @@ pub type Encode = fn(&Event) -> Bytes;
 /// How far a subscriber may fall behind. The newest event is kept whatever its size.
 #[derive(Clone, Copy, Debug)]
 pub struct Backlog {
+    /// The number of events that the ring keeps.
     pub events: usize,
     /// The approximate size of the events and their lines.
     pub bytes: usize,
@@ -87,6 +88,7 @@ impl Bus {
         }
     }
 
+    /// Adds an event to the ring, and wakes the subscribers that wait.
     pub fn publish(&self, event: Event) {
         let line = (self.encode)(&event);
         let (evicted, has_waiter) = self.ring.lock().push(Published { event, line });
@@ -108,6 +110,7 @@ impl Bus {
         Subscriber::new(self.ring.clone(), self.wakeup.subscribe(), self.demand.clone())
     }
 
+    /// Returns a handle that says whether the topic has subscribers.
     pub fn demand(&self, topic: Topic) -> Demand {
         Demand { demands: self.demand.clone(), topic }
     }
@@ -121,6 +124,7 @@ pub struct Demand {
 }
 
 impl Demand {
+    /// Whether at least one subscriber wants the topic now.
     pub fn is_there(&self) -> bool {
         self.demands.of(self.topic).load(Ordering::Relaxed) > 0
     }

@@ -2,6 +2,8 @@
 //!
 //! Must not know any other crate.
 
+#![warn(missing_docs)]
+
 pub mod acp;
 pub mod bus;
 pub mod ignored;

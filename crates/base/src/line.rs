@@ -22,7 +22,9 @@ const CHUNK: usize = 64 * 1024;
 /// The direction of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
+    /// The client sent the line.
     ToAgent,
+    /// The agent sent the line.
     ToClient,
 }
 
@@ -30,6 +32,7 @@ pub enum Direction {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("a line is longer than {limit} bytes")]
 pub struct TooLong {
+    /// The limit in bytes, without the line feed.
     pub limit: usize,
 }
 
@@ -43,6 +46,7 @@ pub struct Framer {
 }
 
 impl Framer {
+    /// Begins a stream whose lines may have `limit` bytes each, without their line feeds.
     pub fn new(limit: usize) -> Self {
         Self { buffer: BytesMut::new(), scanned: 0, limit }
     }

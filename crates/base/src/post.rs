@@ -29,8 +29,11 @@ const LONGEST_ANSWER: usize = 64 << 10;
 /// A POST request.
 #[derive(Debug)]
 pub struct Post<'a> {
+    /// The address, `http://…` or `https://…`.
     pub url: &'a str,
+    /// Names and values of headers; no content type is added.
     pub headers: &'a [(String, String)],
+    /// The body as it is sent.
     pub body: &'a [u8],
     /// For all of it.
     pub timeout: Duration,

@@ -2,6 +2,8 @@
 //!
 //! Must not know agents, the port.
 
+#![warn(missing_docs)]
+
 pub mod graph;
 pub mod watch;
 

@@ -32,9 +32,11 @@ pub enum GraphState {
     Off,
     /// It is being built and will be published on the bus; or its thread has ended.
     Coming,
+    /// The graph was built.
     There {
         /// Number of the first event on the bus that is not included.
         as_of: u64,
+        /// The graph, encoded once for all clients.
         graph: Arc<Rendered<GraphSnapshot>>,
     },
 }

@@ -130,10 +130,14 @@ impl Keep {
     }
 }
 
+/// The settings of a team's journal.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// The team's name, which a new file notes in `meta`.
     pub team: String,
+    /// The file of the journal, `journal.db`. The files beside it begin with its name.
     pub path: PathBuf,
+    /// The texts and contents that are recorded.
     pub keep: Keep,
     /// None: the stored quotas of the last run stay, and nothing is removed.
     pub quotas: Option<Quotas>,
@@ -142,12 +146,16 @@ pub struct Settings {
 /// Why an event was not committed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum AppendError {
+    /// The file can't be written now; the text says why.
     #[error("the journal can't be written: {0}")]
     Trouble(String),
+    /// The event names a session or an event that the journal does not have; the text names it.
     #[error("the journal has no such {0}")]
     Unknown(String),
+    /// No answer came within 5 s. The event may be committed later.
     #[error("the journal did not answer in time")]
     Late,
+    /// The journal was closed, or its thread has ended.
     #[error("the journal is closed")]
     Closed,
 }
@@ -227,6 +235,7 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
 }
 
 impl Journal {
+    /// The settings that it was started or opened with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -2,6 +2,8 @@
 //!
 //! Must not know agents, the port, the configuration.
 
+#![warn(missing_docs)]
+
 pub mod changes;
 pub mod folder;
 pub mod journal;

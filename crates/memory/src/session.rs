@@ -44,18 +44,47 @@ const MAILBOX: usize = 64;
 /// Requests served with one read and one write of the file.
 const BATCH: usize = 64;
 
+/// Why the registry did not carry out a request.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RegistryError {
+    /// The registry has no session with this key.
     #[error("the registry has no session `{}` of agent `{}`", .0.session, .0.agent)]
     Unknown(SessionKey),
+    /// The change would make a session larger than it may be.
     #[error("the session would have {bytes} bytes in the registry, and may have {most}")]
-    TooLarge { bytes: usize, most: usize },
+    TooLarge {
+        /// The size that the session would have, in bytes.
+        bytes: usize,
+        /// Maximum bytes of a session: 16 MiB.
+        most: usize,
+    },
+    /// The change would make the file larger than it may be.
     #[error("{} would have {bytes} bytes, and may have {most}: close sessions first", .path.display())]
-    Full { path: PathBuf, bytes: usize, most: usize },
+    Full {
+        /// The registry's file.
+        path: PathBuf,
+        /// The size that the file would have, in bytes.
+        bytes: usize,
+        /// Maximum bytes of the file: 64 MiB.
+        most: usize,
+    },
+    /// Another process held the lock until the request's deadline.
     #[error("another process keeps {} locked", .path.display())]
-    Locked { path: PathBuf },
+    Locked {
+        /// The file that is locked, `core_sessions.lock`.
+        path: PathBuf,
+    },
+    /// A system call on the registry's files failed. The registry is as it was.
     #[error("cannot {doing} {}: {cause}", .path.display())]
-    Io { doing: &'static str, path: PathBuf, cause: Arc<std::io::Error> },
+    Io {
+        /// The verb of the message: `lock`, `read`, `move` or `replace`.
+        doing: &'static str,
+        /// The file that it was about.
+        path: PathBuf,
+        /// The error as the system reports it.
+        cause: Arc<std::io::Error>,
+    },
+    /// The registry's tasks have ended, or end now.
     #[error("the registry is closed: the program is stopping")]
     Stopping,
 }

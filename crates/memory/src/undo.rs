@@ -43,41 +43,96 @@ use crate::journal::{AppendError, OpenError};
 /// Why nothing was undone.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
+    /// The names in the request can't be looked up.
     #[error(transparent)]
     Asked(#[from] AskError),
+    /// A redo finds no undo that still counts.
     #[error("there is no undo{} to take back", of_agent(agent.as_ref()))]
-    NothingUndone { agent: Option<String> },
+    NothingUndone {
+        /// The agent that was named; None: any agent.
+        agent: Option<String>,
+    },
+    /// The undo would write more files than one may.
     #[error("these are more than {most} files: name a turn, or an event to begin from")]
-    TooMany { most: usize },
+    TooMany {
+        /// Maximum files of one undo: 100,000.
+        most: usize,
+    },
+    /// Some files can't be set back, and the request has no `force`.
     #[error("{}", in_the_way(obstacles))]
-    InTheWay { obstacles: Vec<Obstacle> },
+    InTheWay {
+        /// All obstacles, also those that the message leaves out.
+        obstacles: Vec<Obstacle>,
+    },
+    /// A process of an agent may still write a file of the undo.
     #[error("`{path}` is open for writing in process {pid} ({name}): end it, or wait for it")]
-    Open { path: String, pid: i32, name: String },
+    Open {
+        /// As the wire shows it: relative to the workspace, absolute outside.
+        path: String,
+        /// The process that has the file open for writing, or mapped so.
+        pid: i32,
+        /// The process's name as the system has it, up to 15 bytes; empty if it is gone.
+        name: String,
+    },
+    /// The agent can't be disturbed now, or the work on the undo broke off; the text says why.
     #[error("{0}")]
     Busy(String),
+    /// A file changed after the plan was made. All was taken back.
     #[error("`{path}` changed meanwhile: nothing was undone, try again")]
-    Changed { path: String },
+    Changed {
+        /// As the wire shows it: relative to the workspace, absolute outside.
+        path: String,
+    },
+    /// A file can't be read or written. All was taken back.
     #[error("cannot write `{path}`: {error}; nothing was undone")]
-    Io { path: String, error: io::Error },
+    Io {
+        /// As the wire shows it: relative to the workspace, absolute outside.
+        path: String,
+        /// The error as the system reports it.
+        error: io::Error,
+    },
+    /// An undo failed or was killed, and its files can't be set back. Its record stays for the next try.
     #[error(
         "an undo could not be completed, and `{path}` could not be set back: {error}; it is tried \
          again by the next undo or redo, and when the team next starts"
     )]
-    Half { path: String, error: io::Error },
+    Half {
+        /// The first path that could not be set back, as the wire shows it.
+        path: String,
+        /// The error as the system reports it.
+        error: io::Error,
+    },
+    /// A dry run finds the record of an undo that was killed. It takes nothing back itself.
     #[error(
         "an undo was killed half-way: run `undo` or `redo` without --dry-run, or start the team"
     )]
     Unfinished,
+    /// The record of an undo can't be read, written or removed.
     #[error("the record of an unfinished undo, {}: {error}", path.display())]
-    Intent { path: PathBuf, error: io::Error },
+    Intent {
+        /// The record, `journal.db.undo`.
+        path: PathBuf,
+        /// The error as the system reports it.
+        error: io::Error,
+    },
+    /// The folder of the workspace can't be opened.
     #[error("cannot use the workspace {}: {error}", path.display())]
-    Workspace { path: PathBuf, error: io::Error },
+    Workspace {
+        /// The workspace as it was given.
+        path: PathBuf,
+        /// The error as the system reports it.
+        error: io::Error,
+    },
+    /// A content that the undo needs can't be read from the journal. All was taken back.
     #[error("cannot restore a file: {0}; nothing was undone")]
     Content(Missing),
+    /// The journal does not take the contents or the event. All was taken back.
     #[error("nothing was undone: {0}")]
     Journal(AppendError),
+    /// The journal can't be read.
     #[error(transparent)]
     Unreadable(#[from] OpenError),
+    /// The changes can't be selected.
     #[error(transparent)]
     Select(#[from] SelectError),
 }

@@ -66,14 +66,27 @@ pub struct Confinement {
 /// Why confinement is impossible; the messages say what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
+    /// The kernel lacks features that the kernel tier needs; each text names one.
     #[error("the kernel lacks what confinement needs: {}", .0.join("; "))]
     Lacking(Vec<&'static str>),
+    /// The canary can't be made: the file that each child behind a wall must fail to open.
     #[error(
         "cannot make `{}`, the file by which each wall is tried: {source}", .path.display()
     )]
-    Canary { path: PathBuf, source: io::Error },
+    Canary {
+        /// The path of the canary.
+        path: PathBuf,
+        /// The error as the system reports it.
+        source: io::Error,
+    },
+    /// The kernel does not take the Landlock ruleset.
     #[error("cannot make a wall of {rules} path rules: {source}")]
-    Wall { rules: usize, source: io::Error },
+    Wall {
+        /// The number of its path rules.
+        rules: usize,
+        /// The error as the system reports it.
+        source: io::Error,
+    },
 }
 
 /// Whether a system call of this number is stopped for the doorbell.

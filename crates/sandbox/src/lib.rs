@@ -2,6 +2,8 @@
 //!
 //! Must not know agents, protocols, the port, configuration files.
 
+#![warn(missing_docs)]
+
 #[cfg_attr(not(target_os = "linux"), path = "confine/elsewhere.rs")]
 pub mod confine;
 pub mod process;

@@ -93,13 +93,16 @@ pub fn run_in_batches() {
     sys::run_in_batches();
 }
 
-/// A command to start. Its environment is the supervisor's plus `env`.
+/// A command to start. Its environment is what its launcher lets it inherit, plus `env`.
 #[derive(Clone, Debug)]
 pub struct Command {
     /// Looked up on PATH (of `env`, if set there) unless it contains a slash.
     pub program: OsString,
+    /// The arguments, without the program's own name.
     pub args: Vec<OsString>,
+    /// The working directory. A relative path of `program` starts from it.
     pub cwd: PathBuf,
+    /// Variables that are added to the inherited ones, or replace them.
     pub env: BTreeMap<String, String>,
 }
 
@@ -118,23 +121,31 @@ pub struct Process {
 /// The parent's ends of the child's pipes.
 #[derive(Debug)]
 pub struct Stdio {
+    /// Writes to the child's standard input. Dropping it ends that input.
     pub stdin: pipe::Sender,
+    /// Reads the child's standard output, until no process holds the other end.
     pub stdout: pipe::Receiver,
+    /// Reads the child's standard error, until no process holds the other end.
     pub stderr: pipe::Receiver,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub enum Exit {
+    /// The process exited by itself, with this status from 0 to 255.
     Code(i32),
+    /// A signal with this number ended it.
     Signal(i32),
 }
 
 /// The step of an orderly stop at which the process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stopped {
+    /// The process ended after its stdin was closed.
     OnEof(Exit),
+    /// The process ended after SIGTERM.
     OnTerm(Exit),
+    /// The process did not end in time, and got SIGKILL.
     Killed,
 }
 
@@ -199,8 +210,10 @@ impl Process {
 }
 
 impl Exit {
+    /// The end by SIGKILL, which also stands for an exit that is not known.
     pub const KILLED: Self = Self::Signal(Signal::SIGKILL as i32);
 
+    /// Whether it exited with status 0.
     pub fn success(self) -> bool {
         self == Self::Code(0)
     }

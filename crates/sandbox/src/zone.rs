@@ -87,6 +87,7 @@ pub struct Zone {
 pub struct Permit {
     /// The real path: absolute, free of symbolic links when it was judged.
     pub real: PathBuf,
+    /// The access that was judged; the permit is for no other one.
     pub action: Action,
     root: Arc<Root>,
 }
@@ -96,6 +97,7 @@ pub struct Permit {
 pub struct Denied {
     /// As the wire shows it: relative to the workspace, absolute if outside.
     pub path: Arc<str>,
+    /// The access that was asked for.
     pub action: Action,
     /// Whether a grant could allow it: never in `$EISEN_DIR`, nor for a journal or a path that
     /// cannot be resolved.
@@ -109,6 +111,7 @@ pub enum Class {
     Write,
     /// May only be read.
     Read,
+    /// May neither be written nor read.
     Outside,
 }
 

@@ -13,6 +13,7 @@ pub struct Rendered<T> {
 }
 
 impl<T> Rendered<T> {
+    /// Wraps a value whose line is not encoded yet.
     pub fn new(value: T) -> Self {
         Self { value, line: OnceLock::new() }
     }

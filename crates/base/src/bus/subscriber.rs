@@ -25,6 +25,7 @@ pub struct Subscriber {
     wanted: Vec<Topic>,
 }
 
+/// One item that a subscriber receives.
 #[derive(Clone, Debug)]
 pub enum Received {
     /// With its number.
@@ -47,6 +48,7 @@ impl Subscriber {
         }
     }
 
+    /// Whether [`Self::want`] was called for the topic.
     pub fn wants(&self, topic: Topic) -> bool {
         self.wanted.contains(&topic)
     }

@@ -24,10 +24,12 @@ pub struct KeptFile<D> {
 }
 
 impl<D: Durability> KeptFile<D> {
+    /// Names the file at a path, and does not touch the disk. No content may have more than `most_bytes`.
     pub fn new(path: impl Into<PathBuf>, most_bytes: u64) -> Self {
         Self { path: path.into(), most_bytes, durability: PhantomData }
     }
 
+    /// The path that [`KeptFile::new`] got.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -61,6 +63,7 @@ impl<D: Durability> KeptFile<D> {
         if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(invalid("it is not a file")) }
     }
 
+    /// Reads the rest of a file that [`KeptFile::open`] opened. A file past the bound is `FileTooLarge`.
     pub fn read_from(&self, file: File) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
         file.take(self.most_bytes.saturating_add(1)).read_to_end(&mut content)?;

@@ -18,6 +18,7 @@ pub enum Line {
     Whole(Bytes),
     /// The start of a line past the limit; the rest of it is skipped.
     TooLong(Bytes),
+    /// The stream has ended.
     End,
 }
 
@@ -34,6 +35,7 @@ pub struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// Reads lines of at most `limit` bytes each, without their line feeds.
     pub fn new(reader: R, limit: usize) -> Self {
         Self { reader, limit, buffer: BytesMut::new(), scanned: 0, skipping: None }
     }
@@ -43,6 +45,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         (self.buffer, self.reader)
     }
 
+    /// The stream itself. Bytes that were read ahead are not in it any more.
     pub fn get_ref(&self) -> &R {
         &self.reader
     }

@@ -59,7 +59,7 @@ named! {
         /// The request waits for a decision.
         Pending = "pending",
         Allowed = "allowed",
-        /// The orchestrator gave the content itself.
+        /// The orchestrator, an owner or a person gave the content itself.
         Answered = "answered",
         /// Its turn, session or agent ended before a decision.
         Expired = "expired",
@@ -96,9 +96,13 @@ impl Decide {
 pub struct RuleSpec {
     /// As those of zones.
     pub paths: Vec<String>,
+    /// The agents that make the access; in the rules of a running team also their helpers.
     pub agents: Vec<AgentId>,
+    /// The channels that the access comes through.
     pub via: Vec<Via>,
+    /// The action of the access; None: both.
     pub action: Option<Action>,
+    /// The decider of the accesses that match.
     pub decide: Decide,
 }
 
@@ -127,6 +131,7 @@ impl RuleSpec {
 pub struct AccessRule {
     /// Its place in the file.
     pub number: NonZeroU32,
+    /// The decider, by this rule.
     pub decide: Decide,
 }
 
@@ -197,6 +202,7 @@ impl FromStr for DecidedBy {
 /// Where an answer about an access came from, other than from a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnerAnswer {
+    /// The agent that answered, an owner of the path.
     pub owner: AgentId,
     /// The tokens that the question would have cost again; None: it was put to the owner.
     pub saved: Option<TokensSaved>,
@@ -205,7 +211,9 @@ pub struct OwnerAnswer {
 /// What an answer that was kept saved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokensSaved {
+    /// The tokens that the question had cost in the owner's session.
     pub tokens: u64,
+    /// Whether the tokens are estimated, at least in part.
     pub is_estimated: bool,
 }
 
@@ -226,14 +234,19 @@ pub fn denial(by: &str) -> String {
 /// An access outside the agent's zone, in its current state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BlockedAccess {
+    /// The id by which decisions name the access.
     pub id: BlockedId,
+    /// The session that made the access. Its session id is empty if no turn or several turns ran.
     pub key: SessionKey,
     /// Mode of the session that made the access.
     pub mode: SessionMode,
     /// Relative to the workspace; absolute if outside.
     pub path: Arc<str>,
+    /// The action that was blocked; of a sweep `Write` if any of its accesses is one.
     pub action: Action,
+    /// The channel that the access came through first.
     pub via: Via,
+    /// The present state; each change of it is published.
     pub status: BlockedStatus,
     /// Agents whose zone contains the path.
     pub owners: Vec<AgentId>,
@@ -263,6 +276,7 @@ pub struct BlockedAccess {
     pub ended: Option<Arc<str>>,
     /// It was denied, but its tool call reported completion.
     pub completed: bool,
+    /// The time when it was blocked; of a sweep the time of the last access that was counted.
     pub timestamp_ms: TimestampMs,
 }
 

@@ -29,10 +29,14 @@ impl AgentState {
 /// The prefix of the reason of a stalled agent.
 pub const STALLED: &str = "stalled:";
 
+/// The state of an agent; each change of it is published.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AgentStatus {
+    /// The agent's id, as in `eisen.toml`.
     pub agent: AgentId,
+    /// The place in its lifecycle.
     pub state: AgentState,
+    /// The process that runs it; None: there is no process.
     pub pid: Option<u32>,
     /// The reason of the state, if there is one.
     pub reason: Option<String>,
@@ -40,14 +44,18 @@ pub struct AgentStatus {
     pub restarts: u32,
     /// What it runs, if it has a tier.
     pub candidate: Option<TakenCandidate>,
+    /// The time of this status.
     pub timestamp_ms: TimestampMs,
 }
 
 /// The candidate of a tier that an agent runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TakenCandidate {
+    /// The name of the tier, as in `[[tiers]]`.
     pub tier: String,
+    /// The name of the launch profile.
     pub profile: String,
+    /// The model that the candidate names; None: the agent's own choice.
     pub model: Option<String>,
 }
 
@@ -62,7 +70,10 @@ impl AgentStatus {
 /// An order to a running team about an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
+    /// Start the agent.
     Start,
+    /// Stop the agent; it is not started again by itself.
     Stop,
+    /// Stop the agent if it runs, and start it.
     Restart,
 }

@@ -55,19 +55,32 @@ pub struct UsedMemory {
 /// Why no more may wait for an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoMemory {
+    /// The agent's own limit is reached.
     #[error(
         "it would take {} MB until the agent has read it, with what waits for the agent already, and its \
          `memory_mb` is {}: read what was answered first, or ask for a part", .needs.div_ceil(MB), .most / MB
     )]
-    OfAgent { needs: u64, most: u64 },
+    OfAgent {
+        /// Bytes that would wait for the agent.
+        needs: u64,
+        /// Bytes that may wait for the agent.
+        most: u64,
+    },
+    /// The bound of the whole team is reached.
     #[error(
         "{} MB would wait for the team's agents, and of the memory there is {} MB may: try again later, or ask \
          for a part", .needs.div_ceil(MB), .most / MB
     )]
-    OfTeam { needs: u64, most: u64 },
+    OfTeam {
+        /// Bytes that would wait for all agents of the team.
+        needs: u64,
+        /// Bytes that may wait for all agents of the team now.
+        most: u64,
+    },
 }
 
 impl TeamMemory {
+    /// A bound of a quarter of the memory there is, and of 4 MiB at least; none while `there` says None.
     pub fn following(there: MemoryThere) -> Self {
         Self(Arc::new(OfTeam { there: Some(there), ..OfTeam::default() }))
     }

@@ -22,6 +22,7 @@ named! {
 }
 
 named! {
+    /// How two agents met at one file.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum ConflictKind {
         /// A write whose base was read before somebody else's write.
@@ -52,10 +53,13 @@ named! {
 /// A write in conflict with another agent's, in its current state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Conflict {
+    /// The id by which decisions name the conflict.
     pub id: ConflictId,
     /// Relative to the workspace.
     pub path: Arc<str>,
+    /// The way in which the write met the others; it does not change.
     pub kind: ConflictKind,
+    /// The present state of the write.
     pub status: ConflictStatus,
     /// The writer, then the others.
     pub agents: Vec<AgentId>,
@@ -65,6 +69,7 @@ pub struct Conflict {
     pub message: Arc<str>,
     /// Who decided it; None: nobody, or it still waits.
     pub decided_by: Option<DecidedBy>,
+    /// The time when it was found, or when its write stopped waiting.
     pub timestamp_ms: TimestampMs,
 }
 

@@ -14,17 +14,26 @@ use super::{
 pub enum Event {
     /// Announces a session, or a session that shows another map now.
     Snapshot(Snapshot),
+    /// A session's map changed.
     Delta(Delta),
+    /// A session's tokens or cost changed.
     Usage(UsageReport),
+    /// A prompt turn ended.
     Turn(TurnEnd),
     /// The `update` object of a `session/update`, verbatim JSON.
     SessionUpdate {
+        /// The session of the update.
         key: SessionKey,
+        /// The mode of the session, for the filters of clients.
         mode: SessionMode,
+        /// The JSON object, unchanged and not validated.
         update: Arc<str>,
     },
+    /// Two agents work on the same symbol.
     Overlap(Overlap),
+    /// A blocked access with its new state.
     Blocked(BlockedAccess),
+    /// An agent with its new state.
     Agent(AgentStatus),
     /// A budget stands differently.
     Budget(BudgetReport),
@@ -32,11 +41,13 @@ pub enum Event {
     Loop(LoopReport),
     /// Announces the code graph when it is built.
     Graph(GraphSnapshot),
+    /// The code graph changed.
     GraphDelta(GraphDelta),
     /// A conflict with its new state.
     Conflict(Conflict),
     /// A task with its new state.
     Task(TaskReport),
+    /// An agent tells its team something.
     Report(AgentReport),
     /// A stream stands differently.
     Stream(StreamReport),
@@ -44,10 +55,13 @@ pub enum Event {
     Relayed(Relayed),
     /// An event of a session for the journal; it has no line on the wire.
     Record {
+        /// The session of the record; its session id is empty if it is not known.
         key: SessionKey,
+        /// The event for the journal.
         record: Record,
         /// The session's current turn; None: the tracker did not say it.
         turn: Option<u64>,
+        /// The time of the event.
         timestamp_ms: TimestampMs,
     },
 }
@@ -90,26 +104,39 @@ impl Topic {
 /// A session's whole map; contains every delta up to `seq`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Snapshot {
+    /// The session that has the map.
     pub key: SessionKey,
+    /// `Orchestrator`: the map merges those of all sessions of the team.
     pub mode: SessionMode,
+    /// The number of the last delta that the map contains; 0 for a new session.
     pub seq: u64,
+    /// All files on the map.
     pub nodes: Vec<FileNode>,
     /// Accesses dropped because the map was full.
     pub omitted: u64,
 }
 
+/// The changes of a session's map.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Delta {
+    /// The session that has the map.
     pub key: SessionKey,
+    /// `Orchestrator`: the map merges those of all sessions of the team.
     pub mode: SessionMode,
+    /// The number of the delta, one more than that of the delta before.
     pub seq: u64,
+    /// Whole nodes that are new, or replace those of the same path.
     pub updates: Vec<FileNode>,
+    /// Paths that are no longer on the map.
     pub removed: Vec<Arc<str>>,
 }
 
+/// A session's context and spending.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UsageReport {
+    /// The session. The orchestrator's has the sums of the team.
     pub key: SessionKey,
+    /// The mode of the session, for the filters of clients.
     pub mode: SessionMode,
     /// None: its agent has not reported it.
     pub usage: Option<Usage>,
@@ -120,10 +147,15 @@ pub struct UsageReport {
 /// The end of a prompt turn, for any reason.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TurnEnd {
+    /// The session of the turn.
     pub key: SessionKey,
+    /// The mode of the session, for the filters of clients.
     pub mode: SessionMode,
+    /// The number of the turn, from 0 for each session.
     pub turn: u64,
+    /// The stop reason of the protocol, or `error`.
     pub stop_reason: Arc<str>,
+    /// The cause for people; None: nothing is to be added.
     pub reason: Option<Arc<str>>,
 }
 

@@ -19,7 +19,9 @@ pub const SET_ID: u32 = 0o6000;
 /// A change of one file, for the journal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FileChange {
+    /// The kind, which follows from `from`, `before` and `after`.
     pub kind: FileChangeKind,
+    /// The file that was changed; of a rename its new path.
     pub path: FileName,
     /// Of a rename: the path before.
     pub from: Option<FileName>,
@@ -27,8 +29,11 @@ pub struct FileChange {
     pub before: Option<FileState>,
     /// None: nothing is there.
     pub after: Option<FileState>,
+    /// The source that saw the change; `Watcher` if only the disk showed it.
     pub by: SeenBy,
+    /// Whether an agent of the team made the change, or somebody else.
     pub cause: FileCause,
+    /// The id of the tool call that made the change; None: it is not known, or there is none.
     pub tool_call: Option<Arc<str>>,
     /// The process.
     pub pid: Option<u32>,
@@ -43,6 +48,7 @@ pub struct FileChange {
     pub ignored: bool,
     /// A `denied` pattern matches it: nothing more is known than that it changed.
     pub denied: bool,
+    /// The contents before and after that the journal is to keep.
     pub contents: Arc<FileContents>,
 }
 
@@ -50,14 +56,20 @@ pub struct FileChange {
 /// clocks are set back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileStamp {
+    /// The number of the device that holds the file.
     pub device: u64,
+    /// The number of the file on its device.
     pub inode: u64,
+    /// The size in bytes.
     pub size: u64,
+    /// The time of the last write, in nanoseconds since 1970; programs can set it.
     pub modified_ns: i128,
+    /// The time of the last change of file or metadata, in nanoseconds since 1970.
     pub changed_ns: i128,
 }
 
 impl FileStamp {
+    /// The stamp that a file has by its metadata.
     pub fn of(found: &Metadata) -> Self {
         let ns = |seconds: i64, ns: i64| i128::from(seconds) * 1_000_000_000 + i128::from(ns);
         Self {
@@ -70,27 +82,36 @@ impl FileStamp {
     }
 }
 
+/// The kind of a change of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FileChangeKind {
+    /// The file was there before and is there now.
     Write,
+    /// The file was not there before.
     Create,
+    /// The file is not there any more.
     Delete,
+    /// The file was at another path before.
     Rename,
 }
 
 /// A path as the wire shows it, and its bytes if they are not UTF-8.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileName {
+    /// Relative to the workspace, absolute if outside; invalid UTF-8 is replaced.
     pub text: Arc<str>,
+    /// The same path in bytes; None: `text` is exact.
     pub bytes: Option<Arc<[u8]>>,
 }
 
 /// The file system entry at a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileState {
+    /// File, symbolic link or folder; pipes, sockets and devices have no state.
     pub kind: FileKind,
     /// The permission bits.
     pub mode: u32,
+    /// The size in bytes; 0 for a folder.
     pub size: u64,
     /// None: too large to be read, not readable, or a folder.
     pub hash: Option<Arc<str>>,
@@ -99,6 +120,7 @@ pub struct FileState {
 }
 
 named! {
+    /// The kind of a file.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum FileKind {
         File = "file",
@@ -132,9 +154,11 @@ named! {
 /// A content on its way into the journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FileContent {
+    /// The whole content, in memory.
     Bytes(Vec<u8>),
     /// A file of this size beside the journal has it.
     Kept {
+        /// The size of the content in bytes.
         size: u64,
     },
 }
@@ -154,6 +178,7 @@ impl FileContents {
         Self { contents: Mutex::new(contents), queued }
     }
 
+    /// Takes all contents out; a second call returns none.
     pub fn take(&self) -> Vec<(Arc<str>, FileContent)> {
         std::mem::take(&mut *self.contents.lock())
     }
@@ -178,6 +203,7 @@ impl FileContent {
         }
     }
 
+    /// The size of the content in bytes, wherever it is.
     pub fn size(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,

@@ -25,6 +25,7 @@ named! {
 pub struct TeamGrant {
     /// Unique in the team, such as `g1`.
     pub id: String,
+    /// The agent that may make the access.
     pub agent: AgentId,
     /// The path that was asked for: relative to the workspace, absolute if outside.
     pub path: Arc<str>,
@@ -34,7 +35,9 @@ pub struct TeamGrant {
     pub pattern: Option<Arc<str>>,
     /// A person granted the path in spite of a matching pattern of `denied`.
     pub even_denied: bool,
+    /// The person who granted it, as far as the credential tells.
     pub by: DecidedBy,
+    /// The time when it was granted last.
     pub granted_ms: TimestampMs,
     /// The workspace of an earlier run, if it is not the team's.
     pub elsewhere: Option<Arc<str>>,

@@ -62,11 +62,14 @@ pub fn is_name(name: &str) -> bool {
 /// The unique key of a session in a team.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SessionKey {
+    /// The agent whose session it is.
     pub agent: AgentId,
+    /// The agent's id of the session.
     pub session: SessionId,
 }
 
 impl SessionKey {
+    /// The key of an agent's session.
     pub fn new(agent: AgentId, session: SessionId) -> Self {
         Self { agent, session }
     }

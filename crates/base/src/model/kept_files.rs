@@ -7,6 +7,7 @@ pub struct KeptFiles {
     pub what: &'static str,
     /// Globs relative to `$EISEN_DIR`; `*` stands for no `/`.
     pub files: &'static [&'static str],
+    /// The way in which `purge` takes a text out of them.
     pub form: KeptForm,
     /// The file that is locked while one of them is replaced, relative to its folder.
     pub lock: Option<&'static str>,
@@ -30,10 +31,12 @@ pub enum KeptForm {
 }
 
 impl KeptFiles {
+    /// Files that are replaced without a lock.
     pub const fn new(what: &'static str, form: KeptForm, files: &'static [&'static str]) -> Self {
         Self { what, files, form, lock: None }
     }
 
+    /// The same files, with the name of the lock beside them.
     #[must_use]
     pub const fn locked_by(self, lock: &'static str) -> Self {
         Self { lock: Some(lock), ..self }

@@ -20,6 +20,7 @@ impl Lines {
         lines
     }
 
+    /// Whether the lines are known: the set has at least one.
     pub fn are_known(&self) -> bool {
         !self.0.is_empty()
     }
@@ -29,6 +30,7 @@ impl Lines {
         &self.0
     }
 
+    /// Adds a range, both ends included. An invalid one, or one that begins at line 0, adds nothing.
     pub fn add(&mut self, first: u32, last: u32) {
         if first == 0 || first > last {
             return;
@@ -45,6 +47,7 @@ impl Lines {
         }
     }
 
+    /// Adds all ranges of another set.
     pub fn extend(&mut self, other: &Self) {
         other.0.iter().for_each(|range| self.add(range.0, range.1));
     }

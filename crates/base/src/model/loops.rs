@@ -28,7 +28,14 @@ pub enum SessionStep {
     /// It was prompted.
     Asked(u64),
     /// A tool call ended: what was called, and what came of it.
-    Called { call: u64, result: u64, title: Arc<str> },
+    Called {
+        /// The hash of the kind and the input.
+        call: u64,
+        /// The hash of the result, and of whether the call completed.
+        result: u64,
+        /// The title for people, at most 200 bytes.
+        title: Arc<str>,
+    },
     /// A tool call ended whose result is not known.
     CalledUnseen,
     /// It said a message.
@@ -50,6 +57,7 @@ named! {
 /// A loop of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loop {
+    /// Whether one call, a cycle of calls or a message repeats.
     pub kind: LoopKind,
     /// How often it came.
     pub times: u64,
@@ -84,8 +92,12 @@ impl Loop {
 /// A loop as it is published.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoopReport {
+    /// The session that goes in the loop.
     pub key: SessionKey,
+    /// The mode of the session, for the filters of clients.
     pub mode: SessionMode,
+    /// The loop, with the reaction to it.
     pub found: Loop,
+    /// The time when it was found.
     pub timestamp_ms: TimestampMs,
 }

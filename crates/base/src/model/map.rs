@@ -12,10 +12,13 @@ pub struct FileNode {
     pub path: Arc<str>,
     /// 0 … 1.
     pub heat: f64,
+    /// Whether the agent probably still has the file in its context.
     pub in_context: bool,
+    /// The kind of the last access.
     pub last_action: Touch,
     /// Number of the turn of the last access, from 0 for each session.
     pub turn_accessed: u64,
+    /// The time of the last access.
     pub timestamp_ms: TimestampMs,
     /// Ids of the touched symbols, in order; None if none are known. Only for nodes in context.
     pub symbols: Option<Arc<[Arc<str>]>>,
@@ -60,6 +63,7 @@ impl Origin {
 }
 
 named! {
+    /// Who a session is for: its agent's own work, or the orchestrator's.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum SessionMode {
         SingleAgent = "single_agent",
@@ -70,6 +74,7 @@ named! {
 /// A language model, as named by its agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Model {
+    /// The id by which the agent names the model.
     pub id: Arc<str>,
     /// For people.
     pub name: Arc<str>,
@@ -82,11 +87,14 @@ pub struct Usage {
     pub used: u64,
     /// Size of the context in tokens.
     pub size: u64,
+    /// The cost of the session so far; None: the agent does not report it.
     pub cost: Option<Cost>,
 }
 
+/// An amount of money.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cost {
+    /// In whole units of the currency, such as dollars.
     pub amount: f64,
     /// ISO 4217 code.
     pub currency: Arc<str>,

@@ -8,6 +8,7 @@ const DAY: u32 = 24 * 60;
 pub struct QuietSpan {
     /// Since midnight.
     pub from_min: u32,
+    /// Since midnight; this minute is not in the span.
     pub until_min: u32,
 }
 

@@ -11,12 +11,16 @@ use super::{Action, BlockedAccess, FileChange, GrantSpan, Model, SeenBy, Spendin
 pub enum Record {
     /// One that is not new goes on, also one of an earlier run of the team.
     Opened {
+        /// Whether the session begins; false: it goes on.
         is_new: bool,
     },
     /// The session begins as a fork; comes before its `Opened`.
     Forked(Fork),
+    /// The session was closed by its client or agent.
     Closed,
+    /// The model that the session runs on from now on.
     Model(Model),
+    /// A prompt was sent.
     TurnBegan,
     /// The content blocks of a prompt.
     Prompt(Arc<str>),
@@ -24,24 +28,33 @@ pub enum Record {
     Replays(bool),
     /// The `update` object of a `session/update`.
     Update(Arc<str>),
+    /// The agent's usage of its context.
     Usage(Usage),
+    /// Model calls were made.
     Spent(Spending),
     /// The agent compacted its context.
     Compacted,
     /// The agent's request `id`, with the `params`.
     PermissionAsked {
+        /// The id of the request, as raw JSON.
         id: Arc<str>,
+        /// The params of the request, as raw JSON.
         params: Arc<str>,
     },
     /// The `result` of the response; None for an error.
     PermissionAnswered {
+        /// The id of the request, as raw JSON.
         id: Arc<str>,
+        /// The result of the response, as raw JSON; None: the response is an error.
         result: Option<Arc<str>>,
     },
+    /// A blocked access of the session was decided.
     Decided(Box<Decided>),
     /// The session read a file for certain.
     FileRead {
+        /// Relative to the workspace; absolute if outside.
         path: Arc<str>,
+        /// The source that saw the read.
         by: SeenBy,
     },
     /// A session of an agent that is observed used a path of the workspace.
@@ -72,8 +85,11 @@ impl Record {
 pub struct PathUse {
     /// In the wire's form.
     pub path: Arc<str>,
+    /// The action of the access.
     pub action: Action,
+    /// The channel that the access came through.
     pub via: Via,
+    /// The id of the tool call that it belongs to; None: that is not certain.
     pub tool_call: Option<Arc<str>>,
     /// The program that made it, if that is known.
     pub program: Option<Arc<str>>,
@@ -90,6 +106,7 @@ pub struct Fork {
     pub session: Arc<str>,
     /// The branch point, an event of the journal.
     pub event: Arc<str>,
+    /// The way in which the agent got the conversation.
     pub how: How,
 }
 
@@ -113,6 +130,7 @@ pub struct Decided {
     pub message: Option<String>,
     /// Of an access that is allowed.
     pub scope: GrantSpan,
+    /// The time after which the grant ends at the latest; None: no such time.
     pub ttl: Option<Duration>,
     /// Of an access that is allowed: the pattern of all that is.
     pub pattern: Option<Arc<str>>,

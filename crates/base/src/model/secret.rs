@@ -7,10 +7,12 @@ use std::fmt;
 pub struct SecretText(String);
 
 impl SecretText {
+    /// Wraps a text; debug output shows `***` in its place.
     pub fn new(text: String) -> Self {
         Self(text)
     }
 
+    /// The text itself. The caller takes care that nobody else sees it.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -26,19 +26,25 @@ pub enum UsageScope {
     Nothing,
 }
 
+/// A number of tokens in one report.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Figure {
+    /// The agent does not say it, and nothing that it reports tells it.
     #[default]
     Unknown,
     /// Between these; `most` is what it counts as.
     Estimated {
+        /// The lower bound in tokens.
         least: u64,
+        /// The upper bound in tokens.
         most: u64,
     },
+    /// The agent reports the number.
     Measured(u64),
 }
 
 impl Figure {
+    /// The number that counts: the upper bound of an estimate. None: it is unknown.
     pub fn known(self) -> Option<u64> {
         match self {
             Self::Unknown => None,
@@ -54,6 +60,7 @@ impl Figure {
         }
     }
 
+    /// Whether the number is an estimate; an unknown one is none.
     pub fn is_estimated(self) -> bool {
         matches!(self, Self::Estimated { .. })
     }
@@ -84,14 +91,17 @@ pub struct PerKind<T>([T; 6]);
 pub type Tokens = PerKind<Figure>;
 
 impl<T: Copy> PerKind<T> {
+    /// Calls `value` for each kind, in the order of their declaration.
     pub fn of(value: impl FnMut(TokenKind) -> T) -> Self {
         Self(TokenKind::ALL.map(value))
     }
 
+    /// The value of a kind.
     pub fn get(&self, kind: TokenKind) -> T {
         self.0[kind as usize]
     }
 
+    /// Replaces the value of a kind.
     pub fn set(&mut self, kind: TokenKind, value: T) {
         self.0[kind as usize] = value;
     }
@@ -109,6 +119,7 @@ pub enum Charge {
 }
 
 impl Charge {
+    /// The cost that counts, also an estimated one; None: it is unknown.
     pub fn known(&self) -> Option<&Cost> {
         match self {
             Self::Unknown => None,
@@ -152,6 +163,7 @@ impl Spending {
 /// A sum of reports.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Spent {
+    /// The sum of each kind of tokens.
     pub tokens: PerKind<FigureSum>,
     /// By currency.
     pub cost: BTreeMap<Arc<str>, f64>,
@@ -173,6 +185,7 @@ pub struct FigureSum {
 }
 
 impl FigureSum {
+    /// Adds the figure of one report; an estimate by its upper bound.
     pub fn add(&mut self, figure: Figure) {
         match figure.known() {
             Some(number) => {
@@ -185,6 +198,7 @@ impl FigureSum {
 }
 
 impl Spent {
+    /// Adds one report. A cost in a ninth currency counts as unknown.
     pub fn add(&mut self, report: &Spending) {
         if let Some(tokens) = &report.tokens {
             for kind in TokenKind::ALL {
@@ -218,6 +232,7 @@ impl Spent {
             || TokenKind::ALL.iter().any(|kind| self.tokens.get(*kind).known.is_some())
     }
 
+    /// Whether no report with tokens or a cost was added.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -15,8 +15,11 @@ use super::time::TimestampMs;
 /// A stream as it is configured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamSpec {
+    /// The name of the stream, unique in the team.
     pub name: String,
+    /// The place to deliver to.
     pub target: StreamTarget,
+    /// The events that are delivered.
     pub scope: StreamScope,
     /// A new stream begins with the journal's first event.
     pub from_start: bool,
@@ -27,9 +30,13 @@ pub struct StreamSpec {
 /// Where a stream delivers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StreamTarget {
+    /// Files on this machine.
     File(FileTarget),
+    /// A web address.
     Webhook(WebhookTarget),
+    /// A server of NATS.
     Nats(NatsTarget),
+    /// A collector of OpenTelemetry, by OTLP over HTTP.
     Otlp(OtlpTarget),
 }
 
@@ -38,6 +45,7 @@ pub enum StreamTarget {
 pub struct FileTarget {
     /// Absolute.
     pub path: PathBuf,
+    /// The size that a file does not pass by another batch: it is put aside before.
     pub max_bytes: u64,
     /// Older files that stay.
     pub keep: u32,
@@ -63,15 +71,18 @@ pub struct WebhookTarget {
     pub url: SecretText,
     /// Signs requests, in base64; None: they are not signed.
     pub key: Option<SecretText>,
+    /// Further headers of each request, by name.
     pub headers: BTreeMap<String, SecretText>,
     /// Events of one request.
     pub batch: usize,
+    /// The time for one request with its answer.
     pub timeout: Duration,
 }
 
 /// Subjects of NATS, whose messages `JetStream` keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NatsTarget {
+    /// The server, with the credentials for it.
     pub access: NatsAccess,
     /// What subjects begin with; None: by the team.
     pub subject: Option<String>,
@@ -86,6 +97,7 @@ pub struct NatsTarget {
 pub struct NatsAccess {
     /// It may have a password in it.
     pub url: SecretText,
+    /// A token that authenticates; None: `credentials` or the address do, or nothing does.
     pub token: Option<SecretText>,
     /// A file of credentials.
     pub credentials: Option<PathBuf>,
@@ -110,12 +122,14 @@ impl NatsAccess {
 pub struct OtlpTarget {
     /// Its base address.
     pub url: SecretText,
+    /// Further headers of each request, by name.
     pub headers: BTreeMap<String, SecretText>,
 }
 
 /// Which events a stream has; an empty list has all.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct StreamScope {
+    /// Ids of agents; with any, events without an agent are left out.
     pub agents: Vec<String>,
     /// Ids of the journal or of the wire, or `AGENT/SESSION`.
     pub sessions: Vec<String>,
@@ -124,6 +138,7 @@ pub struct StreamScope {
 }
 
 named! {
+    /// Where a stream delivers to.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum StreamKind {
         File = "file",
@@ -148,8 +163,11 @@ named! {
 /// How a stream stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamReport {
+    /// The name by the configuration or by `attach_stream`.
     pub name: Arc<str>,
+    /// The kind of its target.
     pub kind: StreamKind,
+    /// How its deliveries go.
     pub state: StreamState,
     /// Why the last delivery failed; None: it succeeded.
     pub reason: Option<Arc<str>>,
@@ -157,16 +175,20 @@ pub struct StreamReport {
     pub failures: u32,
     /// Events since the team began: delivered, removed before they were, and refused for good.
     pub delivered: u64,
+    /// Events since the team began that left the journal before they were delivered.
     pub lost: u64,
+    /// Events since the team began that the receiver refused for good.
     pub dead: u64,
     /// The number in the journal up to which it delivered; None: not known yet.
     pub position: Option<u64>,
+    /// The time of this report.
     pub timestamp_ms: TimestampMs,
 }
 
 /// A session that was delivered to a stream once more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamReplay {
+    /// The id by which the receiver knows the events of this replay.
     pub replay_id: Arc<str>,
     /// Its id in the journal.
     pub session: String,
@@ -177,6 +199,7 @@ pub struct StreamReplay {
 }
 
 impl StreamTarget {
+    /// The kind of this target.
     pub fn kind(&self) -> StreamKind {
         match self {
             Self::File(_) => StreamKind::File,

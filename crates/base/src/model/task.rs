@@ -71,6 +71,7 @@ impl TaskState {
 /// A task with its state; each change of the state is another report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskReport {
+    /// The id of the task, which does not change.
     pub id: TaskId,
     /// The giver: an agent, or `orchestrator` for a program or a person.
     pub by: AgentId,
@@ -80,16 +81,21 @@ pub struct TaskReport {
     pub agent: AgentId,
     /// The session of its turn, once that has begun.
     pub session: Option<SessionId>,
+    /// Where the task stands at the time of this report.
     pub state: TaskState,
     /// Why it ended so.
     pub reason: Option<String>,
+    /// The time of this report.
     pub timestamp_ms: TimestampMs,
 }
 
 /// A report of an agent to its team.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgentReport {
+    /// The agent that reports.
     pub agent: AgentId,
+    /// The report in the agent's own words.
     pub text: Arc<str>,
+    /// The time of the report.
     pub timestamp_ms: TimestampMs,
 }

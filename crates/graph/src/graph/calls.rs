@@ -56,8 +56,11 @@ pub(super) struct Edge {
 pub enum Rule {
     /// The same scope or class.
     Scope,
+    /// Another place in the file of the call.
     File,
+    /// A name that the file of the call imports, or a file that it imports from.
     Import,
+    /// The only one in the folder of the call.
     Folder,
     /// The only one in the workspace.
     Workspace,

@@ -4,17 +4,22 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
-/// Lines from 1, inclusive. An empty file has 1 to 1.
+/// Lines from 1, inclusive. An empty file has 1 to 1, a folder 0 to 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Lines {
+    /// The first line.
     pub start: u32,
+    /// The last line.
     pub end: u32,
 }
 
+/// The kind of a node of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
+    /// A folder of the workspace; the root itself is no node.
     Folder,
+    /// A file of the workspace, also one that is not parsed.
     File,
     /// A class, struct, trait, interface or enum, or the type of an `impl`.
     Class,
@@ -28,6 +33,7 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Language(pub(super) u8);
 
+/// The facts of one file.
 #[derive(Clone, PartialEq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// None: unknown, not text, or too large. Then there are no symbols.
@@ -44,18 +50,23 @@ pub struct Facts {
     pub bases: Vec<Base>,
     /// In order.
     pub calls: Vec<Call>,
+    /// Names that the file imports, and other names for its own symbols.
     pub imports: Vec<Import>,
 }
 
+/// A class, method or function of a file.
 #[derive(Clone, PartialEq, Hash, Debug, Serialize, Deserialize)]
 pub struct Symbol {
     /// As written: `open`, not `Shop::open`.
     pub name: Box<str>,
+    /// `Class`, `Method` or `Function`.
     pub kind: Kind,
     /// Index of the symbol around it. The parent of an `impl`'s methods is the type, if the file
     /// defines it, else a symbol made for the `impl`.
     pub parent: Option<u32>,
+    /// The lines of the whole definition.
     pub lines: Lines,
+    /// The tokens of these lines; None: not counted, or there are none.
     pub tokens: Option<NonZeroU32>,
 }
 
@@ -71,7 +82,9 @@ pub struct Base {
 /// A call by name, of a function, constructor or macro.
 #[derive(Clone, PartialEq, Hash, Debug, Serialize, Deserialize)]
 pub struct Call {
+    /// The name alone: `open` of `till.open()`.
     pub name: Box<str>,
+    /// The text before the name.
     pub on: Receiver,
     /// Index of the innermost symbol around the call; None: the file itself.
     pub within: Option<u32>,

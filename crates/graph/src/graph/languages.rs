@@ -148,6 +148,7 @@ impl Language {
         u8::try_from(row).ok().map(Self)
     }
 
+    /// The name in lower case, such as `rust`; `unknown` for a language of another version.
     pub fn name(self) -> &'static str {
         self.row().map_or("unknown", |row| row.name)
     }

@@ -15,6 +15,7 @@ use super::tokens::Tokenizer;
 const MOST_FILES: usize = 32;
 const MOST_BYTES: usize = 2 << 20;
 
+/// A parser with the trees of the files that changed last, within a bound.
 pub struct Recent {
     parser: Parser,
     pub(super) tokenizer: LazyLock<Tokenizer>,

@@ -35,7 +35,9 @@ pub struct Settings {
 pub struct Work {
     /// Files that were read, and their bytes.
     pub read: usize,
+    /// The bytes of the files that were read.
     pub bytes: u64,
+    /// Files that were parsed: not those in the cache, nor those of an unknown language.
     pub parsed: usize,
 }
 

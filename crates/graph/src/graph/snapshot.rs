@@ -10,18 +10,25 @@ use super::facts::{Facts, Kind, Lines};
 /// The graph as a whole.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Snapshot {
+    /// Always 0: the publisher of the graph counts its deltas.
     pub seq: u64,
+    /// All folders, files and symbols, by id.
     pub nodes: BTreeMap<Arc<str>, Node>,
     /// In order.
     pub calls: Vec<CallEdge>,
 }
 
+/// A folder, file or symbol.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Node {
+    /// The kind of the node.
     pub kind: Kind,
+    /// The lines of the file or symbol; a folder has 0 to 0.
     pub lines: Lines,
+    /// The tokens of these lines; None: not counted, or a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u32>,
+    /// The language of a file that was parsed; None: there is none, or the node is no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<&'static str>,
 }
@@ -29,7 +36,9 @@ pub struct Node {
 /// A call: the ids of the caller and of its callee.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct CallEdge {
+    /// The id of the caller.
     pub from: Arc<str>,
+    /// The id of the called symbol.
     pub to: Arc<str>,
 }
 

@@ -26,6 +26,7 @@ const PREFIX: usize = 8 << 10;
 pub struct Entry {
     /// Relative, with `/`; invalid UTF-8 is replaced.
     pub id: Arc<str>,
+    /// The path to open: the root, and the relative path as the disk has it.
     pub path: PathBuf,
     pub(super) stamp: Stamp,
 }
@@ -51,6 +52,7 @@ pub(super) enum Content<'a> {
 /// The folders and files of a workspace.
 #[derive(Debug)]
 pub struct Listing {
+    /// Paths with the root in front, in no order. A whole listing has the root itself, too.
     pub folders: Vec<PathBuf>,
     /// In order.
     pub files: Vec<Entry>,

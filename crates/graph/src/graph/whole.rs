@@ -32,15 +32,20 @@ pub type Files = BTreeMap<Arc<str>, Option<Arc<Facts>>>;
 /// The difference between two states of the graph.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Change {
+    /// Nodes that are new, by id.
     pub added: BTreeMap<Arc<str>, Node>,
+    /// Nodes that changed, in their new state, by id.
     pub changed: BTreeMap<Arc<str>, Node>,
+    /// Ids of nodes that are gone.
     pub removed: BTreeSet<Arc<str>>,
     /// In order, as `removed_calls`.
     pub added_calls: Vec<CallEdge>,
+    /// Calls that are gone, in order.
     pub removed_calls: Vec<CallEdge>,
 }
 
 impl Change {
+    /// Whether the two states are equal.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -117,6 +122,7 @@ impl Graph {
         change
     }
 
+    /// Returns all nodes and calls, with `seq` 0.
     pub fn snapshot(&self) -> Snapshot {
         let files = self.files.iter().map(|(path, file)| (path, &file.facts));
         self.shown(snapshot::all_nodes(files))

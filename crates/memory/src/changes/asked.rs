@@ -9,6 +9,7 @@ const MOST_LISTED: usize = 20;
 /// A request for changes, by the names that people use.
 #[derive(Clone, Default, Debug)]
 pub struct Asked {
+    /// The agent's id; the journal must have an event of that agent. None: any agent.
     pub agent: Option<String>,
     /// The journal's id, the beginning of one, `AGENT/SESSION` or a session of the wire.
     pub session: Option<String>,
@@ -18,23 +19,53 @@ pub struct Asked {
     pub since: Option<String>,
 }
 
+/// Why a request can't be turned into a scope.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
+    /// The journal has no event of the agent.
     #[error("there is no agent `{name}` in the journal{known}")]
-    NoAgent { name: String, known: String },
+    NoAgent {
+        /// The agent's id as it was asked for.
+        name: String,
+        /// The end of the message: the agents that have sessions, at most 20 of them by name.
+        known: String,
+    },
+    /// A session or an event can't be found by its name, or the name may mean several.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// A turn is named without agent and session, and several agents have sessions.
     #[error("which agent's turn {turn}? Name the agent, or a session{known}")]
-    WhoseTurn { turn: u64, known: String },
+    WhoseTurn {
+        /// The turn's number on the wire.
+        turn: u64,
+        /// The end of the message: the agents that have sessions, at most 20 of them by name.
+        known: String,
+    },
+    /// The session has no event of the turn.
     #[error("there is no turn {turn} in the session {session} of `{agent}`{known}")]
-    NoTurn { turn: u64, session: String, agent: String, known: String },
+    NoTurn {
+        /// The turn's number on the wire.
+        turn: u64,
+        /// The session's id in the journal.
+        session: String,
+        /// The id of the session's agent.
+        agent: String,
+        /// The end of the message: the turns that the session has, at most 20 of them.
+        known: String,
+    },
+    /// A turn is named without a session, and the journal has no session of the agent.
     #[error("`{agent}` has no session yet")]
-    NoSession { agent: String },
+    NoSession {
+        /// The agent's id; empty if no agent is named, either.
+        agent: String,
+    },
+    /// The journal can't be read.
     #[error(transparent)]
     Journal(#[from] OpenError),
 }
 
 impl Asked {
+    /// Looks the names up in the journal. Fails if one is unknown, or may mean several.
     pub fn scope(&self, store: &Store) -> Result<ChangeScope, AskError> {
         let agent = self.agent.as_deref();
         if let Some(agent) = agent {

@@ -33,20 +33,36 @@ pub enum LineOrigin {
 /// The lines of a file, each with its origin.
 #[derive(Clone, Debug)]
 pub struct Blame {
+    /// The bytes of the file, which `lines` divides.
     pub content: Vec<u8>,
+    /// Each origin that a line has, once, in the order of the first lines that have it.
     pub origins: Vec<LineOrigin>,
     /// For each line, the index of its origin in `origins`.
     pub lines: Vec<usize>,
 }
 
+/// Why a file has no blame.
 #[derive(Debug, thiserror::Error)]
 pub enum BlameError {
+    /// The journal has no change of the path, or the file was deleted.
     #[error("there is no file {}{}", path.display(), .of.as_deref().unwrap_or_default())]
-    NoFile { path: PathBuf, of: Option<String> },
+    NoFile {
+        /// Relative to the workspace; absolute outside it.
+        path: PathBuf,
+        /// The end of the message, which says which of the two it is.
+        of: Option<String>,
+    },
+    /// The path is a folder, or its content is binary or over 64 MiB.
     #[error("{} is no file with lines", .0.display())]
     NoLines(PathBuf),
+    /// The content after the last change can't be read from the journal.
     #[error("what {} has is not known: {why}", path.display())]
-    NotKnown { path: PathBuf, why: String },
+    NotKnown {
+        /// Relative to the workspace; absolute outside it.
+        path: PathBuf,
+        /// The reason, in words.
+        why: String,
+    },
 }
 
 impl Blame {

@@ -11,6 +11,7 @@ pub trait ContentSource {
     /// None if there is no such content.
     fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, OpenError>;
 
+    /// Whether there is a content with this hash. Does not read the content.
     fn has(&self, hash: &str) -> Result<bool, OpenError>;
 }
 
@@ -43,10 +44,13 @@ pub enum Missing {
     /// It was stored, and is no longer there.
     #[error("its content is no longer in the journal")]
     Gone,
+    /// The content that is stored under the hash has another hash.
     #[error("its content in the journal is damaged")]
     Damaged,
+    /// The kind of the state is [`FileKind::Other`].
     #[error("it is of a kind that this version does not know")]
     Kind,
+    /// The source can't be read; the text says why.
     #[error("{0}")]
     Unreadable(String),
 }

@@ -21,23 +21,31 @@ pub enum EntrySource {
 /// A file as it will be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileEntry {
+    /// Kind, mode, size and hash of the file. `stored` is false for a merged content.
     pub state: FileState,
+    /// The place from which the content is read.
     pub source: EntrySource,
 }
 
 /// Why a change can't be taken back by merging.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ClashReason {
+    /// The present content or mode differs from that after the change, and the two don't merge.
     #[error("it was changed since, in the same lines or as a whole")]
     Changed,
+    /// The file that the change wrote is not there now.
     #[error("it is gone")]
     Removed,
+    /// A rename can't be taken back, since another file has the old path.
     #[error("there is a file in its place")]
     Occupied,
+    /// The journal has no content, as a `denied` pattern matches the path.
     #[error("its content is not in the journal, since a `denied` pattern matches it")]
     Denied,
+    /// A content that is needed is not in the journal.
     #[error("{0}")]
     Missing(Missing),
+    /// The present file can't be read; the text says why.
     #[error("cannot read it: {0}")]
     Unreadable(String),
 }

@@ -12,11 +12,16 @@ use serde::Deserialize;
 use super::state::{FileKind, FileState, same};
 use crate::journal::{Event, EventType};
 
+/// The kind of a change of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
+    /// The content, mode or kind of an entry changed.
     Write,
+    /// A file, symlink or folder was made.
     Create,
+    /// The file, symlink or folder was removed.
     Delete,
+    /// A file, symlink or folder moved to a path where nothing was.
     Rename,
 }
 
@@ -27,6 +32,7 @@ pub enum ChangeCause {
     Agent,
     /// From outside the team: a person, git.
     Outside,
+    /// The author is not known, as where an agent of the protocol tier ran meanwhile.
     Unknown,
     /// An undo of this agent's changes.
     Undo(Option<String>),
@@ -37,33 +43,46 @@ pub enum ChangeCause {
 /// The source that saw a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
+    /// The doorbell, which stops the calls of an agent's programs in the kernel tier.
     Doorbell,
+    /// The client host, which wrote the file for the agent.
     ClientHost,
+    /// The watcher, which found the change on the disk afterwards.
     Watcher,
     /// An undo or redo; or a source of a later version.
     Other,
 }
 
+/// A change of one path, as an event of the journal has it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FileChange {
     /// The event's id; several changes of an undo share one.
     pub event_id: String,
     /// Milliseconds since 1970.
     pub timestamp: u64,
+    /// The agent of the event; None for events of the team.
     pub agent_id: Option<String>,
+    /// The session's id in the journal; None if the session is not certain.
     pub session_id: Option<String>,
+    /// The turn's number on the wire; None between turns, and if the turn is not certain.
     pub turn: Option<u64>,
+    /// The kind of the change. For an undo or redo, the paths and states decide it.
     pub operation: Operation,
     /// Relative to the workspace; absolute outside it.
     pub path: PathBuf,
     /// Of a rename: the path before.
     pub from: Option<PathBuf>,
-    /// The state at `path`; of a rename at `from`.
+    /// The state at `path`, with a rename at `from`. None: there was no file, or a `denied` pattern matches.
     pub before: Option<FileState>,
+    /// The state at `path` after the change; None if nothing is there, and where it is `denied`.
     pub after: Option<FileState>,
+    /// The source that saw the change. The watcher may not know the content of `before`.
     pub by: By,
+    /// The side that made the change: an agent, an undo or redo, or somebody outside.
     pub cause: ChangeCause,
+    /// The only tool call that ran or that names the path; None if that is not certain.
     pub tool_call_id: Option<String>,
+    /// The process that opened the file; None if it is not known.
     pub pid: Option<u32>,
     /// Other agents that wrote the file at the same time.
     pub contested: Vec<String>,

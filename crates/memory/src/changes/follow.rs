@@ -14,6 +14,7 @@ const MOST_NAMES: usize = 100;
 pub struct FileHistory {
     /// Oldest first.
     pub changes: Vec<FileChange>,
+    /// The number of changes that could not be read, or are from a later version.
     pub skipped: usize,
 }
 

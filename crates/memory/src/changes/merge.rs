@@ -14,8 +14,10 @@ pub(super) const MOST_MERGED: usize = 64 << 20;
 /// Bytes in which git looks for a NUL.
 const PROBED: usize = 8_000;
 
+/// The result of a merge of three versions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Merge {
+    /// The merged content.
     Clean(Vec<u8>),
     /// Both sides changed the same lines, or neighbouring ones, in different ways.
     Conflict,

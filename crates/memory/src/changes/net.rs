@@ -15,8 +15,11 @@ use super::state::{FileKind, FileState, same};
 pub struct NetChange {
     /// The path before; the same as `to` if there was no file.
     pub from: PathBuf,
+    /// The path after; the same as `from` if the file was not moved.
     pub to: PathBuf,
+    /// The file before the changes of this part; None if there was none.
     pub before: Option<FileEntry>,
+    /// The file that these changes alone lead to; None if they removed it.
     pub after: Option<FileEntry>,
     /// git ignores it.
     pub ignored: bool,
@@ -85,6 +88,7 @@ pub fn net(changes: &ChangeSet, contents: &dyn ContentSource) -> Net {
 }
 
 impl Net {
+    /// Whether no file has changed, not even one that is denied.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.denied.is_empty()
     }

@@ -20,10 +20,15 @@ pub(super) use binary::hex;
 /// The kind of a line of a patch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PatchLine {
+    /// A line in front of the hunks, such as `diff --git`, `rename from` and `---`.
     Header,
+    /// The line with `@@` that begins a hunk.
     Hunk,
+    /// A line that both sides have, a line of a binary patch, or the note of a missing line end.
     Context,
+    /// A line of the old content alone; it begins with `-`.
     Removed,
+    /// A line of the new content alone; it begins with `+`.
     Added,
 }
 
@@ -37,11 +42,15 @@ pub struct PatchLines {
 /// The change of one file.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct FilePatch {
+    /// The path before, relative to the workspace; the same as `path` if the file was not moved.
     pub from: PathBuf,
+    /// The path after, relative to the workspace; for a removed file, the path before.
     pub path: PathBuf,
+    /// The patch in git's format.
     pub lines: PatchLines,
-    /// The numbers of lines.
+    /// The number of lines of the new content alone; 0 for a binary patch.
     pub added: usize,
+    /// The number of lines of the old content alone; 0 for a binary patch.
     pub removed: usize,
     /// The sizes before and after, if either is binary.
     pub binary: Option<(usize, usize)>,
@@ -52,7 +61,9 @@ pub struct FilePatch {
 /// A change that is not in a patch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeftOut {
+    /// Relative to the workspace; absolute outside it.
     pub path: PathBuf,
+    /// The reason as a clause about the file, such as `it is a folder`.
     pub why: String,
 }
 
@@ -70,10 +81,12 @@ impl PatchLines {
         self.push(PatchLine::Header, &[words.as_bytes(), name, b"\n"].concat());
     }
 
+    /// All lines, one after the other. Contents need not be UTF-8.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
+    /// Each line, with its kind and its line end.
     pub fn iter(&self) -> impl Iterator<Item = (PatchLine, &[u8])> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
         let spans = starts.zip(&self.ends);

@@ -18,10 +18,13 @@ const LONGEST_TITLE: usize = 200;
 pub struct Provenance {
     /// `agent`, `before`, `outside`, `unknown`, `undo` or `redo`.
     pub by: &'static str,
+    /// The agent that wrote the lines, or whose changes an undo or redo is about. None for other origins.
     pub agent_id: Option<String>,
     /// The journal's id.
     pub session_id: Option<String>,
+    /// The turn's number on the wire; None if it is not known.
     pub turn: Option<u64>,
+    /// The agent's id of the call; None if the call is not certain.
     pub tool_call_id: Option<String>,
     /// Of the tool call.
     pub title: Option<String>,

@@ -24,6 +24,7 @@ pub trait Tree {
 /// A file to change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restored {
+    /// Relative to the workspace; absolute outside it.
     pub path: PathBuf,
     /// The present state.
     pub before: Option<FileState>,
@@ -34,9 +35,11 @@ pub struct Restored {
 /// A file that can't be set back cleanly.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Clash {
+    /// The path after the change, relative to the workspace; absolute outside it.
     pub path: PathBuf,
     /// The latest change that can't be taken back.
     pub event_id: String,
+    /// The obstacle. A content that is missing to force the file comes before any other.
     pub why: ClashReason,
     /// Whether it was forced: it gets the state from before the change.
     pub forced: bool,

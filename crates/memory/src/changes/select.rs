@@ -15,9 +15,11 @@ const PAGE: usize = 1_000;
 /// A choice of changes; all given fields must fit. Without any: the changes of all agents.
 #[derive(Clone, Default, Debug)]
 pub struct ChangeScope {
+    /// The agent's id; None: any agent.
     pub agent_id: Option<String>,
     /// The journal's id.
     pub session_id: Option<String>,
+    /// The turn's number on the wire; None: any turn.
     pub turn: Option<u64>,
     /// Only changes after the event with this id.
     pub after: Option<String>,
@@ -36,10 +38,13 @@ pub struct ChangeSet {
     pub skipped: usize,
 }
 
+/// Why changes can't be selected.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectError {
+    /// The journal can't be read.
     #[error(transparent)]
     Journal(#[from] OpenError),
+    /// There are more than 200,000 changes, with those by others of the same files.
     #[error("there are more than {MOST} changes: name a session, a turn or an event to begin from")]
     TooMany,
 }
@@ -51,6 +56,7 @@ impl ChangeSet {
         Self { all, own, undone: 0, skipped: 0 }
     }
 
+    /// Whether the change at `index` in `all` is the scope's own. False past the end, and if it was undone.
     pub fn is_own(&self, index: usize) -> bool {
         self.own.get(index).copied().unwrap_or(false)
     }

@@ -13,7 +13,9 @@ use super::quote::quoted;
 pub struct StatLine {
     /// All in front of the graph.
     pub text: String,
+    /// The `+` signs of the graph. Empty for binary files, and in the sum.
     pub added: String,
+    /// The `-` signs of the graph. Empty for binary files, and in the sum.
     pub removed: String,
 }
 

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The kind of a file, by its name in the journal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
+    /// A regular file; its content is its bytes.
     File,
     /// Its content is its target.
     Symlink,
@@ -35,6 +37,7 @@ pub struct FileState {
     /// The permissions, without the type of the file.
     #[serde(default)]
     pub mode: u32,
+    /// The kind, which decides what the content is.
     pub kind: FileKind,
     /// Whether the journal was given the content.
     #[serde(default)]
@@ -48,6 +51,7 @@ impl FileState {
         self.kind == other.kind && self.hash == other.hash && is_known
     }
 
+    /// The bits of `mode` that are compared and restored, by [`FileKind::mode_bits`].
     pub fn permissions(&self) -> u32 {
         self.mode & self.kind.mode_bits()
     }

@@ -36,23 +36,35 @@ const CHECKED_BYTES: u64 = 16 << 20;
 /// Why a journal can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
+    /// The path has no file.
     #[error("there is no journal at {}", .0.display())]
     Missing(PathBuf),
+    /// The file is empty, or a database of another program.
     #[error("{} is no journal of eisen-core", .0.display())]
     Foreign(PathBuf),
+    /// The version of the file's schema is higher than this program's.
     #[error("{} is from a newer version of eisen-core: update this program", .0.display())]
     Newer(PathBuf),
+    /// `SQLite` can't open or read the file.
     #[error("cannot read the journal {}: {error}", path.display())]
-    Sqlite { path: PathBuf, error: rusqlite::Error },
+    Sqlite {
+        /// The file of the journal.
+        path: PathBuf,
+        /// The error as `SQLite` reports it.
+        error: rusqlite::Error,
+    },
 }
 
 /// Why a command can't change a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
+    /// The file can't be opened for reading, which a change does first.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The file can't be written, or a query of it fails.
     #[error("{0}")]
     Trouble(Trouble),
+    /// Another program kept the write-ahead log from being emptied for 10 s. The path is the journal's.
     #[error(
         "a program reads the journal {} and keeps what was purged readable in its write-ahead log: \
          end that program, and purge again",

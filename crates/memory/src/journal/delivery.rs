@@ -9,7 +9,9 @@ use super::{OpenError, Store};
 /// An event with its number.
 #[derive(Clone, Debug)]
 pub struct Numbered {
+    /// The column `number` of the table `events`; it grows, and a removal leaves gaps.
     pub number: u64,
+    /// The event, without its number.
     pub event: Event,
 }
 
@@ -22,6 +24,7 @@ pub struct Stretch<'a> {
     pub until: Option<u64>,
     /// Only events of this session, by its id in the journal.
     pub session: Option<&'a str>,
+    /// Maximum events; less than 1 counts as 1, and more than 10,000 as 10,000.
     pub limit: usize,
     /// Bytes of the payloads after which it ends.
     pub bytes: usize,

@@ -17,7 +17,10 @@ pub struct EventType(&'static str);
 macro_rules! event_types {
     ($($name:ident = $text:literal,)*) => {
         impl EventType {
-            $(pub const $name: Self = Self($text);)*
+            $(
+                /// A value of the column `type`; `docs/journal.md` describes its payload.
+                pub const $name: Self = Self($text);
+            )*
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
         }
@@ -71,6 +74,7 @@ event_types! {
 }
 
 impl EventType {
+    /// The text in the column `type`, such as `tool.call`.
     pub fn as_str(self) -> &'static str {
         self.0
     }
@@ -99,7 +103,14 @@ pub enum Place {
     /// To a session of the journal, by its id.
     Session(String),
     /// To a new session, whose first event this is; its parent is the branch point `parent`.
-    Fork { parent: String, agent: AgentId, wire_session_id: Option<String> },
+    Fork {
+        /// The id of the event at which the new session branches off.
+        parent: String,
+        /// The agent of the new session.
+        agent: AgentId,
+        /// The new session's id on the wire; None while no agent runs it.
+        wire_session_id: Option<String>,
+    },
 }
 
 /// The effect of an event on the head of its session.
@@ -115,11 +126,14 @@ pub enum Head {
 /// A content to store under its hash.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Blob {
+    /// BLAKE3 of the content, in 64 lower-case hexadecimal digits.
     pub hash: String,
+    /// The bytes, or the size of a file beside the journal that has them.
     pub data: FileContent,
 }
 
 impl Blob {
+    /// A content that is in memory, under the hash of its bytes.
     pub fn new(data: Vec<u8>) -> Self {
         Self { hash: hash_of(&data), data: FileContent::Bytes(data) }
     }
@@ -133,8 +147,11 @@ pub fn hash_of(data: &[u8]) -> String {
 /// An event to append.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NewEvent {
+    /// The session and agent that it belongs to.
     pub place: Place,
+    /// The type, for the column `type`.
     pub kind: EventType,
+    /// Milliseconds since 1970. The journal raises a time that is less than that of the row before.
     pub timestamp_ms: TimestampMs,
     /// The wire's turn.
     pub turn: Option<u64>,
@@ -142,7 +159,9 @@ pub struct NewEvent {
     pub payload: String,
     /// The text that the search index has for it.
     pub text: Option<String>,
+    /// Contents that the payload names by their hashes. They are committed together with the event.
     pub contents: Vec<Blob>,
+    /// The session's head after the event. Without effect if the event is of no session.
     pub head: Head,
     /// The draft that it completes.
     pub(super) draft: Option<u64>,
@@ -177,27 +196,32 @@ impl NewEvent {
         Self::new(place, EventType::SESSION_REWIND, &payload).head(Head::Set(to.to_owned()))
     }
 
+    /// Sets the number of the turn on the wire.
     #[must_use]
     pub fn in_turn(self, turn: u64) -> Self {
         Self { turn: Some(turn), ..self }
     }
 
+    /// Sets the time, in milliseconds since 1970.
     #[must_use]
     pub fn at(self, timestamp_ms: TimestampMs) -> Self {
         Self { timestamp_ms, ..self }
     }
 
+    /// Sets the text that the search index has for it. An empty text is not indexed.
     #[must_use]
     pub fn found_by(self, text: impl Into<String>) -> Self {
         let text: String = text.into();
         Self { text: Some(text).filter(|text| !text.is_empty()), ..self }
     }
 
+    /// Sets the contents that are stored with it, in place of earlier ones.
     #[must_use]
     pub fn with(self, contents: Vec<Blob>) -> Self {
         Self { contents, ..self }
     }
 
+    /// Sets its effect on the head of its session.
     #[must_use]
     pub fn head(self, head: Head) -> Self {
         Self { head, ..self }
@@ -211,8 +235,11 @@ impl NewEvent {
 /// An event as it was committed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Committed {
+    /// The event's id in the journal, a UUIDv7 in lower case.
     pub id: String,
+    /// The session's id in the journal; None for events of no session.
     pub session_id: Option<String>,
+    /// The number of the event in its session, from 0; None where `session_id` is.
     pub sequence: Option<u64>,
 }
 

@@ -163,10 +163,12 @@ impl KeptFolder {
 }
 
 impl HeldContent {
+    /// BLAKE3 of the content, in 64 lower-case hexadecimal digits.
     pub fn hash(&self) -> &Arc<str> {
         &self.hash
     }
 
+    /// The size of the content in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }

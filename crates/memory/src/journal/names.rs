@@ -14,16 +14,44 @@ const LONGEST_SHOWN: usize = 200;
 /// Why a name means no session or event.
 #[derive(Debug, thiserror::Error)]
 pub enum NameError {
+    /// No session has the name.
     #[error("there is no session `{name}`{}", known(.last))]
-    NoSession { name: String, last: Vec<String> },
+    NoSession {
+        /// The name as it was given, up to 200 bytes of it.
+        name: String,
+        /// The last sessions, each as `ID (AGENT/SESSION)`, at most 5; only of the agent, if one was named.
+        last: Vec<String>,
+    },
+    /// Several sessions have the name, or ids that begin with it.
     #[error("`{name}` may mean several sessions: {}", .them.join(", "))]
-    SeveralSessions { name: String, them: Vec<String> },
+    SeveralSessions {
+        /// The name as it was given, up to 200 bytes of it.
+        name: String,
+        /// The first 5 of them, each as `ID (AGENT/SESSION)`, and the number of the others.
+        them: Vec<String>,
+    },
+    /// No event has the id, or one that begins with it.
     #[error("there is no event `{0}`")]
     NoEvent(String),
+    /// Several events have ids that begin with the name.
     #[error("several events begin with `{name}`: {}", .them.join(", "))]
-    SeveralEvents { name: String, them: Vec<String> },
+    SeveralEvents {
+        /// The name as it was given, up to 200 bytes of it.
+        name: String,
+        /// The first 5 of them, each as `ID (TYPE)`, and the number of the others.
+        them: Vec<String>,
+    },
+    /// The event is of another session or of none, and not on the branch up to this session's head.
     #[error("the event {event} is not on the branch of the session {session}{}", elsewhere(.own.as_ref()))]
-    Elsewhere { event: String, session: String, own: Option<String> },
+    Elsewhere {
+        /// The event's id.
+        event: String,
+        /// The id of the session that was named, in the journal.
+        session: String,
+        /// The id of the session that has the event; None if the event is of no session.
+        own: Option<String>,
+    },
+    /// The journal can't be read.
     #[error(transparent)]
     Open(#[from] OpenError),
 }

@@ -23,6 +23,7 @@ pub struct OutsideContents {
 }
 
 impl OutsideContents {
+    /// The number of contents that no file of the workspace has.
     pub fn count(&self) -> usize {
         self.hashes.len()
     }

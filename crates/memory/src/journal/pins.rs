@@ -12,7 +12,9 @@ use crate::model::now_ms;
 /// The kind of a pin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PinKind {
+    /// A session, with all its events.
     Session,
+    /// An event; it keeps its session, too.
     Event,
 }
 
@@ -21,11 +23,14 @@ pub enum PinKind {
 pub struct Pin {
     /// `session` or `event`.
     pub kind: String,
+    /// The id of the session or of the event, in the journal.
     pub id: String,
+    /// The time of the pin, in milliseconds since 1970.
     pub created: u64,
 }
 
 impl PinKind {
+    /// The text in the column `kind`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Session => "session",

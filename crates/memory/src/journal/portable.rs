@@ -31,16 +31,27 @@ const LONGEST_LINE: u64 = 1 << 30;
 /// Why a journal can't be exported or imported.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
+    /// The journal to export can't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// `SQLite` can't read the journal, or write the new one.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    /// The lines can't be read or written, or the new file can't be put in its place.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// A line of the import is malformed, or can't be inserted.
     #[error("line {line}: {why}")]
-    Line { line: u64, why: String },
+    Line {
+        /// The number of the line, from 1.
+        line: u64,
+        /// The reason, in words.
+        why: String,
+    },
+    /// An import finds a journal at the path, and leaves it alone.
     #[error("there is a journal already: {}", .0.display())]
     Exists(PathBuf),
+    /// The new journal can't be opened.
     #[error("{0}")]
     Trouble(Trouble),
 }

@@ -23,8 +23,11 @@ const STEP_PAGES: u32 = 256;
 /// The numbers of removed rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pruned {
+    /// Sessions whose row was removed.
     pub sessions: u64,
+    /// Events of these sessions, and events of no session.
     pub events: u64,
+    /// Contents that no event names any more.
     pub contents: u64,
 }
 

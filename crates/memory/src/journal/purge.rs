@@ -42,6 +42,7 @@ pub struct Matches {
 }
 
 impl Matches {
+    /// Whether the journal has the text nowhere.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
             && self.contents.is_empty()

@@ -37,6 +37,7 @@ pub struct Excess {
 }
 
 impl Quotas {
+    /// Whether at least one of the limits is set.
     pub fn are_set(self) -> bool {
         self != Self::default()
     }

@@ -34,16 +34,26 @@ pub struct Store {
 /// An event as it is in the journal.
 #[derive(Clone, Serialize, Debug)]
 pub struct Event {
+    /// UUIDv7 in lower case, which grows with each event.
     pub id: String,
+    /// The id of the event before it on its branch. None where it begins one, and outside sessions.
     pub parent_id: Option<String>,
+    /// The session's id in the journal; None for events of no session.
     pub session_id: Option<String>,
+    /// The agent's id; None for events of the team.
     pub agent_id: Option<String>,
+    /// The number of the event in its session, from 0; None where `session_id` is.
     pub sequence: Option<u64>,
+    /// The parent's depth + 1, from 0; None where `session_id` is.
     pub depth: Option<u64>,
+    /// The column `type`, such as `tool.call`. Later versions may have others than [`super::EventType`].
     #[serde(rename = "type")]
     pub kind: String,
+    /// Milliseconds since 1970; never less than that of an earlier event.
     pub timestamp: u64,
+    /// The turn's number on the wire, from 0 for each session; None if it belongs to no turn.
     pub turn: Option<u64>,
+    /// A JSON object on one line; null if the column has no JSON.
     pub payload: Box<RawValue>,
 }
 
@@ -54,30 +64,41 @@ impl Event {
     }
 }
 
+/// A row of the table `sessions`: the branch of events that ends at its head.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
 pub struct Session {
+    /// The session's id in the journal, a UUIDv7.
     pub id: String,
+    /// The agent's id in the team.
     pub agent_id: String,
+    /// The session's id on the wire; None for a fork that no agent runs.
     pub wire_session_id: Option<String>,
+    /// The id of its first event.
     pub root_event_id: String,
+    /// The id of the last event on its branch; after a rewind, the event it was set back to.
     pub head_event_id: String,
     /// The session that it was forked from.
     pub forked_from: Option<String>,
     /// `open` or `ended`.
     pub status: String,
+    /// The time of its first event, in milliseconds since 1970.
     pub created: u64,
+    /// The time of its last event, in milliseconds since 1970.
     pub updated: u64,
 }
 
 /// A filter for events; all given conditions must fit.
 #[derive(Clone, Default, Debug)]
 pub struct Filter {
+    /// Only events of this session, by its id in the journal.
     pub session_id: Option<String>,
     /// Only events of no session.
     pub outside: bool,
+    /// Only events of this agent.
     pub agent_id: Option<String>,
     /// Whole types, or the part before the dot: `file` for `file.write`. Empty: all.
     pub types: Vec<String>,
+    /// Only events of the turn with this number, in any session unless one is given.
     pub turn: Option<u64>,
     /// Only events with this `path` or `from` in the payload. Undo and redo always fit.
     pub path: Option<String>,
@@ -98,6 +119,7 @@ pub struct Filter {
 /// Events, oldest first.
 #[derive(Clone, Default, Serialize, Debug)]
 pub struct Page {
+    /// The events that fit, oldest first also with [`Filter::last`].
     pub events: Vec<Event>,
     /// If there are more: the last event's id, the `after` of the next page; with [`Filter::last`] the
     /// first event's, its `before`.
@@ -107,6 +129,7 @@ pub struct Page {
 /// An event that a search found.
 #[derive(Clone, Serialize, Debug)]
 pub struct Found {
+    /// The event itself, with its whole payload.
     pub event: Event,
     /// The words in their context, each between `[` and `]`.
     pub snippet: String,
@@ -115,10 +138,12 @@ pub struct Found {
 }
 
 impl Store {
+    /// Opens a journal. Fails if the file is missing, another program's, or from a newer version.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         Ok(Self { connection: open_to_read(path)?, path: path.to_owned() })
     }
 
+    /// One page of the events that fit. [`Page::next`] leads to the next one.
     pub fn events(&self, filter: &Filter) -> Result<Page, OpenError> {
         let (condition, mut values) = filter.condition();
         let limit = if filter.limit == 0 { MOST } else { filter.limit.min(MOST) };
@@ -209,7 +234,7 @@ impl Store {
         self.connection.get_interrupt_handle()
     }
 
-    /// The value of `meta`: `team`, `created`.
+    /// The value of a key of the table `meta`: `team`, `created`, `workspace`, …
     pub fn meta(&self, key: &str) -> Result<Option<String>, OpenError> {
         Ok(self.all("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0))?.pop())
     }

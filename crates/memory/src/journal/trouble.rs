@@ -11,7 +11,9 @@ const LEAST_FREE: u64 = 64 << 10;
 /// Why nothing can be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trouble {
+    /// The class of the cause, by which the advice is chosen.
     pub kind: TroubleKind,
+    /// The file of the journal.
     pub path: PathBuf,
     /// The cause, as the system names it.
     pub why: String,

@@ -33,13 +33,17 @@ pub struct Registry {
 /// A session's entry in the file, which is also its state on the wire.
 #[derive(Clone, Debug)]
 pub struct Session {
+    /// The agent's id and the session's id on the wire, by which the file knows it.
     pub key: SessionKey,
     /// `single_agent`, `orchestrator`, or a value of another version.
     pub mode: String,
     /// `{"model_id","name"}`.
     pub model: Option<Raw>,
+    /// Elements as clients sent them, of any JSON; empty if none sent any.
     pub history: Vec<Raw>,
+    /// A summary as a client sent it, a JSON text; None if none did.
     pub summary: Option<Raw>,
+    /// Elements as clients sent them, of any JSON, in the order in which they were added.
     pub context: Vec<Raw>,
     /// Each `{"agent_id","session_id"}`.
     pub providers: Vec<Raw>,
@@ -47,7 +51,9 @@ pub struct Session {
     pub team: Option<String>,
     /// Who answers for it.
     pub owner: Option<String>,
+    /// Milliseconds since 1970.
     pub created_at_ms: TimestampMs,
+    /// The time of the last change, in milliseconds since 1970. It grows with each change.
     pub updated_at_ms: TimestampMs,
     /// Fields of another version.
     pub rest: BTreeMap<String, Raw>,
@@ -58,23 +64,36 @@ pub struct Session {
 pub enum RegistryRequest {
     /// Every session, or one agent's.
     List {
+        /// Only the sessions of this agent; None: of all.
         agent: Option<AgentId>,
     },
+    /// The state of one session.
     Get(SessionKey),
+    /// Creates a session, or changes one.
     Upsert(Upsert),
+    /// Removes a session. One that is missing is no error.
     Close(SessionKey),
+    /// Makes a session the active one of all teams. It must exist.
     Activate(SessionKey),
     /// Sets the mode `orchestrator`, even for an empty list.
     SetProviders {
+        /// The session to change, which must exist.
         key: SessionKey,
+        /// The sessions that it orchestrates, in place of the earlier ones.
         providers: Vec<SessionKey>,
     },
+    /// Appends to the context of a session.
     AddContext {
+        /// The session to change, which must exist.
         key: SessionKey,
+        /// The elements to append, of any JSON.
         items: Vec<Raw>,
     },
+    /// Replaces the owner of a session.
     SetOwner {
+        /// The session to change, which must exist.
         key: SessionKey,
+        /// The person or group that answers for it from now on.
         owner: String,
     },
 }
@@ -97,19 +116,27 @@ impl RegistryRequest {
 /// New values of a session; None leaves a field as it is.
 #[derive(Clone, Debug)]
 pub struct Upsert {
+    /// The session, which is created if it is missing.
     pub key: SessionKey,
     /// Overridden by `orchestrator` if there are providers.
     pub mode: SessionMode,
+    /// The JSON object `{"model_id","name"}`.
     pub model: Option<Raw>,
+    /// The summary as a text.
     pub summary: Option<String>,
+    /// The whole history, of any JSON, in place of the earlier one.
     pub history: Option<Vec<Raw>>,
+    /// The whole context, of any JSON, in place of the earlier one.
     pub context: Option<Vec<Raw>>,
+    /// The sessions that it orchestrates, in place of the earlier ones.
     pub providers: Option<Vec<SessionKey>>,
+    /// The name of the team that records it.
     pub team: Option<String>,
     /// Of a session that has none yet.
     pub owner: Option<String>,
 }
 
+/// The answer to a request that was carried out.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// Newest first.
@@ -118,17 +145,24 @@ pub enum Answer {
     Session(Box<Session>),
     /// Whether the session existed.
     Closed(bool),
+    /// The session is the active one now.
     Active,
 }
 
 /// A session in a list.
 #[derive(Clone, Debug)]
 pub struct Listed {
+    /// The agent's id and the session's id on the wire.
     pub key: SessionKey,
+    /// `single_agent`, `orchestrator`, or a value of another version.
     pub mode: String,
+    /// `{"model_id","name"}`; None if no model is known.
     pub model: Option<Raw>,
+    /// The person or group that answers for it; None if nobody is known.
     pub owner: Option<String>,
+    /// The time of the last change, in milliseconds since 1970.
     pub updated_at_ms: TimestampMs,
+    /// Whether it is the active session of all teams.
     pub is_active: bool,
 }
 
@@ -169,6 +203,7 @@ impl Upsert {
 }
 
 impl Registry {
+    /// The active session of all teams; None if none is set, and after it was closed.
     pub fn active(&self) -> Option<&SessionKey> {
         self.active.as_ref()
     }

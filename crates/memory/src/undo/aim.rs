@@ -15,22 +15,34 @@ use crate::journal::{EventType, NewEvent, Session, Store};
 pub enum Aim {
     /// An agent's changes.
     Agent {
+        /// The agent's id.
         agent: String,
         /// An id of the journal, the beginning of one, or one of the wire; None: all sessions, with
         /// `turn` the first.
         session: Option<String>,
+        /// Only the changes of the turn with this number on the wire; None: of all turns.
         turn: Option<u64>,
         /// Only changes after the event with this id, or the only one whose id begins so.
         since: Option<String>,
     },
     /// The changes of these events.
-    Events { agent: String, events: Vec<String> },
+    Events {
+        /// The agent that the undo is recorded for. It does not restrict the events.
+        agent: String,
+        /// The full ids of events in the journal. Empty: nothing is taken back.
+        events: Vec<String>,
+    },
     /// The last undo, of an agent if one is named.
-    LastUndo { agent: Option<String> },
+    LastUndo {
+        /// The agent whose changes were undone; None: the last undo of any agent.
+        agent: Option<String>,
+    },
 }
 
+/// A request to undo changes, or to take an undo back.
 #[derive(Clone, Debug)]
 pub struct UndoRequest {
+    /// The changes to take back.
     pub aim: Aim,
     /// Files that clash get the content from before the agent's change.
     pub force: bool,

@@ -38,7 +38,10 @@ pub enum Recovered {
     /// Its event was committed: its remaining drafts are removed.
     Finished,
     /// All of it was taken back, except files that were changed since.
-    TakenBack { changed_since: Vec<String> },
+    TakenBack {
+        /// The paths of these files, which stay as they are; relative to the workspace, absolute outside.
+        changed_since: Vec<String>,
+    },
 }
 
 impl Site<'_> {

@@ -69,6 +69,7 @@ impl FilePath {
 /// A path as JSON has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ShownPath {
+    /// Relative to the workspace, absolute outside. Not exact if it is not UTF-8.
     pub path: String,
     /// Base64, of a path that is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -43,7 +43,9 @@ pub(super) struct Plan {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Obstacle {
     pub(super) path: FilePath,
+    /// The class of the obstacle.
     pub kind: ObstacleKind,
+    /// The reason, in words that follow the path.
     pub why: String,
     /// Whether it gets the content from before the agent's change. Otherwise it stays as it is.
     pub forced: bool,
@@ -61,12 +63,16 @@ struct ShownObstacle<'a> {
 /// A file that an undo writes, with its states before and after.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct UndonePath {
+    /// The path of the file; in JSON its fields stand among the others.
     #[serde(flatten)]
     pub path: ShownPath,
+    /// The state that the undo replaces; None if nothing is there.
     pub before: Option<FileState>,
+    /// The state that the undo sets; None if it removes the file.
     pub after: Option<FileState>,
 }
 
+/// The class of an obstacle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObstacleKind {
     /// It was changed since; `force` overwrites the change.
@@ -78,6 +84,7 @@ pub enum ObstacleKind {
 }
 
 impl ObstacleKind {
+    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Clash => "clash",

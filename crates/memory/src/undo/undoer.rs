@@ -65,8 +65,11 @@ impl LiveAgents for Nobody {
 pub struct Outcome {
     /// The event; None if there was nothing to do, or in a dry run.
     pub event_id: Option<String>,
+    /// The agent whose changes are taken back, or brought back by a redo. None if the undo named none.
     pub agent_id: Option<String>,
+    /// The files that it wrote, or in a dry run would write, in the order of their paths.
     pub paths: Vec<UndonePath>,
+    /// Files that can't be set back by merging. Forced ones get an old content, the others stay.
     pub obstacles: Vec<Obstacle>,
     /// Folders of the agent that stay, since others have files in them.
     pub staying: Vec<String>,
@@ -150,6 +153,7 @@ pub struct Undoer {
 }
 
 impl Undoer {
+    /// An undoer for a team that runs. `surroundings` says which agents are in the way.
     pub fn new(journal: Journal, workspace: &Path, surroundings: Arc<dyn LiveAgents>) -> Self {
         Self { journal, workspace: workspace.into(), surroundings, turn: Arc::default() }
     }

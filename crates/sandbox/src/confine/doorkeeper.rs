@@ -63,11 +63,19 @@ pub enum FileCall<'a> {
     /// The entry at a path, which is made.
     Name(&'a Path),
     /// The entry at a path, which becomes another name of a file.
-    Link { of: &'a Path, name: &'a Path },
+    Link {
+        /// The path of the file by a name that it has.
+        of: &'a Path,
+        /// The path of the entry that is made.
+        name: &'a Path,
+    },
     /// The entry at a path, which is removed.
     Remove(&'a Path),
+    /// The entry at a path, which is moved to another path.
     Rename {
+        /// The path before.
         from: &'a Path,
+        /// The path after. An entry there is replaced, or exchanged.
         to: &'a Path,
         /// The entries at both paths are exchanged.
         exchanges: bool,
@@ -93,6 +101,7 @@ pub enum PathMeaning {
 pub struct Attempt {
     /// In the wire's form.
     pub path: Arc<str>,
+    /// `Write` also for changes of names and attributes, and for connections.
     pub action: Action,
     /// Whether a grant could allow it.
     pub grantable: bool,
@@ -100,6 +109,7 @@ pub struct Attempt {
     pub pid: u32,
     /// Whether the arguments of that process name the path.
     pub named: bool,
+    /// The relation of `path` to the file that the call is about.
     pub meaning: PathMeaning,
     /// Whether the call may be held; false if too many calls of the process are.
     pub may_wait: bool,

@@ -31,6 +31,7 @@ impl SetupStep {
         }
     }
 
+    /// The step that has this [`SetupStep::code`]; None if no step has it.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.code() == code)
     }

@@ -14,42 +14,102 @@ use crate::confine::SetupStep;
 /// Why a command was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
+    /// The program's name has no slash, and no folder of PATH has an executable file of that name.
     #[error("cannot start `{program}`: not found on PATH; install it or give its full path")]
-    NotOnPath { program: String },
+    NotOnPath {
+        /// The program as the command names it.
+        program: String,
+    },
+    /// The program's path leads to no executable file.
     #[error("cannot start `{program}`: there is no such file")]
-    NoSuchFile { program: String },
+    NoSuchFile {
+        /// The program as the command names it.
+        program: String,
+    },
+    /// The program's file is there, but the interpreter or loader that it names is not.
     #[error(
         "cannot start `{program}`: `{}` exists, but its interpreter does not (its `#!` line, or \
          the loader it was linked for)", .file.display()
     )]
-    NoInterpreter { program: String, file: PathBuf },
+    NoInterpreter {
+        /// The program as the command names it.
+        program: String,
+        /// The file that was found.
+        file: PathBuf,
+    },
+    /// The system does not permit executing the program.
     #[error("cannot start `{program}`: not permitted; it must be an executable file")]
-    NotExecutable { program: String },
+    NotExecutable {
+        /// The program as the command names it.
+        program: String,
+    },
     /// It is executable, but the confinement forbids it.
     #[error(
         "cannot start `{program}`: `{}` is outside the paths this agent may execute; add it to the \
          readable paths of its profile or zone, or set `confine = \"workspace\"`", .file.display()
     )]
-    OutsideWall { program: String, file: PathBuf },
+    OutsideWall {
+        /// The program as the command names it.
+        program: String,
+        /// The file that was found.
+        file: PathBuf,
+    },
+    /// The arguments and the environment are longer than the system allows.
     #[error(
         "cannot start `{program}`: its arguments and environment are longer than the system \
          allows"
     )]
-    TooLong { program: String },
+    TooLong {
+        /// The program as the command names it.
+        program: String,
+    },
+    /// A part of the command has a NUL byte, or the name of a variable is empty or contains `=`.
     #[error("cannot start `{program}`: {part} contains a character not allowed in commands")]
-    Unsendable { program: String, part: String },
+    Unsendable {
+        /// The program as the command names it.
+        program: String,
+        /// The part, in words such as `argument 2`.
+        part: String,
+    },
+    /// The working directory can't be entered.
     #[error("cannot start `{program}` in `{}`: {}", .cwd.display(), plain(source))]
-    Cwd { program: String, cwd: PathBuf, source: io::Error },
+    Cwd {
+        /// The program as the command names it.
+        program: String,
+        /// The working directory of the command.
+        cwd: PathBuf,
+        /// The error as the system reports it.
+        source: io::Error,
+    },
+    /// The system does not start the program, for a reason that no other variant has.
     #[error("cannot start `{program}`: {}", plain(source))]
-    Program { program: String, source: io::Error },
+    Program {
+        /// The program as the command names it.
+        program: String,
+        /// The error as the system reports it.
+        source: io::Error,
+    },
     /// Not the command's fault: no descriptors, no memory, a warden that was killed.
     #[error("cannot start `{program}`: its warden failed: {}", plain(source))]
-    Warden { program: String, source: io::Error },
+    Warden {
+        /// The program as the command names it.
+        program: String,
+        /// The error as the system reports it.
+        source: io::Error,
+    },
+    /// The child could not be confined, so the program was not executed.
     #[error(
         "cannot start `{program}`: {}; `eisen-core check` tests what this kernel can enforce, and \
          `enforce = \"protocol\"` needs no kernel support", unconfined(*step, source)
     )]
-    Unconfined { program: String, step: SetupStep, source: io::Error },
+    Unconfined {
+        /// The program as the command names it.
+        program: String,
+        /// The step of the confinement that failed.
+        step: SetupStep,
+        /// The error as the system reports it. Number 0 if a file outside could be opened.
+        source: io::Error,
+    },
 }
 
 /// The obstacle to a start, with the system's error number.

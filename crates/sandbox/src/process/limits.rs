@@ -7,6 +7,7 @@ const MB: u64 = 1024 * 1024;
 pub struct Limits {
     /// In units of 1024 × 1024 bytes.
     pub memory_mb: Option<u64>,
+    /// Maximum processes at a time; threads don't count.
     pub processes: Option<u64>,
 }
 
@@ -18,21 +19,26 @@ pub struct Usage {
     pub memory_bytes: u64,
     /// Including processes that have ended.
     pub cpu_ms: u64,
+    /// Processes that run now.
     pub processes: u64,
 }
 
 /// The highest measured usage of a family.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Peak {
+    /// The most resident memory, in bytes, that [`Usage::memory_bytes`] had.
     pub memory_bytes: u64,
+    /// The most processes that ran at a time.
     pub processes: u64,
 }
 
 impl Limits {
+    /// Whether anything is limited.
     pub fn is_any(self) -> bool {
         self.memory_mb.is_some() || self.processes.is_some()
     }
 
+    /// The limit of memory in bytes; None: unlimited.
     pub fn memory_bytes(self) -> Option<u64> {
         self.memory_mb.map(|mb| mb.saturating_mul(MB))
     }

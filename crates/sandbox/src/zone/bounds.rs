@@ -39,6 +39,7 @@ use crate::model::{Action, fold, named, within};
 /// The paths that a confined process may access beside its zone.
 #[derive(Clone, Debug)]
 pub struct Reach {
+    /// The access outside the workspace.
     pub confine: Confine,
     /// Its private TMPDIR, granted whole.
     pub private: PathBuf,
@@ -47,6 +48,7 @@ pub struct Reach {
     /// What its launch profile needs. Used by [`Confine::Strict`] only. Names that lead into the workspace or
     /// through it grant nothing.
     pub readable: Vec<GrantedPlace>,
+    /// Like `readable`, and may also be written.
     pub writable: Vec<GrantedPlace>,
     /// Sealed folders below these that are made before it starts, with any [`Confine`]. They are granted nothing.
     pub made: Vec<GrantedPlace>,
@@ -112,7 +114,9 @@ pub struct Bounds {
 /// The path rules of a zone, and how well they enforce it.
 #[derive(Clone, Debug)]
 pub struct Wall {
+    /// At most one for each path, in the order of paths.
     pub rules: Vec<Rule>,
+    /// One for each pattern of the zone, list by list.
     pub patterns: Vec<PatternCoverage>,
 }
 
@@ -121,9 +125,11 @@ pub struct Wall {
 pub struct Rule {
     /// Real.
     pub path: PathBuf,
+    /// The access that is granted.
     pub grant: Grant,
 }
 
+/// The access that a rule grants. Each contains those before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Grant {
     /// Folders may be listed.
@@ -140,14 +146,18 @@ pub enum Grant {
 /// How well path rules enforce one pattern of a zone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PatternCoverage {
-    /// `allowed`, `shared`, `denied` or `readable`.
+    /// `allowed`, `shared`, `denied`, `asked` or `readable`.
     pub list: &'static str,
+    /// The pattern as the zone spells it.
     pub pattern: String,
+    /// The part that path rules have in its enforcement.
     pub how: Coverage,
 }
 
+/// The parts that rules and doorbell have in enforcing a pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Coverage {
+    /// The rules grant exactly what the pattern says.
     Exact,
     /// The rules grant less than the pattern; the text names the loss.
     Narrowed(String),
@@ -202,6 +212,7 @@ impl Bounds {
         })
     }
 
+    /// The zone, which decides in the workspace.
     pub fn zone(&self) -> &Arc<Zone> {
         &self.zone
     }
@@ -211,6 +222,7 @@ impl Bounds {
         Some(Self::new(Arc::clone(self.zone.written()?), self.reach.clone()))
     }
 
+    /// The paths beside the zone. Places that lead into the workspace are left out.
     pub fn reach(&self) -> &Reach {
         &self.reach
     }

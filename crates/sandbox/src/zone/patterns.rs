@@ -130,6 +130,7 @@ impl WirePatterns {
         !folder.is_empty() && self.beginnings.iter().any(|it| is_at_or_below(it, folder))
     }
 
+    /// Whether some pattern matches a path in the wire's form.
     pub fn matches(&self, path: &str) -> bool {
         let Patterns { relative, absolute } = &self.matching;
         let set = if path.starts_with('/') { absolute } else { relative };

@@ -21,7 +21,9 @@ pub struct ZoneSpec {
     pub asked: Vec<String>,
     /// Of the team, the agent and `base`: readable, not writable.
     pub readable: Vec<String>,
+    /// The access to the git folder of the workspace's repository.
     pub git: GitAccess,
+    /// Whether the agent is offered terminals.
     pub terminals: bool,
     /// `$EISEN_DIR`: denied to every agent.
     pub eisen_dir: PathBuf,
@@ -37,7 +39,9 @@ named! {
     /// repositories below the workspace need a pattern as well.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum GitAccess {
+        /// Its contents may be read, and nothing in it written.
         Read = "read",
+        /// Nothing in it may be read or written.
         None = "none",
         /// Objects, index, refs and logs may be written; never hooks, config or info.
         Commit = "commit",

@@ -15,10 +15,13 @@ pub struct Why {
     pub path: Arc<str>,
     /// None: no path leads there.
     pub real: Option<PathBuf>,
+    /// Whether the zone allows the access.
     pub allowed: bool,
+    /// The first rule that decides, in the order in which rules do.
     pub reason: Reason,
 }
 
+/// The rule of a zone that decides about a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// It can't be resolved, or is no text.
@@ -30,7 +33,12 @@ pub enum Reason {
     /// The git folder, judged by [`super::GitAccess`].
     Git,
     /// A pattern, as it was written, and its list: `allowed`, `shared`, `denied`, `asked` or `readable`.
-    Pattern { list: &'static str, pattern: String },
+    Pattern {
+        /// `allowed`, `shared`, `denied`, `asked` or `readable`.
+        list: &'static str,
+        /// The pattern as it was written.
+        pattern: String,
+    },
     /// No pattern matches it.
     NoPattern,
 }

@@ -46,6 +46,7 @@ impl GrantPattern {
         }
     }
 
+    /// The pattern as it was written.
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }

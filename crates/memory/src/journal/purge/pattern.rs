@@ -16,8 +16,10 @@ pub struct Pattern(Regex);
 /// Why a pattern can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
+    /// The pattern is empty, or matches the empty text.
     #[error("the pattern is empty, or matches the empty text: it would match everything")]
     Empty,
+    /// The text is no valid regular expression.
     #[error(transparent)]
     Regex(#[from] regex::Error),
 }
@@ -28,6 +30,7 @@ impl Pattern {
         Self::regex(&regex::escape(text))
     }
 
+    /// Matches a regular expression. Fails if it is invalid, or matches the empty text.
     pub fn regex(pattern: &str) -> Result<Self, PatternError> {
         let regex = Regex::new(pattern)?;
         if regex.is_match(b"") || pattern.is_empty() {

@@ -25,6 +25,7 @@ pub struct GrantedPlace {
 /// A place whose name does not lead to what is granted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MovedPlace {
+    /// The place as it is granted, by the real path that is trusted.
     pub place: GrantedPlace,
     /// Where the name leads; None: nowhere.
     pub leads_to: Option<PathBuf>,

@@ -68,8 +68,11 @@ pub(in crate::zone) struct Start {
 /// The result of patterns for all paths that may ever lie below a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subtree {
+    /// Every path matches.
     All,
+    /// No path matches.
     None,
+    /// Some paths match, or may match.
     Mixed,
 }
 

@@ -22,6 +22,7 @@ mod down;
 mod exit_codes;
 mod format;
 mod gc;
+mod global;
 mod grants;
 mod groups;
 mod help;
@@ -31,6 +32,7 @@ mod inbox;
 mod init;
 mod journal;
 mod learn;
+mod log;
 mod logs;
 mod many;
 mod mcp;
@@ -53,6 +55,7 @@ mod report;
 mod resolve;
 mod run;
 mod runs;
+mod runtime;
 mod snapshot;
 mod stdio;
 mod streams;
@@ -73,18 +76,18 @@ mod web;
 mod why;
 
 use std::io::{IsTerminal as _, Write};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
+use clap::{CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
+use self::global::{Global, in_folder};
 use self::help::command;
+use self::log::{DEFAULT_FILTER, has_colors, log_to_stderr};
 use self::names::TypedLine;
 use self::report::ErrorReport;
-use crate::program;
-use crate::program::Failure;
+use self::runtime::{block_on, pass_on};
+use crate::program::{self, Failure};
 
 /// Runs a team of AI coding agents on one code base, each inside its own zone.
 #[derive(Parser, Debug)]
@@ -94,28 +97,6 @@ struct Cli {
     global: Global,
     #[command(subcommand)]
     command: Command,
-}
-
-/// The options of every command. `options` says in whose help each is shown.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Options of every command")]
-struct Global {
-    /// The team [default: `EISEN_TEAM`, the team of this folder, or the only running one]
-    #[arg(long, global = true, value_name = "NAME")]
-    team: Option<String>,
-    /// Working directory
-    #[arg(long, global = true, value_name = "PATH")]
-    cwd: Option<PathBuf>,
-    /// TCP port to listen on (0: any free port) [default: 17320, or the configuration's]; for
-    /// commands to a running team, the port of that team
-    #[arg(long, global = true, hide = true, value_name = "N")]
-    port: Option<u16>,
-    /// Id of the observed agent [default: the command's file name]
-    #[arg(long, global = true, hide = true, value_name = "ID")]
-    agent_id: Option<String>,
-    /// Session id to show on the port until the observed agent opens a session
-    #[arg(long, global = true, hide = true, value_name = "ID")]
-    session_id: Option<String>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -221,56 +202,4 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),
         Command::Resolve(resolve) => block_on(resolve.run(&global)),
     }
-}
-
-fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    run_on(&mut tokio::runtime::Builder::new_multi_thread(), work)
-}
-
-/// Like [`block_on`], on this thread alone: a byte that is passed on wakes no other.
-fn pass_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    run_on(&mut tokio::runtime::Builder::new_current_thread(), work)
-}
-
-fn run_on<T>(
-    runtime: &mut tokio::runtime::Builder,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    let runtime = runtime.enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Run(error.into()))?;
-    let done = runtime.block_on(work);
-    // A pending read of standard input must not delay the exit.
-    runtime.shutdown_background();
-    done
-}
-
-fn in_folder(folder: Option<PathBuf>, file: &Path) -> PathBuf {
-    folder.map_or_else(|| file.to_owned(), |folder| folder.join(file))
-}
-
-/// The default log filter. `notify` warns about folders that were removed, `rmcp` about refusals; what ends a
-/// connection to an agent elsewhere is said once, by `connect`.
-const DEFAULT_FILTER: &str = "warn,notify=error,rmcp=error,agent_client_protocol_http=off";
-
-/// Logs to standard error by `EISEN_LOG`, else `RUST_LOG`, else `default`.
-fn log_to_stderr(default: &str) {
-    let set = |name| std::env::var(name).ok().filter(|filter| !filter.is_empty());
-    let filter = set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| default.to_owned());
-    let filter = crates::log_filter(&filter);
-    let (filter, invalid) = match EnvFilter::try_new(&filter) {
-        Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some((filter, error))),
-    };
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(|| program::stderr().clone())
-        .with_ansi(has_colors())
-        .init();
-    if let Some((filter, error)) = invalid {
-        tracing::warn!(filter, %error, "invalid log filter: showing warnings");
-    }
-}
-
-fn has_colors() -> bool {
-    anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
 }

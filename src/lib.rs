@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Data flows one way, left to right, through bounded channels. Only answers and verdicts flow
-//! back, each on its own reply channel. The modules are listed in the order in which a line passes
-//! them; `docs/architecture.md` describes what each of them owns and must not know.
+//! back, each on its own reply channel. The rooms of all crates are handed on here; `docs/architecture.md`
+//! describes what each of them owns and must not know.
 
 pub use eisen_agents::{agent, client_host, proxy, slots, supervisor};
 pub use eisen_base::{acp, bus, ignored, kept, line, model, post};

@@ -13,10 +13,10 @@ use crate::model::{
     SessionId, StreamReplay, StreamReport, StreamState, WebScope,
 };
 use crate::serve::{
-    AgentDetails, BoxFuture, Fork, OpenedOnWeb, Prompt, Refused, Reloaded, Rewind, Team, WebLink,
-    WebToken,
+    AgentDetails, BoxFuture, Fork, OpenedOnWeb, Prompt, Refused, Rewind, Team, WebLink, WebToken,
 };
 use crate::undo;
+use crate::wire::Reloaded;
 
 impl Team for Fake {
     fn agents(&self) -> Vec<AgentStatus> {

@@ -119,3 +119,33 @@ fn the_readme_is_short_and_has_the_two_commands() {
     }
     assert!(readme.contains("](docs/pictures/"), "there is no picture");
 }
+
+/// The paths of this repository that a document names in backquotes: those that begin as one does, without
+/// placeholders.
+fn places(text: &str) -> impl Iterator<Item = &str> {
+    let named = prose(text).flat_map(|line| line.split('`').skip(1).step_by(2));
+    named.filter(|name| {
+        let begins = ["crates/", "tests/it/", "benches/", ".ci/", "tools/"];
+        let is_path = name.chars().all(|c| c.is_ascii_lowercase() || "/._-0123456789".contains(c));
+        is_path && begins.iter().any(|begin| name.starts_with(begin))
+    })
+}
+
+#[test]
+fn files_that_documents_name_are_there() {
+    let folders = ["docs", "docs/guides"].into_iter().flat_map(documents);
+    let crates = std::fs::read_dir(root().join("crates")).unwrap();
+    let readmes = crates.map(|entry| entry.unwrap().path().join("README.md"));
+    let others = ["README.md", "CONTRIBUTING.md"].map(|name| root().join(name));
+    let (mut gone, mut found) = (Vec::new(), 0);
+    for document in folders.chain(readmes).chain(others) {
+        for place in places(&read(&document)) {
+            found += 1;
+            if !root().join(place).exists() {
+                gone.push(format!("{}: {place}", document.display()));
+            }
+        }
+    }
+    assert!(found > 50, "{found}");
+    assert!(gone.is_empty(), "{}", gone.join("\n"));
+}

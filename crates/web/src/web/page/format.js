@@ -2,7 +2,7 @@
 
 /** Characters that could end or overwrite a line. */
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
-/** Those that cannot be seen: the list of `src/model/shown.rs`, to which a test compares it. */
+/** Those that cannot be seen: the list of `crates/base/src/model/shown.rs`, to which a test compares it. */
 const UNSEEN =
   /[\u{ad}\u{34f}\u{61c}\u{115f}-\u{1160}\u{17b4}-\u{17b5}\u{180b}-\u{180f}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{2800}\u{3164}\u{fe00}-\u{fe0f}\u{feff}\u{ffa0}\u{fff0}-\u{fffb}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 const BREAKS = /[\n\t]/g;
@@ -21,7 +21,7 @@ export function plain(text) {
     .replace(UNSEEN, (c, at, all) => (belongs(c, at, all) ? c : MARK));
 }
 
-/** Whether an unseen character belongs to its neighbours, as in `src/model/shown.rs`. */
+/** Whether an unseen character belongs to its neighbours, as in `crates/base/src/model/shown.rs`. */
 function belongs(c, at, text) {
   const last = text.charCodeAt(at - 1);
   const before = last >= 0xdc00 && last <= 0xdfff ? text.codePointAt(at - 2) : last;

@@ -1,4 +1,4 @@
-// Owns the state of the team: folds the lines of the port, as `src/view.rs` does for `top`. Knows no
+// Owns the state of the team: folds the lines of the port, as `crates/wire/src/view.rs` does for `top`. Knows no
 // socket and no element.
 
 import { Graph } from "./graph.js";

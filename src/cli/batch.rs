@@ -110,7 +110,7 @@ impl BatchArgs {
     }
 }
 
-/// What a task asks for; None: there is no agent.
+/// The job that a task asks for; None: there is no agent.
 fn job(
     task: BatchTask,
     file: &Path,

@@ -55,10 +55,9 @@ pub(super) struct ForkArgs {
 
 /// Set a session back to an earlier event
 ///
-/// What came after the event stays in the journal, on no branch; `session fork` continues it. In a running
-/// team the next prompt of the session reaches an agent that knows the conversation up to the event
-/// and no more. Files stay as they are, unless --files undoes what the session's agent wrote after
-/// the event.
+/// Later events stay in the journal, on no branch; `session fork` continues them. In a running team the next
+/// prompt of the session reaches an agent that knows the conversation up to the event and no more. Files stay
+/// as they are, unless --files undoes the later writes of the session's agent.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -34,7 +34,7 @@ pub(super) struct Connect {
     /// The agent's address
     #[arg(value_name = "URL")]
     url: String,
-    /// What the agent speaks
+    /// The agent's protocol
     #[arg(long, value_name = "PROTOCOL", default_value = ACP, value_parser = [ACP, "opencode"])]
     protocol: String,
 }

@@ -23,7 +23,7 @@ const LONGEST_PROMPT: usize = 60;
 
 /// Show what the agents of a team spent: tokens and money
 ///
-/// It comes from the team's journal, also while the team runs and after it has ended. CACHED is
+/// The figures come from the team's journal, also while the team runs and after it has ended. CACHED is
 /// what models read from a cache, WRITTEN what they wrote into one, OUTPUT includes REASONING, and
 /// TOTAL is all of them. COST is what the agent reports, or else what its model costs by the
 /// configuration's prices, or by those that ship, when it was spent. `~` marks what is estimated,
@@ -42,7 +42,7 @@ pub(super) struct CostArgs {
     /// Only this agent
     #[arg(value_name = "AGENT")]
     agent: Option<String>,
-    /// What a line stands for
+    /// The subject of a line
     #[arg(long, value_enum, default_value_t)]
     by: By,
     /// Only since then: `90s`, `10m`, `2h`, `3d`, a day or time in UTC such as 2026-11-24T09:30, or
@@ -69,7 +69,7 @@ enum By {
     Model,
 }
 
-/// What a line stands for: the fields that it has in JSON.
+/// The subject of a line, with the fields that it has in JSON.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 struct CostSubject {
     agent: Option<String>,

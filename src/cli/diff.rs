@@ -24,9 +24,9 @@ const MOST_NAMED: usize = 1_000;
 
 /// Show what agents changed in files, as a patch
 ///
-/// It has the changes of that agent, session or turn only, also where others changed the same files
-/// in between, and `git apply` takes it. What was undone since is left out. What a patch can't carry
-/// (empty folders, contents that were not kept) is named on standard error. A running team records
+/// The patch has only the changes of that agent, session or turn, also where others changed the same files
+/// in between. `git apply` takes it. Changes that were undone since are left out. Changes that a patch can't
+/// carry (empty folders, contents that were not kept) are named on standard error. A running team records
 /// first what its agents wrote until now.
 #[derive(Args, Debug)]
 #[command(after_help = "\

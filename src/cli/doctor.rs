@@ -1,4 +1,4 @@
-//! `doctor`: prints what was found on this machine, and what mends it.
+//! `doctor`: prints what was found on this machine, and how to fix it.
 
 use std::io::{IsTerminal as _, stderr};
 use std::path::PathBuf;
@@ -28,18 +28,18 @@ const TICK: Duration = Duration::from_millis(100);
 const STATE: usize = "warning".len();
 const NARROWEST: usize = 30;
 
-/// Look over this machine and this folder, and say what mends what is wrong
+/// Check this machine and this folder, and say how to fix what is wrong
 ///
 /// Looks at the agents on PATH, their versions and whether they are logged in, git, the kernel, limits,
 /// `EISEN_DIR`, running teams, what killed runs left, the configuration, the ports, and the disks. Each
-/// finding is `ok`, `warning` or `error`, with what mends it. Programs are only asked for their
+/// finding is `ok`, `warning` or `error`, with its fix. Programs are only asked for their
 /// version, unless `--deep` is given; no secret is read.
 #[derive(Args, Debug)]
 #[command(after_help = help::DOCTOR)]
 pub(super) struct Doctor {
     #[command(flatten)]
     file: ConfigFile,
-    /// Mend what is safe to mend: the mode of `EISEN_DIR`, and what killed runs left
+    /// Fix what is safe to fix: the mode of `EISEN_DIR`, and what killed runs left
     #[arg(long)]
     fix: bool,
     /// Start each installed agent, two at a time, until it has answered `initialize`; no model is called
@@ -133,7 +133,7 @@ fn style(state: Health) -> Style {
     }
 }
 
-/// What is looked at now, on a terminal, once it takes longer than [`PROGRESS_DELAY`].
+/// Shows the current check on a terminal, once the checks take longer than [`PROGRESS_DELAY`].
 struct Spinner {
     /// None without a terminal.
     shown: Option<(Sender<&'static str>, JoinHandle<()>)>,

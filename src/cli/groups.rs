@@ -69,7 +69,7 @@ impl RunsGroup {
 
 /// Show what the agents of a team did, said and asked
 ///
-/// It comes from the team's journal, also while the team runs and after it has ended. Each session
+/// The events come from the team's journal, also while the team runs and after it has ended. Each session
 /// is a list of events, oldest first; a session that was forked stands below its branch point, and
 /// `~` marks what a rewind left behind. docs/journal.md describes the events.
 #[derive(Args, Debug)]

@@ -24,11 +24,12 @@ const MOST_NAMED: usize = 3;
 
 /// Propose zones from what agents used
 ///
-/// It reads the team's journal, and proposes the smallest zone that covers what an agent used there: a folder
-/// where most of it was used, else the single file. What was written is `allowed`, what was read is `readable`.
-/// Each line says which tool calls and programs needed it, and how many files it opens that were not used.
-/// Nothing that is denied or a secret is proposed, and nothing outside the workspace. `eisen-core up --observe`
-/// runs a team that nothing stops, so that the journal has all of it. docs/learn.md has the rules.
+/// Reads the team's journal, and proposes the smallest zone that covers the files that an agent used there:
+/// a folder where most of it was used, else the single file. Files that were written are `allowed`, and
+/// files that were read are `readable`. Each line says which tool calls and programs needed the pattern,
+/// and how many files it opens that were not used. Nothing that is denied or a secret is proposed, and
+/// nothing outside the workspace. `eisen-core up --observe` runs a team that nothing stops, so that the
+/// journal has all of it. docs/learn.md has the rules.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -204,7 +205,7 @@ fn shown(learned: &LearnedZone) -> String {
     lines.join("\n")
 }
 
-/// Who needed a pattern, and what it opens.
+/// The tool calls and programs that needed a pattern, and the number of files that it opens.
 fn needed(line: &ProposedPattern) -> String {
     let further = if line.further == 0 {
         String::new()

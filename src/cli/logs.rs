@@ -37,7 +37,7 @@ const COLORS: [AnsiColor; 6] = [
 
 /// Show the standard error of agents
 ///
-/// It is kept in `$EISEN_DIR/logs/TEAM/AGENT.log` across restarts, and stays readable after the
+/// The log is kept in `$EISEN_DIR/logs/TEAM/AGENT.log` across restarts, and stays readable after the
 /// team has ended. The id of a run, as `runs` lists it, or a beginning of it that no other run has,
 /// shows what the run's agent wrote, and the console of a detached run; an agent of that name
 /// comes first. Each line starts with the time it was read, in UTC, and the process id of the

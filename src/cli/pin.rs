@@ -11,8 +11,8 @@ use crate::program::Failure;
 
 /// Keep a session, or an event with its session, from being deleted
 ///
-/// What is pinned stays in spite of `keep_days`, `max_mb` and `journal gc`. Without a name the pins are
-/// listed.
+/// Pinned sessions and events stay in spite of `keep_days`, `max_mb` and `journal gc`. Without a name the
+/// pins are listed.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

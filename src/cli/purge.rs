@@ -21,7 +21,7 @@ use crate::program::Failure;
 /// in its files. Names what has it and can't be cleaned. Later exports don't have it. Earlier exports,
 /// and the files of the workspace, are not touched.
 ///
-/// It can be done while the team runs; what an agent is saying at that moment may be missed, so
+/// A purge can be done while the team runs. It may miss words that an agent is saying at that moment, so
 /// repeat it after the turn.
 #[derive(Args, Debug)]
 #[command(after_help = "\

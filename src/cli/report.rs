@@ -1,4 +1,4 @@
-//! What is said of a command that failed.
+//! The report on a command that failed.
 
 use super::output;
 use crate::config;

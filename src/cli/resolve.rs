@@ -119,7 +119,7 @@ pub(super) struct DenyArgs {
     pub(super) message: Option<String>,
 }
 
-/// What answers a read.
+/// The answer to a read.
 #[derive(Args, Debug)]
 #[group(skip)]
 pub(super) struct AnswerArgs {

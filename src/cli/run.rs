@@ -99,7 +99,7 @@ impl RunArgs {
         Ok(exit_code(&end.state))
     }
 
-    /// What is asked for. Files are read here: below an agent by a process that can read no more than it.
+    /// The run that is asked for. Files are read here: below an agent by a process that can read no more than it.
     fn spec(self) -> anyhow::Result<RunSpec> {
         let Self { prompt, spec, file, schema, budget, json: _, detach, prepared: _ } = self;
         Ok(RunSpec {

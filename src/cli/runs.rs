@@ -27,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(40);
 /// How long a run may take to end after SIGTERM: its agents have their own time to end.
 const KILL_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Those that each run has.
+/// The columns that each run has.
 const COLUMNS: usize = 7;
 
 /// How the sentence begins that says what a run waits for.

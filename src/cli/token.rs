@@ -49,10 +49,10 @@ Examples:
 
 Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage.")]
     Create {
-        /// Who acts by it
+        /// The person or program that acts by it
         #[arg(long, value_name = "NAME")]
         owner: String,
-        /// What it opens
+        /// The rights that it has
         #[arg(long, value_name = "RIGHTS", value_enum, value_delimiter = ',', required = true)]
         may: Vec<RightName>,
         /// The agents that it is for [default: all]
@@ -121,7 +121,7 @@ fn span(text: &str) -> Result<u64, String> {
     if seconds == 0 { Err(wrong()) } else { Ok(seconds) }
 }
 
-/// Who changes a team's tokens.
+/// The process that changes a team's tokens.
 enum TokenKeeper {
     /// The team, which runs.
     Team(Connection),

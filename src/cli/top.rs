@@ -120,7 +120,7 @@ impl Top {
     }
 }
 
-/// What an open request asks for.
+/// The subject of an open request.
 #[derive(PartialEq)]
 enum OpenRequest {
     Agents,
@@ -180,7 +180,7 @@ impl Live {
         self.join();
     }
 
-    /// What a person asked for and nothing will answer, in words.
+    /// The requests of a person that nothing will answer, in words.
     fn unknown(&mut self) -> Vec<String> {
         let mut open: Vec<_> = std::mem::take(&mut self.open).into_iter().collect();
         open.sort_unstable_by_key(|(id, _)| *id);

@@ -6,7 +6,7 @@ use crate::model::OnViolation;
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub(super) enum Violation {
-    /// It is reported as blocked, with status `observed`
+    /// The access is reported as blocked, with status `observed`
     Report,
     /// Its turn is cancelled, too
     Cancel,

@@ -175,7 +175,7 @@ struct Watched {
 #[derive(Deserialize)]
 struct LineHead {
     agent_id: Option<String>,
-    /// Of a conflict: the writer, then the others.
+    /// The agents of a conflict: the writer, then the others.
     agents: Option<Vec<Value>>,
 }
 

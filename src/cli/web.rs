@@ -40,7 +40,7 @@ Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage."
 pub(super) struct WebArgs {
     #[command(subcommand)]
     command: Option<WebCommand>,
-    /// What the link opens [default: control, or what the token in `EISEN_TOKEN` opens]
+    /// The scope of the link [default: control, or all that the token in `EISEN_TOKEN` opens]
     #[arg(long, value_enum, value_name = "SCOPE")]
     scope: Option<ScopeName>,
     /// Open the link in the system's browser; it goes there in a file that agents can't read
@@ -70,7 +70,7 @@ all processes.
 
 Exit codes: 0 done, 1 no such team, or not permitted, 2 wrong usage.")]
     Token {
-        /// What the token opens
+        /// The scope of the token
         #[arg(long, value_enum, value_name = "SCOPE")]
         scope: ScopeName,
         /// Print token, id and address as JSON

@@ -161,6 +161,28 @@ fn files_of_a_room_form_no_circles() {
     assert!(gone.is_empty(), "take these off the list: {gone:?}");
 }
 
+/// Words that make a sentence be read twice: its subject comes later, or stands in a name above.
+const WITHOUT_SUBJECT: [&str; 6] = ["Of", "It", "Those", "That", "What", "Who"];
+
+#[test]
+fn comments_of_items_begin_with_their_subject() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let text = read(&file);
+        let mut is_within = false;
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+            let first = comment.and_then(|it| it.split_whitespace().next());
+            if !is_within && first.is_some_and(|word| WITHOUT_SUBJECT.contains(&word)) {
+                wrong.push(format!("{}:{}: {line}", file.display(), at + 1));
+            }
+            is_within = comment.is_some();
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn each_file_opens_with_what_it_owns() {
     for file in sources().into_iter().filter(|file| !is_test(file)) {

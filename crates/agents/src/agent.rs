@@ -1,5 +1,5 @@
 //! One agent: a pure transition function for its lifecycle, and an actor that performs the effects.
-//! Of other agents it knows only the status of its dependencies.
+//! An agent knows nothing of other agents but the status of its dependencies.
 
 mod actor;
 mod admission;
@@ -91,7 +91,7 @@ pub struct AgentSettings {
     pub orchestrator_permits: bool,
     pub on_violation: OnViolation,
     pub on_loop: OnLoop,
-    /// It receives the briefings on blocked accesses.
+    /// The agent receives the briefings on blocked accesses.
     pub is_orchestrator: bool,
     pub restarts: Restarts,
     /// Time without output and CPU use in a turn before the agent counts as stalled; zero disables

@@ -133,7 +133,7 @@ pub struct PromptOutcome {
 }
 
 impl PromptOutcome {
-    /// What the agent said after its last tool call or plan.
+    /// The agent's text after its last tool call or plan.
     pub fn last_message(&self) -> &str {
         self.text.get(self.last_message_at..).unwrap_or_default().trim()
     }

@@ -76,7 +76,7 @@ pub struct Rules {
     pub bounds: Option<Arc<Bounds>>,
     /// The orchestrator also decides permission requests inside the zone.
     pub orchestrator_permits: bool,
-    /// It has the tools of the team, whose calls need no permission.
+    /// The agent has the tools of the team, whose calls need no permission.
     pub has_tools: bool,
     pub on_violation: OnViolation,
     pub on_loop: OnLoop,

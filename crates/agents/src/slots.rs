@@ -46,7 +46,7 @@ pub fn place_of_session(profile: Option<&str>, command: &[String], session_id: &
     SlotPlace::Session(format!("{} {session_id}", program.unwrap_or_default()))
 }
 
-/// What tickets are for.
+/// The place that a ticket is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SlotPlace {
     /// A slot of a profile, by the profile that it goes back to.
@@ -186,7 +186,7 @@ impl Slots {
         Ok(SlotPlace::Base(base.to_owned()))
     }
 
-    /// Those who hold a place, and those who wait for it, in order.
+    /// The holders of a place and those who wait for it, in order.
     pub fn tickets(&self, place: &SlotPlace) -> io::Result<Vec<SlotHolder>> {
         Ok(self.queue(place).live()?.into_iter().map(|(_, holder)| holder).collect())
     }

@@ -36,7 +36,7 @@ pub struct Ignored {
     real: PathBuf,
     hides: bool,
     top: Arc<FolderRules>,
-    /// Of the repository, and of the user.
+    /// The rules of the repository, and of the user.
     last: Vec<Gitignore>,
     folders: RwLock<HashMap<PathBuf, Arc<FolderRules>>>,
 }

@@ -48,7 +48,7 @@ pub struct PostFailed {
     pub why: String,
     /// A retry may succeed.
     pub is_transient: bool,
-    /// Of the answer; None: there was none.
+    /// The status of the answer; None: there was none.
     pub status: Option<u16>,
     /// How long the server wants to be left alone.
     pub retry_after: Option<Duration>,

@@ -106,5 +106,5 @@ pub use self::zones::{AgentZone, Enforce, Zones};
 use crate::model::KeptFiles;
 pub use crate::zone::{Confine, compile_glob};
 
-/// What is kept below `$EISEN_DIR`.
+/// The files that are kept below `$EISEN_DIR`.
 pub const KEPT: [KeptFiles; 2] = [overlay::KEPT, trusted::KEPT];

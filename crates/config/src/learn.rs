@@ -23,7 +23,7 @@ use self::pattern::can_be_written;
 use self::tree::{CountedPaths, UsedFolder};
 use crate::model::Action;
 
-/// What an agent did with a path.
+/// One use of a path by an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent property of the use")]
 pub struct UsedPath {
@@ -34,11 +34,11 @@ pub struct UsedPath {
     pub turn: u64,
     /// A tool call or the program's arguments name the path: the agent meant it.
     pub is_meant: bool,
-    /// It was read by a search, which passes over what it may not read.
+    /// A search read the path, and passes over what it may not read.
     pub by_search: bool,
     /// The agent made the file.
     pub is_made: bool,
-    /// It was blocked, and nobody allowed it.
+    /// The access was blocked, and nobody allowed it.
     pub is_refused: bool,
     /// The tool call that needed it, in words.
     pub tool: Option<String>,
@@ -57,7 +57,7 @@ pub struct KnownFile {
 /// Whether a path may be in a zone that is proposed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Openness {
-    /// It may.
+    /// The path may be in the zone.
     Open,
     /// The part of all zones that the team writes opens it.
     Shared,
@@ -65,11 +65,11 @@ pub enum Openness {
     Denied,
     /// The default list of secrets has it.
     Listed,
-    /// It is in a git folder.
+    /// The path is in a git folder.
     Git,
-    /// It is outside the workspace.
+    /// The path is outside the workspace.
     Outside,
-    /// It is the team's own.
+    /// The path is the team's own.
     Own,
 }
 
@@ -111,7 +111,7 @@ pub struct ProposedPattern {
 pub struct Demand {
     /// Accesses that the agent meant: each is a question, or is denied.
     pub questions: usize,
-    /// Those that only came past: denied without a question.
+    /// Accesses that only came past: denied without a question.
     pub passing: usize,
 }
 
@@ -132,7 +132,7 @@ pub enum LeftOutFor {
     Standing(Openness),
     /// Only searches read it.
     Search,
-    /// It was blocked, and nobody allowed it.
+    /// The access was blocked, and nobody allowed it.
     Refused,
     /// No pattern can have its name.
     Name,

@@ -1,4 +1,4 @@
-//! What Prometheus reads of a team: a fold of bus events, counts of the hot paths, figures that are
+//! Metrics of a team, for Prometheus: a fold of bus events, counts of the hot paths, figures that are
 //! read for each scrape, and their text. Knows no HTTP.
 //!
 //! ```text

@@ -46,7 +46,7 @@ pub const KEPT: [KeptFiles; 2] = [
     KeptFiles::new("streams", KeptForm::Json, &["teams/*/streams/*"]),
 ];
 
-/// What all streams of a team share.
+/// The settings that all streams of a team share.
 #[derive(Debug)]
 pub struct Settings {
     pub team: String,

@@ -35,7 +35,7 @@ const PATH: &str = "/v1/traces";
 /// How long the last spans may take at the end of a team.
 const LAST: Duration = Duration::from_millis(1_500);
 
-/// What is sent, and where.
+/// The settings of spans and their collector.
 #[derive(Debug)]
 pub struct Settings {
     /// The base address of a collector.

@@ -30,7 +30,7 @@ pub use self::updater::{OnChanged, OnWritten};
 pub enum GraphState {
     /// No graph is kept.
     Off,
-    /// It is being built and will be published on the bus; or its thread has ended.
+    /// The graph is being built and will be published on the bus; or its thread has ended.
     Coming,
     /// The graph was built.
     There {

@@ -61,7 +61,7 @@ pub enum FolderError {
         /// Why.
         source: io::Error,
     },
-    /// It has more than is held in memory.
+    /// The folder has more than is held in memory.
     #[error("`{}` has more than {MOST_FILES} files, or more than 256 MB", .0.display())]
     TooLarge(PathBuf),
     /// The journal cannot be written.
@@ -75,7 +75,7 @@ pub enum FolderError {
     Select(#[from] SelectError),
 }
 
-/// What changed in a folder, in a journal of its own.
+/// The changes of a folder, in a journal of their own.
 pub struct Recorded {
     journal: Journal,
     folder: PathBuf,
@@ -157,7 +157,7 @@ impl Recorded {
     }
 }
 
-/// What was removed, from the deepest up; then what was written and made.
+/// The removals, from the deepest path up; then the writes and creations.
 fn events(mut entries: BTreeMap<PathBuf, FolderEntry>, now: &Folder, by: &str) -> Vec<NewEvent> {
     let gone = entries.keys().rev().filter(|path| !now.entries.contains_key(*path));
     let paths: Vec<_> = gone.chain(now.entries.keys()).cloned().collect();

@@ -108,12 +108,12 @@ const MOST_QUEUED: usize = 64 << 20;
 /// How long a sender waits for an event to be committed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the journal keeps.
+/// The data that the journal keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keep {
     /// Texts of prompts, messages, tool inputs and files.
     pub texts: bool,
-    /// What is kept of files outside the workspace.
+    /// How much is kept of files outside the workspace.
     pub outside: OutsideFiles,
 }
 
@@ -272,7 +272,7 @@ impl Journal {
 
     /// Appends events and waits, without a time limit, until they are committed and safe from a
     /// power cut, or have failed.
-    /// Of several, in one transaction, the first is returned.
+    /// Several events go in one transaction, and the first is returned.
     pub async fn append_synced(&self, events: Vec<NewEvent>) -> Result<Committed, AppendError> {
         let (reply, committed) = oneshot::channel();
         self.count_in(&events);

@@ -48,7 +48,7 @@ pub trait GatewayTeam: Send + Sync + 'static {
     /// Waits until an agent takes prompts, and attaches an editor to it: the stream carries ACP.
     fn attach(&self, agent: String) -> BoxFuture<'_, Result<DuplexStream, String>>;
 
-    /// What was said in a session of an agent, as a document; an error says why there is none.
+    /// The conversation in a session of an agent, as a document; an error says why there is none.
     fn history(&self, agent: String, session: String) -> BoxFuture<'_, Result<String, String>>;
 
     /// Calls a method of the port with the authority of a person; an error says why not.

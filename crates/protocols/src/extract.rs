@@ -137,7 +137,7 @@ pub struct Ask {
     pub accesses: Vec<Access>,
     /// Options of a permission request.
     pub options: Vec<PermissionOption>,
-    /// It asks for permission to call a tool of the team, in a call that is under way.
+    /// The request asks for permission to call a tool of the team, in a call that is under way.
     pub is_team_tool: bool,
 }
 

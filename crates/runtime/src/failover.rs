@@ -1,5 +1,5 @@
-//! What runs by tiers and agents of tiers have in common: cool-downs, what the next candidate is told, and
-//! the words for it.
+//! Common parts of runs by tiers and agents of tiers: cool-downs, the record for the next candidate, and the
+//! words for them.
 
 pub(crate) mod handover;
 pub(crate) mod past_work;

@@ -52,7 +52,7 @@ pub(crate) struct WorkEnd {
     pub(crate) exit_code: u8,
     pub(crate) stop_reason: Option<String>,
     pub(crate) reason: Option<String>,
-    /// What its agent left behind.
+    /// The processes that its agent left behind.
     pub(crate) background: Vec<String>,
     pub(crate) session: Option<String>,
     pub(crate) answer: String,
@@ -63,7 +63,7 @@ pub(crate) struct WorkEnd {
     pub(crate) refused: Vec<RefusedAccess>,
 }
 
-/// What the agent used.
+/// The agent's usage.
 #[derive(Default)]
 pub(crate) struct Used {
     pub(crate) tokens: Option<u64>,

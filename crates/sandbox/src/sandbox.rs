@@ -79,9 +79,9 @@ impl fmt::Display for Denial {
 pub struct Sandboxed {
     /// The command and all that it started.
     pub process: Process,
-    /// What they write to standard output and standard error, in one pipe.
+    /// The standard output and standard error of these processes, in one pipe.
     pub output: pipe::Receiver,
-    /// What they are denied, in order; it ends once they have ended.
+    /// The denials, in order. The channel ends once the processes have ended.
     pub denied: mpsc::Receiver<Denial>,
     missed: Arc<AtomicUsize>,
     _state: TempDir,

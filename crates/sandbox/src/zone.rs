@@ -65,7 +65,7 @@ pub struct Zone {
     journals: Vec<PathBuf>,
     /// Real paths of [`ZoneSpec::sealed`], and of links to them.
     sealed: Vec<PathBuf>,
-    /// Of `denied` and `asked`.
+    /// The patterns of `denied` and `asked`.
     denied: Patterns,
     asked: Patterns,
     /// Each pattern of `denied`, compiled separately.

@@ -1,5 +1,5 @@
-//! What the agents' model calls cost, and what they may: the prices of models, the team's budget
-//! and each agent's. Knows no sockets, and no protocol.
+//! The cost of the agents' model calls, and its limits: the prices of models, the team's budget and each
+//! agent's. Knows no sockets, and no protocol.
 //!
 //! A relay reports to its agent's [`Account`]; a prompt reserves its share there before it is sent,
 //! which its turn's end settles. [`Budgets::run`] looks after what changes with time.

@@ -218,8 +218,8 @@ impl RunFiles {
         );
     }
 
-    /// What is lost if the file at a real path is changed or removed now, and that waits for a
-    /// decision.
+    /// Returns the loss that a change or removal of the file at a real path would cause now, if it waits for
+    /// a decision.
     pub fn loss(&self, path: &Path) -> Option<Loss> {
         let (team, losses) = (&self.0.capture.team, self.0.source.losses());
         let unkept = self.unkept(path)?;

@@ -74,7 +74,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Of a team with no other waits, whose earlier run left nothing.
+    /// The settings of a team with no other waits, whose earlier run left nothing.
     pub fn new(orchestrator: Orchestrator, rules: Rules) -> Self {
         let (program, waits) = ("eisen-core".into(), Waits::default());
         let (queued, granted) = (Vec::new(), Vec::new());

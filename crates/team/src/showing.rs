@@ -1,4 +1,4 @@
-//! What is shown to whoever decides about an access or a write: the file as it is, what the agent wants
+//! The view of an access or a write for whoever decides about it: the file as it is, what the agent wants
 //! to write, and a version that stands for both.
 
 mod wanted;
@@ -26,7 +26,7 @@ pub enum FoundFile {
         content: Vec<u8>,
         is_whole: bool,
     },
-    /// It is not shown; why.
+    /// The file is not shown; why.
     Withheld(String),
 }
 

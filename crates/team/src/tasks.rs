@@ -47,7 +47,7 @@ pub const LONGEST_WAIT: Duration = Duration::from_secs(45);
 #[derive(Clone, Debug)]
 pub struct NewTask {
     pub by: AgentId,
-    /// Who answers for it.
+    /// The person who answers for it.
     pub owner: Option<String>,
     pub agent: AgentId,
     pub text: String,

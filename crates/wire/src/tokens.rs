@@ -22,7 +22,7 @@ use crate::model::{KeptFiles, KeptForm, now_ms};
 pub const KEPT: [KeptFiles; 1] =
     [KeptFiles::new("tokens", KeptForm::Fixed, &["teams/*/tokens.json*", "teams/*/tokens.lock"])];
 
-/// What each token begins with. An agent's token and the control token never do.
+/// The beginning of each token with a scope. An agent's token and the control token never begin so.
 pub const PREFIX: &str = "eisen_";
 
 /// Bytes of a token.
@@ -41,7 +41,8 @@ struct TeamTokens {
     known: Mutex<Vec<LiveToken>>,
 }
 
-/// What a client proves a token by: of one with a scope its hash, since a team knows no more.
+/// The secret by which a client proves a token: the hash of a token with a scope, since a team knows
+/// no more of it, else the token.
 pub fn proving(token: &str) -> Cow<'_, str> {
     if token.starts_with(PREFIX) { record::hash(token).into() } else { token.into() }
 }

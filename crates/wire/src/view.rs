@@ -27,7 +27,7 @@ use crate::wire::{AgentDetails, Blocked, Budget, ConflictLine, ConflictList, Ser
 /// Bytes of a line that is folded as a whole; maps may be longer.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// What is known of a team.
+/// The data of a team.
 #[derive(Debug, Default)]
 pub struct TeamView {
     /// As `list_agents` has them, in the order of the configuration.
@@ -42,7 +42,7 @@ pub struct TeamView {
     log: Log,
 }
 
-/// What a line changed.
+/// How much of the view a line changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LineEffect {
     Nothing,
@@ -185,7 +185,7 @@ impl TeamView {
         self.agents.get_index_of(agent)
     }
 
-    /// What waits for a person: accesses, then conflicts, oldest first, then budgets.
+    /// The items that wait for a person: accesses, then conflicts, oldest first, then budgets.
     pub fn waiting(&self) -> impl Iterator<Item = Undecided<'_>> {
         let exceeded = self.budgets.values().filter(|budget| is_exceeded(budget));
         let accesses = self.pending.iter().map(Undecided::Access);
@@ -213,7 +213,7 @@ impl TeamView {
         self.log.note(text);
     }
 
-    /// What happened.
+    /// The log of events.
     pub fn log(&self) -> &Log {
         &self.log
     }

@@ -14,7 +14,7 @@ use crate::program::Failure;
 use crate::runs::RunFolder;
 use crate::serve::client::Target;
 
-/// What the process of a detached run is called before its lines.
+/// The name of a detached run's process before its lines.
 const CONSOLE: &str = "console";
 
 /// How often one who follows looks whether the supervisor lives: its death changes no file.
@@ -88,7 +88,7 @@ impl Logs {
 
 /// Where the logs of a run are.
 struct RunLogs {
-    /// Those of its agent.
+    /// The folder of its agent's logs.
     folder: PathBuf,
     console: PathBuf,
 }

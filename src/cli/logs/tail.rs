@@ -40,7 +40,7 @@ impl Tail {
         Self::of_file(agent, folder.join(format!("{agent}.log")))
     }
 
-    /// Of a file that is shown under a name of its own.
+    /// The tail of a file that is shown under a name of its own.
     pub(super) fn of_file(name: &str, path: PathBuf) -> Self {
         Self { agent: name.to_owned(), path, file: None, begun: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! What the options of `run` ask for besides a prompt: files, a schema, the session of an earlier run.
+//! The parts of a run that its arguments ask for: prompt, files, a schema, the session of an earlier run.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -121,7 +121,7 @@ fn draw_file(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// What a person needs to know of an access before deciding.
+/// The facts of an access that a person needs before deciding.
 fn of_access(access: &Blocked<'_>, now_ms: u64) -> Vec<String> {
     let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(plain);
     let agent = plain(&access.session.agent_id);

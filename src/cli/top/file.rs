@@ -20,7 +20,7 @@ const MOST_LINES: usize = 2000;
 const CONTINUES: char = '↪';
 
 pub(super) struct ShownFile {
-    /// What is shown, or why nothing is.
+    /// The name of the shown content, or the reason why nothing is shown.
     pub(super) title: String,
     /// Stands for what is shown, in a decision.
     pub(super) version: Option<String>,

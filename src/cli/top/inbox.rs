@@ -29,7 +29,7 @@ pub(super) struct InboxPane {
     file: Option<(CardId, Option<ShownFile>)>,
 }
 
-/// What a key of a card asks for.
+/// The reaction to a key of a card.
 #[derive(Debug)]
 pub(super) enum Reaction {
     Type(Asking),
@@ -277,7 +277,7 @@ pub(super) fn named(card: &CardId) -> String {
     }
 }
 
-/// What a budget is used up of, or limits.
+/// The unit that a budget is used up of, or else the first unit that it limits.
 fn unit_of(Budget { tokens, cost, turns, minutes, .. }: &Budget<'_>) -> Option<&'static str> {
     #[expect(clippy::cast_precision_loss, reason = "only compared")]
     let float = |count: u64| count as f64;

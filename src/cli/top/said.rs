@@ -1,4 +1,4 @@
-//! What an agent said and did, in lines that are bounded.
+//! An agent's words and acts, in bounded lines.
 
 use std::collections::VecDeque;
 

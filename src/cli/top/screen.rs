@@ -1,5 +1,5 @@
-//! What a person looks at and asks for: panes, selections, typed text, and the requests that keys
-//! stand for. Knows no terminal and no connection.
+//! A person's view and wishes: panes, selections, typed text, and the requests that keys stand for.
+//! Knows no terminal and no connection.
 
 use std::collections::HashMap;
 

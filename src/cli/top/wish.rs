@@ -1,4 +1,4 @@
-//! What keys ask for: a typed line, a request to the team, and how that went.
+//! The wishes of keys: a typed line, a request to the team, and its outcome.
 
 use crate::serve::client::PreparedCall;
 use crate::view::CardId;
@@ -7,7 +7,7 @@ use crate::wire::{
     StopAgent,
 };
 
-/// What the typed line is for.
+/// The purpose of the typed line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Asking {
     /// A prompt for this agent.
@@ -94,7 +94,7 @@ impl Input {
     }
 }
 
-/// What a key asks for.
+/// The wish of a key.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Wish {
     Quit,
@@ -105,7 +105,7 @@ pub(super) enum Wish {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct TeamCall {
     pub(super) call: PreparedCall,
-    /// What it does, in words.
+    /// The effect of the call, in words.
     pub(super) what: String,
     /// The card that it decides.
     pub(super) card: Option<CardId>,

@@ -51,10 +51,10 @@ pub(super) enum LifecycleEvent {
         exit: Exit,
         why: String,
     },
-    /// It exited after an error of its relay that a restart would not remove.
+    /// The agent exited after an error of its relay that a restart would not remove.
     BrokeOff(String),
     BackoffOver,
-    /// It is removed from the team.
+    /// The agent is removed from the team.
     Leave,
 }
 

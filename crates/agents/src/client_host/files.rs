@@ -94,7 +94,7 @@ impl AskedLines {
     }
 }
 
-/// What was read of a file, as long as it is small.
+/// The text that was read of a file, as long as it is small.
 struct KeptText {
     text: Option<Vec<u8>>,
 }

@@ -47,9 +47,9 @@ struct HostSession {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Claim {
     Unknown,
-    /// It was left by an editor, and the host has released it.
+    /// The session was left by an editor, and the host has released it.
     Given,
-    /// It is the team's own, or in use.
+    /// The session is the team's own, or in use.
     Kept,
 }
 

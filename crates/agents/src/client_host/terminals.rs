@@ -53,7 +53,7 @@ pub(super) struct Started {
 }
 
 impl Terminals {
-    /// What is kept of outputs counts to `memory`.
+    /// The kept outputs count to `memory`.
     pub(super) fn new(
         launcher: Arc<dyn Launch>,
         env: BTreeMap<String, String>,

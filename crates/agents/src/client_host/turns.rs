@@ -79,7 +79,7 @@ where
 /// The commands by which agents compress their contexts.
 const COMPRESSING: [&str; 3] = ["/compact", "/compress", "/summarize"];
 
-/// What a `session/update` is for the agent's messages.
+/// The meaning of a `session/update` for the agent's messages.
 pub(super) enum MessagePart {
     Text(String),
     /// A tool call, by its title, or a plan: the next text is another message.

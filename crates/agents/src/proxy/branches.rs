@@ -36,9 +36,9 @@ pub struct Branches {
 /// The purpose of a session that the agent must open.
 #[derive(Clone, Debug)]
 pub enum Opening {
-    /// It begins as a fork.
+    /// The session begins as a fork.
     Fork(Fork),
-    /// It goes on under the name of this session.
+    /// The session goes on under the name of this session.
     Behind(SessionId),
 }
 

@@ -37,9 +37,9 @@ pub(super) struct HeldRequest {
     denied_by: Option<Arc<str>>,
     /// The zone allows it; it is held only for the orchestrator's approval.
     covered: bool,
-    /// It is a search of all below the path.
+    /// The access is a search of all below the path.
     searches: bool,
-    /// What its line takes while it waits.
+    /// The memory that its line takes while it waits.
     memory: Option<UsedMemory>,
 }
 

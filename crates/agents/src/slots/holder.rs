@@ -1,4 +1,4 @@
-//! Who holds a place or waits for it, as its lock file says.
+//! The process that holds a place or waits for it, as its lock file says.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::process;
 /// Bytes of each text of a lock file.
 const LONGEST: usize = 400;
 
-/// What a place is wanted for.
+/// The purpose for which a place is wanted.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct SlotRequest {
     /// The program that asks.

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Machine {
     pub total: u64,
-    /// What can be used without swapping.
+    /// The memory that can be used without swapping.
     pub available: u64,
 }
 

@@ -18,12 +18,12 @@ const MB: u64 = 1024 * 1024;
 /// How often the first in the line looks for memory. The others sleep.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What a start needs.
+/// The memory that a start needs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct MemoryNeed {
-    /// What it may take, in bytes; 0 if nothing is known of it.
+    /// The bytes that it may take; 0 if nothing is known of it.
     pub expected: u64,
-    /// What is to stay free.
+    /// The memory that is to stay free.
     pub min_free_mb: u64,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Queue {
     folder: PathBuf,
 }
 
-/// What a number stands for.
+/// The state of a number's ticket.
 enum QueueLook {
     Gone,
     /// None: its file can't be read, and somebody holds its lock.
@@ -95,7 +95,7 @@ impl Queue {
         Ok(live)
     }
 
-    /// Who is before a number.
+    /// The holders and the waiters before a number.
     pub(super) fn standing(&self, number: u64) -> io::Result<SlotWaiter> {
         let mut standing = SlotWaiter::default();
         for before in self.numbers()?.range(..number) {

@@ -78,7 +78,7 @@ impl Other {
     }
 }
 
-/// What another process does; nothing if this is not one.
+/// The work of another process; nothing is done if this is not one.
 #[tokio::test]
 async fn another_process() {
     let Some(eisen_dir) = std::env::var_os(OF_CHILD) else { return };

@@ -7,15 +7,15 @@ use super::holder::SlotHolder;
 /// Holders that a sentence names.
 const NAMED: usize = 3;
 
-/// Who is before one that waits.
+/// The holders and the waiters before one that waits.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct SlotWaiter {
-    /// What is waited for, in words.
+    /// The place that is waited for, in words.
     pub place: String,
     /// How many may hold it.
     pub limit: u32,
     pub holders: Vec<SlotHolder>,
-    /// Those who came earlier, and wait too.
+    /// The number of earlier ones that wait too.
     pub waiting_before: usize,
 }
 

@@ -11,7 +11,7 @@ use tempfile::{Builder, NamedTempFile};
 use super::disk::{OF_FILE, remove};
 use super::lock::{LockAt, try_lock};
 
-/// What the names of all drafts begin with. The rest is random, so that the names fit wherever those of the
+/// The beginning of the names of all drafts. The rest is random, so that the names fit wherever those of the
 /// files do.
 const DRAFT: &str = ".draft-";
 const RANDOM_BYTES: usize = 12;

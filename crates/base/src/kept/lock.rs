@@ -25,7 +25,7 @@ const MOST_GONE: u32 = 1000;
 /// A lock that is held. It ends with this value, or with the process.
 pub type HeldLock = Flock<File>;
 
-/// What is locked. Neither may be a symbolic link.
+/// The file or folder that is locked. Neither may be a symbolic link.
 #[derive(Clone, Copy, Debug)]
 pub enum LockAt<'a> {
     /// A file, which is made if it is missing.

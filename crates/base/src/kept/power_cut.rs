@@ -17,7 +17,7 @@ pub(super) enum DiskStep {
     SyncedFolder(PathBuf),
 }
 
-/// What is found at a path.
+/// The content that is found at a path.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum FoundContent {
     Nothing,

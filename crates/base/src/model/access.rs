@@ -69,7 +69,7 @@ named! {
 }
 
 named! {
-    /// Who decides about an access that a rule of `[[routing]]` matches.
+    /// The decider of an access that a rule of `[[routing]]` matches.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Decide {
         /// The rule: it is allowed.
@@ -208,7 +208,7 @@ pub struct OwnerAnswer {
     pub saved: Option<TokensSaved>,
 }
 
-/// What an answer that was kept saved.
+/// The tokens that a kept answer saved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokensSaved {
     /// The tokens that the question had cost in the owner's session.
@@ -220,10 +220,10 @@ pub struct TokensSaved {
 /// Stands for the status of a refusal that does no harm, where people read it.
 pub const HARMLESS: &str = "harmless";
 
-/// What denies a socket of the zone whose server no wall holds.
+/// The cause that denies a socket of the zone whose server no wall holds.
 pub const SERVER: &str = "the socket's server outside the team";
 
-/// What denies an access, for people and models: the pattern of `denied`, or the server of a socket.
+/// Returns the cause of a denial, for people and models: the pattern of `denied`, or the server of a socket.
 pub fn denial(by: &str) -> String {
     if by == SERVER {
         return by.to_owned();
@@ -256,11 +256,11 @@ pub struct BlockedAccess {
     pub sweep: Option<u64>,
     /// A sweep of accesses that the agent makes by itself, and whose refusal does no harm.
     pub harmless: bool,
-    /// What makes that no agent can allow it: the `denied` pattern that matches it, or [`SERVER`].
+    /// The cause for which no agent can allow it: the `denied` pattern that matches it, or [`SERVER`].
     pub denied_by: Option<Arc<str>>,
     /// The rule that matched it.
     pub rule: Option<AccessRule>,
-    /// Who decided it; None: nobody did so far.
+    /// The decider; None: nobody decided so far.
     pub decided_by: Option<DecidedBy>,
     /// The owner's answer, if a rule put it before the owner.
     pub owner_answer: Option<OwnerAnswer>,
@@ -274,7 +274,7 @@ pub struct BlockedAccess {
     pub until_ms: Option<TimestampMs>,
     /// Why the wait for a decision ended without one.
     pub ended: Option<Arc<str>>,
-    /// It was denied, but its tool call reported completion.
+    /// The access was denied, but its tool call reported completion.
     pub completed: bool,
     /// The time when it was blocked; of a sweep the time of the last access that was counted.
     pub timestamp_ms: TimestampMs,

@@ -42,7 +42,7 @@ pub struct AgentStatus {
     pub reason: Option<String>,
     /// Restarts since the team came up.
     pub restarts: u32,
-    /// What it runs, if it has a tier.
+    /// The candidate that it runs, if it has a tier.
     pub candidate: Option<TakenCandidate>,
     /// The time of this status.
     pub timestamp_ms: TimestampMs,

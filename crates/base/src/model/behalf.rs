@@ -21,7 +21,7 @@ const MB: u64 = 1 << 20;
 /// The bytes of memory that are to be had now; None: the system does not say.
 pub type MemoryThere = fn() -> Option<u64>;
 
-/// What waits for the agents of a team; cheap to clone. The default has no bound.
+/// The count of bytes that wait for the agents of a team; cheap to clone. The default has no bound.
 #[derive(Clone, Default, Debug)]
 pub struct TeamMemory(Arc<OfTeam>);
 
@@ -32,7 +32,7 @@ struct OfTeam {
     bound: Mutex<Option<(Instant, u64)>>,
 }
 
-/// What waits for one agent; cheap to clone. The default has no limit.
+/// The count of bytes that wait for one agent; cheap to clone. The default has no limit.
 #[derive(Clone, Default, Debug)]
 pub struct AgentMemory(Arc<OfAgent>);
 

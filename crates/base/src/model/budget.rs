@@ -7,7 +7,7 @@ use super::named::named;
 use super::{AgentId, FigureSum, Spending, TimestampMs};
 
 named! {
-    /// What follows when a budget is used up.
+    /// The reaction to a budget that is used up.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
     pub enum OnExceed {
         /// Running turns end at their next tool call, and prompts are refused.
@@ -63,7 +63,7 @@ pub struct BudgetReport {
     pub limits: BudgetLimits,
     /// The totals of the configuration; `limits` differ once they were raised.
     pub configured: BudgetLimits,
-    /// Of the cost.
+    /// The currency of the cost.
     pub currency: Arc<str>,
     /// None: it is for the run.
     pub window_s: Option<u64>,
@@ -81,7 +81,7 @@ pub struct BudgetReport {
     pub minutes: f64,
     /// Turns that run, or are about to.
     pub running: u64,
-    /// What these are expected to use yet.
+    /// The tokens that the running turns are expected to use yet.
     pub reserved_tokens: u64,
     /// The cost that the running turns are expected to have yet, in the budget's currency.
     pub reserved_cost: f64,
@@ -95,14 +95,14 @@ pub struct BudgetReport {
     pub timestamp_ms: TimestampMs,
 }
 
-/// What counted against budgets before this process was started.
+/// A use that counted against budgets before this process was started.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EarlierUse {
     /// None: of the team.
     pub agent: Option<AgentId>,
     /// The time of the use, by the journal.
     pub timestamp_ms: TimestampMs,
-    /// It is of the run that goes on.
+    /// The use is of the run that goes on.
     pub is_of_run: bool,
     /// The kind and the amount of the use.
     pub used: Used,
@@ -117,7 +117,7 @@ pub enum Used {
     Turn,
     /// A turn ran for so long.
     Time(Duration),
-    /// It started this helper.
+    /// The agent started this helper.
     Helper(AgentId),
     /// A budget got these totals, while the configuration had `configured`.
     Totals {

@@ -6,7 +6,7 @@ use super::named::named;
 use super::{AgentId, ConflictId, DecidedBy, SessionId, TimestampMs};
 
 named! {
-    /// What becomes of a write to a file that another agent has locked.
+    /// The treatment of a write to a file that another agent has locked.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     pub enum ConflictStrategy {
         /// The first writer wins: the write waits for the lock's end, or is denied.
@@ -65,9 +65,9 @@ pub struct Conflict {
     pub agents: Vec<AgentId>,
     /// The writer's; empty if it is not known.
     pub session: SessionId,
-    /// What happened, in a sentence.
+    /// The conflict in a sentence.
     pub message: Arc<str>,
-    /// Who decided it; None: nobody, or it still waits.
+    /// The decider; None: nobody, or it still waits.
     pub decided_by: Option<DecidedBy>,
     /// The time when it was found, or when its write stopped waiting.
     pub timestamp_ms: TimestampMs,

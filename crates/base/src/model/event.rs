@@ -169,8 +169,8 @@ pub struct Relayed {
     pub session: Option<(SessionKey, SessionMode)>,
     /// The agent that it is about; None: a whole team.
     pub agent: Option<AgentId>,
-    /// What it says the state of: a later line with the same subject replaces it. None: it says what
-    /// happened.
+    /// The thing whose state the line says: a later line with the same subject replaces it. None: the line
+    /// says what happened.
     pub subject: Option<Arc<str>>,
     /// Ended by a line feed.
     pub line: Arc<str>,

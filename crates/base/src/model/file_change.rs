@@ -23,7 +23,7 @@ pub struct FileChange {
     pub kind: FileChangeKind,
     /// The file that was changed; of a rename its new path.
     pub path: FileName,
-    /// Of a rename: the path before.
+    /// The path before, of a rename.
     pub from: Option<FileName>,
     /// The state at `path`, of a rename at `from`; None: nothing was there.
     pub before: Option<FileState>,
@@ -52,8 +52,8 @@ pub struct FileChange {
     pub contents: Arc<FileContents>,
 }
 
-/// What changes with the content of a file. Equal ones stand for one content; the times are no order, since
-/// clocks are set back.
+/// The attributes of a file that change with its content. Equal stamps stand for one content; the times are
+/// no order, since clocks are set back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileStamp {
     /// The number of the device that holds the file.

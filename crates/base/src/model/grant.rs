@@ -41,7 +41,7 @@ pub struct TeamGrant {
     pub granted_ms: TimestampMs,
     /// The workspace of an earlier run, if it is not the team's.
     pub elsewhere: Option<Arc<str>>,
-    /// It holds: its agent is one of the configuration, and its workspace the team's.
+    /// The grant holds: its agent is one of the configuration, and its workspace the team's.
     pub applies: bool,
 }
 

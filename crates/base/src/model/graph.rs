@@ -14,7 +14,7 @@ pub struct GraphNode {
     pub lines: Span,
     /// None if tokens are not counted.
     pub tokens: Option<u32>,
-    /// Of a file that was parsed.
+    /// The language of a file that was parsed.
     pub language: Option<&'static str>,
     /// When an agent of the team last wrote it.
     pub last_write: Option<TimestampMs>,

@@ -1,9 +1,9 @@
-//! What a room keeps in files below `$EISEN_DIR`.
+//! The files that a room keeps below `$EISEN_DIR`.
 
 /// The files of one room, as `purge` knows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeptFiles {
-    /// What they are, for people.
+    /// The name of the files' kind, for people.
     pub what: &'static str,
     /// Globs relative to `$EISEN_DIR`; `*` stands for no `/`.
     pub files: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! What an agent does over and over: its steps, and the loops among them.
+//! Repetitions of an agent: its steps, and the loops among them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::named::named;
 use super::{SessionKey, SessionMode, TimestampMs};
 
 named! {
-    /// What follows when an agent goes in a loop.
+    /// The reaction to an agent that goes in a loop.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     pub enum OnLoop {
         #[default]
@@ -15,7 +15,7 @@ named! {
         Nudge = "nudge",
         /// Its turn is cancelled.
         Cancel = "cancel",
-        /// It is stopped.
+        /// The agent is stopped.
         Stop = "stop",
         /// Nothing is looked for.
         Off = "off",
@@ -25,7 +25,7 @@ named! {
 /// One step of a session; equal steps have equal hashes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SessionStep {
-    /// It was prompted.
+    /// The agent was prompted.
     Asked(u64),
     /// A tool call ended: what was called, and what came of it.
     Called {
@@ -38,12 +38,12 @@ pub enum SessionStep {
     },
     /// A tool call ended whose result is not known.
     CalledUnseen,
-    /// It said a message.
+    /// The agent said a message.
     Said(u64),
 }
 
 named! {
-    /// What repeats.
+    /// The steps that repeat.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum LoopKind {
         /// One tool call, with one result.
@@ -63,7 +63,7 @@ pub struct Loop {
     pub times: u64,
     /// Titles of the calls; empty for a message.
     pub calls: Vec<Arc<str>>,
-    /// What followed; None: it was only noted.
+    /// The reaction; None: it was only noted.
     pub action: Option<OnLoop>,
 }
 

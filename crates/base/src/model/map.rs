@@ -63,7 +63,7 @@ impl Origin {
 }
 
 named! {
-    /// Who a session is for: its agent's own work, or the orchestrator's.
+    /// The purpose of a session: its agent's own work, or the orchestrator's.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum SessionMode {
         SingleAgent = "single_agent",

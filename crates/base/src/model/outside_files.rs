@@ -1,9 +1,9 @@
-//! What is kept of files outside the workspace.
+//! The record that is kept of files outside the workspace.
 
 use super::named::named;
 
 named! {
-    /// What the journal keeps of changes of files outside the workspace: agents' own settings,
+    /// The record that the journal keeps of changes of files outside the workspace: agents' own settings,
     /// sessions and logins.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     pub enum OutsideFiles {

@@ -128,10 +128,10 @@ pub struct Decided {
     pub access: BlockedAccess,
     /// To the agent.
     pub message: Option<String>,
-    /// Of an access that is allowed.
+    /// The span of the grant, for an access that is allowed.
     pub scope: GrantSpan,
     /// The time after which the grant ends at the latest; None: no such time.
     pub ttl: Option<Duration>,
-    /// Of an access that is allowed: the pattern of all that is.
+    /// The pattern of all that is allowed, for an access that is.
     pub pattern: Option<Arc<str>>,
 }

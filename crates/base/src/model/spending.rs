@@ -1,5 +1,5 @@
-//! What model calls take: tokens and money, alike for all vendors. A figure that nobody reported is
-//! unknown, and never zero.
+//! The use of model calls: tokens and money, alike for all vendors. A figure that nobody reported is unknown,
+//! and never zero.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Figure {
         }
     }
 
-    /// What it is at least.
+    /// Returns the least number that it can be.
     pub fn least(self) -> u64 {
         match self {
             Self::Unknown => 0,
@@ -128,7 +128,7 @@ impl Charge {
     }
 }
 
-/// What an agent reports of model calls, each once.
+/// An agent's report of model calls; each call is reported once.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Spending {
     /// As its agent names it.
@@ -140,13 +140,13 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// Of a turn without tokens, and without a cost unless another report has it.
+    /// The spending of a turn without tokens, and without a cost unless another report has it.
     pub fn unreported(has_cost: bool) -> Self {
         let cost = (!has_cost).then_some(Charge::Unknown);
         Self { model: None, tokens: Some(Tokens::default()), cost }
     }
 
-    /// Of model calls beside others that no figure covers.
+    /// The spending of model calls that no figure covers, beside others.
     pub fn uncounted() -> Self {
         Self { model: None, tokens: None, cost: Some(Charge::Unknown) }
     }

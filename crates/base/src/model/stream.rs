@@ -67,7 +67,7 @@ impl FileTarget {
 /// A web address that batches are posted to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WebhookTarget {
-    /// It may have a key in it.
+    /// The address, which may have a key in it.
     pub url: SecretText,
     /// Signs requests, in base64; None: they are not signed.
     pub key: Option<SecretText>,
@@ -84,18 +84,18 @@ pub struct WebhookTarget {
 pub struct NatsTarget {
     /// The server, with the credentials for it.
     pub access: NatsAccess,
-    /// What subjects begin with; None: by the team.
+    /// The beginning of subjects; None: by the team.
     pub subject: Option<String>,
     /// The stream of `JetStream` that is made if it is not there; None: one takes the subjects.
     pub stream: Option<String>,
-    /// What the subjects of answers begin with; None: `_INBOX`.
+    /// The beginning of the subjects of answers; None: `_INBOX`.
     pub inbox: Option<String>,
 }
 
 /// A server of NATS, and by what it lets in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NatsAccess {
-    /// It may have a password in it.
+    /// The address, which may have a password in it.
     pub url: SecretText,
     /// A token that authenticates; None: `credentials` or the address do, or nothing does.
     pub token: Option<SecretText>,
@@ -155,7 +155,7 @@ named! {
         Ok = "ok",
         Degraded = "degraded",
         Unavailable = "unavailable",
-        /// It is in the configuration, and was detached.
+        /// The stream is in the configuration, and was detached.
         Detached = "detached",
     }
 }

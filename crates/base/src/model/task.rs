@@ -21,7 +21,7 @@ named! {
         Program = "program",
         /// A program, with `"type": "stdio"`.
         Typed = "typed",
-        /// It is left out.
+        /// The entry is left out.
         None = "none",
     }
 }
@@ -30,7 +30,7 @@ named! {
     /// Where a task stands.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum TaskState {
-        /// It waits for its turn, or its turn runs.
+        /// The task waits for its turn, or its turn runs.
         Running = "running",
         /// An access of its turn waits for a decision.
         NeedsApproval = "needs_approval",
@@ -75,7 +75,7 @@ pub struct TaskReport {
     pub id: TaskId,
     /// The giver: an agent, or `orchestrator` for a program or a person.
     pub by: AgentId,
-    /// Who answers for it.
+    /// The person who answers for it.
     pub owner: Option<String>,
     /// The agent that works on it.
     pub agent: AgentId,

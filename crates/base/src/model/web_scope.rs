@@ -3,7 +3,7 @@
 use super::named::named;
 
 named! {
-    /// What the holder of a credential of the web may do; each scope includes those before it.
+    /// The rights of the holder of a credential of the web; each scope includes those before it.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
     pub enum WebScope {
         /// See everything, and change nothing.

@@ -158,7 +158,7 @@ impl Config {
 
 /// The tables that are laid over a file.
 struct Tables<'a> {
-    /// What the file is laid over.
+    /// The user's configuration, over which the file is laid.
     user: SharedConfig,
     added: &'a DeTable<'a>,
     layer: &'a Layer,

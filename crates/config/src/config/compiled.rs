@@ -72,16 +72,15 @@ pub struct Team {
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct Agent {
     pub id: AgentId,
-    /// It is a helper of this agent: its zone is within the parent's, and what it uses counts for
-    /// both.
+    /// The agent that it is a helper of: its zone is within the parent's, and its use counts for both.
     pub parent: Option<AgentId>,
     /// 0 for an agent without a parent, one more for each level of helpers.
     pub depth: u32,
     /// An agent asked for it: it has nothing that its parent does not have.
     pub is_asked_for: bool,
-    /// What it would have by itself, and does not get, since its parent does not have it.
+    /// Places and variables that it would have by itself, but its parent does not have: it does not get them.
     pub without: Vec<String>,
-    /// Who answers for it.
+    /// The person who answers for it.
     pub owner: Option<String>,
     /// Program and arguments; never empty. [`Agent::launch`] returns the command that is started.
     pub command: Vec<String>,
@@ -102,7 +101,7 @@ pub struct Agent {
     pub prompt_file: Option<PathBuf>,
     /// The tier that its profile, model and thinking are taken from.
     pub tier: Option<String>,
-    /// What it takes of its tier.
+    /// The candidate that it takes of its tier.
     pub candidate: Option<TierCandidate>,
     pub model: Option<String>,
     pub thinking: Option<String>,
@@ -110,7 +109,7 @@ pub struct Agent {
     pub auth_method: Option<String>,
     /// ACP's `McpServer` objects as JSON.
     pub mcp_servers: Vec<serde_json::Value>,
-    /// It gets the tools of the team; None: the team's setting.
+    /// Whether it gets the tools of the team; None: the team's setting.
     pub tools: Option<bool>,
     pub permissions: Permissions,
     /// The agent is configured not to ask for permission.

@@ -10,7 +10,7 @@ use super::references::unknown;
 use super::web::{self, Web};
 use crate::model::AgentId;
 
-/// What the gateway does.
+/// The settings of the gateway.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Gateway {
     /// The agent at which a session begins; None: the orchestrator, or where there is none the first one.

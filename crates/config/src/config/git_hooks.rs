@@ -1,5 +1,5 @@
-//! What git runs at a commit, as far as that lies in the workspace: hooks of husky and the like, and
-//! the files that hooks in the git folder are led by. An agent that commits has to read these.
+//! The hooks that git runs at a commit and their files, as far as they lie in the workspace: hooks of husky
+//! and the like, and the files that lead hooks in the git folder. An agent that commits has to read these.
 //!
 //! Reads git's configuration itself: a repository can make git run programs.
 
@@ -33,7 +33,7 @@ pub(super) struct HookPlace {
     file: String,
     /// The folder that the place is, relative to the workspace; None: the file alone.
     folder: Option<String>,
-    /// What git has to do with it, in words.
+    /// Git's use of the place, in words.
     why: String,
     /// The pattern that lets an agent read it.
     pub(super) pattern: String,
@@ -101,7 +101,7 @@ pub(super) fn hints(config: &Config) -> Vec<String> {
     places(&config.team.workspace).into_iter().filter_map(hint).collect()
 }
 
-/// What git has to do with a path that an agent may not read; None for most.
+/// Returns the place of hooks that has a path which an agent may not read; None for most paths.
 pub(super) fn of(config: &Config, path: &str) -> Option<HookPlace> {
     let is_of = |place: &HookPlace| match &place.folder {
         Some(folder) => Path::new(path).starts_with(folder),

@@ -98,7 +98,7 @@ pub fn installed(path: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<I
     all.collect()
 }
 
-/// What this machine has of a profile's agent.
+/// The state of a profile's agent on this machine.
 #[derive(Debug)]
 pub struct ProfileOnMachine {
     /// The program that would be started; None: it is not installed.

@@ -29,17 +29,17 @@ pub struct Journal {
     pub full_mb: Option<u64>,
     pub on_full: OnFull,
     pub content: JournalContent,
-    /// What is kept of files outside the workspace.
+    /// The record that is kept of files outside the workspace.
     pub outside: OutsideFiles,
 }
 
 named! {
-    /// What becomes of a call that would destroy a content which the journal can't take.
+    /// The treatment of a call that would destroy a content which the journal can't take.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum OnFull {
-        /// It goes on, and that is said.
+        /// The call goes on, and that is said.
         Warn = "warn",
-        /// It waits for a decision.
+        /// The call waits for a decision.
         Hold = "hold",
     }
 }

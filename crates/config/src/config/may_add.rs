@@ -6,7 +6,7 @@ use super::patterns::patterns;
 use super::profiles::Profiles;
 use super::read::{Table, Text};
 
-/// What agents the orchestrator may add.
+/// The agents that the orchestrator may add.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MayAdd {
     pub profiles: Vec<String>,

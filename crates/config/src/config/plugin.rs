@@ -12,7 +12,7 @@ pub struct Plugin {
     pub isolation: Isolation,
     /// A JSON object.
     pub config: String,
-    /// It can enforce a zone, according to its trial.
+    /// The plugin can enforce a zone, according to its trial.
     pub gates: bool,
 }
 

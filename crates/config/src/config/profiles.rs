@@ -30,9 +30,9 @@ const MAX_BASES: usize = 32;
 
 /// All profiles that agents can name.
 pub(super) struct Profiles {
-    /// Of the file; None for an invalid one, whose fault is recorded.
+    /// The file's profiles; None for an invalid one, whose fault is recorded.
     own: BTreeMap<String, Option<Profile>>,
-    /// Of the user's file, which this one is laid over.
+    /// The profiles of the user's file, over which this one is laid.
     user: BTreeMap<String, Profile>,
 }
 

@@ -18,7 +18,7 @@ pub struct RemoteAgent {
     pub headers: BTreeMap<String, SecretText>,
 }
 
-/// What an agent elsewhere speaks.
+/// The protocol that an agent elsewhere speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RemoteProtocol {
     /// `url`

@@ -18,10 +18,10 @@ const MOST_LEVELS: u32 = 10;
 const MOST_SLOTS: u32 = 10_000;
 
 named! {
-    /// What becomes of what an agent did before the next candidate takes over.
+    /// The treatment of the work that an agent did before the next candidate takes over.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum OnFailover {
-        /// It stays.
+        /// The work stays.
         Keep = "keep",
         /// The files that it wrote are taken back.
         Undo = "undo",

@@ -4,7 +4,7 @@ use super::profiles::Profile;
 use crate::model::{Decide, RuleSpec, named};
 
 named! {
-    /// What becomes of an access to a secret that the zone would allow.
+    /// The restriction of an access to a secret that the zone would allow.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum Secrets {
         /// Nothing: no list is used.

@@ -1,4 +1,4 @@
-//! What all teams and runs of a user share: `$EISEN_DIR/config.toml`, with an `eisen.toml` laid over it.
+//! Settings that all teams and runs of a user share: `$EISEN_DIR/config.toml`, with an `eisen.toml` over it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub struct SharedConfig {
     /// bases; one that is not there has no limit.
     pub slots: BTreeMap<String, u32>,
     pub runs: RunBounds,
-    /// Of models by their ids: those of the files over the list that ships.
+    /// Prices of models by their ids: those of the files over the list that ships.
     pub prices: BTreeMap<String, Price>,
     /// Where a hub hears its teams; None: not configured.
     pub hub: Option<Box<HubMember>>,

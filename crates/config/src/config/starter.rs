@@ -47,7 +47,7 @@ pub struct Starter {
     /// The top of the workspace has files that every agent may read.
     top_files: bool,
     builds: Builds,
-    /// What git runs at a commit, in the workspace.
+    /// The hooks in the workspace, which git runs at a commit.
     hooks: Vec<HookPlace>,
     /// Installed agents that lack the adapter to speak ACP.
     pub without_adapter: Vec<KnownAgent>,

@@ -30,7 +30,7 @@ const LONGEST_KEY: usize = 64;
 /// The name of the stream by which the server of NATS of a hub gets what the journal has.
 pub(super) const HUB: &str = "hub";
 
-/// What an address of NATS looks like.
+/// The help that shows the form of a NATS address.
 const NATS_ADDRESS: &str = "write one such as \"nats://127.0.0.1:4222\"";
 
 /// Entries of one list of a scope.

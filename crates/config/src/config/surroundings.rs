@@ -1,4 +1,4 @@
-//! What a file's meaning depends on, besides its text.
+//! The surroundings on which a file's meaning depends, besides its text.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -32,7 +32,7 @@ const MAX_CHAIN: usize = 32;
 /// takes in memory. Past that the file is refused: a short table may name a long template.
 const MAX_TAKEN: usize = 8 * 1024 * 1024;
 
-/// What a value takes in memory beside its text.
+/// Bytes that a value takes in memory beside its text.
 const VALUE_BYTES: usize = 128;
 
 /// A key that takes the place of others of a template.
@@ -46,7 +46,7 @@ const REPLACES: [(&str, &[&str]); 7] = [
     ("prompt_file", &["prompt"]),
 ];
 
-/// What could not be taken.
+/// The templates that could not be taken.
 #[derive(Default)]
 pub(super) struct Untaken {
     pub(super) faults: Vec<Fault>,

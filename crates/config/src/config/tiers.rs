@@ -43,7 +43,7 @@ named! {
 }
 
 impl Agent {
-    /// What it takes of its tier.
+    /// Returns the candidate that the agent takes of its tier.
     pub fn taken_candidate(&self) -> Option<TakenCandidate> {
         let TierCandidate { profile, model, .. } = self.candidate.clone()?;
         Some(TakenCandidate { tier: self.tier.clone()?, profile, model })

@@ -110,8 +110,9 @@ impl TrustedPlaces {
         })
     }
 
-    /// What a place grants: its trusted path, for an unknown one where it leads now. None if that can't be
-    /// resolved. A link to a home or above grants only what its name is, as long as nobody trusts it.
+    /// Returns the place that a name grants. Its path is the trusted one; for an unknown name, the path where
+    /// it leads now. None if that can't be resolved. A link to a home or above grants only the path of its
+    /// name, as long as nobody trusts it.
     pub(super) fn place(&self, name: &Path, homes: &Homes) -> Option<GrantedPlace> {
         let name = fold(name);
         if let Some(real) = self.kept.real(&name) {

@@ -143,7 +143,7 @@ fn trusted_proxy(table: &Table<'_>) -> Option<IpAddr> {
     address
 }
 
-/// What only the keys together can have wrong.
+/// Reports the faults that only the keys together can have.
 fn check(table: &Table<'_>, web: &Web, what: &str) {
     let place = |key| table.place_of(key).unwrap_or_else(|| table.span.clone());
     let is_sealed =

@@ -218,7 +218,7 @@ fn terminals(zone: &Table<'_>, runs_elsewhere: bool) -> bool {
     access == TerminalAccess::Allow && !(runs_elsewhere && zone.place_of("terminals").is_none())
 }
 
-/// What a helper always has from its parent.
+/// The keys that a helper always has from its parent.
 const OF_PARENT: [&str; 5] = ["enforce", "confine", "sockets", "terminals", "observe_files"];
 
 fn enforce(zone: &Table<'_>) -> Enforce {

@@ -58,9 +58,9 @@ pub(super) struct UsedFolder {
     files: BTreeMap<String, bool>,
     /// The agent made a file in it.
     has_made: bool,
-    /// It has a file that only the default list closes.
+    /// The folder has a file that only the default list closes.
     is_listed: bool,
-    /// It has a file that was there without the agent, and that git does not ignore.
+    /// The folder has a file that was there without the agent, and that git does not ignore.
     is_known: bool,
     /// The files in it that git does not ignore are known.
     is_walked: bool,

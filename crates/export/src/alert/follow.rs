@@ -48,11 +48,11 @@ struct Issue {
     notified: Vec<bool>,
 }
 
-/// What the clock on the wall shows, at an instant.
+/// The time of the wall clock at an instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalTime {
     pub(super) at: Instant,
-    /// Of the day.
+    /// The second of the day.
     pub(super) second: u32,
 }
 

@@ -11,7 +11,7 @@ use crate::model::AgentId;
 
 #[derive(Default, Debug)]
 pub(super) struct CpuClock {
-    /// What each agent's run had used at the last scrape.
+    /// The process id of each agent's run, and the CPU milliseconds that it had used at the last scrape.
     runs: HashMap<AgentId, (Option<u32>, u64)>,
     /// In milliseconds, by label.
     sums: BTreeMap<String, u64>,

@@ -32,7 +32,7 @@ pub struct AgentFigures {
     pub queued: usize,
     /// None: unknown.
     pub memory_bytes: Option<u64>,
-    /// Of this run of it; None: unknown.
+    /// The CPU time of the agent's current run; None: unknown.
     pub cpu_ms: Option<u64>,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct MetricsFold {
 struct FollowedSession {
     turns: TimedTurns,
     calls: TimedCalls,
-    /// It is being loaded: its updates repeat earlier ones.
+    /// The session is being loaded: its updates repeat earlier ones.
     replays: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// What stands for all values that have no label of their own.
+/// The label of all values that have none of their own.
 pub(super) const OTHER: &str = "other";
 
 /// The agent that stands for all helpers together. No agent can have this id.
@@ -17,7 +17,7 @@ pub(super) const TOOL_KINDS: [&str; 10] =
 pub(super) const STOP_REASONS: [&str; 6] =
     ["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error"];
 
-/// What becomes of an access that waited, or that somebody decided.
+/// The outcomes of an access that waited, or that somebody decided.
 pub(super) const OUTCOMES: [&str; 5] = ["allowed", "denied", "answered", "expired", "timed_out"];
 
 /// Models with a label of their own, from the first on.

@@ -42,7 +42,7 @@ pub(super) struct Delivery {
     is_proven: bool,
 }
 
-/// What could not be delivered yet.
+/// The batch that could not be delivered yet.
 #[derive(Default, Debug)]
 struct Unsent {
     pending: Option<Batch>,
@@ -74,7 +74,7 @@ impl History {
     }
 }
 
-/// What came of a try.
+/// The outcome of a try.
 #[derive(Default, Debug)]
 pub(super) struct Attempted {
     /// Events.
@@ -195,7 +195,7 @@ impl Delivery {
         }
     }
 
-    /// What was not delivered yet, or what comes next; None without a journal.
+    /// Reads the batch that was not delivered yet, or the next one; None without a journal.
     fn read(&mut self, canary: bool) -> Result<Option<Batch>, OpenError> {
         if let Some(pending) = self.unsent.pending.take() {
             return Ok(Some(pending));

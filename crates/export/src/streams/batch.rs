@@ -1,4 +1,4 @@
-//! What is delivered at once: lines of JSON, in the order of the journal. Reads it from there, and says
+//! Batches for one delivery: lines of JSON, in the order of the journal. Reads them from there, and says
 //! what is missing in between.
 
 use std::borrow::Cow;
@@ -48,7 +48,7 @@ pub(super) struct Batch {
     pub(super) more: bool,
 }
 
-/// What a line says, read from it again.
+/// The fields of a line, read from it again.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct LineFields<'a> {
@@ -69,7 +69,7 @@ pub(super) struct FieldsOrigin {
     pub(super) replay_id: String,
 }
 
-/// What a stream reads.
+/// The journal that a stream reads, with the names of stream and team.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) team: Arc<str>,

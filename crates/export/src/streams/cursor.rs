@@ -49,7 +49,7 @@ fn file(path: &Path) -> KeptFile<Whole> {
     KeptFile::new(path, LONGEST)
 }
 
-/// What tells a journal from another one at its place.
+/// The mark that tells a journal from another one at its place.
 pub(super) fn identity(store: &Store) -> Result<String, OpenError> {
     Ok(store.meta("created")?.unwrap_or_default())
 }

@@ -22,7 +22,7 @@ pub(super) struct Failure {
     pub(super) why: String,
     /// The receiver is there, and refuses what it got: another batch may pass.
     pub(super) is_refusal: bool,
-    /// It may as well be broken, and refuse all.
+    /// The receiver may as well be broken, and refuse all.
     pub(super) is_doubtful: bool,
     /// How long the receiver wants to be left alone.
     pub(super) retry_after: Option<Duration>,

@@ -27,13 +27,13 @@ const WHOLE: Duration = Duration::from_secs(30);
 /// away whose acknowledgements were lost.
 const TWICE: Duration = Duration::from_hours(1);
 
-/// What stands for the agent in the subject of an event of no agent.
+/// The agent's part in the subject of an event of no agent.
 const NOBODY: &str = "_";
 
 #[derive(Debug)]
 pub(super) struct Nats {
     target: NatsTarget,
-    /// What subjects begin with.
+    /// The beginning of each subject.
     subject: String,
     name: String,
     /// None: not connected, or a delivery failed.

@@ -28,7 +28,7 @@ const FAILURES: [&str; 3] = ["turn.failed", "lost", "gap"];
 pub(super) struct Otlp {
     target: OtlpTarget,
     team: String,
-    /// That the collector took only a part was logged.
+    /// The log has said that the collector took only a part.
     is_partial: bool,
 }
 

@@ -35,7 +35,7 @@ pub(super) type BusOutlet = Arc<Mutex<Option<Bus>>>;
 /// A session that is to be delivered again, with who waits for that.
 pub(super) type Replay = (History, oneshot::Sender<History>);
 
-/// What comes back from a try.
+/// The parts that a try hands back.
 type Tried = (Delivery, Option<Replay>, Attempted);
 
 pub(super) struct Worker {

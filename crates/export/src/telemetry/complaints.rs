@@ -1,4 +1,4 @@
-//! What is said of a collector that does not take spans: each reason once an hour, with what to do.
+//! Complaints about a collector that does not take spans: each reason once an hour, with advice.
 
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ const MOST_TASKS: usize = 1_024;
 /// Makes the next id; never 0.
 pub(super) type Ids = Box<dyn FnMut() -> u64 + Send>;
 
-/// What is known of an agent by its configuration.
+/// The known facts of an agent, from its configuration.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct AgentFacts {
     /// The title of its program; None if that is not known.
@@ -40,7 +40,7 @@ pub struct AgentFacts {
     pub model: Option<String>,
 }
 
-/// What spans say besides what happens.
+/// The facts that spans have besides events.
 #[derive(Default, Debug)]
 pub struct FoldSettings {
     pub team: String,

@@ -51,7 +51,7 @@ pub(super) struct Sender {
     /// A failure was logged since the last success.
     is_told: bool,
     complaints: Complaints,
-    /// That the collector refused some was logged.
+    /// The log has said that the collector refused some.
     is_partial: bool,
     timeout: Duration,
 }

@@ -8,7 +8,7 @@ pub struct Traceparent {
     pub(super) trace: u128,
     pub(super) span: u64,
     pub(super) flags: u8,
-    /// It came from another process.
+    /// The context came from another process.
     pub(super) is_remote: bool,
 }
 

@@ -42,7 +42,7 @@ pub struct Facts {
     pub lines: u32,
     /// None: not counted.
     pub tokens: Option<u32>,
-    /// Of a manifest: the name of its package's library in code.
+    /// The name in code of the library of a manifest's package.
     pub package: Option<Box<str>>,
     /// In order, parents before their children.
     pub symbols: Vec<Symbol>,

@@ -57,7 +57,7 @@ enum Test {
     Is(String),
     /// Whether it matches, or does not.
     Matches(Regex, bool),
-    /// It is followed by `(`, or by `!(` of a macro.
+    /// The capture is followed by `(`, or by `!(` of a macro.
     BeforeBracket,
 }
 

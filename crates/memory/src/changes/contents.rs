@@ -38,10 +38,10 @@ impl<S: BuildHasher> ContentSource for HashMap<String, Vec<u8>, S> {
 /// Why a content is missing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Missing {
-    /// It was over a bound, or there was no room.
+    /// The content was over a bound, or there was no room.
     #[error("its content was not stored")]
     NotStored,
-    /// It was stored, and is no longer there.
+    /// The content was stored, and is no longer there.
     #[error("its content is no longer in the journal")]
     Gone,
     /// The content that is stored under the hash has another hash.

@@ -70,7 +70,7 @@ pub struct FileChange {
     pub operation: Operation,
     /// Relative to the workspace; absolute outside it.
     pub path: PathBuf,
-    /// Of a rename: the path before.
+    /// The path before a rename.
     pub from: Option<PathBuf>,
     /// The state at `path`, with a rename at `from`. None: there was no file, or a `denied` pattern matches.
     pub before: Option<FileState>,
@@ -131,9 +131,9 @@ struct Payload {
 #[derive(Deserialize)]
 struct UndoPayload {
     agent_id: Option<String>,
-    /// Of an undo: the events whose changes of files it took back.
+    /// The events whose changes of files an undo took back.
     events: Option<Vec<String>>,
-    /// Of a redo: the undo that it took back.
+    /// The undo that a redo took back.
     undo_event_id: Option<String>,
     paths: Option<Vec<serde_json::Value>>,
 }

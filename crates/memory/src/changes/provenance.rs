@@ -26,7 +26,7 @@ pub struct Provenance {
     pub turn: Option<u64>,
     /// The agent's id of the call; None if the call is not certain.
     pub tool_call_id: Option<String>,
-    /// Of the tool call.
+    /// The title of the tool call.
     pub title: Option<String>,
     /// The event of the change.
     pub event_id: Option<String>,

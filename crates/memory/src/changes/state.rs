@@ -10,7 +10,7 @@ pub enum FileKind {
     File,
     /// Its content is its target.
     Symlink,
-    /// It has no content.
+    /// A folder has no content.
     Folder,
     /// A kind of a later version.
     #[serde(other)]

@@ -44,7 +44,7 @@ impl Store {
         Ok(!found.is_empty())
     }
 
-    /// What its team kept, as far as it shows that.
+    /// The team's [`Keep`], as far as the journal shows it.
     pub fn keep(&self) -> Result<Keep, OpenError> {
         let found: Vec<i64> = self.all("SELECT 1 FROM contents LIMIT 1", [], |row| row.get(0))?;
         let outside = self.meta(OUTSIDE)?;

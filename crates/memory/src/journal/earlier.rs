@@ -1,5 +1,5 @@
-//! What counted against budgets in earlier runs: spending, turns and their time, raised totals. And
-//! which run goes on: one that was killed.
+//! The use in earlier runs that counts against budgets: spending, turns and their time, raised totals. Also
+//! the run that goes on: one that was killed.
 
 use std::collections::HashMap;
 use std::time::Duration;

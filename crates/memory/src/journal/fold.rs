@@ -69,9 +69,9 @@ pub(super) struct Fold {
 
 #[derive(Default)]
 struct Session {
-    /// It was opened, and not ended.
+    /// The session was opened, and not ended.
     is_open: bool,
-    /// It begins as a fork, and its `Opened` is to come.
+    /// The session begins as a fork, and its `Opened` is to come.
     is_fork: bool,
     /// The number of the running turn, or of the next.
     turn: u64,

@@ -2,8 +2,8 @@
 //! no session, and contents that no event names any more. Pinned sessions and events stay, and the
 //! origins of forks that stay.
 //!
-//! It works in steps, each a short transaction. A session's row goes first, then its events: the
-//! next run removes events that a kill left.
+//! Each step is a short transaction. A session's row goes first, then its events: the next run removes
+//! events that a kill left.
 
 pub(super) mod candidates;
 

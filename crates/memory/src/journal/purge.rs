@@ -1,7 +1,7 @@
 //! Removes a text from a journal: from payloads, the search index, contents, drafts, and the bytes
 //! that `SQLite` leaves in free pages and in the write-ahead log.
 //!
-//! It works in short transactions, also while a team writes; only the last step, which rewrites the
+//! A purge works in short transactions, also while a team writes. Only the last step, which rewrites the
 //! file, takes longer.
 
 pub(super) mod pattern;

@@ -25,7 +25,7 @@ pub enum TroubleKind {
     ReadOnly,
     /// Another process holds it.
     Locked,
-    /// It was damaged, and can't be set aside.
+    /// The file was damaged, and can't be set aside.
     Corrupt,
     /// A later version of this program wrote it.
     Newer,

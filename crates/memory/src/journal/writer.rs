@@ -73,7 +73,7 @@ pub(super) enum Work {
     },
     Offer(Vec<NewEvent>),
     Open(Reply<()>),
-    /// It is time to look at the quotas.
+    /// Time to look at the quotas.
     Tick,
     /// A value of `meta`.
     Note {

@@ -49,7 +49,7 @@ pub struct Session {
     pub providers: Vec<Raw>,
     /// The team that recorded it.
     pub team: Option<String>,
-    /// Who answers for it.
+    /// The person who answers for the session.
     pub owner: Option<String>,
     /// Milliseconds since 1970.
     pub created_at_ms: TimestampMs,
@@ -132,7 +132,7 @@ pub struct Upsert {
     pub providers: Option<Vec<SessionKey>>,
     /// The name of the team that records it.
     pub team: Option<String>,
-    /// Of a session that has none yet.
+    /// The owner, for a session that has none yet.
     pub owner: Option<String>,
 }
 

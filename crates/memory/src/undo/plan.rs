@@ -75,7 +75,7 @@ pub struct UndonePath {
 /// The class of an obstacle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObstacleKind {
-    /// It was changed since; `force` overwrites the change.
+    /// The file was changed since. `force` overwrites the change.
     Clash,
     /// A content is missing.
     NotRestorable,

@@ -77,11 +77,11 @@ pub struct Outcome {
     pub of_git: usize,
     /// Changes outside the workspace that stay.
     pub outside: usize,
-    /// Of a dry run: its patch.
+    /// The patch; from a dry run only.
     pub diff: Option<Vec<u8>>,
     /// The changes that the diff can't carry.
     pub not_in_diff: Vec<String>,
-    /// Of a dry run: the reason that the undo would be refused.
+    /// The reason for which the undo would be refused; from a dry run only.
     pub refused: Option<String>,
 }
 

@@ -43,14 +43,14 @@ pub(super) struct GatewayActor {
     /// Requests to clients, by our ids.
     pub(super) questions: HashMap<u64, AgentQuestion>,
     pub(super) outlets: Outlets,
-    /// What goes on beside the task.
+    /// The work beside the task.
     pub(super) work: FuturesUnordered<BoxFuture<'static, ActorDone>>,
     lines: SelectAll<BoxStream<'static, (Peer, Option<Bytes>)>>,
     arrivals: mpsc::Receiver<DuplexStream>,
     last_id: u64,
 }
 
-/// What has come of something beside the task.
+/// The result of work beside the task.
 pub(super) enum ActorDone {
     Dialed {
         purpose: Purpose,
@@ -65,7 +65,7 @@ pub(super) enum ActorDone {
     },
 }
 
-/// What an attachment is made for.
+/// The reason why an attachment is made.
 pub(super) enum Purpose {
     Introduce {
         client: u64,

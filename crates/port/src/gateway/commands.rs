@@ -23,7 +23,7 @@ const MAX_LINES: usize = 100;
 struct SlashCommand {
     name: &'static str,
     about: &'static str,
-    /// What follows the name.
+    /// The arguments that follow the name.
     hint: Option<&'static str>,
 }
 

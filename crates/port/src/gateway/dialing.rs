@@ -27,7 +27,7 @@ pub(super) struct Dialed {
     /// The agent's answer to `initialize`.
     pub(super) introduction: Box<RawValue>,
     pub(super) offers: Offers,
-    /// What was said in the session before, where that was asked for.
+    /// The conversation in the earlier session, where it was asked for.
     pub(super) history: Option<String>,
 }
 

@@ -19,7 +19,7 @@ use crate::model::code;
 /// Requests of agents that wait for clients; one more is refused.
 const MAX_QUESTIONS: usize = 1024;
 
-/// Those of one attachment: an agent that asks without end leaves room for the others.
+/// Waiting requests of one attachment: an agent that asks without end leaves room for the others.
 const MAX_OF_LINK: usize = 128;
 
 /// Bytes of one that is kept for clients that come later.

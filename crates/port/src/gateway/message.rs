@@ -209,7 +209,7 @@ pub(super) fn failure(id: &RawValue, code: i32, message: &str) -> Bytes {
     .into()
 }
 
-/// What an error of an agent says.
+/// The text of an agent's error.
 pub(super) fn complaint(error: &RawValue) -> String {
     let complaint: Complaint = line::or_default(error.get());
     let details = complaint.details().next();

@@ -1,5 +1,5 @@
-//! What waits to be written to clients and agents. Writing never waits: each takes what its stream takes
-//! now, and keeps the rest.
+//! Lines that wait to be written to clients and agents. Writing never waits: each outlet writes as much as
+//! its stream takes now, and keeps the rest.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -18,7 +18,7 @@ const MAX_WAITING: usize = 64 << 20;
 #[derive(Default)]
 pub(super) struct Outlets {
     all: HashMap<Peer, PeerOutlet>,
-    /// Those with something to do.
+    /// The outlets with something to do.
     busy: Vec<Peer>,
 }
 
@@ -26,7 +26,7 @@ struct PeerOutlet {
     stream: WriteHalf<DuplexStream>,
     waiting: VecDeque<Bytes>,
     bytes: usize,
-    /// It ends once everything is written.
+    /// The stream ends once everything is written.
     closing: bool,
 }
 

@@ -17,7 +17,7 @@ use super::session::{LinkOf, Move, OnAnswer, OpenRequest, SessionState};
 use crate::acp;
 use crate::line::lenient;
 
-/// What is said of a session that an agent had before.
+/// The note on a session that an agent had before.
 const ANEW: &str = " It is a new one there: the agent does not go on with the earlier one";
 
 /// Agents whose ids of a session are remembered.

@@ -1,4 +1,4 @@
-//! What the gateway keeps of clients, attachments and sessions. Plain state.
+//! The gateway's records of clients, attachments and sessions. Plain state.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ pub(super) struct GatewayClient {
     pub(super) offers: ClientOffers,
     /// Requests of it that wait for an answer.
     pub(super) open: usize,
-    /// It sends nothing any more, and waits for its answers.
+    /// The client sends nothing any more, and waits for its answers.
     pub(super) leaving: bool,
     /// Ends the reading of its lines.
     pub(super) cut: CancellationToken,
@@ -65,17 +65,17 @@ pub(super) struct AgentLink {
     pub(super) of: LinkOf,
     /// The agent's id of the session, once it is known.
     pub(super) target: Option<String>,
-    /// What the agent offers in `initialize`.
+    /// The agent's offers in `initialize`.
     pub(super) offers: Offers,
-    /// What the agent said of the session's modes, models, options and commands.
+    /// The session's modes, models, options and commands, as the agent told them.
     pub(super) setup: AgentSetup,
     pub(super) cut: CancellationToken,
 }
 
-/// What an attachment is for.
+/// The client or session that an attachment serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum LinkOf {
-    /// What a client asks outside of sessions.
+    /// A client, for its requests outside of sessions.
     Client(u64),
     /// A session of the gateway.
     Session(String),
@@ -83,7 +83,7 @@ pub(super) enum LinkOf {
     Opening(u64),
 }
 
-/// What an agent can do with a session.
+/// The operations on a session that an agent offers.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Offers {
     pub(super) load: bool,
@@ -99,7 +99,7 @@ pub(super) struct GatewaySession {
     pub(super) target: String,
     /// None: nobody has it open, or its agent ended.
     pub(super) link: Option<u64>,
-    /// Those who have it open; the first serves files and terminals if it can.
+    /// The clients that have it open; the first that can serves files and terminals.
     pub(super) clients: Vec<u64>,
     /// The params with which it was opened: folder and MCP servers.
     pub(super) params: Box<RawValue>,
@@ -110,7 +110,7 @@ pub(super) struct GatewaySession {
     pub(super) held: VecDeque<(u64, Bytes)>,
     /// Turns that run.
     pub(super) turns: usize,
-    /// What was said at another agent, for the next prompt.
+    /// The conversation at another agent, for the next prompt.
     pub(super) history: Option<String>,
     /// The beginning of its first prompt.
     pub(super) title: Option<String>,
@@ -171,39 +171,39 @@ impl GatewaySession {
 
 /// A request to an agent that waits for its answer.
 pub(super) struct OpenRequest {
-    /// Who asked, with its id; None: the gateway.
+    /// The client that asked, with the id of its request; None: the gateway.
     pub(super) client: Option<(u64, Box<RawValue>)>,
     pub(super) link: u64,
     pub(super) effect: OnAnswer,
     pub(super) since: Instant,
 }
 
-/// What the answer to a request means.
+/// The effect of the answer to a request.
 pub(super) enum OnAnswer {
     Nothing,
-    /// It opens a session with these params.
+    /// The answer opens a session with these params.
     Opens(Box<RawValue>),
-    /// It loads a session of the gateway.
+    /// The answer loads a session of the gateway.
     Loads {
         session: String,
         ticket: u64,
     },
     Prompt {
         session: String,
-        /// What was said at another agent goes along.
+        /// The conversation at another agent goes along.
         with_history: bool,
     },
-    /// It sets a mode, a model or an option.
+    /// The answer sets a mode, a model or an option.
     Sets {
         session: String,
         choice: SetupChoice,
     },
-    /// It ends a session; `forgets`: it can't be loaded any more.
+    /// The answer ends a session; `forgets`: the session can't be loaded any more.
     Closes {
         session: String,
         forgets: bool,
     },
-    /// It is a step of a transfer.
+    /// The answer is a step of a transfer.
     Moves {
         session: String,
         ticket: u64,

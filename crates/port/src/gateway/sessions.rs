@@ -1,4 +1,4 @@
-//! What becomes of sessions and requests when a client or an agent leaves, or when nothing comes.
+//! The handling of sessions and requests when a client or an agent leaves, or when nothing comes.
 
 use std::collections::VecDeque;
 

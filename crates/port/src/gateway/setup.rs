@@ -1,4 +1,4 @@
-//! What an agent says of a session's setup: its modes, models, options and commands. Kept, so that a
+//! The setup of a session, as its agent tells it: modes, models, options and commands. Kept, so that a
 //! client that comes later learns of it, too. Pure.
 
 use serde::Deserialize;
@@ -19,14 +19,14 @@ pub(super) struct AgentSetup {
     pub(super) commands: Value,
 }
 
-/// What a `session/update` changed.
+/// The part that a `session/update` changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SetupChange {
     Commands,
     Other,
 }
 
-/// What a client sets.
+/// The part that a client sets.
 #[derive(Debug)]
 pub(super) enum SetupChoice {
     Mode(Value),

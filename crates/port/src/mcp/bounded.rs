@@ -117,7 +117,7 @@ pub(super) fn is_short(id: &NumberOrString) -> bool {
     }
 }
 
-/// What can be read of a line that is no message.
+/// The readable parts of a line that is no message.
 #[derive(Default, Deserialize)]
 struct Unreadable {
     id: Option<NumberOrString>,

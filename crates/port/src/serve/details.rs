@@ -13,19 +13,19 @@ pub struct AgentDetails {
     /// The name that it announced; None before that.
     pub name: Option<String>,
     pub version: Option<String>,
-    /// Who answers for it.
+    /// The person who answers for the agent.
     pub owner: Option<String>,
     pub zone: Tier,
     /// Features that the kernel lacks to enforce the zone, if it should.
     pub zone_missing: Vec<String>,
-    /// It is observed and not stopped.
+    /// The agent is observed and not stopped.
     pub is_observed: bool,
     /// The prompt by which it compresses its context; None if unknown.
     pub compress: Option<String>,
     /// Whether its program shows its model the tools that it lists; None if unknown.
     pub shows_tools: Option<bool>,
     pub sessions: Vec<SessionDetails>,
-    /// Of all its processes; None if unknown.
+    /// The memory of all its processes; None if unknown.
     pub memory_bytes: Option<u64>,
     pub cpu_ms: Option<u64>,
     /// The highest of its run, or of its last one.

@@ -28,7 +28,7 @@ pub struct StartedRun {
     pub agent: AgentId,
     /// Its patterns.
     pub zone: Vec<String>,
-    /// What was asked for, and reaches out of the parent's zone.
+    /// Patterns that were asked for, and reach out of the parent's zone.
     pub further: Vec<String>,
     /// Places and variables of its profile that the parent does not have.
     pub without: Vec<String>,
@@ -58,7 +58,7 @@ pub struct HelperEnd {
     pub task: Option<TaskId>,
     pub state: TaskState,
     pub reason: Option<String>,
-    /// What the agent said.
+    /// The agent's words.
     pub text: String,
 }
 

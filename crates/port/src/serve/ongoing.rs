@@ -34,7 +34,7 @@ pub(super) type Question = (AgentId, &'static str, Vec<String>);
 #[derive(Clone, Debug)]
 pub(super) struct OpenQuestion {
     id: String,
-    /// Who is to answer, if an agent is.
+    /// The agent that is to answer, if an agent is.
     awaited: Option<(AgentId, WaitKind)>,
     answer: watch::Receiver<Option<Result<Answer, Refused>>>,
     /// When it is withdrawn, unless a call waits for it meanwhile.

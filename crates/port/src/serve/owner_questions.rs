@@ -68,7 +68,7 @@ async fn one(shared: &Shared, question: OwnerQuestion) -> Result<(OwnerAnswer, S
     Ok((OwnerAnswer { owner, saved: None }, text))
 }
 
-/// What it takes to ask an owner; cheap to clone.
+/// The means to ask an owner; cheap to clone.
 #[derive(Clone)]
 pub(super) struct Asking {
     team: Arc<dyn Team>,
@@ -113,7 +113,7 @@ impl Asking {
         Ok((text, cost))
     }
 
-    /// What a session has used so far; None if its agent has not said.
+    /// The tokens that a session has used so far; None if its agent has not said.
     async fn spent(&self, agent: &AgentId, session: &SessionId) -> Option<TokensSaved> {
         let usages = self.sources.usages().await;
         let own = usages.iter().find(|it| it.key.agent == *agent && it.key.session == *session)?;
@@ -122,8 +122,8 @@ impl Asking {
     }
 }
 
-/// What an answer is kept under: the owner, the path with its present content, and the question. None for no
-/// regular file of moderate size.
+/// The key of a kept answer: the owner, the path with its present content, and the question. None unless the
+/// file is regular and of moderate size.
 pub(super) async fn answer_key(
     owner: &AgentId,
     (path, file): (&Arc<str>, &Path),

@@ -8,7 +8,7 @@ pub struct Refused {
     pub kind: RefusalKind,
 }
 
-/// What a refusal of a prompt means for what it was to do.
+/// The meaning of a refused prompt for its task.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum RefusalKind {
     #[default]

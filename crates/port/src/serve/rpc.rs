@@ -52,7 +52,7 @@ use table::find;
 /// The method after which the connection speaks the agent's protocol.
 pub(super) const ATTACH: &str = Attach::FACTS.name;
 
-/// What is known of a method; None if there is none of that name.
+/// The facts of a method; None if there is none of that name.
 pub fn facts(method: &str) -> Option<&'static Facts> {
     find(method).map(|row| &row.facts)
 }
@@ -69,7 +69,7 @@ pub(super) fn steers(method: &str) -> bool {
     facts(method).is_some_and(Facts::steers)
 }
 
-/// What opens a method on the web; None if there is no such method.
+/// The scopes that open a method on the web; None if there is no such method.
 pub(super) fn by_web(method: &str) -> Option<ByWeb> {
     facts(method).map(|facts| facts.web)
 }

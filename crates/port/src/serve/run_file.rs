@@ -17,7 +17,7 @@ use crate::kept::{self, HeldLock, KeptFile, LockAt, Volatile, make_private, try_
 use crate::model::{KeptFiles, KeptForm};
 pub use remains::{Ledger, Remains, StaleRun, stale_runs};
 
-/// What a running team left for other processes to find it, and for the next start.
+/// The files that a running team leaves for other processes to find it, and for the next start.
 pub const KEPT: [KeptFiles; 1] = [KeptFiles::new("run file", KeptForm::Fixed, &["run/*"])];
 
 /// How long another process may hold a lock to test it.

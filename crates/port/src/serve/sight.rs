@@ -52,7 +52,7 @@ impl Sight {
         Self::Workspace { root: shared.sources.workspace(), zones: zones.into_values().collect() }
     }
 
-    /// What an agent may see.
+    /// The files whose contents an agent may see.
     pub(super) async fn of_agent(shared: &Shared, agent: &AgentId) -> Self {
         let zones = shared.sources.zones().await;
         zones.get(agent).map_or(Self::All, |zone| Self::Zone(Arc::clone(zone)))

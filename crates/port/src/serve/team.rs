@@ -29,7 +29,7 @@ pub trait Team: Send + Sync + 'static {
     /// Every agent with its details.
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>>;
 
-    /// Who answers for an agent.
+    /// The person who answers for an agent.
     fn owner(&self, _agent: &AgentId) -> Option<String> {
         None
     }

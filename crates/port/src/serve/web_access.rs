@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::model::WebScope;
 use crate::tokens::TokenHolder;
 
-/// What a credential of the web opens.
+/// The rights of a credential of the web.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OpenedOnWeb {
-    /// What the scope has, as a person.
+    /// The scope's rights, as a person.
     Scope(WebScope),
-    /// What one of the team's tokens with a scope opens, as its holder, while it is good.
+    /// The rights of one of the team's tokens with a scope, as its holder, while the token is good.
     Holder(TokenHolder),
 }
 

@@ -37,7 +37,7 @@ pub(crate) enum FileRole {
     Read,
     Write,
     Search,
-    /// It looks like a file; the program's use of it is not known.
+    /// An argument that looks like a file; the program's use of it is not known.
     Argument,
 }
 

@@ -51,7 +51,7 @@ impl Workspace for Sample {
         self.files.contains(&path).then_some(Entry::File)
     }
 
-    /// What agents say they have read is there, unless a test says that it is not.
+    /// Files that agents say they have read are there, unless a test says that they are not.
     fn is_file(&self, path: &Path) -> bool {
         let path = fold(path);
         self.entry(&path) != Some(Entry::Folder) && !self.missing.contains(&path)

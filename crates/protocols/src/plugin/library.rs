@@ -36,7 +36,7 @@ pub struct Description {
     pub name: String,
     pub version: String,
     pub protocols: Vec<String>,
-    /// It can enforce a zone.
+    /// The plugin can enforce a zone.
     pub gates: bool,
     /// A team can prompt its agents.
     pub drives: bool,

@@ -12,7 +12,7 @@ use crate::process::Launcher;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked {
     pub description: Description,
-    /// It has a self-test, and passed it.
+    /// The plugin has a self-test, and passed it.
     pub is_tested: bool,
     /// Why it makes no instance without configuration, which it may need.
     pub instance: Result<(), String>,

@@ -25,7 +25,7 @@ struct Client {
     playing: JoinHandle<Result<PlayEnd, ScriptError>>,
     /// The session that `turn` prompts.
     session: String,
-    /// What `fs/read_text_file` answers, and where `fs/write_text_file` goes.
+    /// The files by path: `fs/read_text_file` answers with them, and `fs/write_text_file` writes them.
     files: BTreeMap<String, String>,
     /// The option that permissions are answered with; None: cancelled.
     permission: Option<&'static str>,

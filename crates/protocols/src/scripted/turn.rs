@@ -67,7 +67,7 @@ pub(super) struct ScriptedTurn {
     pub(super) open_calls: Vec<String>,
     /// A terminal that must be released.
     pub(super) open_terminal: Option<Value>,
-    /// What the answer to the prompt has beside its stop reason.
+    /// Members of the answer to the prompt beside its stop reason.
     answer: Map<String, Value>,
 }
 

@@ -1,4 +1,4 @@
-//! Who answers for each agent of a team, by its configuration.
+//! The person who answers for each agent of a team, by its configuration.
 
 use std::collections::HashMap;
 use std::sync::Arc;

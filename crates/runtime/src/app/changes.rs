@@ -1,9 +1,9 @@
 //! Changes of a running team: reload, added and removed agents. Applies one change after the other.
 
 mod moving;
+mod reloaded;
 mod running;
 mod spawning;
-mod started;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use crate::turn::command::TeamCommand;
 use crate::wire::Reloaded;
 use moving::Setbacks;
 pub(super) use moving::follow_setbacks;
-use started::on_wire;
+use reloaded::on_wire;
 
 /// Owns the configuration of a running team, and applies its changes one after the other.
 pub(super) struct Changes {
@@ -50,7 +50,7 @@ pub(super) struct Changes {
     in_file: Vec<AgentId>,
     /// The current configuration, and each one that a running agent was started with.
     editions: BTreeMap<u64, Config>,
-    /// What helpers used that have left, until the end of their tasks.
+    /// The usage of helpers that have left, until the end of their tasks.
     used: HashMap<AgentId, Vec<serde_json::Value>>,
     bus: Bus,
     /// Agents that were set back.

@@ -31,7 +31,7 @@ const NAME: &str = "hub";
 /// How long clients may take to receive their last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a hub is started with.
+/// The options with which a hub is started.
 #[derive(Clone, Debug)]
 pub struct HubOptions {
     /// Where it listens; None: on this machine only.

@@ -16,7 +16,7 @@ use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 use crate::turn::details;
 
-/// What the figures of a scrape are read from.
+/// The sources of a scrape's figures.
 #[derive(Clone)]
 struct Owners {
     roster: Roster,
@@ -32,8 +32,8 @@ struct Owners {
 /// Starts the metrics of a team when they are first wanted; they are the same ever after.
 pub(super) type MetricsStarter = Box<dyn Fn() -> Metrics + Send + Sync>;
 
-/// What starts the metrics of a team. Whoever has it, or them, lets go when the team is cancelled, since
-/// they keep the bus open.
+/// The starter of a team's metrics. Holders of the starter or of the metrics let go when the team is
+/// cancelled, since both keep the bus open.
 pub(super) fn starter(
     wiring: &Wiring,
     team: &Surroundings,

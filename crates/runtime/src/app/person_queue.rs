@@ -29,7 +29,7 @@ struct KeptAccess {
     action: String,
     via: String,
     reason: Option<String>,
-    /// It is a search of all below the path.
+    /// The access is a search of all below the path.
     #[serde(default)]
     search: bool,
     /// A person allowed it, and its agent has not tried it again.

@@ -59,7 +59,7 @@ pub(super) fn denying(config: &Config, why: &Why, zone: &Zone) -> Option<AccessR
     ways().filter_map(of).find(|rule| rule.decide == Decide::Deny)
 }
 
-/// What becomes of an access of an agent, by the configuration alone. `Display` is a few lines.
+/// The outcome of an access of an agent, by the configuration alone. `Display` is a few lines.
 #[derive(Debug)]
 pub struct Route {
     agent: AgentId,
@@ -77,7 +77,7 @@ struct Outside {
     denied_by: Option<Arc<str>>,
     /// Each way with the rule that matches; ways with the same rule are together.
     rules: Vec<(Vec<Via>, Option<AccessRule>)>,
-    /// What there is without a rule.
+    /// The outcome without a rule.
     on_block: String,
 }
 

@@ -21,7 +21,7 @@ use crate::streams::{ReplayError, Streams};
 const FOLDER: &str = "streams";
 const FILES: &str = "files";
 
-/// What was attached and detached.
+/// The file of the streams that were attached and detached.
 const KEPT: &str = "streams.json";
 
 /// Bytes of that file: each of the streams may have a long command or URL.

@@ -1,4 +1,4 @@
-//! What a run saw of the team's tools: notes it in the team's folder, where `check` reads it.
+//! The use of the team's tools in a run: noted in the team's folder, where `check` reads it.
 
 use std::collections::BTreeMap;
 use std::io;

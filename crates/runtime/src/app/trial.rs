@@ -51,8 +51,7 @@ pub(crate) fn begin(
     async { probe.await.unwrap_or_else(|error| failed(&error)) }
 }
 
-/// What the outcome of a probe depends on: the boot, the container, and this program's file. None:
-/// unknown.
+/// The conditions of a probe's outcome: the boot, the container, and this program's file. None: unknown.
 fn conditions() -> Option<String> {
     let program = std::fs::metadata("/proc/self/exe").ok()?;
     let (file, changed) = ((program.dev(), program.ino()), (program.mtime(), program.mtime_nsec()));

@@ -210,7 +210,7 @@ pub(crate) async fn run_team<T>(
     Ok((done, closing.boxed()))
 }
 
-/// What all agents share.
+/// The surroundings that all agents share.
 fn surround(
     launcher: Launcher,
     workspace: &Path,

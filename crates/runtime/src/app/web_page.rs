@@ -34,7 +34,7 @@ pub struct WebWish {
     pub at: Option<SocketAddr>,
 }
 
-/// What a page is of.
+/// The subject of a page.
 pub(crate) struct PageOf {
     /// The team, or the name of a hub.
     team: String,
@@ -72,7 +72,7 @@ struct PageState {
     tokens: PathBuf,
     cancel: CancellationToken,
     credentials: OnceCell<Arc<Credentials>>,
-    /// What it serves; None before and after the team.
+    /// The team that it serves; None before and after the team.
     served: std::sync::Mutex<Option<ServedTeam>>,
     /// Where it is served, once it is.
     site: Mutex<Option<WebSite>>,
@@ -254,7 +254,7 @@ impl WebPage {
     }
 }
 
-/// What is at an address.
+/// The kind of site at an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SiteKind {
     Page,
@@ -269,7 +269,7 @@ impl SiteKind {
         }
     }
 
-    /// What to do if the port is taken.
+    /// The remedy if the port is taken.
     fn way_out(self) -> &'static str {
         match self {
             Self::Page => {

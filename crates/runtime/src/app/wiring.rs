@@ -35,7 +35,7 @@ use crate::watch::GraphHandle;
 /// Bytes of a command line that a card shows.
 const LONGEST_COMMAND: usize = 4 << 10;
 
-/// What remains to do when the agents of a team have ended, and their work is known: the journal is closed,
+/// The last steps of a team, once its agents have ended and their work is known: the journal is closed,
 /// and clients get their last lines.
 pub(crate) type Closing = BoxFuture<'static, ()>;
 

@@ -31,15 +31,15 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// One thing that was looked at.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
 pub struct Finding {
-    /// What was looked at: `git`, `agent/codex`.
+    /// The thing that was looked at: `git`, `agent/codex`.
     pub check: String,
     pub state: Health,
     /// May contain names from outside.
     pub message: String,
-    /// What mends it: a command where there is one.
+    /// The remedy: a command where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
-    /// What was done about it just now.
+    /// The repair that was made just now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<String>,
 }
@@ -53,7 +53,7 @@ pub enum Health {
     Error,
 }
 
-/// What to look at.
+/// The order for an examination.
 pub struct Examination {
     /// The folder of all state, or why there is none.
     pub eisen_dir: anyhow::Result<PathBuf>,
@@ -97,7 +97,7 @@ impl Finding {
         self
     }
 
-    /// It was mended just now.
+    /// Marks the finding as mended just now.
     fn mended(mut self, fixed: impl Into<String>) -> Self {
         self.state = Health::Ok;
         self.fixed = Some(fixed.into());
@@ -155,7 +155,7 @@ pub fn doctor(
     Ok(found)
 }
 
-/// What is below `$EISEN_DIR`.
+/// The contents of `$EISEN_DIR`.
 struct StateFolder<'a> {
     order: &'a Examination,
     eisen_dir: &'a Path,

@@ -38,7 +38,7 @@ pub struct Down {
 pub enum Downed {
     Stopped,
     Killed,
-    /// It had been killed before; its leftovers were cleaned up.
+    /// The team had been killed before; its leftovers were cleaned up.
     Cleaned,
 }
 

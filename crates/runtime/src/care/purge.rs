@@ -58,7 +58,7 @@ const ALL: [&[KeptFiles]; 17] = [
 #[derive(Debug)]
 pub struct PurgedFile {
     pub path: PathBuf,
-    /// What it is, for people.
+    /// The kind of file, for people.
     pub what: &'static str,
     /// Why it has the text still.
     pub left: Option<String>,

@@ -1,4 +1,4 @@
-//! What a candidate did, from the journal of the run, and its undo.
+//! The work of a candidate, from the journal of the run, and its undo.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -33,7 +33,7 @@ pub struct BatchOptions {
     pub max_running: usize,
     /// After the first task that does not succeed nothing is started any more.
     pub fail_fast: bool,
-    /// What earlier batches of the file did is not taken over.
+    /// The results of earlier batches of the file are not taken over.
     pub restart: bool,
     /// Somebody looks at [`BatchNews::Running`].
     pub is_watched: bool,
@@ -44,12 +44,12 @@ pub struct BatchJob {
     pub id: String,
     /// Places of the jobs that have to succeed before.
     pub after: Vec<usize>,
-    /// What it is about: if that changes, it is another job.
+    /// The subject of the job: if it changes, it is another job.
     pub content: String,
     pub options: RunOptions,
 }
 
-/// What is reported of a batch while it runs.
+/// The news of a batch while it runs.
 #[derive(Debug)]
 pub enum BatchNews<'a> {
     Note(String),
@@ -65,7 +65,7 @@ pub struct PlannedJob {
     pub after: Vec<String>,
     /// Whom it would be given to.
     pub agent: String,
-    /// What would be done with it.
+    /// The batch's plan for the job.
     pub plan: String,
 }
 
@@ -102,7 +102,7 @@ pub async fn batch(
     Ok(BatchEnd { jobs: work.ends("the batch was stopped"), stopped })
 }
 
-/// What a batch would do now.
+/// The jobs as a batch would meet them now.
 pub fn plan(options: BatchOptions) -> Result<Vec<PlannedJob>, Failure> {
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let work = BatchWork::new(options, eisen_dir)?;

@@ -41,7 +41,7 @@ const LONGEST_PROMPT: usize = 8 << 20;
 /// How often the state of a run is polled until its process has taken over.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct RunEnd {
     pub state: RunState,
@@ -264,7 +264,7 @@ async fn changed(eisen_dir: &Path, team: &str) -> Option<ChangedFiles> {
     tokio::time::timeout(COUNTING, counting).await.ok()?.ok()?
 }
 
-/// What all attempts of a run have in common.
+/// The data that all attempts of a run share.
 struct Job<'a> {
     folder: &'a RunFolder,
     request: &'a RunRequest,

@@ -40,7 +40,7 @@ pub struct Cooldown {
     login: LoginId,
     /// None: all models.
     pub model: Option<String>,
-    /// It ends when the file of the login changes.
+    /// The cool-down ends when the file of the login changes.
     #[serde(default)]
     of_login: bool,
     pub reason: String,
@@ -78,7 +78,7 @@ impl Cooldown {
         Self { model: Some(model.unwrap_or_default().to_owned()), ..self }
     }
 
-    /// It ends when the file of the login changes.
+    /// Makes the cool-down end when the file of the login changes.
     #[must_use]
     pub fn of_login(self) -> Self {
         Self { of_login: true, ..self }
@@ -116,7 +116,7 @@ impl Cooldowns {
         }
     }
 
-    /// Those in effect.
+    /// The cool-downs in effect.
     pub fn read(&self, now: TimestampMs) -> io::Result<Vec<Cooldown>> {
         let mut cooldowns = self.kept()?.cooldowns;
         cooldowns.retain(|cooldown| cooldown.until_ms > now);

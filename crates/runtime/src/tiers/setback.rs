@@ -15,13 +15,13 @@ const OF_OTHERS: [&str; 6] = [
     "model unknown",
 ];
 
-/// Those of one model: another one of the same account may be free of them.
+/// The troubles of one model: another model of the same account may be free of them.
 const OF_MODEL: [&str; 3] = ["overloaded", "model unknown", SILENT];
 
 /// Nothing came from it since its prompt: its model's service may be why.
 const SILENT: &str = "silent";
 
-/// It went on for a while, and then no more.
+/// The candidate went on for a while, and then no more.
 const STUCK: &str = "stuck";
 
 /// How the reasons of [`Setback::silence`] begin.

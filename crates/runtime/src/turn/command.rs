@@ -1,4 +1,4 @@
-//! What the task that changes a running team is asked for, and what it answers.
+//! Requests to the task that changes a running team, and its answers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(crate) enum SetBackAt {
     Start(TimestampMs),
 }
 
-/// What a set-back comes to.
+/// The outcome of a set-back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Move {
     /// Another candidate would do no better.
@@ -106,7 +106,7 @@ pub(crate) struct StartedHelper {
     pub(crate) zone: Vec<String>,
     /// Patterns that were asked for, and reach out of its parent's zone.
     pub(crate) further: Vec<String>,
-    /// What its profile has, and its parent has not.
+    /// The parts of its profile that its parent does not have.
     pub(crate) without: Vec<String>,
     pub(crate) workspace: PathBuf,
 }

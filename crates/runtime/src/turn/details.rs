@@ -43,7 +43,7 @@ struct SpentInSession<'a> {
     session_id: &'a str,
 }
 
-/// What an agent used, by session, for the journal.
+/// An agent's usage by session, for the journal.
 pub(crate) fn usage_of(agent: &AgentDetails) -> Vec<serde_json::Value> {
     let used = agent.sessions.iter().filter(|session| !session.spent.is_empty());
     let usage = used.map(|session| {

@@ -20,7 +20,7 @@ use crate::turn::request::RunRequest;
 use crate::turn::schema::AnswerSchema;
 use crate::turn::{WorkEnd, helper_turn, settle};
 
-/// What of a team works on its runs; cheap to clone.
+/// The parts of a team that work on its runs; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Workplace {
     pub(crate) roster: Roster,

@@ -1,4 +1,4 @@
-//! What a run does now: kept in its state, and told to whoever looks on.
+//! The current activity of a run: kept in its state, and told to everyone who watches.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -16,12 +16,12 @@ use crate::tracker::TrackerHandle;
 /// state of a run that ends sooner is not written once more for it.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the agent of a run does.
+/// The progress of a run's agent.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RunProgress {
     /// As in [`RunState::last_action`].
     pub last_action: Option<String>,
-    /// Of the agent that works now.
+    /// The tokens of the agent that works now.
     pub tokens: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! What a run asks of its agent besides the prompt: the session that it begins with, files, and an answer by a
-//! schema, with the second try of one that does not fit.
+//! The requests of a run to its agent besides the prompt: the session that it begins with, files, and an
+//! answer by a schema. An answer that does not fit gets a second try.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -19,14 +19,14 @@ use crate::turn::progress::RunProgress;
 use crate::turn::retries;
 use crate::turn::schema::AnswerSchema;
 
-/// What the agent is asked.
+/// The request to the agent.
 pub(crate) struct RunRequest {
     attachments: Vec<Attachment>,
     schema: Option<AnswerSchema>,
     /// None: a new session.
     begins_with: Option<EarlierSession>,
     eisen_dir: PathBuf,
-    /// What the agent does is told to it.
+    /// The channel for news of the agent's actions.
     pub(crate) progress: watch::Sender<RunProgress>,
     /// Where the next candidate of the agent's tier is asked for; None: it has no tier.
     pub(crate) moves: Option<mpsc::Sender<TeamCommand>>,

@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow, bail};
 use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::Value;
 
-/// What a schema is called that has no name of its own. Its references are relative to that.
+/// The name of a schema that has none of its own. Its references are relative to this name.
 const PLACE: &str = "eisen:///schema";
 
 /// Faults of an answer that the agent is told.
@@ -15,7 +15,7 @@ const MOST_FAULTS: usize = 10;
 /// Bytes of a fault.
 const LONGEST_FAULT: usize = 300;
 
-/// Of an agent's schema, with its references followed: values in all, and levels.
+/// Limits of an agent's schema, with its references followed: values in all, and levels.
 const MOST_VALUES: usize = 100_000;
 const MOST_LEVELS: usize = 200;
 

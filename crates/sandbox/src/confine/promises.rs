@@ -18,8 +18,8 @@ struct Promise {
     /// At the tier `kernel`.
     wall: &'static str,
     doorbell: &'static str,
-    /// What a move of a folder above, and a path that is swapped after the look, come to at the tier
-    /// `kernel`.
+    /// The gain, at the tier `kernel`, from a move of a folder above, or from a path that is swapped after
+    /// the look.
     swaps: &'static str,
     from: Since,
 }

@@ -36,8 +36,8 @@ pub(super) struct Resolved {
     /// Its real path: absolute and free of links. Not a path if it lies in no folder (`pipe:[7]`).
     pub(super) real: PathBuf,
     pub(super) stat: FileStat,
-    /// It was reached through another process, which the caller may not be allowed to inspect: only
-    /// the kernel may open it.
+    /// The path led through another process, which the caller may not be allowed to inspect: only the kernel
+    /// may open it.
     pub(super) is_foreign: bool,
 }
 

@@ -28,14 +28,13 @@ use crate::zone::{Bounds, Denied, Grant};
 pub(super) enum SyscallReply {
     /// The kernel performs it under the wall, even if the caller has changed the arguments.
     Continue,
-    /// It was performed here.
+    /// The call was performed here.
     Done,
     AddFd {
         file: OwnedFd,
         close_on_exec: bool,
     },
-    /// It may block: it is performed on a thread of its own, which is interrupted if the caller is
-    /// gone.
+    /// The call may block. A thread of its own performs it, and is interrupted if the caller is gone.
     Later(Later),
 }
 
@@ -45,19 +44,19 @@ pub(super) type Later = Box<dyn FnOnce() -> Result<SyscallReply, Errno> + Send>;
 /// Why a call is not performed.
 pub(super) enum Stop {
     Fails(Errno),
-    /// It needs an access outside the bounds.
+    /// The call needs an access outside the bounds.
     Outside {
         denied: Denied,
         real: PathBuf,
         /// The path as the caller gave it.
         arg: PathBuf,
         meaning: PathMeaning,
-        /// It connects to a socket of the zone whose server the zone does not hold.
+        /// The call connects to a socket of the zone whose server the zone does not hold.
         to_server: bool,
     },
     /// Its file is not at this path, which its link reports.
     Elsewhere(PathBuf),
-    /// It must be performed with these rights instead of ours.
+    /// The call must be performed with these rights instead of ours.
     Rights(Identity),
 }
 

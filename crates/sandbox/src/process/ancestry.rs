@@ -17,7 +17,7 @@ const TRIES: usize = 5;
 /// A process in a PID namespace of its own with a `/proc` of its own sees nothing above it. None that
 /// the kernel confines gets there.
 ///
-/// It stays as it was first seen: a process is not moved into a command.
+/// The first answer stays: a process is not moved into a command.
 pub fn commands_above() -> Option<usize> {
     static ABOVE: OnceLock<Option<usize>> = OnceLock::new();
     *ABOVE.get_or_init(|| {

@@ -43,7 +43,7 @@ pub enum SpawnError {
         /// The program as the command names it.
         program: String,
     },
-    /// It is executable, but the confinement forbids it.
+    /// The file is executable, but the confinement forbids executing it.
     #[error(
         "cannot start `{program}`: `{}` is outside the paths this agent may execute; add it to the \
          readable paths of its profile or zone, or set `confine = \"workspace\"`", .file.display()

@@ -33,9 +33,9 @@ pub(super) struct FamilyState {
 /// How soon a family is polled again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum PollRate {
-    /// It is being killed.
+    /// The family is being killed.
     Dying,
-    /// It grows and is near a limit.
+    /// The family grows and is near a limit.
     Growing,
     Limited,
     Calm,

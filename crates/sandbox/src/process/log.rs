@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::line::{Framer, content, lines};
 use crate::model::{AgentId, KeptFiles, KeptForm, now_ms, rfc3339};
 
-/// What agents wrote to standard error.
+/// The files with agents' standard error.
 pub const KEPT: [KeptFiles; 1] = [KeptFiles::new("log", KeptForm::Log, &["logs/*/*"])];
 
 /// Maximum bytes of a line; longer lines are split.

@@ -45,8 +45,8 @@ pub struct Reach {
     pub private: PathBuf,
     /// The folder that contains it and those of other agents, each of which is private.
     pub privates: Option<PathBuf>,
-    /// What its launch profile needs. Used by [`Confine::Strict`] only. Names that lead into the workspace or
-    /// through it grant nothing.
+    /// The places that its launch profile needs. Used by [`Confine::Strict`] only. Names that lead into the
+    /// workspace or through it grant nothing.
     pub readable: Vec<GrantedPlace>,
     /// Like `readable`, and may also be written.
     pub writable: Vec<GrantedPlace>,

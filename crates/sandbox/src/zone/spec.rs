@@ -1,4 +1,4 @@
-//! What a zone is made of: its lists of patterns, and what it says besides.
+//! The specification of a zone: its lists of patterns, and its other settings.
 
 use std::path::PathBuf;
 use std::slice;
@@ -15,11 +15,11 @@ pub struct ZoneSpec {
     pub allowed: Vec<String>,
     /// The team's `shared`, added to `allowed` but owned by no agent.
     pub shared: Vec<String>,
-    /// Of the team and the agent; overrides all other lists.
+    /// The team's and the agent's; they override all other lists.
     pub denied: Vec<String>,
     /// Overrides the lists that allow, as `denied` does, but somebody may be asked: files with secrets.
     pub asked: Vec<String>,
-    /// Of the team, the agent and `base`: readable, not writable.
+    /// The patterns of the team, the agent and `base` for paths that may be read, not written.
     pub readable: Vec<String>,
     /// The access to the git folder of the workspace's repository.
     pub git: GitAccess,
@@ -85,7 +85,7 @@ impl ZoneSpec {
         open
     }
 
-    /// What no list that allows opens.
+    /// The patterns that no allowing list opens.
     pub(super) fn closed(&self) -> Vec<String> {
         [&self.denied[..], &self.asked].concat()
     }

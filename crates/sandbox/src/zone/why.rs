@@ -24,11 +24,11 @@ pub struct Why {
 /// The rule of a zone that decides about a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// It can't be resolved, or is no text.
+    /// The path can't be resolved, or is no text.
     NoPath,
-    /// It is, or is in, `$EISEN_DIR`.
+    /// The path is, or is in, `$EISEN_DIR`.
     EisenDir,
-    /// It is the team's journal, or lies beside it.
+    /// The path is the team's journal, or lies beside it.
     Journal,
     /// The git folder, judged by [`super::GitAccess`].
     Git,

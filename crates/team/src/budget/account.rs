@@ -32,7 +32,7 @@ impl Account {
         Self { budgets, agent, model }
     }
 
-    /// Of an agent without a team: nothing limits it, and nothing is priced.
+    /// The account of an agent without a team: nothing limits it, and nothing is priced.
     pub fn unlimited(agent: AgentId) -> Self {
         Self::new(Budgets::default(), agent, None)
     }

@@ -172,7 +172,7 @@ impl Ledger {
         self.is_dirty = true;
     }
 
-    /// What a turn is expected to use; `known` is what the largest one did.
+    /// The expected use of a turn; `known` is the use of the largest one.
     pub(super) fn expected(&self, known: Option<Amounts>) -> Amounts {
         let limits = &self.settings.limits;
         #[expect(clippy::cast_precision_loss, reason = "a tenth of money")]

@@ -20,7 +20,7 @@ use crate::model::{AgentId, BudgetLimits, BudgetReport, EarlierUse, SessionId, S
 #[derive(Debug)]
 pub struct AgentSettings {
     pub agent: AgentId,
-    /// What the agent uses counts for this one, too. Without circles.
+    /// The agent for which this one's use counts, too. Without circles.
     pub parent: Option<AgentId>,
     pub settings: Settings,
 }
@@ -34,7 +34,7 @@ pub(super) struct TeamBudgets {
     agents: HashMap<AgentId, AgentBudget>,
     turns: HashMap<TurnNumber, TurnUnderway>,
     next_turn: TurnNumber,
-    /// Of helpers: what these use counts for their parents, too.
+    /// The parents of helpers, for which the helpers' use counts, too.
     parents: HashMap<AgentId, AgentId>,
     /// The orchestrator agent.
     lead: Option<AgentId>,
@@ -285,7 +285,7 @@ impl TeamBudgets {
         number
     }
 
-    /// What one more turn of an agent is expected to use, of each budget that it is out of.
+    /// The expected use of one more turn of an agent, for each budget that it counts against.
     fn expected(&mut self, agent: &AgentId) -> Vec<Amounts> {
         let known = self.agent(agent).largest_turn;
         let mut expected = vec![self.team.expected(known)];

@@ -11,10 +11,10 @@ pub(super) struct TurnUnderway {
     pub(super) above: Vec<AgentId>,
     /// None: its prompt is about to be sent.
     pub(super) session: Option<SessionId>,
-    /// What it is expected to use, of the team's budget, of its agent's, and of each parent's.
+    /// Its expected use of the team's budget, of its agent's, and of each parent's.
     pub(super) reserved: Vec<Amounts>,
     pub(super) used: Amounts,
-    /// What it used by an estimate, before it is reported.
+    /// Its use by an estimate, before that is reported.
     pub(super) foreseen: Amounts,
 }
 
@@ -52,11 +52,11 @@ impl TurnUnderway {
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Underway {
     pub(super) count: u64,
-    /// Those that have not begun.
+    /// The turns that have not begun.
     pub(super) waiting: u64,
-    /// What they use beyond what was reported, by an estimate.
+    /// Their use beyond what was reported, by an estimate.
     pub(super) foreseen: Amounts,
-    /// What they are expected to use yet.
+    /// Their use that is still expected.
     pub(super) reserved: Amounts,
 }
 

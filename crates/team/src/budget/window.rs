@@ -10,7 +10,7 @@ use crate::model::{Charge, Cost, Spending, TokenKind};
 /// A span is kept in so many parts: what is a part older than it has gone.
 const PARTS: u32 = 60;
 
-/// What counts against a budget.
+/// The amounts that count against a budget.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct Amounts {
     pub(super) tokens: u64,

@@ -1,5 +1,4 @@
-//! What is known of a change of a file: the registration of its writer before it, and what was found
-//! after it.
+//! The known facts of a file's change: the registration of its writer before it, and the findings after it.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What an agent is about to destroy and the journal can't keep: said once for each folder and turn,
+//! Content that an agent is about to destroy and the journal can't keep: said once for each folder and turn,
 //! before it is destroyed, and held for a decision if the configuration says so.
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) struct Losses {
 #[derive(Default)]
 struct TurnLosses {
     said: Vec<PathBuf>,
-    /// Those of `said` that stand for what is below them.
+    /// The paths in `said` that stand for what is below them.
     folders: Vec<PathBuf>,
     allowed: Vec<PathBuf>,
     refused: Vec<PathBuf>,

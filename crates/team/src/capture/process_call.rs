@@ -6,11 +6,11 @@ use std::fs;
 /// The progress of a process with a call that the doorbell let go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum ProcessCall {
-    /// It is in no such call.
+    /// The process is in no such call.
     None,
-    /// It is in such a call.
+    /// The process is in such a call.
     Inside,
-    /// It may be in one: these threads run, or wait for a processor.
+    /// The process may be in one: these threads run, or wait for a processor.
     Runs(Vec<ThreadProgress>),
     /// The system does not show it.
     Unknown,

@@ -53,7 +53,7 @@ impl Room {
         Self { journal, scope, kept, full, bytes, measured, came }
     }
 
-    /// What the journal keeps.
+    /// The kinds of content that the journal keeps.
     pub(super) fn keep(&self) -> Keep {
         self.journal.settings().keep
     }

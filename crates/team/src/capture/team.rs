@@ -32,7 +32,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// How a writer touches a path.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Touched<'a> {
-    /// Of the entry, if it is known to exist.
+    /// The entry's stamp, if the entry is known to exist.
     pub(super) stamp: Option<Stamp>,
     /// The path from which a file comes here.
     pub(super) from: Option<&'a Arc<Path>>,

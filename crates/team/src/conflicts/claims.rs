@@ -12,7 +12,7 @@ use crate::model::{SessionKey, quoted};
 /// Seconds that a claim lasts at most.
 pub(super) const LONGEST: Duration = Duration::from_hours(1);
 
-/// What an agent claims.
+/// An agent's claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockClaim {
     /// Files or folders, relative to the workspace.
@@ -21,7 +21,7 @@ pub struct LockClaim {
     pub ttl: Option<Duration>,
 }
 
-/// What an agent has claimed.
+/// The locks that an agent has claimed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimedLocks {
     /// With the number of each lock.

@@ -33,7 +33,7 @@ pub enum ResolveError {
 pub struct ShownConflict {
     pub conflict: Conflict,
     pub file: FoundFile,
-    /// What the agent wants to write, if it is known.
+    /// The content that the agent wants to write, if it is known.
     pub wanted: Option<Wanted>,
     /// The lock that the write meets; None: it has ended.
     pub lock: Option<Lock>,
@@ -41,7 +41,7 @@ pub struct ShownConflict {
     pub version: String,
 }
 
-/// What was shown of a write, other than the file.
+/// The parts of a write that were shown, other than the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct SeenWrite {
     wanted: SeenContent,

@@ -1,4 +1,4 @@
-//! What sessions come to know of files: by reading them, and by what the client host puts there for them.
+//! The knowledge of files that sessions get: by reads, and by what the client host puts there for them.
 
 use std::io::ErrorKind;
 use std::sync::{Arc, PoisonError};

@@ -31,7 +31,7 @@ pub struct Lock {
     pub holder: LockHolder,
     /// Grows with each new lock: whoever has an older number no longer holds it.
     pub fence: u64,
-    /// It was claimed before a write.
+    /// Claimed before a write.
     pub is_claim: bool,
     /// When its holder got it.
     pub since_ms: TimestampMs,

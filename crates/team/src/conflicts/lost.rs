@@ -21,7 +21,7 @@ pub(super) struct Suspect {
     pub(super) position: u64,
     pub(super) others: Vec<AgentId>,
     pub(super) outside: bool,
-    /// What the writer knew, what it wrote over, and what it wrote.
+    /// The version that the writer knew, the one that it wrote over, and the one that it wrote.
     pub(super) versions: [Version; 3],
 }
 

@@ -14,7 +14,7 @@ use crate::model::{AgentId, ConflictKind, ConflictStatus, ConflictStrategy, Sess
 pub struct MergeBase {
     /// None: it is not known.
     content: Option<Arc<[u8]>>,
-    /// Who wrote meanwhile, as far as that is known.
+    /// The agents that wrote meanwhile, as far as they are known.
     agents: Vec<AgentId>,
 }
 
@@ -39,7 +39,7 @@ impl PresentContent {
         Self(FileVersion::of(content.map_or(Version::Missing, hash)))
     }
 
-    /// It can't be read, or is too large for that.
+    /// A content that can't be read, or is too large for that.
     pub fn unknown() -> Self {
         Self(FileVersion::of(Version::Unknown))
     }
@@ -51,8 +51,8 @@ impl Conflicts {
         self.state().stales.is_known(by, path, &present.0)
     }
 
-    /// What a session that writes a whole file knew of it, if that is not its present content. Call it when
-    /// all earlier changes are on the bus.
+    /// The content that a session knew of a file that it writes whole, if that is not the present one. Call
+    /// it when all earlier changes are on the bus.
     pub async fn merge_base(
         &self,
         by: &SessionKey,

@@ -1,8 +1,8 @@
 //! Finds writes over another content than the writer knew: what each session last knew of each file,
 //! and who wrote since. Pure.
 //!
-//! What was known is told by content: by a hash, else by the file's stamp. The order of reads and writes is a
-//! count that is taken under this room's lock. No clock is asked: clocks are set back.
+//! A known version is told by its content: by a hash, else by the file's stamp. The order of reads and writes
+//! is a count that is taken under this room's lock. No clock is asked: clocks are set back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(super) struct FileVersion {
 pub(super) enum Version {
     /// There is no file.
     Missing,
-    /// It is too large, not readable, or was not looked at.
+    /// The content is too large, not readable, or was not looked at.
     Unknown,
     Hash(Arc<str>),
 }
@@ -204,7 +204,7 @@ impl Stales {
         self.begun.clear();
     }
 
-    /// What others than an agent wrote since it knew a file, before it wrote over `before`.
+    /// The writes of others than an agent since it knew a file, before it wrote over `before`.
     fn since(
         &self,
         agent: &AgentId,

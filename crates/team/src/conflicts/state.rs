@@ -26,9 +26,9 @@ pub(super) struct ConflictState {
     pub(super) board: ConflictBoard,
     /// Writes that wait for the lock of a path, in the order in which they came.
     queues: HashMap<Arc<str>, VecDeque<ConflictId>>,
-    /// What a person decided of writes that still wait.
+    /// A person's decisions on writes that still wait.
     pub(super) decided: HashMap<ConflictId, HeldDecision>,
-    /// What writes that wait would put in their files, where that is known.
+    /// The contents that waiting writes would put in their files, where these are known.
     wanted: HashMap<ConflictId, Wanted>,
     /// Writes over another's lock that were reported before they happened.
     told: HashMap<(AgentId, Arc<str>), ConflictId>,
@@ -44,7 +44,7 @@ pub enum HeldDecision {
 }
 
 impl HeldDecision {
-    /// What the writer hears of a denial.
+    /// The message that tells the writer of a denial.
     pub(super) fn refusal(&self) -> Option<String> {
         let Self::Deny { message } = self else { return None };
         let message = message.clone().filter(|message| !message.is_empty());

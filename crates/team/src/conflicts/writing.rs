@@ -1,4 +1,4 @@
-//! What becomes of a write that is about to happen.
+//! The fate of a write that is about to happen.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ const MOST_WAITING: usize = 1024;
 /// The way of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// Of a whole file, by the team's own client host, which can merge it.
+    /// A write of a whole file by the team's own client host, which can merge it.
     Host,
     /// Any other; `may_wait`: it can be held.
     Other { may_wait: bool },
 }
 
-/// What becomes of a write.
+/// The fate of a write.
 #[derive(Debug)]
 pub enum WriteGate {
     Passes,

@@ -10,11 +10,11 @@ use crate::model::{AgentId, BlockedId};
 /// The answer to an agent's request for an access.
 #[derive(Debug)]
 pub enum AccessAnswer {
-    /// It is allowed already.
+    /// The access is allowed already.
     Open,
     /// No decider can allow it, or will.
     Closed(String),
-    /// It waits for a decision, which comes here. Dropping the receiver expires it.
+    /// The access waits for a decision, which comes here. Dropping the receiver expires it.
     Waits(BlockedId, oneshot::Receiver<Settlement>),
 }
 

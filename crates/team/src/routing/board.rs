@@ -24,7 +24,7 @@ pub(super) struct BoardEntry {
     pub(super) scope: AccessScope,
     /// A decision can allow it, or the next equal one.
     pub(super) grantable: bool,
-    /// It cannot be decided again.
+    /// No decision can follow.
     pub(super) decided: bool,
     /// The sessions in which its agent may have asked for it, besides the access's own.
     pub(super) sessions: Vec<SessionId>,
@@ -34,7 +34,7 @@ pub(super) struct BoardEntry {
     pub(super) gives_up: Option<Instant>,
     /// Why its requests are about to be withdrawn, if that is known.
     pub(super) over: Option<Arc<str>>,
-    /// What it would write, while it is pending.
+    /// The content that it would write, while it is pending.
     pub(super) wanted: Option<Wanted>,
     /// The requests that wait for its decision: one operation of an agent may come in several ways.
     pub(super) waiters: Vec<Waiter>,

@@ -12,12 +12,12 @@ const LONGEST_PATH: usize = 1024;
 /// Bytes of an agent's reason that are shown.
 const LONGEST_REASON: usize = 500;
 
-/// Who reads a briefing.
+/// The reader of a briefing.
 #[derive(Debug)]
 pub(super) struct Reader {
     /// The program, as a shell takes it.
     program: String,
-    /// What the names of this team begin with there.
+    /// The prefix of this team's names there.
     prefix: String,
 }
 

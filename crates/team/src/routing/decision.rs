@@ -45,7 +45,7 @@ pub enum Decision {
     Allow {
         scope: GrantSpan,
         ttl: Option<Duration>,
-        /// Of all that is opened, also of what waits now; None: the path alone.
+        /// The pattern of all that is opened, also of accesses that wait now; None: the path alone.
         pattern: Option<Arc<str>>,
     },
     /// As `Allow`, of an access for which its agent does not wait any more: it is told with its next prompt.

@@ -29,7 +29,7 @@ struct Grant {
     even_denied: bool,
     /// A person granted it, and no agent.
     by_person: bool,
-    /// It waited for a person by a rule, and its grant outlasts the team.
+    /// The access waited for a person by a rule, and its grant outlasts the team.
     outlasts: bool,
     expires: Option<Instant>,
 }
@@ -92,7 +92,7 @@ impl Allowed {
         Self { pattern, ..self }
     }
 
-    /// What a person allowed in an earlier run, for the next try.
+    /// An access that a person allowed in an earlier run, for the next try.
     pub(super) fn earlier(request: &Request, permit: Allowance) -> Self {
         let even_denied = permit.even_denied;
         Self { even_denied, outlasts: true, ..Self::request(request, true) }
@@ -199,7 +199,7 @@ impl Grants {
         self.open.push(grant);
     }
 
-    /// What a person allowed of the queue and no agent has used, oldest first.
+    /// The accesses of the queue that a person allowed and no agent has used, oldest first.
     pub(super) fn unused(&self) -> impl Iterator<Item = Queued> {
         self.open.iter().filter(|grant| grant.is_unused()).map(|grant| Queued {
             access: Request {

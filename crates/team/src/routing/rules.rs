@@ -22,7 +22,7 @@ pub struct RuledAccess<'a> {
     pub grantable: bool,
     /// A pattern of `denied` matches it: no agent and no rule opens it.
     pub is_denied: bool,
-    /// It is a search of all below the path.
+    /// A search of all below the path.
     pub is_search: bool,
 }
 

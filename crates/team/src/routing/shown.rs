@@ -11,7 +11,7 @@ use crate::zone::Zone;
 pub struct ShownAccess {
     pub access: BlockedAccess,
     pub file: FoundFile,
-    /// What the agent wants to write, if it is known.
+    /// The content that the agent wants to write, if it is known.
     pub wanted: Option<Wanted>,
     /// The process whose system call waits.
     pub caller: Option<u32>,
@@ -19,7 +19,7 @@ pub struct ShownAccess {
     pub version: String,
 }
 
-/// What routing knows of an access that can be shown.
+/// The facts that routing has of an access that can be shown.
 #[derive(Debug)]
 pub(super) struct Showable {
     pub(super) access: BlockedAccess,

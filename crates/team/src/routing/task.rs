@@ -76,7 +76,7 @@ pub(super) enum RoutingMsg {
         id: BlockedId,
         decision: Decision,
         by: Decider,
-        /// What the decider saw of the content that is to be written.
+        /// The content to be written, as the decider saw it.
         seen: Option<SeenContent>,
         reply: oneshot::Sender<Result<BlockedAccess, ResolveError>>,
     },
@@ -158,11 +158,11 @@ pub(super) struct Task {
     /// Accesses that a person decides by a rule.
     queue: watch::Sender<Arc<[Queued]>>,
     asked: mpsc::Sender<OwnerQuestion>,
-    /// What accesses that an agent waits for hold meanwhile.
+    /// The state that accesses hold while an agent waits for them.
     held: HashMap<BlockedId, HeldAccess>,
 }
 
-/// What an access holds while an agent waits for its decision.
+/// The state that an access holds while an agent waits for its decision.
 struct HeldAccess {
     /// None: it waits as long as it takes.
     deadline: watch::Sender<Option<Instant>>,
@@ -172,7 +172,7 @@ struct HeldAccess {
     wait: Option<WaitGuard>,
 }
 
-/// What routing tells others of.
+/// The channels on which routing tells others.
 pub(super) struct Outputs {
     /// Counts the accesses that came to wait for the orchestrator agent.
     pub(super) nudge: watch::Sender<u64>,

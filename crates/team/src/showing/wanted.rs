@@ -1,5 +1,5 @@
-//! What an agent wants to write by a request that waits: its hash, and its text as far as that is
-//! kept.
+//! The content that an agent wants to write by a request that waits: its hash, and its text as far as that
+//! is kept.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ const LONGEST_TEXT: usize = 1 << 20;
 /// Bytes of the texts that one room keeps, all together; of what is more there is the hash alone.
 const MOST_TEXT: usize = 64 << 20;
 
-/// What a write puts in its file.
+/// The content that a write puts in its file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
     pub(super) hash: blake3::Hash,
     text: Option<Arc<str>>,
 }
 
-/// What was shown of the content that an agent wants to write.
+/// The content that an agent wants to write, as it was shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SeenContent(Option<blake3::Hash>);
 
@@ -45,7 +45,7 @@ impl Wanted {
 }
 
 impl SeenContent {
-    /// What whoever decides was shown; None: it is not known what would be written.
+    /// The content that whoever decides was shown; None: it is not known what would be written.
     pub fn of(wanted: Option<&Wanted>) -> Self {
         Self(wanted.map(|wanted| wanted.hash))
     }

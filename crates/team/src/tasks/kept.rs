@@ -19,7 +19,7 @@ pub struct Kept {
     pub id: TaskId,
     #[serde(serialize_with = "agent_of", deserialize_with = "agent")]
     pub by: AgentId,
-    /// Who answers for it.
+    /// The person who answers for it.
     pub owner: Option<String>,
     #[serde(serialize_with = "agent_of", deserialize_with = "agent")]
     pub agent: AgentId,

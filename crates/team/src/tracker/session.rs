@@ -21,7 +21,7 @@ pub(super) struct TrackedSession {
     pub(super) turns: Turns,
     /// Its client opened it. An agent can name sessions that no client opened.
     pub(super) is_open: bool,
-    /// It compacted its context since its last usage.
+    /// The session compacted its context since its last usage.
     has_compacted: bool,
     pub(super) model: Option<Model>,
     /// Sequence number of its last input.

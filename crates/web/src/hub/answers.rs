@@ -1,5 +1,5 @@
-//! What a team was asked over NATS: each request is performed once, however often it arrives, and one that
-//! comes too late is refused. Pure.
+//! The requests to a team over NATS: each is performed once, however often it arrives, and one that comes too
+//! late is refused. Pure.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -48,14 +48,14 @@ enum KnownRequest {
     Done(Bytes, Instant),
 }
 
-/// What becomes of a request.
+/// The decision on a request.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Admission {
     Run,
     Running,
     Done(Bytes),
     Refused(u16, String),
-    /// It is for another start of the team, which may answer.
+    /// The request is for another start of the team, which may answer.
     Ignored,
 }
 

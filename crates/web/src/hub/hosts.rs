@@ -108,7 +108,7 @@ impl Hosts {
         serde_json::from_str(result.get()).map_err(failed)
     }
 
-    /// What a visitor is at one host.
+    /// Returns a visitor as one host is to see it.
     fn of_host(&self, host: &str, by: Visitor) -> Result<Visitor, Refused> {
         let presence = self.presence.lock();
         if presence.get(host).is_none() {

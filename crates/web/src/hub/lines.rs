@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::wire::{ListAgents, Method as _};
 
-/// What a line says.
+/// The content of a line.
 #[derive(Debug)]
 pub(super) enum HubLine {
     /// The map of a session; with `more` it goes on.

@@ -37,7 +37,7 @@ use crate::wire::{AtHub, Facts, ListAgents, ListBlocked, ListConflicts, Method a
 pub struct HubSettings {
     pub access: NatsAccess,
     pub key: HubKey,
-    /// Of the hub's own port.
+    /// The bus of the hub's own port.
     pub bus: Bus,
     pub tokens: Option<ScopedTokens>,
 }

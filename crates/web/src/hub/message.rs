@@ -19,10 +19,10 @@ const SIGNATURE: &str = "Eisen-Signature";
 /// How long a message may wait for the connection.
 const STUCK: Duration = Duration::from_secs(2);
 
-/// What subjects begin with; then comes the host, then the kind.
+/// The beginning of subjects; then comes the host, then the kind.
 const PREFIX: &str = "eisen-hub";
 
-/// What is behind the host in a subject: `up` from the team, `down` to it.
+/// The part behind the host in a subject: `up` from the team, `down` to it.
 pub(super) mod kind {
     /// A team says that it is there.
     pub(in crate::hub) const BEAT: &str = "up.beat";

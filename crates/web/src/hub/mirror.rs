@@ -15,7 +15,7 @@ use crate::line::{lenient, or_default};
 use crate::model::{Delta, Event, FileNode, Relayed, SessionKey, SessionMode, Snapshot};
 use crate::tracker::Snapshots;
 
-/// What subjects begin with.
+/// The beginnings of subjects.
 const AGENT: &str = "agent ";
 const BLOCKED: &str = "blocked ";
 const CONFLICT: &str = "conflict ";
@@ -31,7 +31,7 @@ struct MirroredHost {
     maps: IndexMap<SessionKey, MirroredMap>,
     /// By subject.
     standing: IndexMap<Arc<str>, Relayed>,
-    /// What a new feed has not repeated yet.
+    /// The maps and subjects that a new feed has not repeated yet.
     stale_maps: HashSet<SessionKey>,
     stale: HashSet<Arc<str>>,
     /// As `list_agents` answered when the feed began.
@@ -59,7 +59,7 @@ pub(super) enum FeedError {
     Order,
 }
 
-/// What is left to do after a line.
+/// The work that is left after a line.
 #[derive(PartialEq, Debug)]
 pub(super) enum AfterLine {
     Nothing,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::serve::{self, PROGRAM};
 use crate::wire::{AtHub, Facts, NameKind, NamePlaces, ServerLine};
 
-/// What a decision of an agent begins with.
+/// The prefix of a decider that is an agent.
 const BY_AGENT: &str = "agent:";
 
 /// The field of params that names a host alone.

@@ -23,18 +23,18 @@ pub(super) struct HeardHost {
     pub(super) is_away: bool,
 }
 
-/// What a beat changes.
+/// The change that a beat makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum BeatNews {
     /// Nothing.
     Known,
-    /// It says nothing: a later one was heard.
+    /// The beat says nothing: a later one was heard.
     Late,
     /// Its team is new, was started anew, or is back.
     New,
     /// Its team stops.
     Ended,
-    /// It is another team's that wants the name of a host.
+    /// Another team wants the name of a host.
     Taken,
     /// There are too many hosts.
     TooMany,

@@ -21,14 +21,14 @@ pub(super) struct Upstream {
     awaited: u64,
 }
 
-/// What a chunk brings.
+/// The result of a chunk.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Taken {
     /// Lines of the feed; `begins`: they are the first ones of a new feed.
     Lines { begins: bool, lines: Vec<Bytes> },
     /// Nothing: it is of an earlier feed, or of one that is not followed any more.
     Nothing,
-    /// What was before it is missing.
+    /// The data before the chunk is missing.
     Gap,
 }
 

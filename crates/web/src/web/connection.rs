@@ -68,7 +68,7 @@ impl WebConnection {
         true
     }
 
-    /// It carries a WebSocket from now on, which has a deadline of its own for what it writes.
+    /// The connection carries a WebSocket from now on, which has a deadline of its own for what it writes.
     pub(super) fn becomes_socket(&self) {
         self.0.is_socket.store(true, Ordering::Relaxed);
     }

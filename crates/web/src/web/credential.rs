@@ -83,7 +83,7 @@ pub(super) enum ShownBy {
 /// A credential that is valid until it is revoked; one of a token with a scope also ends with that.
 #[derive(Clone, Debug)]
 pub(super) struct Credential {
-    /// Of the cookie, or of the bearer token.
+    /// The hash of the cookie, or of the bearer token.
     pub(super) secret: SecretHash,
     pub(super) shown: ShownBy,
     pub(super) opens: OpenedOnWeb,
@@ -129,7 +129,7 @@ impl Credential {
         self.holder().map_or(self.secret, |holder| SecretHash::of(&holder.id))
     }
 
-    /// What a token opens that comes beside the credential: all of it, or nothing.
+    /// The rights that a token opens beside the credential: all of the credential's, or none.
     pub(super) fn opened_by(&self, token: &str) -> Option<OpenedOnWeb> {
         let wanted = match &self.shown {
             ShownBy::Cookie { token } => token,

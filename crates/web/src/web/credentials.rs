@@ -1,4 +1,4 @@
-//! Who may use the web server: one-time links, browsers' sessions and bearer tokens.
+//! The credentials for the web server: one-time links, browsers' sessions and bearer tokens.
 
 use std::collections::VecDeque;
 use std::io;
@@ -58,7 +58,7 @@ pub struct Link {
     pub lasts: Duration,
 }
 
-/// What a browser gets for a link.
+/// The credentials that a browser gets for a link.
 #[derive(Debug)]
 pub(super) struct Entered {
     pub(super) cookie: String,

@@ -1,5 +1,5 @@
-//! What every request passes: the exact host, the origin, and a credential. Also the headers of every
-//! answer.
+//! The checks that every request passes: the exact host, the origin, and a credential. Also the headers of
+//! every answer.
 
 use std::sync::Arc;
 
@@ -59,13 +59,13 @@ pub(super) async fn pass(
 
 /// Why a request is refused.
 pub(super) enum HttpRefusal {
-    /// It names another host: a rebinding name comes in here.
+    /// The request names another host: a rebinding name comes in here.
     Host,
     /// A page of another site sends it.
     ForeignSite,
     /// A script asks for what a person opens.
     Script,
-    /// It changes something, and does not say that the page sends it.
+    /// The request changes something, and does not say that the page sends it.
     NotPage,
     NoCredential,
     /// Too many attempts failed.
@@ -74,7 +74,7 @@ pub(super) enum HttpRefusal {
     Connections,
     /// The token with a scope lacks a right, or is for some agents only.
     Right,
-    /// It is not a token of a program that may do all that a person may.
+    /// The credential is not a token of a program that may do all that a person may.
     Control,
 }
 

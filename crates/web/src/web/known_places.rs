@@ -10,10 +10,11 @@ use crate::model::WebScope;
 /// Connections at once; a request on one more is answered with 503, and so it is past the other two.
 const MOST: usize = 256;
 
-/// Those of one credential, or of all of one token with a scope. A browser has a WebSocket for each tab, and a few more at most.
+/// Connections of one credential, or of all credentials of one token with a scope. A browser has a WebSocket
+/// for each tab, and a few more at most.
 const MOST_OF_ONE: usize = 64;
 
-/// Those of all credentials that don't control the team: the rest is for those that do.
+/// Connections of all credentials that don't control the team: the rest is for those that do.
 const MOST_BELOW_CONTROL: usize = 192;
 
 /// All places.

@@ -46,8 +46,8 @@ pub(super) fn of_gateway(served: &Arc<Served>) -> Router {
         .with_state(Arc::clone(served))
 }
 
-/// What a browser forgets of this origin before it gets the page's token. Another program may have had
-/// the port before, and left a service worker, or scripts that the browser keeps for `/enter.js` and `/`.
+/// The data of this origin that a browser forgets before it gets the page's token. Another program may have
+/// had the port before, and left a service worker, or scripts that the browser keeps for `/enter.js` and `/`.
 const FORGET: (HeaderName, &str) =
     (HeaderName::from_static("clear-site-data"), "\"cache\", \"storage\"");
 

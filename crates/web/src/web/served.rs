@@ -1,4 +1,4 @@
-//! What all requests of the web server share.
+//! The state that all requests of the web server share.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::site::WebSite;
 use crate::metrics::Metrics;
 use crate::serve::Gateway;
 
-/// What all requests share.
+/// The state that all requests share.
 pub struct Served {
     pub site: WebSite,
     pub credentials: Arc<Credentials>,

@@ -39,7 +39,7 @@ enum Content {
     Bytes(String),
 }
 
-/// What an agent takes in a prompt besides text.
+/// The kinds of content that an agent takes in a prompt besides text.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Takes {
     pub resources: bool,

@@ -1,4 +1,4 @@
-//! What a run may spend, as it is asked for.
+//! The limits of a run, as they are asked for.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

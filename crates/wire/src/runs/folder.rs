@@ -18,7 +18,7 @@ use crate::process;
 /// Bytes of a file of a run that are read.
 const LONGEST: u64 = 32 << 20;
 
-/// What the name of a folder begins with that is being removed.
+/// The prefix of the name of a folder that is being removed.
 const GONE: &str = "gone-";
 
 /// The files with its configuration and its state.
@@ -101,7 +101,7 @@ impl RunFolder {
         self.file::<Volatile>(CONFIG).replace(text.as_bytes())
     }
 
-    /// What a detached run says on standard error.
+    /// The file with a detached run's standard error.
     pub fn console(&self) -> PathBuf {
         self.path.join("console")
     }

@@ -7,7 +7,7 @@ use ulid::Ulid;
 
 use super::{RunFolder, RunSpec, RunState, RunStatus};
 
-/// What the configuration of a run's team says of it.
+/// The facts about a run in the configuration of its team.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct KnownConfig {

@@ -1,5 +1,5 @@
-//! What a run is asked for, and its state, as `state.toml` has it. One type has the options of `run`, the params
-//! of `start_run` and a task of a batch. What the port and a batch take is decided on here, field by field.
+//! Owns the request of a run, and its state, as `state.toml` has it. One type has the options of `run`, the
+//! params of `start_run` and a task of a batch. Decides, one by one, which of them the port and a batch take.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::process;
 #[derive(Args, Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "StartRunParams")]
 pub struct RunSpec {
-    /// What the agent is prompted with.
+    /// The prompt that the agent gets.
     #[arg(skip)]
     pub task: String,
     /// Patterns, which are cut to the caller's zone; the caller's if left out.
@@ -34,7 +34,7 @@ pub struct RunSpec {
     )]
     #[serde(default)]
     pub zone: Vec<String>,
-    /// What is denied, beside what the caller is denied.
+    /// Patterns that are denied, beside the caller's.
     #[arg(
         long,
         value_name = "PATTERN",
@@ -43,7 +43,7 @@ pub struct RunSpec {
     )]
     #[serde(default)]
     pub deny: Vec<String>,
-    /// What it runs; what the caller runs if there is no `command` either.
+    /// The launch profile of its program; the caller's program if there is no `command` either.
     #[arg(
         long,
         value_name = "NAME",
@@ -174,7 +174,7 @@ pub struct RunState {
     pub timeout_s: Option<u64>,
     /// How long it may wait for a slot, for its session and for memory; 0: not at all.
     pub slot_timeout_s: Option<u64>,
-    /// What it waits for, while it does.
+    /// The slot, session or memory that it waits for, in words, while it waits.
     pub waits_for: Option<String>,
     /// Program and arguments of its agent.
     pub command: Vec<String>,
@@ -213,10 +213,10 @@ pub struct RunState {
     /// By currency.
     #[serde(default)]
     pub cost: BTreeMap<String, f64>,
-    /// What the run changed in files; None: it is not known.
+    /// The changes of the run in files; None: they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<ChangedFiles>,
-    /// What was refused in its turn.
+    /// The accesses of its turn that were refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked: Vec<RefusedAccess>,
     /// The candidates of the tier that were tried, in order.
@@ -285,8 +285,8 @@ impl RunSpec {
         session.iter().chain(fork).try_for_each(|name| bounds::session(name))
     }
 
-    /// What the result of a task of a batch depends on, as a text: a task whose content has changed is another
-    /// one. Fields that the file of a batch has no key for are no part of it.
+    /// The content that the result of a task of a batch depends on, as a text: a task whose content has changed
+    /// is another one. Fields that the file of a batch has no key for are no part of it.
     pub fn content(&self) -> String {
         let Self {
             task,

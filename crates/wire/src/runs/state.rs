@@ -9,7 +9,7 @@ use crate::model::BlockedAccess;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It has not been started yet.
+    /// The run has not been started yet.
     Waiting,
     Running,
     Succeeded,
@@ -92,8 +92,8 @@ pub struct RefusedAccess {
     /// The agent makes them by itself, and their refusal does no harm.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub harmless: bool,
-    /// It kept the agent from what it meant to do: a write, a command or a connection that no pattern of
-    /// `denied` names.
+    /// The refusal kept the agent from what it meant to do: a write, a command or a connection that no pattern
+    /// of `denied` names.
     #[serde(default)]
     pub stops_work: bool,
 }
@@ -102,7 +102,7 @@ pub struct RefusedAccess {
 const MOST_REFUSED: usize = 100;
 
 impl RefusedAccess {
-    /// Those of a turn: what stopped the work first, and so many at most.
+    /// The refused accesses of a turn: first the ones that stopped the work; `MOST_REFUSED` at most.
     pub fn of_turn(refused: &[BlockedAccess]) -> Vec<Self> {
         let mut refused: Vec<_> = refused.iter().map(Self::from).collect();
         refused.sort_by_key(|access| !access.stops_work);
@@ -125,7 +125,7 @@ impl From<&BlockedAccess> for RefusedAccess {
     }
 }
 
-/// What was changed in files of the workspace.
+/// The changes in files of the workspace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFiles {
     pub files: usize,

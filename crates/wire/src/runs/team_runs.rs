@@ -50,7 +50,7 @@ struct Begun {
     zone: Option<RunZone>,
 }
 
-/// What an agent of a run can have read in its session.
+/// The files that an agent of a run can have read in its session.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct RunZone {
     /// Patterns.
@@ -59,7 +59,7 @@ pub struct RunZone {
 }
 
 impl RunZone {
-    /// What one can have read who goes on with the session of another.
+    /// All files that an agent can have read when it goes on with the session of another.
     #[must_use]
     pub fn and(mut self, earlier: &Self) -> Self {
         let new = earlier.reads.iter().filter(|pattern| !self.reads.contains(pattern));
@@ -145,7 +145,7 @@ impl TeamRuns {
         }
     }
 
-    /// What the agent of a run could read; None: that is not known.
+    /// The files that the agent of a run could read; None: they are not known.
     pub fn zone_of(&self, id: &str) -> Option<RunZone> {
         self.started.lock().runs.iter().find(|run| run.id == id)?.zone.clone()
     }
@@ -156,15 +156,15 @@ impl TeamRuns {
         self.started.lock().runs.retain(|run| run.id != id);
     }
 
-    /// What a run is called whose agents are these, up from the lowest: the lowest run of them, else
-    /// the lowest agent with its team.
+    /// The name of a run by its agents, up from the lowest: the lowest run of them, else the lowest agent with
+    /// its team.
     pub fn name(&self, agents: &[String]) -> Option<String> {
         let run = agents.iter().find_map(|agent| self.run(agent));
         let run = run.or_else(|| run_of(&self.place.team).map(str::to_owned));
         run.or_else(|| Some(self.member(agents.first()?)))
     }
 
-    /// What each of these agents is called, up from the lowest, with the run whose team this is.
+    /// The name of each of these agents, up from the lowest, with the run whose team this is.
     pub fn names(&self, agents: &[String]) -> Vec<String> {
         let top = agents.len().saturating_sub(1);
         let name = |(at, agent): (usize, &String)| match (self.run(agent), run_of(self.team())) {

@@ -1,4 +1,4 @@
-//! What is kept of a token, and what its holder may.
+//! Owns the record of a token, and the rights of its holder.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const ID_DIGITS: usize = 8;
 const VISITOR: &str = "hub";
 
 named! {
-    /// What a token opens. None of them contains another.
+    /// A right that a token gives. No right contains another.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
     pub enum TokenRight {
         /// See what the team did and does.
@@ -33,7 +33,7 @@ named! {
 /// A token to make.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// Who acts by it.
+    /// The person or group that acts by it.
     pub owner: String,
     pub may: BTreeSet<TokenRight>,
     /// None: all agents.
@@ -42,7 +42,7 @@ pub struct NewToken {
     pub lasts: Option<Duration>,
 }
 
-/// What is kept of a token: its hash, and what it opens.
+/// A token as it is kept: its hash, and its rights.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRecord {
@@ -95,7 +95,7 @@ pub(super) fn hash(token: &str) -> String {
     blake3::Hash::from_bytes(hash).to_hex().to_string()
 }
 
-/// Who showed a token, and what that opens.
+/// The holder of a token that was shown, and its rights.
 #[derive(Clone, Debug)]
 pub struct TokenHolder {
     /// The token's id.
@@ -103,13 +103,13 @@ pub struct TokenHolder {
     pub owner: String,
     may: BTreeSet<TokenRight>,
     agents: Option<BTreeSet<AgentId>>,
-    /// Of a team elsewhere.
+    /// The agent that asks from a team elsewhere.
     agent: Option<AgentId>,
     expires_ms: Option<TimestampMs>,
     revoked: CancellationToken,
 }
 
-/// Who asks through a hub, which holds them to their rights there.
+/// A caller who asks through a hub, which holds them to their rights there.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Visitor {
     pub owner: String,

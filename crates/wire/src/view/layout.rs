@@ -43,7 +43,7 @@ pub struct Placed {
     /// Empty: the workspace.
     pub path: Arc<str>,
     pub tile: Tile,
-    /// Of a folder: its files that have no place of their own.
+    /// The number of a folder's files that have no place of their own.
     pub more: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct Placed {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct LayoutPart {
     pub seq: u64,
-    /// It replaces what was known.
+    /// The part replaces the layout that was known.
     pub is_whole: bool,
     /// By path.
     pub folders: Vec<Placed>,
@@ -63,7 +63,7 @@ pub struct LayoutPart {
 /// The places of all files.
 #[derive(Debug, Default)]
 pub struct Layout {
-    /// Of the graph that it shows.
+    /// The number of the graph that it shows.
     seq: u64,
     /// The first is the workspace. Those that went are used again.
     folders: Vec<Folder>,
@@ -84,7 +84,7 @@ struct FileSlot {
     slot: u32,
 }
 
-/// What is to be laid out anew.
+/// The files and folders to be laid out anew.
 #[derive(Default)]
 struct Crowded {
     /// The files of these folders.
@@ -138,7 +138,7 @@ impl Layout {
         (!self.folders.is_empty()).then_some(self.seq)
     }
 
-    /// What changed after the graph with this number; everything if that is not known any more.
+    /// The changes after the graph with this number; everything if they are not known any more.
     pub fn since(&self, since: Option<u64>) -> LayoutPart {
         let since = since.filter(|since| (self.known_from..=self.seq).contains(since));
         let is_new = |at: u64| since.is_none_or(|since| at > since);

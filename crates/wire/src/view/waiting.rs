@@ -1,4 +1,4 @@
-//! What waits for a person: accesses, writes in conflict, and budgets that are used up.
+//! Items that wait for a person: accesses, writes in conflict, and budgets that are used up.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub enum CardKind {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct CardId {
     pub kind: CardKind,
-    /// Of a budget: the agent; empty for the team's.
+    /// For a budget, the agent; empty for the team's.
     pub id: String,
 }
 
@@ -107,7 +107,7 @@ impl PendingLine for ConflictLine<'_> {
 #[derive(Debug)]
 pub(super) struct PendingList<T> {
     lines: IndexMap<String, T>,
-    /// What was decided while the list is on its way: the list may still have it.
+    /// The ids of lines that were decided while the list is on its way: the list may still have them.
     decided: Option<HashSet<String>>,
 }
 

@@ -70,7 +70,7 @@ pub struct Agent<'a> {
     pub restarts: u32,
     #[serde(default)]
     pub timestamp_ms: u64,
-    /// What it runs; left out for an agent without a tier.
+    /// The candidate that it runs; left out for an agent without a tier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Candidate<'a>>,
 }
@@ -92,7 +92,7 @@ pub struct AgentDetails<'a> {
     /// The name that it announced; null before that.
     pub name: Option<Cow<'a, str>>,
     pub version: Option<Cow<'a, str>>,
-    /// Who answers for it, by the configuration; null: nobody is named.
+    /// The person or group that answers for it, by the configuration; null: nobody is named.
     pub owner: Option<Cow<'a, str>>,
     #[serde(default)]
     #[schemars(with = "Tier")]
@@ -102,7 +102,8 @@ pub struct AgentDetails<'a> {
     /// for.
     #[serde(default)]
     pub zone_missing: Cow<'a, [String]>,
-    /// It is observed and not stopped: only what is denied or asked for is closed in the workspace.
+    /// The agent is observed and not stopped: only paths that are denied or asked for are closed in the
+    /// workspace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub zone_observed: bool,
     /// The patterns of its own zone; empty without one.
@@ -115,7 +116,7 @@ pub struct AgentDetails<'a> {
     /// In the order in which they appeared.
     #[serde(default)]
     pub sessions: Vec<SessionDetails<'a>>,
-    /// Of its process, its terminals and their children; null where it is unknown.
+    /// The memory of its process, its terminals and their children; null where it is unknown.
     pub memory_bytes: Option<u64>,
     pub cpu_ms: Option<u64>,
     /// The highest in this run, or in the last one; null where there was none.
@@ -149,11 +150,11 @@ impl<'a> From<Agent<'a>> for AgentDetails<'a> {
 }
 
 named! {
-    /// What enforces an agent's zone.
+    /// How an agent's zone is enforced.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, JsonSchema)]
     #[schemars(rename_all = "snake_case")]
     pub enum Tier {
-        /// It has no zone.
+        /// The agent has no zone.
         None = "none",
         /// Its requests to its client are judged, and nothing else.
         Protocol = "protocol",
@@ -162,13 +163,13 @@ named! {
     }
 }
 
-/// What the agent's own client did with the tools of the team.
+/// The use of the team's tools by the agent's own client.
 #[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ToolsUsed {
-    /// It is connected.
+    /// The client is connected.
     #[serde(default)]
     pub connected: bool,
-    /// It has asked which tools there are.
+    /// The client has asked which tools there are.
     #[serde(default)]
     pub listed: bool,
     /// Whether its model has seen them: it called one, or its program shows it all that are listed. False where
@@ -188,7 +189,7 @@ pub struct SessionDetails<'a> {
     /// The running agent has it, so it can be prompted.
     #[serde(default)]
     pub open: bool,
-    /// It gets prompts that name no session.
+    /// The session gets prompts that name no session.
     #[serde(default)]
     pub default: bool,
     /// A turn runs.

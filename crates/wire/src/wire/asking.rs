@@ -51,7 +51,7 @@ pub struct RequestAccessParams {
     pub path: String,
     #[schemars(extend("x-tool" = tool("What you want to do")))]
     pub action: Exact<Action>,
-    /// What the decider is told.
+    /// The reason that the decider is told.
     #[schemars(extend("x-tool" = tool("Why: the decider reads it").most(MESSAGE)))]
     pub reason: String,
 }
@@ -83,16 +83,16 @@ pub struct ReportParams {
     pub text: String,
 }
 
-/// What became of a question so far.
+/// The outcome of a question so far.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// `pending` until there is an answer: the same request goes on waiting.
     #[schemars(with = "AnswerState")]
     pub state: NameOf<AnswerState>,
-    /// Of the blocked access, for `request_access`.
+    /// The id of the blocked access, for `request_access`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<TeamId<'static>>,
-    /// Who was asked, for `ask_owner`.
+    /// The agent that was asked, for `ask_owner`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName<'static>>,
     /// Why, or what to do.
@@ -139,8 +139,9 @@ pub struct PathOwners {
     pub path: String,
     /// Agents whose zone has it.
     pub owners: Vec<AgentName<'static>>,
-    /// What the caller may do.
+    /// Whether the caller may read the path.
     pub may_read: bool,
+    /// Whether the caller may write the path.
     pub may_write: bool,
 }
 
@@ -154,13 +155,13 @@ pub struct StartHelperParams {
     /// Given by a person; an agent is the parent of what it starts.
     #[serde(default, deserialize_with = "super::reading::name")]
     pub parent: Option<AgentName<'static>>,
-    /// What the helper is prompted with.
+    /// The prompt that the helper gets.
     #[schemars(extend("x-tool" = tool("What the helper is to do: it sees only this text").most(TASK)))]
     pub task: String,
     /// Patterns within the parent's zone.
     #[schemars(extend("x-tool" = tool("Patterns of the files that it may write, within your own zone (`src/ui/tests/**`)").most(100)))]
     pub zone: Vec<String>,
-    /// What it runs; what the parent runs if left out.
+    /// The launch profile of its program; the parent's program if left out.
     #[serde(default, deserialize_with = "super::reading::name")]
     #[schemars(extend("x-tool" = tool("The launch profile of its program; your own program if left out")))]
     pub profile: Option<String>,
@@ -180,7 +181,7 @@ pub struct AddMemberParams {
     /// Patterns within `zone` of `may_add`.
     #[schemars(extend("x-tool" = tool("Patterns of the files that it may write").most(100)))]
     pub zone: Vec<String>,
-    /// What the agent is prompted with.
+    /// The prompt that the agent gets.
     #[schemars(extend("x-tool" = tool("What the agent is to do: it sees only this text").most(TASK)))]
     pub task: String,
 }

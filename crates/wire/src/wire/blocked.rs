@@ -59,7 +59,7 @@ pub struct Blocked<'a> {
     #[schemars(extend("enum" = Decide::ALL.map(Decide::as_str)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decide: Option<NameOf<Decide>>,
-    /// Who decided it: `agent:ID`, `person` (at a terminal), `program`, or `rule` where a rule did.
+    /// The decider: `agent:ID`, `person` (at a terminal), `program`, or `rule` where a rule decided.
     /// Absent as long as nobody did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<Decider<'a>>,

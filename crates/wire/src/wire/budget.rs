@@ -53,7 +53,7 @@ pub struct BudgetTokens {
     pub used: Option<u64>,
     /// Null: there is none.
     pub limit: Option<u64>,
-    /// What turns that run are expected to use yet.
+    /// The tokens that running turns are expected to use yet.
     #[serde(default)]
     pub reserved: u64,
     /// The largest single report: by so much each turn that runs may pass the limit.

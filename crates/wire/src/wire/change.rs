@@ -50,7 +50,7 @@ pub struct GetDiffParams {
     pub ignored: bool,
 }
 
-/// What agents changed.
+/// The changes that agents made.
 #[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Diff {
     /// A patch that `git apply` takes.
@@ -59,7 +59,7 @@ pub struct Diff {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff_bytes: Option<String>,
     pub files: Vec<DiffFile>,
-    /// What a patch can't carry, and what the answer had no room for.
+    /// Changes that a patch can't carry, and changes that the answer had no room for.
     pub left_out: Vec<NotInDiff>,
     /// How many more files have no entry in `left_out`.
     pub more_left_out: usize,
@@ -100,7 +100,7 @@ pub struct BlameParams {
     pub first_line: Option<usize>,
 }
 
-/// Who wrote each line.
+/// The writer of each line.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Blamed {
     pub path: String,
@@ -123,7 +123,7 @@ pub struct BlamedLine {
     pub session_id: Option<String>,
     pub turn: Option<u64>,
     pub tool_call_id: Option<String>,
-    /// Of the tool call.
+    /// The title of the tool call.
     pub title: Option<String>,
     /// The event of the change.
     pub event_id: Option<String>,
@@ -141,8 +141,8 @@ pub struct BlamedLine {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct UndoParams {
     pub agent_id: AgentName<'static>,
-    /// Of the wire or the journal, or the beginning of the journal's. All sessions if left out;
-    /// with `turn` the agent's first.
+    /// The session's id of the wire or the journal, or the beginning of the journal's. All sessions if left
+    /// out; with `turn` the agent's first.
     #[serde(default, deserialize_with = "super::reading::name")]
     pub session_id: Option<String>,
     /// Only what it wrote in this turn.
@@ -172,7 +172,7 @@ pub struct RedoParams {
     pub force: bool,
 }
 
-/// What was undone, or would be.
+/// The changes that were undone, or would be.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Undone {
     /// The event in the journal; null if nothing was to be done, or it was a dry run.
@@ -187,13 +187,13 @@ pub struct Undone {
     pub of_git: usize,
     /// How many changes outside the workspace stay.
     pub outside: usize,
-    /// Of a dry run: what would change.
+    /// Only of a dry run: the changes that would be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Of a dry run: changes that the diff can't carry.
+    /// Only of a dry run: changes that the diff can't carry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_in_diff: Vec<String>,
-    /// Of a dry run: why it would be refused.
+    /// Only of a dry run: why it would be refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
@@ -211,7 +211,7 @@ pub struct ChangedPath {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PathState {
-    /// Of the content; null of a folder.
+    /// The hash of the content; null for a folder.
     pub hash: Option<String>,
     pub size: u64,
     pub mode: u32,
@@ -229,6 +229,6 @@ pub struct Obstacle {
     /// `clash`, `not_restorable` or `in_the_way`.
     pub kind: String,
     pub why: String,
-    /// It got the content from before the agent's change; else it stays as it is.
+    /// The path got the content from before the agent's change; else it stays as it is.
     pub forced: bool,
 }

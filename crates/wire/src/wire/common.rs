@@ -31,7 +31,7 @@ pub struct RpcError {
     pub message: String,
 }
 
-/// What a request is known by.
+/// The id by which a request is known.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Id {

@@ -45,7 +45,7 @@ pub struct ConflictLine<'a> {
     #[serde(default)]
     pub session_id: Cow<'a, str>,
     pub status: NameOf<ConflictStatus>,
-    /// What happened, in a sentence.
+    /// A sentence that says what happened.
     pub message: Cow<'a, str>,
     /// Only once somebody decided it: `person` at a terminal, or `program`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -115,7 +115,7 @@ pub struct FoundEvent<'a> {
     pub rank: f64,
 }
 
-/// What a search found, the best first.
+/// The events that a search found, the best first.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FoundEvents<'a> {
     pub events: Vec<FoundEvent<'a>>,
@@ -152,6 +152,6 @@ pub struct JournalState {
     pub path: Option<String>,
     /// Why nothing can be written now; null if all is well.
     pub trouble: Option<String>,
-    /// What is about to be deleted by `keep_days` or `max_mb`; null if nothing is.
+    /// The deletion that is about to happen by `keep_days` or `max_mb`; null if there is none.
     pub notice: Option<String>,
 }

@@ -40,7 +40,7 @@ pub struct GrantRow<'a> {
     pub granted_ms: u64,
     /// Whether it holds now. If not, its agent is none of the configuration's, or its workspace is another one.
     pub applies: bool,
-    /// That workspace.
+    /// The other workspace, if it is of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Cow<'a, str>>,
 }

@@ -32,7 +32,7 @@ pub struct Graph<'a> {
     pub calls: Vec<GraphCall<'a>>,
 }
 
-/// What changed in the graph.
+/// A change of the graph.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GraphDelta<'a> {
     /// One more than the delta before.
@@ -108,9 +108,9 @@ pub struct GetLayoutParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Layout")]
 pub struct MapLayout {
-    /// Of the code graph that it shows.
+    /// The number of the code graph that it shows.
     pub seq: u64,
-    /// It replaces what the client knew; else it changes that.
+    /// The layout replaces the one that the client knew; else it changes that one.
     pub whole: bool,
     pub width: u16,
     pub height: u16,

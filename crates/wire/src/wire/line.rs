@@ -53,7 +53,7 @@ macro_rules! lines {
 lines! {
     /// A session's whole map: replaces the map that the client has.
     Snapshot(MapSnapshot<'a>) = "snapshot",
-    /// What changed in a session.
+    /// A change of a session's map.
     Delta(MapDelta<'a>) = "delta",
     /// Tokens and cost, as last reported; for the orchestrator's session the team's sums.
     Usage(UsageLine<'a>) = "usage",
@@ -74,7 +74,7 @@ lines! {
     GraphDelta(GraphDelta<'a>) = "graph_delta",
     Conflict(ConflictLine<'a>) = "conflict",
     Task(TaskLine<'a>) = "task",
-    /// What an agent reports to its team.
+    /// A report of an agent to its team.
     Report(ReportLine<'a>) = "report",
     Stream(StreamStatus<'a>) = "stream",
     /// The client read too slowly: the state follows anew, as after a join.

@@ -61,7 +61,7 @@ pub struct Looped<'a> {
     pub times: u64,
     /// Titles of the calls; empty for a message.
     pub calls: Vec<Cow<'a, str>>,
-    /// What followed, as in `on_loop`; null: it was only noted.
+    /// The reaction, as in `on_loop`; null: it was only noted.
     #[schemars(with = "Option<String>", extend("enum" = ["report", "nudge", "cancel", "stop", null]))]
     pub action: Option<NameOf<OnLoop>>,
     #[serde(default)]

@@ -14,16 +14,16 @@ pub trait Method: 'static {
     const FACTS: Facts;
 }
 
-/// What is known of a method besides its types. No field has a default: a new method has to say each of them.
+/// The facts about a method besides its types. No field has a default: a new method has to give each of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Facts {
     pub name: &'static str,
     pub port: Right,
     pub web: ByWeb,
     pub token: Opening,
-    /// It may take long, though an agent may call it.
+    /// The method may take long, though an agent may call it.
     pub waits: bool,
-    /// It may take minutes: it waits for an agent, or replays.
+    /// The method may take minutes: it waits for an agent, or replays.
     pub lasts: bool,
     pub hub: AtHub,
 }
@@ -63,7 +63,7 @@ impl Right {
     }
 }
 
-/// What opens a method to a client of the web.
+/// The scope that opens a method to a client of the web.
 ///
 /// A method is `Read` if it changes nothing, and shows what happened in the team. `show_blocked` is not:
 /// it reads a file that an agent may not read, and chooses by its attempt. With a `read` token, which
@@ -80,7 +80,7 @@ pub enum ByWeb {
     Never,
 }
 
-/// What a method takes of a token with a scope.
+/// The right that a method takes of a token with a scope, and its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opening {
     /// None: no such token opens it.
@@ -88,14 +88,14 @@ pub struct Opening {
     pub limit: Limit,
 }
 
-/// What holds a token for some agents to these.
+/// How a token for some agents is held to these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// The agent that this parameter names; it must be given.
     Named(&'static str),
     /// The agent of the access that `id` names.
     Access,
-    /// What is answered: a list, of which only the entries of these agents are left.
+    /// The answer: a list, of which only the entries of these agents are left.
     Answer,
     /// The token itself: what it gives opens no more.
     Token,
@@ -103,16 +103,16 @@ pub enum Limit {
     Team,
 }
 
-/// What a hub does with a method that names no host.
+/// How a hub treats a method that names no host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AtHub {
     /// Its port answers: the method is about this port, whatever team that shows.
     Port,
-    /// It asks all teams, and merges their answers: the method lists, or looks.
+    /// The hub asks all teams, and merges their answers: the method lists, or looks.
     All(Merging),
-    /// It refuses: the method is about a code graph, which a hub has not.
+    /// The hub refuses: the method is about a code graph, which a hub has not.
     Graph,
-    /// It refuses: the method is for one team.
+    /// The hub refuses: the method is for one team.
     One,
 }
 
@@ -157,7 +157,7 @@ macro_rules! method {
     };
 }
 
-/// What a method takes of a token: `never`, or a right with its limit.
+/// The opening of a method by a token: `never`, or a right with its limit.
 macro_rules! opening {
     (never) => {
         $crate::wire::Opening { right: None, limit: $crate::wire::Limit::Team }

@@ -146,9 +146,9 @@ names! {
     /// An id that no other team has, such as that of an event or a run: a hub passes it on as it is, and takes a host
     /// before it in params.
     UniqueId = Unique,
-    /// Who gave a task: an agent, or `orchestrator` for a program or a person.
+    /// The giver of a task: an agent, or `orchestrator` for a program or a person.
     Giver = Giver,
-    /// Who decided: an agent as `agent:ID`, or a kind of other deciders.
+    /// The decider: an agent as `agent:ID`, or a kind of other deciders.
     Decider = Decider,
     /// A stream of the journal.
     StreamName = Stream,

@@ -33,7 +33,7 @@ pub struct Change {
     pub key: String,
     #[schemars(with = "Kind")]
     pub change: NameOf<Kind>,
-    /// What has to be restarted for it.
+    /// The agent or the team, if one of them has to be restarted for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Restart>")]
     pub restart: Option<NameOf<Restart>>,

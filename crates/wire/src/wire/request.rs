@@ -31,7 +31,7 @@ pub enum Request {
     Tools {
         proof: String,
     },
-    /// Of the sessions with that id; of all if None.
+    /// Asks for the snapshots of the sessions with that id; of all if None.
     Snapshot {
         session: Option<String>,
     },

@@ -128,7 +128,7 @@ pub struct Listed<'a> {
     pub mode: NameOf<SessionMode>,
     #[schemars(with = "Option<Model>")]
     pub model: Cow<'a, Option<Raw>>,
-    /// Who answers for it; null: nobody is known.
+    /// The person or group that answers for it; null: nobody is known.
     pub owner: Option<Cow<'a, str>>,
     pub updated_at_ms: u64,
     pub is_active: bool,
@@ -158,7 +158,7 @@ pub struct SessionState<'a> {
     /// The team that recorded it; left out if a client made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<Cow<'a, str>>,
-    /// Who answers for it; left out if nobody is known.
+    /// The person or group that answers for it; left out if nobody is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Cow<'a, str>>,
     pub created_at_ms: u64,

@@ -104,11 +104,11 @@ pub struct ShownConflict {
     pub version: String,
 }
 
-/// What is shown of a file, and of what an agent wants to write there.
+/// A file as it is shown, with the content that an agent wants to write there.
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the wire")]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShownContent {
-    /// Of the file as it is. Null where `diff` is there, and where there is no text to show.
+    /// The content of the file as it is. Null where `diff` is there, and where there is no text to show.
     pub content: Option<String>,
     /// From the file as it is to what the agent wants to write, where that is known.
     pub diff: Option<String>,

@@ -41,9 +41,9 @@ method! {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskLine<'a> {
     pub id: TeamId<'a>,
-    /// Who gave it: an agent, or `orchestrator` for a program or a person.
+    /// The giver: an agent, or `orchestrator` for a program or a person.
     pub by: Giver<'a>,
-    /// Who answers for it; left out if nobody is known.
+    /// The person or group that answers for it; left out if nobody is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Cow<'a, str>>,
     /// Whose it is.
@@ -63,7 +63,7 @@ pub struct TaskLine<'a> {
 pub struct DelegateParams {
     #[schemars(extend("x-tool" = tool("Id of the agent, as team_status lists it")))]
     pub agent: AgentName<'static>,
-    /// What the agent is prompted with.
+    /// The prompt that the agent gets.
     #[schemars(extend("x-tool" = tool("What the agent is to do: it sees only this text").most(TASK)))]
     pub task: String,
     /// Files that it is about, named in the prompt.
@@ -141,7 +141,7 @@ pub struct Tasks {
 pub struct TaskRow {
     pub id: TeamId<'static>,
     pub agent: AgentName<'static>,
-    /// Who answers for it; left out if nobody is known.
+    /// The person or group that answers for it; left out if nobody is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     pub state: NameOf<TaskState>,
@@ -174,7 +174,7 @@ pub struct TaskOutcome {
     pub summary: String,
     /// Bytes of what it said.
     pub bytes: usize,
-    /// What the agent said, in the page that was asked for.
+    /// The page of the agent's text that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Pages of what is kept of it.

@@ -23,7 +23,7 @@ method! {
     port: Person, web: Never, token: never, waits: false, lasts: false, hub: Port
 }
 
-/// What a token opens.
+/// A right that a token gives.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AskedRight {
@@ -39,7 +39,7 @@ pub enum AskedRight {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TokenCreateParams {
-    /// Who acts by it.
+    /// The person or group that acts by it.
     pub owner: String,
     pub may: Vec<AskedRight>,
     /// The agents that it is for; all if left out.
@@ -50,7 +50,7 @@ pub struct TokenCreateParams {
     pub expires_s: Option<u64>,
 }
 
-/// What is known of a token.
+/// The facts about a token.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShownToken {
     /// Names the token, and opens nothing.
@@ -67,7 +67,7 @@ pub struct ShownToken {
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct NewScopedToken {
-    /// It is shown this once.
+    /// The token, which is shown this once.
     pub token: String,
     #[serde(flatten)]
     pub shown: ShownToken,

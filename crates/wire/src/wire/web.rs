@@ -20,7 +20,7 @@ method! {
     port: Person, web: Never, token: never, waits: false, lasts: false, hub: Port
 }
 
-/// What a credential opens.
+/// The scope that a credential opens.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AskedScope {

@@ -1,4 +1,4 @@
-//! What the inbox shows of a card, and what its keys decide.
+//! The display of a card in the inbox, and the decisions of its keys.
 
 use super::*;
 use crate::wire::ServerLine;

@@ -54,7 +54,7 @@ impl Contention {
         }
     }
 
-    /// What becomes of a write that met a lock.
+    /// Decides on a write that met a lock.
     pub(super) fn begin_write(
         &self,
         session: &SessionId,

@@ -30,7 +30,7 @@ pub(super) struct Passing {
 
 struct Round {
     ends: Instant,
-    /// Of [`LiveCalls::changes`]: a new turn records every access again.
+    /// The last value of [`LiveCalls::changes`]: a new turn records every access again.
     changes: u64,
     seen: HashMap<Arc<str>, Seen>,
     /// The log has a warning about dropped accesses.

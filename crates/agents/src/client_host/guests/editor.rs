@@ -17,7 +17,7 @@ const MAX_ASKED: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Editor {
     pub(super) pipe: Pipe,
-    /// It sends nothing any more, and waits for the answers to its earlier requests.
+    /// The editor sends nothing any more, and waits for the answers to its earlier requests.
     pub(super) leaving: bool,
     /// The agent's requests to it, by the id that the host gave each.
     pub(super) asked: BTreeMap<u64, EditorRequest>,

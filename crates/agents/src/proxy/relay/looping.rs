@@ -13,7 +13,7 @@ use crate::proxy::loops::Loops;
 #[derive(Default)]
 pub(super) struct Looping {
     loops: Loops,
-    /// What the next prompt is to say of a loop.
+    /// The text about a loop for the next prompt.
     pub(super) nudge: Option<String>,
     /// Why the agent is to be stopped.
     pub(super) doom: Option<ProxyError>,

@@ -1,4 +1,4 @@
-//! What the relay answers the agent's doorbell.
+//! The relay's answers to the agent's doorbell.
 
 use std::path::Path;
 

@@ -19,9 +19,9 @@ pub(super) struct Patterns {
 pub(super) struct PatternUse {
     pub(super) pattern: String,
     pub(super) files: u64,
-    /// It matched entries that are not counted: ignored files, or a folder with its content.
+    /// The pattern matched entries that are not counted: ignored files, or a folder with its content.
     uncounted: bool,
-    /// It matches a folder, and nothing in it.
+    /// The pattern matches a folder, and nothing in it.
     pub(super) folder: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::config::{Config, ConfigErrors, Source};
 pub struct Template {
     pub name: String,
     pub is_built_in: bool,
-    /// What it is for; empty for one of a file.
+    /// The purpose of the template; empty for one of a file.
     pub about: String,
     /// Its keys, and those that it takes of others.
     pub table: toml::Table,

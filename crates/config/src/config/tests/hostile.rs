@@ -159,7 +159,7 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What is left of any text has no errors but keys and tables that are defined twice.
+    /// Any text, once repaired, has no errors but keys and tables that are defined twice.
     #[test]
     fn a_repaired_text_parses(pieces in proptest::collection::vec(piece(), 0..60)) {
         let repaired = syntax::repair(&pieces.concat());

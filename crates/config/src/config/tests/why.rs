@@ -182,7 +182,7 @@ fn each_answer_names_the_rule_and_what_would_allow_it() {
     assert!(config.why(&AgentId::new("nobody"), Path::new("x"), Action::Read).is_none());
 }
 
-/// What is proposed is tried: with it in the file the access is allowed.
+/// Each proposal is tried: with it in the file the access is allowed.
 #[test]
 fn a_proposal_that_is_written_into_the_file_allows_the_access() {
     let bench = Bench::new();

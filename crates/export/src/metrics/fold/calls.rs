@@ -30,7 +30,7 @@ struct TimedCall {
     has_ended: bool,
 }
 
-/// What is read of an update.
+/// The fields that are read of an update.
 #[derive(Deserialize)]
 struct Update<'a> {
     #[serde(borrow, rename = "sessionUpdate", default)]

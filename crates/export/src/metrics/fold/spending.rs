@@ -1,4 +1,4 @@
-//! What model calls took.
+//! The tokens and costs of model calls.
 
 use crate::metrics::catalog::Metric;
 use crate::metrics::labels::{Names, OTHER};

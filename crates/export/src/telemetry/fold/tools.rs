@@ -33,7 +33,7 @@ const KINDS: [&str; 9] =
     ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode"];
 
 pub(super) struct OpenTool {
-    /// Of its span.
+    /// The id of its span.
     pub(super) id: u64,
     began: TimestampMs,
     named: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct OpenTool {
     result: Option<String>,
     /// Contents were left out, for lack of room.
     is_cut: bool,
-    /// It gave a task.
+    /// The call gave a task.
     pub(super) has_given: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct OpenTool {
 pub(super) struct EndedCalls {
     hasher: RandomState,
     last: HashSet<u64>,
-    /// Those before, as many.
+    /// As many calls before the last ones.
     earlier: HashSet<u64>,
 }
 

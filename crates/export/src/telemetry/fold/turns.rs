@@ -18,14 +18,14 @@ const LONGEST_REASON: usize = 128;
 #[derive(Default)]
 pub(super) struct SessionSpans {
     pub(super) model: Option<Arc<str>>,
-    /// It is being loaded: updates repeat earlier ones.
+    /// The session is being loaded: updates repeat earlier ones.
     pub(super) replays: bool,
     pub(super) turn: Option<OpenTurn>,
     /// Prompts behind the turn's, which began before it ended.
     more: u32,
     /// The task that the next turn is for.
     pub(super) task: Option<TaskId>,
-    /// It was closed while its turn ran.
+    /// The session was closed while its turn ran.
     pub(super) is_closed: bool,
 }
 

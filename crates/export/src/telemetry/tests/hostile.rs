@@ -1,4 +1,4 @@
-//! What agents send to do harm, and events that were missed: bounded, and never a panic.
+//! Harmful input from agents, and events that were missed: bounded, and never a panic.
 
 use prost::Message;
 

@@ -1,4 +1,4 @@
-//! What is sent, to a collector that takes it, is away, is slow, or answers nonsense. Decoded by the
+//! Requests to a collector that takes them, is away, is slow, or answers nonsense. Decoded by the
 //! protocol's official types.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ use crate::model::Record;
 use crate::otlp;
 use crate::telemetry::{Settings, start};
 
-/// What a collector got: the head, in small letters, and the spans.
+/// A request as a collector got it: the head, in small letters, and the spans.
 struct Got {
     head: String,
     sent: otlp::ExportTraceServiceRequest,

@@ -35,7 +35,7 @@ pub(super) struct File {
     pub(super) folder: Name,
     pub(super) family: Option<Family>,
     pub(super) is_test: bool,
-    /// Of a manifest: the library of its package.
+    /// The library of a manifest's package.
     pub(super) package: Option<Name>,
     pub(super) node: NodeId,
     pub(super) symbols: Vec<Symbol>,

@@ -58,7 +58,7 @@ pub(super) fn edges(index: &Index, links: &Links<'_>, id: FileId) -> Vec<Edge> {
 enum Target {
     Module(FileId),
     Symbol(FileId, u32),
-    /// It is not part of the workspace.
+    /// The target is not part of the workspace.
     Outside,
     Nowhere,
 }

@@ -16,7 +16,7 @@ pub(super) struct Definition {
     pub(super) name: Range<usize>,
     pub(super) bytes: Range<usize>,
     pub(super) lines: Lines,
-    /// Of several patterns that find the same name, the first one gives the role.
+    /// The pattern that found it. If several find the same name, the first one gives the role.
     pub(super) pattern: usize,
 }
 

@@ -76,7 +76,7 @@ fn state((mode, content): &(u32, Vec<u8>)) -> FileState {
     }
 }
 
-/// What made `after` of `before`, one change for each file, and a rename for each of `renamed`.
+/// The changes from `before` to `after`: one for each file, and a rename for each of `renamed`.
 fn changes(before: &Files, after: &Files, renamed: &[(&str, &str)]) -> Vec<(FileChange, bool)> {
     let mut changes = Vec::new();
     let mut before = before.clone();

@@ -1,4 +1,4 @@
-//! Who wrote each line.
+//! The author of each line.
 
 use serde_json::json;
 

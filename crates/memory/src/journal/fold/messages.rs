@@ -31,7 +31,7 @@ pub(super) struct Message {
     pub(super) kind: EventType,
     pub(super) id: Option<String>,
     text: String,
-    /// Of the whole text.
+    /// The bytes of the whole text.
     bytes: usize,
     blocks: Vec<Value>,
     started_ms: TimestampMs,

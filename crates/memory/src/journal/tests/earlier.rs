@@ -1,4 +1,4 @@
-//! What the journal knows of earlier runs: spending, turns, and which run goes on.
+//! The journal's knowledge of earlier runs: spending, turns, and the run that goes on.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What keeps a journal from being written, and what a killed run leaves.
+//! The faults that keep a journal from being written, and the remains of a killed run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

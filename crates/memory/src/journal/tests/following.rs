@@ -1,4 +1,4 @@
-//! What a team did is in its journal.
+//! The acts of a team are in its journal.
 
 use serde_json::json;
 use tempfile::TempDir;

@@ -1,4 +1,4 @@
-//! What is pinned stays, what is past a quota goes, and what is purged is in no byte.
+//! Pinned data stays, data past a quota goes, and a purged text is in no byte.
 
 use std::fs;
 use std::path::Path;

@@ -45,7 +45,7 @@ struct SessionHead {
 /// Why an event was not inserted.
 pub(super) enum Failed {
     Sqlite(rusqlite::Error),
-    /// It names something that is not there.
+    /// The named session or event is not there.
     Unknown(String),
 }
 

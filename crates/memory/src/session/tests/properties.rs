@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// What is expected of one session.
+/// The expected state of one session.
 #[derive(Clone, PartialEq, Default, Debug)]
 struct Expected {
     mode: &'static str,

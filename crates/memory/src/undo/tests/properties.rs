@@ -5,7 +5,7 @@ use tokio::runtime::Runtime;
 
 use super::*;
 
-/// Who does something: two agents, a person that is recorded, and one that is not.
+/// The authors of changes: two agents, and a person whose changes are recorded.
 const WHO: [Option<&str>; 3] = [Some("a"), Some("b"), None];
 
 #[derive(Clone, Debug)]

@@ -129,7 +129,7 @@ pub(super) async fn rewind_session(
     })
 }
 
-/// What was said in a session of an agent.
+/// The conversation in a session of an agent.
 pub(in crate::serve) async fn conversation(
     shared: &Shared,
     agent: &str,

@@ -132,7 +132,7 @@ async fn permitted(
     Err(Refused::new(403, message))
 }
 
-/// What a connection is told whose token is no longer good.
+/// The message to a connection whose token is no longer good.
 pub(in crate::serve) const ENDED: &str = "the token was revoked, or has expired";
 
 /// Checks that a token has a right.

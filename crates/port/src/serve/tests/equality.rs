@@ -147,7 +147,7 @@ fn the_last_session_ends_before_a_client_that_saw_it() {
     });
 }
 
-/// What a filter hides while it is in another mode, it does not show by halves afterwards.
+/// A session that a filter hides while the session is in another mode is not shown by halves afterwards.
 #[test]
 fn a_hidden_session_that_showed_the_view_in_between() {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();

@@ -36,7 +36,7 @@ pub(in crate::serve) struct Fake {
     pub(in crate::serve) graph: Mutex<Option<GraphSnapshot>>,
     pub(in crate::serve) budgets: Mutex<Vec<BudgetReport>>,
     pub(in crate::serve) registry: Mutex<Registry>,
-    /// What was asked, in order, as `Debug` shows it.
+    /// The requests, in order, as `Debug` shows them.
     pub(in crate::serve) asked: Mutex<Vec<String>>,
     /// Something happens right before and right after snapshots are taken.
     pub(in crate::serve) racing: AtomicBool,

@@ -1,4 +1,4 @@
-//! Who may call each method, and what it is at a hub: a change of a right is a change of this table.
+//! The rights to call each method, and its handling at a hub: a change of a right is a change of this table.
 
 use std::fmt::Write as _;
 

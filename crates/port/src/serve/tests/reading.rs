@@ -1,4 +1,4 @@
-//! What the port sends is read by the types that it is written by, by other versions too.
+//! Lines of the port are read by the types that write them, by other versions too.
 
 use serde_json::{Value, json};
 

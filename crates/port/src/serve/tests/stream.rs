@@ -1,4 +1,4 @@
-//! What a client sees: the join, the stream, snapshots on request, lag, the end.
+//! A client's view: the join, the stream, snapshots on request, lag, the end.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! What a client may read of what is sent: its token decides.
+//! The part of sent lines that a client may read: its token decides.
 
 use std::borrow::Cow;
 

@@ -65,7 +65,7 @@ pub(crate) struct ToolCallState {
     last_input: Option<u64>,
     /// The agent's program says that it calls a tool of the team.
     is_team_tool: bool,
-    /// What it does, and what came of it, for finding loops.
+    /// The hashes of the call and of its result, for finding loops.
     digest: Digest,
     /// A path or command of it has no certain reading.
     unreadable: bool,

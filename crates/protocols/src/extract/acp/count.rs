@@ -84,7 +84,7 @@ impl Count {
         self.total.unwrap_or(0)
     }
 
-    /// What was added since `before`; all of it if the counts began anew.
+    /// Returns the counts that were added since `before`; all of them if the counts began anew.
     pub(super) fn since(&self, before: &Self) -> Self {
         if self.all() < before.all() {
             return *self;

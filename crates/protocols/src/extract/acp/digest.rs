@@ -1,5 +1,5 @@
-//! What a tool call does and what came of it, as hashes, for finding loops. Equal calls have equal
-//! hashes, also with the keys of their input in another order.
+//! Hashes of a tool call and of its result, for finding loops. Equal calls have equal hashes, also with the
+//! keys of their input in another order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -34,7 +34,7 @@ const OUTPUTS: [&str; 11] = [
 /// Part of what calls of our own tools are called: these may be repeated.
 const OWN: &str = "eisen";
 
-/// What a tool call does, and what came of it.
+/// The hashes of a tool call and of its result.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Digest {
     input: Option<u64>,

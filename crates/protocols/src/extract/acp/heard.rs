@@ -1,4 +1,4 @@
-//! What is kept of an agent's words: the beginning of a message, and troubles that it tells of.
+//! The parts of an agent's words that are kept: the beginning of a message, and troubles that it tells of.
 
 use crate::extract::json::{Members, text};
 use crate::extract::trouble::Trouble;
@@ -16,18 +16,19 @@ pub(crate) struct MessageHead {
     pub(super) text: String,
     /// The message was longer.
     pub(super) is_cut: bool,
-    /// It begins as an error does.
+    /// The message begins as an error does.
     pub(super) may_be_error: bool,
 }
 
-/// What an agent says of a trouble in fields of its own, in a `session_info_update` or a notification of its own.
+/// The trouble that an agent tells of in fields of its own, in a `session_info_update` or a notification of
+/// its own.
 #[derive(Default, Debug)]
 pub(crate) struct ToldTrouble {
     /// Its last error, as raw JSON.
     pub(super) error: Option<String>,
-    /// It asks its model's service again by itself.
+    /// The agent asks its model's service again by itself.
     pub(super) retries: bool,
-    /// It says that its session can't go on.
+    /// The agent says that its session can't go on.
     pub(super) is_broken: bool,
 }
 

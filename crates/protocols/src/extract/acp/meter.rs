@@ -29,12 +29,12 @@ pub(crate) struct Meter {
     turn: TurnMeter,
 }
 
-/// Of the running turn.
+/// The meter of the running turn.
 #[derive(Default, Debug)]
 struct TurnMeter {
     /// Its tokens, or some of them, were reported.
     is_reported: bool,
-    /// It had a tool call, or a model call that was reported.
+    /// The turn had a tool call, or a model call that was reported.
     has_worked: bool,
     /// Rounds of tool calls.
     rounds: u64,
@@ -117,8 +117,8 @@ impl Meter {
         spent
     }
 
-    /// What the running turn used at least and at most, by the contexts of its calls, if nothing else
-    /// reports that.
+    /// Returns the tokens that the running turn used at least and at most, by the contexts of its calls, if
+    /// nothing else reports them.
     pub(super) fn foreseen(&self) -> Option<(u64, u64)> {
         let is_known = self.turn.contexts == 0 || self.turn.is_reported || self.has_counts;
         (!is_known).then(|| self.turn.by_contexts())
@@ -195,7 +195,7 @@ impl Meter {
         }
     }
 
-    /// What the session's counts grew by. None: a part of them is from before this run, nobody knows
+    /// Returns the growth of the session's counts. None: a part of them is from before this run, nobody knows
     /// which, and nothing is counted again.
     fn added(&mut self, counted: Count) -> Option<Tokens> {
         let before = self.counted.replace(counted)?;
@@ -207,7 +207,7 @@ impl Meter {
         Spending { model: model.or_else(|| self.model.clone()), tokens: Some(tokens), cost }
     }
 
-    /// What the session's cost grew by.
+    /// Returns the growth of the session's cost.
     fn charge(&mut self, now: &Cost, running: bool) -> Option<Charge> {
         if !is_cost(now) {
             return None;

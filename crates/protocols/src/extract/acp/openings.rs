@@ -19,7 +19,7 @@ impl Acp {
         self.report_model(session, result);
     }
 
-    /// What a session says before its next prompt is from before it was opened here.
+    /// Notes that a session goes on: until its next prompt its messages are from before it was opened here.
     pub(super) fn session_goes_on(&mut self, session: &SessionId) {
         let known = self.sessions.remember(session);
         known.goes_on();

@@ -17,8 +17,8 @@ use crate::model::{ActivityKind, SessionId, Usage};
 const MOST_SESSIONS: usize = 256;
 /// Calls to keep for one session; when full, the oldest is dropped.
 const MOST_CALLS: usize = 1024;
-/// Of these, the calls of past turns to keep when a new turn begins, the last ones: late updates
-/// come soon, and each call takes half a kilobyte and its paths.
+/// Calls of past turns to keep when a new turn begins, the last ones: late updates come soon, and each call
+/// takes half a kilobyte and its paths.
 const MOST_PAST_CALLS: usize = 32;
 /// Compaction ids to keep for one session; when full, the oldest is dropped.
 const MOST_COMPACTIONS: usize = 16;
@@ -40,19 +40,19 @@ pub(crate) struct AcpSession {
     usage_while_loading: Option<Usage>,
     /// Prompts whose turn has not ended.
     running: usize,
-    /// Those that the client cancelled: the first ones of them.
+    /// Running prompts that the client cancelled: the first ones.
     cancelled: usize,
     /// Prompts of version 2 that were answered but whose turn has not ended.
     accepted: usize,
     work: TurnWork,
-    /// It goes on from another time, and no prompt followed yet: what comes repeats its history.
+    /// The session goes on from another time, and no prompt followed yet: its messages repeat its history.
     only_loaded: bool,
     calls: IndexMap<String, ToolCallState>,
     compactions: VecDeque<String>,
     pub(crate) meter: Meter,
-    /// Of the running turn, or of the last one.
+    /// The message of the running turn, or of the last one.
     pub(crate) message: MessageHead,
-    /// What its agent said of a trouble, since the last prompt.
+    /// The trouble that its agent told of since the last prompt.
     pub(crate) told: ToldTrouble,
     /// The running turn, or the last one, has a thought.
     has_thought: bool,

@@ -44,7 +44,7 @@ impl Acp {
         self.reported.add_all(session, usage);
     }
 
-    /// What the session took up to now, which `OpenHands` says beside each update.
+    /// Reads the session's use up to now, which `OpenHands` says beside each update.
     pub(super) fn usage_beside(&mut self, session: &SessionId, params: &Members<'_>) {
         let fields = || Members::of(Members::of(params.get("_meta")?)?.get("field_meta")?);
         let Some(metrics) = fields().and_then(|fields| fields.get("openhands.dev/metrics")) else {

@@ -25,7 +25,7 @@ pub(super) struct Program {
     pub(super) operands: Operands,
     /// Short options that take a value.
     pub(super) valued: &'static str,
-    /// Of those, the ones whose value is a file, with its role.
+    /// The options whose value is a file, and that file's role.
     pub(super) files: &'static [(char, FileRole)],
     /// Short and long options that make the operands written, or link texts.
     pub(super) in_place: &'static [&'static str],

@@ -132,7 +132,7 @@ fn odd_texts_are_read_to_an_end() {
     assert_eq!(named("rate limit, try again in 999999999 days"), "rate limited (transient)");
 }
 
-/// What they say, and what it means.
+/// The texts of errors, and their meanings.
 const ERRORS: &[(&str, &str)] = &[
     // Anthropic's service, and Claude Code.
     (

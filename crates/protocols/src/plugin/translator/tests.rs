@@ -48,7 +48,7 @@ impl Fake {
     }
 }
 
-/// What comes of one prompt.
+/// The result of one prompt.
 struct Came {
     asked: Vec<&'static str>,
     to_agent: Vec<String>,
@@ -118,7 +118,7 @@ async fn what_died_of_something_else_is_asked_again_once() {
     assert_eq!((came.to_agent, came.refused), (vec![], refused));
 }
 
-/// It would take as long again.
+/// A second attempt would take as long.
 #[tokio::test]
 async fn what_hung_is_not_asked_again() {
     let came = prompted([Err(CallError::Lost("it said nothing for 10 s".to_owned()))]).await;

@@ -52,7 +52,7 @@ pub(super) enum ApiError {
     Malformed(String),
 }
 
-/// What the stream of one folder's events says.
+/// News from the stream of one folder's events.
 #[derive(Debug)]
 pub(super) enum News {
     /// Events come from now on; earlier ones may be lost.

@@ -42,9 +42,9 @@ pub(super) struct Bridge {
     pub(super) asked: HashMap<u64, PutPermission>,
     /// The server's.
     version: Option<String>,
-    /// Those whose events come are true.
+    /// The followed folders; true: their events come.
     folders: HashMap<String, bool>,
-    /// What is said once the events of a folder come.
+    /// Messages to say once the events of their folder come.
     held: Vec<(String, Value)>,
     last: u64,
 }

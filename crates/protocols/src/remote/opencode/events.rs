@@ -1,5 +1,6 @@
-//! What the server's events mean for the client: updates, requests for permission, and the ends of turns.
-//! Pure. An event that can't be read is left out; one that ends a turn may be lost, and is found again.
+//! The meaning of the server's events for the client: updates, requests for permission, and the ends of
+//! turns. Pure. An event that can't be read is left out; one that ends a turn may be lost, and is found
+//! again.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::line;
 /// Requests for permission that are open at once; more are refused.
 const MOST_ASKED: usize = 256;
 
-/// What the model reads where something is refused. With a reason it goes on.
+/// The text that the model reads where something is refused. With a reason it goes on.
 const REFUSED: &str = "This is not allowed here. Do what you can without it.";
 
 impl Bridge {

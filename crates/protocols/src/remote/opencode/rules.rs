@@ -1,4 +1,4 @@
-//! What a session may do without asking: nothing. So each access is judged by the zone.
+//! The rules of a session: it makes no access without asking. So each access is judged by the zone.
 
 use serde_json::{Value, json};
 

@@ -38,7 +38,7 @@ pub(super) struct BridgedSession {
 
 #[derive(Debug)]
 pub(super) struct PromptTurn {
-    /// Of the client's request.
+    /// The id of the client's request.
     pub(super) id: Value,
     pub(super) number: u64,
     pub(super) is_cancelled: bool,
@@ -50,7 +50,7 @@ pub(super) struct PromptTurn {
     is_torn: bool,
     failure: Option<String>,
     finish: Option<String>,
-    /// Of each message that is complete.
+    /// The tokens of each message that is complete.
     tokens: HashMap<String, TokenCount>,
     checks: u32,
 }
@@ -59,7 +59,7 @@ pub(super) struct PromptTurn {
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum TurnStanding {
     Ended,
-    /// It may not have begun.
+    /// The turn may not have begun.
     Open,
 }
 

@@ -1,4 +1,4 @@
-//! What OpenCode's server says, as far as it is read: events, messages with their parts, permissions.
+//! The data of OpenCode's server, as far as it is read: events, messages with their parts, permissions.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -71,7 +71,7 @@ pub(super) struct SessionFailure {
 }
 
 impl SessionFailure {
-    /// What the model or the server said.
+    /// Returns the words of the model or the server.
     pub(super) fn text(&self) -> &str {
         let said = self.data["message"].as_str().filter(|said| !said.is_empty());
         said.unwrap_or(&self.name)
@@ -175,7 +175,7 @@ pub(super) struct Permission {
     pub(super) id: String,
     #[serde(rename = "sessionID")]
     pub(super) session: String,
-    /// What is asked: a tool, or a thing that several tools do.
+    /// The tool that is asked for, or a thing that several tools do.
     #[serde(rename = "permission")]
     pub(super) what: String,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What a session shows of the server's messages: parts → updates of the protocol. Pure.
+//! A session's view of the server's messages: parts → updates of the protocol. Pure.
 
 use std::collections::{HashMap, HashSet};
 

@@ -12,7 +12,7 @@ pub(super) enum Cut {
 
 #[derive(Default, Debug)]
 pub(super) struct Cutter {
-    /// Of the current line, without its end.
+    /// Bytes of the current line, without its end.
     line: Vec<u8>,
     data: Vec<u8>,
     is_too_long: bool,

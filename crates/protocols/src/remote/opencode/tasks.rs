@@ -1,4 +1,4 @@
-//! What the bridge has the server do: each task is a few requests, and ends with what came of it.
+//! The tasks that the bridge has the server do: each is a few requests, and ends with its outcome.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub(super) enum ServerTask {
         permission: String,
         body: Value,
     },
-    /// What a session missed, after a while.
+    /// Reads the news that a session missed, after a while.
     Check {
         session: String,
         cwd: String,
@@ -83,7 +83,7 @@ pub(super) enum TaskOutcome {
     Nothing,
 }
 
-/// What is the same for all sessions of a folder.
+/// The modes and models of a folder, the same for all its sessions.
 #[derive(Debug)]
 pub(super) struct Settings {
     /// The default one first.

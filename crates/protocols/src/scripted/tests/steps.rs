@@ -1,4 +1,4 @@
-//! What each kind of step makes the agent send.
+//! The messages that each kind of step makes the agent send.
 
 use expect_test::{Expect, expect};
 use serde_json::json;

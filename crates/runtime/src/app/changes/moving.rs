@@ -180,7 +180,7 @@ impl Changes {
         (free, skipped)
     }
 
-    /// What an agent did in the session whose turn failed.
+    /// The work of an agent in the session whose turn failed.
     async fn past(&self, id: &AgentId, failed: &Failed, of: &SetBackAt) -> Option<PastWork> {
         let SetBackAt::Turn { session: Some(session), .. } = of else { return None };
         let journal = self.journal()?;

@@ -98,7 +98,8 @@ impl Changes {
         Ok(next.thinking)
     }
 
-    /// What an earlier run could read, if all of it is within an agent's zone: its session has contents of it.
+    /// The paths that an earlier run could read, if all of them are within an agent's zone. The run's session
+    /// has contents of them.
     fn within_zone(&self, of: &Agent, earlier: &RunState) -> Result<RunZone, Refused> {
         let refused = |what: &str| {
             Refused::new(
@@ -124,7 +125,7 @@ impl Changes {
         readable(&agent.zone.spec, self.conditions.observes(agent))
     }
 
-    /// What of the patterns is within an agent's zone, and which of them reach further.
+    /// The patterns that are within an agent's zone, and the patterns that reach further.
     fn cut_zone(
         &self,
         of: &Agent,

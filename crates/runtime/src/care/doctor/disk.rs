@@ -16,7 +16,7 @@ const NEXT_TO_NOTHING: u64 = 64 << 20;
 /// Files that can still be made.
 const FEW_FILES: u64 = 1000;
 
-/// What a disk has left.
+/// The free space of a disk.
 #[derive(Clone, Copy, Debug)]
 struct FreeSpace {
     bytes: u64,

@@ -1,4 +1,4 @@
-//! What the machine offers: the kernel's enforcement of zones, limits of resources, open files, git.
+//! The machine's abilities: the kernel's enforcement of zones, limits of resources, open files, git.
 
 use std::collections::BTreeMap;
 

@@ -40,9 +40,9 @@ pub(super) struct Probe {
 /// Why a program has not said its version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum NoVersion {
-    /// It runs, but does not know `--version`, as far as can be seen.
+    /// The program runs, but does not know `--version`, as far as can be seen.
     Unnamed(String),
-    /// It fails.
+    /// The program fails.
     Broken(String),
 }
 

@@ -1,4 +1,4 @@
-//! What is kept of batches all of whose runs are removed.
+//! The kept states of batches all of whose runs are removed.
 
 use std::path::Path;
 

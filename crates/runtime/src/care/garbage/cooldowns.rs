@@ -7,7 +7,7 @@ use crate::care::garbage::{Garbage, Removal, size};
 use crate::model::now_ms;
 use crate::tiers::Cooldowns;
 
-/// What can be forgotten; a file that can't be read now is left alone.
+/// The cool-downs that can be forgotten; a file that can't be read now is left alone.
 pub(super) fn over(eisen_dir: &Path) -> Option<Garbage> {
     let kept = Cooldowns::new(eisen_dir);
     let (what, reason) = match kept.expired(now_ms()) {

@@ -27,7 +27,7 @@ const LONGEST: u64 = 64 << 10;
 /// How long a file that says nothing is left alone: its holder may be about to write it.
 const WRITING: Duration = Duration::from_mins(1);
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Deserialize)]
 struct Holder {
     pid: u32,

@@ -22,7 +22,7 @@ const DAY_MS: u64 = 86_400_000;
 /// How long a folder without a state is left alone: its maker may not have come to hold it yet.
 const MAKING: Duration = Duration::from_mins(1);
 
-/// What becomes of a run.
+/// The fate of a run.
 #[derive(Debug)]
 enum Fate {
     Stays,

@@ -1,4 +1,4 @@
-//! What is kept of a batch, in `$EISEN_DIR/batches`: the run of each task, and what that was about.
+//! The kept state of a batch, in `$EISEN_DIR/batches`: the run of each task, and the run's subject.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -34,23 +34,23 @@ struct KnownBatch {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct KeptTask {
     pub(super) run: String,
-    /// What the run was about; see [`fingerprint`].
+    /// The subject of the run; see [`fingerprint`].
     pub(super) content: String,
     /// A batch has seen its end.
     pub(super) ended: bool,
 }
 
-/// What became of a task before.
+/// The past of a task.
 pub(super) enum Past {
     Nothing,
-    /// It is to be done again, for this reason; with the run that did not succeed in it.
+    /// The task is to be done again: the reason, and the run that did not succeed in it.
     Again(String, Option<Box<RunState>>),
     Runs(RunFolder),
-    /// It succeeded, or ended while no batch was there to see it.
+    /// The run succeeded, or ended while no batch was there to see it.
     Ended(Box<RunState>),
 }
 
-/// What a task and the runs whose results it gets come to.
+/// The fingerprint of a task and of the runs whose results it gets.
 pub(super) fn fingerprint(content: &str, inputs: &[String]) -> String {
     blake3::hash(format!("{content} {inputs:?}").as_bytes()).to_hex()[..32].to_owned()
 }
@@ -89,8 +89,8 @@ impl KeptBatch {
         Ok(Self { place, known })
     }
 
-    /// What became of a task. With `decide` a run that is lost is kept as that, so that nobody begins to
-    /// perform it, and one whose task has changed is ended.
+    /// The past of a task. With `decide` a lost run is recorded as lost, so that nobody begins to perform it,
+    /// and a run whose task has changed is ended.
     pub(super) fn past(
         &self,
         eisen_dir: &Path,

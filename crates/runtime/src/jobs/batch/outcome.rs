@@ -1,10 +1,10 @@
-//! What became of a batch and of its jobs, and the exit code for it.
+//! The outcomes of a batch and of its jobs, and the batch's exit code.
 
 use crate::program::StopSignal;
 use crate::runs::{RunState, RunStatus};
 use crate::turn::{FAILED, INTERRUPTED, KILLED, REFUSED, TIMED_OUT};
 
-/// What became of a job.
+/// The end of a job.
 #[derive(Debug)]
 pub struct JobEnd {
     pub id: String,
@@ -18,11 +18,11 @@ pub enum JobOutcome {
     Ran(Box<RunState>),
     /// Its run could not be started.
     NotStarted(String),
-    /// It was not its turn; the sentence says why.
+    /// The job's turn did not come; the sentence says why.
     Skipped(String),
 }
 
-/// What a batch came to.
+/// The end of a batch.
 #[derive(Debug)]
 pub struct BatchEnd {
     /// In the order of the jobs.

@@ -32,7 +32,7 @@ struct Tour<'a> {
     task: String,
     /// Candidates that were tried.
     failed: Vec<Failed>,
-    /// What those did that were prompted.
+    /// The work of the candidates that were prompted.
     past: Vec<PastWork>,
     used: Used,
     /// Candidates of which it was said why they are passed over.

@@ -1,4 +1,4 @@
-//! What a run waits for before it starts: its session, a slot of its agent's profile, and memory.
+//! The waits of a run before it starts: for its session, a slot of its agent's profile, and memory.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::turn::{NOT_STARTED, TIMED_OUT, WorkEnd, clipped};
 const MOST_LOOKED_AT: usize = 50;
 const MOST_PEAKS: usize = 5;
 
-/// What a run holds until its agent has ended.
+/// The places and the memory that a run holds until its agent has ended.
 pub(super) struct Admitted {
     _session: Option<TakenSlot>,
     _slot: Option<TakenSlot>,

@@ -8,7 +8,7 @@ const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const RING: u32 = libc::SECCOMP_RET_USER_NOTIF;
 
-/// What the kernel would do, as it runs such programs.
+/// Runs the program as the kernel would, and returns the kernel's answer.
 fn run(program: &[sock_filter], arch: u32, call: u32, args: [u64; 6]) -> u32 {
     let mut data = [call.to_ne_bytes(), arch.to_ne_bytes()].concat();
     data.extend([0; 8]);

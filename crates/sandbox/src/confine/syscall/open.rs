@@ -36,7 +36,7 @@ impl Syscall<'_> {
     }
 
     /// `openat2`, whose flags and mode are in memory. None goes on: the kernel would read them again.
-    /// What can't be done here fails as on an older kernel, for which programs have another way.
+    /// A call that can't be done here fails as on an older kernel, for which programs have another way.
     pub(super) fn open_how(
         &self,
         arg: &PathArg,

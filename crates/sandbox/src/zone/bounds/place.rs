@@ -65,8 +65,8 @@ impl GrantedPlace {
     }
 }
 
-/// What of the places that a process asks for another one has, too: each that is below one of those, and
-/// each of those that is below one that is asked for.
+/// The places that a process asks for and that another one has, too: each asked place that is below one of
+/// the other's, and each of the other's that is below an asked one.
 pub fn common(asked: &[GrantedPlace], of_other: &[GrantedPlace]) -> Vec<GrantedPlace> {
     let mut common: Vec<GrantedPlace> = Vec::new();
     for place in asked {

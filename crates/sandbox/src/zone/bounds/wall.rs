@@ -57,7 +57,7 @@ struct Walked {
     most: usize,
     /// Single files with rules.
     files: usize,
-    /// It reached a limit.
+    /// The walk reached a limit.
     cut: bool,
 }
 

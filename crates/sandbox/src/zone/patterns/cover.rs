@@ -18,8 +18,9 @@ pub fn uncovered<'a>(wide: &[String], narrow: &'a [String]) -> Result<Option<&'a
     Ok(None)
 }
 
-/// What of `asked` is within `own`: the patterns that are, and those of `own` that are within one that
-/// is not. The second list has the patterns of `asked` that reach further.
+/// Cuts `asked` to `own`. The first list has the patterns of `asked` that are within `own`, and the
+/// patterns of `own` that are within one that reaches further. The second list has the patterns of
+/// `asked` that reach further.
 pub fn cut(own: &[String], asked: &[String]) -> Result<(Vec<String>, Vec<String>), Error> {
     let is_within = |wide: &String, narrow: &String| {
         let found = uncovered(std::slice::from_ref(wide), std::slice::from_ref(narrow))?;
@@ -170,7 +171,7 @@ mod tests {
     }
 
     proptest! {
-        /// What a pattern within others matches, the others match.
+        /// If a pattern is within others, the others match each of its paths.
         #[test]
         fn nothing_gets_out(
             wide in "(\\*\\*|[ab*?]{1,2}|\\{a,b\\})(/(\\*\\*|[ab*?]{1,2})){0,3}",

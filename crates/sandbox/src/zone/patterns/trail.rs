@@ -26,7 +26,7 @@ struct CompiledPattern {
     parts: Vec<TrailPart>,
     /// Its index in its list.
     index: usize,
-    /// It begins with `**` outside the workspace, before any name.
+    /// Only a walk of any depth outside the workspace can find the pattern's matches.
     searches: bool,
 }
 
@@ -59,7 +59,7 @@ pub(in crate::zone) struct Start {
     pub(in crate::zone) path: PathBuf,
     /// All below matches, of any depth.
     pub(in crate::zone) is_whole: bool,
-    /// It matches this one path.
+    /// The pattern matches this one path.
     pub(in crate::zone) is_path: bool,
     /// Only a walk of any depth outside the workspace can find its matches.
     pub(in crate::zone) searches: bool,

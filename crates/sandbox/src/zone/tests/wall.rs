@@ -89,7 +89,7 @@ fn what_a_pattern_searches_for_outside_has_no_rule() {
     "#]].assert_eq(&wall(&bed, &spec, Confine::Workspace));
 }
 
-/// What is there is made anew for each process.
+/// The kernel makes the entries of its folders anew for each process.
 #[test]
 fn a_pattern_in_the_folders_of_the_kernel_is_held_by_the_doorbell_alone() {
     let bed = Bed::new(&[]);

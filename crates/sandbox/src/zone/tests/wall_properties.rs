@@ -152,7 +152,7 @@ impl Case {
         (bed, bounds)
     }
 
-    /// Those of `globs` that match a path, each by the words of the case.
+    /// The `globs` that match a path, each in the words of the case.
     fn matching<'a>(bed: &Bed, globs: &'a [&'a str], path: &Path, above: bool) -> Vec<&'a str> {
         let inside = path.strip_prefix(bed.path("ws")).ok();
         let matches = |glob: &&&str| {

@@ -1,4 +1,4 @@
-//! What the budgets report, and when they stand differently without a report.
+//! The reports of the budgets, and the next time when one stands differently without a report.
 
 use tokio::time::Instant;
 

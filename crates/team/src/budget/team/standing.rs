@@ -14,7 +14,7 @@ use crate::model::{AgentId, BudgetReport, OnExceed};
 pub struct BudgetStanding {
     /// Why its prompts are refused.
     pub refusal: Option<Arc<str>>,
-    /// What its running turns are to do, if anything.
+    /// The order to its running turns, if any.
     pub cut: Option<OnExceed>,
 }
 

@@ -30,7 +30,7 @@ async fn play(account: Account, seed: u64) -> u64 {
     used
 }
 
-/// What went past the limit is less than what the first line says that is past it.
+/// The overshoot is less than one largest report for each turn that runs by the first line past the limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_thousand_random_prompts_pass_a_budget_by_no_more_than_it_says() {
     for round in 0..4 {

@@ -1,4 +1,4 @@
-//! What helpers use comes out of their parents' budgets.
+//! Helpers' use comes out of their parents' budgets.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is known of a process's system call.
+//! The known progress of a process's system call.
 
 use tokio::process::{Child, Command};
 

@@ -1,4 +1,4 @@
-//! What is shown of a write that waits, and decisions on what was shown.
+//! Shown writes that wait, and decisions on what was shown.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What becomes of an access as it comes: a grant or a rule opens it, or it is denied, or held.
+//! The fate of an access as it comes: a grant or a rule opens it, or it is denied, or held.
 
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -255,7 +255,7 @@ pub(super) fn asks_orchestrator(rule: Option<AccessRule>) -> bool {
     rule.is_none_or(|rule| rule.decide == Decide::Orchestrator)
 }
 
-/// Who decided what is denied: the rule, where it says so.
+/// The decider of a denied access: the rule, if it says so.
 pub(super) fn decided_by_rule(rule: Option<AccessRule>) -> Option<DecidedBy> {
     rule.filter(|rule| rule.decide == Decide::Deny).map(|_| DecidedBy::Rule)
 }

@@ -1,4 +1,4 @@
-//! What is shown of an access before it is decided.
+//! The view of an access before it is decided.
 
 use super::Task;
 use crate::model::{AgentId, BlockedAccess, BlockedId, BlockedStatus};
@@ -7,7 +7,7 @@ use crate::routing::{Decider, ResolveError};
 use crate::showing::SeenContent;
 
 impl Task {
-    /// What can be shown of an access that nobody decided.
+    /// Returns the facts that can be shown of an access that nobody decided.
     pub(super) fn showable(
         &self,
         id: &BlockedId,

@@ -1,4 +1,4 @@
-//! What is shown of an access, and decisions on what was shown.
+//! Shown accesses, and decisions on what was shown.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the transport has to know of a message: its kind, its id, and its session.
+//! The facts of a message that the transport has to know: its kind, its id, and its session.
 
 use std::borrow::Cow;
 

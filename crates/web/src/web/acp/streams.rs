@@ -1,5 +1,5 @@
-//! What waits for a client, in one stream for each session and one for the rest. A stream is read by one
-//! request at a time; what comes meanwhile waits for the next.
+//! The events that wait for a client, in one stream for each session and one for the rest. A stream is read
+//! by one request at a time; events that come meanwhile wait for the next.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ struct AcpStream {
     receiver: Option<UnboundedReceiver<Bytes>>,
 }
 
-/// What one request reads.
+/// The stream that one request reads.
 pub(super) struct StreamLease {
     session: Option<String>,
     receiver: Option<UnboundedReceiver<Bytes>>,

@@ -20,7 +20,7 @@ pub(super) struct Folder {
     /// Folders in it that have files.
     pub(super) children: Vec<usize>,
     pub(super) tile: Tile,
-    /// Of the graph with which it changed last.
+    /// The number of the graph with which it changed last.
     pub(super) at: u64,
     /// Its weight when it was laid out.
     pub(super) weight: u64,
@@ -60,7 +60,7 @@ fn weight(class: u8) -> u64 {
 }
 
 impl Slot {
-    /// Of the graph with which it changed last.
+    /// The number of the graph with which it changed last.
     pub(super) fn at(&self) -> u64 {
         u64::from(self.at)
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// What is said of an argument, and its bounds.
+/// The description of an argument, and its bounds.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(in crate::wire) struct Argument {
     pub(super) about: Cow<'static, str>,

@@ -1,4 +1,4 @@
-//! What passes the door.
+//! Accesses that pass the door.
 
 use super::*;
 use crate::model::FileNode;

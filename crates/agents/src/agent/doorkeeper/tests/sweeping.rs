@@ -1,4 +1,4 @@
-//! What nobody asked for by name.
+//! Accesses that nobody asked for by name.
 
 use super::*;
 

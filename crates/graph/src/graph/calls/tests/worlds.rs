@@ -17,15 +17,15 @@ pub(super) struct World(BTreeMap<&'static str, Option<Vec<String>>>);
 #[derive(Clone, Debug)]
 pub(super) enum Edit {
     Gone,
-    /// It is at another path from now on.
+    /// The file is at another path from now on.
     Moved(&'static str),
     NoText,
     Whole(Vec<String>),
     Inserted(Index, Vec<String>),
     Removed(Index),
-    /// What a line is about has another name.
+    /// The subject of a line has another name.
     Renamed(Index, &'static str),
-    /// What was a class is none, and the other way round.
+    /// A line with a class loses the class, or a line without one gets it.
     Turned(Index),
     /// A class has other bases.
     Based(Index, String),

@@ -115,7 +115,7 @@ pub(in crate::serve) fn grant() -> TeamGrant {
     }
 }
 
-/// What becomes of a decision.
+/// The outcome of a decision.
 pub(in crate::serve) fn resolved(
     id: BlockedId,
     decision: &Decision,
@@ -135,7 +135,7 @@ pub(in crate::serve) fn resolved(
     Ok(BlockedAccess { decided_by: Some(by.into()), ..blocked(status) })
 }
 
-/// What is shown of each access.
+/// The details that are shown of each access.
 pub(in crate::serve) fn show(id: BlockedId) -> Result<ShownAccess, ResolveError> {
     match id.as_str() {
         "b1" => Ok(shown(BlockedStatus::Pending)),

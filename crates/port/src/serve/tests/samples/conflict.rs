@@ -28,7 +28,7 @@ fn over(id: ConflictId) -> ResolveError {
     ResolveError::Settled { id, status, by }
 }
 
-/// What is shown of each conflict.
+/// The details that are shown of each conflict.
 pub(in crate::serve) fn show_conflict(id: ConflictId) -> Result<ShownConflict, ResolveError> {
     match id.as_str() {
         "c1" => Ok(ShownConflict {
@@ -53,7 +53,7 @@ pub(in crate::serve) fn show_conflict(id: ConflictId) -> Result<ShownConflict, R
     }
 }
 
-/// What becomes of a decision.
+/// The outcome of a decision.
 pub(in crate::serve) fn resolved_conflict(
     id: ConflictId,
     decision: &HeldDecision,

@@ -1,4 +1,4 @@
-//! What a session spent.
+//! The spending of a session.
 
 use super::key;
 use crate::model::{

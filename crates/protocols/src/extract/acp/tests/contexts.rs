@@ -1,5 +1,5 @@
-//! What is reported beside answers: the size of a context, which is no spending but where nothing else is said, and
-//! counts of the session.
+//! Figures that are reported beside answers: the size of a context, which is no spending but where nothing
+//! else is said, and counts of the session.
 
 use expect_test::expect;
 

@@ -31,7 +31,7 @@ struct Recorded {
     line: String,
 }
 
-/// What the extractor makes of a recording differently from the truth.
+/// Returns the differences between the extractor's reading of a recording and the truth.
 fn differences(recording: &Path) -> Vec<String> {
     let truth = std::fs::read_to_string(recording.with_extension("truth.json")).unwrap();
     let truth: Truth = serde_json::from_str(&truth).unwrap();

@@ -25,7 +25,7 @@ fn observed(acp: &mut Acp, lines: &[Vec<u8>]) -> Vec<Activity> {
     activities
 }
 
-/// What activities say, with the texts of updates that differ in nothing else joined.
+/// Returns the activities in words, and joins the texts of updates that differ in nothing else.
 fn joined(activities: Vec<Activity>) -> Vec<(String, Option<String>)> {
     let mut all: Vec<(String, Option<String>)> = Vec::new();
     for Activity { session, kind } in activities {

@@ -1,4 +1,4 @@
-//! What a session says of its past counts nothing again.
+//! A session's reports of its past count nothing again.
 
 use super::spending::{PROMPT, answer, reports, update};
 use super::{acp, observe};

@@ -1,4 +1,4 @@
-//! What is read of usage: in every maker's shape, and in recorded traffic.
+//! Usage as it is read: in every maker's shape, and in recorded traffic.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What changes of a team come to: the start of a run, and what a reload has changed.
+//! The changes of a reload, for the wire.
 
 use crate::config::{ChangeKind, ConfigChange, Takes};
 use crate::wire::{self, Kind, Restart};

@@ -75,5 +75,5 @@ async fn the_lead_decides_each_access_by_its_command() {
         [r#"{"command":"eisen-core inbox allow b1"}"#, r#"{"command":"eisen-core inbox deny b2"}"#];
     assert_eq!(commands, expected);
     let plan = &client.files[repository("examples/shop/docs/plan.md").to_str().unwrap()];
-    assert!(plan.contains("`src/ui/cart-page.tsx`, wished for by api"), "{plan}");
+    assert!(plan.contains("`src/ui/cart-page.tsx`, asked for by api"), "{plan}");
 }

@@ -100,7 +100,7 @@ function factsOf(card) {
   if (why?.tool_call)
     add("tool call", line(why.tool_call.title ?? why.tool_call.kind ?? ""), " ", h("code", null, line(why.tool_call.input ?? "")));
   if (why?.program) add("program", h("code", null, line(why.program.command)));
-  if (it.orchestrator?.agent_id) add("also asked", agentName(it.orchestrator.agent_id));
+  if (it.orchestrator?.agent_id) add("orchestrator", agentName(it.orchestrator.agent_id));
   if (it.denied_by) add("denied by", h("code", null, line(it.denied_by)));
   return facts;
 }

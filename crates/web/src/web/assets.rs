@@ -1,5 +1,6 @@
 //! The files of the page, which are part of the program.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, VARY};
@@ -8,13 +9,29 @@ use axum::response::{IntoResponse as _, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// The files below `crates/web/src/web/page`, with their contents.
+/// Declares the files below `crates/web/src/web/page`, in the order of their paths, and how their contents are found.
 macro_rules! page_files {
-    ($($path:literal)*) => { &[$(($path, include_bytes!(concat!("page/", $path)))),*] };
+    ($($path:literal)*) => {
+        const PATHS: &[&str] = &[$($path),*];
+
+        /// The content of the file at this place of `PATHS`. A build for development reads it from its folder, so
+        /// that a change of the page needs no build.
+        #[cfg(debug_assertions)]
+        fn content(at: usize) -> Option<Cow<'static, [u8]>> {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/web/page/");
+            std::fs::read(format!("{folder}{}", PATHS[at])).ok().map(Cow::Owned)
+        }
+
+        /// The content of the file at this place of `PATHS`.
+        #[cfg(not(debug_assertions))]
+        fn content(at: usize) -> Option<Cow<'static, [u8]>> {
+            const CONTENTS: &[&[u8]] = &[$(include_bytes!(concat!("page/", $path))),*];
+            Some(Cow::Borrowed(CONTENTS[at]))
+        }
+    };
 }
 
-/// Each file by its path, in the order of the paths.
-const FILES: &[(&str, &[u8])] = page_files! {
+page_files! {
     "app.js"
     "dialog.js"
     "diff-view.js"
@@ -74,11 +91,10 @@ const FILES: &[(&str, &[u8])] = page_files! {
     "time/time.js"
     "time/timeline.js"
     "wire.js"
-};
+}
 
-fn file(path: &str) -> Option<&'static [u8]> {
-    let at = FILES.binary_search_by_key(&path, |(path, _)| path).ok()?;
-    Some(FILES[at].1)
+fn file(path: &str) -> Option<Cow<'static, [u8]>> {
+    content(PATHS.binary_search(&path).ok()?)
 }
 
 /// Answers with a file of the page.
@@ -86,9 +102,11 @@ pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response {
     let Some((file, kind)) = file(path).zip(content_type(path)) else {
         return (StatusCode::NOT_FOUND, "there is no such page").into_response();
     };
-    let mut answer = ([(CONTENT_TYPE, kind), (VARY, "accept-encoding")], file).into_response();
-    if let Some(packed) = takes_gzip(headers).then(|| gzip(file)).flatten() {
-        *answer.body_mut() = packed.into();
+    let packed = takes_gzip(headers).then(|| gzip(&file)).flatten();
+    let is_packed = packed.is_some();
+    let body = packed.map_or(file, Cow::Owned);
+    let mut answer = ([(CONTENT_TYPE, kind), (VARY, "accept-encoding")], body).into_response();
+    if is_packed {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     answer
@@ -136,14 +154,14 @@ mod tests {
             })
             .collect();
         let script = file("format.js").unwrap();
-        let script = std::str::from_utf8(script).unwrap();
+        let script = std::str::from_utf8(&script).unwrap();
         assert!(script.contains(&format!("/[{class}]/gu")), "format.js lacks /[{class}]/gu");
     }
 
     #[test]
     fn the_page_answers_what_the_team_takes_answers_for() {
         let script = file("inbox/card-view.js").unwrap();
-        let script = std::str::from_utf8(script).unwrap();
+        let script = std::str::from_utf8(&script).unwrap();
         let names = Via::ALL.into_iter().filter(|via| via.is_answerable()).map(Via::as_str);
         let names = format!("{:?}.includes(card.line.via)", names.collect::<Vec<_>>());
         assert!(script.contains(&names), "card-view.js lacks {names}");
@@ -163,17 +181,18 @@ mod tests {
         let there: Vec<_> = there
             .map(|entry| entry.path().strip_prefix(folder).unwrap().to_str().unwrap().to_owned())
             .collect();
-        let mut paths: Vec<_> = FILES.iter().map(|(path, _)| *path).collect();
+        let mut paths = PATHS.to_vec();
         assert!(paths.is_sorted());
         paths.sort_by_key(|path| Path::new(*path));
-        assert_eq!(there, paths, "name the files of crates/web/src/web/page in `FILES`");
+        assert_eq!(there, paths, "name the files of crates/web/src/web/page in `page_files`");
     }
 
     #[test]
     fn the_whole_page_weighs_little() {
-        let weight: usize = FILES.iter().map(|(_, content)| gzip(content).unwrap().len()).sum();
+        let weights = PATHS.iter().map(|path| gzip(&file(path).unwrap()).unwrap().len());
+        let weight: usize = weights.sum();
         assert!(weight < 300 * 1024, "{weight} bytes");
-        for (path, _) in FILES {
+        for path in PATHS {
             assert!(content_type(path).is_some(), "{path} would not be served");
         }
     }

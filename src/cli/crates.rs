@@ -40,6 +40,10 @@ pub(super) fn log_filter(filter: &str) -> String {
 }
 
 fn of_room(path: &str) -> String {
+    // The rooms beside it were parts of `app`.
+    if path == "app" {
+        return "eisen_runtime".to_owned();
+    }
     let room = path.split("::").next().unwrap_or_default();
     let found = CRATES.iter().find(|(_, rooms)| rooms.contains(&room));
     format!("{}::{path}", found.map_or(PROGRAM, |(name, _)| *name))
@@ -57,6 +61,8 @@ mod tests {
         assert_eq!(of("warn,notify=error"), "warn,notify=error");
         assert_eq!(of("eisen_core::zone=trace"), "eisen_sandbox::zone=trace");
         assert_eq!(of("eisen_core::proxy::relay"), "eisen_agents::proxy::relay");
+        assert_eq!(of("eisen_core::app=info"), "eisen_runtime=info");
+        assert_eq!(of("eisen_core::app::up"), "eisen_runtime::app::up");
         assert_eq!(of("eisen_core::cli"), "eisen_core::cli");
         assert_eq!(of("eisen_core::bus[span]=info"), "eisen_base::bus[span]=info");
         let all: Vec<_> = CRATES.iter().map(|(name, _)| format!(",{name}=info")).collect();
@@ -72,7 +78,8 @@ mod tests {
             let lib = std::fs::read_to_string(format!("{folder}/{name}/src/lib.rs")).unwrap();
             for room in lib.lines().filter_map(|line| line.strip_prefix("pub mod ")) {
                 let room = room.trim_end_matches(';');
-                assert_eq!(of_room(room), format!("eisen_{name}::{room}"));
+                let of_room = of_room(&format!("{room}::x"));
+                assert_eq!(of_room, format!("eisen_{name}::{room}::x"));
             }
         }
     }

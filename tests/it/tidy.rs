@@ -13,9 +13,12 @@ use std::path::{Path, PathBuf};
 
 use imports::Modules;
 
+/// A room, and the other rooms of its crate that it may import.
+type Room = (&'static str, &'static [&'static str]);
+
 /// The crates from below, each with its rooms, and the other rooms of the same crate that a room may import. Cargo
 /// refuses imports of crates above.
-const CRATES: &[(&str, &[(&str, &[&str])])] = &[
+const CRATES: &[(&str, &[Room])] = &[
     (
         "base",
         &[
@@ -28,7 +31,15 @@ const CRATES: &[(&str, &[(&str, &[&str])])] = &[
             ("post", &[]),
         ],
     ),
-    ("sandbox", &[("zone", &[]), ("confine", &["zone"]), ("process", &["confine"])]),
+    (
+        "sandbox",
+        &[
+            ("zone", &[]),
+            ("confine", &["zone"]),
+            ("process", &["confine"]),
+            ("sandbox", &["confine", "process", "zone"]),
+        ],
+    ),
     ("graph", &[("graph", &[]), ("watch", &["graph"])]),
     (
         "memory",
@@ -285,7 +296,7 @@ fn small_files_are_replaced_and_locked_in_one_room() {
 
 /// Tests may set up what they need.
 /// The rooms of all crates, each with those beside it that it may import.
-fn rooms() -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
+fn rooms() -> impl Iterator<Item = &'static Room> {
     CRATES.iter().flat_map(|(_, rooms)| rooms.iter())
 }
 

@@ -235,7 +235,7 @@ impl NewEvent {
 /// An event as it was committed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Committed {
-    /// The event's id in the journal, a UUIDv7 in lower case.
+    /// The event's id in the journal, a UUID of version 7 in lower case.
     pub id: String,
     /// The session's id in the journal; None for events of no session.
     pub session_id: Option<String>,

@@ -34,7 +34,7 @@ pub struct Store {
 /// An event as it is in the journal.
 #[derive(Clone, Serialize, Debug)]
 pub struct Event {
-    /// UUIDv7 in lower case, which grows with each event.
+    /// UUID of version 7 in lower case, which grows with each event.
     pub id: String,
     /// The id of the event before it on its branch. None where it begins one, and outside sessions.
     pub parent_id: Option<String>,
@@ -67,7 +67,7 @@ impl Event {
 /// A row of the table `sessions`: the branch of events that ends at its head.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
 pub struct Session {
-    /// The session's id in the journal, a UUIDv7.
+    /// The session's id in the journal, a UUID of version 7.
     pub id: String,
     /// The agent's id in the team.
     pub agent_id: String,

@@ -132,7 +132,7 @@ pub(super) async fn end_runs(
 }
 
 fn runs(shared: &Shared) -> Result<&TeamRuns, Refused> {
-    shared.runs.as_ref().ok_or_else(|| Refused::from(shared.team.refusal()))
+    shared.runs.as_ref().ok_or_else(|| shared.team.refusal())
 }
 
 fn check(ids: &[String]) -> Result<(), Refused> {

@@ -164,7 +164,7 @@ pub(super) async fn cancel_task(
 }
 
 pub(super) fn tasks(shared: &Shared) -> Result<&Tasks, Refused> {
-    shared.tasks.as_ref().ok_or_else(|| Refused::from(shared.team.refusal()))
+    shared.tasks.as_ref().ok_or_else(|| shared.team.refusal())
 }
 
 /// Returns the agent, `HOST/AGENT` of another host, or the program that gives a task by this token.

@@ -215,14 +215,15 @@ fn agent_changes(old: &Agent, new: &Agent) -> Vec<ConfigChange> {
     changes
 }
 
-type Keys<T> = [(&'static str, Takes, fn(&T, &T) -> bool)];
+/// Keys, with when they are taken, and whether two configurations differ in one.
+pub(super) type Keys<T> = [(&'static str, Takes, fn(&T, &T) -> bool)];
 
 /// Whether two configurations differ in a field.
 macro_rules! differs {
     ($($field:ident).+) => { |a, b| a.$($field).+ != b.$($field).+ };
 }
 
-const TEAM: &Keys<Config> = &[
+pub(super) const TEAM: &Keys<Config> = &[
     ("team.name", Takes::AtTeamStart, differs!(team.name)),
     ("team.workspace", Takes::AtTeamStart, differs!(team.workspace)),
     ("team.scratch", Takes::AtTeamStart, differs!(team.scratch)),
@@ -319,7 +320,7 @@ const TEAM: &Keys<Config> = &[
 const TERMINALS: &str = "zone.terminals";
 
 /// All keys except [`TERMINALS`].
-const AGENT: &Keys<Agent> = &[
+pub(super) const AGENT: &Keys<Agent> = &[
     ("parent", Takes::AtAgentStart, differs!(parent)),
     ("owner", Takes::AtOnce, differs!(owner)),
     ("protocol", Takes::AtAgentStart, differs!(plugin)),

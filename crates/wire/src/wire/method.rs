@@ -110,7 +110,7 @@ pub enum AtHub {
     Port,
     /// The hub asks all teams, and merges their answers: the method lists, or looks.
     All(Merging),
-    /// The hub refuses: the method is about a code graph, which a hub has not.
+    /// The hub refuses: the method is about the whole code graph, which a hub has not.
     Graph,
     /// The hub refuses: the method is for one team.
     One,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::surroundings;
 use crate::config::Config;
+use crate::config::diff::{self, Takes};
 
 const FULL: &str = include_str!("../../../../../config/full.toml");
 const DOCS: &str = include_str!("../../../../../docs/configuration.md");
@@ -117,4 +118,23 @@ fn the_reference_has_every_key_with_its_default() {
         written.insert(given.to_owned(), None);
     }
     assert_eq!(documented, written);
+}
+
+#[test]
+fn the_document_names_each_key_that_a_running_team_takes_at_once() {
+    let (_, section) = DOCS.split_once("## Changes while a team runs").unwrap();
+    let (at_once, _) = section.split_once("- **At the agent's next start**").unwrap();
+    let at_once_of = |(key, takes): (&'static str, Takes)| (takes == Takes::AtOnce).then_some(key);
+    let team = diff::TEAM.iter().filter_map(|(key, takes, _)| at_once_of((key, *takes)));
+    let agent = diff::AGENT.iter().filter_map(|(key, takes, _)| at_once_of((key, *takes)));
+    let is_named = |key: &str, table: &str| {
+        let (of, name) = key.rsplit_once('.').unwrap_or(("", key));
+        let tables = [format!("`[{table}{of}]`"), format!("`[[{key}]]`"), format!("`{name}`")];
+        tables.iter().any(|name| at_once.contains(name.as_str()))
+    };
+    let missing: Vec<_> = team
+        .filter(|key| !is_named(key, ""))
+        .chain(agent.filter(|key| !is_named(key, "agents.")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

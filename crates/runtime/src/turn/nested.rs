@@ -120,6 +120,7 @@ async fn keep(
             folder.keep_asked(&spec)?;
             let mut request =
                 RunRequest::of(&folder, &state, team.runs.eisen_dir(), watch::Sender::default())?;
+            request.schema = spec.schema.as_ref().map(AnswerSchema::of_agent).transpose()?;
             // Without failover the agent has no tier.
             request.moves = state.tier.is_some().then(|| team.changes.clone());
             folder.keep(&state)?;

@@ -22,7 +22,7 @@ use crate::turn::schema::AnswerSchema;
 /// The request to the agent.
 pub(crate) struct RunRequest {
     attachments: Vec<Attachment>,
-    schema: Option<AnswerSchema>,
+    pub(super) schema: Option<AnswerSchema>,
     /// None: a new session.
     begins_with: Option<EarlierSession>,
     eisen_dir: PathBuf,

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, anyhow, bail};
 use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use regex::Regex;
 use serde_json::Value;
 
 /// The name of a schema that has none of its own. Its references are relative to this name.
@@ -16,14 +17,22 @@ const MOST_FAULTS: usize = 10;
 const LONGEST_FAULT: usize = 300;
 
 /// Limits of an agent's schema, with its references followed: values in all, and levels.
-const MOST_VALUES: usize = 100_000;
+const MOST_VALUES: usize = 5_000;
 const MOST_LEVELS: usize = 200;
+
+/// Bytes of all patterns of an agent's schema: each is compiled.
+const LONGEST_PATTERNS: usize = 4096;
+
+/// The bytes of an answer times the alternatives of an agent's schema, each of which may be a fault of each value.
+const MOST_TRIED: usize = 4 << 20;
 
 /// The form that an answer has to have.
 pub(crate) struct AnswerSchema {
     text: String,
     schemas: Schemas,
     index: SchemaIndex,
+    /// Bytes of an answer that is checked.
+    longest: usize,
 }
 
 impl AnswerSchema {
@@ -31,15 +40,20 @@ impl AnswerSchema {
     pub(crate) fn new(schema: &Value) -> anyhow::Result<Self> {
         let compiled = compile(schema).context("the file of --schema is no JSON Schema");
         let (schemas, index) = compiled?;
-        Ok(Self { text: serde_json::to_string_pretty(schema)?, schemas, index })
+        Ok(Self {
+            text: serde_json::to_string_pretty(schema)?,
+            schemas,
+            index,
+            longest: usize::MAX,
+        })
     }
 
     /// As [`AnswerSchema::new`], of a schema that an agent wrote. Its supervisor goes on for others: no check
     /// of an answer may take long, or go round in a circle.
     pub(crate) fn of_agent(schema: &Value) -> anyhow::Result<Self> {
-        let mut values = MOST_VALUES;
-        bounded(schema, schema, MOST_LEVELS, &mut values)?;
-        Self::new(schema)
+        let mut left = Left { values: MOST_VALUES, patterns: LONGEST_PATTERNS, alternatives: 1 };
+        bounded(schema, schema, MOST_LEVELS, &mut left)?;
+        Ok(Self { longest: MOST_TRIED / left.alternatives, ..Self::new(schema)? })
     }
 
     /// The prompt with what the answer has to be.
@@ -54,6 +68,12 @@ impl AnswerSchema {
     /// Returns the JSON in an answer, or why it does not fit.
     pub(crate) fn check(&self, answer: &str) -> Result<String, String> {
         let json = unfenced(answer);
+        if json.len() > self.longest {
+            return Err(format!(
+                "it has more than the {} bytes that this schema allows",
+                self.longest
+            ));
+        }
         let value: Value =
             serde_json::from_str(json).map_err(|error| format!("it is no JSON: {error}"))?;
         match self.schemas.validate(&value, self.index) {
@@ -78,9 +98,26 @@ fn compile(schema: &Value) -> anyhow::Result<(Schemas, SchemaIndex)> {
     };
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
     compiler.use_loader(Box::new(Nowhere));
-    compiler.add_resource(PLACE, schema.clone()).map_err(said)?;
+    compiler.add_resource(PLACE, without_fractions(schema)).map_err(said)?;
     let index = compiler.compile(PLACE, &mut schemas).map_err(said)?;
     Ok((schemas, index))
+}
+
+/// The schema without those `multipleOf` that are no integers: in binary fractions 19.99 is no multiple of 0.01.
+fn without_fractions(schema: &Value) -> Value {
+    match schema {
+        Value::Array(all) => all.iter().map(without_fractions).collect(),
+        Value::Object(all) => {
+            let is_kept = |key: &str, value: &Value| key != "multipleOf" || !value.is_f64();
+            let kept = all.iter().filter(|(key, value)| is_kept(key, value));
+            let kept = kept.map(|(key, value)| match key.as_str() {
+                "const" | "enum" => (key.clone(), value.clone()),
+                _ => (key.clone(), without_fractions(value)),
+            });
+            Value::Object(kept.collect())
+        }
+        other => other.clone(),
+    }
 }
 
 /// Loads no document.
@@ -118,30 +155,56 @@ fn faults(error: &ValidationError<'_, '_>) -> String {
     text
 }
 
-/// Whether a schema stays small with its references followed; `levels` and `values` are what it may have.
-fn bounded(value: &Value, whole: &Value, levels: usize, values: &mut usize) -> anyhow::Result<()> {
-    let (Some(levels), Some(left)) = (levels.checked_sub(1), values.checked_sub(1)) else {
+/// The rest of what an agent's schema may have, and what it has of alternatives.
+struct Left {
+    values: usize,
+    patterns: usize,
+    alternatives: usize,
+}
+
+impl Left {
+    /// Takes a pattern off, which has to be one that can be compiled.
+    fn pattern(&mut self, pattern: &str) -> anyhow::Result<()> {
+        let left = self.patterns.checked_sub(pattern.len());
+        self.patterns = left.context("the schema of an agent has too many or too long patterns")?;
+        Regex::new(pattern).map(drop).map_err(|error| anyhow!("the pattern `{pattern}`: {error}"))
+    }
+}
+
+/// Whether a schema stays small with its references followed. `levels`: how deep it may be.
+fn bounded(value: &Value, whole: &Value, levels: usize, left: &mut Left) -> anyhow::Result<()> {
+    let (Some(levels), Some(values)) = (levels.checked_sub(1), left.values.checked_sub(1)) else {
         bail!(
             "the schema of an agent is too large with its references, or they go round in a circle"
         );
     };
-    *values = left;
+    left.values = values;
     match value {
-        Value::Array(all) => all.iter().try_for_each(|it| bounded(it, whole, levels, values)),
+        Value::Array(all) => all.iter().try_for_each(|it| bounded(it, whole, levels, left)),
         Value::Object(all) => all.iter().try_for_each(|(key, it)| match (key.as_str(), it) {
             ("$ref", Value::String(to)) => {
-                let at = to.strip_prefix('#').and_then(|at| whole.pointer(at));
-                let at = at.with_context(|| {
+                // An escaped character would name another part here than where the schema is compiled.
+                let at = to.strip_prefix('#').filter(|at| !at.contains('%'));
+                let at = at.and_then(|at| whole.pointer(at)).with_context(|| {
                     format!(
                         "the schema of an agent may only refer to a part of itself, not to `{to}`"
                     )
                 })?;
-                bounded(at, whole, levels, values)
+                bounded(at, whole, levels, left)
             }
             ("$dynamicRef" | "$recursiveRef" | "$id" | "id", Value::String(_)) => {
                 bail!("the schema of an agent may have no `{key}`")
             }
-            _ => bounded(it, whole, levels, values),
+            ("pattern", Value::String(pattern)) => left.pattern(pattern),
+            ("patternProperties", Value::Object(all)) => {
+                all.keys().try_for_each(|pattern| left.pattern(pattern))?;
+                bounded(it, whole, levels, left)
+            }
+            ("anyOf" | "oneOf" | "allOf", Value::Array(all)) => {
+                left.alternatives += all.len();
+                bounded(it, whole, levels, left)
+            }
+            _ => bounded(it, whole, levels, left),
         }),
         _ => Ok(()),
     }
@@ -183,6 +246,37 @@ mod tests {
         assert!(refused(json!({ "$ref": "other.json" })).unwrap().contains("part of itself"));
         assert!(refused(json!({ "$dynamicRef": "#a" })).unwrap().contains("may have no"));
         assert!(refused(json!({ "type": "sheep" })).is_some());
+        let escaped = json!({ "$defs": { "a%30": true, "a0": { "$ref": "#/$defs/a%30" } }, "$ref": "#/$defs/a%30" });
+        assert!(refused(escaped).unwrap().contains("part of itself"));
+        assert!(
+            refused(json!({ "prefixItems": vec![true; 6_000] })).unwrap().contains("too large")
+        );
+        assert!(
+            refused(json!({ "pattern": "a".repeat(5_000) })).unwrap().contains("too long patterns")
+        );
+        assert!(refused(json!({ "pattern": "(a{999}){999}" })).unwrap().contains("the pattern"));
+        assert!(
+            refused(json!({ "patternProperties": { "(": true } })).unwrap().contains("the pattern")
+        );
+        assert_eq!(refused(json!({ "pattern": "^a+$" })), None);
+    }
+
+    #[test]
+    fn a_long_answer_to_an_agents_wide_schema_is_not_tried() {
+        let wide = json!({ "items": { "anyOf": vec![json!({ "type": "null" }); 1_000] } });
+        let long = serde_json::to_string(&vec![1; 4_000]).unwrap();
+        let why = AnswerSchema::of_agent(&wide).unwrap().check(&long).unwrap_err();
+        assert!(why.contains("bytes that this schema allows"), "{why}");
+        let narrow = json!({ "items": { "type": "integer" } });
+        assert!(AnswerSchema::of_agent(&narrow).unwrap().check(&long).is_ok());
+    }
+
+    #[test]
+    fn decimal_fractions_are_multiples_of_decimal_fractions() {
+        let schema = AnswerSchema::new(&json!({ "multipleOf": 0.01 })).unwrap();
+        assert!(schema.check("19.99").is_ok());
+        let schema = AnswerSchema::new(&json!({ "multipleOf": 2 })).unwrap();
+        assert!(schema.check("3").is_err());
     }
 
     #[test]

@@ -17,8 +17,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Command::new(program).args(arguments).current_dir(folder).status()?;
     let journal = tempfile::tempdir()?;
     let changes = before.record(&journal.path().join("journal.db"), "program").await?;
-    std::io::stdout().write_all(&changes.diff()?)?;
-    let outcome = changes.undo().await?;
+    let diff = changes.diff()?;
+    std::io::stdout().write_all(&diff.patch)?;
+    diff.left_out
+        .iter()
+        .for_each(|it| println!("not in the patch: {}: {}", it.path.display(), it.why));
+    let outcome = changes.undo(false).await?;
     println!("{} paths are as they were", outcome.paths.len());
     Ok(())
 }

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use nix::fcntl::OFlag;
 use serde::Serialize;
 
-use crate::changes::{self, Asked, FileKind, FileState, SelectError, same};
+use crate::changes::{self, Asked, FileKind, FileState, LeftOut, SelectError, same};
 use crate::journal::{
     AppendError, Blob, EventType, Journal, Keep, NewEvent, OpenError, Place, Settings, Store,
     hash_of, open,
@@ -28,8 +29,10 @@ const MOST_FILES: usize = 100_000;
 /// The files of a folder at one time, with their contents.
 pub struct Folder {
     path: PathBuf,
-    entries: BTreeMap<PathBuf, FolderEntry>,
+    entries: Entries,
 }
+
+type Entries = BTreeMap<PathBuf, FolderEntry>;
 
 /// A file, symbolic link or folder.
 struct FolderEntry {
@@ -73,6 +76,9 @@ pub enum FolderError {
     /// The changes cannot be chosen.
     #[error(transparent)]
     Select(#[from] SelectError),
+    /// A journal would be a part of what it records, or have other changes, too.
+    #[error("`{}` lies in the folder, or is there already", .0.display())]
+    Journal(PathBuf),
 }
 
 /// The changes of a folder, in a journal of their own.
@@ -80,10 +86,20 @@ pub struct Recorded {
     journal: Journal,
     folder: PathBuf,
     by: String,
+    is_empty: bool,
+}
+
+/// The changes of a folder as a patch.
+#[derive(Default)]
+pub struct FolderDiff {
+    /// The patch, as git writes one.
+    pub patch: Vec<u8>,
+    /// The changes that a patch can't carry.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Folder {
-    /// Reads a folder with all that is below it.
+    /// Reads a folder with all that is below it. A file that goes meanwhile is left out.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, FolderError> {
         let path = path.as_ref();
         let failed = |source| FolderError::Read { path: path.to_owned(), source };
@@ -93,11 +109,12 @@ impl Folder {
         while let Some(folder) = folders.pop() {
             let here = path.join(&folder);
             let failed = |source| FolderError::Read { path: here.clone(), source };
-            for found in fs::read_dir(&here).map_err(failed)? {
+            let Some(listed) = unless_gone(fs::read_dir(&here)).map_err(failed)? else { continue };
+            for found in listed {
                 let name = folder.join(found.map_err(failed)?.file_name());
                 let place = path.join(&name);
-                let entry = match read(&place, left) {
-                    Ok(entry) => entry,
+                let entry = match unless_gone(read(&place, left)) {
+                    Ok(entry) => entry.flatten(),
                     Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                         return Err(FolderError::TooLarge(path));
                     }
@@ -109,19 +126,23 @@ impl Folder {
                     folders.push(name.clone());
                 }
                 entries.insert(name, entry);
-            }
-            if entries.len() > MOST_FILES {
-                return Err(FolderError::TooLarge(path));
+                if entries.len() > MOST_FILES {
+                    return Err(FolderError::TooLarge(path));
+                }
             }
         }
         Ok(Self { path, entries })
     }
 
-    /// Reads the folder again, and records what is different as changes `by` this name, in a new journal at a path
+    /// Reads the folder again, and records the differences as changes `by` this name, in a new journal at a path
     /// outside of the folder.
-    pub async fn record(self, journal: &Path, by: &str) -> Result<Recorded, FolderError> {
+    pub async fn record(&self, journal: &Path, by: &str) -> Result<Recorded, FolderError> {
+        let beside = journal.parent().map(Path::canonicalize).and_then(Result::ok);
+        if journal.exists() || beside.is_none_or(|beside| beside.starts_with(&self.path)) {
+            return Err(FolderError::Journal(journal.to_owned()));
+        }
         let now = Self::read(&self.path)?;
-        let events = events(self.entries, &now, by);
+        let events = events(&self.entries, &now.entries, by);
         let settings = Settings {
             team: by.to_owned(),
             path: journal.to_owned(),
@@ -129,41 +150,56 @@ impl Folder {
             quotas: None,
         };
         let journal = open(settings).await?;
-        if !events.is_empty() {
+        let is_empty = events.is_empty();
+        if !is_empty {
             journal.append_synced(events).await?;
         }
-        Ok(Recorded { journal, folder: self.path, by: by.to_owned() })
+        Ok(Recorded { journal, folder: self.path.clone(), by: by.to_owned(), is_empty })
     }
 }
 
 impl Recorded {
-    /// The changes as a patch, as git writes one.
-    pub fn diff(&self) -> Result<Vec<u8>, FolderError> {
+    /// The changes as a patch.
+    pub fn diff(&self) -> Result<FolderDiff, FolderError> {
+        if self.is_empty {
+            return Ok(FolderDiff::default());
+        }
         let store = Store::open(&self.journal.settings().path)?;
         let asked = Asked { agent: Some(self.by.clone()), session: None, turn: None, since: None };
         let scope = asked.scope(&store).map_err(|error| AppendError::Unknown(error.to_string()))?;
         let net = changes::net(&changes::select(&store, &scope)?, &store);
-        let patches = net.files.iter().filter_map(|file| changes::patch(file, &store).ok());
-        Ok(patches.flat_map(|patch| patch.lines.bytes().to_vec()).collect())
+        let mut diff = FolderDiff { left_out: changes::not_in_patch(&net), ..Default::default() };
+        for file in net.files.iter().filter(|file| !file.is_folder()) {
+            match changes::patch(file, &store) {
+                Ok(patch) => diff.patch.extend_from_slice(patch.lines.bytes()),
+                Err(left_out) => diff.left_out.push(left_out),
+            }
+        }
+        Ok(diff)
     }
 
-    /// Takes the changes back. A file that was changed since then stays, and is named in the outcome.
-    pub async fn undo(&self) -> Result<Outcome, UndoError> {
+    /// Takes the changes back: all of them, or none. A file that was changed since then keeps that change, too, where
+    /// both can be merged; where they can't, nothing is done and the error names the file, or with `force` the file gets
+    /// its content from before. Changes below `.git` stay.
+    pub async fn undo(&self, force: bool) -> Result<Outcome, UndoError> {
+        if self.is_empty {
+            return Ok(Outcome::default());
+        }
         let (session, turn, since) = (None, None, None);
         let aim = Aim::Agent { agent: self.by.clone(), session, turn, since };
         let undoer = Undoer::alone(self.journal.clone(), &self.folder);
-        let (force, dry_run, outside, rewind) = (false, false, false, None);
+        let (dry_run, outside, rewind) = (false, false, None);
         undoer.run(UndoRequest { aim, force, dry_run, outside, rewind }).await
     }
 }
 
 /// The removals, from the deepest path up; then the writes and creations.
-fn events(mut entries: BTreeMap<PathBuf, FolderEntry>, now: &Folder, by: &str) -> Vec<NewEvent> {
-    let gone = entries.keys().rev().filter(|path| !now.entries.contains_key(*path));
-    let paths: Vec<_> = gone.chain(now.entries.keys()).cloned().collect();
+fn events(earlier: &Entries, now: &Entries, by: &str) -> Vec<NewEvent> {
+    let gone = earlier.keys().rev().filter(|path| !now.contains_key(*path));
+    let paths: Vec<_> = gone.chain(now.keys()).cloned().collect();
     let changed = paths.into_iter().filter_map(|path| {
-        let (before, after) = (entries.remove(&path), now.entries.get(&path));
-        let states = [before.as_ref(), after].map(|it| it.map(|it| &it.state));
+        let (before, after) = (earlier.get(&path), now.get(&path));
+        let states = [before, after].map(|it| it.map(|it| &it.state));
         let kind = match states {
             [None, _] => EventType::FILE_CREATE,
             [_, None] => EventType::FILE_DELETE,
@@ -182,30 +218,41 @@ fn events(mut entries: BTreeMap<PathBuf, FolderEntry>, now: &Folder, by: &str) -
             cause: "agent",
             restorable: true,
         };
-        let contents = [before.as_ref(), after].into_iter().flatten().filter_map(blob);
+        let contents = [before, after].into_iter().flatten().filter_map(blob);
         let event = NewEvent::new(Place::Agent(AgentId::new(by)), kind, &payload);
         Some(event.with(contents.collect()))
     });
     changed.collect()
 }
 
-/// None: it is gone, or of a kind that is not kept.
-fn read(path: &Path, most: u64) -> io::Result<Option<FolderEntry>> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if found.is_file() && found.len() > most {
-        return Err(io::ErrorKind::FileTooLarge.into());
+/// None: what was asked for is gone.
+fn unless_gone<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
     }
-    let (kind, content) = match found.file_type() {
-        kind if kind.is_dir() => (FileKind::Folder, Vec::new()),
-        kind if kind.is_symlink() => {
-            (FileKind::Symlink, fs::read_link(path)?.into_os_string().into_vec())
+}
+
+/// Reads what is at a path, and no more than so many bytes; None: it is of a kind that is not kept.
+fn read(path: &Path, most: u64) -> io::Result<Option<FolderEntry>> {
+    let found = fs::symlink_metadata(path)?;
+    let (found, kind, content) = if found.is_dir() {
+        (found, FileKind::Folder, Vec::new())
+    } else if found.is_symlink() {
+        (found, FileKind::Symlink, fs::read_link(path)?.into_os_string().into_vec())
+    } else if found.is_file() {
+        // Something else may have taken its place: a link, or a pipe that nobody writes.
+        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+        let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Ok(None);
         }
-        kind if kind.is_file() => (FileKind::File, fs::read(path)?),
-        _ => return Ok(None),
+        let mut content = Vec::new();
+        file.take(most.saturating_add(1)).read_to_end(&mut content)?;
+        (found, FileKind::File, content)
+    } else {
+        return Ok(None);
     };
     if content.len() as u64 > most {
         return Err(io::ErrorKind::FileTooLarge.into());

@@ -10,7 +10,7 @@ pub mod journal;
 pub mod session;
 pub mod undo;
 
-pub use folder::{Folder, FolderError, Recorded};
+pub use folder::{Folder, FolderDiff, FolderError, Recorded};
 
 use eisen_base::{acp, bus, kept, line, model};
 use eisen_sandbox::zone;

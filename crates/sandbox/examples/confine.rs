@@ -17,6 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         while let Ok(denial) = child.denied.try_recv() {
             println!("denied: {denial}");
         }
-        Ok(())
+        println!("{} more denials", child.missed());
+        Ok(child.end().await?)
     })
 }

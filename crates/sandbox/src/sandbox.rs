@@ -13,8 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::confine::{Attempt, ConfineError, Confinement, Doorkeeper};
 use crate::model::Action;
-use crate::process::{Command, Launcher, Process, SpawnError, warden_main};
-use crate::zone::{Bounds, Confine, Reach, Zone, ZoneSpec};
+use crate::process::{Command, Launcher, Process, SpawnError, remove_folder, warden_main};
+use crate::zone::{Bounds, Confine, GitAccess, Reach, Zone, ZoneSpec};
 
 /// Denials that wait to be read; further ones are counted.
 const MOST_WAITING: usize = 1024;
@@ -23,13 +23,20 @@ const MOST_WAITING: usize = 1024;
 /// first in `main`, before it has threads: its own file is started once for each command, to hold that command's
 /// processes together.
 pub fn init() {
-    if std::env::args_os().nth(1).is_some_and(|command| command == "warden") {
+    if is_warden() {
         warden_main();
     }
 }
 
-/// A folder, and what holds commands to it: they read and write below it, and read what programs of the system
-/// need. Nothing else can be opened, made, renamed or removed. Needs Linux with Landlock.
+/// Whether a launcher started this process to be a warden.
+fn is_warden() -> bool {
+    std::env::args_os().take(2).eq(["eisen-core", "warden"])
+}
+
+/// A folder, and the rules that hold a command to it. The command reads and writes below it, and reads what programs of
+/// the system need; it may use devices such as `/dev/null` and `/dev/shm`. No other file can be opened, made, renamed or
+/// removed. A `.git` may be written as a commit does it, its hooks and configuration not. The network is open, and the
+/// command has the environment of this process. Needs Linux with Landlock.
 pub struct Sandbox {
     folder: PathBuf,
     launcher: Launcher,
@@ -56,6 +63,9 @@ pub enum SandboxError {
     /// The kernel cannot confine.
     #[error(transparent)]
     Kernel(#[from] ConfineError),
+    /// `main` does not begin with [`init`], so each command would start this program again.
+    #[error("`main` has to begin with `eisen_sandbox::init()`")]
+    NotInitialized,
 }
 
 /// An access that was denied.
@@ -75,21 +85,26 @@ impl fmt::Display for Denial {
     }
 }
 
-/// A command that runs in a [`Sandbox`]. Dropping it kills all that the command started.
+/// A command that runs in a [`Sandbox`]. Dropping it kills all that the command started; [`Sandboxed::end`] also waits
+/// for that.
 pub struct Sandboxed {
     /// The command and all that it started.
     pub process: Process,
     /// The standard output and standard error of these processes, in one pipe.
     pub output: pipe::Receiver,
-    /// The denials, in order. The channel ends once the processes have ended.
+    /// The denials, in order; more than wait here are counted by [`Sandboxed::missed`]. The channel stays open until
+    /// `process` is dropped or killed.
     pub denied: mpsc::Receiver<Denial>,
     missed: Arc<AtomicUsize>,
-    _state: TempDir,
+    state: TempDir,
 }
 
 impl Sandbox {
     /// Compiles the rules for `folder`. Reads the disk.
     pub fn new(folder: impl AsRef<Path>) -> Result<Self, SandboxError> {
+        if is_warden() {
+            return Err(SandboxError::NotInitialized);
+        }
         let folder = folder.as_ref();
         let failed = |source| SandboxError::Folder { path: folder.to_owned(), source };
         let real = folder.canonicalize().map_err(failed)?;
@@ -100,7 +115,11 @@ impl Sandbox {
             std::fs::create_dir(path).map_err(failed)?;
         }
         let rules = |error: &dyn fmt::Display| SandboxError::Rules(error.to_string());
-        let zone = ZoneSpec::new(real.clone(), vec!["**".to_owned()], closed.clone());
+        let whole = vec!["**".to_owned()];
+        let zone = ZoneSpec {
+            git: GitAccess::Commit,
+            ..ZoneSpec::new(real.clone(), whole, closed.clone())
+        };
         let zone = Zone::compile(&zone).map_err(|error| rules(&error))?;
         let bounds = Bounds::new(Arc::new(zone), Reach::new(Confine::Strict, private));
         let bounds = Arc::new(bounds.map_err(|error| rules(&error))?);
@@ -128,11 +147,18 @@ impl Sandbox {
                 .into(),
         };
         let (process, output) = launcher.spawn_merged(&command).await?;
-        Ok(Sandboxed { process, output, denied, missed, _state: state })
+        Ok(Sandboxed { process, output, denied, missed, state })
     }
 }
 
 impl Sandboxed {
+    /// Kills all that still runs, waits for its end, and removes the command's temporary files.
+    pub async fn end(self) -> io::Result<()> {
+        let Self { process, state, .. } = self;
+        process.kill().await;
+        remove_folder(&state.keep())
+    }
+
     /// How many denials were not kept because too many waited.
     pub fn missed(&self) -> usize {
         self.missed.load(Ordering::Relaxed)

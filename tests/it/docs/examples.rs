@@ -135,3 +135,10 @@ fn what_a_program_changed_in_a_folder_is_shown_and_taken_back() {
     }
     assert!(!path("new").exists() && path("link").symlink_metadata().is_err(), "{ended:?}");
 }
+
+#[test]
+fn a_program_that_changed_nothing_leaves_nothing_to_take_back() {
+    let place = tempfile::tempdir().unwrap();
+    let ended = run(example("undo").arg(place.path()).arg("true"));
+    assert_eq!(ended.stdout, "0 paths are as they were\n");
+}

@@ -73,6 +73,8 @@ impl Post<'_> {
         let redirects = usize::try_from(self.redirects).unwrap_or(usize::MAX);
         let client = reqwest::Client::builder()
             .user_agent(USER_AGENT)
+            // The path of an address may be a secret.
+            .referer(false)
             .timeout(self.timeout)
             .redirect(if redirects == 0 { Policy::none() } else { Policy::limited(redirects) })
             .tls_backend_preconfigured(tls)

@@ -8,6 +8,7 @@ mod command;
 mod details;
 mod entrance;
 mod explaining;
+mod first_task;
 mod remote_teams;
 mod side_sessions;
 

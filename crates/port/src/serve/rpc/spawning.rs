@@ -6,7 +6,8 @@ use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
 use super::{MethodCall, Reply, reply, wrong};
 use crate::model::AgentId;
 use crate::runs::{LONGEST_ZONE, MOST_PATTERNS};
-use crate::serve::helpers::{self, NewHelper, NewMember, StartedHelper, Stays};
+use crate::serve::first_task::{self, Stays};
+use crate::serve::helpers::{NewHelper, NewMember, StartedHelper};
 use crate::serve::{Caller, Refused, ownership};
 use crate::tasks::NewTask;
 use crate::wire::{
@@ -37,7 +38,7 @@ pub(super) async fn start_helper(
     let starting = tokio::spawn(async move {
         let StartedHelper { agent, without } = team.start_helper(new).await?;
         let task = NewTask { by: parent, owner, agent, text: task, files: Vec::new(), key };
-        let task = helpers::begin(team, own_tasks, task, Stays::ForTask).await?;
+        let task = first_task::begin(team, own_tasks, task, Stays::ForTask).await?;
         Ok::<_, Refused>((task, without))
     });
     let (task, without) = starting.await.map_err(|error| failed(&error))??;
@@ -57,7 +58,7 @@ pub(super) async fn add_member(
     let starting = tokio::spawn(async move {
         let agent = team.add_member(NewMember { id: id.into(), profile, zone }).await?.agent;
         let task = NewTask { by, owner, agent, text: task, files: Vec::new(), key: None };
-        Ok::<_, Refused>(helpers::begin(team, own_tasks, task, Stays::ForGood).await?)
+        Ok::<_, Refused>(first_task::begin(team, own_tasks, task, Stays::ForGood).await?)
     });
     reply(&tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)?)
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 const DOCS: &str = include_str!("../../../docs/dependencies.md");
 
-/// What other systems need may not be on this machine.
+/// The target whose packages are counted: those of other systems may not be on this machine.
 const LINUX: &str = "x86_64-unknown-linux-gnu";
 
 /// The sections of the page, with the kinds of the dependencies whose reasons they have.

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use crate::agent::Surroundings;
 use crate::alert::Channel;
 use crate::app::kernel::warn_of_tier;
+use crate::app::loading;
 use crate::app::loading::Candidates;
 use crate::app::members::Conditions;
 use crate::app::{journaling, limiting, members, notifying, spending, without_file};
@@ -283,7 +284,7 @@ impl Changes {
         let conditions = Arc::clone(&self.conditions);
         let compile = move || {
             let dir = &conditions.eisen_dir;
-            crate::app::loading::compile(&source, dir, &overlay, &taken)
+            loading::compile(&source, dir, &overlay, &taken)
         };
         match blocking(compile).await {
             Ok(layered) => layered,

@@ -7,7 +7,9 @@ use crate::config::{
     Agent, Config, LayerError, Layered, Overlay, Pick, SharedConfig, Source, TierCandidate, TryOut,
 };
 use crate::home::environment;
+use crate::home::here;
 use crate::model::now_ms;
+use crate::program;
 use crate::program::Failure;
 use crate::tiers::{Cooldowns, standings};
 
@@ -58,11 +60,11 @@ pub(crate) fn log_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result
 /// Reads what the user's teams and runs share, with the `eisen.toml` of a folder, or above it, laid over it.
 pub fn shared_config(folder: &Path) -> Result<SharedConfig, Failure> {
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
-    let file = crate::home::here::config_of(folder).unwrap_or_else(|why| {
+    let file = here::config_of(folder).unwrap_or_else(|why| {
         tracing::warn!("{why}");
         None
     });
-    SharedConfig::read(&eisen_dir, file.as_deref()).map_err(crate::program::config_errors)
+    SharedConfig::read(&eisen_dir, file.as_deref()).map_err(program::config_errors)
 }
 
 fn layered(
@@ -73,7 +75,7 @@ fn layered(
     let load = |taken| Layered::load(file, eisen_dir, try_out(), taken);
     let loaded = by_tiers(eisen_dir, &Candidates::new(), load);
     loaded.map_err(|error| match error {
-        LayerError::File(errors) => crate::program::config_errors(errors),
+        LayerError::File(errors) => program::config_errors(errors),
         error => Failure::Usage(error.into()),
     })
 }

@@ -22,6 +22,7 @@ use crate::config::{
 use crate::conflicts::{self, Conflicts};
 use crate::home::environment;
 use crate::home::environment::TeamEnvironment;
+use crate::home::journals;
 use crate::journal::Journal;
 use crate::kept::make_folder;
 use crate::model::{AgentId, SessionId, SessionKey, UsageScope};
@@ -295,7 +296,7 @@ fn compile_zones(
 ) -> anyhow::Result<Vec<Arc<Zone>>> {
     let compile = |agent: &config::Agent| {
         let spec = &agent.zone.spec;
-        let drafts = crate::home::journals::drafts(&spec.eisen_dir, &config.team.name);
+        let drafts = journals::drafts(&spec.eisen_dir, &config.team.name);
         let zone = if observes(agent) {
             Zone::observed(spec, &config::Secrets::Ask.asked(), drafts)
         } else {

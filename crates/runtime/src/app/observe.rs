@@ -25,6 +25,7 @@ use crate::app::wiring::{Wiring, backlog};
 use crate::bus::Bus;
 use crate::config;
 use crate::home::environment::TeamEnvironment;
+use crate::home::journals;
 use crate::home::leftovers::drained;
 use crate::home::{environment, leftovers};
 use crate::journal;
@@ -349,7 +350,7 @@ fn zone(
 /// One file for all runs with the same agent id.
 fn journal_of(agent: &AgentId, workspace: &Path, eisen_dir: &Path) -> journal::Settings {
     let team = format!("observe-{agent}");
-    crate::home::journals::note_workspace(&team, workspace, eisen_dir);
+    journals::note_workspace(&team, workspace, eisen_dir);
     let path = config::journal_path(eisen_dir, &team);
     let quotas = Some(journal::Quotas { keep_days: 0, max_mb: config::MAX_MB });
     journal::Settings { team, path, keep: journal::Keep::default(), quotas }

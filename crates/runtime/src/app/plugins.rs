@@ -9,6 +9,7 @@ use anyhow::Context as _;
 
 use crate::agent;
 use crate::config::{Agent, Isolation, Plugin, TryOut};
+use crate::home;
 use crate::plugin::{
     self, Approval, Approvals, Checked, Description, Hosting, Library, PluginSource,
 };
@@ -70,7 +71,7 @@ pub(crate) fn unapproved(library: &Path) -> String {
 }
 
 fn approval_of(library: &Path) -> Result<Option<Approval>, String> {
-    approval(library, &crate::home::eisen_dir().map_err(|error| error.to_string())?)
+    approval(library, &home::eisen_dir().map_err(|error| error.to_string())?)
 }
 
 fn trial<T: Send>(of: impl AsyncFnOnce(Launcher) -> Result<T, String> + Send) -> Result<T, String> {

@@ -26,6 +26,7 @@ use crate::serve::{
 };
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
+use crate::turn::command;
 use crate::turn::command::TeamCommand;
 use crate::turn::nested::Workplace;
 use crate::turn::{details, nested, retries};
@@ -76,7 +77,7 @@ impl Supervised {
         &self,
         command: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> TeamCommand,
     ) -> Result<T, Refused> {
-        crate::turn::command::request(&self.changes, command).await
+        command::request(&self.changes, command).await
     }
 }
 
@@ -255,7 +256,7 @@ impl Team for Supervised {
     }
 
     fn end_helper(&self, end: HelperEnd) -> BoxFuture<'_, Result<(), Refused>> {
-        Box::pin(crate::turn::command::end_helper(&self.roster, &self.changes, end))
+        Box::pin(command::end_helper(&self.roster, &self.changes, end))
     }
 
     fn start_run(

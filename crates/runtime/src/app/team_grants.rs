@@ -9,6 +9,8 @@ use anyhow::Context as _;
 
 use crate::app::routes;
 use crate::config::{Config, Layered, Overlay, Why};
+use crate::home::here;
+use crate::home::journals;
 use crate::model::{Action, AgentId, TeamGrant};
 use crate::routing::{GrantStore, opened_by};
 use crate::zone::Zone;
@@ -57,8 +59,8 @@ pub fn of_config(config: &Config, overlay: &Overlay) -> Vec<TeamGrant> {
 /// The grants for a team that does not run, by its configuration: that of the folder, the one that `up` made, or that
 /// of its workspace. Without one, each agent counts as the team's.
 pub fn of_team(eisen_dir: &Path, team: &str, folder: &Path) -> anyhow::Result<Vec<TeamGrant>> {
-    let workspace = crate::home::journals::workspace_of(eisen_dir, team).unwrap_or_default();
-    let of_folder = |folder: &Path| crate::home::here::config_of(folder).ok().flatten();
+    let workspace = journals::workspace_of(eisen_dir, team).unwrap_or_default();
+    let of_folder = |folder: &Path| here::config_of(folder).ok().flatten();
     let files = [
         of_folder(folder),
         super::learning::kept_config(eisen_dir, team),

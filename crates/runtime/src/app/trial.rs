@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::config::check::Kernel;
 use crate::confine::{Attempt, Confinement, Doorkeeper, Support};
+use crate::home::leftovers;
 use crate::kept::{KeptFile, Volatile};
 use crate::model::Action;
 use crate::process::{self, Launcher, canary};
@@ -86,8 +87,7 @@ fn failed(why: &dyn Display) -> Kernel {
 }
 
 async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
-    let folder =
-        tempfile::Builder::new().prefix(crate::home::leftovers::PREFIX).tempdir_in(within)?;
+    let folder = tempfile::Builder::new().prefix(leftovers::PREFIX).tempdir_in(within)?;
     let place = folder.path().canonicalize()?;
     for name in ["workspace", "private", "eisen"] {
         std::fs::create_dir(place.join(name))?;

@@ -33,6 +33,7 @@ use crate::bus::Bus;
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Team};
 use crate::extract::DiskWorkspace;
+use crate::home::journals;
 use crate::home::leftovers::drained;
 use crate::home::{environment, leftovers, scratch};
 use crate::model::TeamMemory;
@@ -116,7 +117,7 @@ pub(crate) struct TeamStart {
 
 /// The folder of a team's tasks.
 fn tasks_of(config: &Config, eisen_dir: &Path) -> PathBuf {
-    crate::home::journals::team_folder(eisen_dir, &config.team.name).join("tasks")
+    journals::team_folder(eisen_dir, &config.team.name).join("tasks")
 }
 
 /// Runs a team until its work is done, or a signal stops it.
@@ -283,8 +284,8 @@ fn wire(
     workspace: &Path,
     private: &Path,
 ) -> (Wiring, serve::Recorder) {
-    crate::home::journals::note_workspace(&config.team.name, &config.team.workspace, eisen_dir);
-    crate::home::journals::note_place(config, eisen_dir);
+    journals::note_workspace(&config.team.name, &config.team.workspace, eisen_dir);
+    journals::note_place(config, eisen_dir);
     note_taken(config, eisen_dir);
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
@@ -336,7 +337,7 @@ fn run_file(
     let Team { name, workspace, scratch, .. } = &config.team;
     let private = scratch::new_path()?;
     let remains = Remains {
-        folders: vec![private.clone(), crate::home::journals::drafts(eisen_dir, name)],
+        folders: vec![private.clone(), journals::drafts(eisen_dir, name)],
         workspace: (!scratch).then(|| workspace.clone()),
         ..leftovers::remains()
     };

@@ -20,7 +20,9 @@ use serde::Serialize;
 
 use self::agents::Environment;
 use self::version::Probe;
+use crate::app;
 use crate::home::environment::own_command;
+use crate::home::leftovers;
 use crate::process::Launcher;
 
 /// How long a program may take to say its version.
@@ -131,7 +133,7 @@ pub fn doctor(
         found.extend(runtime.block_on(deep::starts(&environment, &probe)));
     }
     progress("the kernel");
-    let kernel = crate::app::kernel();
+    let kernel = app::kernel();
     found.push(machine::kernel(&kernel));
     found.push(machine::limits());
     found.push(open_files);
@@ -151,7 +153,7 @@ pub fn doctor(
         }
         Err(error) => found.push(Finding::error("eisen-dir", format!("{error:#}"))),
     }
-    runtime.block_on(crate::home::leftovers::drained(&launcher));
+    runtime.block_on(leftovers::drained(&launcher));
     Ok(found)
 }
 

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use self::waiting::{Admitted, WaitsBy};
 use crate::app::console::ConsoleFile;
+use crate::app::loading;
 use crate::app::members::TeamSlots;
 use crate::app::mode::TeamMode;
 use crate::app::team_file::{RunOptions, team_file};
@@ -25,6 +26,7 @@ use crate::app::up::{Output, TeamStart};
 use crate::changes::{self, Asked};
 use crate::config::Layered;
 use crate::home::environment;
+use crate::home::journals;
 use crate::journal::Store;
 use crate::process;
 use crate::program::{Failure, StopSignals};
@@ -86,7 +88,7 @@ pub fn check_run(options: &RunOptions) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(failed)?;
     let file = folder.path().join("eisen.toml");
     std::fs::write(&file, configuration(options, &RunId::generate().team())?).map_err(failed)?;
-    crate::app::loading::read(&file, &eisen_dir).map(drop)
+    loading::read(&file, &eisen_dir).map(drop)
 }
 
 /// Performs a run that another process has prepared.
@@ -143,7 +145,7 @@ fn first_state(
     let text = configuration(&options, &id.team())?;
     let kept = folder.keep_config(&text).and_then(|()| folder.keep_asked(&options.spec));
     kept.context("cannot write the files of the run").map_err(Failure::Run)?;
-    let layered = crate::app::loading::load(&folder.config(), eisen_dir)?;
+    let layered = loading::load(&folder.config(), eisen_dir)?;
     let config = &layered.config;
     let state = RunState {
         depth,
@@ -246,7 +248,7 @@ const COUNTING: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The changes that a run made to files of its workspace, by its journal; None: they are not there in time.
 async fn changed(eisen_dir: &Path, team: &str) -> Option<ChangedFiles> {
-    let journal = crate::home::journals::journal_place(eisen_dir, team);
+    let journal = journals::journal_place(eisen_dir, team);
     let counting = tokio::task::spawn_blocking(move || {
         let store = Store::open(&journal).ok()?;
         let scope = Asked::default().scope(&store).ok()?;
@@ -287,10 +289,10 @@ impl Job<'_> {
         signals: &mut StopSignals,
     ) -> Result<(TeamStart, Admitted), WorkEnd> {
         let file = self.folder.config();
-        let layered = layered.map_or_else(|| crate::app::loading::load(&file, self.eisen_dir), Ok);
+        let layered = layered.map_or_else(|| loading::load(&file, self.eisen_dir), Ok);
         let layered =
             layered.map_err(|failure| WorkEnd::not_started(format!("{:#}", failure.error())))?;
-        let bases = crate::app::loading::shared_config(&layered.config.team.workspace);
+        let bases = loading::shared_config(&layered.config.team.workspace);
         let bases = bases.unwrap_or_else(|_| layered.config.shared.clone());
         let by = WaitsBy { config: &layered.config, bases: &bases, eisen_dir: self.eisen_dir };
         let admitted = waiting::start(self.folder, state, &by, self.deadline, signals).await?;

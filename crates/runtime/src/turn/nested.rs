@@ -14,6 +14,7 @@ use crate::serve::{HelperEnd, Refused, StartedRun};
 use crate::slots::TakenSlot;
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
+use crate::turn::command;
 use crate::turn::command::{StartedHelper, TeamCommand};
 use crate::turn::progress::recorded;
 use crate::turn::request::RunRequest;
@@ -69,7 +70,7 @@ pub(crate) async fn start(
     let asked = Box::new(spec.clone());
     spec.files = files;
     let change = |reply| TeamCommand::StartRun(id, parent, asked, above, reply);
-    let helper: StartedHelper = crate::turn::command::request(&team.changes, change).await?;
+    let helper: StartedHelper = command::request(&team.changes, change).await?;
     let (agent, zone) = (helper.agent, helper.zone);
     let (further, without) = (helper.further, helper.without);
     let state = RunState {
@@ -177,7 +178,7 @@ async fn end_helper(team: &Workplace, agent: &AgentId, end: &WorkEnd) {
     };
     let (reason, text) = (end.reason.clone(), end.answer.clone());
     let ended = HelperEnd { agent: agent.clone(), task: None, state, reason, text };
-    if let Err(error) = crate::turn::command::end_helper(&team.roster, &team.changes, ended).await {
+    if let Err(error) = command::end_helper(&team.roster, &team.changes, ended).await {
         // A team that ends has ended it, too.
         tracing::debug!(error = error.message, "cannot end the helper of a run");
     }

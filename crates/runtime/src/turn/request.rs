@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::agent::{AgentError, AgentHandle, Prompt, text_blocks};
 use crate::client_host::{Document, Forking, PromptOutcome, Said};
+use crate::home::journals;
 use crate::journal::Store;
 use crate::model::SessionId;
 use crate::runs::{Attachment, EarlierSession, RunFolder, RunState, Takes, team_of};
@@ -161,7 +162,7 @@ async fn begin(
 /// The conversation of an earlier run, from its journal.
 fn document(earlier: &EarlierSession, eisen_dir: &Path) -> anyhow::Result<Option<Document>> {
     let team = earlier.team.clone().unwrap_or_else(|| team_of(&earlier.run));
-    let journal = crate::home::journals::journal_place(eisen_dir, &team);
+    let journal = journals::journal_place(eisen_dir, &team);
     let store = Store::open(&journal).context("its journal can't be read")?;
     let session = store.session_named(&earlier.session_id, earlier.agent.as_deref())?;
     let text = store.conversation(&session.head_event_id)?;

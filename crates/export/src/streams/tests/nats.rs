@@ -29,10 +29,25 @@ impl NatsServer {
         Some(server)
     }
 
+    /// A server that asks for signed logins, and has no `JetStream`.
+    fn start_signed() -> Option<Self> {
+        let mut server = Self::start()?;
+        server.kill();
+        let path = server.store.path().join("nats.conf");
+        std::fs::write(&path, include_str!("nats.conf")).unwrap();
+        server.execute(&["-c", path.to_str().unwrap()]);
+        Some(server)
+    }
+
     fn run(&mut self) {
+        let store = self.store.path().to_str().unwrap().to_owned();
+        self.execute(&["-js", "-sd", &store]);
+    }
+
+    fn execute(&mut self, arguments: &[&str]) {
         let mut command = Command::new("nats-server");
-        command.args(["-js", "-a", "127.0.0.1", "-p", &self.port.to_string(), "-sd"]);
-        command.arg(self.store.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["-a", "127.0.0.1", "-p", &self.port.to_string()]).args(arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         self.child = Some(command.spawn().unwrap());
     }
 
@@ -154,4 +169,37 @@ async fn a_message_over_the_servers_limit_is_put_aside_and_a_missing_stream_is_n
     assert_eq!(of(&server.messages(2).await, "ui"), [1, 2]);
     eventually("it is counted", async || bench.report().dead == 1).await;
     assert_eq!(bench.report().state, StreamState::Ok);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_challenge_of_a_server_is_signed_by_a_file_of_credentials() {
+    let Some(server) = NatsServer::start_signed() else { return };
+    let bench = Bench::new().await;
+    bench.append("ui/s", EventType::MESSAGE_USER, 0..3).await;
+    let credentials = include_str!("nats.creds");
+    let file = bench.folder.path().join("nats.creds");
+    let mut spec = nats(&bench, &server);
+    let StreamTarget::Nats(target) = &mut spec.target else { panic!("no NATS") };
+    target.access.credentials = Some(file.clone());
+    target.stream = None;
+    // The key of another user, and the seed with a letter changed.
+    let other = "SUAFOWQKAPQLWVJVDAITTA3LFINQ5HPSGZIATSKGGRYDUHL5BCMK6XS6U4";
+    let (before, rest) = credentials.split_once("SUA").unwrap();
+    let (_, after) = rest.split_once('\n').unwrap();
+    for (text, why) in [
+        (credentials.to_owned(), "no stream of JetStream takes"),
+        (format!("{before}{other}\n{after}"), "authorization violation"),
+        (credentials.replace("SUAAH", "SUAAX"), "its checksum is wrong"),
+        (String::new(), "cannot parse user JWT"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        bench.streams.start(&spec).await;
+        let mut told = None;
+        eventually(why, async || {
+            told = bench.report().reason.clone();
+            told.as_deref().is_some_and(|told| told.contains(why))
+        })
+        .await;
+        bench.streams.end("audit", true).await;
+    }
 }

@@ -1,5 +1,6 @@
 //! The way in for a program without a team: a command that may use one folder, and what it was denied beside it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -44,6 +45,7 @@ pub struct Sandbox {
     missed: Arc<AtomicUsize>,
     /// The commands' `TMPDIR`, and the folder that none of them reaches.
     state: TempDir,
+    variables: BTreeMap<String, String>,
 }
 
 /// Why a folder cannot hold commands.
@@ -105,6 +107,21 @@ impl Sandbox {
         if is_warden() {
             return Err(SandboxError::NotInitialized);
         }
+        let whole = vec!["**".to_owned()];
+        Self::with_rules(folder, |real, private, closed| {
+            let zone = ZoneSpec { git: GitAccess::Commit, ..ZoneSpec::new(real, whole, closed) };
+            let zone = Zone::compile(&zone).map_err(|error| error.to_string())?;
+            let bounds = Bounds::new(Arc::new(zone), Reach::new(Confine::Strict, private));
+            bounds.map_err(|error| error.to_string())
+        })
+    }
+
+    /// As [`Sandbox::new`], with rules of the caller's. `rules` gets the real folder, the commands' private `TMPDIR`, and
+    /// a folder that no command reaches.
+    pub fn with_rules(
+        folder: impl AsRef<Path>,
+        rules: impl FnOnce(&Path, &Path, &Path) -> Result<Bounds, String>,
+    ) -> Result<Self, SandboxError> {
         let folder = folder.as_ref();
         let failed = |source| SandboxError::Folder { path: folder.to_owned(), source };
         let real = folder.canonicalize().map_err(failed)?;
@@ -114,22 +131,22 @@ impl Sandbox {
         for path in [&private, &closed] {
             std::fs::create_dir(path).map_err(failed)?;
         }
-        let rules = |error: &dyn fmt::Display| SandboxError::Rules(error.to_string());
-        let whole = vec!["**".to_owned()];
-        let zone = ZoneSpec {
-            git: GitAccess::Commit,
-            ..ZoneSpec::new(real.clone(), whole, closed.clone())
-        };
-        let zone = Zone::compile(&zone).map_err(|error| rules(&error))?;
-        let bounds = Bounds::new(Arc::new(zone), Reach::new(Confine::Strict, private));
-        let bounds = Arc::new(bounds.map_err(|error| rules(&error))?);
+        let bounds = rules(&real, &private, &closed).map_err(SandboxError::Rules)?;
+        let bounds = Arc::new(bounds);
         let (sender, denied) = mpsc::channel(MOST_WAITING);
         let missed = Arc::<AtomicUsize>::default();
         let refuser =
             Refuser { bounds: Arc::clone(&bounds), denied: sender, missed: Arc::clone(&missed) };
         let confinement = Confinement::build(&bounds, &closed, Arc::new(refuser))?;
         let launcher = Launcher::this_program().map_err(failed)?.confined(Arc::new(confinement));
-        Ok(Self { folder: real, launcher, denied, missed, state })
+        Ok(Self { folder: real, launcher, denied, missed, state, variables: BTreeMap::new() })
+    }
+
+    /// Adds variables to the environment of its commands.
+    #[must_use]
+    pub fn with_variables(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.variables.extend(variables);
+        self
     }
 
     /// Starts a command in the folder, without standard input.
@@ -138,13 +155,13 @@ impl Sandbox {
         program: impl Into<OsString>,
         args: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Result<Sandboxed, SpawnError> {
-        let Self { folder, launcher, denied, missed, state } = self;
+        let Self { folder, launcher, denied, missed, state, variables: mut env } = self;
+        env.insert("TMPDIR".to_owned(), state.path().join("tmp").to_string_lossy().into_owned());
         let command = Command {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
             cwd: folder,
-            env: [("TMPDIR".to_owned(), state.path().join("tmp").to_string_lossy().into_owned())]
-                .into(),
+            env,
         };
         let (process, output) = launcher.spawn_merged(&command).await?;
         Ok(Sandboxed { process, output, denied, missed, state })

@@ -49,7 +49,7 @@ use self::patterns::{PatternPath, Patterns, Workspace};
 pub use self::patterns::{Subtree, WirePatterns, compile_glob, cut, pattern_of, uncovered};
 use self::real::{PATH_MAX, real};
 use self::search::Below;
-pub use self::spec::{GitAccess, ZoneSpec};
+pub use self::spec::{GitAccess, OwnTree, ZoneSpec};
 pub use self::why::{Reason, Why};
 pub use self::widening::{GrantPattern, LONGEST_PATTERN};
 use crate::model::{Action, fold, goes_up, wire_path, wire_real, within};
@@ -65,6 +65,8 @@ pub struct Zone {
     journals: Vec<PathBuf>,
     /// Real paths of [`ZoneSpec::sealed`], and of links to them.
     sealed: Vec<PathBuf>,
+    /// Real paths of other worktrees of the repository.
+    beside: Vec<PathBuf>,
     /// The patterns of `denied` and `asked`.
     denied: Patterns,
     asked: Patterns,
@@ -133,6 +135,7 @@ impl Zone {
         let places = |path: &Path| real(path).into_iter().chain([fold(path)]);
         let sealed = spec.sealed.iter().flat_map(|path| places(&workspace.real.join(path)));
         let journals = spec.journals.iter().flat_map(|path| places(&workspace.real.join(path)));
+        let beside = spec.tree.iter().flat_map(|tree| &tree.beside).flat_map(|path| places(path));
         let writable = [&spec.allowed[..], &spec.shared].concat();
         let readable = [&writable[..], &spec.readable].concat();
         let closed = spec.closed();
@@ -149,7 +152,8 @@ impl Zone {
             readable: Patterns::granting(&workspace, &spec.readable)?,
             above: Patterns::above(&workspace, &writable, &spec.readable)?,
             below: Below::new(&workspace, &readable, &closed)?,
-            git: Git::find(&workspace.real, spec.git),
+            git: Git::find(&workspace.real, spec.git, spec.tree.as_deref()),
+            beside: beside.collect(),
             terminals: spec.terminals,
             written: None,
             workspace,
@@ -337,6 +341,12 @@ impl Zone {
     fn is_of_journal(&self, real: &Path) -> bool {
         let real = real.as_os_str().as_bytes();
         self.journals.iter().any(|journal| real.starts_with(journal.as_os_str().as_bytes()))
+    }
+
+    /// Whether a real path lies in another worktree of the repository.
+    fn is_beside(&self, real: &Path) -> bool {
+        within(&self.workspace.real, real).is_none()
+            && self.beside.iter().any(|place| within(place, real).is_some())
     }
 
     /// The real paths for [`Zone::is_closed`].

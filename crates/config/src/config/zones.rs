@@ -192,6 +192,8 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, profile: &Profile)
                 asked: team.written.secrets.asked(),
                 readable: all_readable,
                 git: team.written.git,
+                // Known when the team starts.
+                tree: None,
                 terminals: terminals(
                     zone,
                     ["url", "base_url"].iter().any(|key| agent.place_of(key).is_some()),

@@ -208,6 +208,7 @@ mod tests {
             asked: Vec::new(),
             readable: owned(readable),
             git: GitAccess::Read,
+            tree: None,
             terminals: false,
             eisen_dir: workspace.join("eisen"),
             sealed: Vec::new(),

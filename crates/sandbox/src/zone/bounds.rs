@@ -13,7 +13,8 @@
 //!    never a disk or the machine's memory.
 //! 5. Settings that programs of others obey ([`Reach::sealed`]) are not written, unless a pattern of
 //!    the zone allows it.
-//! 6. The rest is as [`Confine`] says. Denied patterns win, and the repository's git folder is
+//! 6. Of other worktrees of the repository ([`OwnTree::beside`]) only what a pattern allows is open.
+//! 7. The rest is as [`Confine`] says. Denied patterns win, and the repository's git folder is
 //!    judged as in the workspace where it lies outside.
 
 mod found;
@@ -30,6 +31,8 @@ use std::sync::Arc;
 pub use self::held::HELD_ALONE;
 pub use self::place::{GrantedPlace, MovedPlace, common};
 use self::system::Devices;
+#[cfg(doc)]
+use super::OwnTree;
 use super::git::GitVerdict;
 use super::patterns::{Patterns, Subtree, Trails, WirePatterns};
 use super::real::{names, real};
@@ -332,8 +335,10 @@ impl Bounds {
         }
         match (self.zone.git.judge(real, action), self.reach.confine) {
             (GitVerdict::Denied, _) => Verdict::Denied,
-            (GitVerdict::Allowed, _) | (_, Confine::Workspace) => self.unless_denied(real),
-            (_, Confine::Strict) => self.verdict_strict(real, action),
+            (GitVerdict::Allowed, _) => self.unless_denied(real),
+            (_, Confine::Workspace) if !self.zone.is_beside(real) => self.unless_denied(real),
+            _ if self.zone.is_beside(real) => self.verdict_beside(real, action),
+            _ => self.verdict_strict(real, action),
         }
     }
 
@@ -355,6 +360,11 @@ impl Bounds {
         let below = |places: &[PathBuf]| places.iter().any(|place| within(place, real).is_some());
         let needed = below(&self.writable) || action == Action::Read && below(&self.readable);
         if needed || self.allows(real, action) { self.unless_denied(real) } else { Verdict::Denied }
+    }
+
+    /// Another worktree of the repository: only what a pattern allows.
+    fn verdict_beside(&self, real: &Path, action: Action) -> Verdict {
+        if self.allows(real, action) { self.unless_denied(real) } else { Verdict::Denied }
     }
 
     fn unless_denied(&self, real: &Path) -> Verdict {

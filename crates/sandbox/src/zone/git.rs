@@ -16,9 +16,9 @@ use memchr::memmem;
 use nix::libc::O_NONBLOCK;
 use nix::unistd::geteuid;
 
-use super::GitAccess;
 use super::patterns::Subtree;
 use super::real::{PATH_MAX, real};
+use super::{GitAccess, OwnTree};
 use crate::model::{Action, within};
 
 /// Files of a git folder that decide which commands git runs.
@@ -49,6 +49,20 @@ pub(super) struct Git {
     modules: Vec<PathBuf>,
     /// The real paths of sealed files that are links.
     sealed: Vec<PathBuf>,
+    /// The branch of a worktree of a task, which writes its own part alone.
+    branch: Option<String>,
+}
+
+/// A part of a repository, as a worktree of a task sees it.
+enum RepositoryPart<'a> {
+    /// Not divided: the workspace is no such worktree, or the path is of another repository in it.
+    Whole,
+    /// The worktree's own folder.
+    Own,
+    /// The folder that all worktrees share; this one's branch is named.
+    Shared(&'a str),
+    /// Submodules of the main worktree.
+    Others,
 }
 
 /// The git rules' verdict on an access.
@@ -65,13 +79,14 @@ pub(super) enum GitVerdict {
 
 impl Git {
     /// Looks for the repository of a workspace, as git would. `workspace` must be a real path.
-    pub(super) fn find(workspace: &Path, access: GitAccess) -> Self {
+    pub(super) fn find(workspace: &Path, access: GitAccess, tree: Option<&OwnTree>) -> Self {
         let own = repository(workspace).unwrap_or_default();
         let modules = submodules(&own);
         let folders = own.iter().chain(&modules);
         let named = folders.flat_map(|folder| SEALED.map(|name| folder.join(name)));
         let sealed = named.filter_map(|path| real(&path).filter(|real| *real != path)).collect();
-        Self { access, workspace: workspace.to_owned(), own, modules, sealed }
+        let branch = tree.map(|tree| tree.branch.clone());
+        Self { access, workspace: workspace.to_owned(), own, modules, sealed, branch }
     }
 
     /// Judges a real path.
@@ -84,7 +99,7 @@ impl Git {
         match self.access {
             GitAccess::None => GitVerdict::Denied,
             GitAccess::Read if writes => GitVerdict::Denied,
-            GitAccess::Commit if writes && !is_record(within) => GitVerdict::Denied,
+            GitAccess::Commit if writes && !self.is_record(real, within) => GitVerdict::Denied,
             GitAccess::Read | GitAccess::Commit => verdict,
         }
     }
@@ -99,7 +114,12 @@ impl Git {
             GitAccess::None => Subtree::None,
             GitAccess::Read if writes => Subtree::None,
             GitAccess::Commit if writes && leads_to_module() => Subtree::Mixed,
-            GitAccess::Commit if writes => records_below(within),
+            GitAccess::Commit if writes => match self.part(folder) {
+                RepositoryPart::Own if is_sequence(within) => Subtree::Mixed,
+                RepositoryPart::Whole | RepositoryPart::Own => records_below(within),
+                RepositoryPart::Shared(branch) => own_records_below(within, branch),
+                RepositoryPart::Others => Subtree::None,
+            },
             GitAccess::Read | GitAccess::Commit => Subtree::All,
         };
         Some((subtree, verdict))
@@ -146,6 +166,34 @@ impl Git {
         self.access
     }
 
+    /// Whether a commit in this workspace writes a path, `within` its git folder.
+    fn is_record(&self, real: &Path, within: &Path) -> bool {
+        match self.part(real) {
+            RepositoryPart::Whole => is_record(within),
+            RepositoryPart::Own => is_record(within) || is_sequence(within),
+            RepositoryPart::Shared(branch) => is_own_record(within, branch),
+            RepositoryPart::Others => false,
+        }
+    }
+
+    /// The part of a repository in which a path of a git folder lies.
+    fn part(&self, real: &Path) -> RepositoryPart<'_> {
+        let (Some(branch), [_, git, common]) = (&self.branch, &self.own[..]) else {
+            return RepositoryPart::Whole;
+        };
+        if git == common {
+            return RepositoryPart::Whole;
+        }
+        if within(git, real).is_some() {
+            return RepositoryPart::Own;
+        }
+        match within(common, real) {
+            Some(rest) if rest.starts_with(MODULES) => RepositoryPart::Others,
+            Some(_) => RepositoryPart::Shared(branch),
+            None => RepositoryPart::Whole,
+        }
+    }
+
     /// The path relative to its git folder, and the verdict if [`GitAccess`] allows it.
     fn within<'a>(&self, real: &'a Path) -> Option<(&'a Path, GitVerdict)> {
         let inside = within(&self.workspace, real);
@@ -189,6 +237,52 @@ fn is_record(within: &Path) -> bool {
             [name] => return is_record_file(name),
             _ => return false,
         }
+    }
+}
+
+/// The state of a rebase, or of a row of picks, in a worktree's own folder.
+const SEQUENCES: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+
+/// Whether a path, within a worktree's own folder, is the state of a rebase. git goes on with it only when it is told to.
+fn is_sequence(within: &Path) -> bool {
+    let mut names = within.iter();
+    names.next().is_some_and(|first| SEQUENCES.iter().any(|name| first == *name))
+        && !names.any(|name| NESTED.iter().chain(&SEALED).any(|it| name == *it))
+}
+
+/// Files that hold something of all worktrees and that a commit locks, but does not replace.
+const LOCKED: [&str; 2] = ["packed-refs.lock", "maintenance.lock"];
+
+/// Whether a commit in a worktree of a task writes a path of what all worktrees share: objects, and the worktree's
+/// own branch with its log.
+fn is_own_record(within: &Path, branch: &str) -> bool {
+    if within.starts_with("objects") {
+        return is_record(within);
+    }
+    if LOCKED.iter().any(|name| within == Path::new(name)) {
+        return true;
+    }
+    let heads = within.strip_prefix("logs").unwrap_or(within);
+    let Some(name) = heads.strip_prefix("refs/heads").ok().and_then(Path::to_str) else {
+        return false;
+    };
+    let own = name.strip_prefix(branch);
+    let is_own =
+        own.is_some_and(|rest| rest.is_empty() || rest == ".lock" || rest.starts_with('/'));
+    // git removes folders that are empty, and makes them again.
+    let is_above = branch.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+    (is_own || is_above && !name.is_empty()) && is_record(within)
+}
+
+/// Whether such a commit writes something below a folder.
+fn own_records_below(within: &Path, branch: &str) -> Subtree {
+    let heads = within.strip_prefix("logs").unwrap_or(within);
+    let own = Path::new("refs/heads").join(branch);
+    let leads_to_own = own.starts_with(heads) || heads.starts_with(&own);
+    if within.as_os_str().is_empty() || within.starts_with("objects") || leads_to_own {
+        records_below(within)
+    } else {
+        Subtree::None
     }
 }
 

@@ -6,6 +6,7 @@ mod evasions;
 mod git;
 mod journals;
 mod open;
+mod own_tree;
 mod patterns;
 mod properties;
 mod search;

@@ -138,6 +138,7 @@ impl Bounds {
         match git.below(real, action) {
             Some((subtree, GitVerdict::Allowed)) => subtree,
             Some((subtree, _)) => both(subtree, by_pattern()),
+            None if self.zone.is_beside(real) => by_pattern(),
             None if !inside && self.reach.confine == Confine::Workspace => {
                 match system::may(action, real) {
                     Some(false) => Subtree::None,
@@ -196,7 +197,8 @@ impl Bounds {
         let workspace = [self.zone.workspace()];
         let sealed = self.zone.sealed.iter().map(std::path::PathBuf::as_path);
         let own = workspace.into_iter().chain([&*self.private]);
-        barred.chain(own).chain(self.zone.git.places()).chain(sealed)
+        let beside = self.zone.beside.iter().map(std::path::PathBuf::as_path);
+        barred.chain(own).chain(self.zone.git.places()).chain(sealed).chain(beside)
     }
 }
 

@@ -169,7 +169,8 @@ impl<'a> Builder<'a> {
         if bounds.is_barred(path) || bounds.denied.matched(denied) || *path == *bounds.private {
             return None;
         }
-        if path == bounds.zone.workspace() || bounds.zone.git.is_own(path) {
+        let is_zones = path == bounds.zone.workspace() || bounds.zone.git.is_own(path);
+        if is_zones || bounds.zone.is_beside(path) {
             self.start(path);
             return None;
         }

@@ -29,6 +29,7 @@ impl Shop {
             denied: Vec::new(),
             terminals: true,
             git: GitAccess::None,
+            tree: None,
             eisen_dir: folder.path().join("eisen"),
             sealed: Vec::new(),
             journals: Vec::new(),

@@ -30,6 +30,7 @@ fn zone(allowed: &str) -> Arc<Zone> {
         denied: Vec::new(),
         terminals: true,
         git: GitAccess::None,
+        tree: None,
         eisen_dir: "/nowhere".into(),
         sealed: Vec::new(),
         journals: Vec::new(),

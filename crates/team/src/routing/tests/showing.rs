@@ -23,6 +23,7 @@ fn zone(workspace: &Path, allowed: &str) -> Arc<Zone> {
         denied: Vec::new(),
         terminals: true,
         git: GitAccess::None,
+        tree: None,
         eisen_dir: workspace.join("eisen"),
         sealed: Vec::new(),
         journals: Vec::new(),

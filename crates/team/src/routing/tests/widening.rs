@@ -19,6 +19,7 @@ fn zone(workspace: &Path) -> Zone {
         asked: all(&["**/.env"]),
         readable: Vec::new(),
         git: GitAccess::Read,
+        tree: None,
         terminals: true,
         eisen_dir: workspace.join(".eisen"),
         sealed: vec![workspace.join("eisen.toml")],

@@ -4,7 +4,7 @@
 const PROGRAM: &str = "eisen_core";
 
 /// The crates below the program, with their rooms.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("eisen_agents", &["agent", "client_host", "proxy", "slots", "supervisor"]),
     ("eisen_base", &["acp", "bus", "ignored", "kept", "line", "model", "post"]),
     ("eisen_config", &["config", "learn"]),
@@ -13,9 +13,13 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("eisen_memory", &["changes", "folder", "journal", "session", "undo"]),
     ("eisen_port", &["gateway", "mcp", "replay", "serve"]),
     ("eisen_protocols", &["extract", "plugin", "remote", "scripted"]),
-    ("eisen_runtime", &["app", "care", "failover", "home", "jobs", "program", "tiers", "turn"]),
+    (
+        "eisen_runtime",
+        &["app", "care", "failover", "home", "jobs", "program", "tiers", "turn"],
+    ),
     ("eisen_sandbox", &["confine", "process", "sandbox", "zone"]),
     ("eisen_team", &["budget", "capture", "conflicts", "routing", "showing", "tasks", "tracker"]),
+    ("eisen_trees", &["landing", "lifecycle", "recovery", "repository", "tree"]),
     ("eisen_web", &["hub", "web"]),
     ("eisen_wire", &["runs", "tokens", "view", "wire"]),
 ];

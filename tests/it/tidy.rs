@@ -51,6 +51,16 @@ const CRATES: &[(&str, &[Room])] = &[
             ("folder", &["changes", "journal", "undo"]),
         ],
     ),
+    (
+        "trees",
+        &[
+            ("repository", &[]),
+            ("tree", &["repository"]),
+            ("recovery", &["repository", "tree"]),
+            ("lifecycle", &["recovery", "repository", "tree"]),
+            ("landing", &["repository", "tree"]),
+        ],
+    ),
     ("config", &[("config", &[]), ("learn", &[])]),
     ("wire", &[("runs", &[]), ("tokens", &[]), ("wire", &["runs", "tokens"]), ("view", &["wire"])]),
     (

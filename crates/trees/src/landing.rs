@@ -1,0 +1,80 @@
+//! Owns how branches are merged: in memory first, then the branch moves, then its worktree follows. One that was merged
+//! can be taken back while nothing was built on it.
+
+mod apply;
+mod commit;
+mod preview;
+mod record;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::apply::{finish, land, take_back};
+pub use self::commit::{MergeMessage, commit};
+pub use self::preview::{Preview, between, preview};
+pub use self::record::Landings;
+
+use crate::repository::GitError;
+use crate::tree::WorktreeError;
+
+/// How a branch's commits come into another.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeWay {
+    /// A commit with both as its parents.
+    #[default]
+    Merge,
+    /// One commit with all changes.
+    Squash,
+    /// Each commit again, behind those of the other.
+    Rebase,
+}
+
+/// A merge that was made: a branch that moved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Landing {
+    pub branch: String,
+    /// The branch that moved.
+    pub into: String,
+    /// Its commit before and behind the merge.
+    pub old: String,
+    pub new: String,
+    /// The commit that was merged.
+    pub tip: String,
+    pub landed_at_ms: u64,
+}
+
+/// Why a branch can't be merged. Nothing has moved.
+#[derive(Debug, thiserror::Error)]
+pub enum LandingError {
+    #[error("there is no branch `{0}`")]
+    NoBranch(String),
+    #[error("{0}")]
+    Old(String),
+    #[error("`{branch}` and `{into}` change the same lines of {}", conflicts.join(", "))]
+    Conflicts { branch: String, into: String, conflicts: Vec<String> },
+    #[error("`{0}` has nothing that `{1}` lacks")]
+    Nothing(String, String),
+    #[error(
+        "{count} not committed in the worktree of `{branch}`: `--commit` commits all of it, as the task"
+    )]
+    Uncommitted { branch: String, count: String },
+    #[error(
+        "`{into}` is checked out in {place} with changes: commit them, or `git -C {place} stash`, and merge again",
+        place = .place.display()
+    )]
+    Unclean { into: String, place: PathBuf },
+    #[error("`{into}` moved while it was merged: merge again")]
+    Moved { into: String },
+    #[error("no merge of `{0}` is known that could be taken back")]
+    NoLanding(String),
+    #[error(
+        "`{into}` has commits behind the merge of `{branch}`: `git revert -m 1 {new}` takes it back"
+    )]
+    BuiltOn { branch: String, into: String, new: String },
+    #[error(transparent)]
+    Worktree(#[from] WorktreeError),
+    #[error("{0}")]
+    Git(#[from] GitError),
+}

@@ -1,0 +1,14 @@
+//! Owns how a worktree of a task is made, cleaned and brought back, whatever is killed meanwhile.
+
+mod bring;
+mod clean;
+mod copy;
+mod make;
+mod restore;
+mod settle;
+
+pub use self::bring::Bringing;
+pub use self::clean::{Cleaned, Survey, clean, survey};
+pub use self::make::{Made, WorktreeRequest, make};
+pub use self::restore::{BroughtBack, restore};
+pub use self::settle::settle_all;

@@ -1,0 +1,187 @@
+//! Makes a worktree: its record first, then git's, then its files. A start that finds one half made takes it back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::bring::{Bringing, bring};
+use super::copy::fill;
+use super::settle::{settle, take_back};
+use crate::model::now_ms;
+use crate::recovery::RecoveryError;
+use crate::repository::GitRepository;
+use crate::tree::{
+    HeldWorktree, Worktree, WorktreeError, WorktreeState, Worktrees, default_folder, is_inside,
+};
+
+/// A worktree that is wanted.
+#[derive(Clone, Debug)]
+pub struct WorktreeRequest {
+    pub branch: String,
+    /// Where a new branch begins: a name of a commit. None: where the main worktree is.
+    pub base: Option<String>,
+    /// Where its files are to be; None: in a folder beside the repository.
+    pub place: Option<PathBuf>,
+    /// Folders that it has alone; empty: all.
+    pub only: Vec<String>,
+    pub bringing: Bringing,
+    pub build: Vec<String>,
+    pub owner: String,
+    pub task: Option<String>,
+}
+
+/// A worktree that is ready.
+#[derive(Debug)]
+pub struct Made {
+    pub held: HeldWorktree,
+    /// Whether it was made just now.
+    pub is_new: bool,
+    /// Sentences that a person should know.
+    pub notes: Vec<String>,
+}
+
+/// Makes the worktree of a branch, or takes the one that it has. What fails leaves none.
+pub fn make(
+    trees: &Worktrees,
+    repository: &GitRepository,
+    request: &WorktreeRequest,
+) -> Result<Made, RecoveryError> {
+    let branch = &request.branch;
+    let name = ["check-ref-format", "--branch", branch];
+    if branch.starts_with('-') || repository.git().args(name).bytes().is_err() {
+        return Err(WorktreeError::Name(branch.clone()).into());
+    }
+    if let Some(held) = trees.hold(repository, branch)? {
+        match settle(held, repository)? {
+            Some(held) if held.tree.state == WorktreeState::Ready => {
+                return Ok(Made { held, is_new: false, notes: Vec::new() });
+            }
+            Some(held) => held.forget()?,
+            None => {}
+        }
+    }
+    let made_branch = repository.tip(branch).is_none();
+    if let Some(place) = repository.checkouts(branch)?.into_iter().next() {
+        return Err(WorktreeError::CheckedOut { branch: branch.clone(), place }.into());
+    }
+    if repository.commit("HEAD").is_err() {
+        return Err(WorktreeError::NoCommit.into());
+    }
+    let start = if made_branch { request.base.as_deref().unwrap_or("HEAD") } else { branch };
+    let base = repository.commit(start).map_err(|_| WorktreeError::NoBase(start.to_owned()))?;
+    let base_branch = match &request.base {
+        Some(base) => repository.tip(base).map(|_| base.clone()),
+        None => repository.main_branch(),
+    };
+    let folder = default_folder(repository).unwrap_or_default();
+    let name = trees.name_for(repository, branch);
+    let path = request.place.clone().unwrap_or_else(|| folder.join(&name));
+    if is_inside(repository, &path) {
+        return Err(WorktreeError::Inside(path).into());
+    }
+    let tree = Worktree {
+        name,
+        branch: branch.clone(),
+        path,
+        common: repository.common().to_owned(),
+        main: repository.main().map(Path::to_owned),
+        git_dir: PathBuf::new(),
+        base,
+        base_branch,
+        made_branch,
+        state: WorktreeState::Making,
+        owner: request.owner.clone(),
+        task: request.task.clone(),
+        made_at_ms: now_ms(),
+        port_base: trees.free_ports(),
+        copied: std::collections::BTreeMap::new(),
+        linked: Vec::new(),
+        build: request.build.clone(),
+        setup: None,
+        recovery: None,
+        is_sha1: repository.is_sha1(),
+    };
+    if tree.path.symlink_metadata().is_ok() {
+        return Err(WorktreeError::Occupied(tree.path).into());
+    }
+    let mut held = trees.add(repository, tree)?;
+    match complete(trees, repository, &mut held, request) {
+        Ok(notes) => Ok(Made { held, is_new: true, notes }),
+        Err(error) => {
+            take_back(held, repository)?;
+            Err(error.into())
+        }
+    }
+}
+
+/// Performs the steps behind the record. At its end the worktree is ready.
+fn complete(
+    trees: &Worktrees,
+    repository: &GitRepository,
+    held: &mut HeldWorktree,
+    request: &WorktreeRequest,
+) -> Result<Vec<String>, WorktreeError> {
+    let mut notes = Vec::new();
+    let tree = &mut held.tree;
+    if let Some(folder) = tree.path.parent() {
+        fs::create_dir_all(folder).map_err(WorktreeError::at(folder))?;
+        let name = tree.path.file_name().unwrap_or_default().to_owned();
+        tree.path = folder.canonicalize().map_err(WorktreeError::at(folder))?.join(name);
+    }
+    if tree.path.symlink_metadata().is_ok() {
+        return Err(WorktreeError::Occupied(tree.path.clone()));
+    }
+    held.keep()?;
+    let tree = &mut held.tree;
+    {
+        let _list = trees.lock_list(repository)?;
+        let mut add = repository.git();
+        add.args(["worktree", "add", "--quiet", "--no-checkout", "--no-track"]);
+        if tree.made_branch {
+            add.args(["-b", &tree.branch]).arg("--").arg(&tree.path).arg(&tree.base);
+        } else {
+            add.arg("--").arg(&tree.path).arg(&tree.branch);
+        }
+        add.bytes()?;
+    }
+    tree.git_dir = tree.find_git_dir().ok_or_else(|| {
+        WorktreeError::File(tree.path.clone(), std::io::Error::other("git did not make it"))
+    })?;
+    held.keep()?;
+    let tree = &mut held.tree;
+    if request.only.is_empty() {
+        match tree.main.clone().filter(|_| tree.is_sha1) {
+            Some(main) => drop(fill(tree, &main)?),
+            None => drop(tree.git().args(["read-tree", "-m", "-u", "HEAD"]).bytes()?),
+        }
+    } else {
+        let lines = request.only.join("\n");
+        let mut sparse = tree.git();
+        sparse.args(["sparse-checkout", "set", "--cone", "--stdin"]).input(lines).bytes()?;
+        tree.git().args(["read-tree", "-m", "-u", "HEAD"]).bytes()?;
+    }
+    if !is_clean(tree)? {
+        notes.push("its copies differ from what git has: git checked all files out".to_owned());
+        tree.git().args(["read-tree", "--reset", "-u", "HEAD"]).bytes()?;
+    }
+    if tree.path.join(".gitmodules").exists() {
+        let path = tree.path.display();
+        notes.push(format!(
+            "its submodules are empty: `git -C {path} submodule update --init` fills them"
+        ));
+    }
+    if let Some(main) = tree.main.clone() {
+        let brought = bring(tree, &main, &request.bringing)?;
+        (tree.copied, tree.linked) = (brought.copied, brought.linked);
+        notes.extend(brought.notes);
+    }
+    tree.state = WorktreeState::Ready;
+    held.keep()?;
+    Ok(notes)
+}
+
+/// Whether git finds no change in a new worktree.
+fn is_clean(tree: &Worktree) -> Result<bool, WorktreeError> {
+    let mut status = tree.git();
+    status.args(["status", "--porcelain", "--ignore-submodules=all", "--untracked-files=no"]);
+    Ok(status.bytes()?.is_empty())
+}

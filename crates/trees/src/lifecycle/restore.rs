@@ -1,0 +1,224 @@
+//! Brings a worktree back from its recovery: its branch, its files and git's own state of it, as they were.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use nix::sys::stat::SFlag;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+
+use crate::recovery::{Manifest, RecoveryError, SavedFile, read_manifest};
+use crate::repository::GitRepository;
+use crate::tree::{CopiedFile, HeldWorktree, Worktree, WorktreeError, WorktreeState, Worktrees};
+
+/// Files of git's folder that git makes anew.
+const OF_PLACE: [&str; 3] = ["gitdir", "commondir", "locked"];
+
+/// A worktree that came back.
+#[derive(Debug)]
+pub struct BroughtBack {
+    pub held: HeldWorktree,
+    pub notes: Vec<String>,
+}
+
+/// Brings the worktree of a branch back.
+pub fn restore(
+    trees: &Worktrees,
+    repository: &GitRepository,
+    branch: &str,
+) -> Result<BroughtBack, RecoveryError> {
+    let none = || RecoveryError::None(branch.to_owned());
+    let held = trees.hold(repository, branch)?.ok_or_else(none)?;
+    let reference = held.tree.recovery.clone().ok_or_else(none)?;
+    if held.tree.state != WorktreeState::Gone {
+        let path = held.tree.path.clone();
+        return Err(WorktreeError::Occupied(path).into());
+    }
+    let manifest = read_manifest(&held.tree, &reference)?;
+    let mut notes = Vec::new();
+    let tip = manifest.tip.clone().ok_or_else(none)?;
+    match repository.tip(branch) {
+        None => {
+            let mut make = repository.git();
+            make.args(["update-ref", &format!("refs/heads/{branch}"), &tip, ""]).bytes()?;
+        }
+        Some(now) if now != tip => notes.push(format!(
+            "the branch has moved since: it is at {}, where it was at {}",
+            &now[..now.len().min(12)],
+            &tip[..tip.len().min(12)]
+        )),
+        Some(_) => {}
+    }
+    let has_moved = !notes.is_empty();
+    let mut held = make_again(trees, repository, held)?;
+    let tree = &held.tree;
+    fill(tree, &manifest, has_moved)?;
+    notes.extend(bring_again(tree));
+    held.tree.state = WorktreeState::Ready;
+    held.keep()?;
+    Ok(BroughtBack { held, notes })
+}
+
+/// Writes the files of the commit, then those of the recovery over them.
+fn fill(tree: &Worktree, manifest: &Manifest, has_moved: bool) -> Result<(), RecoveryError> {
+    let head = manifest.head.as_ref().or(manifest.tip.as_ref());
+    if let Some(head) = head {
+        tree.git().args(["read-tree", "--reset", "-u", head]).bytes()?;
+    }
+    let strange = || RecoveryError::Strange("a path leads out of it".to_owned());
+    for path in &manifest.missing {
+        let place = tree.path.join(path.path().ok_or_else(strange)?);
+        let _ = fs::remove_file(&place);
+        let above = place.ancestors().skip(1).take_while(|folder| **folder != *tree.path);
+        for folder in above {
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+    }
+    write_all(tree, &tree.path, &manifest.files, |_| true)?;
+    for folder in &manifest.folders {
+        let place = tree.path.join(folder.path().ok_or_else(strange)?);
+        fs::create_dir_all(&place).map_err(RecoveryError::at(place))?;
+    }
+    write_all(tree, &tree.git_dir, &manifest.own, |path| {
+        let is_of_place = OF_PLACE.iter().any(|name| path == Path::new(name));
+        let is_left = is_of_place || has_moved && path == Path::new("HEAD");
+        !is_left
+    })?;
+    // The marks of the files are new.
+    let mut refresh = tree.git();
+    let _ = refresh.args(["update-index", "-q", "--refresh"]).code_and_bytes();
+    Ok(())
+}
+
+/// Files whose contents are read by one call of git.
+const AT_ONCE: usize = 200;
+
+fn write_all(
+    tree: &Worktree,
+    top: &Path,
+    files: &[SavedFile],
+    is_wanted: impl Fn(&Path) -> bool,
+) -> Result<(), RecoveryError> {
+    for files in files.chunks(AT_ONCE) {
+        let names: Vec<_> = files.iter().map(|file| file.object.as_str()).collect();
+        let names = names.join("\n") + "\n";
+        let mut read = tree.repository().git();
+        let read = read.args(["cat-file", "--batch"]).input(names).bytes()?;
+        let mut rest = &read[..];
+        for file in files {
+            let content = next_blob(&mut rest).ok_or_else(|| {
+                RecoveryError::Strange(format!("git has no blob {}", file.object))
+            })?;
+            let path = file.path.path();
+            let path =
+                path.ok_or_else(|| RecoveryError::Strange("a path leads out of it".to_owned()))?;
+            if is_wanted(&path) {
+                write(top, &path, file, content)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes a blob off an answer of `cat-file --batch`: `OBJECT blob BYTES`, and the bytes.
+fn next_blob<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let (line, behind) = (str::from_utf8(&rest[..end]).ok()?, &rest[end + 1..]);
+    let mut words = line.split(' ');
+    let (_, kind, bytes) = (words.next()?, words.next()?, words.next()?.parse::<usize>().ok()?);
+    let (content, behind) = behind.split_at_checked(bytes)?;
+    *rest = behind.get(1..)?;
+    (kind == "blob").then_some(content)
+}
+
+fn write(top: &Path, path: &Path, file: &SavedFile, content: &[u8]) -> Result<(), RecoveryError> {
+    let place = top.join(path);
+    if let Some(folder) = place.parent() {
+        if folder.symlink_metadata().is_ok_and(|it| !it.is_dir()) {
+            fs::remove_file(folder).map_err(RecoveryError::at(folder))?;
+        }
+        fs::create_dir_all(folder).map_err(RecoveryError::at(folder))?;
+    }
+    if place.symlink_metadata().is_ok_and(|it| it.is_dir()) {
+        fs::remove_dir_all(&place).map_err(RecoveryError::at(&place))?;
+    } else if place.symlink_metadata().is_ok() {
+        fs::remove_file(&place).map_err(RecoveryError::at(&place))?;
+    }
+    let kind = file.mode & SFlag::S_IFMT.bits();
+    if kind == SFlag::S_IFLNK.bits() {
+        let named = PathBuf::from(std::ffi::OsString::from_vec(content.to_vec()));
+        symlink(named, &place).map_err(RecoveryError::at(&place))?;
+    } else {
+        let mut options = OpenOptions::new();
+        let opened = options.write(true).create_new(true).mode(0o600).open(&place);
+        let written = opened.and_then(|mut file| file.write_all(content));
+        written.map_err(RecoveryError::at(&place))?;
+        let mode = Permissions::from_mode(file.mode & 0o7777);
+        fs::set_permissions(&place, mode).map_err(RecoveryError::at(&place))?;
+    }
+    let (seconds, parts) = file.changed;
+    let time = Timespec { tv_sec: seconds, tv_nsec: parts };
+    let times = Timestamps { last_access: time, last_modification: time };
+    let set = utimensat(CWD, &place, &times, AtFlags::SYMLINK_NOFOLLOW);
+    set.map_err(|errno| RecoveryError::at(&place)(errno.into()))
+}
+
+/// Links and copies that were brought in come from the main worktree once more.
+fn bring_again(tree: &Worktree) -> Vec<String> {
+    let Some(main) = &tree.main else { return Vec::new() };
+    let mut notes = Vec::new();
+    for link in &tree.linked {
+        let place = tree.path.join(link);
+        if place.symlink_metadata().is_err() && symlink(main.join(link), &place).is_err() {
+            notes.push(format!("the link `{link}` could not be made"));
+        }
+    }
+    for (path, copied) in &tree.copied {
+        let (from, to) = (main.join(path), tree.path.join(path));
+        if to.symlink_metadata().is_ok() {
+            continue;
+        }
+        let is_same = CopiedFile::of(&from).is_ok_and(|now| now == *copied);
+        let folder = to.parent().map_or(Ok(()), fs::create_dir_all);
+        if !is_same || folder.and_then(|()| fs::copy(&from, &to)).is_err() {
+            notes.push(format!("`{path}` was a copy from the main worktree, which has it no more"));
+        }
+    }
+    notes
+}
+
+/// Registers a worktree that comes back, without files. Where its place is taken, it gets another.
+pub(crate) fn make_again(
+    trees: &Worktrees,
+    repository: &GitRepository,
+    mut held: HeldWorktree,
+) -> Result<HeldWorktree, WorktreeError> {
+    let tree = &mut held.tree;
+    if let Some(place) = repository.checkouts(&tree.branch)?.into_iter().next() {
+        return Err(WorktreeError::CheckedOut { branch: tree.branch.clone(), place });
+    }
+    let mut number = 2;
+    while tree.path.symlink_metadata().is_ok() {
+        tree.path.set_file_name(format!("{}-{number}", tree.name));
+        number += 1;
+    }
+    tree.state = WorktreeState::Making;
+    tree.git_dir = PathBuf::new();
+    held.keep()?;
+    let tree = &mut held.tree;
+    {
+        let _list = trees.lock_list(repository)?;
+        let mut add = repository.git();
+        add.args(["worktree", "add", "--quiet", "--no-checkout", "--"]);
+        add.arg(&tree.path).arg(&tree.branch).bytes()?;
+    }
+    tree.git_dir = tree.find_git_dir().ok_or_else(|| {
+        WorktreeError::File(tree.path.clone(), std::io::Error::other("git did not make it"))
+    })?;
+    held.keep()?;
+    Ok(held)
+}

@@ -1,0 +1,76 @@
+//! Brings worktrees that killed processes left to an end.
+
+use std::fs;
+
+use super::clean::finish;
+use crate::recovery::{self, RecoveryError};
+use crate::repository::GitRepository;
+use crate::tree::{HeldWorktree, WorktreeError, WorktreeState, Worktrees};
+
+/// Brings what killed processes left of a repository's worktrees to an end. Those that are held are left alone.
+pub fn settle_all(trees: &Worktrees, repository: &GitRepository) -> Result<(), RecoveryError> {
+    for tree in trees.of(repository) {
+        if matches!(tree.state, WorktreeState::Making | WorktreeState::Cleaning) {
+            match trees.hold(repository, &tree.branch) {
+                Ok(Some(held)) => drop(settle(held, repository)?),
+                Ok(None) | Err(WorktreeError::Busy(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Brings a worktree that another process left to an end: one half made is taken back, one half cleaned is cleaned.
+/// None: nothing is known of it any more.
+pub(super) fn settle(
+    held: HeldWorktree,
+    repository: &GitRepository,
+) -> Result<Option<HeldWorktree>, RecoveryError> {
+    match held.tree.state {
+        WorktreeState::Making => take_back(held, repository).map(|()| None),
+        WorktreeState::Cleaning => finish(held).map(Some),
+        WorktreeState::Ready if !held.tree.path.exists() => {
+            // Somebody removed it by hand. Its branch is as it was.
+            held.tree.prune().map_err(WorktreeError::from)?;
+            Ok(held.forget().map(|()| None)?)
+        }
+        WorktreeState::Ready | WorktreeState::Gone => Ok(Some(held)),
+    }
+}
+
+/// Takes a worktree back that is not whole. What is in it and not in git is kept all the same: a person may
+/// have put it there.
+pub(super) fn take_back(
+    mut held: HeldWorktree,
+    repository: &GitRepository,
+) -> Result<(), RecoveryError> {
+    let tree = &mut held.tree;
+    if tree.git_dir.as_os_str().is_empty() {
+        tree.git_dir = tree.find_git_dir().unwrap_or_default();
+    }
+    let has_admin = !tree.git_dir.as_os_str().is_empty() && tree.git_dir.join("HEAD").exists();
+    if has_admin && tree.path.exists() {
+        let taken = recovery::save(tree)?;
+        recovery::remove_files(tree, &taken)?;
+        recovery::drop_needless(tree, &taken)?;
+    } else if tree.path.exists() && fs::read_dir(&tree.path).is_ok_and(|it| it.count() <= 1) {
+        // git was stopped before it registered the folder.
+        let _ = fs::remove_file(tree.path.join(".git"));
+        let _ = fs::remove_dir(&tree.path);
+    }
+    tree.prune().map_err(WorktreeError::from)?;
+    if tree.recovery.is_some() {
+        // It was coming back.
+        tree.state = WorktreeState::Gone;
+        return Ok(held.keep()?);
+    }
+    let tree = &held.tree;
+    if tree.made_branch && repository.checkouts(&tree.branch)?.is_empty() {
+        let mut delete = repository.git();
+        delete.args(["update-ref", "-d", &tree.reference(), &tree.base]);
+        // It has moved: it stays.
+        let _ = delete.bytes();
+    }
+    Ok(held.forget()?)
+}

@@ -1,0 +1,83 @@
+//! Removes a worktree's files, each only as it was accounted for.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::RecoveryError;
+use super::objects::SavedRecovery;
+use super::scan::{Marks, Scan};
+use crate::tree::Worktree;
+
+/// Removes all files of a worktree, and its folder. What is not accounted for stops it before anything is removed;
+/// what comes meanwhile stays, with the folders above it.
+pub(crate) fn remove_files(tree: &Worktree, taken: &SavedRecovery) -> Result<(), RecoveryError> {
+    let found = walk(tree, &taken.scan)?;
+    for folder in &taken.scan.build {
+        let place = tree.path.join(folder);
+        fs::remove_dir_all(&place).or_else(gone).map_err(RecoveryError::at(place))?;
+    }
+    for path in &found.files {
+        let place = tree.path.join(path);
+        check(&taken.scan, path, &place)?;
+        fs::remove_file(&place).or_else(gone).map_err(RecoveryError::at(place))?;
+    }
+    for folder in found.folders.iter().rev() {
+        let place = tree.path.join(folder);
+        fs::remove_dir(&place).map_err(|_| RecoveryError::Unaccounted(place))?;
+    }
+    let entry = tree.path.join(".git");
+    fs::remove_file(&entry).or_else(gone).map_err(RecoveryError::at(entry))?;
+    let top = &tree.path;
+    fs::remove_dir(top).map_err(|_| RecoveryError::Unaccounted(top.clone()))
+}
+
+/// Files and folders, those above before those below.
+#[derive(Default)]
+struct WalkedFiles {
+    files: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+}
+
+fn walk(tree: &Worktree, scan: &Scan) -> Result<WalkedFiles, RecoveryError> {
+    let device = tree.path.symlink_metadata().map_err(RecoveryError::at(&tree.path))?.dev();
+    let (mut found, mut ahead) = (WalkedFiles::default(), vec![PathBuf::new()]);
+    while let Some(folder) = ahead.pop() {
+        let place = tree.path.join(&folder);
+        for entry in fs::read_dir(&place).map_err(RecoveryError::at(&place))? {
+            let entry = entry.map_err(RecoveryError::at(&place))?;
+            let path = folder.join(entry.file_name());
+            if path == Path::new(".git") || scan.build.contains(&path) {
+                continue;
+            }
+            let kind = entry.path().symlink_metadata().map_err(RecoveryError::at(entry.path()))?;
+            if kind.dev() != device {
+                return Err(RecoveryError::Mounted(entry.path()));
+            }
+            if kind.is_dir() {
+                found.folders.push(path.clone());
+                ahead.push(path);
+            } else {
+                check(scan, &path, &entry.path())?;
+                found.files.push(path);
+            }
+        }
+    }
+    // A folder stands behind those that lead to it.
+    found.folders.sort();
+    Ok(found)
+}
+
+/// Whether a file is as it was when it was accounted for.
+fn check(scan: &Scan, path: &Path, place: &Path) -> Result<(), RecoveryError> {
+    let marks = scan.kept.get(path).or_else(|| scan.known.get(path));
+    let now = place.symlink_metadata().map_err(RecoveryError::at(place))?;
+    if marks == Some(&Marks::of(&now)) {
+        return Ok(());
+    }
+    Err(RecoveryError::Unaccounted(place.to_owned()))
+}
+
+fn gone(error: std::io::Error) -> std::io::Result<()> {
+    if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}

@@ -1,0 +1,132 @@
+//! How branches are merged.
+
+use super::*;
+use crate::landing::{
+    Landing, LandingError, Landings, MergeMessage, MergeWay, commit, land, preview, take_back,
+};
+
+impl Bed {
+    fn landings(&self) -> Landings {
+        Landings::of(&self.top().join("eisen"), &self.repository()).unwrap()
+    }
+
+    fn land(&self, branch: &str, way: MergeWay) -> Result<Landing, LandingError> {
+        let message = MergeMessage {
+            task: Some("Fix the cart".to_owned()),
+            trailers: vec![("Eisen-Agent".to_owned(), "ui\nx".to_owned())],
+            ..MergeMessage::default()
+        };
+        let repository = self.repository();
+        let (old, new) = commit(&repository, branch, "main", way, &message)?;
+        let tip = repository.tip(branch).unwrap();
+        let (branch, into) = (branch.to_owned(), "main".to_owned());
+        let landing = Landing { branch, into, old, new, tip, landed_at_ms: 0 };
+        land(&self.landings(), &repository, &landing)?;
+        Ok(landing)
+    }
+
+    /// A worktree with a commit that writes a file.
+    fn with_commit(&self, branch: &str, path: &str, text: &str) -> Worktree {
+        let tree = self.tree(branch);
+        write(&tree.path, path, text);
+        git(&tree.path, &["add", "-A"]);
+        git(&tree.path, &["commit", "-qm", &format!("write {path}")]);
+        tree
+    }
+}
+
+#[test]
+fn a_branch_lands_and_its_target_is_brought_along_and_back() {
+    let bed = Bed::new();
+    bed.with_commit("fix", "src/new.js", "new\n");
+    bed.write("README.md", "main goes on\n");
+    bed.git(&["commit", "-qam", "on main"]);
+    bed.write("untracked.txt", "mine\n");
+    let before = files_of(&bed.main());
+    let landing = bed.land("fix", MergeWay::Merge).unwrap();
+    assert_eq!(bed.git(&["rev-parse", "main"]), landing.new);
+    assert_eq!(fs::read_to_string(bed.main().join("src/new.js")).unwrap(), "new\n");
+    assert_eq!(bed.git(&["status", "--porcelain"]), "?? untracked.txt");
+    let text = bed.git(&["log", "-1", "--format=%B"]);
+    assert_eq!(text, "Merge branch 'fix' into main\n\nFix the cart\n\nEisen-Agent: ui x");
+    assert_eq!(bed.git(&["log", "-1", "--format=%an"]), "Ann");
+
+    let back = take_back(&bed.landings(), &bed.repository(), "fix").unwrap();
+    assert_eq!(back.new, landing.new);
+    assert_eq!(files_of(&bed.main()), before);
+    assert_eq!(bed.git(&["status", "--porcelain"]), "?? untracked.txt");
+    let why = take_back(&bed.landings(), &bed.repository(), "fix").unwrap_err().to_string();
+    assert!(why.contains("no merge of `fix` is known"), "{why}");
+    // It can be merged again.
+    bed.land("fix", MergeWay::Squash).unwrap();
+    assert_eq!(bed.git(&["log", "--format=%s", "-2"]), "write src/new.js\non main");
+}
+
+#[test]
+fn a_rebased_branch_keeps_authors_and_subjects() {
+    let bed = Bed::new();
+    let tree = bed.with_commit("fix", "a.txt", "a\n");
+    write(&tree.path, "b.txt", "b\n");
+    git(&tree.path, &["add", "-A"]);
+    git(&tree.path, &["commit", "-qm", "write b", "--author", "Bob <bob@example.com>"]);
+    bed.write("README.md", "main goes on\n");
+    bed.git(&["commit", "-qam", "on main"]);
+    bed.land("fix", MergeWay::Rebase).unwrap();
+    let log = bed.git(&["log", "--format=%an %s", "-3"]);
+    assert_eq!(log, "Bob write b\nAnn write a.txt\nAnn on main");
+    assert_eq!(bed.git(&["rev-list", "--merges", "--count", "main"]), "0");
+    assert_eq!(bed.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_cannot_land_moves_nothing_and_says_why() {
+    let bed = Bed::new();
+    bed.with_commit("fix", "src/cart.js", "one\nmine\n");
+    let tip = bed.git(&["rev-parse", "main"]);
+    let why = |branch: &str| bed.land(branch, MergeWay::Merge).unwrap_err().to_string();
+    assert_eq!(why("none"), "there is no branch `none`");
+    bed.write("README.md", "edited\n");
+    let unclean = why("fix");
+    assert!(unclean.contains("with changes: commit them, or `git -C "), "{unclean}");
+    bed.git(&["checkout", "-q", "README.md"]);
+    bed.write("src/new.js", "mine\n");
+    bed.with_commit("other", "src/new.js", "theirs\n");
+    assert!(why("other").contains("with changes"), "an untracked file is in the way");
+    assert_eq!(fs::read_to_string(bed.main().join("src/new.js")).unwrap(), "mine\n");
+    assert_eq!(bed.git(&["rev-parse", "main"]), tip);
+    fs::remove_file(bed.main().join("src/new.js")).unwrap();
+    bed.write("src/cart.js", "one\ntheirs\n");
+    bed.git(&["commit", "-qam", "theirs"]);
+    assert_eq!(why("fix"), "`fix` and `main` change the same lines of src/cart.js");
+    assert_eq!(preview(&bed.repository(), "other", "main").unwrap().conflicts, [] as [&str; 0]);
+    bed.land("other", MergeWay::Merge).unwrap();
+    assert_eq!(why("other"), "`other` has nothing that `main` lacks");
+    bed.git(&["commit", "-q", "--allow-empty", "-m", "built on it"]);
+    let why = take_back(&bed.landings(), &bed.repository(), "other").unwrap_err().to_string();
+    assert!(why.contains("has commits behind the merge of `other`: `git revert -m 1"), "{why}");
+}
+
+#[test]
+fn a_merge_that_was_stopped_is_brought_to_its_end() {
+    let bed = Bed::new();
+    bed.with_commit("fix", "src/cart.js", "changed\n");
+    fs::remove_file(bed.main().join("link")).unwrap();
+    bed.git(&["commit", "-qam", "no link"]);
+    bed.write("mine.txt", "mine\n");
+    let repository = bed.repository();
+    let message = MergeMessage::default();
+    let (old, new) = commit(&repository, "fix", "main", MergeWay::Merge, &message).unwrap();
+    let tip = repository.tip("fix").unwrap();
+    let (branch, into) = ("fix".to_owned(), "main".to_owned());
+    let landing = Landing { branch, into, old, new: new.clone(), tip, landed_at_ms: 1 };
+    // Killed behind the move of the branch, and behind some of the files.
+    let landings = bed.landings();
+    landings.intend(&landing).unwrap();
+    bed.git(&["update-ref", "refs/heads/main", &new]);
+    crate::landing::finish(&landings, &repository).unwrap();
+    assert_eq!(fs::read_to_string(bed.main().join("src/cart.js")).unwrap(), "changed\n");
+    assert_eq!(bed.git(&["status", "--porcelain"]), "?? mine.txt");
+    drop(landings);
+    assert_eq!(take_back(&bed.landings(), &repository, "fix").unwrap().new, new);
+    assert_eq!(bed.git(&["status", "--porcelain"]), "?? mine.txt");
+}

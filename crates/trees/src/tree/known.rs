@@ -1,0 +1,207 @@
+//! The knowledge of a worktree, and calls of git for it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::repository::{GitCall, GitError, GitRepository};
+
+/// A worktree of a task.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Worktree {
+    /// Its name among the worktrees of the repository, and that of its folder.
+    pub name: String,
+    pub branch: String,
+    /// Where its files are.
+    pub path: PathBuf,
+    /// The repository's folder that all worktrees share.
+    pub common: PathBuf,
+    /// The main worktree; None: the repository is bare.
+    pub main: Option<PathBuf>,
+    /// Its own folder in `common`: HEAD, index, state of a rebase. Empty until git has made it.
+    pub git_dir: PathBuf,
+    /// The commit that it began at.
+    pub base: String,
+    /// The branch that it began at, which `merge` takes if none is named.
+    pub base_branch: Option<String>,
+    /// Whether the branch was made with it.
+    pub made_branch: bool,
+    pub state: WorktreeState,
+    /// Whose it is: `run-ID`, or `TEAM/AGENT`.
+    pub owner: String,
+    /// The first task that was given in it.
+    pub task: Option<String>,
+    pub made_at_ms: u64,
+    /// The first of the ports that its programs may use: no other worktree has them.
+    #[serde(default)]
+    pub port_base: u16,
+    /// The files that git ignores and that were copied in, by their path: their content then.
+    #[serde(default)]
+    pub copied: BTreeMap<String, CopiedFile>,
+    /// Links to files and folders of the main worktree.
+    #[serde(default)]
+    pub linked: Vec<String>,
+    /// Folders that builds fill: no recovery has them.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// Whether `setup` ended well; None: there is none, or it did not end.
+    #[serde(default)]
+    pub setup: Option<bool>,
+    /// The full name of its last recovery's ref.
+    #[serde(default)]
+    pub recovery: Option<String>,
+    #[serde(default)]
+    pub is_sha1: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WorktreeState {
+    /// Not whole yet: nobody worked in it.
+    Making,
+    Ready,
+    /// All of it is in a recovery, and its files are being removed.
+    Cleaning,
+    /// Its files are gone; its recovery is there.
+    Gone,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CopiedFile {
+    pub bytes: u64,
+    /// BLAKE3 of the content, or of the place that a link names.
+    pub hash: String,
+}
+
+impl CopiedFile {
+    /// The content of a file now.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let found = path.symlink_metadata()?;
+        let hash = if found.is_symlink() {
+            blake3::hash(fs::read_link(path)?.as_os_str().as_encoded_bytes())
+        } else {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_reader(&mut File::open(path)?)?;
+            hasher.finalize()
+        };
+        Ok(Self { bytes: found.len(), hash: hash.to_hex().to_string() })
+    }
+}
+
+impl Worktree {
+    pub fn repository(&self) -> GitRepository {
+        GitRepository::known(self.common.clone(), self.main.clone(), self.is_sha1)
+    }
+
+    /// A call of git for this worktree.
+    pub fn git(&self) -> GitCall {
+        GitCall::of(&self.git_dir, Some(&self.path))
+    }
+
+    /// The folder that git keeps for the worktree, by the place of its files.
+    pub(crate) fn find_git_dir(&self) -> Option<PathBuf> {
+        let entry = self.path.join(".git");
+        let all = fs::read_dir(self.common.join("worktrees")).ok()?.flatten();
+        all.map(|it| it.path()).find(|admin| {
+            let named = fs::read_to_string(admin.join("gitdir")).unwrap_or_default();
+            Path::new(named.trim_end()) == entry
+        })
+    }
+
+    /// Takes a worktree whose files are gone out of git's list.
+    pub(crate) fn prune(&self) -> Result<(), GitError> {
+        if !self.path.exists() && self.find_git_dir().is_some() {
+            let mut remove = self.repository().git();
+            remove.args(["worktree", "remove", "--force", "--force", "--"]);
+            remove.arg(&self.path).bytes()?;
+        }
+        Ok(())
+    }
+
+    /// The full name of its branch.
+    pub fn reference(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
+    /// Commits all that is not committed, but for what was linked in; returns whether there was anything.
+    pub fn commit_all(&self, message: &str) -> Result<bool, GitError> {
+        let mut add = self.git();
+        add.args(["add", "--all", "--", "."]);
+        add.args(self.linked.iter().map(|link| format!(":(exclude,literal){link}")));
+        add.bytes()?;
+        let mut is_same = self.git();
+        if is_same.args(["diff", "--cached", "--quiet", "HEAD", "--"]).answer()? {
+            return Ok(false);
+        }
+        self.git().args(["commit", "--quiet", "-F", "-"]).input(message).bytes()?;
+        Ok(true)
+    }
+
+    /// The variables of programs that work in it: ports and a name of its own, and git that packs nothing by itself.
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        let named: String = format!("{}-{}", self.project(), self.name)
+            .to_lowercase()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+            .collect();
+        let mut all = BTreeMap::from([
+            ("EISEN_PORT_BASE".to_owned(), self.port_base.to_string()),
+            ("COMPOSE_PROJECT_NAME".to_owned(), named.trim_start_matches(['-', '_']).to_owned()),
+        ]);
+        let first = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|it| it.parse().ok());
+        let mut count: usize = first.unwrap_or_default();
+        let hooks = self.hooks().map(|hooks| ("core.hooksPath", hooks.display().to_string()));
+        let settings = [("gc.auto", "0".to_owned()), ("maintenance.auto", "false".to_owned())];
+        for (key, value) in settings.into_iter().chain(hooks) {
+            all.insert(format!("GIT_CONFIG_KEY_{count}"), key.to_owned());
+            all.insert(format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+        all.insert("GIT_CONFIG_COUNT".to_owned(), count.to_string());
+        all
+    }
+
+    /// The hooks of the main worktree, where a relative `core.hooksPath` names a folder that git does not have.
+    pub fn hooks(&self) -> Option<PathBuf> {
+        let mut ask = self.repository().git();
+        let named = ask.args(["config", "--get", "core.hooksPath"]).text().ok()?;
+        let path = Path::new(&named);
+        if named.is_empty() || path.is_absolute() || self.path.join(path).exists() {
+            return None;
+        }
+        Some(self.main.as_ref()?.join(path)).filter(|hooks| hooks.is_dir())
+    }
+
+    /// The places of the repository's other worktrees: closed to whoever works in this one.
+    pub fn beside(&self) -> Vec<PathBuf> {
+        let mut all: Vec<_> = self.main.iter().cloned().collect();
+        all.extend(super::default_folder(&self.repository()));
+        let admins = std::fs::read_dir(self.common.join("worktrees")).into_iter().flatten();
+        for admin in admins.flatten() {
+            let entry = std::fs::read_to_string(admin.path().join("gitdir")).unwrap_or_default();
+            let place = Path::new(entry.trim_end()).parent().filter(|place| place.is_absolute());
+            all.extend(place.filter(|place| *place != self.path).map(Path::to_owned));
+        }
+        all
+    }
+
+    /// The name of the repository's folder.
+    fn project(&self) -> String {
+        let top = self.main.as_deref().unwrap_or(&self.common);
+        top.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Whether a path, relative to the worktree, lies in a folder that builds fill.
+    pub(crate) fn is_of_build(&self, path: &Path) -> bool {
+        self.build.iter().any(|folder| path.starts_with(folder))
+            || path.iter().any(|name| self.build.iter().any(|it| name == it.as_str()))
+    }
+
+    /// Whether a path is, or lies in, what was linked in.
+    pub(crate) fn is_linked(&self, path: &Path) -> bool {
+        self.linked.iter().any(|link| path.starts_with(link))
+    }
+}

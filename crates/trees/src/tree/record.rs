@@ -1,0 +1,202 @@
+//! The files below `$EISEN_DIR/trees`: one for each worktree, and a lock of each.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::names::folder_name;
+use super::{Worktree, WorktreeError, WorktreeState};
+use crate::kept::{self, Durable, HeldLock, KeptFile, LockAt};
+use crate::model::{KeptFiles, KeptForm};
+use crate::repository::GitRepository;
+
+/// Bytes of what is known of a worktree: a copied file has some 150.
+const LONGEST: u64 = 16 << 20;
+
+/// The files that this room keeps.
+pub const KEPT: [KeptFiles; 1] = [KeptFiles::new("worktrees", KeptForm::Fixed, &["trees/**"])];
+
+/// How the name of a worktree's file ends.
+const ENDING: &str = ".tree.json";
+
+/// Ports of worktrees, and how many each has.
+const FIRST_PORT: u16 = 20_000;
+const LAST_PORT: u16 = 29_980;
+const PORTS: usize = 20;
+
+/// How long is waited for another process that makes or cleans a worktree of the same repository.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// All worktrees that the user's tasks have.
+#[derive(Clone, Debug)]
+pub struct Worktrees {
+    folder: PathBuf,
+}
+
+/// A worktree that no other process makes or cleans while this lives.
+#[derive(Debug)]
+pub struct HeldWorktree {
+    pub tree: Worktree,
+    file: KeptFile<Durable>,
+    _lock: HeldLock,
+}
+
+impl HeldWorktree {
+    /// Writes down what is known of it now.
+    pub fn keep(&self) -> Result<(), WorktreeError> {
+        let text = serde_json::to_vec_pretty(&self.tree).map_err(std::io::Error::other);
+        let path = self.file.path();
+        text.and_then(|text| self.file.replace(&text)).map_err(WorktreeError::at(path))
+    }
+
+    /// The log of a command that ran for it, such as `setup`.
+    pub fn log(&self, eisen_dir: &Path, what: &str) -> PathBuf {
+        let folder = self.file.path().parent().unwrap_or(eisen_dir);
+        folder.join(format!("{}-{what}.log", self.tree.name))
+    }
+
+    /// Removes a worktree that only this program wrote in, with all that is in it and its branch.
+    pub fn discard(self) -> Result<(), WorktreeError> {
+        let tree = &self.tree;
+        fs::remove_dir_all(&tree.path).map_err(WorktreeError::at(&tree.path))?;
+        tree.prune()?;
+        tree.repository().git().args(["update-ref", "-d", &tree.reference()]).bytes()?;
+        self.forget()
+    }
+
+    /// Forgets it.
+    pub fn forget(self) -> Result<(), WorktreeError> {
+        let path = self.file.path().to_owned();
+        self.file.remove().map_err(WorktreeError::at(path))
+    }
+}
+
+impl Worktrees {
+    pub fn new(eisen_dir: &Path) -> Self {
+        Self { folder: eisen_dir.join("trees") }
+    }
+
+    /// All worktrees of a repository that are known, by their branches. What can't be read is left out.
+    pub fn of(&self, repository: &GitRepository) -> Vec<Worktree> {
+        let mut trees: Vec<_> = self.all_of(repository).into_iter().map(|(_, tree)| tree).collect();
+        trees.sort_by(|one, other| one.branch.cmp(&other.branch));
+        trees
+    }
+
+    /// The worktree of a branch that is known.
+    pub fn of_branch(&self, repository: &GitRepository, branch: &str) -> Option<Worktree> {
+        self.of(repository).into_iter().find(|tree| tree.branch == branch)
+    }
+
+    /// The worktree that a folder lies in.
+    pub fn around(&self, folder: &Path) -> Option<Worktree> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let all = files.flat_map(|entry| read_all(&entry.path()));
+        all.map(|(_, tree)| tree)
+            .find(|tree| tree.state == WorktreeState::Ready && folder.starts_with(&tree.path))
+    }
+
+    /// Holds the worktree of a branch; None: none is known.
+    pub fn hold(
+        &self,
+        repository: &GitRepository,
+        branch: &str,
+    ) -> Result<Option<HeldWorktree>, WorktreeError> {
+        let folder = self.folder_of(repository);
+        if !folder.is_dir() {
+            return Ok(None);
+        }
+        let lock = self.lock(repository, branch)?;
+        let known = self.all_of(repository);
+        let Some((path, tree)) = known.into_iter().find(|(_, tree)| tree.branch == branch) else {
+            return Ok(None);
+        };
+        Ok(Some(HeldWorktree { tree, file: KeptFile::new(path, LONGEST), _lock: lock }))
+    }
+
+    /// Keeps a new worktree, which is held.
+    pub(crate) fn add(
+        &self,
+        repository: &GitRepository,
+        tree: Worktree,
+    ) -> Result<HeldWorktree, WorktreeError> {
+        let folder = self.folder_of(repository);
+        kept::make_folder(&folder).map_err(WorktreeError::at(&folder))?;
+        let lock = self.lock(repository, &tree.branch)?;
+        let known = self.all_of(repository);
+        if known.iter().any(|(_, it)| it.branch == tree.branch || it.name == tree.name) {
+            return Err(WorktreeError::Busy(tree.branch));
+        }
+        let path = folder.join(format!("{}{ENDING}", tree.name));
+        let held = HeldWorktree { tree, file: KeptFile::new(path, LONGEST), _lock: lock };
+        held.keep()?;
+        Ok(held)
+    }
+
+    /// The first of the ports that no worktree of the user has.
+    pub(crate) fn free_ports(&self) -> u16 {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let known: Vec<_> = files.flat_map(|entry| read_all(&entry.path())).collect();
+        let is_taken = |base: &u16| known.iter().any(|(_, tree)| tree.port_base == *base);
+        (FIRST_PORT..=LAST_PORT).step_by(PORTS).find(|base| !is_taken(base)).unwrap_or(FIRST_PORT)
+    }
+
+    /// A name for the worktree of a branch that no other one has.
+    pub(crate) fn name_for(&self, repository: &GitRepository, branch: &str) -> String {
+        let (known, first) = (self.of(repository), folder_name(branch));
+        let (mut name, mut number) = (first.clone(), 2);
+        while known.iter().any(|other| other.name == name) {
+            name = format!("{first}-{number}");
+            number += 1;
+        }
+        name
+    }
+
+    /// Holds the worktree that a folder is the top of; None: it is none of a task.
+    pub fn hold_at(&self, folder: &Path) -> Result<Option<HeldWorktree>, WorktreeError> {
+        match self.around(folder).filter(|tree| tree.path == folder) {
+            Some(tree) => self.hold(&tree.repository(), &tree.branch),
+            None => Ok(None),
+        }
+    }
+
+    /// Lets no other process work on the repository's list of worktrees.
+    pub(crate) fn lock_list(&self, repository: &GitRepository) -> Result<HeldLock, WorktreeError> {
+        let path = self.folder_of(repository).join("list.lock");
+        kept::lock(LockAt::File(&path), PATIENCE).map_err(WorktreeError::at(path))
+    }
+
+    fn lock(&self, repository: &GitRepository, branch: &str) -> Result<HeldLock, WorktreeError> {
+        let path = self.folder_of(repository).join(format!("{}.lock", folder_name(branch)));
+        let lock = kept::try_lock(LockAt::File(&path)).map_err(WorktreeError::at(path))?;
+        lock.ok_or_else(|| WorktreeError::Busy(branch.to_owned()))
+    }
+
+    fn all_of(&self, repository: &GitRepository) -> Vec<(PathBuf, Worktree)> {
+        let mut known = read_all(&self.folder_of(repository));
+        known.retain(|(_, tree)| tree.common == repository.common());
+        known
+    }
+
+    /// A folder for each repository, by the place of what its worktrees share.
+    fn folder_of(&self, repository: &GitRepository) -> PathBuf {
+        let place = repository.common().as_os_str().as_encoded_bytes();
+        self.folder.join(&blake3::hash(place).to_hex()[..16])
+    }
+}
+
+fn read_all(folder: &Path) -> Vec<(PathBuf, Worktree)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes()) {
+            continue;
+        }
+        match KeptFile::<Durable>::new(&path, LONGEST).read_json() {
+            Ok(Some(tree)) => all.push((path, tree)),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(file = %path.display(), %error, "it is left alone"),
+        }
+    }
+    all
+}

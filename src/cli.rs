@@ -6,6 +6,7 @@ mod attach;
 mod batch;
 mod blame;
 mod blocked;
+mod branches;
 mod branching;
 mod budget;
 mod check;
@@ -36,6 +37,7 @@ mod log;
 mod logs;
 mod many;
 mod mcp;
+mod merge;
 mod names;
 mod nested;
 mod notify;
@@ -105,6 +107,8 @@ enum Command {
     Down(down::Down),
     Run(Box<run::RunArgs>),
     Runs(groups::RunsGroup),
+    Branches(branches::BranchesGroup),
+    Merge(merge::MergeArgs),
     Top(top::Top),
     Web(web::WebArgs),
     Ps(ps::Ps),
@@ -179,6 +183,8 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Down(down) => down.run(&global).map(|()| 0),
         Command::Run(run) => block_on(run.run(global.cwd)),
         Command::Runs(runs) => runs.run(global),
+        Command::Branches(branches) => branches.run(&global),
+        Command::Merge(merge) => block_on(merge.run(&global)),
         Command::Top(top) => block_on(top.run(&global)).map(|()| 0),
         Command::Web(web) => block_on(web.run(&global)).map(|()| 0),
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),

@@ -15,7 +15,7 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("eisen_protocols", &["extract", "plugin", "remote", "scripted"]),
     (
         "eisen_runtime",
-        &["app", "care", "failover", "home", "jobs", "program", "tiers", "turn"],
+        &["app", "branches", "care", "failover", "home", "jobs", "program", "tiers", "turn"],
     ),
     ("eisen_sandbox", &["confine", "process", "sandbox", "zone"]),
     ("eisen_team", &["budget", "capture", "conflicts", "routing", "showing", "tasks", "tracker"]),

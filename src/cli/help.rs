@@ -12,8 +12,9 @@ use super::{Cli, options};
 const FIRST: [&str; 6] = ["run", "up", "web", "prompt", "inbox", "undo"];
 
 /// Every command that is no group, by task.
-const TASKS: [(&str, &[&str]); 4] = [
+const TASKS: [(&str, &[&str]); 5] = [
     ("Run agents", &["run", "runs", "up", "down", "init", "check", "why", "doctor", "observe"]),
+    ("Work on branches", &["branches", "merge"]),
     ("See a running team, and decide", &["web", "top", "ps", "prompt", "inbox"]),
     ("Look back", &["history", "diff", "blame", "undo", "redo"]),
     ("Other", &["help"]),
@@ -33,6 +34,7 @@ Examples:
   eisen-core up -c eisen.toml             run the team until Ctrl-C
   eisen-core up -d                        run it in the background, until eisen-core down
   eisen-core run \"Which tests cover it?\"  run one agent for one task; needs no configuration
+  eisen-core run --branch fix/cart \"Fix it\"  in a worktree of its own; eisen-core merge fix/cart
   eisen-core agent watch ui               follow an agent's messages and tool calls
   eisen-core web                          print a link to the team's web page
   eisen-core ps --watch                   follow the state of all agents

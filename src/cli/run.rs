@@ -12,10 +12,12 @@ use tokio::sync::watch;
 
 use self::status::StatusLine;
 use super::exit_codes::{NOT_STARTED, exit_code};
+use super::format::counted;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::prompt::ended::{tell_changed, tell_refused};
 use super::{format, nested};
 use crate::app::{self, RunOptions};
+use crate::branches;
 use crate::config::AgentTier;
 use crate::config::installed::installed_profile;
 use crate::home;
@@ -23,6 +25,7 @@ use crate::jobs;
 use crate::jobs::RunEnd;
 use crate::program::Failure;
 use crate::runs::{RunBudget, RunSpec, RunStatus};
+use crate::tree::{Worktree, Worktrees, standing};
 
 /// Run one agent for one task and print its answer
 ///
@@ -38,6 +41,7 @@ Examples:
   eisen-core run --profile codex --zone 'src/cart/**' \"Fix the rounding of totals\"
   git diff | eisen-core run --deny '**/.env' --timeout 300 - > review.md
   eisen-core run \"Say hello\" -- opencode acp
+  eisen-core run --branch fix/cart \"Fix the rounding of totals\"   then: eisen-core merge fix/cart
   eisen-core run --session last \"And now the tests\"
   eisen-core run --schema count.json \"Count the modules\" | jq .count
 
@@ -82,10 +86,11 @@ impl RunArgs {
         let is_json = self.json;
         let spec = self.spec().map_err(Failure::Usage)?;
         if let Some(team) = above {
-            return nested::run(&team, &spec, |end| report(end, is_json)).await;
+            return nested::run(&team, &spec, |end| report(end, None, is_json)).await;
         }
         let waits = spec.wait;
-        let Some(options) = options(spec, cwd.as_deref())? else { return Ok(NOT_STARTED) };
+        let Some(mut options) = options(spec, cwd.as_deref())? else { return Ok(NOT_STARTED) };
+        let branch = give_worktree(&mut options, cwd.as_deref()).await?;
         if !waits {
             print(jobs::run_detached(options, |_| Ok(()))?)?;
             return Ok(0);
@@ -95,7 +100,7 @@ impl RunArgs {
         let end = jobs::run(options, progress).await;
         drop(status);
         let end = end?;
-        report(&end, is_json)?;
+        report(&end, branch.as_ref(), is_json)?;
         Ok(exit_code(&end.state))
     }
 
@@ -139,11 +144,43 @@ pub(super) fn options(
         );
         return Ok(None);
     }
-    Ok(Some(RunOptions { spec, workspace, profile, begins_with, known }))
+    let worktree = Worktrees::new(&home::eisen_dir().map_err(Failure::Usage)?).around(&workspace);
+    let worktree = worktree.map(|tree| tree.variables());
+    Ok(Some(RunOptions { spec, workspace, profile, begins_with, known, worktree }))
 }
 
-fn report(end: &RunEnd, is_json: bool) -> Result<(), Failure> {
-    if is_json { print(json(end)) } else { show(end) }
+/// Gives the run the worktree that it asks for, and makes it ready. Says what a person should know of it.
+async fn give_worktree(
+    options: &mut RunOptions,
+    cwd: Option<&Path>,
+) -> Result<Option<Worktree>, Failure> {
+    let shared = app::shared_config(&folder(cwd).map_err(Failure::Usage)?)?;
+    let Some(mut given) = branches::give(options, &shared)? else { return Ok(None) };
+    for sentence in &given.notes {
+        note(plain(sentence));
+    }
+    branches::set_up(&mut given, &mut |line| note(plain(line))).await?;
+    Ok(Some(given.held.tree))
+}
+
+fn report(end: &RunEnd, branch: Option<&Worktree>, is_json: bool) -> Result<(), Failure> {
+    if is_json {
+        return print(json(end, branch));
+    }
+    show(end)?;
+    let stands = branch.and_then(|tree| Some((tree, standing(tree, None).ok()?)));
+    if let Some((tree, stands)) = stands {
+        let (program, branch) = (home::own_command(), plain(&tree.branch));
+        let commits = counted(stands.ahead, "commit");
+        let left = match stands.uncommitted {
+            0 => String::new(),
+            1 => ", 1 file not committed".to_owned(),
+            count => format!(", {count} files not committed"),
+        };
+        let flag = if stands.uncommitted > 0 { " --commit" } else { "" };
+        note(format_args!("branch {branch}: {commits}{left}: {program} merge {branch}{flag}"));
+    }
+    Ok(())
 }
 
 /// Prints the answer, then what the run came to.
@@ -176,7 +213,7 @@ fn show(end: &RunEnd) -> Result<(), Failure> {
     Ok(())
 }
 
-fn json(end: &RunEnd) -> serde_json::Value {
+fn json(end: &RunEnd, branch: Option<&Worktree>) -> serde_json::Value {
     let state = &end.state;
     json!({
         "id": state.id,
@@ -193,6 +230,8 @@ fn json(end: &RunEnd) -> serde_json::Value {
         "model": state.model,
         "tier": state.tier,
         "attempts": state.attempts,
+        "branch": branch.map(|tree| &tree.branch),
+        "worktree": branch.map(|tree| &tree.path),
         "tokens": state.tokens,
         "tokens_estimated": state.tokens_estimated,
         "cost": state.cost,

@@ -118,6 +118,7 @@ const CRATES: &[(&str, &[Room])] = &[
             ("failover", &["home", "tiers"]),
             ("turn", &["failover", "home", "program", "tiers"]),
             ("app", &["failover", "home", "program", "tiers", "turn"]),
+            ("branches", &["app", "home", "program"]),
             ("jobs", &["app", "failover", "home", "program", "tiers", "turn"]),
             ("care", &["app", "home", "jobs", "program", "tiers"]),
         ],

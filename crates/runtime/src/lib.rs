@@ -3,6 +3,7 @@
 //! Must not know commands and what they print.
 
 pub mod app;
+pub mod branches;
 pub mod care;
 pub mod failover;
 pub mod home;
@@ -19,9 +20,10 @@ use eisen_graph::{graph, watch};
 use eisen_memory::{changes, journal, session, undo};
 use eisen_port::{replay, serve};
 use eisen_protocols::{extract, plugin, remote};
-use eisen_sandbox::{confine, process, zone};
+use eisen_sandbox::{confine, process, sandbox, zone};
 use eisen_team::{budget, capture, conflicts, routing, tasks, tracker};
 #[cfg(test)]
 use eisen_testing as tests;
+use eisen_trees::{landing, lifecycle, repository, tree};
 use eisen_web::{hub, web};
 use eisen_wire::{runs, tokens, wire};

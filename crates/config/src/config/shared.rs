@@ -13,6 +13,7 @@ use super::profiles::{Profile, Profiles, profiles};
 use super::read::{ConfigReader, Table};
 use super::runs::{RunBounds, WrittenRuns, runs, slots};
 use super::tiers::{AgentTier, TierCandidate, tiers};
+use super::worktree::{WorktreeSettings, worktree};
 use super::{Config, Surroundings, prices, syntax};
 use crate::model::Price;
 
@@ -30,6 +31,8 @@ pub struct SharedConfig {
     pub runs: RunBounds,
     /// Prices of models by their ids: those of the files over the list that ships.
     pub prices: BTreeMap<String, Price>,
+    /// How worktrees of tasks are made.
+    pub worktree: Box<WorktreeSettings>,
     /// Where a hub hears its teams; None: not configured.
     pub hub: Option<Box<HubMember>>,
     /// The profiles of the files.
@@ -48,6 +51,7 @@ impl Default for SharedConfig {
             prices: prices::built_in(),
             profiles: BTreeMap::new(),
             own_prices: BTreeMap::new(),
+            worktree: Box::default(),
             hub: None,
             written: WrittenRuns::default(),
         }
@@ -177,6 +181,8 @@ impl SharedConfig {
         }
         let written = root.section("runs", "runs", runs).over(&self.written);
         let hub = root.section("hub", "hub", |table| hub(table, self.hub.as_deref()).map(Box::new));
+        let worktree = root.section("worktree", "worktree", worktree);
+        let worktree = Box::new(worktree.over(&self.worktree));
         let over = |under: &BTreeMap<String, Price>| {
             let mut all = under.clone();
             all.extend(prices.clone());
@@ -189,6 +195,7 @@ impl SharedConfig {
             prices: over(&self.prices),
             own_prices: over(&self.own_prices),
             profiles: profiles.known(),
+            worktree,
             hub,
             written,
         };

@@ -11,6 +11,7 @@ use std::path::Path;
 use ignore::WalkBuilder;
 
 use self::builds::Builds;
+pub use self::builds::build_folders;
 pub use self::parts::PartError;
 use super::git_hooks::{self, HookPlace};
 use super::installed::{Installed, KnownAgent, Login, found, installed, without_adapter};

@@ -130,7 +130,8 @@ impl Changes {
                 }
                 TeamCommand::Rests(agent) => self.parent_rests(&agent),
                 TeamCommand::SetBack(setback, reply) => {
-                    let moved = self.set_back(*setback).await;
+                    // It is large.
+                    let moved = Box::pin(self.set_back(*setback)).await;
                     let _ = reply.map(|reply| reply.send(moved));
                 }
                 TeamCommand::Works(agent) => self.works(&agent),

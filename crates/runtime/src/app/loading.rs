@@ -12,6 +12,8 @@ use crate::model::now_ms;
 use crate::program;
 use crate::program::Failure;
 use crate::tiers::{Cooldowns, standings};
+use crate::tree::Worktrees;
+use crate::zone::OwnTree;
 
 /// Loads a configuration together with the agents added and removed over the port, and tests its
 /// plugins.
@@ -87,10 +89,32 @@ fn by_tiers(
     taken: &Candidates,
     load: impl Fn(Candidates) -> Result<Layered, LayerError>,
 ) -> Result<Layered, LayerError> {
+    let load = |taken| load(taken).map(|layered| with_own_part(layered, eisen_dir));
     let layered = load(Candidates::new())?;
     let next = candidates(&layered.config, eisen_dir, taken);
     let is_taken = |agent: &Agent| next.get(agent.id.as_str()) == agent.candidate.as_ref();
     if layered.config.agents.iter().all(is_taken) { Ok(layered) } else { load(next) }
+}
+
+/// Holds the agents of a workspace that is a task's worktree to their own part of the repository.
+fn with_own_part(mut layered: Layered, eisen_dir: &Path) -> Layered {
+    let workspace = &layered.config.team.workspace;
+    let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.clone());
+    let Some(tree) = Worktrees::new(eisen_dir).around(&workspace) else { return layered };
+    let linked = tree.linked.iter().filter_map(|link| Some(tree.main.as_ref()?.join(link)));
+    let readable: Vec<_> = linked.chain(tree.hooks()).collect();
+    let own = Box::new(OwnTree { branch: tree.branch.clone(), beside: tree.beside() });
+    for config in [&mut layered.config, &mut layered.alone] {
+        for agent in &mut config.agents {
+            let spec = &mut agent.zone.spec;
+            spec.tree = Some(own.clone());
+            for place in &readable {
+                let place = globset::escape(&place.to_string_lossy());
+                spec.readable.extend([format!("{place}/**"), place]);
+            }
+        }
+    }
+    layered
 }
 
 /// The candidate of each agent that has a tier: the one that it has, or one that can be taken now; the

@@ -1,5 +1,6 @@
 //! The configuration of a run of its own, a team of one agent, and the keys of an agent that a run sets.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
@@ -19,6 +20,8 @@ pub struct RunOptions {
     pub begins_with: Option<EarlierSession>,
     /// `[profiles]`, `[prices]`, … of a configuration, as it has them.
     pub known: Table,
+    /// The variables of a worktree of a task, which the workspace is; None: it is none.
+    pub worktree: Option<BTreeMap<String, String>>,
 }
 
 /// The keys of `[[agents]]` that a run sets. `allowed`: the patterns of its zone; None: it sets no zone.
@@ -36,7 +39,7 @@ pub(crate) fn agent_keys(spec: &RunSpec, allowed: Option<&[String]>) -> AgentTab
 
 /// The text of the `eisen.toml` of a run.
 pub(crate) fn team_file(options: &RunOptions, team: &str) -> Result<String, toml::ser::Error> {
-    let RunOptions { spec, workspace, profile, begins_with, known } = options;
+    let RunOptions { spec, workspace, profile, begins_with, known, worktree } = options;
     let whole = ["**".to_owned()];
     let allowed = if spec.zone.is_empty() { &whole } else { &spec.zone[..] };
     let mut agent = agent_keys(spec, Some(allowed));
@@ -44,6 +47,10 @@ pub(crate) fn team_file(options: &RunOptions, team: &str) -> Result<String, toml
     agent.insert("id".to_owned(), profile.as_deref().unwrap_or("agent").into());
     // What ended once does not begin its work again.
     agent.insert("restart".to_owned(), json!({ "policy": "never" }));
+    if let Some(variables) = worktree {
+        let variables = variables.iter().map(|(name, value)| (name.clone(), text(value)));
+        agent.insert("env".to_owned(), variables.collect::<serde_json::Map<_, _>>().into());
+    }
     if begins_with.is_some() {
         // It opens no other one.
         agent.insert("session".to_owned(), false.into());
@@ -59,6 +66,10 @@ pub(crate) fn team_file(options: &RunOptions, team: &str) -> Result<String, toml
         "max_depth": levels,
     });
     let mut all = known.clone();
+    if worktree.is_some() {
+        // Its branch is there to be committed to.
+        all.insert("zones".to_owned(), Value::try_from(json!({ "git": "commit" }))?);
+    }
     for (key, value) in
         [("team", team), ("graph", json!({ "enabled": false })), ("agents", json!([agent]))]
     {

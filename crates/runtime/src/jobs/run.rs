@@ -32,6 +32,7 @@ use crate::process;
 use crate::program::{Failure, StopSignals};
 use crate::runs::{Attachment, ChangedFiles, RunFolder, RunId, RunState, RunStatus, find_run};
 use crate::slots::Slots;
+use crate::tree::Worktrees;
 use crate::turn::progress::{RunProgress, recorded};
 use crate::turn::request::RunRequest;
 use crate::turn::schema::AnswerSchema;
@@ -193,6 +194,9 @@ async fn perform(
         let status = state.status.as_str();
         return Err(Failure::Usage(anyhow!("the run {} is {status}, not waiting", state.id)));
     }
+    // Nobody else works in a task's worktree, or cleans it, meanwhile.
+    let worktree = Worktrees::new(&eisen_dir).hold_at(&state.workspace);
+    let _worktree = worktree.map_err(|error| Failure::Usage(error.into()))?;
     // Before the state names this process: a signal from then on ends the run, and is kept as its end.
     let mut stop = StopSignals::listen().map_err(failed)?;
     let own = (std::process::id(), process::start_of(std::process::id()));

@@ -126,6 +126,18 @@ pub struct RunSpec {
         help = "Begin with a copy of such a session, which stays as it is"
     )]
     pub fork: Option<String>,
+    /// Work on this branch, in a worktree of its own beside the repository; both are made if need be
+    #[arg(long, value_name = "NAME", conflicts_with = "worktree", display_order = 52)]
+    #[serde(skip)]
+    pub branch: Option<String>,
+    /// As --branch, with a name made from the prompt
+    #[arg(long, display_order = 54)]
+    #[serde(skip)]
+    pub worktree: bool,
+    /// Where a new branch begins: a branch, a tag or a commit [default: where the repository is]
+    #[arg(long, value_name = "COMMIT", display_order = 56)]
+    #[serde(skip)]
+    pub base: Option<String>,
     /// End with 7 where the turn ended well, and a write, a command or a connection that the agent meant was
     /// refused.
     #[arg(
@@ -255,8 +267,17 @@ impl RunSpec {
             wait: _,
             slot_timeout,
             no_wait,
+            branch,
+            worktree,
+            base,
         } = self;
-        let not_taken = [("--slot-timeout", slot_timeout.is_some()), ("--no-wait", *no_wait)];
+        let not_taken = [
+            ("--slot-timeout", slot_timeout.is_some()),
+            ("--no-wait", *no_wait),
+            ("--branch", branch.is_some()),
+            ("--worktree", *worktree),
+            ("--base", base.is_some()),
+        ];
         if let Some((option, _)) = not_taken.into_iter().find(|(_, is_given)| *is_given) {
             return Err(format!("the team of this agent gives its runs no {option}: leave it out"));
         }
@@ -307,6 +328,9 @@ impl RunSpec {
             wait: _,
             slot_timeout: _,
             no_wait: _,
+            branch: _,
+            worktree: _,
+            base: _,
         } = self;
         format!("{:?}", (task, profile, tier, model, zone, deny))
     }

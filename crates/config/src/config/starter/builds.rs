@@ -38,6 +38,14 @@ struct System {
 static TABLE: LazyLock<SystemTable> =
     LazyLock::new(|| toml::from_str(include_str!("builds.toml")).expect("builds.toml is valid"));
 
+/// The names of the folders that builds of any known system create.
+pub fn build_folders() -> Vec<String> {
+    let mut all: Vec<_> = TABLE.systems.iter().flat_map(|system| &system.build).cloned().collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
 impl Builds {
     /// Reads the top of a workspace.
     pub(super) fn look(workspace: &Path) -> Self {

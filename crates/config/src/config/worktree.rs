@@ -1,0 +1,88 @@
+//! `[worktree]`: how the worktrees of tasks are made, and what has to pass before a branch is merged.
+
+use std::path::{Path, PathBuf};
+
+use super::errors::quoted;
+use super::fault::Fault;
+use super::read::Table;
+
+/// The parts of `path` that stand for names.
+const REPOSITORY: &str = "REPO";
+const NAME: &str = "NAME";
+
+/// Commands of `checks`.
+const MOST_CHECKS: usize = 20;
+
+/// How worktrees of tasks are made.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct WorktreeSettings {
+    /// Where a new branch begins; None: where the main worktree is.
+    pub base: Option<String>,
+    /// The place of a worktree, relative to the repository, with `REPO` and `NAME`; None: `../REPO.trees/NAME`.
+    pub path: Option<String>,
+    /// A command of a shell that makes a new worktree ready.
+    pub setup: Option<String>,
+    /// Patterns of files that git ignores, or does not know, and that are copied in.
+    pub copy: Vec<String>,
+    /// Files and folders that become links to those of the main worktree.
+    pub link: Vec<String>,
+    /// Commands of a shell, each of which must succeed on a merge before its branch moves.
+    pub checks: Vec<String>,
+}
+
+pub(super) fn worktree(table: &Table<'_>) -> WorktreeSettings {
+    let texts = |key| {
+        let all = table.texts(key).unwrap_or_default();
+        all.into_iter().map(|text| text.value).collect::<Vec<_>>()
+    };
+    let text = |key| table.text(key).map(|text| text.value);
+    let path = table.text("path").filter(|path| {
+        let is_named = Path::new(&path.value)
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().contains(NAME));
+        if !is_named {
+            let message = format!("{} is one place for all worktrees", quoted(&path.value));
+            let help =
+                "let its last part have NAME, which stands for the branch: \"../REPO.trees/NAME\"";
+            table.fault(Fault::new(path.span.clone(), message).help(help));
+        }
+        is_named
+    });
+    let checks = texts("checks");
+    if let (true, Some(span)) = (checks.len() > MOST_CHECKS, table.place_of("checks")) {
+        let message = format!("`checks` has more than {MOST_CHECKS} commands");
+        table.fault(Fault::new(span, message).help("let one command call the others"));
+    }
+    WorktreeSettings {
+        base: text("base"),
+        path: path.map(|path| path.value),
+        setup: text("setup"),
+        copy: texts("copy"),
+        link: texts("link"),
+        checks,
+    }
+}
+
+impl WorktreeSettings {
+    /// The place of a worktree with this name, for a repository with this top; None: the usual one.
+    pub fn place(&self, top: &Path, name: &str) -> Option<PathBuf> {
+        let repository = top.file_name()?.to_string_lossy().into_owned();
+        let path = self.path.as_ref()?.replace(REPOSITORY, &repository).replace(NAME, name);
+        Some(crate::model::fold(&top.join(path)))
+    }
+
+    /// These settings over others: each that is set here holds.
+    pub(super) fn over(self, under: &Self) -> Self {
+        let list = |own: Vec<String>, other: &Vec<String>| {
+            if own.is_empty() { other.clone() } else { own }
+        };
+        Self {
+            base: self.base.or_else(|| under.base.clone()),
+            path: self.path.or_else(|| under.path.clone()),
+            setup: self.setup.or_else(|| under.setup.clone()),
+            copy: list(self.copy, &under.copy),
+            link: list(self.link, &under.link),
+            checks: list(self.checks, &under.checks),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Owns the branches of tasks: a worktree that a run is given, its set-up, how all of them stand, and how they are merged
+//! and cleaned.
+
+mod command;
+mod given;
+mod listed;
+mod merge;
+
+use std::path::Path;
+
+pub use self::command::{CommandEnd, CommandFailed};
+pub use self::given::{Given, give, set_up};
+pub use self::listed::{Conflict, ListedBranch, list};
+pub use self::merge::{MergeNews, MergeOptions, Merged, commit_all, merge, undo_merge};
+use crate::home::environment;
+use crate::landing::{self, Landings};
+use crate::lifecycle;
+use crate::program::Failure;
+use crate::repository::GitRepository;
+use crate::tree::Worktrees;
+
+/// The repository around a folder, and the worktrees of tasks. What killed processes left is brought to an end.
+pub fn repository_of(folder: &Path) -> Result<(GitRepository, Worktrees), Failure> {
+    let repository = GitRepository::find(folder).map_err(|error| Failure::Usage(error.into()))?;
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    environment::prepare(&eisen_dir).map_err(Failure::Usage)?;
+    let trees = Worktrees::new(&eisen_dir);
+    let run = |error: anyhow::Error| Failure::Run(error);
+    lifecycle::settle_all(&trees, &repository).map_err(|error| run(error.into()))?;
+    let landings = Landings::of(&eisen_dir, &repository).map_err(|error| run(error.into()))?;
+    landing::finish(&landings, &repository).map_err(|error| run(error.into()))?;
+    Ok((repository, trees))
+}

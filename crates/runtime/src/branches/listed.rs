@@ -1,0 +1,142 @@
+//! How the branches of tasks stand: to the branch that they began at, and to one another.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::repository_of;
+use crate::home::environment;
+use crate::landing::{Landing, Landings, between};
+use crate::program::Failure;
+use crate::repository::GitRepository;
+use crate::tree::{BranchStanding, Occupant, Worktree, WorktreeState, occupants, standing};
+
+/// Branches past which they are not compared with one another.
+const MOST_COMPARED: usize = 50;
+
+/// A branch of a task.
+#[derive(Clone, Debug, Serialize)]
+pub struct ListedBranch {
+    pub branch: String,
+    pub path: PathBuf,
+    /// `working`, `ready`, `merged`, `stale`, `cleaned` or `broken`.
+    pub state: &'static str,
+    pub owner: String,
+    pub task: Option<String>,
+    #[serde(flatten)]
+    pub standing: Option<BranchStanding>,
+    /// Whom it cannot be merged with, and in which files.
+    pub conflicts: Vec<Conflict>,
+    pub processes: Vec<NamedProcess>,
+    /// Bytes on the disk, without what it shares with others.
+    pub disk_bytes: u64,
+    pub made_at_ms: u64,
+    /// Why its standing is not known.
+    pub trouble: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Conflict {
+    /// A branch: of a task, or the one that it is merged into.
+    pub with: String,
+    pub files: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct NamedProcess {
+    pub pid: u32,
+    pub name: String,
+}
+
+/// The branches of tasks of the repository around a folder.
+pub fn list(folder: &std::path::Path, into: Option<&str>) -> Result<Vec<ListedBranch>, Failure> {
+    let (repository, trees) = repository_of(folder)?;
+    let trees = trees.of(&repository);
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let landings = Landings::known(&eisen_dir, &repository);
+    let mut all: Vec<_> = trees.iter().map(|tree| one(tree, into, &landings)).collect();
+    compare(&repository, &mut all);
+    Ok(all)
+}
+
+fn one(tree: &Worktree, into: Option<&str>, landings: &[Landing]) -> ListedBranch {
+    let is_there = tree.state == WorktreeState::Ready && tree.path.is_dir();
+    let tip = tree.repository().tip(&tree.branch);
+    let (mut stands, trouble) = match standing(tree, into) {
+        Ok(standing) => (Some(standing), None),
+        Err(_) if tip.is_none() && !is_there => (None, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    if let Some(stands) = &mut stands {
+        // Squashed or rebased, its own commits are not in the other.
+        stands.is_merged |= landings.iter().any(|it| Some(&it.tip) == tip.as_ref());
+    }
+    let inside = if is_there { occupants(&tree.path) } else { Vec::new() };
+    let state = match &stands {
+        _ if !is_there => "cleaned",
+        _ if !inside.is_empty() => "working",
+        None => "broken",
+        Some(stands) if stands.is_merged && stands.uncommitted == 0 && stands.behind > 0 => {
+            "merged"
+        }
+        Some(stands) if stands.behind > 0 => "stale",
+        Some(_) => "ready",
+    };
+    ListedBranch {
+        branch: tree.branch.clone(),
+        path: tree.path.clone(),
+        state,
+        owner: tree.owner.clone(),
+        task: tree.task.as_ref().and_then(|task| task.lines().next().map(str::to_owned)),
+        standing: stands,
+        conflicts: Vec::new(),
+        processes: inside
+            .into_iter()
+            .map(|Occupant { pid, name }| NamedProcess { pid, name })
+            .collect(),
+        disk_bytes: if is_there { bytes_below(&tree.path) } else { 0 },
+        made_at_ms: tree.made_at_ms,
+        trouble,
+    }
+}
+
+/// Finds which branches can't be merged with their target, and which not with one another.
+fn compare(repository: &GitRepository, all: &mut [ListedBranch]) {
+    if repository.merges_in_memory().is_err() {
+        return;
+    }
+    let name = |branch: &str| format!("refs/heads/{branch}");
+    let open: Vec<usize> = (0..all.len())
+        .filter(|at| all[*at].standing.as_ref().is_some_and(|it| it.ahead > 0 && !it.is_merged))
+        .take(MOST_COMPARED)
+        .collect();
+    for (number, &at) in open.iter().enumerate() {
+        let own = all[at].branch.clone();
+        let into = all[at].standing.as_ref().and_then(|stands| stands.into.clone());
+        if let Some(with) = into
+            && let Some(files) = in_conflict(repository, &name(&with), &name(&own))
+        {
+            all[at].conflicts.push(Conflict { with, files });
+        }
+        for &other in &open[number + 1..] {
+            let with = all[other].branch.clone();
+            if let Some(files) = in_conflict(repository, &name(&with), &name(&own)) {
+                all[at].conflicts.push(Conflict { with, files: files.clone() });
+                all[other].conflicts.push(Conflict { with: own.clone(), files });
+            }
+        }
+    }
+}
+
+fn in_conflict(repository: &GitRepository, one: &str, other: &str) -> Option<Vec<String>> {
+    let merged = between(repository, one, other, None).ok()?;
+    (!merged.conflicts.is_empty()).then_some(merged.conflicts)
+}
+
+fn bytes_below(folder: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut walk = ignore::WalkBuilder::new(folder);
+    walk.standard_filters(false);
+    let files = walk.build().filter_map(Result::ok);
+    files.filter_map(|entry| entry.metadata().ok()).map(|file| file.blocks() * 512).sum()
+}

@@ -1,0 +1,160 @@
+//! Merges branches of tasks one by one: in memory, then the checks on what comes out, then the branch moves.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+
+use super::command::{CommandFailed, run};
+use super::repository_of;
+use crate::config::SharedConfig;
+use crate::home::environment;
+use crate::landing::{
+    Landing, LandingError, Landings, MergeMessage, MergeWay, commit, land, take_back,
+};
+use crate::lifecycle::{Bringing, WorktreeRequest, make};
+use crate::model::now_ms;
+use crate::program::Failure;
+use crate::repository::GitRepository;
+use crate::tree::{Worktree, Worktrees, default_folder, standing};
+
+/// A branch to merge, and how.
+#[derive(Clone, Debug)]
+pub struct MergeOptions {
+    pub folder: PathBuf,
+    pub branch: String,
+    /// The branch that moves; None: the one that `branch` began at.
+    pub into: Option<String>,
+    pub way: MergeWay,
+    pub message: Option<String>,
+}
+
+/// News of a merge that is under way.
+#[derive(Debug)]
+pub enum MergeNews<'a> {
+    /// A check begins.
+    Check(&'a str),
+    /// A line of its output.
+    Output(&'a str),
+}
+
+/// A merge that was made.
+#[derive(Debug)]
+pub struct Merged {
+    pub landing: Landing,
+    pub checks: usize,
+}
+
+/// Merges a branch. What fails moves nothing.
+pub async fn merge(
+    options: &MergeOptions,
+    shared: &SharedConfig,
+    said: &mut (dyn FnMut(MergeNews<'_>) + Send),
+) -> Result<Merged, Failure> {
+    let (repository, trees) = repository_of(&options.folder)?;
+    let refused = |error: LandingError| Failure::Run(error.into());
+    let branch = &options.branch;
+    let tree = trees.of_branch(&repository, branch);
+    let into = options.into.clone().or_else(|| tree.as_ref()?.base_branch.clone());
+    let into = into.or_else(|| repository.main_branch()).ok_or_else(|| {
+        Failure::Usage(anyhow!("`{branch}` began at no branch: name one by `--into`"))
+    })?;
+    if into == *branch {
+        return Err(Failure::Usage(anyhow!("`{branch}` is merged into another branch: --into")));
+    }
+    if let Some(tree) = tree.as_ref().filter(|tree| tree.path.is_dir()) {
+        let stands = standing(tree, Some(&into)).map_err(|error| Failure::Run(error.into()))?;
+        if stands.uncommitted > 0 {
+            let branch = branch.clone();
+            let count = match stands.uncommitted {
+                1 => "1 file is".to_owned(),
+                count => format!("{count} files are"),
+            };
+            return Err(refused(LandingError::Uncommitted { branch, count }));
+        }
+    }
+    let message = message(options, tree.as_ref());
+    let (old, new) = commit(&repository, branch, &into, options.way, &message).map_err(refused)?;
+    let checks = &shared.worktree.checks;
+    if !checks.is_empty() {
+        check(&repository, &trees, shared, &new, said).await?;
+    }
+    let tip = repository.tip(branch).unwrap_or_default();
+    let landing = Landing { branch: branch.clone(), into, old, new, tip, landed_at_ms: now_ms() };
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let landings =
+        Landings::of(&eisen_dir, &repository).map_err(|error| Failure::Run(error.into()))?;
+    land(&landings, &repository, &landing).map_err(refused)?;
+    Ok(Merged { landing, checks: checks.len() })
+}
+
+/// Takes the newest merge of a branch back.
+pub fn undo_merge(folder: &Path, branch: &str) -> Result<Landing, Failure> {
+    let (repository, _) = repository_of(folder)?;
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let landings =
+        Landings::of(&eisen_dir, &repository).map_err(|error| Failure::Run(error.into()))?;
+    take_back(&landings, &repository, branch).map_err(|error| Failure::Run(error.into()))
+}
+
+/// Commits all that is not committed in the worktree of a branch, as the person; returns whether there was anything.
+pub fn commit_all(folder: &Path, branch: &str, message: Option<&str>) -> Result<bool, Failure> {
+    let (repository, trees) = repository_of(folder)?;
+    let Some(tree) = trees.of_branch(&repository, branch) else { return Ok(false) };
+    let task = tree.task.as_deref().and_then(|task| task.lines().next()).map(str::trim);
+    let message = message.or(task).unwrap_or("Work of a task");
+    tree.commit_all(message).map_err(|error| Failure::Run(error.into()))
+}
+
+fn message(options: &MergeOptions, tree: Option<&Worktree>) -> MergeMessage {
+    let task = tree.and_then(|tree| tree.task.clone());
+    let mut trailers = Vec::new();
+    if let Some(tree) = tree {
+        trailers.push(("Eisen-Agent".to_owned(), tree.owner.clone()));
+        let first = task.as_deref().and_then(|task| task.lines().next());
+        trailers.extend(first.map(|first| ("Eisen-Task".to_owned(), first.to_owned())));
+    }
+    MergeMessage { text: options.message.clone(), task, trailers }
+}
+
+/// Runs the checks in a worktree of the merged commit, which is removed then.
+async fn check(
+    repository: &GitRepository,
+    trees: &Worktrees,
+    shared: &SharedConfig,
+    new: &str,
+    said: &mut (dyn FnMut(MergeNews<'_>) + Send),
+) -> Result<(), Failure> {
+    let failed = |error: anyhow::Error| Failure::Run(error);
+    let branch = format!("eisen/check-{}", &new[..new.len().min(12)]);
+    let folder = default_folder(repository).unwrap_or_default();
+    let place = folder.join(format!(".check-{}-{}", &new[..new.len().min(12)], std::process::id()));
+    let request = WorktreeRequest {
+        branch,
+        base: Some(new.to_owned()),
+        place: Some(place),
+        only: Vec::new(),
+        bringing: Bringing {
+            copy: shared.worktree.copy.clone(),
+            link: shared.worktree.link.clone(),
+        },
+        build: crate::config::build_folders(),
+        owner: "check".to_owned(),
+        task: None,
+    };
+    let made = make(trees, repository, &request).map_err(|error| failed(error.into()))?;
+    let held = made.held;
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let mut outcome: Result<(), CommandFailed> = Ok(());
+    for command in shared.worktree.setup.iter().chain(&shared.worktree.checks) {
+        said(MergeNews::Check(command));
+        let (path, variables) = (held.tree.path.clone(), held.tree.variables());
+        let log = held.log(&eisen_dir, "check");
+        let mut line = |line: &str| said(MergeNews::Output(line));
+        outcome = run(command, &path, variables, log, &mut line).await.map(drop);
+        if outcome.is_err() {
+            break;
+        }
+    }
+    held.discard().map_err(|error| failed(error.into()))?;
+    outcome.map_err(|error| failed(anyhow::Error::from(error).context("nothing was merged")))
+}

@@ -1,0 +1,260 @@
+//! `merge`: merges branches of tasks, one after the other, each checked on top of the last.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use serde_json::json;
+
+use super::Global;
+use super::format::counted;
+use super::output::{note, plain, print};
+use super::run::folder;
+use crate::app;
+use crate::branches::{self, ListedBranch, MergeNews, MergeOptions, Merged};
+use crate::config::SharedConfig;
+use crate::landing::MergeWay;
+use crate::lifecycle;
+use crate::program::Failure;
+
+/// Merge branches of tasks
+///
+/// A branch is merged in memory first: where it conflicts, nothing moves. Then the checks of `[worktree]` run on what comes
+/// out, in a worktree of their own. Then the target moves, if it is where it was; a worktree that has it checked out is
+/// brought along, and has to be clean for that. Several branches land one by one, each on top of the last; the first that
+/// fails ends it. A trailer of the commit names the agent and the task.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core merge fix/cart
+  eisen-core merge fix/cart --squash --message \"Fix the rounding of totals\" --rm
+  eisen-core merge --all                    all branches of tasks, those with the fewest conflicts first
+  eisen-core merge --undo fix/cart          take its merge back, while nothing was built on it
+  eisen-core merge --pr fix/cart            push it, and open a pull request by `gh`
+
+Exit codes: 0 done, 1 refused: what is named has not moved; 2 wrong usage.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(super) struct MergeArgs {
+    /// Branches, in the order in which they land
+    #[arg(value_name = "BRANCH", required_unless_present = "all")]
+    branches: Vec<String>,
+    /// All branches of tasks that have commits
+    #[arg(long, conflicts_with_all = ["branches", "undo", "pr"])]
+    all: bool,
+    /// The branch that moves [default: the one that the branch began at]
+    #[arg(long, value_name = "BRANCH")]
+    into: Option<String>,
+    /// A commit with both as its parents; this is the default
+    #[arg(long, conflicts_with_all = ["squash", "rebase"])]
+    merge: bool,
+    /// One commit with all changes
+    #[arg(long, conflicts_with = "rebase")]
+    squash: bool,
+    /// Each commit again, behind those of the target
+    #[arg(long)]
+    rebase: bool,
+    /// Text of the commit
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "rebase")]
+    message: Option<String>,
+    /// Commit first what is not committed in the worktree, as the task
+    #[arg(long)]
+    commit: bool,
+    /// Clean the worktree after the merge, as `branches clean` does
+    #[arg(long)]
+    rm: bool,
+    /// Take the newest merge of the branch back
+    #[arg(long, conflicts_with_all = ["squash", "rebase", "message", "commit", "rm", "pr", "into"])]
+    undo: bool,
+    /// Push the branch, and open a pull request by `gh`, in place of a merge
+    #[arg(long, conflicts_with_all = ["squash", "rebase", "rm"])]
+    pr: bool,
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl MergeArgs {
+    pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
+        let folder = folder(global.cwd.as_deref()).map_err(Failure::Usage)?;
+        let shared = app::shared_config(&folder)?;
+        let names = if self.all { in_order(&folder)? } else { self.branches.clone() };
+        if names.is_empty() {
+            note("no branch of a task has commits to merge");
+        }
+        let mut done = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            let outcome = self.one(&folder, &shared, name).await;
+            match outcome {
+                Ok(merged) => done.extend(merged),
+                Err(failure) => {
+                    let rest = &names[at + 1..];
+                    if !rest.is_empty() {
+                        note(format_args!("not tried: {}", plain(&rest.join(", "))));
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+        if self.json {
+            print(json!(done))?;
+        }
+        Ok(0)
+    }
+
+    async fn one(
+        &self,
+        folder: &Path,
+        shared: &SharedConfig,
+        branch: &str,
+    ) -> Result<Option<serde_json::Value>, Failure> {
+        if self.undo {
+            let landing = branches::undo_merge(folder, branch)?;
+            if !self.json {
+                let (into, old) = (plain(&landing.into), short(&landing.old));
+                print(format_args!("{into} is at {old} again, as before {}", plain(branch)))?;
+            }
+            return Ok(Some(json!(landing)));
+        }
+        if self.commit && branches::commit_all(folder, branch, self.message.as_deref())? {
+            note(format_args!("committed what was not committed on {}", plain(branch)));
+        }
+        if self.pr {
+            return pull_request(folder, branch, self.into.as_deref()).map_err(Failure::Run);
+        }
+        let way = match (self.squash, self.rebase) {
+            (true, _) => MergeWay::Squash,
+            (_, true) => MergeWay::Rebase,
+            _ => MergeWay::Merge,
+        };
+        let options = MergeOptions {
+            folder: folder.to_owned(),
+            branch: branch.to_owned(),
+            into: self.into.clone(),
+            way,
+            message: self.message.clone(),
+        };
+        let mut said = |news: MergeNews<'_>| match news {
+            MergeNews::Check(command) => note(format_args!("$ {}", plain(command))),
+            MergeNews::Output(line) => note(format_args!("  {}", plain(line))),
+        };
+        let Merged { landing, checks } = branches::merge(&options, shared, &mut said).await?;
+        if !self.json {
+            let checked = match checks {
+                0 => String::new(),
+                count => format!(", {} passed", counted(count as u64, "check")),
+            };
+            print(format_args!(
+                "merged {} into {} ({} to {}{checked})",
+                plain(branch),
+                plain(&landing.into),
+                short(&landing.old),
+                short(&landing.new)
+            ))?;
+        }
+        if self.rm {
+            remove(folder, branch)?;
+        }
+        Ok(Some(json!(landing)))
+    }
+}
+
+fn short(commit: &str) -> &str {
+    &commit[..commit.len().min(12)]
+}
+
+/// The branches that have commits, those with the fewest conflicts first, then the oldest.
+fn in_order(folder: &Path) -> Result<Vec<String>, Failure> {
+    let mut all = branches::list(folder, None)?;
+    all.retain(|branch| branch.standing.as_ref().is_some_and(|it| it.ahead > 0 && !it.is_merged));
+    all.sort_by_key(|branch| (branch.conflicts.len(), branch.made_at_ms));
+    Ok(all.into_iter().map(|branch| branch.branch).collect())
+}
+
+fn remove(folder: &Path, branch: &str) -> Result<(), Failure> {
+    let (repository, trees) = branches::repository_of(folder)?;
+    let held = trees.hold(&repository, branch).map_err(|error| Failure::Run(error.into()))?;
+    let Some(held) = held else { return Ok(()) };
+    let cleaned = lifecycle::clean(held, true).map_err(|error| Failure::Run(error.into()))?;
+    for left in &cleaned.left_out {
+        note(format_args!("not kept: {} ({})", plain(&left.path), left.why.as_str()));
+    }
+    note(format_args!("removed {}", plain(&cleaned.tree.path.to_string_lossy())));
+    Ok(())
+}
+
+/// Pushes a branch, and opens a pull request with the person's own login.
+fn pull_request(
+    folder: &Path,
+    branch: &str,
+    into: Option<&str>,
+) -> anyhow::Result<Option<serde_json::Value>> {
+    let listed =
+        branches::list(folder, into).map_err(|failure| anyhow!("{:#}", failure.error()))?;
+    let listed = listed.into_iter().find(|it| it.branch == branch);
+    let (repository, _) =
+        branches::repository_of(folder).map_err(|failure| anyhow!("{:#}", failure.error()))?;
+    let into = into.map(str::to_owned);
+    let into = into.or_else(|| listed.as_ref()?.standing.as_ref()?.into.clone());
+    let top = repository.main().unwrap_or_else(|| repository.common()).to_owned();
+    let pushed = Command::new("git")
+        .args(["push", "--set-upstream", "origin"])
+        .arg(format!("refs/heads/{branch}:refs/heads/{branch}"))
+        .current_dir(&top)
+        .status()
+        .context("cannot start git")?;
+    if !pushed.success() {
+        bail!("`{branch}` could not be pushed to `origin`");
+    }
+    let task = listed.as_ref().and_then(|listed| listed.task.clone());
+    let title = task.clone().unwrap_or_else(|| branch.to_owned());
+    let body = body(&top, branch, into.as_deref(), listed.as_ref());
+    let mut open = Command::new("gh");
+    open.args(["pr", "create", "--head", branch, "--title", title.trim(), "--body-file", "-"]);
+    if let Some(into) = &into {
+        open.args(["--base", into]);
+    }
+    open.current_dir(&top).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut opened =
+        open.spawn().context("cannot start `gh`: install it, or open the request by hand")?;
+    if let Some(mut stdin) = opened.stdin.take() {
+        stdin.write_all(body.as_bytes())?;
+    }
+    let opened = opened.wait_with_output()?;
+    let link = String::from_utf8_lossy(&opened.stdout).trim().to_owned();
+    if !opened.status.success() {
+        bail!("`gh pr create` failed; the branch is pushed");
+    }
+    print(plain(&link)).map_err(|failure| anyhow!("{:#}", failure.error()))?;
+    Ok(Some(json!({ "branch": branch, "into": into, "link": link })))
+}
+
+/// The text of a pull request: the task, the commits, and what the branch changes.
+fn body(top: &Path, branch: &str, into: Option<&str>, listed: Option<&ListedBranch>) -> String {
+    let mut body = String::new();
+    if let Some(task) = listed.and_then(|listed| listed.task.as_deref()) {
+        let _ = write!(body, "**Task:** {task}\n\n");
+    }
+    if let Some(into) = into {
+        let range = format!("{into}..{branch}");
+        let log = Command::new("git")
+            .args(["log", "--reverse", "--format=- %s", &range, "--"])
+            .current_dir(top)
+            .output();
+        if let Ok(log) = log {
+            let commits = String::from_utf8_lossy(&log.stdout);
+            let _ = write!(body, "**Commits:**\n\n{commits}\n");
+        }
+    }
+    if let Some(stands) = listed.and_then(|listed| listed.standing.as_ref()) {
+        let diff = stands.diff;
+        let files = counted(diff.files, "file");
+        let _ = writeln!(body, "{files} changed, +{} −{}.", diff.added, diff.removed);
+    }
+    if let Some(listed) = listed {
+        let _ = write!(body, "\nEisen-Agent: {}\n", listed.owner);
+    }
+    body
+}

@@ -55,6 +55,7 @@ mod reload;
 mod replay;
 mod report;
 mod resolve;
+mod review;
 mod run;
 mod runs;
 mod runtime;
@@ -108,6 +109,7 @@ enum Command {
     Run(Box<run::RunArgs>),
     Runs(groups::RunsGroup),
     Branches(branches::BranchesGroup),
+    Review(review::ReviewArgs),
     Merge(merge::MergeArgs),
     Top(top::Top),
     Web(web::WebArgs),
@@ -184,6 +186,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Run(run) => block_on(run.run(global.cwd)),
         Command::Runs(runs) => runs.run(global),
         Command::Branches(branches) => branches.run(&global),
+        Command::Review(review) => block_on(review.run(&global)),
         Command::Merge(merge) => block_on(merge.run(&global)),
         Command::Top(top) => block_on(top.run(&global)).map(|()| 0),
         Command::Web(web) => block_on(web.run(&global)).map(|()| 0),

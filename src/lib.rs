@@ -21,7 +21,7 @@ pub use eisen_protocols::{extract, plugin, remote, scripted};
 pub use eisen_runtime::{app, branches, care, failover, home, jobs, program, tiers, turn};
 pub use eisen_sandbox::{confine, process, zone};
 pub use eisen_team::{budget, capture, conflicts, routing, showing, tasks, tracker};
-pub use eisen_trees::{landing, lifecycle, recovery, repository, tree};
+pub use eisen_trees::{landing, lifecycle, recovery, repository, review, tree};
 pub use eisen_web::{hub, web};
 pub use eisen_wire::{runs, tokens, view, wire};
 

@@ -17,7 +17,7 @@ use crate::branches::{self, ListedBranch};
 use crate::landing::Landings;
 use crate::lifecycle::{self, Survey};
 use crate::program::Failure;
-use crate::recovery::LeftOut;
+use crate::recovery::{LeftOut, RecoveryError};
 use crate::tree::WorktreeState;
 
 /// Show how the branches of tasks stand, clean their worktrees, and bring them back
@@ -40,9 +40,12 @@ Exit codes: 0 done, 1 refused, 2 wrong usage."
 pub(super) struct BranchesGroup {
     #[command(subcommand)]
     part: Option<BranchesPart>,
-    /// Print all that is known as JSON
+    /// Print all that is known as JSON, of cleaned ones too
     #[arg(long)]
     json: bool,
+    /// List those that are cleaned, too
+    #[arg(short, long)]
+    all: bool,
     /// Compare with this branch, in place of the one that each began at
     #[arg(long, value_name = "BRANCH")]
     into: Option<String>,
@@ -98,20 +101,30 @@ impl BranchesGroup {
     pub(super) fn run(self, global: &Global) -> Result<u8, Failure> {
         let folder = folder(global.cwd.as_deref()).map_err(Failure::Usage)?;
         match self.part {
-            None => list(&folder, self.into.as_deref(), self.json).map(|()| 0),
+            None => list(&folder, self.into.as_deref(), self.all, self.json).map(|()| 0),
             Some(BranchesPart::Clean(clean)) => clean.run(&folder),
             Some(BranchesPart::Restore(restore)) => restore.run(&folder),
         }
     }
 }
 
-fn list(folder: &Path, into: Option<&str>, is_json: bool) -> Result<(), Failure> {
-    let all = branches::list(folder, into)?;
+fn list(folder: &Path, into: Option<&str>, all_too: bool, is_json: bool) -> Result<(), Failure> {
+    let mut all = branches::list(folder, into)?;
+    let cleaned = all.iter().filter(|branch| branch.state == "cleaned").count();
+    if !all_too && !is_json {
+        all.retain(|branch| branch.state != "cleaned");
+        if cleaned > 0 {
+            note(format_args!("{cleaned} cleaned: --all lists them too"));
+        }
+    }
     if is_json {
         return print(json!(all));
     }
-    if all.is_empty() {
+    if all.is_empty() && cleaned == 0 {
         note("there are no branches of tasks: `eisen-core run --branch NAME \"…\"` makes one");
+        return Ok(());
+    }
+    if all.is_empty() {
         return Ok(());
     }
     let titles = [
@@ -137,6 +150,9 @@ fn list(folder: &Path, into: Option<&str>, is_json: bool) -> Result<(), Failure>
     }
     Ok(())
 }
+
+/// Letters of a task that are shown.
+const LONGEST_TASK: usize = 60;
 
 fn row(branch: &ListedBranch) -> Vec<Cell> {
     let number = |number: Option<u64>| number.map_or("-".to_owned(), |it| it.to_string());
@@ -168,7 +184,16 @@ fn row(branch: &ListedBranch) -> Vec<Cell> {
         number(stands.map(|it| it.diff.removed)).into(),
         bytes(branch.disk_bytes).into(),
         Cell::styled(&conflicts.join(", "), AnsiColor::Red.on_default()),
-        plain(branch.task.as_deref().unwrap_or_default()).into(),
+        plain(
+            &branch
+                .task
+                .as_deref()
+                .unwrap_or_default()
+                .chars()
+                .take(LONGEST_TASK)
+                .collect::<String>(),
+        )
+        .into(),
     ]
 }
 
@@ -191,6 +216,7 @@ impl CleanArgs {
         }
         let eisen_dir = crate::home::eisen_dir().map_err(Failure::Usage)?;
         let landings = Landings::known(&eisen_dir, &repository);
+        let mut code = 0;
         for name in names {
             let tip = repository.tip(&name);
             let is_landed = landings.iter().any(|it| Some(&it.tip) == tip.as_ref());
@@ -210,8 +236,9 @@ impl CleanArgs {
                 continue;
             }
             if !survey.occupants.is_empty() {
-                // The same check, just before: it names them all.
-                lifecycle::clean(held, is_landed).map_err(|error| Failure::Run(error.into()))?;
+                // The next ones are cleaned all the same.
+                note(RecoveryError::Occupied(survey.occupants));
+                code = 1;
                 continue;
             }
             if !self.yes && !confirmed(&held.tree.path)? {
@@ -221,7 +248,8 @@ impl CleanArgs {
             let cleaned =
                 lifecycle::clean(held, is_landed).map_err(|error| Failure::Run(error.into()))?;
             let tree = &cleaned.tree;
-            let what = if cleaned.branch_gone { " and its branch, which is merged" } else { "" };
+            let what =
+                if cleaned.branch_gone { " and its branch, whose commits others have" } else { "" };
             print(format_args!("removed {}{what}", plain(&tree.path.to_string_lossy())))?;
             note(format_args!(
                 "kept in {}: `eisen-core branches restore {}` brings it back",
@@ -229,17 +257,16 @@ impl CleanArgs {
                 plain(&name)
             ));
         }
-        Ok(0)
+        Ok(code)
     }
 }
 
 /// Says what would be kept, and lists what would not.
 fn tell(path: &Path, survey: &Survey, is_landed: bool) {
-    let files = counted(survey.files as u64, "file");
-    let kept = if survey.files == 0 {
-        "all of it is committed".to_owned()
-    } else {
-        format!("{files} that no commit has are kept ({})", bytes(survey.bytes))
+    let kept = match survey.files {
+        0 => "all of it is committed".to_owned(),
+        1 => format!("1 file that no commit has is kept ({})", bytes(survey.bytes)),
+        files => format!("{files} files that no commit has are kept ({})", bytes(survey.bytes)),
     };
     note(format_args!("{}: {kept}", plain(&path.to_string_lossy())));
     for LeftOut { path, bytes: size, why } in &survey.left_out {

@@ -19,7 +19,7 @@ const CRATES: [(&str, &[&str]); 14] = [
     ),
     ("eisen_sandbox", &["confine", "process", "sandbox", "zone"]),
     ("eisen_team", &["budget", "capture", "conflicts", "routing", "showing", "tasks", "tracker"]),
-    ("eisen_trees", &["landing", "lifecycle", "recovery", "repository", "tree"]),
+    ("eisen_trees", &["landing", "lifecycle", "recovery", "repository", "review", "tree"]),
     ("eisen_web", &["hub", "web"]),
     ("eisen_wire", &["runs", "tokens", "view", "wire"]),
 ];

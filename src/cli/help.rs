@@ -14,7 +14,7 @@ const FIRST: [&str; 6] = ["run", "up", "web", "prompt", "inbox", "undo"];
 /// Every command that is no group, by task.
 const TASKS: [(&str, &[&str]); 5] = [
     ("Run agents", &["run", "runs", "up", "down", "init", "check", "why", "doctor", "observe"]),
-    ("Work on branches", &["branches", "merge"]),
+    ("Work on branches", &["branches", "review", "merge"]),
     ("See a running team, and decide", &["web", "top", "ps", "prompt", "inbox"]),
     ("Look back", &["history", "diff", "blame", "undo", "redo"]),
     ("Other", &["help"]),

@@ -80,7 +80,7 @@ impl MergeArgs {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
         let folder = folder(global.cwd.as_deref()).map_err(Failure::Usage)?;
         let shared = app::shared_config(&folder)?;
-        let names = if self.all { in_order(&folder)? } else { self.branches.clone() };
+        let names = if self.all { in_order(&folder, self.commit)? } else { self.branches.clone() };
         if names.is_empty() {
             note("no branch of a task has commits to merge");
         }
@@ -93,6 +93,9 @@ impl MergeArgs {
                     let rest = &names[at + 1..];
                     if !rest.is_empty() {
                         note(format_args!("not tried: {}", plain(&rest.join(", "))));
+                    }
+                    if self.json {
+                        print(json!(done))?;
                     }
                     return Err(failure);
                 }
@@ -122,7 +125,8 @@ impl MergeArgs {
             note(format_args!("committed what was not committed on {}", plain(branch)));
         }
         if self.pr {
-            return pull_request(folder, branch, self.into.as_deref()).map_err(Failure::Run);
+            let text = self.message.as_deref();
+            return pull_request(folder, branch, self.into.as_deref(), text).map_err(Failure::Run);
         }
         let way = match (self.squash, self.rebase) {
             (true, _) => MergeWay::Squash,
@@ -154,8 +158,11 @@ impl MergeArgs {
                 short(&landing.new)
             ))?;
         }
-        if self.rm {
-            remove(folder, branch)?;
+        if self.rm
+            && let Err(failure) = remove(folder, branch)
+        {
+            // The merge is made.
+            note(format_args!("its worktree stays: {:#}", failure.error()));
         }
         Ok(Some(json!(landing)))
     }
@@ -166,9 +173,12 @@ fn short(commit: &str) -> &str {
 }
 
 /// The branches that have commits, those with the fewest conflicts first, then the oldest.
-fn in_order(folder: &Path) -> Result<Vec<String>, Failure> {
+fn in_order(folder: &Path, commits: bool) -> Result<Vec<String>, Failure> {
     let mut all = branches::list(folder, None)?;
-    all.retain(|branch| branch.standing.as_ref().is_some_and(|it| it.ahead > 0 && !it.is_merged));
+    all.retain(|branch| {
+        let stands = branch.standing.as_ref();
+        stands.is_some_and(|it| it.ahead > 0 && !it.is_merged || commits && it.uncommitted > 0)
+    });
     all.sort_by_key(|branch| (branch.conflicts.len(), branch.made_at_ms));
     Ok(all.into_iter().map(|branch| branch.branch).collect())
 }
@@ -190,6 +200,7 @@ fn pull_request(
     folder: &Path,
     branch: &str,
     into: Option<&str>,
+    text: Option<&str>,
 ) -> anyhow::Result<Option<serde_json::Value>> {
     let listed =
         branches::list(folder, into).map_err(|failure| anyhow!("{:#}", failure.error()))?;
@@ -198,18 +209,31 @@ fn pull_request(
         branches::repository_of(folder).map_err(|failure| anyhow!("{:#}", failure.error()))?;
     let into = into.map(str::to_owned);
     let into = into.or_else(|| listed.as_ref()?.standing.as_ref()?.into.clone());
+    if let Some(stands) = listed.as_ref().and_then(|listed| listed.standing.as_ref()) {
+        if stands.uncommitted > 0 {
+            let files = counted(stands.uncommitted, "file");
+            bail!("not committed: {files}; `--commit` commits all of it");
+        }
+        if stands.ahead == 0 || stands.is_merged {
+            bail!("`{branch}` has nothing that its target lacks");
+        }
+    }
     let top = repository.main().unwrap_or_else(|| repository.common()).to_owned();
     let pushed = Command::new("git")
         .args(["push", "--set-upstream", "origin"])
         .arg(format!("refs/heads/{branch}:refs/heads/{branch}"))
         .current_dir(&top)
+        // Standard output gets the link alone.
+        .stdout(Stdio::null())
         .status()
         .context("cannot start git")?;
     if !pushed.success() {
         bail!("`{branch}` could not be pushed to `origin`");
     }
     let task = listed.as_ref().and_then(|listed| listed.task.clone());
-    let title = task.clone().unwrap_or_else(|| branch.to_owned());
+    let title =
+        text.and_then(|text| text.lines().next()).map(str::to_owned).or_else(|| task.clone());
+    let title = title.unwrap_or_else(|| branch.to_owned());
     let body = body(&top, branch, into.as_deref(), listed.as_ref());
     let mut open = Command::new("gh");
     open.args(["pr", "create", "--head", branch, "--title", title.trim(), "--body-file", "-"]);

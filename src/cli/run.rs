@@ -89,8 +89,9 @@ impl RunArgs {
             return nested::run(&team, &spec, |end| report(end, None, is_json)).await;
         }
         let waits = spec.wait;
-        let Some(mut options) = options(spec, cwd.as_deref())? else { return Ok(NOT_STARTED) };
-        let branch = give_worktree(&mut options, cwd.as_deref()).await?;
+        let Some((options, branch)) = on_branch(spec, cwd.as_deref()).await? else {
+            return Ok(NOT_STARTED);
+        };
         if !waits {
             print(jobs::run_detached(options, |_| Ok(()))?)?;
             return Ok(0);
@@ -119,11 +120,15 @@ impl RunArgs {
 }
 
 /// A run with its surroundings; None: there is no agent.
-pub(super) fn options(
+pub(super) fn options(spec: RunSpec, cwd: Option<&Path>) -> Result<Option<RunOptions>, Failure> {
+    options_in(spec, repository(cwd).map_err(Failure::Usage)?, cwd)
+}
+
+fn options_in(
     mut spec: RunSpec,
+    workspace: PathBuf,
     cwd: Option<&Path>,
 ) -> Result<Option<RunOptions>, Failure> {
-    let workspace = repository(cwd).map_err(Failure::Usage)?;
     let begins_with = request::earlier(&mut spec, &workspace).map_err(Failure::Usage)?;
     let shared = app::shared_config(&folder(cwd).map_err(Failure::Usage)?)?;
     let (known, first) = match &spec.tier {
@@ -149,18 +154,30 @@ pub(super) fn options(
     Ok(Some(RunOptions { spec, workspace, profile, begins_with, known, worktree }))
 }
 
-/// Gives the run the worktree that it asks for, and makes it ready. Says what a person should know of it.
-async fn give_worktree(
-    options: &mut RunOptions,
+/// A run in the worktree that it asks for, which is made ready; says what a person should know of it. None: there is no
+/// agent.
+async fn on_branch(
+    spec: RunSpec,
     cwd: Option<&Path>,
-) -> Result<Option<Worktree>, Failure> {
-    let shared = app::shared_config(&folder(cwd).map_err(Failure::Usage)?)?;
-    let Some(mut given) = branches::give(options, &shared)? else { return Ok(None) };
+) -> Result<Option<(RunOptions, Option<Worktree>)>, Failure> {
+    let folder = folder(cwd).map_err(Failure::Usage)?;
+    let shared = app::shared_config(&folder)?;
+    let Some(mut given) = branches::give(&spec, &folder, &shared)? else {
+        return Ok(options(spec, cwd)?.map(|options| (options, None)));
+    };
+    let options = match options_in(spec, given.held.tree.path.clone(), cwd) {
+        Ok(Some(options)) => options,
+        none => {
+            given.take_back()?;
+            return none.map(|_| None);
+        }
+    };
+    given.belongs_to(&options)?;
     for sentence in &given.notes {
         note(plain(sentence));
     }
     branches::set_up(&mut given, &mut |line| note(plain(line))).await?;
-    Ok(Some(given.held.tree))
+    Ok(Some((options, Some(given.held.tree))))
 }
 
 fn report(end: &RunEnd, branch: Option<&Worktree>, is_json: bool) -> Result<(), Failure> {

@@ -34,7 +34,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use self::answer::AnswerParts;
 use self::file::ShownFile;
 use self::screen::Screen;
-use self::terminal::RawTerminal;
+pub(super) use self::terminal::RawTerminal;
 use self::wish::{StatusLine, TeamCall, Wish};
 use super::Global;
 use super::output::{is_terminal, note, plain, print};

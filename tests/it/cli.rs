@@ -3,6 +3,7 @@
 mod acp;
 mod batch;
 mod blocked;
+mod branches;
 mod branching;
 mod compress;
 mod cost;

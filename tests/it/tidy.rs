@@ -59,6 +59,7 @@ const CRATES: &[(&str, &[Room])] = &[
             ("recovery", &["repository", "tree"]),
             ("lifecycle", &["recovery", "repository", "tree"]),
             ("landing", &["repository", "tree"]),
+            ("review", &["repository", "tree"]),
         ],
     ),
     ("config", &[("config", &[]), ("learn", &[])]),

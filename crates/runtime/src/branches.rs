@@ -5,6 +5,7 @@ mod command;
 mod given;
 mod listed;
 mod merge;
+mod reviewed;
 
 use std::path::Path;
 
@@ -12,6 +13,7 @@ pub use self::command::{CommandEnd, CommandFailed};
 pub use self::given::{Given, give, set_up};
 pub use self::listed::{Conflict, ListedBranch, list};
 pub use self::merge::{MergeNews, MergeOptions, Merged, commit_all, merge, undo_merge};
+pub use self::reviewed::{Reviewed, reviewed};
 use crate::home::environment;
 use crate::landing::{self, Landings};
 use crate::lifecycle;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::apply::{finish, land, take_back};
+pub use self::apply::{check, finish, land, take_back};
 pub use self::commit::{MergeMessage, commit};
 pub use self::preview::{Preview, between, preview};
 pub use self::record::Landings;
@@ -43,6 +43,8 @@ pub struct Landing {
     /// The commit that was merged.
     pub tip: String,
     pub landed_at_ms: u64,
+    #[serde(default)]
+    pub way: MergeWay,
 }
 
 /// Why a branch can't be merged. Nothing has moved.
@@ -70,9 +72,17 @@ pub enum LandingError {
     #[error("no merge of `{0}` is known that could be taken back")]
     NoLanding(String),
     #[error(
-        "`{into}` has commits behind the merge of `{branch}`: `git revert -m 1 {new}` takes it back"
+        "`{into}` has commits behind the merge of `{branch}`: `git revert {what}` takes it back"
     )]
-    BuiltOn { branch: String, into: String, new: String },
+    BuiltOn { branch: String, into: String, what: String },
+    #[error("{0}")]
+    Unsettled(String),
+    #[error(
+        "in {place} untracked files are where the merge has some: move them away, and merge again
+{said}",
+        place = .place.display()
+    )]
+    InTheWay { place: PathBuf, said: String },
     #[error(transparent)]
     Worktree(#[from] WorktreeError),
     #[error("{0}")]

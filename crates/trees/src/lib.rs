@@ -6,6 +6,7 @@ pub mod landing;
 pub mod lifecycle;
 pub mod recovery;
 pub mod repository;
+pub mod review;
 pub mod tree;
 
 use eisen_base::{kept, model};

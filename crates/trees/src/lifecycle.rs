@@ -11,4 +11,4 @@ pub use self::bring::Bringing;
 pub use self::clean::{Cleaned, Survey, clean, survey};
 pub use self::make::{Made, WorktreeRequest, make};
 pub use self::restore::{BroughtBack, restore};
-pub use self::settle::settle_all;
+pub use self::settle::{OF_CHECKS, settle_all};

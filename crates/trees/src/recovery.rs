@@ -34,6 +34,8 @@ pub enum RecoveryError {
     Mounted(PathBuf),
     #[error("{} in the worktree: {}", processes(.0.len()), named(.0))]
     Occupied(Vec<Occupant>),
+    #[error("the worktree of `{0}` is not cleaned: it is in {place}", place = .1.display())]
+    There(String, PathBuf),
     #[error("there is no recovery of `{0}`")]
     None(String),
     #[error("the recovery makes no sense: {0}")]

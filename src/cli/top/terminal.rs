@@ -7,10 +7,10 @@ use crossterm::execute;
 use ratatui::DefaultTerminal;
 
 /// The terminal, while it is ours. A panic restores it, too.
-pub(super) struct RawTerminal(pub(super) DefaultTerminal);
+pub(in crate::cli) struct RawTerminal(pub(in crate::cli) DefaultTerminal);
 
 impl RawTerminal {
-    pub(super) fn enter() -> io::Result<Self> {
+    pub(in crate::cli) fn enter() -> io::Result<Self> {
         let terminal = Self(ratatui::try_init()?);
         execute!(io::stdout(), EnableBracketedPaste)?;
         Ok(terminal)

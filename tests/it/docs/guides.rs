@@ -37,6 +37,11 @@ fn the_night_goes_as_the_guide_has_it() {
 }
 
 #[test]
+fn three_features_go_side_by_side_as_the_guide_has_it() {
+    follow("docs/guides/branches.md");
+}
+
+#[test]
 fn an_agent_leads_as_the_guide_has_it() {
     follow("docs/guides/led.md");
 }

@@ -20,7 +20,7 @@ const MOST_NAMED: usize = 5;
 /// Why a command in a worktree did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandFailed {
-    #[error("`{command}` failed with {how}{denied}; its output is in {}", .log.display())]
+    #[error("`{command}` {how}{denied}; its output is in {}", .log.display())]
     GitEnd { command: String, how: String, denied: String, log: PathBuf },
     #[error("`{command}` cannot be started: {why}")]
     Start { command: String, why: String },

@@ -9,7 +9,11 @@ use crate::config::{SharedConfig, WorktreeSettings, build_folders};
 use crate::home::environment;
 use crate::lifecycle::{Bringing, WorktreeRequest, make};
 use crate::program::Failure;
-use crate::tree::{HeldWorktree, branch_of_task};
+use crate::runs::RunSpec;
+use crate::tree::{HeldWorktree, Worktree, branch_of_task};
+
+/// Copied files that are named.
+const MOST_NAMED: usize = 3;
 
 /// A worktree that a run works in. Nobody else gets it as long as this lives.
 #[derive(Debug)]
@@ -21,9 +25,12 @@ pub struct Given {
     setup: Option<String>,
 }
 
-/// Gives a run the worktree of the branch that it asks for; None: it asks for none.
-pub fn give(options: &mut RunOptions, shared: &SharedConfig) -> Result<Option<Given>, Failure> {
-    let spec = &options.spec;
+/// Gives a run the worktree of the branch that it asks for, in the repository around a folder; None: it asks for none.
+pub fn give(
+    spec: &RunSpec,
+    folder: &Path,
+    shared: &SharedConfig,
+) -> Result<Option<Given>, Failure> {
     if spec.branch.is_none() && !spec.worktree {
         if spec.base.is_some() {
             let why = "`--base` says where a branch begins: name it by --branch, or use --worktree";
@@ -31,43 +38,70 @@ pub fn give(options: &mut RunOptions, shared: &SharedConfig) -> Result<Option<Gi
         }
         return Ok(None);
     }
-    let (repository, trees) = repository_of(&options.workspace)?;
+    let (repository, trees) = repository_of(folder)?;
     let branch = spec.branch.clone().unwrap_or_else(|| branch_of_task(&repository, &spec.task));
     let WorktreeSettings { base, setup, copy, link, .. } = (*shared.worktree).clone();
     let top = repository.main().unwrap_or_else(|| repository.common());
     let request = WorktreeRequest {
-        place: shared.worktree.place(top, &branch.replace('/', "-")),
+        place: shared.worktree.place(top, &trees.name_for(&repository, &branch)),
         branch,
         base: spec.base.clone().or(base),
         only: Vec::new(),
         bringing: Bringing { copy, link },
         build: build_folders(),
-        owner: agent_of(options),
+        owner: String::new(),
         task: Some(spec.task.clone()),
     };
     let made = make(&trees, &repository, &request).map_err(|error| Failure::Usage(error.into()))?;
     let tree = &made.held.tree;
-    options.workspace.clone_from(&tree.path);
-    options.worktree = Some(tree.variables());
-    let mut notes = Vec::new();
-    if made.is_new {
-        let mut brought = Vec::new();
-        if !tree.copied.is_empty() {
-            let names: Vec<_> = tree.copied.keys().take(3).map(String::as_str).collect();
-            let more = if tree.copied.len() > 3 { ", …" } else { "" };
-            brought.push(format!("copied {}{more}", names.join(", ")));
-        }
-        if !tree.linked.is_empty() {
-            brought.push(format!("linked {}", tree.linked.join(", ")));
-        }
-        let brought =
-            if brought.is_empty() { String::new() } else { format!(" ({})", brought.join("; ")) };
-        notes.push(format!("branch {} in {}{brought}", tree.branch, tree.path.display()));
+    let place = tree.path.display();
+    let first = if made.is_new {
+        format!("branch {} in {place}{}", tree.branch, brought(tree))
     } else {
-        notes.push(format!("goes on with branch {} in {}", tree.branch, tree.path.display()));
-    }
+        format!("goes on with branch {} in {place}", tree.branch)
+    };
+    let mut notes = vec![first];
     notes.extend(made.notes);
+    if !made.is_new && spec.base.is_some() {
+        notes.push("--base says nothing to a branch that is there".to_owned());
+    }
     Ok(Some(Given { held: made.held, is_new: made.is_new, notes, setup }))
+}
+
+/// The files that came into a new worktree, for a person.
+fn brought(tree: &Worktree) -> String {
+    let mut brought = Vec::new();
+    if !tree.copied.is_empty() {
+        let names: Vec<_> = tree.copied.keys().take(MOST_NAMED).map(String::as_str).collect();
+        let more = if tree.copied.len() > MOST_NAMED { ", …" } else { "" };
+        brought.push(format!("copied {}{more}", names.join(", ")));
+    }
+    if !tree.linked.is_empty() {
+        brought.push(format!("linked {}", tree.linked.join(", ")));
+    }
+    if brought.is_empty() { String::new() } else { format!(" ({})", brought.join("; ")) }
+}
+
+impl Given {
+    /// Notes whose work it is: the profile, or the program.
+    pub fn belongs_to(&mut self, options: &RunOptions) -> Result<(), Failure> {
+        if !self.held.tree.owner.is_empty() {
+            return Ok(());
+        }
+        let program = || options.spec.command.first().and_then(|it| Path::new(it).file_name());
+        let named = options.profile.clone();
+        let named = named.or_else(|| Some(program()?.to_string_lossy().into_owned()));
+        self.held.tree.owner = named.unwrap_or_default();
+        self.held.keep().map_err(|error| Failure::Run(error.into()))
+    }
+
+    /// Removes it again, where it was made for nothing.
+    pub fn take_back(self) -> Result<(), Failure> {
+        if !self.is_new {
+            return Ok(());
+        }
+        self.held.discard().map_err(|error| Failure::Run(error.into()))
+    }
 }
 
 /// Runs `setup` in a new worktree, or in one where it did not succeed yet.
@@ -86,13 +120,6 @@ pub async fn set_up(given: &mut Given, said: &mut (dyn FnMut(&str) + Send)) -> R
     done.map(drop).map_err(|error: CommandFailed| {
         Failure::Run(anyhow::Error::from(error).context("the worktree is not ready"))
     })
-}
-
-/// Whose work it is, for people: the profile, or the program.
-fn agent_of(options: &RunOptions) -> String {
-    let program = || options.spec.command.first().and_then(|it| Path::new(it).file_name());
-    let named = options.profile.clone();
-    named.or_else(|| Some(program()?.to_string_lossy().into_owned())).unwrap_or_default()
 }
 
 fn log_of(given: &Given, what: &str) -> Result<PathBuf, Failure> {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::repository_of;
 use crate::home::environment;
 use crate::landing::{Landing, Landings, between};
+use crate::lifecycle::OF_CHECKS;
 use crate::program::Failure;
 use crate::repository::GitRepository;
 use crate::tree::{BranchStanding, Occupant, Worktree, WorktreeState, occupants, standing};
@@ -51,7 +52,11 @@ pub struct NamedProcess {
 /// The branches of tasks of the repository around a folder.
 pub fn list(folder: &std::path::Path, into: Option<&str>) -> Result<Vec<ListedBranch>, Failure> {
     let (repository, trees) = repository_of(folder)?;
-    let trees = trees.of(&repository);
+    if let Some(into) = into.filter(|into| repository.tip(into).is_none()) {
+        return Err(Failure::Usage(anyhow::anyhow!("there is no branch `{into}`")));
+    }
+    let mut trees = trees.of(&repository);
+    trees.retain(|tree| tree.owner != OF_CHECKS);
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let landings = Landings::known(&eisen_dir, &repository);
     let mut all: Vec<_> = trees.iter().map(|tree| one(tree, into, &landings)).collect();
@@ -69,16 +74,18 @@ fn one(tree: &Worktree, into: Option<&str>, landings: &[Landing]) -> ListedBranc
     };
     if let Some(stands) = &mut stands {
         // Squashed or rebased, its own commits are not in the other.
-        stands.is_merged |= landings.iter().any(|it| Some(&it.tip) == tip.as_ref());
+        stands.is_merged |= landings.iter().any(|it| {
+            let is_into = stands.into.as_ref().is_none_or(|into| *into == it.into);
+            is_into && Some(&it.tip) == tip.as_ref()
+        });
     }
+    let trouble = trouble.or_else(|| tree.is_settled().err().filter(|_| is_there));
     let inside = if is_there { occupants(&tree.path) } else { Vec::new() };
     let state = match &stands {
         _ if !is_there => "cleaned",
         _ if !inside.is_empty() => "working",
         None => "broken",
-        Some(stands) if stands.is_merged && stands.uncommitted == 0 && stands.behind > 0 => {
-            "merged"
-        }
+        Some(stands) if stands.is_merged && stands.uncommitted == 0 => "merged",
         Some(stands) if stands.behind > 0 => "stale",
         Some(_) => "ready",
     };

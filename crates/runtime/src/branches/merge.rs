@@ -9,9 +9,9 @@ use super::repository_of;
 use crate::config::SharedConfig;
 use crate::home::environment;
 use crate::landing::{
-    Landing, LandingError, Landings, MergeMessage, MergeWay, commit, land, take_back,
+    Landing, LandingError, Landings, MergeMessage, MergeWay, check, commit, land, take_back,
 };
-use crate::lifecycle::{Bringing, WorktreeRequest, make};
+use crate::lifecycle::{Bringing, OF_CHECKS, WorktreeRequest, make};
 use crate::model::now_ms;
 use crate::program::Failure;
 use crate::repository::GitRepository;
@@ -71,18 +71,27 @@ pub async fn merge(
             };
             return Err(refused(LandingError::Uncommitted { branch, count }));
         }
+        tree.is_settled().map_err(|why| refused(LandingError::Unsettled(why)))?;
+    }
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let tip = repository.tip(branch).unwrap_or_default();
+    let known = Landings::known(&eisen_dir, &repository);
+    // Squashed or rebased, its own commits are not in the target.
+    if known.iter().any(|it| it.tip == tip && it.into == into) {
+        return Err(refused(LandingError::Nothing(branch.clone(), into)));
     }
     let message = message(options, tree.as_ref());
     let (old, new) = commit(&repository, branch, &into, options.way, &message).map_err(refused)?;
+    let way = options.way;
+    let landing =
+        Landing { branch: branch.clone(), into, old, new, tip, landed_at_ms: now_ms(), way };
+    check(&repository, &landing).map_err(refused)?;
     let checks = &shared.worktree.checks;
     if !checks.is_empty() {
-        check(&repository, &trees, shared, &new, said).await?;
+        run_checks(&repository, &trees, shared, &landing.new, said).await?;
     }
-    let tip = repository.tip(branch).unwrap_or_default();
-    let landing = Landing { branch: branch.clone(), into, old, new, tip, landed_at_ms: now_ms() };
-    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
-    let landings =
-        Landings::of(&eisen_dir, &repository).map_err(|error| Failure::Run(error.into()))?;
+    let landings = Landings::of(&eisen_dir, &repository);
+    let landings = landings.map_err(|error| Failure::Run(error.into()))?;
     land(&landings, &repository, &landing).map_err(refused)?;
     Ok(Merged { landing, checks: checks.len() })
 }
@@ -102,6 +111,7 @@ pub fn commit_all(folder: &Path, branch: &str, message: Option<&str>) -> Result<
     let Some(tree) = trees.of_branch(&repository, branch) else { return Ok(false) };
     let task = tree.task.as_deref().and_then(|task| task.lines().next()).map(str::trim);
     let message = message.or(task).unwrap_or("Work of a task");
+    tree.is_settled().map_err(|why| Failure::Run(LandingError::Unsettled(why).into()))?;
     tree.commit_all(message).map_err(|error| Failure::Run(error.into()))
 }
 
@@ -117,7 +127,7 @@ fn message(options: &MergeOptions, tree: Option<&Worktree>) -> MergeMessage {
 }
 
 /// Runs the checks in a worktree of the merged commit, which is removed then.
-async fn check(
+async fn run_checks(
     repository: &GitRepository,
     trees: &Worktrees,
     shared: &SharedConfig,
@@ -127,7 +137,7 @@ async fn check(
     let failed = |error: anyhow::Error| Failure::Run(error);
     let branch = format!("eisen/check-{}", &new[..new.len().min(12)]);
     let folder = default_folder(repository).unwrap_or_default();
-    let place = folder.join(format!(".check-{}-{}", &new[..new.len().min(12)], std::process::id()));
+    let place = folder.join(format!("check-{}-{}", &new[..new.len().min(12)], std::process::id()));
     let request = WorktreeRequest {
         branch,
         base: Some(new.to_owned()),
@@ -138,7 +148,7 @@ async fn check(
             link: shared.worktree.link.clone(),
         },
         build: crate::config::build_folders(),
-        owner: "check".to_owned(),
+        owner: OF_CHECKS.to_owned(),
         task: None,
     };
     let made = make(trees, repository, &request).map_err(|error| failed(error.into()))?;

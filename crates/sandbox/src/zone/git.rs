@@ -253,13 +253,17 @@ fn is_sequence(within: &Path) -> bool {
 /// Files that hold something of all worktrees and that a commit locks, but does not replace.
 const LOCKED: [&str; 2] = ["packed-refs.lock", "maintenance.lock"];
 
+/// Folders that the first log of a repository makes.
+const LOGS: [&str; 3] = ["logs", "logs/refs", "logs/refs/heads"];
+
 /// Whether a commit in a worktree of a task writes a path of what all worktrees share: objects, and the worktree's
 /// own branch with its log.
 fn is_own_record(within: &Path, branch: &str) -> bool {
     if within.starts_with("objects") {
         return is_record(within);
     }
-    if LOCKED.iter().any(|name| within == Path::new(name)) {
+    let is_any = |names: &[&str]| names.iter().any(|name| within == Path::new(name));
+    if is_any(&LOCKED) || is_any(&LOGS) {
         return true;
     }
     let heads = within.strip_prefix("logs").unwrap_or(within);

@@ -3,9 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use super::record::Landings;
-use super::{Landing, LandingError};
+use super::{Landing, LandingError, MergeWay};
 use crate::model::now_ms;
-use crate::repository::{GitCall, GitRepository};
+use crate::repository::{GitCall, GitError, GitRepository};
+
+/// Whether the worktrees that have the target checked out could be brought along.
+pub fn check(repository: &GitRepository, landing: &Landing) -> Result<(), LandingError> {
+    for place in &repository.checkouts(&landing.into)? {
+        check_clean(repository, place, landing)?;
+    }
+    Ok(())
+}
 
 /// Moves `landing.into` from its old commit to its new one. What fails leaves it where it was.
 pub fn land(
@@ -34,8 +42,13 @@ pub fn take_back(
     let landing = all.into_iter().rev().find(|landing| landing.branch == branch);
     let landing = landing.ok_or_else(|| LandingError::NoLanding(branch.to_owned()))?;
     if repository.tip(&landing.into).as_ref() != Some(&landing.new) {
-        let Landing { branch, into, new, .. } = landing;
-        return Err(LandingError::BuiltOn { branch, into, new });
+        let Landing { branch, into, old, new, way, .. } = landing;
+        let what = match way {
+            MergeWay::Merge => format!("-m 1 {new}"),
+            MergeWay::Squash => new,
+            MergeWay::Rebase => format!("{old}..{new}"),
+        };
+        return Err(LandingError::BuiltOn { branch, into, what });
     }
     let back = Landing { old: landing.new.clone(), new: landing.old.clone(), ..landing.clone() };
     let places = repository.checkouts(&landing.into)?;
@@ -110,7 +123,10 @@ fn check_clean(
     // An untracked file may stand where the merge has one.
     let mut attempt = at(repository, place);
     attempt.args(["read-tree", "-n", "-m", "-u", &landing.old, &landing.new]);
-    attempt.bytes().map(drop).map_err(|_| unclean())
+    attempt.bytes().map(drop).map_err(|error| match error {
+        GitError::Failed { said, .. } => LandingError::InTheWay { place: place.to_owned(), said },
+        error @ GitError::Start(_) => error.into(),
+    })
 }
 
 fn bring_all(

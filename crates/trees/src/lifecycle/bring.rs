@@ -5,13 +5,12 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use nix::libc::O_NOFOLLOW;
 
-use super::copy::copy_content;
+use super::copy::Copier;
 use crate::tree::{CopiedFile, Worktree, WorktreeError};
 
 /// The list of a project: patterns as in `.gitignore`, of files that git ignores.
@@ -62,7 +61,7 @@ pub(super) fn bring(
     let is_wanted = |path: &PathBuf| {
         ignored.contains(path) || untracked.contains(path) && is_matched(&copy, main, path)
     };
-    let shares = AtomicBool::new(true);
+    let contents = Copier::new(&tree.path);
     let mut bytes = 0;
     for path in found.into_iter().filter(is_wanted) {
         let shown = path.to_string_lossy().into_owned();
@@ -73,7 +72,7 @@ pub(super) fn bring(
             ));
             break;
         }
-        match copy_one(main, &tree.path, &path, &shares) {
+        match copy_one(main, &tree.path, &path, &contents) {
             Ok(copied) => {
                 bytes += copied.bytes;
                 brought.copied.insert(shown, copied);
@@ -163,7 +162,7 @@ fn unknown_to_git(
     Ok((untracked, ignored))
 }
 
-fn copy_one(main: &Path, tree: &Path, path: &Path, shares: &AtomicBool) -> io::Result<CopiedFile> {
+fn copy_one(main: &Path, tree: &Path, path: &Path, contents: &Copier) -> io::Result<CopiedFile> {
     let (from, to) = (main.join(path), tree.join(path));
     let found = from.symlink_metadata()?;
     if let Some(folder) = to.parent() {
@@ -175,7 +174,7 @@ fn copy_one(main: &Path, tree: &Path, path: &Path, shares: &AtomicBool) -> io::R
         let mut source = OpenOptions::new().read(true).custom_flags(O_NOFOLLOW).open(&from)?;
         let mode = found.permissions().mode() & 0o777;
         let mut copy = OpenOptions::new().write(true).create_new(true).mode(mode).open(&to)?;
-        copy_content(&mut source, &mut copy, &found, shares)?;
+        contents.copy(&mut source, &mut copy, found.len(), &mut Vec::new())?;
         copy.set_modified(found.modified()?)?;
     } else {
         return Err(io::Error::other("it is no file"));

@@ -6,27 +6,32 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, FileTimes, Metadata, OpenOptions};
+use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use nix::libc::O_NOFOLLOW;
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, ioctl_ficlone, utimensat};
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, ioctl_ficlone, statfs, utimensat};
 
 use crate::repository::{Index, IndexEntry, Stat, TREE_LINK};
 use crate::tree::{Worktree, WorktreeError};
 
-/// From how many bytes on the file system is asked to share the content.
+/// From how many bytes on the file system is asked to share the content. Less is sooner written: but for btrfs, where a new
+/// file costs more than its content.
 const SHARED: u64 = 64 << 10;
+const SHARED_BY_BTRFS: u64 = 4 << 10;
 
 /// Files that one thread copies before it looks for further ones.
 const AT_ONCE: usize = 64;
 
 /// Threads: more of them wait for the same file system.
 const MOST_THREADS: usize = 4;
+
+/// The number of the file system btrfs.
+const BTRFS: i64 = 0x9123_683E;
 
 /// The modes of git.
 const LINK: u32 = 0o120_000;
@@ -151,14 +156,15 @@ fn folders_of(index: &Index) -> Vec<PathBuf> {
 }
 
 fn copy_all(index: &mut Index, known: &MainIndex, main: &Path, tree: &Path) -> Filled {
-    let threads =
-        std::thread::available_parallelism().map_or(1, usize::from).clamp(2, MOST_THREADS);
-    let (shares, copied) = (AtomicBool::new(true), AtomicUsize::new(0));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.clamp(2, MOST_THREADS);
+    let (contents, copied) = (Copier::new(tree), AtomicUsize::new(0));
     let count = index.entries.len();
     let chunks = std::sync::Mutex::new(index.entries.chunks_mut(AT_ONCE));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
+                let mut buffer = Vec::new();
                 loop {
                     let chunk = chunks.lock().ok().and_then(|mut chunks| chunks.next());
                     let Some(chunk) = chunk else { return };
@@ -167,7 +173,8 @@ fn copy_all(index: &mut Index, known: &MainIndex, main: &Path, tree: &Path) -> F
                         if (known.object, known.mode) != (entry.object, entry.mode) {
                             continue;
                         }
-                        if let Ok(Some(stat)) = copy_one(known, main, tree, &shares) {
+                        if let Ok(Some(stat)) = copy_one(known, main, tree, &contents, &mut buffer)
+                        {
                             entry.stat = stat;
                             copied.fetch_add(1, Ordering::Relaxed);
                         }
@@ -185,58 +192,76 @@ fn copy_one(
     entry: &IndexEntry,
     main: &Path,
     tree: &Path,
-    shares: &AtomicBool,
+    contents: &Copier,
+    buffer: &mut Vec<u8>,
 ) -> io::Result<Option<Stat>> {
     let path = OsStr::from_bytes(&entry.path);
     let (from, to) = (main.join(path), tree.join(path));
-    let found = from.symlink_metadata()?;
-    if !entry.stat.is_of(&Stat::of(&found)) {
-        return Ok(None);
-    }
     if entry.mode == LINK {
-        if !found.is_symlink() {
+        let found = from.symlink_metadata()?;
+        if !found.is_symlink() || !entry.stat.is_of(&Stat::of(&found)) {
             return Ok(None);
         }
         symlink(fs::read_link(&from)?, &to)?;
-    } else {
-        if !found.is_file() {
-            return Ok(None);
-        }
-        let mut source = OpenOptions::new().read(true).custom_flags(O_NOFOLLOW).open(&from)?;
-        let mode = if entry.mode == PROGRAM { 0o777 } else { 0o666 };
-        let mut copy = OpenOptions::new().write(true).create_new(true).mode(mode).open(&to)?;
-        copy_content(&mut source, &mut copy, &found, shares)?;
-        // It may have been written meanwhile.
-        if Stat::of(&source.metadata()?) != Stat::of(&found) {
-            fs::remove_file(&to)?;
-            return Ok(None);
-        }
-        copy.set_times(FileTimes::new().set_modified(found.modified()?))?;
-        return Ok(Some(Stat::of(&copy.metadata()?)));
+        let time = Timespec { tv_sec: found.mtime(), tv_nsec: found.mtime_nsec() };
+        let times = Timestamps { last_access: time, last_modification: time };
+        utimensat(CWD, &to, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+        return Ok(Some(Stat::of(&to.symlink_metadata()?)));
     }
-    let time = Timespec { tv_sec: found.mtime(), tv_nsec: found.mtime_nsec() };
-    let times = Timestamps { last_access: time, last_modification: time };
-    utimensat(CWD, &to, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(Some(Stat::of(&to.symlink_metadata()?)))
+    let flags = O_NOFOLLOW | O_NONBLOCK;
+    let mut source = OpenOptions::new().read(true).custom_flags(flags).open(&from)?;
+    let found = source.metadata()?;
+    let marks = Stat::of(&found);
+    if !found.is_file() || !entry.stat.is_of(&marks) {
+        return Ok(None);
+    }
+    let mode = if entry.mode == PROGRAM { 0o777 } else { 0o666 };
+    let mut copy = OpenOptions::new().write(true).create_new(true).mode(mode).open(&to)?;
+    contents.copy(&mut source, &mut copy, found.len(), buffer)?;
+    // It may have been written meanwhile.
+    if Stat::of(&source.metadata()?) != marks {
+        fs::remove_file(&to)?;
+        return Ok(None);
+    }
+    copy.set_times(FileTimes::new().set_modified(found.modified()?))?;
+    Ok(Some(Stat::of(&copy.metadata()?)))
 }
 
-/// Copies the content of an open file; a large one shares it where the file system can.
-pub(super) fn copy_content(
-    source: &mut File,
-    copy: &mut File,
-    found: &Metadata,
-    shares: &AtomicBool,
-) -> io::Result<()> {
-    if found.len() >= SHARED {
-        if shares.load(Ordering::Relaxed) {
+/// Copies contents, and shares them where the file system can.
+pub(super) struct Copier {
+    /// From how many bytes on it is asked to.
+    shared: u64,
+    /// Whether it did not refuse yet.
+    shares: AtomicBool,
+}
+
+impl Copier {
+    /// For copies into a folder.
+    pub(super) fn new(folder: &Path) -> Self {
+        let is_btrfs = statfs(folder).is_ok_and(|found| found.f_type == BTRFS);
+        let shared = if is_btrfs { SHARED_BY_BTRFS } else { SHARED };
+        Self { shared, shares: AtomicBool::new(true) }
+    }
+
+    /// Copies the content of an open file of so many bytes.
+    pub(super) fn copy(
+        &self,
+        source: &mut File,
+        copy: &mut File,
+        bytes: u64,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        if bytes >= self.shared && self.shares.load(Ordering::Relaxed) {
             match ioctl_ficlone(&*copy, &*source) {
                 Ok(()) => return Ok(()),
-                Err(_) => shares.store(false, Ordering::Relaxed),
+                Err(_) => self.shares.store(false, Ordering::Relaxed),
             }
         }
-        return io::copy(source, copy).map(drop);
+        if bytes >= SHARED {
+            return io::copy(source, copy).map(drop);
+        }
+        buffer.resize(usize::try_from(bytes).unwrap_or_default(), 0);
+        source.read_exact(buffer)?;
+        copy.write_all(buffer)
     }
-    let mut content = Vec::with_capacity(usize::try_from(found.len()).unwrap_or_default() + 1);
-    source.read_to_end(&mut content)?;
-    copy.write_all(&content)
 }

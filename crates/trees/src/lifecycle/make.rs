@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::bring::{Bringing, bring};
 use super::copy::fill;
+use super::restore::restore;
 use super::settle::{settle, take_back};
 use crate::model::now_ms;
 use crate::recovery::RecoveryError;
@@ -50,12 +51,24 @@ pub fn make(
     if branch.starts_with('-') || repository.git().args(name).bytes().is_err() {
         return Err(WorktreeError::Name(branch.clone()).into());
     }
+    let mut recovery = None;
     if let Some(held) = trees.hold(repository, branch)? {
         match settle(held, repository)? {
             Some(held) if held.tree.state == WorktreeState::Ready => {
                 return Ok(Made { held, is_new: false, notes: Vec::new() });
             }
-            Some(held) => held.forget()?,
+            // Its branch is there: so is what was not committed.
+            Some(held) if repository.tip(branch).is_some() => {
+                drop(held);
+                let back = restore(trees, repository, branch)?;
+                let mut notes = vec!["it comes back as it was cleaned".to_owned()];
+                notes.extend(back.notes);
+                return Ok(Made { held: back.held, is_new: false, notes });
+            }
+            Some(held) => {
+                recovery.clone_from(&held.tree.recovery);
+                held.forget()?;
+            }
             None => {}
         }
     }
@@ -97,7 +110,7 @@ pub fn make(
         linked: Vec::new(),
         build: request.build.clone(),
         setup: None,
-        recovery: None,
+        recovery,
         is_sha1: repository.is_sha1(),
     };
     if tree.path.symlink_metadata().is_ok() {
@@ -135,9 +148,9 @@ fn complete(
     {
         let _list = trees.lock_list(repository)?;
         let mut add = repository.git();
-        add.args(["worktree", "add", "--quiet", "--no-checkout", "--no-track"]);
+        add.args(["worktree", "add", "--quiet", "--no-checkout"]);
         if tree.made_branch {
-            add.args(["-b", &tree.branch]).arg("--").arg(&tree.path).arg(&tree.base);
+            add.args(["--no-track", "-b", &tree.branch]).arg("--").arg(&tree.path).arg(&tree.base);
         } else {
             add.arg("--").arg(&tree.path).arg(&tree.branch);
         }

@@ -31,11 +31,10 @@ pub fn restore(
 ) -> Result<BroughtBack, RecoveryError> {
     let none = || RecoveryError::None(branch.to_owned());
     let held = trees.hold(repository, branch)?.ok_or_else(none)?;
-    let reference = held.tree.recovery.clone().ok_or_else(none)?;
     if held.tree.state != WorktreeState::Gone {
-        let path = held.tree.path.clone();
-        return Err(WorktreeError::Occupied(path).into());
+        return Err(RecoveryError::There(branch.to_owned(), held.tree.path.clone()));
     }
+    let reference = held.tree.recovery.clone().ok_or_else(none)?;
     let manifest = read_manifest(&held.tree, &reference)?;
     let mut notes = Vec::new();
     let tip = manifest.tip.clone().ok_or_else(none)?;

@@ -1,17 +1,29 @@
 //! Brings worktrees that killed processes left to an end.
 
 use std::fs;
+use std::path::Path;
 
 use super::clean::finish;
 use crate::recovery::{self, RecoveryError};
 use crate::repository::GitRepository;
 use crate::tree::{HeldWorktree, WorktreeError, WorktreeState, Worktrees};
 
+/// The owner of a worktree in which the checks of a merge run: it ends with the merge.
+pub const OF_CHECKS: &str = "checks";
+
 /// Brings what killed processes left of a repository's worktrees to an end. Those that are held are left alone.
 pub fn settle_all(trees: &Worktrees, repository: &GitRepository) -> Result<(), RecoveryError> {
     for tree in trees.of(repository) {
-        if matches!(tree.state, WorktreeState::Making | WorktreeState::Cleaning) {
+        // Its disk may only be away for now.
+        let is_there = tree.path.exists() || !tree.path.parent().is_some_and(Path::exists);
+        let is_left = match tree.state {
+            WorktreeState::Making | WorktreeState::Cleaning => true,
+            WorktreeState::Ready => !is_there || tree.owner == OF_CHECKS,
+            WorktreeState::Gone => false,
+        };
+        if is_left {
             match trees.hold(repository, &tree.branch) {
+                Ok(Some(held)) if held.tree.owner == OF_CHECKS && is_there => held.discard()?,
                 Ok(Some(held)) => drop(settle(held, repository)?),
                 Ok(None) | Err(WorktreeError::Busy(_)) => {}
                 Err(error) => return Err(error.into()),

@@ -20,7 +20,7 @@ impl Bed {
         let (old, new) = commit(&repository, branch, "main", way, &message)?;
         let tip = repository.tip(branch).unwrap();
         let (branch, into) = (branch.to_owned(), "main".to_owned());
-        let landing = Landing { branch, into, old, new, tip, landed_at_ms: 0 };
+        let landing = Landing { branch, into, old, new, tip, landed_at_ms: 0, way };
         land(&self.landings(), &repository, &landing)?;
         Ok(landing)
     }
@@ -91,7 +91,11 @@ fn what_cannot_land_moves_nothing_and_says_why() {
     bed.git(&["checkout", "-q", "README.md"]);
     bed.write("src/new.js", "mine\n");
     bed.with_commit("other", "src/new.js", "theirs\n");
-    assert!(why("other").contains("with changes"), "an untracked file is in the way");
+    assert!(
+        why("other").contains("untracked files are where the merge has some"),
+        "{}",
+        why("other")
+    );
     assert_eq!(fs::read_to_string(bed.main().join("src/new.js")).unwrap(), "mine\n");
     assert_eq!(bed.git(&["rev-parse", "main"]), tip);
     fs::remove_file(bed.main().join("src/new.js")).unwrap();
@@ -118,7 +122,8 @@ fn a_merge_that_was_stopped_is_brought_to_its_end() {
     let (old, new) = commit(&repository, "fix", "main", MergeWay::Merge, &message).unwrap();
     let tip = repository.tip("fix").unwrap();
     let (branch, into) = ("fix".to_owned(), "main".to_owned());
-    let landing = Landing { branch, into, old, new: new.clone(), tip, landed_at_ms: 1 };
+    let landing =
+        Landing { branch, into, old, new: new.clone(), tip, landed_at_ms: 1, way: MergeWay::Merge };
     // Killed behind the move of the branch, and behind some of the files.
     let landings = bed.landings();
     landings.intend(&landing).unwrap();

@@ -191,7 +191,8 @@ fn a_worktree_stands_to_the_branch_that_it_began_at() {
     bed.git(&["commit", "-qam", "main goes on"]);
     let now = standing(&tree, None).unwrap();
     assert_eq!((now.ahead, now.behind, now.uncommitted), (1, 1, 1));
-    assert_eq!((now.diff.files, now.diff.added, now.diff.removed), (1, 1, 1));
+    // With the lines of the new file.
+    assert_eq!((now.diff.files, now.diff.added, now.diff.removed), (2, 3, 1));
     assert_eq!(now.into.as_deref(), Some("main"));
     assert!(!now.is_merged);
 }

@@ -1,6 +1,6 @@
 //! The knowledge of a worktree, and calls of git for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,18 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::repository::{GitCall, GitError, GitRepository};
+
+/// Copied files that git is told to leave out.
+const MOST_EXCLUDED: usize = 500;
+
+/// Files of git's folder that say what is under way.
+const SEQUENCES: [(&str, &str); 5] = [
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+];
 
 /// A worktree of a task.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -130,14 +142,45 @@ impl Worktree {
     pub fn commit_all(&self, message: &str) -> Result<bool, GitError> {
         let mut add = self.git();
         add.args(["add", "--all", "--", "."]);
-        add.args(self.linked.iter().map(|link| format!(":(exclude,literal){link}")));
-        add.bytes()?;
+        add.args(self.brought_in()?).bytes()?;
         let mut is_same = self.git();
         if is_same.args(["diff", "--cached", "--quiet", "HEAD", "--"]).answer()? {
             return Ok(false);
         }
         self.git().args(["commit", "--quiet", "-F", "-"]).input(message).bytes()?;
         Ok(true)
+    }
+
+    /// Arguments of git by which it leaves out what was linked and copied in. Paths that git ignores need none.
+    pub(crate) fn brought_in(&self) -> Result<Vec<String>, GitError> {
+        let copied = self.copied.keys().take(MOST_EXCLUDED);
+        let all: Vec<_> = self.linked.iter().chain(copied).map(String::as_str).collect();
+        if all.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut ask = self.git();
+        ask.args(["check-ignore", "-z", "--stdin"]).input(all.join("\0"));
+        let (_, ignored) = ask.code_and_bytes()?;
+        let ignored: HashSet<_> = ignored.split(|byte| *byte == 0).collect();
+        let seen = all.into_iter().filter(|path| !ignored.contains(path.as_bytes()));
+        Ok(seen.map(|path| format!(":(exclude,top,literal){path}")).collect())
+    }
+
+    /// Whether it is on its branch, and in the middle of nothing; the error says in what it is, and how it goes on.
+    pub fn is_settled(&self) -> Result<(), String> {
+        let place = self.path.display();
+        for (file, what) in SEQUENCES {
+            if self.git_dir.join(file).exists() {
+                return Err(format!("{place} is in the middle of a {what}: end it there"));
+            }
+        }
+        let on = self.git().args(["symbolic-ref", "--quiet", "HEAD"]).text().unwrap_or_default();
+        if on == self.reference() {
+            return Ok(());
+        }
+        let on = on.strip_prefix("refs/heads/").map_or("no branch", |branch| branch);
+        let branch = &self.branch;
+        Err(format!("{place} is on {on}, not on {branch}: `git -C {place} switch {branch}`"))
     }
 
     /// The variables of programs that work in it: ports and a name of its own, and git that packs nothing by itself.
@@ -167,7 +210,7 @@ impl Worktree {
     /// The hooks of the main worktree, where a relative `core.hooksPath` names a folder that git does not have.
     pub fn hooks(&self) -> Option<PathBuf> {
         let mut ask = self.repository().git();
-        let named = ask.args(["config", "--get", "core.hooksPath"]).text().ok()?;
+        let named = ask.args(["config", "--local", "--get", "core.hooksPath"]).text().ok()?;
         let path = Path::new(&named);
         if named.is_empty() || path.is_absolute() || self.path.join(path).exists() {
             return None;

@@ -55,12 +55,16 @@ impl HeldWorktree {
         folder.join(format!("{}-{what}.log", self.tree.name))
     }
 
-    /// Removes a worktree that only this program wrote in, with all that is in it and its branch.
+    /// Removes a worktree that only this program wrote in, with all that is in it. A branch that was made with it goes
+    /// too, if it has not moved.
     pub fn discard(self) -> Result<(), WorktreeError> {
         let tree = &self.tree;
         fs::remove_dir_all(&tree.path).map_err(WorktreeError::at(&tree.path))?;
         tree.prune()?;
-        tree.repository().git().args(["update-ref", "-d", &tree.reference()]).bytes()?;
+        if tree.made_branch {
+            let mut delete = tree.repository().git();
+            let _ = delete.args(["update-ref", "-d", &tree.reference(), &tree.base]).bytes();
+        }
         self.forget()
     }
 
@@ -142,7 +146,7 @@ impl Worktrees {
     }
 
     /// A name for the worktree of a branch that no other one has.
-    pub(crate) fn name_for(&self, repository: &GitRepository, branch: &str) -> String {
+    pub fn name_for(&self, repository: &GitRepository, branch: &str) -> String {
         let (known, first) = (self.of(repository), folder_name(branch));
         let (mut name, mut number) = (first.clone(), 2);
         while known.iter().any(|other| other.name == name) {
@@ -158,6 +162,12 @@ impl Worktrees {
             Some(tree) => self.hold(&tree.repository(), &tree.branch),
             None => Ok(None),
         }
+    }
+
+    /// A further file of a worktree, which `what` names: JSON.
+    pub fn file_of(&self, tree: &Worktree, what: &str) -> KeptFile<Durable> {
+        let folder = self.folder_of(&tree.repository());
+        KeptFile::new(folder.join(format!("{}.{what}.json", tree.name)), LONGEST)
     }
 
     /// Lets no other process work on the repository's list of worktrees.

@@ -1,5 +1,9 @@
 //! How a worktree stands: its commits beside those of its base, and what is not committed.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::{Worktree, WorktreeState};
@@ -47,18 +51,35 @@ pub fn standing(tree: &Worktree, into: Option<&str>) -> Result<BranchStanding, G
     let (diff, uncommitted) = if is_there {
         let mut diff = tree.git();
         diff.args(["diff", "--numstat", "-z", "--no-renames", "--ignore-submodules=all"]);
-        let diff = lines(&diff.args([&since, "--"]).bytes()?);
+        let mut diff = lines(&diff.args([&since, "--"]).bytes()?);
         let mut status = tree.git();
         status.args(["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all"]);
+        status.args(["--untracked-files=all", "--", "."]).args(tree.brought_in()?);
         let status = status.bytes()?;
-        let uncommitted = status.split(|byte| *byte == 0).filter(|line| !line.is_empty()).count();
-        (diff, uncommitted as u64)
+        let changes: Vec<_> =
+            status.split(|byte| *byte == 0).filter(|line| !line.is_empty()).collect();
+        for line in changes.iter().filter(|line| line.starts_with(b"?? ")) {
+            diff.files += 1;
+            diff.added += lines_of(&tree.path.join(OsStr::from_bytes(&line[3..])));
+        }
+        (diff, changes.len() as u64)
     } else {
         let mut diff = repository.git();
         diff.args(["diff", "--numstat", "-z", "--no-renames", &since, &own, "--"]);
         (lines(&diff.bytes()?), 0)
     };
-    Ok(BranchStanding { into, ahead, behind, diff, uncommitted, is_merged: ahead == 0 })
+    // One that never had a commit of its own was not merged.
+    let is_merged = ahead == 0 && repository.tip(&tree.branch).is_some_and(|tip| tip != tree.base);
+    Ok(BranchStanding { into, ahead, behind, diff, uncommitted, is_merged })
+}
+
+/// Bytes of a new file whose lines are counted.
+const LONGEST: u64 = 1 << 20;
+
+fn lines_of(file: &Path) -> u64 {
+    let found = file.symlink_metadata().ok().filter(|it| it.is_file() && it.len() <= LONGEST);
+    let text = found.and_then(|_| std::fs::read(file).ok()).unwrap_or_default();
+    text.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64
 }
 
 /// Adds up the lines `ADDED<TAB>REMOVED<TAB>PATH`.

@@ -9,6 +9,55 @@ use crate::harness::{EISEN_CORE, Stage, run};
 /// What each agent does, by its prompts.
 const SCRIPT: &str = include_str!("agents.toml");
 
+/// What each does on a branch of its own, where it commits. These prompts are looked at first.
+const ON_BRANCHES: &str = r#"
+[[on]]
+prompt = "*ound totals to cents, with a test. Commit it*"
+steps = [
+  { write = "src/api/cart.js", replace = [
+    "return items.reduce((sum, item) => sum + item.price, 0);",
+    "const sum = items.reduce((sum, item) => sum + item.price, 0);\n  return Math.round(sum * 100) / 100;",
+  ] },
+  { write = "test/cart.js", content = "const { total } = require('../src/api/cart');\n\nconsole.assert(total([{ price: 0.1 }, { price: 0.2 }]) === 0.3);\n" },
+  { run = "git add -A && git commit -q -m 'Round totals to cents'", required = true },
+  { usage = { used = 14_000, size = 200_000, cost = 0.06 } },
+  { say = "Totals are rounded to cents. test/cart.js tests it.\n" },
+  { answer = '{"usage":{"inputTokens":11400,"outputTokens":1000,"totalTokens":12400}}' },
+]
+
+[[on]]
+prompt = "*10 % off from ten items on. Commit it*"
+steps = [
+  { write = "src/api/cart.js", replace = [
+    "return items.reduce((sum, item) => sum + item.price, 0);",
+    "const sum = items.reduce((sum, item) => sum + item.price, 0);\n  return items.length < 10 ? sum : sum * 0.9;",
+  ] },
+  { run = "git add -A && git commit -q -m 'Take 10 % off from ten items on'", required = true },
+  { usage = { used = 12_000, size = 200_000, cost = 0.04 } },
+  { say = "From ten items on the total is 10 % less.\n" },
+  { answer = '{"usage":{"inputTokens":9400,"outputTokens":800,"totalTokens":10200}}' },
+]
+
+[[on]]
+prompt = "*ebase onto main*"
+steps = [
+  { run = "git rebase main", on_ok = [{ fail = "there was no conflict" }] },
+  { write = "src/api/cart.js", content = """
+function total(items) {
+  const sum = items.reduce((sum, item) => sum + item.price, 0);
+  return Math.round((items.length < 10 ? sum : sum * 0.9) * 100) / 100;
+}
+
+module.exports = { total };
+""" },
+  { run = "git add -A && git -c core.editor=: rebase --continue", required = true },
+  { usage = { used = 18_000, size = 200_000, cost = 0.05 } },
+  { say = "Rebased. The discount comes first, then the total is rounded.\n" },
+  { answer = '{"usage":{"inputTokens":15200,"outputTokens":900,"totalTokens":16100}}' },
+]
+
+"#;
+
 /// The programs of agents, by the names that profiles know them by.
 const AGENTS: [&str; 3] = ["claude-agent-acp", "gemini", "opencode"];
 
@@ -50,7 +99,8 @@ pub(super) fn stage() -> Stage {
     }
     for agent in AGENTS {
         let script = stage.path(&format!("{agent}.toml"));
-        stage.file(&format!("{agent}.toml"), &format!("[agent]\nname = {agent:?}\n\n{SCRIPT}"));
+        let text = format!("[agent]\nname = {agent:?}\n{ON_BRANCHES}{SCRIPT}");
+        stage.file(&format!("{agent}.toml"), &text);
         let program = stage.path("bin").join(agent);
         let line = format!("#!/bin/sh\nexec eisen-core dev scripted-agent {}\n", script.display());
         std::fs::write(&program, line).unwrap();

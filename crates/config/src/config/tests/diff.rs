@@ -237,6 +237,7 @@ fn every_key_is_compared() {
                 // Read when a run begins, and when a slot is asked for.
                 && !key.starts_with("tiers.")
                 && !key.starts_with("runs.")
+                && !key.starts_with("worktree.")
         })
         .filter(|key| !others.contains(key))
         .collect();

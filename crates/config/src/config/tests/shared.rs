@@ -155,7 +155,7 @@ patience_s = "60"
 base = "codex"
 "#;
     expect![[r#"
-        1:2 unknown key `team` at the top level | the keys here are `prices`, `profiles`, `tiers`, `slots`, `runs`, `hub`
+        1:2 unknown key `team` at the top level | the keys here are `prices`, `profiles`, `tiers`, `slots`, `runs`, `hub`, `worktree`
         5:27 there is no profile "cluade-code" | did you mean "claude-code"?
         5:67 the candidate `codex` is there twice | each is tried once: keep one
         5:90 each of `candidates` must be a table, not a string | write `{ profile = "codex" }`

@@ -1,0 +1,177 @@
+//! `review`: a person looks at a branch of a task, hunk by hunk, and says what they think of it.
+
+mod screen;
+mod shown;
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use serde_json::json;
+
+use super::Global;
+use super::format::counted;
+use super::output::{is_terminal, note, plain, print};
+use super::run::folder;
+use crate::app;
+use crate::branches::{self, Reviewed};
+use crate::program::Failure;
+use crate::review;
+
+/// Look at a branch of a task, hunk by hunk, before it lands
+///
+/// Shows all that the branch changes, committed or not, with the turn and the prompt behind each hunk. On a terminal it opens
+/// a screen: j and k move, a accepts, x takes back, c comments, s sends the comments to the agent, t runs the checks, q
+/// leaves. What came since the last look is marked. Comments go to the agent as one prompt; its answer is the next round.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core review fix/cart
+  eisen-core review fix/cart --json | jq -r '.files[].path'
+  eisen-core review fix/cart --revert 3fa8b2c1
+  eisen-core review fix/cart --comment 3fa8b2c1 \"Round to cents\" --send
+  eisen-core review fix/cart --test
+
+Exit codes: 0 done, 1 refused or a check failed, 2 wrong usage.")]
+pub(super) struct ReviewArgs {
+    /// The branch [default: that of the worktree here, or the only one]
+    #[arg(value_name = "BRANCH")]
+    branch: Option<String>,
+    /// Compare with this branch, in place of the one that it began at
+    #[arg(long, value_name = "BRANCH")]
+    into: Option<String>,
+    /// Accept a hunk, by its id or the beginning of it, or all of a file (repeatable)
+    #[arg(long, value_name = "HUNK")]
+    accept: Vec<String>,
+    /// Take a hunk back in the worktree, or all of a file (repeatable)
+    #[arg(long, value_name = "HUNK")]
+    revert: Vec<String>,
+    /// Comment on a hunk (repeatable)
+    #[arg(long, num_args = 2, value_names = ["HUNK", "TEXT"])]
+    comment: Vec<String>,
+    /// Send the comments to the agent, as one prompt
+    #[arg(long)]
+    send: bool,
+    /// Run the checks of `[worktree]` in the worktree
+    #[arg(long)]
+    test: bool,
+    /// Print all of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl ReviewArgs {
+    pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
+        let folder = folder(global.cwd.as_deref()).map_err(Failure::Usage)?;
+        let look = || branches::reviewed(&folder, self.branch.as_deref(), self.into.as_deref());
+        let mut reviewed = look()?;
+        let does = !(self.accept.is_empty() && self.revert.is_empty() && self.comment.is_empty());
+        for id in &self.accept {
+            let ids = ids_of(&reviewed, id)?;
+            reviewed.notes.accepted.extend(ids);
+        }
+        for pair in self.comment.chunks(2) {
+            let [id, text] = pair else { continue };
+            comment(&mut reviewed, id, text)?;
+        }
+        for id in &self.revert {
+            for id in ids_of(&reviewed, id)? {
+                revert(&reviewed, &id)?;
+            }
+        }
+        reviewed.keep()?;
+        if !self.revert.is_empty() {
+            reviewed = look()?;
+        }
+        if self.test {
+            let shared = app::shared_config(&folder)?;
+            let passed = reviewed.check(&shared, &mut |line| note(plain(line))).await?;
+            note(match passed {
+                0 => "there are no checks: `[worktree] checks` names them".to_owned(),
+                passed => format!("{} passed", counted(passed as u64, "check")),
+            });
+        }
+        if self.send {
+            send(&mut reviewed, &folder)?;
+        } else if self.json {
+            let seen = reviewed.review.ids();
+            print(json!(reviewed.review))?;
+            reviewed.notes.look(seen);
+            reviewed.keep()?;
+        } else if !does && !self.test {
+            if is_terminal() && screen::is_possible() {
+                return screen::show(reviewed, &folder, self.into.as_deref()).await;
+            }
+            shown::print_all(&reviewed)?;
+            let seen = reviewed.review.ids();
+            reviewed.notes.look(seen);
+            reviewed.keep()?;
+        }
+        Ok(0)
+    }
+}
+
+/// The hunks that a word means: one by its id, or all of a file.
+fn ids_of(reviewed: &Reviewed, word: &str) -> Result<Vec<String>, Failure> {
+    let of_file = reviewed.review.of_file(word);
+    if !of_file.is_empty() {
+        return Ok(of_file);
+    }
+    let hunk = reviewed.review.hunk(word).map_err(|error| Failure::Usage(error.into()))?;
+    Ok(vec![hunk.1.id.clone()])
+}
+
+fn comment(reviewed: &mut Reviewed, id: &str, text: &str) -> Result<(), Failure> {
+    let (file, hunk) = reviewed.review.hunk(id).map_err(|error| Failure::Usage(error.into()))?;
+    let (id, path) = (hunk.id.clone(), file.path.clone());
+    let place = hunk.header.split("@@").nth(1).unwrap_or_default().trim().to_owned();
+    let said = reviewed.notes.comment(&id, &path, &place, text);
+    said.map_err(|why| Failure::Usage(anyhow!(why)))
+}
+
+fn revert(reviewed: &Reviewed, id: &str) -> Result<(), Failure> {
+    let place = review::revert(&reviewed.tree, &reviewed.review, id);
+    let place = place.map_err(|error| Failure::Run(error.into()))?;
+    note(format_args!("taken back in {}", plain(&place.to_string_lossy())));
+    Ok(())
+}
+
+/// Gives the comments to the agent as a run in the worktree: in its last session where it takes that up again, else in a
+/// new one.
+fn send(reviewed: &mut Reviewed, folder: &Path) -> Result<(), Failure> {
+    let Some(prompt) = reviewed.notes.prompt() else {
+        note("there is no comment that the agent has not got");
+        return Ok(());
+    };
+    let last = reviewed.last_run.clone().ok_or_else(|| {
+        Failure::Run(anyhow!("no run in this worktree is known whose agent could be asked"))
+    })?;
+    let seen = reviewed.review.ids();
+    reviewed.notes.look(seen);
+    reviewed.keep()?;
+    let program = std::env::current_exe().context("cannot find this program");
+    let program = program.map_err(Failure::Run)?;
+    let ask = |goes_on: bool| {
+        let mut command = Command::new(&program);
+        command.args(["run", "--branch", &reviewed.tree.branch]).current_dir(folder);
+        if goes_on {
+            command.args(["--session", &last.id]).arg(&prompt);
+        } else if let Some(profile) = &last.profile {
+            command.args(["--profile", profile]).arg(&prompt);
+        } else {
+            command.arg(&prompt).arg("--").args(&last.command);
+        }
+        command.status().context("cannot start the run").map_err(Failure::Run)
+    };
+    let mut done = last.session_id.is_some() && ask(true)?.success();
+    if !done {
+        note("it goes on in a new session");
+        done = ask(false)?.success();
+    }
+    if !done {
+        return Err(Failure::Run(anyhow!("the run did not succeed; the comments are kept")));
+    }
+    reviewed.notes.sent();
+    reviewed.keep()
+}

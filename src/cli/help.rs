@@ -124,8 +124,16 @@ fn short(command: &clap::Command) -> StyledStr {
     }
     heading(&mut help, "Also");
     let others = TASKS.iter().flat_map(|(_, names)| names.iter());
-    let others: Vec<_> = others.filter(|name| !FIRST.contains(name)).copied().collect();
-    let _ = write!(help, "\n  {}", others.join(" "));
+    let mut line = String::new();
+    for name in others.filter(|name| !FIRST.contains(name)) {
+        if line.len() + name.len() + 3 > COLUMNS {
+            let _ = write!(help, "\n {line}");
+            line.clear();
+        }
+        line.push(' ');
+        line.push_str(name);
+    }
+    let _ = write!(help, "\n {line}");
     heading(&mut help, "Groups");
     for group in GROUPS {
         let parts = command.find_subcommand(group).into_iter();

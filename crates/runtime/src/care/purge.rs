@@ -13,7 +13,7 @@ use crate::journal::Pattern;
 use crate::kept::{Durable, KeptFile, LockAt, PATIENCE, lock};
 use crate::model::{KeptFiles, KeptForm};
 use crate::{config, hub, journal, plugin, process, runs, serve, session, slots, streams, tasks};
-use crate::{tiers, tokens, undo, web, zone};
+use crate::{tiers, tokens, tree, undo, web, zone};
 
 /// Bytes of a file that is looked through.
 const MOST_BYTES: u64 = 256 << 20;
@@ -34,7 +34,7 @@ const OWN: [KeptFiles; 7] = [
 ];
 
 /// All that is kept below `$EISEN_DIR`. The first one that has a file says what becomes of it.
-const ALL: [&[KeptFiles]; 17] = [
+const ALL: [&[KeptFiles]; 18] = [
     &OWN,
     &session::KEPT,
     &tasks::KEPT,
@@ -52,6 +52,7 @@ const ALL: [&[KeptFiles]; 17] = [
     &web::KEPT,
     &plugin::KEPT,
     &hub::KEPT,
+    &tree::KEPT,
 ];
 
 /// A file that had the text.

@@ -141,6 +141,7 @@ fn spec(task: &BatchTask, strict_exit: bool) -> RunSpec {
         deny,
         timeout_s,
         budget: RunBudget { tokens, cost, turns, minutes },
+        branch: task.branch.clone(),
         strict_exit,
         ..RunSpec::default()
     }

@@ -120,7 +120,7 @@ const CRATES: &[(&str, &[Room])] = &[
             ("turn", &["failover", "home", "program", "tiers"]),
             ("app", &["failover", "home", "program", "tiers", "turn"]),
             ("branches", &["app", "home", "program"]),
-            ("jobs", &["app", "failover", "home", "program", "tiers", "turn"]),
+            ("jobs", &["app", "branches", "failover", "home", "program", "tiers", "turn"]),
             ("care", &["app", "home", "jobs", "program", "tiers"]),
         ],
     ),

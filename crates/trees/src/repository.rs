@@ -95,10 +95,13 @@ impl GitRepository {
         GitCall::of(&self.common, self.main.as_deref())
     }
 
-    /// The commit that a name means.
-    pub fn commit(&self, name: &str) -> Result<String, GitError> {
-        let name = format!("{name}^{{commit}}");
-        self.git().args(["rev-parse", "--verify", "--quiet", "--end-of-options", &name]).text()
+    /// The commits that names mean, in order; None where there is none.
+    pub(crate) fn commits(&self, names: &[String]) -> Result<Vec<Option<String>>, GitError> {
+        let mut ask = self.git();
+        ask.args(["cat-file", "--batch-check=%(objectname) %(objecttype)"]);
+        let answer = ask.input(names.join("\n") + "\n").text()?;
+        let commit = |line: &str| line.strip_suffix(" commit").map(str::to_owned);
+        Ok(answer.lines().map(commit).collect())
     }
 
     /// The commit of a branch; None without it.
@@ -115,7 +118,8 @@ impl GitRepository {
 
     /// The branch that the main worktree, or a bare repository, has checked out; None: no branch.
     pub fn main_branch(&self) -> Option<String> {
-        self.git().args(["symbolic-ref", "--quiet", "--short", "HEAD"]).text().ok()
+        let head = std::fs::read_to_string(self.common.join("HEAD")).ok()?;
+        head.trim_end().strip_prefix("ref: refs/heads/").map(str::to_owned)
     }
 
     /// The worktrees that have a branch checked out, the main one too.

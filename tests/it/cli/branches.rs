@@ -406,3 +406,29 @@ fn a_person_reviews_hunks_and_the_agent_gets_their_words() {
     let missing = eisen(&stage, &["review", "nope"]);
     assert!(missing.stderr.contains("there are: fix"), "{}", missing.stderr);
 }
+
+#[test]
+fn tasks_of_a_batch_work_on_branches_side_by_side() {
+    let stage = repository();
+    let script = stage.path("one.toml").display().to_string();
+    let profile =
+        format!("command = [\"{EISEN_CORE}\", \"dev\", \"scripted-agent\", \"{script}\"]");
+    let settings = format!("[runs]\nmin_free_mb = 0\n[profiles.one]\n{profile}\n");
+    stage.file("home/config.toml", &settings);
+    let task = |id: &str, branch: &str| {
+        let prompt = format!("do echo {id} >> {id}.txt; git add -A; git commit -qm {id}; echo ok");
+        format!("[[tasks]]\nid = {id:?}\nbranch = {branch:?}\nprompt = {prompt:?}\n")
+    };
+    let tasks = [task("a", "one"), task("b", "two"), task("c", "one")].concat();
+    stage.file("tasks.toml", &format!("[defaults]\nprofile = \"one\"\n{tasks}"));
+    let file = stage.path("tasks.toml").display().to_string();
+    let ended = eisen(&stage, &["runs", "batch", &file]);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stderr.contains("a: branch one in "), "{}", ended.stderr);
+    assert_eq!(git(&stage, &["log", "--format=%s", "one"]), "c\na\nfirst");
+    assert_eq!(git(&stage, &["log", "--format=%s", "two"]), "b\nfirst");
+    assert_eq!(git(&stage, &["status", "--porcelain"]), "");
+    let again = eisen(&stage, &["runs", "batch", &file]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert_eq!(git(&stage, &["log", "--format=%s", "one"]), "c\na\nfirst", "done is done");
+}

@@ -47,6 +47,8 @@ pub struct BatchTask {
     pub prompt: String,
     /// The tasks that have to succeed before, by their place in [`BatchFile::tasks`].
     pub after: Vec<usize>,
+    /// The branch that it works on, in a worktree of its own.
+    pub branch: Option<String>,
     pub agent: BatchAgent,
 }
 
@@ -77,6 +79,7 @@ struct RawTask {
     line: usize,
     prompt: String,
     after: Vec<Text>,
+    branch: Option<String>,
     agent: BatchAgent,
 }
 
@@ -143,6 +146,7 @@ fn batch(root: &Table<'_>, text: &str, dir: &Path) -> BatchFile {
 fn task(table: &Table<'_>, defaults: &Written, text: &str, dir: &Path) -> Option<RawTask> {
     let (own, prompt) = (written(table, "tasks.budget"), prompt(table, dir));
     let (after, id) = (table.texts("after").unwrap_or_default(), table.verbatim("id"));
+    let branch = table.word("branch").map(|branch| branch.value);
     let agent = over(table, own, defaults);
     let Some(id) = id else {
         if table.place_of("id").is_none() {
@@ -156,7 +160,7 @@ fn task(table: &Table<'_>, defaults: &Written, text: &str, dir: &Path) -> Option
     }
     let line = position(text, table.span.start).0;
     // A prompt that is wrong is reported; what refers to the task is right.
-    Some(RawTask { id, line, prompt: prompt.unwrap_or_default(), after, agent })
+    Some(RawTask { id, line, prompt: prompt.unwrap_or_default(), after, branch, agent })
 }
 
 fn prompt(table: &Table<'_>, dir: &Path) -> Option<String> {
@@ -288,9 +292,9 @@ fn resolved(root: &Table<'_>, raw: Vec<RawTask>) -> Vec<BatchTask> {
     }
     let mut raw: Vec<_> = raw.into_iter().map(Some).collect();
     let mut task = |old: usize| {
-        let RawTask { id, line, prompt, agent, .. } = raw[old].take()?;
+        let RawTask { id, line, prompt, branch, agent, .. } = raw[old].take()?;
         let after = after[old].iter().map(|at| new_place[*at]).collect();
-        Some(BatchTask { id: id.value, line, prompt, after, agent })
+        Some(BatchTask { id: id.value, line, prompt, after, branch, agent })
     };
     order.iter().filter_map(|old| task(*old)).collect()
 }

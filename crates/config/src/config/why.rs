@@ -45,6 +45,10 @@ fn is_secret(path: &str) -> bool {
     WirePatterns::compile(&Secrets::Ask.asked(), true).is_ok_and(|list| list.matches(path))
 }
 
+/// Why a worktree of a task may not write a part of its repository.
+const OF_OTHERS: &str = "all worktrees of the repository share it, and a task writes its own branch alone: in place of \
+                         `git stash`, `git commit -m wip` keeps work on the branch";
+
 impl Config {
     /// Explains an access of an agent to a path, relative to the workspace or absolute; None if
     /// there is no such agent.
@@ -120,6 +124,7 @@ impl Config {
             Reason::NoPath => "no path leads there".to_owned(),
             Reason::EisenDir => "it lies in $EISEN_DIR, which is closed to all agents".to_owned(),
             Reason::Journal => "it is the team's journal, which is closed to all agents".to_owned(),
+            Reason::Git if !allowed && agent.zone.spec.tree.is_some() => OF_OTHERS.to_owned(),
             Reason::Git => self.git_rule(allowed, submodule),
             Reason::Pattern { list, pattern } if *list == "allowed" && !agent.zone.own => {
                 format!("{} has no [agents.zone], and so `{pattern}`", agent.id)

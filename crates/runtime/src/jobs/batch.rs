@@ -1,6 +1,7 @@
 //! `batch`: performs the tasks of a file as detached runs, in the order of their dependencies. A batch
 //! that is killed leaves its runs alone, and the next one of the same file goes on with them.
 
+mod branch;
 mod kept;
 mod lost;
 mod outcome;
@@ -157,6 +158,8 @@ async fn only(options: &BatchOptions, eisen_dir: &std::path::Path) -> Result<Tak
 
 struct WaitingJob {
     id: String,
+    /// The branch whose worktree it works in; only one at a time does.
+    branch: Option<String>,
     content: String,
     agent: String,
     /// None: it was started, or will not be.
@@ -189,6 +192,7 @@ impl BatchWork {
             let named = spec.tier.as_ref().or(profile.as_ref()).or(command).cloned();
             WaitingJob {
                 id: job.id,
+                branch: spec.branch.clone(),
                 content: job.content,
                 agent: named.unwrap_or_default(),
                 options: Some(job.options),
@@ -241,11 +245,18 @@ impl BatchWork {
             if self.fail_fast && self.ends.iter().flatten().any(|end| !end.has_succeeded()) {
                 let why = "another task did not succeed (--fail-fast)".to_owned();
                 self.end(at, JobOutcome::Skipped(why), false, report);
-            } else if self.running.len() < self.max_running {
+            } else if self.running.len() < self.max_running && !self.is_branch_taken(at) {
                 self.start(at, content, report).await?;
             }
         }
         Ok(())
+    }
+
+    /// Whether another job works on the branch of one.
+    fn is_branch_taken(&self, at: usize) -> bool {
+        let branch = &self.jobs[at].branch;
+        branch.is_some()
+            && self.running.iter().any(|(other, _)| self.jobs[*other].branch == *branch)
     }
 
     /// Goes by what an earlier batch did; false if the job is to be started.
@@ -300,6 +311,18 @@ impl BatchWork {
         let earlier = self.after[at].iter().filter_map(|before| self.ends[*before].as_ref());
         let task = std::mem::take(&mut options.spec.task);
         options.spec.task = results::with_results(task, &self.eisen_dir, earlier)?;
+        match branch::give(&mut options).await {
+            Ok(notes) => {
+                for note in notes {
+                    report(BatchNews::Note(format!("{}: {note}", self.jobs[at].id)));
+                }
+            }
+            Err(failure) => {
+                let why = format!("{:#}", failure.error());
+                self.end(at, JobOutcome::NotStarted(why), false, report);
+                return Ok(());
+            }
+        }
         let (id, mut kept) = (self.jobs[at].id.clone(), self.kept.clone());
         let starting = move || {
             // It is known before it runs, so that no batch does it twice.

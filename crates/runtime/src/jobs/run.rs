@@ -196,7 +196,7 @@ async fn perform(
     }
     // Nobody else works in a task's worktree, or cleans it, meanwhile.
     let worktree = Worktrees::new(&eisen_dir).hold_at(&state.workspace);
-    let _worktree = worktree.map_err(|error| Failure::Usage(error.into()))?;
+    let worktree = worktree.map_err(|error| Failure::Usage(error.into()))?;
     // Before the state names this process: a signal from then on ends the run, and is kept as its end.
     let mut stop = StopSignals::listen().map_err(failed)?;
     let own = (std::process::id(), process::start_of(std::process::id()));
@@ -242,6 +242,10 @@ async fn perform(
             Err(end) => kept(end),
         },
     };
+    if let Some(worktree) = &worktree {
+        // All that ran in it has ended.
+        worktree.tree.remove_stale_locks();
+    }
     state.changed = changed(&eisen_dir, &state.team).await;
     let (answer, stop_reason) = settle(folder, &mut state, end, answer_kept)?;
     Ok(RunEnd { state, answer, stop_reason, took: began.elapsed() })

@@ -1,5 +1,6 @@
 //! Makes a worktree: its record first, then git's, then its files. A start that finds one half made takes it back.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,47 +52,86 @@ pub fn make(
     if branch.starts_with('-') || repository.git().args(name).bytes().is_err() {
         return Err(WorktreeError::Name(branch.clone()).into());
     }
-    let mut recovery = None;
-    if let Some(held) = trees.hold(repository, branch)? {
-        match settle(held, repository)? {
-            Some(held) if held.tree.state == WorktreeState::Ready => {
-                return Ok(Made { held, is_new: false, notes: Vec::new() });
-            }
-            // Its branch is there: so is what was not committed.
-            Some(held) if repository.tip(branch).is_some() => {
-                drop(held);
-                let back = restore(trees, repository, branch)?;
-                let mut notes = vec!["it comes back as it was cleaned".to_owned()];
-                notes.extend(back.notes);
-                return Ok(Made { held: back.held, is_new: false, notes });
-            }
-            Some(held) => {
-                recovery.clone_from(&held.tree.recovery);
-                held.forget()?;
-            }
-            None => {}
+    let recovery = match earlier(trees, repository, branch)? {
+        Earlier::There(made) => return Ok(*made),
+        Earlier::Gone(recovery) => recovery,
+    };
+    let tree = planned(trees, repository, request)?;
+    let mut made = trees.add(repository, Worktree { recovery, ..tree })?;
+    match complete(trees, repository, &mut made, request) {
+        Ok(notes) => Ok(Made { held: made, is_new: true, notes }),
+        Err(error) => {
+            take_back(made, repository)?;
+            Err(error.into())
         }
     }
-    let made_branch = repository.tip(branch).is_none();
+}
+
+/// The worktree that a branch had before.
+enum Earlier {
+    There(Box<Made>),
+    /// It has none; its last recovery, if one is known.
+    Gone(Option<String>),
+}
+
+fn earlier(
+    trees: &Worktrees,
+    repository: &GitRepository,
+    branch: &str,
+) -> Result<Earlier, RecoveryError> {
+    let held = trees.hold(repository, branch)?;
+    let Some(held) = held.map(|held| settle(held, repository)).transpose()?.flatten() else {
+        return Ok(Earlier::Gone(None));
+    };
+    if held.tree.state == WorktreeState::Ready {
+        return Ok(Earlier::There(Box::new(Made { held, is_new: false, notes: Vec::new() })));
+    }
+    if repository.tip(branch).is_none() {
+        let recovery = held.tree.recovery.clone();
+        held.forget()?;
+        return Ok(Earlier::Gone(recovery));
+    }
+    // Its branch is there: so is what was not committed.
+    drop(held);
+    let back = restore(trees, repository, branch)?;
+    let mut notes = vec!["it comes back as it was cleaned".to_owned()];
+    notes.extend(back.notes);
+    Ok(Earlier::There(Box::new(Made { held: back.held, is_new: false, notes })))
+}
+
+/// The worktree that is to be made.
+fn planned(
+    trees: &Worktrees,
+    repository: &GitRepository,
+    request: &WorktreeRequest,
+) -> Result<Worktree, WorktreeError> {
+    let branch = &request.branch;
+    let start = request.base.as_deref().unwrap_or("HEAD");
+    let no_base = || WorktreeError::NoBase(start.to_owned());
+    if start.contains('\n') {
+        return Err(no_base());
+    }
+    let names = [&*format!("refs/heads/{branch}"), "HEAD", start];
+    let commits = repository.commits(&names.map(|name| format!("{name}^{{commit}}")))?;
+    let [tip, Some(_), first] = &commits[..] else { return Err(WorktreeError::NoCommit) };
     if let Some(place) = repository.checkouts(branch)?.into_iter().next() {
-        return Err(WorktreeError::CheckedOut { branch: branch.clone(), place }.into());
+        return Err(WorktreeError::CheckedOut { branch: branch.clone(), place });
     }
-    if repository.commit("HEAD").is_err() {
-        return Err(WorktreeError::NoCommit.into());
-    }
-    let start = if made_branch { request.base.as_deref().unwrap_or("HEAD") } else { branch };
-    let base = repository.commit(start).map_err(|_| WorktreeError::NoBase(start.to_owned()))?;
+    let base = tip.as_ref().or(first.as_ref()).cloned().ok_or_else(no_base)?;
     let base_branch = match &request.base {
         Some(base) => repository.tip(base).map(|_| base.clone()),
         None => repository.main_branch(),
     };
-    let folder = default_folder(repository).unwrap_or_default();
     let name = trees.name_for(repository, branch);
-    let path = request.place.clone().unwrap_or_else(|| folder.join(&name));
+    let usual = || default_folder(repository).unwrap_or_default().join(&name);
+    let path = request.place.clone().unwrap_or_else(usual);
     if is_inside(repository, &path) {
-        return Err(WorktreeError::Inside(path).into());
+        return Err(WorktreeError::Inside(path));
     }
-    let tree = Worktree {
+    if path.symlink_metadata().is_ok() {
+        return Err(WorktreeError::Occupied(path));
+    }
+    Ok(Worktree {
         name,
         branch: branch.clone(),
         path,
@@ -100,30 +140,19 @@ pub fn make(
         git_dir: PathBuf::new(),
         base,
         base_branch,
-        made_branch,
+        made_branch: tip.is_none(),
         state: WorktreeState::Making,
         owner: request.owner.clone(),
         task: request.task.clone(),
         made_at_ms: now_ms(),
         port_base: trees.free_ports(),
-        copied: std::collections::BTreeMap::new(),
+        copied: BTreeMap::new(),
         linked: Vec::new(),
         build: request.build.clone(),
         setup: None,
-        recovery,
+        recovery: None,
         is_sha1: repository.is_sha1(),
-    };
-    if tree.path.symlink_metadata().is_ok() {
-        return Err(WorktreeError::Occupied(tree.path).into());
-    }
-    let mut held = trees.add(repository, tree)?;
-    match complete(trees, repository, &mut held, request) {
-        Ok(notes) => Ok(Made { held, is_new: true, notes }),
-        Err(error) => {
-            take_back(held, repository)?;
-            Err(error.into())
-        }
-    }
+    })
 }
 
 /// Performs the steps behind the record. At its end the worktree is ready.
@@ -161,9 +190,11 @@ fn complete(
     })?;
     held.keep()?;
     let tree = &mut held.tree;
+    // Each copy was compared with the marks that git has of it.
+    let mut is_sure = false;
     if request.only.is_empty() {
         match tree.main.clone().filter(|_| tree.is_sha1) {
-            Some(main) => drop(fill(tree, &main)?),
+            Some(main) => is_sure = fill(tree, &main)?.left == 0,
             None => drop(tree.git().args(["read-tree", "-m", "-u", "HEAD"]).bytes()?),
         }
     } else {
@@ -172,7 +203,7 @@ fn complete(
         sparse.args(["sparse-checkout", "set", "--cone", "--stdin"]).input(lines).bytes()?;
         tree.git().args(["read-tree", "-m", "-u", "HEAD"]).bytes()?;
     }
-    if !is_clean(tree)? {
+    if !is_sure && !is_clean(tree)? {
         notes.push("its copies differ from what git has: git checked all files out".to_owned());
         tree.git().args(["read-tree", "--reset", "-u", "HEAD"]).bytes()?;
     }

@@ -211,3 +211,26 @@ fn a_process_in_a_worktree_is_seen() {
         [(sleeper.id(), "sleep")]
     );
 }
+
+#[test]
+fn locks_of_killed_processes_go_and_those_of_others_stay() {
+    let bed = Bed::new();
+    let tree = bed.tree("fix");
+    let locks = [
+        tree.git_dir.join("index.lock"),
+        tree.common.join("refs/heads/fix.lock"),
+        tree.common.join("packed-refs.lock"),
+    ];
+    let put = || locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
+    put();
+    fs::write(tree.common.join("index.lock"), "").unwrap();
+    let mut sleeper = Command::new("sleep").arg("60").current_dir(&tree.path).spawn().unwrap();
+    tree.remove_stale_locks();
+    assert!(locks.iter().all(|lock| lock.exists()), "somebody is in it");
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    tree.remove_stale_locks();
+    assert!(!locks.iter().any(|lock| lock.exists()));
+    // The main worktree's is not this one's.
+    assert!(tree.common.join("index.lock").exists());
+}

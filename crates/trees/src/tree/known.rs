@@ -133,6 +133,28 @@ impl Worktree {
         Ok(())
     }
 
+    /// Removes locks of git that killed processes left: those of this worktree, and the one that all share. None is
+    /// removed while a process is in it, or a git of the user in any worktree of the repository.
+    pub fn remove_stale_locks(&self) {
+        let own = ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name));
+        let branch = self.common.join(format!("{}.lock", self.reference()));
+        let shared = self.common.join("packed-refs.lock");
+        let locks = own.into_iter().chain([branch, shared.clone()]);
+        let found: Vec<_> = locks.filter(|lock| lock.symlink_metadata().is_ok()).collect();
+        if found.is_empty() || !super::occupants(&self.path).is_empty() {
+            return;
+        }
+        let is_git_in = |place: &PathBuf| {
+            super::occupants(place).iter().any(|occupant| occupant.name.starts_with("git"))
+        };
+        let is_used = found.contains(&shared)
+            && (is_git_in(&self.common) || self.beside().iter().any(is_git_in));
+        for lock in found.into_iter().filter(|lock| !(is_used && *lock == shared)) {
+            tracing::warn!(lock = %lock.display(), "a killed git left it: it is removed");
+            let _ = fs::remove_file(lock);
+        }
+    }
+
     /// The full name of its branch.
     pub fn reference(&self) -> String {
         format!("refs/heads/{}", self.branch)

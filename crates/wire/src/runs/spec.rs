@@ -328,11 +328,13 @@ impl RunSpec {
             wait: _,
             slot_timeout: _,
             no_wait: _,
-            branch: _,
+            branch,
             worktree: _,
             base: _,
         } = self;
-        format!("{:?}", (task, profile, tier, model, zone, deny))
+        let content = format!("{:?}", (task, profile, tier, model, zone, deny));
+        // Of a task without one it is as before there were any.
+        branch.iter().fold(content, |content, branch| content + branch)
     }
 }
 

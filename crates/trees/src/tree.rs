@@ -32,6 +32,10 @@ pub enum WorktreeError {
     Name(String),
     #[error("the branch `{branch}` is checked out in {}: name another, or work there", .place.display())]
     CheckedOut { branch: String, place: PathBuf },
+    #[error(
+        "`{0}` is a repository of its own, and a commit would not have its files: move it out of the worktree, or have git ignore it"
+    )]
+    Nested(String),
     #[error("{} is there already: move it away, or name another place", .0.display())]
     Occupied(PathBuf),
     #[error(

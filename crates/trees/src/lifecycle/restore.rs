@@ -1,12 +1,11 @@
 //! Brings a worktree back from its recovery: its branch, its files and git's own state of it, as they were.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use nix::sys::stat::SFlag;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use crate::recovery::{Manifest, RecoveryError, SavedFile, read_manifest};
@@ -93,8 +92,9 @@ fn fill(tree: &Worktree, manifest: &Manifest, has_moved: bool) -> Result<(), Rec
     Ok(())
 }
 
-/// Files whose contents are read by one call of git.
+/// Files whose contents are read by one call of git, and their bytes: a larger one is read by itself, past the memory.
 const AT_ONCE: usize = 200;
+const LARGE: u64 = 1 << 20;
 
 fn write_all(
     tree: &Worktree,
@@ -102,22 +102,39 @@ fn write_all(
     files: &[SavedFile],
     is_wanted: impl Fn(&Path) -> bool,
 ) -> Result<(), RecoveryError> {
-    for files in files.chunks(AT_ONCE) {
-        let names: Vec<_> = files.iter().map(|file| file.object.as_str()).collect();
-        let names = names.join("\n") + "\n";
+    let strange = || RecoveryError::Strange("a path leads out of it".to_owned());
+    let mut small = Vec::new();
+    for file in files {
+        let path = file.path.path().ok_or_else(strange)?;
+        if !is_wanted(&path) {
+            continue;
+        }
+        let place = top.join(path);
+        make_room(&place)?;
+        if file.bytes > LARGE && !file.is_link() {
+            let copy = create(&place)?;
+            tree.repository().git().args(["cat-file", "blob", &file.object]).write_into(copy)?;
+            finish(&place, file)?;
+        } else {
+            small.push((place, file));
+        }
+    }
+    for chunk in small.chunks(AT_ONCE) {
+        let names: Vec<_> = chunk.iter().map(|(_, file)| file.object.as_str()).collect();
         let mut read = tree.repository().git();
-        let read = read.args(["cat-file", "--batch"]).input(names).bytes()?;
+        let read = read.args(["cat-file", "--batch"]).input(names.join("\n") + "\n").bytes()?;
         let mut rest = &read[..];
-        for file in files {
+        for (place, file) in chunk {
             let content = next_blob(&mut rest).ok_or_else(|| {
                 RecoveryError::Strange(format!("git has no blob {}", file.object))
             })?;
-            let path = file.path.path();
-            let path =
-                path.ok_or_else(|| RecoveryError::Strange("a path leads out of it".to_owned()))?;
-            if is_wanted(&path) {
-                write(top, &path, file, content)?;
+            if file.is_link() {
+                let target = PathBuf::from(std::ffi::OsString::from_vec(content.to_vec()));
+                symlink(target, place).map_err(RecoveryError::at(place))?;
+            } else {
+                create(place)?.write_all(content).map_err(RecoveryError::at(place))?;
             }
+            finish(place, file)?;
         }
     }
     Ok(())
@@ -134,36 +151,38 @@ fn next_blob<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     (kind == "blob").then_some(content)
 }
 
-fn write(top: &Path, path: &Path, file: &SavedFile, content: &[u8]) -> Result<(), RecoveryError> {
-    let place = top.join(path);
+/// Takes away what stands in the place of a file.
+fn make_room(place: &Path) -> Result<(), RecoveryError> {
     if let Some(folder) = place.parent() {
         if folder.symlink_metadata().is_ok_and(|it| !it.is_dir()) {
             fs::remove_file(folder).map_err(RecoveryError::at(folder))?;
         }
         fs::create_dir_all(folder).map_err(RecoveryError::at(folder))?;
     }
-    if place.symlink_metadata().is_ok_and(|it| it.is_dir()) {
-        fs::remove_dir_all(&place).map_err(RecoveryError::at(&place))?;
-    } else if place.symlink_metadata().is_ok() {
-        fs::remove_file(&place).map_err(RecoveryError::at(&place))?;
+    match place.symlink_metadata() {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(place).map_err(RecoveryError::at(place)),
+        Ok(_) => fs::remove_file(place).map_err(RecoveryError::at(place)),
+        Err(_) => Ok(()),
     }
-    let kind = file.mode & SFlag::S_IFMT.bits();
-    if kind == SFlag::S_IFLNK.bits() {
-        let named = PathBuf::from(std::ffi::OsString::from_vec(content.to_vec()));
-        symlink(named, &place).map_err(RecoveryError::at(&place))?;
-    } else {
-        let mut options = OpenOptions::new();
-        let opened = options.write(true).create_new(true).mode(0o600).open(&place);
-        let written = opened.and_then(|mut file| file.write_all(content));
-        written.map_err(RecoveryError::at(&place))?;
-        let mode = Permissions::from_mode(file.mode & 0o7777);
-        fs::set_permissions(&place, mode).map_err(RecoveryError::at(&place))?;
+}
+
+fn create(place: &Path) -> Result<File, RecoveryError> {
+    let mut options = OpenOptions::new();
+    let made = options.write(true).create_new(true).mode(0o600).open(place);
+    made.map_err(RecoveryError::at(place))
+}
+
+/// Gives a file its permissions and its time.
+fn finish(place: &Path, file: &SavedFile) -> Result<(), RecoveryError> {
+    if !file.is_link() {
+        let permissions = Permissions::from_mode(file.mode & 0o7777);
+        fs::set_permissions(place, permissions).map_err(RecoveryError::at(place))?;
     }
     let (seconds, parts) = file.changed;
     let time = Timespec { tv_sec: seconds, tv_nsec: parts };
     let times = Timestamps { last_access: time, last_modification: time };
-    let set = utimensat(CWD, &place, &times, AtFlags::SYMLINK_NOFOLLOW);
-    set.map_err(|errno| RecoveryError::at(&place)(errno.into()))
+    let set = utimensat(CWD, place, &times, AtFlags::SYMLINK_NOFOLLOW);
+    set.map_err(|errno| RecoveryError::at(place)(errno.into()))
 }
 
 /// Links and copies that were brought in come from the main worktree once more.

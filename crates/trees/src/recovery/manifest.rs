@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::sys::stat::SFlag;
 use serde::{Deserialize, Serialize};
 
 /// The version of this form.
@@ -70,8 +71,16 @@ pub(crate) struct SavedFile {
     pub(crate) mode: u32,
     /// Seconds since 1970, and nanoseconds.
     pub(crate) changed: (i64, i64),
+    #[serde(default)]
+    pub(crate) bytes: u64,
     /// The name of the blob with its bytes, or with the place that a link names.
     pub(crate) object: String,
+}
+
+impl SavedFile {
+    pub(crate) fn is_link(&self) -> bool {
+        self.mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits()
+    }
 }
 
 /// Something that a recovery does not have.

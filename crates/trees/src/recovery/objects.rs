@@ -105,6 +105,7 @@ fn saved(files: &BTreeMap<PathBuf, Marks>, blobs: &[String]) -> Vec<SavedFile> {
     let each = files.iter().zip(blobs).map(|((path, marks), object)| SavedFile {
         path: SavedPath::of(path),
         mode: marks.mode,
+        bytes: marks.bytes,
         changed: marks.changed,
         object: object.clone(),
     });

@@ -30,7 +30,7 @@ const EXACT: [&str; 10] = [
 pub(crate) struct Marks {
     pub(super) device: u64,
     number: u64,
-    bytes: u64,
+    pub(super) bytes: u64,
     pub(super) mode: u32,
     pub(super) changed: (i64, i64),
     renamed: (i64, i64),

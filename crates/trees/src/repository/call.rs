@@ -1,6 +1,7 @@
 //! Calls git, and waits for its end.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -108,6 +109,16 @@ impl GitCall {
     pub fn bytes(&mut self) -> Result<Vec<u8>, GitError> {
         let GitEnd { code, output, said } = self.end()?;
         if code == Some(0) { Ok(output) } else { Err(self.failed(code, &said)) }
+    }
+
+    /// Writes its standard output to a file. A call of this form has no standard input.
+    pub(crate) fn write_into(&mut self, file: File) -> Result<(), GitError> {
+        self.command.stdin(Stdio::null()).stdout(file).stderr(Stdio::piped());
+        let ended = self.command.spawn()?.wait_with_output()?;
+        if ended.status.success() {
+            return Ok(());
+        }
+        Err(self.failed(ended.status.code(), &ended.stderr))
     }
 
     /// Its standard output, without the newline at its end.

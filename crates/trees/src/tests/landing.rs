@@ -135,3 +135,24 @@ fn a_merge_that_was_stopped_is_brought_to_its_end() {
     assert_eq!(take_back(&bed.landings(), &repository, "fix").unwrap().new, new);
     assert_eq!(bed.git(&["status", "--porcelain"]), "?? mine.txt");
 }
+
+#[test]
+fn a_commit_of_all_has_no_repository_without_its_files() {
+    let bed = Bed::new();
+    let tree = bed.tree("fix");
+    write(&tree.path, "new.txt", "new\n");
+    fs::create_dir(tree.path.join("nested")).unwrap();
+    let nested = tree.path.join("nested");
+    git(&nested, &["init", "-q"]);
+    git(&nested, &["config", "user.name", "Ann"]);
+    git(&nested, &["config", "user.email", "ann@example.com"]);
+    write(&nested, "file", "x\n");
+    git(&nested, &["add", "-A"]);
+    git(&nested, &["commit", "-qm", "nested"]);
+    let why = tree.commit_all("all").unwrap_err().to_string();
+    assert!(why.starts_with("`nested` is a repository of its own"), "{why}");
+    fs::rename(&nested, bed.top().join("moved")).unwrap();
+    assert!(tree.commit_all("all").unwrap());
+    assert_eq!(git(&tree.path, &["show", "--format=%s", "--name-only"]), "all\n\nnew.txt");
+    assert!(!tree.commit_all("again").unwrap());
+}

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::WorktreeError;
 use crate::repository::{GitCall, GitError, GitRepository};
 
 /// Copied files that git is told to leave out.
@@ -161,10 +162,20 @@ impl Worktree {
     }
 
     /// Commits all that is not committed, but for what was linked in; returns whether there was anything.
-    pub fn commit_all(&self, message: &str) -> Result<bool, GitError> {
+    pub fn commit_all(&self, message: &str) -> Result<bool, WorktreeError> {
         let mut add = self.git();
         add.args(["add", "--all", "--", "."]);
         add.args(self.brought_in()?).bytes()?;
+        let mut list = self.git();
+        list.args(["diff", "--cached", "--raw", "--no-renames", "-z", "HEAD", "--"]);
+        let list = list.bytes()?;
+        let mut fields = list.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        while let (Some(line), Some(path)) = (fields.next(), fields.next()) {
+            if line.starts_with(":000000 160000") {
+                self.git().args(["reset", "--quiet", "--"]).arg(&*path).bytes()?;
+                return Err(WorktreeError::Nested(path.into_owned()));
+            }
+        }
         let mut is_same = self.git();
         if is_same.args(["diff", "--cached", "--quiet", "HEAD", "--"]).answer()? {
             return Ok(false);

@@ -26,6 +26,8 @@ use crate::tree::{Occupant, WorktreeError};
 pub enum RecoveryError {
     #[error("{} cannot be kept: {why}; nothing was removed", .0.display(), why = .1)]
     File(PathBuf, #[source] io::Error),
+    #[error("{} cannot be removed: {why}; it and all that is left stays, and all of it is in the recovery", .0.display(), why = .1)]
+    Stays(PathBuf, #[source] io::Error),
     #[error("{} changes while it is kept: end what writes there, and try again", .0.display())]
     Changes(PathBuf),
     #[error("{} came or changed behind the recovery, so it and the folders above it stay: clean again", .0.display())]
@@ -53,6 +55,11 @@ impl From<WorktreeError> for RecoveryError {
 }
 
 impl RecoveryError {
+    pub(crate) fn stays(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |error| Self::Stays(path, error)
+    }
+
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |error| Self::File(path, error)

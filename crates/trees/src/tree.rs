@@ -43,6 +43,11 @@ pub enum WorktreeError {
         .0.display()
     )]
     Inside(PathBuf),
+    #[error(
+        "the worktree is not in {place}: `git worktree repair NEW_PLACE` if it was moved, `git worktree remove --force {place}` if it is gone",
+        place = .0.display()
+    )]
+    Missing(PathBuf),
     #[error("another process works in, makes or cleans the worktree of `{0}`: wait for it")]
     Busy(String),
     #[error("{} cannot be used: {why}", .0.display(), why = .1)]

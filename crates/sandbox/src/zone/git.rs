@@ -96,6 +96,9 @@ impl Git {
             return GitVerdict::Denied;
         }
         let Some((within, verdict)) = self.within(real) else { return GitVerdict::Nothing };
+        if self.is_index_of_others(real) {
+            return GitVerdict::Denied;
+        }
         match self.access {
             GitAccess::None => GitVerdict::Denied,
             GitAccess::Read if writes => GitVerdict::Denied,
@@ -120,6 +123,8 @@ impl Git {
                 RepositoryPart::Shared(branch) => own_records_below(within, branch),
                 RepositoryPart::Others => Subtree::None,
             },
+            // Indices of other worktrees are closed.
+            GitAccess::Read | GitAccess::Commit if self.leads_to_others(folder) => Subtree::Mixed,
             GitAccess::Read | GitAccess::Commit => Subtree::All,
         };
         Some((subtree, verdict))
@@ -173,6 +178,31 @@ impl Git {
             RepositoryPart::Own => is_record(within) || is_sequence(within),
             RepositoryPart::Shared(branch) => is_own_record(within, branch),
             RepositoryPart::Others => false,
+        }
+    }
+
+    /// Whether a path is the index of another worktree: it names contents that no commit has.
+    fn is_index_of_others(&self, real: &Path) -> bool {
+        let Some((git, common)) = self.divided() else { return false };
+        real.file_name().is_some_and(|name| name == "index")
+            && real.parent().is_some_and(|folder| {
+                folder != git
+                    && (folder == common || folder.parent() == Some(&common.join("worktrees")))
+            })
+    }
+
+    /// Whether a folder has, or leads to, the index of another worktree.
+    fn leads_to_others(&self, folder: &Path) -> bool {
+        let Some((git, common)) = self.divided() else { return false };
+        let all = common.join("worktrees");
+        folder == common || folder == all || folder != git && folder.parent() == Some(&all)
+    }
+
+    /// The worktree's own folder of git, and the one that all share, where a task has the worktree.
+    fn divided(&self) -> Option<(&Path, &Path)> {
+        match (&self.branch, &self.own[..]) {
+            (Some(_), [_, git, common]) if git != common => Some((git, common)),
+            _ => None,
         }
     }
 

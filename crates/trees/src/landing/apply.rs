@@ -1,5 +1,7 @@
 //! Moves a branch, and brings the worktrees along that have it checked out.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::record::Landings;
@@ -57,6 +59,10 @@ pub fn take_back(
     }
     landings.intend(&back)?;
     let moved = bring_all(repository, &places, &back);
+    if moved.is_ok() {
+        // Before the intent goes: a merge that is known is one that can be taken back.
+        landings.forget(&landing)?;
+    }
     landings.settle(None)?;
     moved?;
     // The branch may have gone with its worktree.
@@ -64,32 +70,35 @@ pub fn take_back(
         let name = format!("refs/heads/{branch}");
         repository.git().args(["update-ref", &name, &landing.tip, ""]).bytes()?;
     }
-    landings.forget(&landing)?;
     Ok(landing)
 }
 
-/// Brings a merge that a killed process was making to its end, or forgets it where nothing had moved.
+/// Brings a merge that a killed process was making to its end where its branch had moved, and else takes it back.
 pub fn finish(landings: &Landings, repository: &GitRepository) -> Result<(), LandingError> {
     let Some(landing) = landings.unfinished()? else { return Ok(()) };
     let now = repository.tip(&landing.into);
-    if now.as_ref() != Some(&landing.new) {
-        landings.settle(None)?;
-        return Ok(());
-    }
-    for place in repository.checkouts(&landing.into)? {
-        repair(repository, &place, &landing)?;
-    }
-    let is_back =
-        landings.all()?.iter().any(|it| (&it.old, &it.new) == (&landing.new, &landing.old));
-    if is_back {
-        let all = landings.all()?;
-        let undone = all.iter().find(|it| (&it.old, &it.new) == (&landing.new, &landing.old));
-        if let Some(undone) = undone {
-            landings.forget(undone)?;
+    let has_moved = now.as_ref() == Some(&landing.new);
+    let is_at_old = now.as_ref() == Some(&landing.old);
+    if has_moved || is_at_old {
+        let back =
+            Landing { old: landing.new.clone(), new: landing.old.clone(), ..landing.clone() };
+        for place in repository.checkouts(&landing.into)? {
+            let done = repair(repository, &place, if has_moved { &landing } else { &back });
+            if let Err(error) = done {
+                // It holds nobody up; git shows what is left.
+                tracing::warn!(place = %place.display(), "a merge was stopped here: look at `git status`: {error}");
+            }
         }
-        landings.settle(None)?;
-    } else {
-        landings.settle(Some(&landing))?;
+    }
+    let all = landings.all()?;
+    let undone = all.iter().find(|it| (&it.old, &it.new) == (&landing.new, &landing.old));
+    match undone {
+        Some(undone) if has_moved => {
+            landings.forget(undone)?;
+            landings.settle(None)?;
+        }
+        Some(_) => landings.settle(None)?,
+        None => landings.settle(has_moved.then_some(&landing))?,
     }
     Ok(())
 }
@@ -115,83 +124,126 @@ fn check_clean(
     landing: &Landing,
 ) -> Result<(), LandingError> {
     let unclean = || LandingError::Unclean { into: landing.into.clone(), place: place.to_owned() };
+    // Files whose times alone are new are not changed.
+    let _ = at(repository, place).args(["update-index", "-q", "--refresh"]).code_and_bytes();
     let mut status = at(repository, place);
     status.args(["status", "--porcelain", "--ignore-submodules=all", "--untracked-files=no"]);
     if !status.bytes()?.is_empty() {
         return Err(unclean());
     }
-    // An untracked file may stand where the merge has one.
+    let in_the_way = |said: String| LandingError::InTheWay { place: place.to_owned(), said };
     let mut attempt = at(repository, place);
     attempt.args(["read-tree", "-n", "-m", "-u", &landing.old, &landing.new]);
-    attempt.bytes().map(drop).map_err(|error| match error {
-        GitError::Failed { said, .. } => LandingError::InTheWay { place: place.to_owned(), said },
+    attempt.bytes().map_err(|error| match error {
+        GitError::Failed { said, .. } => in_the_way(said),
         error @ GitError::Start(_) => error.into(),
-    })
+    })?;
+    // git overwrites what it ignores.
+    let mut added = at(repository, place);
+    added.args(["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=A"]);
+    let added = added.args([&landing.old, &landing.new]).bytes()?;
+    for path in added.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+        let path = Path::new(OsStr::from_bytes(path));
+        let ahead = path.ancestors().take_while(|above| !above.as_os_str().is_empty());
+        for above in ahead {
+            let Ok(found) = place.join(above).symlink_metadata() else { continue };
+            let is_own = above != path && found.is_dir();
+            let mut list = at(repository, place);
+            list.args(["ls-files", "-z", "--"]);
+            list.arg(format!(":(literal,top){}", above.to_string_lossy()));
+            if !is_own && (found.is_dir() || list.bytes()?.is_empty()) {
+                return Err(in_the_way(above.to_string_lossy().into_owned()));
+            }
+        }
+    }
+    Ok(())
 }
 
+/// Brings the checkouts along, then moves the branch: whoever commits in between commits the merge, and not its reverse.
 fn bring_all(
     repository: &GitRepository,
     places: &[PathBuf],
     landing: &Landing,
 ) -> Result<(), LandingError> {
+    let back = |count: usize| -> Result<(), LandingError> {
+        for place in &places[..count] {
+            let mut back = at(repository, place);
+            back.args(["read-tree", "-m", "-u", &landing.new, &landing.old]).bytes()?;
+        }
+        Ok(())
+    };
+    for (count, place) in places.iter().enumerate() {
+        let mut follow = at(repository, place);
+        follow.args(["read-tree", "-m", "-u", &landing.old, &landing.new]);
+        if follow.bytes().is_err() {
+            back(count)?;
+            let (into, place) = (landing.into.clone(), place.clone());
+            return Err(LandingError::Unclean { into, place });
+        }
+    }
     let reference = format!("refs/heads/{}", landing.into);
     let why = format!("eisen-core merge {}", landing.branch);
     let mut update = repository.git();
     update.args(["update-ref", "-m", &why, &reference, &landing.new, &landing.old]);
     if update.bytes().is_err() {
+        back(places.len())?;
         return Err(LandingError::Moved { into: landing.into.clone() });
-    }
-    for (at_place, place) in places.iter().enumerate() {
-        let mut follow = at(repository, place);
-        follow.args(["read-tree", "-m", "-u", &landing.old, &landing.new]);
-        if follow.bytes().is_err() {
-            for done in &places[..at_place] {
-                let mut back = at(repository, done);
-                back.args(["read-tree", "-m", "-u", &landing.new, &landing.old]).bytes()?;
-            }
-            let mut back = repository.git();
-            back.args(["update-ref", &reference, &landing.old, &landing.new]).bytes()?;
-            let (into, place) = (landing.into.clone(), place.clone());
-            return Err(LandingError::Unclean { into, place });
-        }
     }
     Ok(())
 }
 
 /// Brings a checkout along that may have some of the files already.
 fn repair(repository: &GitRepository, place: &Path, landing: &Landing) -> Result<(), LandingError> {
-    let mut is_done = at(repository, place);
-    if is_done.args(["diff-index", "--cached", "--quiet", &landing.new, "--"]).answer()? {
-        return Ok(());
-    }
     let mut diff = at(repository, place);
     diff.args(["diff-tree", "-r", "-z", "--no-renames", &landing.old, &landing.new]);
     let diff = diff.bytes()?;
-    let mut fields = diff.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let mut fields = diff.split(|byte| *byte == 0);
     let mut wanted = Vec::new();
     while let (Some(line), Some(path)) = (fields.next(), fields.next()) {
-        let (mut words, file) = (line.split(' '), place.join(&*path));
-        let (old, new) = (words.nth(2).unwrap_or_default(), words.next().unwrap_or_default());
-        let now = match file.symlink_metadata() {
-            Ok(_) => {
-                let mut hash = at(repository, place);
-                hash.args(["hash-object", "--path", &path, "--"]).arg(&file).text()?
-            }
-            Err(_) => "0".repeat(old.len()),
-        };
-        if now == old && new.bytes().all(|byte| byte == b'0') {
+        let line = String::from_utf8_lossy(line);
+        let file = place.join(OsStr::from_bytes(path));
+        let words: Vec<_> = line.split(' ').collect();
+        let [_, mode, old, new, _] = words[..] else { continue };
+        if now_in(repository, place, &file, path, old.len())?.as_deref() != Some(old) {
+            continue;
+        }
+        if new.bytes().all(|byte| byte == b'0') {
             let _ = std::fs::remove_file(&file);
-        } else if now == old {
-            wanted.extend(path.bytes());
+        } else if mode != "160000" {
+            wanted.extend(path);
             wanted.push(0);
         }
     }
-    at(repository, place).args(["read-tree", "-i", "-m", &landing.old, &landing.new]).bytes()?;
+    let mut is_done = at(repository, place);
+    if !is_done.args(["diff-index", "--cached", "--quiet", &landing.new, "--"]).answer()? {
+        let mut follow = at(repository, place);
+        follow.args(["read-tree", "-i", "-m", &landing.old, &landing.new]).bytes()?;
+    }
     if !wanted.is_empty() {
         let mut out = at(repository, place);
         out.args(["checkout-index", "-f", "-u", "-z", "--stdin"]).input(wanted).bytes()?;
     }
-    let mut refresh = at(repository, place);
-    let _ = refresh.args(["update-index", "-q", "--refresh"]).code_and_bytes();
+    let _ = at(repository, place).args(["update-index", "-q", "--refresh"]).code_and_bytes();
     Ok(())
+}
+
+/// The name of the content that a path has now: zeros where there is none, None for a folder and the like.
+fn now_in(
+    repository: &GitRepository,
+    place: &Path,
+    file: &Path,
+    path: &[u8],
+    length: usize,
+) -> Result<Option<String>, GitError> {
+    let Ok(found) = file.symlink_metadata() else { return Ok(Some("0".repeat(length))) };
+    let mut hash = at(repository, place);
+    if found.is_symlink() {
+        let target = std::fs::read_link(file).unwrap_or_default();
+        hash.args(["hash-object", "--stdin"]).input(target.into_os_string().into_encoded_bytes());
+    } else if found.is_file() {
+        hash.args(["hash-object", "--path"]).arg(OsStr::from_bytes(path)).arg("--").arg(file);
+    } else {
+        return Ok(None);
+    }
+    hash.text().map(Some)
 }

@@ -129,7 +129,7 @@ fn rebase(
         };
         let mut make = repository.git();
         make.env("GIT_AUTHOR_NAME", told("%an")?).env("GIT_AUTHOR_EMAIL", told("%ae")?);
-        make.env("GIT_AUTHOR_DATE", told("%ad")?);
+        make.env("GIT_AUTHOR_DATE", told("%aI")?);
         make.args(["commit-tree", &merged.tree, "-p", &new, "-F", "-"]);
         new = make.input(message.with_trailers(&told("%B")?)).text()?;
     }

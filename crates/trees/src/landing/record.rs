@@ -46,7 +46,15 @@ impl Landings {
     /// The merges of a repository that were made, whoever makes one now.
     pub fn known(eisen_dir: &Path, repository: &GitRepository) -> Vec<Landing> {
         let file = KeptFile::<Durable>::new(folder_of(eisen_dir, repository).join(DONE), LONGEST);
-        file.read_json().ok().flatten().unwrap_or_default()
+        let all: Vec<Landing> = file.read_json().ok().flatten().unwrap_or_default();
+        // One that somebody took back by hand is none any more.
+        let is_there = |landing: &Landing| {
+            let target = format!("refs/heads/{}", landing.into);
+            let mut ask = repository.git();
+            ask.args(["merge-base", "--is-ancestor", &landing.new, &target]);
+            ask.answer().unwrap_or(false)
+        };
+        all.into_iter().filter(is_there).collect()
     }
 
     /// The merge that a killed process was making.

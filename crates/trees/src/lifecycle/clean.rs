@@ -56,7 +56,13 @@ pub fn clean(mut held: HeldWorktree, is_landed: bool) -> Result<Cleaned, Recover
 /// its own.
 pub(super) fn finish(held: HeldWorktree) -> Result<HeldWorktree, RecoveryError> {
     let tree = &held.tree;
-    if tree.path.exists() && tree.git_dir.join("HEAD").exists() {
+    let inside = occupants(&tree.path);
+    if !inside.is_empty() {
+        return Err(RecoveryError::Occupied(inside));
+    }
+    // Its entry goes last but one.
+    let is_empty = std::fs::remove_dir(&tree.path).is_ok();
+    if !is_empty && tree.path.exists() && tree.git_dir.join("HEAD").exists() {
         let first = tree.recovery.clone().unwrap_or_default();
         let before = read_manifest(tree, &first)?;
         let taken = save(tree)?;

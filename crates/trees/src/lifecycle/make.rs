@@ -70,7 +70,7 @@ pub fn make(
 /// The worktree that a branch had before.
 enum Earlier {
     There(Box<Made>),
-    /// It has none; its last recovery, if one is known.
+    /// No worktree; its last recovery, if one is known.
     Gone(Option<String>),
 }
 
@@ -145,7 +145,8 @@ fn planned(
         owner: request.owner.clone(),
         task: request.task.clone(),
         made_at_ms: now_ms(),
-        port_base: trees.free_ports(),
+        // The record gets it.
+        port_base: 0,
         copied: BTreeMap::new(),
         linked: Vec::new(),
         build: request.build.clone(),
@@ -175,7 +176,7 @@ fn complete(
     held.keep()?;
     let tree = &mut held.tree;
     {
-        let _list = trees.lock_list(repository)?;
+        let _list = trees.lock_list()?;
         let mut add = repository.git();
         add.args(["worktree", "add", "--quiet", "--no-checkout"]);
         if tree.made_branch {

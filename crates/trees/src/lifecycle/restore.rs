@@ -36,7 +36,7 @@ pub fn restore(
     let reference = held.tree.recovery.clone().ok_or_else(none)?;
     let manifest = read_manifest(&held.tree, &reference)?;
     let mut notes = Vec::new();
-    let tip = manifest.tip.clone().ok_or_else(none)?;
+    let tip = manifest.tip.clone().or_else(|| manifest.head.clone()).ok_or_else(none)?;
     match repository.tip(branch) {
         None => {
             let mut make = repository.git();
@@ -202,7 +202,11 @@ fn bring_again(tree: &Worktree) -> Vec<String> {
         }
         let is_same = CopiedFile::of(&from).is_ok_and(|now| now == *copied);
         let folder = to.parent().map_or(Ok(()), fs::create_dir_all);
-        if !is_same || folder.and_then(|()| fs::copy(&from, &to)).is_err() {
+        let copy = || match fs::read_link(&from) {
+            Ok(target) => symlink(target, &to),
+            Err(_) => fs::copy(&from, &to).map(drop),
+        };
+        if !is_same || folder.and_then(|()| copy()).is_err() {
             notes.push(format!("`{path}` was a copy from the main worktree, which has it no more"));
         }
     }
@@ -229,7 +233,7 @@ pub(crate) fn make_again(
     held.keep()?;
     let tree = &mut held.tree;
     {
-        let _list = trees.lock_list(repository)?;
+        let _list = trees.lock_list()?;
         let mut add = repository.git();
         add.args(["worktree", "add", "--quiet", "--no-checkout", "--"]);
         add.arg(&tree.path).arg(&tree.branch).bytes()?;

@@ -1,12 +1,11 @@
 //! Brings worktrees that killed processes left to an end.
 
 use std::fs;
-use std::path::Path;
 
 use super::clean::finish;
 use crate::recovery::{self, RecoveryError};
 use crate::repository::GitRepository;
-use crate::tree::{HeldWorktree, WorktreeError, WorktreeState, Worktrees};
+use crate::tree::{HeldWorktree, Worktree, WorktreeError, WorktreeState, Worktrees, occupants};
 
 /// The owner of a worktree in which the checks of a merge run: it ends with the merge.
 pub const OF_CHECKS: &str = "checks";
@@ -14,23 +13,30 @@ pub const OF_CHECKS: &str = "checks";
 /// Brings what killed processes left of a repository's worktrees to an end. Those that are held are left alone.
 pub fn settle_all(trees: &Worktrees, repository: &GitRepository) -> Result<(), RecoveryError> {
     for tree in trees.of(repository) {
-        // Its disk may only be away for now.
-        let is_there = tree.path.exists() || !tree.path.parent().is_some_and(Path::exists);
         let is_left = match tree.state {
             WorktreeState::Making | WorktreeState::Cleaning => true,
-            WorktreeState::Ready => !is_there || tree.owner == OF_CHECKS,
+            WorktreeState::Ready => tree.owner == OF_CHECKS && tree.path.exists(),
             WorktreeState::Gone => false,
         };
-        if is_left {
-            match trees.hold(repository, &tree.branch) {
-                Ok(Some(held)) if held.tree.owner == OF_CHECKS && is_there => held.discard()?,
-                Ok(Some(held)) => drop(settle(held, repository)?),
-                Ok(None) | Err(WorktreeError::Busy(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+        if is_left && let Err(error) = settle_one(trees, repository, &tree) {
+            // It holds nobody else up.
+            tracing::warn!(branch = %tree.branch, "it was left half done, and stays so: {error}");
         }
     }
     Ok(())
+}
+
+fn settle_one(
+    trees: &Worktrees,
+    repository: &GitRepository,
+    tree: &Worktree,
+) -> Result<(), RecoveryError> {
+    match trees.hold(repository, &tree.branch) {
+        Ok(Some(held)) if held.tree.owner == OF_CHECKS => Ok(held.discard()?),
+        Ok(Some(held)) => settle(held, repository).map(drop),
+        Ok(None) | Err(WorktreeError::Busy(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Brings a worktree that another process left to an end: one half made is taken back, one half cleaned is cleaned.
@@ -43,9 +49,8 @@ pub(super) fn settle(
         WorktreeState::Making => take_back(held, repository).map(|()| None),
         WorktreeState::Cleaning => finish(held).map(Some),
         WorktreeState::Ready if !held.tree.path.exists() => {
-            // Somebody removed it by hand. Its branch is as it was.
-            held.tree.prune().map_err(WorktreeError::from)?;
-            Ok(held.forget().map(|()| None)?)
+            // It may have been moved, or its disk is away: git still knows what is not committed.
+            Err(WorktreeError::Missing(held.tree.path).into())
         }
         WorktreeState::Ready | WorktreeState::Gone => Ok(Some(held)),
     }
@@ -62,6 +67,10 @@ pub(super) fn take_back(
         tree.git_dir = tree.find_git_dir().unwrap_or_default();
     }
     let has_admin = !tree.git_dir.as_os_str().is_empty() && tree.git_dir.join("HEAD").exists();
+    let inside = occupants(&tree.path);
+    if !inside.is_empty() {
+        return Err(RecoveryError::Occupied(inside));
+    }
     if has_admin && tree.path.exists() {
         let taken = recovery::save(tree)?;
         recovery::remove_files(tree, &taken)?;

@@ -25,6 +25,9 @@ const DURABLE: [&str; 4] = ["-c", "core.fsync=objects,reference", "-c", "core.fs
 const NAME: &str = "eisen-core";
 const MAIL: &str = "eisen-core@localhost";
 
+/// How often a recovery is written anew whose objects were removed meanwhile.
+const MOST_TRIES: usize = 3;
+
 /// Commits that only the log of a branch has, and that a recovery holds too.
 const MOST_TIPS: usize = 64;
 
@@ -45,6 +48,24 @@ impl SavedRecovery {
 
 /// Keeps all of a worktree that no commit has.
 pub(crate) fn save(tree: &Worktree) -> Result<SavedRecovery, RecoveryError> {
+    for _ in 0..MOST_TRIES {
+        let saved = save_once(tree)?;
+        // A `git prune` may have taken what no ref led to yet.
+        let mut check = tree.repository().git();
+        check.args(["rev-list", "--objects", "--quiet", &saved.reference, "--not"]);
+        check.args(saved.manifest.head.iter().chain(&saved.manifest.tip));
+        if check.bytes().is_ok() {
+            return Ok(saved);
+        }
+        let mut forget = tree.repository().git();
+        forget.args(["update-ref", "-d", &saved.reference]).bytes()?;
+    }
+    Err(RecoveryError::Strange(
+        "another git removes objects meanwhile; nothing was removed".to_owned(),
+    ))
+}
+
+fn save_once(tree: &Worktree) -> Result<SavedRecovery, RecoveryError> {
     let scan = scan(tree)?;
     let blobs = write_blobs(tree, &tree.path, &scan.kept)?;
     let own = files_below(&tree.git_dir)?;

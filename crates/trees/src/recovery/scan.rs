@@ -6,6 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD};
+
 use super::RecoveryError;
 use super::manifest::{LeftOut, WhyLeftOut};
 use crate::repository::GitCall;
@@ -24,6 +26,12 @@ const EXACT: [&str; 10] = [
     "-c",
     "core.preloadIndex=true",
 ];
+
+/// The flag of `statx` for the number of a mount.
+const MOUNT_ID: u32 = 0x1000;
+
+/// Permissions of a file where nothing says how git makes one.
+const USUAL: u32 = 0o644;
 
 /// A file as it was looked at: another write shows by these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +76,7 @@ pub(crate) struct Scan {
 /// Looks at all files. Follows no link.
 pub(crate) fn scan(tree: &Worktree) -> Result<Scan, RecoveryError> {
     let top = tree.path.symlink_metadata().map_err(RecoveryError::at(&tree.path))?;
-    let git = Tracked::read(tree)?;
+    let (git, mount) = (Tracked::read(tree)?, mount_of(&tree.path));
     let mut scan = Scan::default();
     let mut ahead = vec![PathBuf::new()];
     while let Some(folder) = ahead.pop() {
@@ -80,7 +88,7 @@ pub(crate) fn scan(tree: &Worktree) -> Result<Scan, RecoveryError> {
             let path = folder.join(entry.file_name());
             let place = entry.path();
             let found = place.symlink_metadata().map_err(RecoveryError::at(&place))?;
-            if found.dev() != top.dev() {
+            if found.dev() != top.dev() || mount_of(&place) != mount {
                 return Err(RecoveryError::Mounted(place));
             }
             if path == Path::new(".git") && found.is_file() {
@@ -88,7 +96,7 @@ pub(crate) fn scan(tree: &Worktree) -> Result<Scan, RecoveryError> {
             }
             if found.is_dir() {
                 if tree.is_of_build(&path) && git.ignores(tree, &path)? {
-                    let bytes = bytes_below(&place, top.dev())?;
+                    let bytes = bytes_below(&place, top.dev(), mount)?;
                     scan.left_out.push(left_out(&path, bytes, WhyLeftOut::Build));
                     scan.build.push(path);
                 } else {
@@ -145,23 +153,32 @@ fn left_out(path: &Path, bytes: u64, why: WhyLeftOut) -> LeftOut {
     LeftOut { path: path.to_string_lossy().into_owned(), bytes, why }
 }
 
-/// Whether a file was copied in and has the same content still.
+/// The mount that a file is on, by its number; 0 where the system does not say.
+pub(super) fn mount_of(place: &Path) -> u64 {
+    let wanted = rustix::fs::StatxFlags::from_bits_retain(MOUNT_ID);
+    let found = rustix::fs::statx(CWD, place, AtFlags::SYMLINK_NOFOLLOW, wanted);
+    found.map_or(0, |found| found.stx_mnt_id)
+}
+
+/// Whether a file was copied in, has the same content still, and the main worktree has it too.
 fn is_as_copied(tree: &Worktree, path: &Path) -> Result<bool, RecoveryError> {
     let Some(copied) = path.to_str().and_then(|path| tree.copied.get(path)) else {
         return Ok(false);
     };
     let place = tree.path.join(path);
-    Ok(CopiedFile::of(&place).map_err(RecoveryError::at(place))? == *copied)
+    let is_same = CopiedFile::of(&place).map_err(RecoveryError::at(place))? == *copied;
+    let main = tree.main.as_ref().map(|main| main.join(path));
+    Ok(is_same && main.is_some_and(|main| CopiedFile::of(&main).is_ok_and(|now| now == *copied)))
 }
 
-fn bytes_below(folder: &Path, device: u64) -> Result<u64, RecoveryError> {
+fn bytes_below(folder: &Path, device: u64, mount: u64) -> Result<u64, RecoveryError> {
     let mut bytes = 0;
     let mut ahead = vec![folder.to_owned()];
     while let Some(folder) = ahead.pop() {
         for entry in fs::read_dir(&folder).map_err(RecoveryError::at(&folder))? {
             let place = entry.map_err(RecoveryError::at(&folder))?.path();
             let found = place.symlink_metadata().map_err(RecoveryError::at(&place))?;
-            if found.dev() != device {
+            if found.dev() != device || mount_of(&place) != mount {
                 return Err(RecoveryError::Mounted(place));
             }
             bytes += found.len();
@@ -215,9 +232,9 @@ impl Tracked {
             }
         }
         // git made this file, and nobody else has a reason to.
-        let entry = tree.path.join(".git");
-        let made = entry.symlink_metadata().map_err(RecoveryError::at(entry))?;
-        Ok(Self { files, changed, has_head, permissions: made.mode() & 0o777 })
+        let made = tree.path.join(".git").symlink_metadata();
+        let permissions = made.map_or(USUAL, |made| made.mode() & 0o777);
+        Ok(Self { files, changed, has_head, permissions })
     }
 
     /// Whether the worktree's commit has a file as it is.

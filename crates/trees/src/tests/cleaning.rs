@@ -192,3 +192,47 @@ fn cleaning_that_was_stopped_is_brought_to_its_end() {
     let text = |path: &str| fs::read_to_string(back.held.tree.path.join(path)).unwrap();
     assert_eq!((text("one.txt"), text("README.md")), ("1\n".to_owned(), "shop\n".to_owned()));
 }
+
+#[test]
+fn a_folder_that_may_not_be_written_is_cleaned_too() {
+    let bed = Bed::new();
+    let tree = bed.tree("fix");
+    for folder in ["cache/deep", "node_modules/cache"] {
+        write(&tree.path, &format!("{folder}/a.go"), "a\n");
+        fs::set_permissions(tree.path.join(folder), fs::Permissions::from_mode(0o555)).unwrap();
+    }
+    clean(bed.trees().hold(&bed.repository(), "fix").unwrap().unwrap(), false).unwrap();
+    assert!(!tree.path.exists());
+    let back = restore(&bed.trees(), &bed.repository(), "fix").unwrap();
+    assert!(back.held.tree.path.join("cache/deep/a.go").exists());
+}
+
+#[test]
+fn a_copy_is_kept_once_the_main_worktree_has_another() {
+    let bed = Bed::new();
+    bed.write(".env", "KEY=1\n");
+    bed.write(".worktreeinclude", ".env\n");
+    let tree = bed.tree("fix");
+    bed.write(".env", "KEY=2\n");
+    assert_eq!(survey(&tree).unwrap().left_out, []);
+    clean(bed.trees().hold(&bed.repository(), "fix").unwrap().unwrap(), false).unwrap();
+    let back = restore(&bed.trees(), &bed.repository(), "fix").unwrap();
+    assert_eq!(fs::read_to_string(back.held.tree.path.join(".env")).unwrap(), "KEY=1\n");
+}
+
+#[test]
+fn a_worktree_that_was_emptied_but_for_its_folder_is_done_with() {
+    let bed = Bed::new();
+    let tree = bed.tree("fix");
+    let mut held = bed.trees().hold(&bed.repository(), "fix").unwrap().unwrap();
+    crate::recovery::save(&held.tree).unwrap();
+    held.tree.recovery = Some(bed.git(&["for-each-ref", "--format=%(refname)", "refs/eisen"]));
+    held.tree.state = WorktreeState::Cleaning;
+    held.keep().unwrap();
+    drop(held);
+    fs::remove_dir_all(&tree.path).unwrap();
+    fs::create_dir(&tree.path).unwrap();
+    crate::lifecycle::settle_all(&bed.trees(), &bed.repository()).unwrap();
+    assert_eq!(bed.trees().of(&bed.repository())[0].state, WorktreeState::Gone);
+    assert_eq!(bed.git(&["worktree", "list"]).lines().count(), 1);
+}

@@ -156,3 +156,53 @@ fn a_commit_of_all_has_no_repository_without_its_files() {
     assert_eq!(git(&tree.path, &["show", "--format=%s", "--name-only"]), "all\n\nnew.txt");
     assert!(!tree.commit_all("again").unwrap());
 }
+
+#[test]
+fn files_that_git_ignores_are_not_overwritten() {
+    let bed = Bed::new();
+    bed.write(".env", "mine\n");
+    bed.write("node_modules/mine.js", "mine\n");
+    let tree = bed.tree("fix");
+    write(&tree.path, ".env", "theirs\n");
+    git(&tree.path, &["add", "-f", ".env"]);
+    git(&tree.path, &["commit", "-qm", "env"]);
+    let why = bed.land("fix", MergeWay::Merge).unwrap_err().to_string();
+    assert!(why.contains("untracked files are where the merge has some"), "{why}");
+    git(&tree.path, &["rm", "-q", "--cached", ".env"]);
+    write(&tree.path, "node_modules", "a file\n");
+    git(&tree.path, &["add", "-f", "node_modules"]);
+    git(&tree.path, &["commit", "-qm", "a file for a folder"]);
+    bed.land("fix", MergeWay::Merge).unwrap_err();
+    assert_eq!(fs::read_to_string(bed.main().join(".env")).unwrap(), "mine\n");
+    assert!(bed.main().join("node_modules/mine.js").exists());
+}
+
+#[test]
+fn a_merge_that_was_stopped_before_the_branch_moved_is_taken_back() {
+    let bed = Bed::new();
+    let tree = bed.with_commit("fix", "src/cart.js", "changed\n");
+    fs::remove_file(tree.path.join("link")).unwrap();
+    symlink("/nowhere", tree.path.join("link")).unwrap();
+    fs::write(tree.path.join(no_text()), "no text\n").unwrap();
+    git(&tree.path, &["add", "-A"]);
+    git(&tree.path, &["commit", "-qm", "odd ones"]);
+    let before = files_of(&bed.main());
+    let repository = bed.repository();
+    let message = MergeMessage::default();
+    let (old, new) = commit(&repository, "fix", "main", MergeWay::Merge, &message).unwrap();
+    let tip = repository.tip("fix").unwrap();
+    let (branch, into, way) = ("fix".to_owned(), "main".to_owned(), MergeWay::Merge);
+    let (first, second) = (old.clone(), new.clone());
+    let landing = Landing { branch, into, old, new, tip, landed_at_ms: 1, way };
+    for has_moved in [false, true] {
+        let landings = bed.landings();
+        landings.intend(&landing).unwrap();
+        bed.git(&["read-tree", "-m", "-u", &first, &second]);
+        if has_moved {
+            bed.git(&["update-ref", "refs/heads/main", &second]);
+        }
+        crate::landing::finish(&landings, &repository).unwrap();
+        assert_eq!(bed.git(&["status", "--porcelain"]), "", "{has_moved}");
+        assert_eq!(files_of(&bed.main()) == before, !has_moved);
+    }
+}

@@ -1,6 +1,7 @@
 //! The files below `$EISEN_DIR/trees`: one for each worktree, and a lock of each.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -59,7 +60,12 @@ impl HeldWorktree {
     /// too, if it has not moved.
     pub fn discard(self) -> Result<(), WorktreeError> {
         let tree = &self.tree;
-        fs::remove_dir_all(&tree.path).map_err(WorktreeError::at(&tree.path))?;
+        match fs::remove_dir_all(&tree.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(WorktreeError::File(tree.path.clone(), error));
+            }
+            _ => {}
+        }
         tree.prune()?;
         if tree.made_branch {
             let mut delete = tree.repository().git();
@@ -122,7 +128,7 @@ impl Worktrees {
     pub(crate) fn add(
         &self,
         repository: &GitRepository,
-        tree: Worktree,
+        mut tree: Worktree,
     ) -> Result<HeldWorktree, WorktreeError> {
         let folder = self.folder_of(repository);
         kept::make_folder(&folder).map_err(WorktreeError::at(&folder))?;
@@ -131,6 +137,8 @@ impl Worktrees {
         if known.iter().any(|(_, it)| it.branch == tree.branch || it.name == tree.name) {
             return Err(WorktreeError::Busy(tree.branch));
         }
+        let _list = self.lock_list()?;
+        tree.port_base = self.free_ports();
         let path = folder.join(format!("{}{ENDING}", tree.name));
         let held = HeldWorktree { tree, file: KeptFile::new(path, LONGEST), _lock: lock };
         held.keep()?;
@@ -138,7 +146,7 @@ impl Worktrees {
     }
 
     /// The first of the ports that no worktree of the user has.
-    pub(crate) fn free_ports(&self) -> u16 {
+    fn free_ports(&self) -> u16 {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let known: Vec<_> = files.flat_map(|entry| read_all(&entry.path())).collect();
         let is_taken = |base: &u16| known.iter().any(|(_, tree)| tree.port_base == *base);
@@ -170,14 +178,17 @@ impl Worktrees {
         KeptFile::new(folder.join(format!("{}.{what}.json", tree.name)), LONGEST)
     }
 
-    /// Lets no other process work on the repository's list of worktrees.
-    pub(crate) fn lock_list(&self, repository: &GitRepository) -> Result<HeldLock, WorktreeError> {
-        let path = self.folder_of(repository).join("list.lock");
+    /// Lets no other process add a worktree, of any repository.
+    pub(crate) fn lock_list(&self) -> Result<HeldLock, WorktreeError> {
+        let path = self.folder.join("list.lock");
         kept::lock(LockAt::File(&path), PATIENCE).map_err(WorktreeError::at(path))
     }
 
     fn lock(&self, repository: &GitRepository, branch: &str) -> Result<HeldLock, WorktreeError> {
-        let path = self.folder_of(repository).join(format!("{}.lock", folder_name(branch)));
+        let path = self.folder_of(repository);
+        // No name of a branch is that of another lock, and no two of them are alike.
+        let name = &blake3::hash(branch.as_bytes()).to_hex()[..16];
+        let path = path.join(format!("branch-{name}.lock"));
         let lock = kept::try_lock(LockAt::File(&path)).map_err(WorktreeError::at(path))?;
         lock.ok_or_else(|| WorktreeError::Busy(branch.to_owned()))
     }

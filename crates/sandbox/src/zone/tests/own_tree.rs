@@ -121,7 +121,7 @@ fn only_its_own_part_of_the_repository_is_written() {
         @/shop/.git/logs/refs/stash      read yes, write no
         @/shop/.git/refs/tags/v1         read yes, write no
         @/shop/.git/HEAD                 read yes, write no
-        @/shop/.git/index                read yes, write no
+        @/shop/.git/index                no
         @/shop/.git/config               read yes, write no
         @/shop/.git/gc.pid               read yes, write no
         @/shop/.git/hooks/pre-commit     read yes, write no

@@ -19,6 +19,7 @@ use crate::config::SharedConfig;
 use crate::landing::MergeWay;
 use crate::lifecycle;
 use crate::program::Failure;
+use crate::tree::{HeldWorktree, WorktreeState};
 
 /// Merge branches of tasks
 ///
@@ -186,7 +187,8 @@ fn in_order(folder: &Path, commits: bool) -> Result<Vec<String>, Failure> {
 fn remove(folder: &Path, branch: &str) -> Result<(), Failure> {
     let (repository, trees) = branches::repository_of(folder)?;
     let held = trees.hold(&repository, branch).map_err(|error| Failure::Run(error.into()))?;
-    let Some(held) = held else { return Ok(()) };
+    let is_there = |held: &HeldWorktree| held.tree.state == WorktreeState::Ready;
+    let Some(held) = held.filter(is_there) else { return Ok(()) };
     let cleaned = lifecycle::clean(held, true).map_err(|error| Failure::Run(error.into()))?;
     for left in &cleaned.left_out {
         note(format_args!("not kept: {} ({})", plain(&left.path), left.why.as_str()));

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::Global;
@@ -16,8 +17,10 @@ use super::output::{is_terminal, note, plain, print};
 use super::run::folder;
 use crate::app;
 use crate::branches::{self, Reviewed};
+use crate::home;
 use crate::program::Failure;
 use crate::review;
+use crate::runs::{RunState, find_run};
 
 /// Look at a branch of a task, hunk by hunk, before it lands
 ///
@@ -137,6 +140,45 @@ fn revert(reviewed: &Reviewed, id: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Exit codes of a run that did not begin its turn.
+const NOT_STARTED: [i32; 2] = [2, 125];
+
+/// The zone in the configuration of a run.
+#[derive(Deserialize)]
+struct KeptTeam {
+    agents: Vec<KeptAgent>,
+}
+
+#[derive(Deserialize)]
+struct KeptAgent {
+    #[serde(default)]
+    zone: KeptZone,
+}
+
+#[derive(Default, Deserialize)]
+struct KeptZone {
+    #[serde(default)]
+    allowed: Vec<String>,
+    #[serde(default)]
+    denied: Vec<String>,
+}
+
+/// The zone of a run, as arguments of another one: comments open nothing.
+fn bounds_of(run: &RunState) -> Result<Vec<String>, Failure> {
+    let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
+    let kept = find_run(&eisen_dir, &run.id).map_err(|error| Failure::Run(error.into()))?;
+    let text = std::fs::read_to_string(kept.config());
+    let text = text.context("the last run's zone is not known").map_err(Failure::Run)?;
+    let kept: KeptTeam = toml::from_str(&text).map_err(|error| Failure::Run(error.into()))?;
+    let zone = kept.agents.into_iter().next().map(|agent| agent.zone).unwrap_or_default();
+    // A dollar is written twice there.
+    let plain = |list: Vec<String>| list.into_iter().map(|it| it.replace("$$", "$"));
+    let allowed = plain(zone.allowed).flat_map(|it| ["--zone".to_owned(), it]);
+    let denied = plain(zone.denied).flat_map(|it| ["--deny".to_owned(), it]);
+    let model = run.model.iter().flat_map(|it| ["--model".to_owned(), it.clone()]);
+    Ok(allowed.chain(denied).chain(model).collect())
+}
+
 /// Gives the comments to the agent as a run in the worktree: in its last session where it takes that up again, else in a
 /// new one.
 fn send(reviewed: &mut Reviewed, folder: &Path) -> Result<(), Failure> {
@@ -152,9 +194,10 @@ fn send(reviewed: &mut Reviewed, folder: &Path) -> Result<(), Failure> {
     reviewed.keep()?;
     let program = std::env::current_exe().context("cannot find this program");
     let program = program.map_err(Failure::Run)?;
+    let bounds = bounds_of(&last)?;
     let ask = |goes_on: bool| {
         let mut command = Command::new(&program);
-        command.args(["run", "--branch", &reviewed.tree.branch]).current_dir(folder);
+        command.args(["run", "--branch", &reviewed.tree.branch]).args(&bounds).current_dir(folder);
         if goes_on {
             command.args(["--session", &last.id]).arg(&prompt);
         } else if let Some(profile) = &last.profile {
@@ -164,11 +207,15 @@ fn send(reviewed: &mut Reviewed, folder: &Path) -> Result<(), Failure> {
         }
         command.status().context("cannot start the run").map_err(Failure::Run)
     };
-    let mut done = last.session_id.is_some() && ask(true)?.success();
-    if !done {
+    let first = if last.session_id.is_some() { Some(ask(true)?) } else { None };
+    // Nothing was started: the agent takes no session up again.
+    let is_new = first.is_none_or(|end| end.code().is_some_and(|code| NOT_STARTED.contains(&code)));
+    let done = if is_new {
         note("it goes on in a new session");
-        done = ask(false)?.success();
-    }
+        ask(false)?.success()
+    } else {
+        first.is_some_and(|end| end.success())
+    };
     if !done {
         return Err(Failure::Run(anyhow!("the run did not succeed; the comments are kept")));
     }

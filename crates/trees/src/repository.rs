@@ -132,7 +132,8 @@ impl GitRepository {
             if let Some(place) = line.strip_prefix("worktree ") {
                 path = Some(PathBuf::from(place));
             } else if line == wanted {
-                found.extend(path.take());
+                // One that was removed by hand is listed until git prunes it.
+                found.extend(path.take().filter(|path| path.is_dir()));
             }
         }
         Ok(found)

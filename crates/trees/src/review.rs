@@ -13,7 +13,7 @@ use tempfile::TempDir;
 pub use self::hunks::{FileStatus, Hunk, HunkOrigin, ReviewedFile};
 pub use self::notes::{Comment, ReviewNotes};
 use crate::repository::GitError;
-use crate::tree::{Worktree, WorktreeError, WorktreeState};
+use crate::tree::{Worktree, WorktreeError, WorktreeState, read_plain};
 
 /// All that a branch changes.
 #[derive(Clone, Debug, Serialize)]
@@ -168,12 +168,12 @@ fn keep(tree: &Worktree, now: &str) -> Result<(), ReviewError> {
 }
 
 /// Bytes of a rebase's list of steps that are shown.
-const LONGEST_TODO: usize = 64 << 10;
+const LONGEST_TODO: u64 = 64 << 10;
 
 /// The steps of a rebase that is under way: a person who goes on with it runs them.
 fn todo_of(tree: &Worktree) -> Option<String> {
-    let text = std::fs::read(tree.git_dir.join("rebase-merge/git-rebase-todo")).ok()?;
-    let text = String::from_utf8_lossy(&text[..text.len().min(LONGEST_TODO)]).into_owned();
+    let text = read_plain(&tree.git_dir.join("rebase-merge/git-rebase-todo"), LONGEST_TODO)?;
+    let text = String::from_utf8_lossy(&text).into_owned();
     let steps = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     Some(steps.collect::<Vec<_>>().join("\n"))
 }

@@ -10,9 +10,11 @@ mod record;
 mod standing;
 
 pub use self::known::{CopiedFile, Worktree, WorktreeState};
+pub(crate) use self::known::{make_removable, read_plain};
 pub(crate) use self::names::is_inside;
 pub use self::names::{branch_of_task, default_folder};
 pub use self::occupants::{Occupant, occupants};
+pub(crate) use self::record::share;
 pub use self::record::{HeldWorktree, KEPT, Worktrees};
 pub use self::standing::{BranchStanding, Diffs, standing};
 

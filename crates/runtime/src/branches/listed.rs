@@ -29,7 +29,7 @@ pub struct ListedBranch {
     /// Whom it cannot be merged with, and in which files.
     pub conflicts: Vec<Conflict>,
     pub processes: Vec<NamedProcess>,
-    /// Bytes on the disk, without what it shares with others.
+    /// Bytes on the disk; content that it shares with others counts too.
     pub disk_bytes: u64,
     pub made_at_ms: u64,
     /// Why its standing is not known.

@@ -109,7 +109,7 @@ pub fn undo_merge(folder: &Path, branch: &str) -> Result<Landing, Failure> {
 pub fn commit_all(folder: &Path, branch: &str, message: Option<&str>) -> Result<bool, Failure> {
     let (repository, trees) = repository_of(folder)?;
     let Some(tree) = trees.of_branch(&repository, branch) else { return Ok(false) };
-    let task = tree.task.as_deref().and_then(|task| task.lines().next()).map(str::trim);
+    let task = tree.task.as_deref().and_then(first_line);
     let message = message.or(task).unwrap_or("Work of a task");
     tree.is_settled().map_err(|why| Failure::Run(LandingError::Unsettled(why).into()))?;
     tree.commit_all(message).map_err(|error| Failure::Run(error.into()))
@@ -120,10 +120,15 @@ fn message(options: &MergeOptions, tree: Option<&Worktree>) -> MergeMessage {
     let mut trailers = Vec::new();
     if let Some(tree) = tree {
         trailers.push(("Eisen-Agent".to_owned(), tree.owner.clone()));
-        let first = task.as_deref().and_then(|task| task.lines().next());
+        let first = task.as_deref().and_then(first_line);
         trailers.extend(first.map(|first| ("Eisen-Task".to_owned(), first.to_owned())));
     }
     MergeMessage { text: options.message.clone(), task, trailers }
+}
+
+/// The first line of a task that is not empty.
+fn first_line(task: &str) -> Option<&str> {
+    task.lines().map(str::trim).find(|line| !line.is_empty())
 }
 
 /// Runs the checks in a worktree of the merged commit, which is removed then.
@@ -165,6 +170,8 @@ async fn run_checks(
             break;
         }
     }
-    held.discard().map_err(|error| failed(error.into()))?;
+    if let Err(error) = held.discard() {
+        tracing::warn!("the worktree of the checks stays: {error}");
+    }
     outcome.map_err(|error| failed(anyhow::Error::from(error).context("nothing was merged")))
 }

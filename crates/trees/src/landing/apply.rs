@@ -30,7 +30,10 @@ pub fn land(
     }
     landings.intend(landing)?;
     let moved = bring_all(repository, &places, landing);
-    landings.settle(moved.is_ok().then_some(landing))?;
+    if !matches!(moved, Err(LandingError::Git(_))) {
+        landings.settle(moved.is_ok().then_some(landing))?;
+    }
+    // Else a checkout is between both: the next command repairs it.
     moved
 }
 
@@ -63,7 +66,9 @@ pub fn take_back(
         // Before the intent goes: a merge that is known is one that can be taken back.
         landings.forget(&landing)?;
     }
-    landings.settle(None)?;
+    if !matches!(moved, Err(LandingError::Git(_))) {
+        landings.settle(None)?;
+    }
     moved?;
     // The branch may have gone with its worktree.
     if repository.tip(branch).is_none() {
@@ -112,9 +117,10 @@ fn at(repository: &GitRepository, place: &Path) -> GitCall {
     let admins = std::fs::read_dir(repository.common().join("worktrees")).into_iter().flatten();
     let admin = admins.flatten().map(|it| it.path()).find(|admin| {
         let named = std::fs::read_to_string(admin.join("gitdir")).unwrap_or_default();
-        Path::new(named.trim_end()) == entry
+        admin.join(named.trim_end()) == entry
     });
-    let admin = admin.unwrap_or_else(|| repository.common().to_owned());
+    // None has this name: git fails, and says so.
+    let admin = admin.unwrap_or_else(|| repository.common().join("worktrees/none"));
     GitCall::of(&admin, Some(place))
 }
 

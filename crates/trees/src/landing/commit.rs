@@ -55,8 +55,8 @@ pub fn commit(
 impl MergeMessage {
     /// The first line of the task.
     fn task_line(&self) -> Option<String> {
-        let first = self.task.as_deref()?.lines().next()?.trim();
-        (!first.is_empty()).then(|| first.to_owned())
+        let mut lines = self.task.as_deref()?.lines().map(str::trim);
+        lines.find(|line| !line.is_empty()).map(str::to_owned)
     }
 
     /// The text, by default a title and what stands below it, with the trailers.

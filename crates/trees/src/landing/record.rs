@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Landing;
 use crate::kept::{Durable, HeldLock, KeptFile, LockAt, lock};
 use crate::repository::GitRepository;
-use crate::tree::WorktreeError;
+use crate::tree::{WorktreeError, share};
 
 /// The file with the merges that were made.
 const DONE: &str = "merges.json";
@@ -36,6 +36,7 @@ impl Landings {
         let failed = |error: io::Error| WorktreeError::File(folder.clone(), error);
         crate::kept::make_folder(&folder).map_err(failed)?;
         let lock = lock(LockAt::File(&folder.join("merges.lock")), PATIENCE).map_err(failed)?;
+        share(&lock, true);
         Ok(Self {
             intent: KeptFile::new(folder.join("merging.json"), LONGEST),
             done: KeptFile::new(folder.join(DONE), LONGEST),

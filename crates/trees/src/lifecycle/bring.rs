@@ -143,6 +143,8 @@ fn unknown_to_git(
     let lines = |paths: &[PathBuf]| {
         let mut bytes = Vec::new();
         for path in paths {
+            // A name that begins with a colon is a name.
+            bytes.extend_from_slice(b"./");
             bytes.extend_from_slice(path.as_os_str().as_encoded_bytes());
             bytes.push(0);
         }
@@ -156,7 +158,8 @@ fn unknown_to_git(
     let mut ask = call();
     let (_, answer) =
         ask.args(["check-ignore", "-z", "--stdin"]).input(lines(&unknown)).code_and_bytes()?;
-    let ignored: std::collections::HashSet<_> = answer.split(|byte| *byte == 0).collect();
+    let ignored: std::collections::HashSet<_> =
+        answer.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(b"./")).collect();
     let (ignored, untracked) =
         unknown.into_iter().partition(|path| ignored.contains(path.as_os_str().as_encoded_bytes()));
     Ok((untracked, ignored))

@@ -42,6 +42,7 @@ pub fn clean(mut held: HeldWorktree, is_landed: bool) -> Result<Cleaned, Recover
     if !occupants.is_empty() {
         return Err(RecoveryError::Occupied(occupants));
     }
+    held.share(true);
     let taken = save(&held.tree)?;
     held.tree.recovery = Some(taken.reference.clone());
     held.tree.state = WorktreeState::Cleaning;

@@ -58,8 +58,12 @@ pub fn make(
     };
     let tree = planned(trees, repository, request)?;
     let mut made = trees.add(repository, Worktree { recovery, ..tree })?;
+    made.share(true);
     match complete(trees, repository, &mut made, request) {
-        Ok(notes) => Ok(Made { held: made, is_new: true, notes }),
+        Ok(notes) => {
+            made.share(false);
+            Ok(Made { held: made, is_new: true, notes })
+        }
         Err(error) => {
             take_back(made, repository)?;
             Err(error.into())
@@ -113,7 +117,10 @@ fn planned(
     }
     let names = [&*format!("refs/heads/{branch}"), "HEAD", start];
     let commits = repository.commits(&names.map(|name| format!("{name}^{{commit}}")))?;
-    let [tip, Some(_), first] = &commits[..] else { return Err(WorktreeError::NoCommit) };
+    let [tip, head, first] = &commits[..] else { return Err(WorktreeError::NoCommit) };
+    if head.is_none() && request.base.is_none() {
+        return Err(WorktreeError::NoCommit);
+    }
     if let Some(place) = repository.checkouts(branch)?.into_iter().next() {
         return Err(WorktreeError::CheckedOut { branch: branch.clone(), place });
     }

@@ -43,19 +43,21 @@ pub fn restore(
             make.args(["update-ref", &format!("refs/heads/{branch}"), &tip, ""]).bytes()?;
         }
         Some(now) if now != tip => notes.push(format!(
-            "the branch has moved since: it is at {}, where it was at {}",
+            "the branch has moved since, to {}: the worktree is on its old commit, {}, without a branch",
             &now[..now.len().min(12)],
             &tip[..tip.len().min(12)]
         )),
         Some(_) => {}
     }
     let has_moved = !notes.is_empty();
+    held.share(true);
     let mut held = make_again(trees, repository, held)?;
     let tree = &held.tree;
     fill(tree, &manifest, has_moved)?;
     notes.extend(bring_again(tree));
     held.tree.state = WorktreeState::Ready;
     held.keep()?;
+    held.share(false);
     Ok(BroughtBack { held, notes })
 }
 
@@ -83,9 +85,16 @@ fn fill(tree: &Worktree, manifest: &Manifest, has_moved: bool) -> Result<(), Rec
     }
     write_all(tree, &tree.git_dir, &manifest.own, |path| {
         let is_of_place = OF_PLACE.iter().any(|name| path == Path::new(name));
-        let is_left = is_of_place || has_moved && path == Path::new("HEAD");
+        // A lock that was left would hold git up again.
+        let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+        let is_left = is_of_place || is_lock || has_moved && path == Path::new("HEAD");
         !is_left
     })?;
+    if let Some(head) = head.filter(|_| has_moved) {
+        // On the branch, its files and index would take back what came since.
+        let place = tree.git_dir.join("HEAD");
+        fs::write(&place, format!("{head}\n")).map_err(RecoveryError::at(place))?;
+    }
     // The marks of the files are new.
     let mut refresh = tree.git();
     let _ = refresh.args(["update-index", "-q", "--refresh"]).code_and_bytes();

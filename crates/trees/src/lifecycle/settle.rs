@@ -1,6 +1,7 @@
 //! Brings worktrees that killed processes left to an end.
 
 use std::fs;
+use std::time::Duration;
 
 use super::clean::finish;
 use crate::recovery::{self, RecoveryError};
@@ -26,12 +27,15 @@ pub fn settle_all(trees: &Worktrees, repository: &GitRepository) -> Result<(), R
     Ok(())
 }
 
+/// How long is waited for the git of a killed process, and for a process that works on a worktree.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 fn settle_one(
     trees: &Worktrees,
     repository: &GitRepository,
     tree: &Worktree,
 ) -> Result<(), RecoveryError> {
-    match trees.hold(repository, &tree.branch) {
+    match trees.hold_within(repository, &tree.branch, PATIENCE) {
         Ok(Some(held)) if held.tree.owner == OF_CHECKS => Ok(held.discard()?),
         Ok(Some(held)) => settle(held, repository).map(drop),
         Ok(None) | Err(WorktreeError::Busy(_)) => Ok(()),
@@ -45,6 +49,7 @@ pub(super) fn settle(
     held: HeldWorktree,
     repository: &GitRepository,
 ) -> Result<Option<HeldWorktree>, RecoveryError> {
+    held.share(true);
     match held.tree.state {
         WorktreeState::Making => take_back(held, repository).map(|()| None),
         WorktreeState::Cleaning => finish(held).map(Some),
@@ -52,7 +57,10 @@ pub(super) fn settle(
             // It may have been moved, or its disk is away: git still knows what is not committed.
             Err(WorktreeError::Missing(held.tree.path).into())
         }
-        WorktreeState::Ready | WorktreeState::Gone => Ok(Some(held)),
+        WorktreeState::Ready | WorktreeState::Gone => {
+            held.share(false);
+            Ok(Some(held))
+        }
     }
 }
 
@@ -81,7 +89,8 @@ pub(super) fn take_back(
         let _ = fs::remove_dir(&tree.path);
     }
     tree.prune().map_err(WorktreeError::from)?;
-    if tree.recovery.is_some() {
+    let is_new = tree.made_branch && repository.tip(&tree.branch).as_ref() == Some(&tree.base);
+    if tree.recovery.is_some() && !is_new {
         // It was coming back.
         tree.state = WorktreeState::Gone;
         return Ok(held.keep()?);

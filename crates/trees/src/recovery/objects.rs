@@ -13,7 +13,7 @@ use super::manifest::{LeftOut, Manifest, SavedFile, SavedPath, VERSION};
 use super::scan::{Marks, Scan, scan};
 use crate::model::now_ms;
 use crate::repository::GitCall;
-use crate::tree::Worktree;
+use crate::tree::{Worktree, read_plain};
 
 /// Where recoveries are.
 pub(super) const REFERENCES: &str = "refs/eisen/trees";
@@ -24,6 +24,9 @@ const DURABLE: [&str; 4] = ["-c", "core.fsync=objects,reference", "-c", "core.fs
 /// Whoever makes a recovery, where nobody else is named.
 const NAME: &str = "eisen-core";
 const MAIL: &str = "eisen-core@localhost";
+
+/// Bytes of a log that are read.
+const LONGEST_LOG: u64 = 4 << 20;
 
 /// How often a recovery is written anew whose objects were removed meanwhile.
 const MOST_TRIES: usize = 3;
@@ -292,10 +295,13 @@ fn parents(tree: &Worktree, manifest: &Manifest) -> Vec<String> {
     let logs = [tree.git_dir.join("logs/HEAD"), tree.common.join("logs").join(tree.reference())];
     let mut logged: Vec<String> = Vec::new();
     for file in logs {
-        let text = fs::read(&file).unwrap_or_default();
+        let text = read_plain(&file, LONGEST_LOG).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).into_owned();
         let new = text.lines().rev().filter_map(|line| line.split(' ').nth(1));
-        for commit in new.take(MOST_TIPS) {
+        let is_name = |name: &&str| {
+            [40, 64].contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        for commit in new.filter(is_name).take(MOST_TIPS) {
             if !logged.iter().any(|known| known == commit) {
                 logged.push(commit.to_owned());
             }

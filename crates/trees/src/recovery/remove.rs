@@ -1,26 +1,21 @@
 //! Removes a worktree's files, each only as it was accounted for.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::RecoveryError;
 use super::objects::SavedRecovery;
 use super::scan::{Marks, Scan, mount_of};
-use crate::tree::Worktree;
+use crate::tree::{Worktree, make_removable};
 
 /// Removes all files of a worktree, and its folder. What is not accounted for stops it before anything is removed;
 /// what comes meanwhile stays, with the folders above it.
 pub(crate) fn remove_files(tree: &Worktree, taken: &SavedRecovery) -> Result<(), RecoveryError> {
     let found = walk(tree, &taken.scan)?;
-    for folder in found.folders.iter().chain(&taken.scan.build) {
-        make_writable(&tree.path.join(folder));
-    }
+    make_removable(&tree.path);
     for folder in &taken.scan.build {
         let place = tree.path.join(folder);
-        for below in folders_below(&place) {
-            make_writable(&below);
-        }
         fs::remove_dir_all(&place).or_else(gone).map_err(RecoveryError::stays(place))?;
     }
     for path in &found.files {
@@ -87,28 +82,4 @@ fn check(scan: &Scan, path: &Path, place: &Path) -> Result<(), RecoveryError> {
 
 fn gone(error: std::io::Error) -> std::io::Result<()> {
     if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
-}
-
-/// Lets its owner remove what is in a folder, such as one of a package manager's cache.
-fn make_writable(folder: &Path) {
-    let Ok(found) = folder.symlink_metadata() else { return };
-    let mode = found.mode() & 0o7777;
-    if found.is_dir() && mode & 0o700 != 0o700 {
-        let _ = fs::set_permissions(folder, Permissions::from_mode(mode | 0o700));
-    }
-}
-
-/// The folders below a folder, those above before those below.
-fn folders_below(top: &Path) -> Vec<PathBuf> {
-    let (mut found, mut at) = (vec![top.to_owned()], 0);
-    while let Some(folder) = found.get(at).cloned() {
-        at += 1;
-        make_writable(&folder);
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                found.push(entry.path());
-            }
-        }
-    }
-    found
 }

@@ -254,7 +254,8 @@ impl Tracked {
             return Ok(false);
         }
         let mut ask = tree.git();
-        ask.args(["check-ignore", "-q", "--"]).arg(folder);
+        // A name that begins with a colon is a name.
+        ask.args(["check-ignore", "-q", "--"]).arg(Path::new(".").join(folder));
         Ok(ask.answer()?)
     }
 }

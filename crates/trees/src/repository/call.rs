@@ -7,12 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Settings under which git runs nothing for the repository, and waits for nobody.
-const SETTINGS: [&str; 5] = [
+const SETTINGS: [&str; 6] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "gc.auto=0",
     "maintenance.auto=false",
     "core.untrackedCache=keep",
+    "worktree.useRelativePaths=false",
 ];
 
 /// Variables that would lead git elsewhere.

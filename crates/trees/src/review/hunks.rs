@@ -1,6 +1,7 @@
 //! The files and hunks between two trees of git.
 
 use std::fs;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -115,7 +116,8 @@ fn one(
 ) -> Result<ReviewedFile, GitError> {
     let mut diff = tree.git();
     diff.args(["-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff"]);
-    diff.args(["--no-textconv", "--no-renames", "--full-index", base, now, "--"]);
+    diff.args(["--no-textconv", "--no-renames", "--full-index"]);
+    diff.args(["--src-prefix=a/", "--dst-prefix=b/", base, now, "--"]);
     let bytes = diff.arg(format!(":(literal,top){path}")).bytes()?;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).into_owned();
     let start =
@@ -123,7 +125,7 @@ fn one(
     let is_text = bytes.len() <= LONGEST && str::from_utf8(&bytes).is_ok();
     let mut hunks: Vec<Hunk> = Vec::new();
     if is_text {
-        for line in text[start..].lines() {
+        for line in text[start..].split('\n').filter(|line| !line.is_empty()) {
             if line.starts_with("@@") {
                 hunks.push(Hunk::new(line));
             } else if let Some(hunk) = hunks.last_mut() {
@@ -175,6 +177,14 @@ pub(super) fn set_back(
     file: &ReviewedFile,
 ) -> Result<(), ReviewError> {
     let place = tree.path.join(&file.path);
+    let above = Path::new(&file.path).ancestors().skip(1);
+    let leads_out = |folder: &Path| {
+        tree.path.join(folder).symlink_metadata().is_ok_and(|found| found.is_symlink())
+    };
+    if above.take_while(|folder| !folder.as_os_str().is_empty()).any(leads_out) {
+        let why = "a link leads to it".to_owned();
+        return Err(ReviewError::NotAlone(file.path.clone(), why));
+    }
     if file.status == FileStatus::Added {
         return Ok(fs::remove_file(&place).map_err(WorktreeError::at(place))?);
     }

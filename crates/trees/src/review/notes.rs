@@ -52,8 +52,12 @@ impl ReviewNotes {
         if text.trim().is_empty() || text.len() > LONGEST {
             return Err(format!("a comment is text of at most {LONGEST} bytes"));
         }
-        if self.comments.len() >= MOST {
-            return Err(format!("a branch has at most {MOST} comments: send them, or clean it"));
+        if self.comments.iter().filter(|comment| !comment.is_sent).count() >= MOST {
+            return Err(format!("at most {MOST} comments wait: send them"));
+        }
+        let sent = self.comments.iter().position(|comment| comment.is_sent);
+        if let Some(oldest) = sent.filter(|_| self.comments.len() >= 2 * MOST) {
+            self.comments.remove(oldest);
         }
         let [on, path, place, text] = [on, path, place, text].map(str::to_owned);
         self.comments.push(Comment { on, path, place, text, said_at_ms: now_ms(), is_sent: false });

@@ -1,10 +1,12 @@
 //! The knowledge of a worktree, and calls of git for it.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 use serde::{Deserialize, Serialize};
 
 use super::WorktreeError;
@@ -89,6 +91,34 @@ pub struct CopiedFile {
     pub hash: String,
 }
 
+/// The beginning of a plain file that an agent may have written: never through a link, and never waiting for a pipe.
+pub(crate) fn read_plain(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let flags = O_NOFOLLOW | O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(most).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+/// Lets its owner remove what is below a folder, such as a package manager's cache that may not be written. Follows no link.
+pub(crate) fn make_removable(top: &Path) {
+    let mut ahead = vec![top.to_owned()];
+    while let Some(folder) = ahead.pop() {
+        let mode = folder.symlink_metadata().map_or(0o700, |found| found.mode() & 0o7777);
+        if mode & 0o700 != 0o700 {
+            let _ = fs::set_permissions(&folder, Permissions::from_mode(mode | 0o700));
+        }
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                ahead.push(entry.path());
+            }
+        }
+    }
+}
+
 impl CopiedFile {
     /// The content of a file now.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
@@ -120,7 +150,8 @@ impl Worktree {
         let all = fs::read_dir(self.common.join("worktrees")).ok()?.flatten();
         all.map(|it| it.path()).find(|admin| {
             let named = fs::read_to_string(admin.join("gitdir")).unwrap_or_default();
-            Path::new(named.trim_end()) == entry
+            let named = admin.join(named.trim_end());
+            named == entry || named.canonicalize().is_ok_and(|named| named == entry)
         })
     }
 
@@ -180,22 +211,29 @@ impl Worktree {
         if is_same.args(["diff", "--cached", "--quiet", "HEAD", "--"]).answer()? {
             return Ok(false);
         }
-        self.git().args(["commit", "--quiet", "-F", "-"]).input(message).bytes()?;
+        self.git()
+            .args(["commit", "--quiet", "--no-gpg-sign", "-F", "-"])
+            .input(message)
+            .bytes()?;
         Ok(true)
     }
 
     /// Arguments of git by which it leaves out what was linked and copied in. Paths that git ignores need none.
     pub(crate) fn brought_in(&self) -> Result<Vec<String>, GitError> {
-        let copied = self.copied.keys().take(MOST_EXCLUDED);
-        let all: Vec<_> = self.linked.iter().chain(copied).map(String::as_str).collect();
+        let all: Vec<_> =
+            self.linked.iter().chain(self.copied.keys()).map(String::as_str).collect();
         if all.is_empty() {
             return Ok(Vec::new());
         }
         let mut ask = self.git();
-        ask.args(["check-ignore", "-z", "--stdin"]).input(all.join("\0"));
+        // A name that begins with a colon is a name.
+        let plain: Vec<_> = all.iter().map(|path| format!("./{path}")).collect();
+        ask.args(["check-ignore", "-z", "--stdin"]).input(plain.join("\0"));
         let (_, ignored) = ask.code_and_bytes()?;
-        let ignored: HashSet<_> = ignored.split(|byte| *byte == 0).collect();
+        let ignored: HashSet<_> =
+            ignored.split(|byte| *byte == 0).filter_map(|path| path.strip_prefix(b"./")).collect();
         let seen = all.into_iter().filter(|path| !ignored.contains(path.as_bytes()));
+        let seen = seen.take(MOST_EXCLUDED);
         Ok(seen.map(|path| format!(":(exclude,top,literal){path}")).collect())
     }
 

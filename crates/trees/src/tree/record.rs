@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
 use super::names::folder_name;
 use super::{Worktree, WorktreeError, WorktreeState};
 use crate::kept::{self, Durable, HeldLock, KeptFile, LockAt};
@@ -39,10 +41,24 @@ pub struct Worktrees {
 pub struct HeldWorktree {
     pub tree: Worktree,
     file: KeptFile<Durable>,
-    _lock: HeldLock,
+    lock: HeldLock,
+}
+
+/// Whether the programs that this process starts from now on hold a lock with it: it is free when the last of them has
+/// ended. A git whose caller is killed goes on.
+pub(crate) fn share(lock: &HeldLock, is_shared: bool) {
+    let flags = if is_shared { FdFlag::empty() } else { FdFlag::FD_CLOEXEC };
+    if let Err(error) = fcntl(&**lock, FcntlArg::F_SETFD(flags)) {
+        tracing::debug!(%error, "a lock is not shared");
+    }
 }
 
 impl HeldWorktree {
+    /// Shares its lock with the calls of git that follow, or not any more.
+    pub(crate) fn share(&self, is_shared: bool) {
+        share(&self.lock, is_shared);
+    }
+
     /// Writes down what is known of it now.
     pub fn keep(&self) -> Result<(), WorktreeError> {
         let text = serde_json::to_vec_pretty(&self.tree).map_err(std::io::Error::other);
@@ -60,6 +76,7 @@ impl HeldWorktree {
     /// too, if it has not moved.
     pub fn discard(self) -> Result<(), WorktreeError> {
         let tree = &self.tree;
+        super::make_removable(&tree.path);
         match fs::remove_dir_all(&tree.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(WorktreeError::File(tree.path.clone(), error));
@@ -77,6 +94,8 @@ impl HeldWorktree {
     /// Forgets it.
     pub fn forget(self) -> Result<(), WorktreeError> {
         let path = self.file.path().to_owned();
+        let notes = path.with_file_name(format!("{}.review.json", self.tree.name));
+        let _ = fs::remove_file(notes);
         self.file.remove().map_err(WorktreeError::at(path))
     }
 }
@@ -112,16 +131,26 @@ impl Worktrees {
         repository: &GitRepository,
         branch: &str,
     ) -> Result<Option<HeldWorktree>, WorktreeError> {
+        self.hold_within(repository, branch, Duration::ZERO)
+    }
+
+    /// As [`Worktrees::hold`], but waits so long for another process.
+    pub(crate) fn hold_within(
+        &self,
+        repository: &GitRepository,
+        branch: &str,
+        patience: Duration,
+    ) -> Result<Option<HeldWorktree>, WorktreeError> {
         let folder = self.folder_of(repository);
         if !folder.is_dir() {
             return Ok(None);
         }
-        let lock = self.lock(repository, branch)?;
+        let lock = self.lock(repository, branch, patience)?;
         let known = self.all_of(repository);
         let Some((path, tree)) = known.into_iter().find(|(_, tree)| tree.branch == branch) else {
             return Ok(None);
         };
-        Ok(Some(HeldWorktree { tree, file: KeptFile::new(path, LONGEST), _lock: lock }))
+        Ok(Some(HeldWorktree { tree, file: KeptFile::new(path, LONGEST), lock }))
     }
 
     /// Keeps a new worktree, which is held.
@@ -132,7 +161,7 @@ impl Worktrees {
     ) -> Result<HeldWorktree, WorktreeError> {
         let folder = self.folder_of(repository);
         kept::make_folder(&folder).map_err(WorktreeError::at(&folder))?;
-        let lock = self.lock(repository, &tree.branch)?;
+        let lock = self.lock(repository, &tree.branch, Duration::ZERO)?;
         let known = self.all_of(repository);
         if known.iter().any(|(_, it)| it.branch == tree.branch || it.name == tree.name) {
             return Err(WorktreeError::Busy(tree.branch));
@@ -140,7 +169,7 @@ impl Worktrees {
         let _list = self.lock_list()?;
         tree.port_base = self.free_ports();
         let path = folder.join(format!("{}{ENDING}", tree.name));
-        let held = HeldWorktree { tree, file: KeptFile::new(path, LONGEST), _lock: lock };
+        let held = HeldWorktree { tree, file: KeptFile::new(path, LONGEST), lock };
         held.keep()?;
         Ok(held)
     }
@@ -149,7 +178,10 @@ impl Worktrees {
     fn free_ports(&self) -> u16 {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let known: Vec<_> = files.flat_map(|entry| read_all(&entry.path())).collect();
-        let is_taken = |base: &u16| known.iter().any(|(_, tree)| tree.port_base == *base);
+        let is_taken = |base: &u16| {
+            let all = known.iter().filter(|(_, tree)| tree.state != WorktreeState::Gone);
+            all.map(|(_, tree)| tree.port_base).any(|taken| taken == *base)
+        };
         (FIRST_PORT..=LAST_PORT).step_by(PORTS).find(|base| !is_taken(base)).unwrap_or(FIRST_PORT)
     }
 
@@ -184,13 +216,19 @@ impl Worktrees {
         kept::lock(LockAt::File(&path), PATIENCE).map_err(WorktreeError::at(path))
     }
 
-    fn lock(&self, repository: &GitRepository, branch: &str) -> Result<HeldLock, WorktreeError> {
-        let path = self.folder_of(repository);
+    fn lock(
+        &self,
+        repository: &GitRepository,
+        branch: &str,
+        patience: Duration,
+    ) -> Result<HeldLock, WorktreeError> {
         // No name of a branch is that of another lock, and no two of them are alike.
         let name = &blake3::hash(branch.as_bytes()).to_hex()[..16];
-        let path = path.join(format!("branch-{name}.lock"));
-        let lock = kept::try_lock(LockAt::File(&path)).map_err(WorktreeError::at(path))?;
-        lock.ok_or_else(|| WorktreeError::Busy(branch.to_owned()))
+        let path = self.folder_of(repository).join(format!("branch-{name}.lock"));
+        kept::lock(LockAt::File(&path), patience).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => WorktreeError::Busy(branch.to_owned()),
+            _ => WorktreeError::File(path, error),
+        })
     }
 
     fn all_of(&self, repository: &GitRepository) -> Vec<(PathBuf, Worktree)> {

@@ -10,7 +10,7 @@ const SEED: usize = 2 + 32 + 2;
 /// The kind of each seed: `S`.
 const SEED_KIND: u8 = 18 << 3;
 
-/// What is wrong with a seed. It does not show the seed.
+/// A fault in a seed. Its text does not show the seed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("this is not base32 of {SEED} bytes")]

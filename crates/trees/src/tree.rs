@@ -1,6 +1,6 @@
 //! Owns what is known of the worktrees of tasks: where each is, whose, how it stands, and who is in it.
 //!
-//! What is known stands below `$EISEN_DIR`, where no agent writes. A worktree is found by it, never by what a file in
+//! The knowledge stands below `$EISEN_DIR`, where no agent writes. A worktree is found by it, never by what a file in
 //! the worktree says.
 
 mod known;

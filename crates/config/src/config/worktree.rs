@@ -71,7 +71,7 @@ impl WorktreeSettings {
         Some(crate::model::fold(&top.join(path)))
     }
 
-    /// These settings over others: each that is set here holds.
+    /// Lays these settings over others. A key that is set here holds.
     pub(super) fn over(self, under: &Self) -> Self {
         let list = |own: Vec<String>, other: &Vec<String>| {
             if own.is_empty() { other.clone() } else { own }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Landing;
 use crate::kept::{Durable, HeldLock, KeptFile, LockAt, lock};
 use crate::repository::GitRepository;
-use crate::tree::{WorktreeError, share};
+use crate::tree::{WorktreeError, Worktrees, share};
 
 /// The file with the merges that were made.
 const DONE: &str = "merges.json";
@@ -93,8 +93,7 @@ impl Landings {
 }
 
 fn folder_of(eisen_dir: &Path, repository: &GitRepository) -> std::path::PathBuf {
-    let place = repository.common().as_os_str().as_encoded_bytes();
-    eisen_dir.join("trees").join(&blake3::hash(place).to_hex()[..16])
+    Worktrees::new(eisen_dir).folder_of(repository)
 }
 
 fn write<T: serde::Serialize + ?Sized>(

@@ -238,7 +238,7 @@ impl Worktrees {
     }
 
     /// A folder for each repository, by the place of what its worktrees share.
-    fn folder_of(&self, repository: &GitRepository) -> PathBuf {
+    pub(crate) fn folder_of(&self, repository: &GitRepository) -> PathBuf {
         let place = repository.common().as_os_str().as_encoded_bytes();
         self.folder.join(&blake3::hash(place).to_hex()[..16])
     }

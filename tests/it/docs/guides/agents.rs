@@ -9,7 +9,7 @@ use crate::harness::{EISEN_CORE, Stage, run};
 /// What each agent does, by its prompts.
 const SCRIPT: &str = include_str!("agents.toml");
 
-/// What each does on a branch of its own, where it commits. These prompts are looked at first.
+/// The prompts of the guide on branches, with what the agents do there. They are looked at before the others.
 const ON_BRANCHES: &str = r#"
 [[on]]
 prompt = "*ound totals to cents, with a test. Commit it*"

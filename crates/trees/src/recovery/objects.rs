@@ -75,7 +75,8 @@ fn save_once(tree: &Worktree) -> Result<SavedRecovery, RecoveryError> {
     let own_blobs = write_blobs(tree, &tree.git_dir, &own)?;
     let ask = |name: &str| {
         let mut call = tree.git();
-        call.args(["rev-parse", "--verify", "--quiet", name]).text().ok()
+        // A git that was killed leaves a HEAD of zeros, which names no commit.
+        call.args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]).text().ok()
     };
     let (tip, head) = (ask(&tree.reference()), ask("HEAD"));
     let manifest = Manifest {

@@ -208,7 +208,8 @@ impl Tracked {
             call.args(EXACT);
             call
         };
-        let has_head = exact().args(["rev-parse", "--verify", "--quiet", "HEAD"]).answer()?;
+        let has_head =
+            exact().args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).answer()?;
         let (mut files, mut changed) = (HashSet::new(), HashSet::new());
         if has_head {
             let list = exact().args(["ls-tree", "-r", "-z", "--full-tree", "HEAD"]).bytes()?;

@@ -154,6 +154,8 @@ fn a_worktree_that_was_left_half_made_is_taken_back() {
     held.tree.state = WorktreeState::Making;
     held.keep().unwrap();
     fs::remove_file(held.tree.git_dir.join("index")).unwrap();
+    // So a git leaves it that was killed before it wrote the branch.
+    fs::write(held.tree.git_dir.join("HEAD"), "0".repeat(40) + "\n").unwrap();
     // A person put this there meanwhile.
     write(&held.tree.path, "mine.txt", "keep me\n");
     let path = held.tree.path.clone();

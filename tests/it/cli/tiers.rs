@@ -173,18 +173,15 @@ fn who_stays_silent_is_passed_over_and_left_alone_for_a_while() {
 }
 
 #[test]
-fn a_long_tool_call_is_no_silence_and_who_is_stuck_after_it_is_asked_again_next_time() {
-    let bound = "[runs]\nmin_free_mb = 0\nsilence_s = 1\n";
+fn who_is_stuck_after_it_began_is_asked_again_next_time() {
+    // A machine that has much to do can keep an agent for a second from its first word.
+    let bound = "[runs]\nmin_free_mb = 0\nsilence_s = 3\n";
     let stage = stage(LIMITED, &format!("{SMART}{bound}"));
-    // The call takes longer than a silence may.
     let stuck = r#"
 [agent]
 name = "first"
 [[on]]
 steps = [
-  { update = '{"sessionUpdate":"tool_call","toolCallId":"own","title":"make","kind":"execute","status":"in_progress"}' },
-  { wait_ms = 2000 },
-  { update = '{"sessionUpdate":"tool_call_update","toolCallId":"own","status":"completed"}' },
   { say = "I begin with the header." },
   { disk_write = "src/ui/new.ts", content = "what was made" },
   { wait = "cancel" },
@@ -194,7 +191,7 @@ steps = [
     let (ended, told) = by_tier(&stage, &[]);
     assert_eq!((ended.code, &told["text"]), (0, &"I go on with what was made.".into()), "{told}");
     let reason = told["attempts"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("stuck: it showed no progress any more, for 1 s"), "{reason}");
+    assert!(reason.contains("stuck: it showed no progress any more, for 3 s"), "{reason}");
     let tiers = run(&mut command(&stage, &["tiers", "--json"]));
     let tiers: Value = serde_json::from_str(&tiers.stdout).unwrap();
     assert_eq!(tiers[0]["taken"]["profile"], "first");

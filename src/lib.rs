@@ -18,7 +18,9 @@ pub use eisen_graph::{graph, watch};
 pub use eisen_memory::{changes, journal, session, undo};
 pub use eisen_port::{gateway, mcp, replay, serve};
 pub use eisen_protocols::{extract, plugin, remote, scripted};
-pub use eisen_runtime::{app, branches, care, failover, home, jobs, program, tiers, turn};
+pub use eisen_runtime::{
+    app, branches, care, failover, home, jobs, program, team_file, tiers, turn,
+};
 pub use eisen_sandbox::{confine, process, zone};
 pub use eisen_team::{budget, capture, conflicts, routing, showing, tasks, tracker};
 pub use eisen_trees::{landing, lifecycle, recovery, repository, review, tree};

@@ -9,12 +9,12 @@ use clap::Args;
 use super::output::note;
 use super::team::{Which, failed};
 use super::{Global, in_folder, stdio};
-use crate::app;
 use crate::config::Config;
 use crate::home;
 use crate::program::Failure;
 use crate::serve;
 use crate::serve::client::{ClientError, Target, attach};
+use crate::team_file;
 
 /// Be the team as one ACP agent, on standard input and output
 ///
@@ -57,7 +57,7 @@ impl Acp {
 /// Finds the team of a configuration; starts it if it does not run.
 async fn started(config: PathBuf, port: Option<u16>) -> Result<Target, Failure> {
     let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
-    let wanted = app::read(&config, &eisen_dir)?.config;
+    let wanted = team_file::read(&config, &eisen_dir)?.config;
     if let Some(running) = running(&eisen_dir, &wanted)? {
         return Ok(running);
     }

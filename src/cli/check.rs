@@ -13,6 +13,7 @@ use crate::config;
 use crate::home;
 use crate::model::{Action, AgentId, Via};
 use crate::program::Failure;
+use crate::team_file;
 
 /// Validate a configuration and explain it, without starting anything
 #[derive(Args, Debug)]
@@ -44,7 +45,7 @@ impl CheckArgs {
         if let (Some(path), Some(agent)) = (&self.path, &self.agent) {
             return self.route(&file, &eisen_dir, path, &AgentId::new(agent.as_str()));
         }
-        let layered = app::load(&file, &eisen_dir)?;
+        let layered = team_file::load(&file, &eisen_dir)?;
         let mut progress = progress();
         let limits = app::limit_enforcement();
         let mut hints = app::hints(&layered.config, &eisen_dir);
@@ -70,7 +71,7 @@ impl CheckArgs {
         path: &Path,
         agent: &AgentId,
     ) -> Result<(), Failure> {
-        let config = app::read(file, eisen_dir)?.config;
+        let config = team_file::read(file, eisen_dir)?.config;
         let via =
             self.via.as_ref().and_then(|name| Via::ALL.into_iter().find(|it| it.as_str() == name));
         let is_asked =

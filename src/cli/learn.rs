@@ -18,6 +18,7 @@ use crate::home;
 use crate::journal::{Filter, Store};
 use crate::learn::{LeftOutFor, Openness, ProposedPattern};
 use crate::program::Failure;
+use crate::team_file;
 
 /// Tool calls and programs that a line names; more are counted.
 const MOST_NAMED: usize = 3;
@@ -74,7 +75,7 @@ impl LearnArgs {
                 "there is no eisen.toml here or above: name one by `-c`"
             )));
         };
-        let Layered { source, config, .. } = app::read(&file, &eisen_dir)?;
+        let Layered { source, config, .. } = team_file::read(&file, &eisen_dir)?;
         let store = self.which.open_settled(global).await?;
         let zones = app::learn(&config, &store, self.agent.as_deref(), &self.filter(&store)?)?;
         let (used, unused): (Vec<_>, Vec<_>) = zones.into_iter().partition(|it| it.uses > 0);

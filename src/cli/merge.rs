@@ -13,12 +13,12 @@ use super::Global;
 use super::format::counted;
 use super::output::{note, plain, print};
 use super::run::folder;
-use crate::app;
 use crate::branches::{self, ListedBranch, MergeNews, MergeOptions, Merged};
 use crate::config::SharedConfig;
 use crate::landing::MergeWay;
 use crate::lifecycle;
 use crate::program::Failure;
+use crate::team_file;
 use crate::tree::{HeldWorktree, WorktreeState};
 
 /// Merge branches of tasks
@@ -80,7 +80,7 @@ pub(super) struct MergeArgs {
 impl MergeArgs {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
         let folder = folder(global.cwd.as_deref()).map_err(Failure::Usage)?;
-        let shared = app::shared_config(&folder)?;
+        let shared = team_file::shared_config(&folder)?;
         let names = if self.all { in_order(&folder, self.commit)? } else { self.branches.clone() };
         if names.is_empty() {
             note("no branch of a task has commits to merge");

@@ -6,11 +6,11 @@ use clap::{Args, Subcommand};
 
 use super::config_file::ConfigFile;
 use super::output;
-use crate::app;
 use crate::config::plugin_folder;
 use crate::home;
 use crate::plugin::{self, ApprovalError, Approvals, Checked};
 use crate::program::Failure;
+use crate::team_file;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,7 +95,8 @@ fn check(file: &Path) -> Result<u8, Failure> {
         let why = anyhow::anyhow!("{}", output::escape_controls(&why));
         Failure::Run(why.context(format!("{}", file.display())))
     };
-    let Checked { description, is_tested, instance } = app::check_plugin(file).map_err(failed)?;
+    let Checked { description, is_tested, instance } =
+        team_file::check_plugin(file).map_err(failed)?;
     let tests = if is_tested { "passed" } else { "it has none" };
     let instance = match instance {
         Ok(()) => "created without `config`".to_owned(),
@@ -118,7 +119,7 @@ fn list(folder: Option<PathBuf>, file: &ConfigFile) -> Result<u8, Failure> {
     let mut found: Vec<PathBuf> = Vec::new();
     let file = file.find_if_there(folder);
     if let Some(file) = &file {
-        let layered = app::read(file, &eisen_dir)?;
+        let layered = team_file::read(file, &eisen_dir)?;
         found.extend(layered.config.plugins.into_iter().map(|plugin| plugin.path));
     }
     let folder = plugin_folder(&eisen_dir);
@@ -134,7 +135,7 @@ fn list(folder: Option<PathBuf>, file: &ConfigFile) -> Result<u8, Failure> {
     }
     let mut code = 0;
     for path in found {
-        let described = app::describe_plugin(&path).map(|description| named(&description));
+        let described = team_file::describe_plugin(&path).map(|description| named(&description));
         let described = described.unwrap_or_else(|why| {
             code = 1;
             format!("can't be used: {why}")

@@ -15,12 +15,12 @@ use super::Global;
 use super::format::counted;
 use super::output::{is_terminal, note, plain, print};
 use super::run::folder;
-use crate::app;
 use crate::branches::{self, Reviewed};
 use crate::home;
 use crate::program::Failure;
 use crate::review;
 use crate::runs::{RunState, find_run};
+use crate::team_file;
 
 /// Look at a branch of a task, hunk by hunk, before it lands
 ///
@@ -88,7 +88,7 @@ impl ReviewArgs {
             reviewed = look()?;
         }
         if self.test {
-            let shared = app::shared_config(&folder)?;
+            let shared = team_file::shared_config(&folder)?;
             let passed = reviewed.check(&shared, &mut |line| note(plain(line))).await?;
             note(match passed {
                 0 => "there are no checks: `[worktree] checks` names them".to_owned(),

@@ -16,7 +16,6 @@ use super::format::counted;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::prompt::ended::{tell_changed, tell_refused};
 use super::{format, nested};
-use crate::app::{self, RunOptions};
 use crate::branches;
 use crate::config::AgentTier;
 use crate::config::installed::installed_profile;
@@ -25,6 +24,8 @@ use crate::jobs;
 use crate::jobs::RunEnd;
 use crate::program::Failure;
 use crate::runs::{RunBudget, RunSpec, RunStatus};
+use crate::team_file;
+use crate::team_file::RunOptions;
 use crate::tree::{Worktree, Worktrees, standing};
 
 /// Run one agent for one task and print its answer
@@ -130,7 +131,7 @@ fn options_in(
     cwd: Option<&Path>,
 ) -> Result<Option<RunOptions>, Failure> {
     let begins_with = request::earlier(&mut spec, &workspace).map_err(Failure::Usage)?;
-    let shared = app::shared_config(&folder(cwd).map_err(Failure::Usage)?)?;
+    let shared = team_file::shared_config(&folder(cwd).map_err(Failure::Usage)?)?;
     let (known, first) = match &spec.tier {
         Some(name) => {
             let tier = shared.tier(name).ok_or_else(|| no_tier(name, &shared.tiers))?;
@@ -161,7 +162,7 @@ async fn on_branch(
     cwd: Option<&Path>,
 ) -> Result<Option<(RunOptions, Option<Worktree>)>, Failure> {
     let folder = folder(cwd).map_err(Failure::Usage)?;
-    let shared = app::shared_config(&folder)?;
+    let shared = team_file::shared_config(&folder)?;
     let Some(mut given) = branches::give(&spec, &folder, &shared)? else {
         return Ok(options(spec, cwd)?.map(|options| (options, None)));
     };

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::home;
 use crate::model::{Action, AgentId};
 use crate::program::Failure;
+use crate::team_file;
 
 /// Explain whether an agent may access a path
 ///
@@ -52,7 +53,7 @@ impl WhyArgs {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
         let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let file = self.file.find_or_kept(folder, &eisen_dir);
-        let layered = app::read(&file, &eisen_dir)?;
+        let layered = team_file::read(&file, &eisen_dir)?;
         let config = layered.config;
         let agent = AgentId::new(self.agent.as_str());
         let actions = match self.action {

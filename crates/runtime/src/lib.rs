@@ -9,6 +9,7 @@ pub mod failover;
 pub mod home;
 pub mod jobs;
 pub mod program;
+pub mod team_file;
 pub mod tiers;
 pub mod turn;
 

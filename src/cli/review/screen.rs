@@ -12,12 +12,12 @@ use ratatui::widgets::{Block, List, ListItem, ListState, Paragraph, Wrap};
 
 use super::shown::{heading, hunk_title, origins, title};
 use super::{comment, revert, send};
-use crate::app;
 use crate::branches::{self, Reviewed};
 use crate::cli::output::plain;
 use crate::cli::top::RawTerminal;
 use crate::program::Failure;
 use crate::review::Hunk;
+use crate::team_file;
 
 /// Letters of a comment.
 const LONGEST_COMMENT: usize = 4000;
@@ -66,7 +66,7 @@ pub(super) async fn show(
             }
             Leave::Send => send(&mut screen.reviewed, folder)?,
             Leave::Check => {
-                let shared = app::shared_config(folder)?;
+                let shared = team_file::shared_config(folder)?;
                 let mut said = |line: &str| crate::cli::output::note(plain(line));
                 screen.said = match screen.reviewed.check(&shared, &mut said).await {
                     Ok(passed) => format!("{passed} checks passed"),

@@ -11,7 +11,7 @@ const NAMED: &[(&str, usize, usize, &str)] = &[
     ("app/journaling.rs", 0, 1, "a table of the configuration"),
     ("app/members.rs", 0, 1, "a table of the configuration"),
     ("app/streaming.rs", 0, 1, "a table of the configuration"),
-    ("app/team_file.rs", 0, 3, "a table of the configuration"),
+    ("team_file/of_run.rs", 0, 3, "a table of the configuration"),
     ("client_host/attach/serve.rs", 0, 1, "ACP"),
     ("client_host/tool_form.rs", 1, 0, "ACP"),
     ("config/mcp.rs", 0, 3, "a table of the configuration"),

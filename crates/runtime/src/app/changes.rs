@@ -14,8 +14,6 @@ use tokio::sync::{mpsc, watch};
 use crate::agent::Surroundings;
 use crate::alert::Channel;
 use crate::app::kernel::warn_of_tier;
-use crate::app::loading;
-use crate::app::loading::Candidates;
 use crate::app::members::Conditions;
 use crate::app::{journaling, limiting, members, notifying, spending, without_file};
 use crate::bus::Bus;
@@ -25,6 +23,8 @@ use crate::model::{AgentId, AgentStatus};
 use crate::routing::RoutingHandle;
 use crate::serve::Refused;
 use crate::supervisor::Supervisor;
+use crate::team_file::load;
+use crate::team_file::load::Candidates;
 use crate::tracker::TrackerHandle;
 
 use crate::turn::command::TeamCommand;
@@ -285,7 +285,7 @@ impl Changes {
         let conditions = Arc::clone(&self.conditions);
         let compile = move || {
             let dir = &conditions.eisen_dir;
-            loading::compile(&source, dir, &overlay, &taken)
+            load::compile(&source, dir, &overlay, &taken)
         };
         match blocking(compile).await {
             Ok(layered) => layered,

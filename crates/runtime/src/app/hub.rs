@@ -9,9 +9,9 @@ use anyhow::{Context as _, anyhow};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::app::WebWish;
 use crate::app::web_page::{PageOf, WebPage};
 use crate::app::wiring::{Wiring, backlog};
-use crate::app::{WebWish, shared_config};
 use crate::bus::Bus;
 use crate::config::{self, Config, SharedConfig};
 use crate::home::environment;
@@ -23,6 +23,7 @@ use crate::serve::{
     self, AgentDetails, BoxFuture, Gateway, OpenedOnWeb, Refused, RunFile, Server, Sources, Team,
     Tokens, WebLink, WebToken,
 };
+use crate::team_file::shared_config;
 use crate::tokens::ScopedTokens;
 
 /// The name of a hub among the teams of a user.

@@ -146,7 +146,7 @@ pub fn write_zones(
     // Beside the file, so that its paths mean the same.
     let draft = KeptFile::<Volatile>::new(file.with_file_name(DRAFT), MOST_BYTES);
     draft.replace(after.as_bytes()).map_err(failed)?;
-    let read = super::read(draft.path(), eisen_dir);
+    let read = crate::team_file::read(draft.path(), eisen_dir);
     draft.remove().map_err(failed)?;
     read?;
     let permissions = file.metadata().map_err(failed)?.permissions();

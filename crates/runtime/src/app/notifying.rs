@@ -93,7 +93,7 @@ pub async fn try_notices(
     file: &Path,
     eisen_dir: &Path,
 ) -> Result<Vec<(String, Result<(), String>)>, Failure> {
-    let config = super::read(file, eisen_dir)?.config;
+    let config = crate::team_file::read(file, eisen_dir)?.config;
     if config.notify.is_empty() {
         let why = "this configuration has no `[[notify]]`; docs/configuration.md describes it";
         return Err(Failure::Usage(anyhow::anyhow!(why)));

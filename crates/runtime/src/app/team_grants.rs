@@ -66,7 +66,7 @@ pub fn of_team(eisen_dir: &Path, team: &str, folder: &Path) -> anyhow::Result<Ve
         super::learning::kept_config(eisen_dir, team),
         of_folder(&workspace).filter(|_| workspace.is_absolute()),
     ];
-    let read = |file: PathBuf| super::read(&file, eisen_dir).ok();
+    let read = |file: PathBuf| crate::team_file::read(&file, eisen_dir).ok();
     let is_its = |layered: &Layered| layered.config.team.name == team;
     if let Some(layered) = files.into_iter().flatten().filter_map(read).find(is_its) {
         return Ok(of_config(&layered.config, &layered.overlay));

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use crate::app::loading;
 use crate::home::environment;
 use crate::model::now_ms;
 use crate::program::Failure;
+use crate::team_file::load;
 use crate::tiers::{CandidateStanding, Cooldowns, standings};
 
 /// A tier as it stands now.
@@ -27,7 +27,7 @@ impl TierNow {
 
 /// Looks all tiers up for runs in a folder. The error is why not all cool-downs count.
 pub fn tiers_now(folder: &Path) -> Result<(Vec<TierNow>, Option<io::Error>), Failure> {
-    let shared = loading::shared_config(folder)?;
+    let shared = load::shared_config(folder)?;
     let kept = Cooldowns::new(&environment::eisen_dir().map_err(Failure::Usage)?);
     let variable = |name: &str| std::env::var(name).ok();
     let mut trouble = None;

@@ -17,7 +17,6 @@ use crate::app::changes::{Changes, follow_setbacks};
 use crate::app::console::ConsoleFile;
 use crate::app::kernel::warn_of_tier;
 use crate::app::listening::Listeners;
-use crate::app::loading::{load, log_overlay, note_taken};
 use crate::app::members::{Conditions, TeamSlots};
 use crate::app::mode::TeamMode;
 use crate::app::scoped_tokens::with_tokens;
@@ -43,6 +42,7 @@ use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Ledger, Remains, RunFile, Tokens};
 use crate::slots::{Machine, Slots};
 use crate::supervisor::{Roster, Supervisor};
+use crate::team_file::load::{load, log_overlay, note_taken};
 use crate::tracker::OrchestratorView;
 use crate::turn::command::{TeamCommand, WAITING};
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
-use crate::app::loading;
-use crate::app::team_file::{RunOptions, team_file};
 use crate::runs::RunSpec;
 use crate::sandbox::{Sandbox, SandboxError};
+use crate::team_file::load;
+use crate::team_file::of_run::{RunOptions, team_file};
 use crate::zone::{Bounds, Zone};
 
 /// Bytes of a line of output that are shown; the log has all.
@@ -55,7 +55,7 @@ pub(super) async fn run(
         let text = team_file(&options, "worktree").map_err(|error| error.to_string())?;
         let file = closed.join("eisen.toml");
         std::fs::write(&file, text).map_err(|error| error.to_string())?;
-        let layered = loading::read(&file, &eisen_dir);
+        let layered = load::read(&file, &eisen_dir);
         let layered = layered.map_err(|failure| format!("{:#}", failure.error()))?;
         let agent = &layered.config.agents[0];
         let zone = Zone::compile(&agent.zone.spec).map_err(|error| error.to_string())?;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::command::{CommandFailed, run};
 use super::repository_of;
-use crate::app::team_file::RunOptions;
 use crate::config::{SharedConfig, WorktreeSettings, build_folders};
 use crate::home::environment;
 use crate::lifecycle::{Bringing, WorktreeRequest, make};
 use crate::program::Failure;
 use crate::runs::RunSpec;
+use crate::team_file::RunOptions;
 use crate::tree::{HeldWorktree, Worktree, branch_of_task};
 
 /// Copied files that are named.

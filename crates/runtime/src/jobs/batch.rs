@@ -16,13 +16,13 @@ use self::kept::{KeptBatch, KeptTask, Past, fingerprint};
 pub(crate) use self::kept::{folder_of_batches, runs_of};
 pub use self::outcome::{BatchEnd, JobEnd, JobOutcome};
 use self::watching::{end_all, look, wait};
-use crate::app::team_file::RunOptions;
 use crate::failover::handover::{PastWork, hand_over};
 use crate::home::environment;
 use crate::jobs::run::run_detached;
 use crate::program::{Failure, StopSignals};
 use crate::runs::{RunFolder, RunState, RunStatus, find_run};
 use crate::slots::{SlotError, SlotPlace, SlotRequest, Slots, TakenSlot, Wait};
+use crate::team_file::RunOptions;
 
 #[derive(Debug)]
 pub struct BatchOptions {

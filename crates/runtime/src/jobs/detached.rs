@@ -9,13 +9,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::sleep;
 
-use crate::app;
 use crate::app::console::ConsoleFile;
 use crate::app::{UpOptions, WebWish};
 use crate::home::environment;
 use crate::program::{Failure, StopSignals};
 use crate::serve::client::{ClientError, Connection};
 use crate::serve::{RunInfo, live_teams};
+use crate::team_file;
 use crate::wire::{Empty, ListAgents};
 
 /// How often the team is polled until it serves its port or has ended.
@@ -38,7 +38,7 @@ pub struct Detached {
 pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
     environment::depth().map_err(|error| Failure::Usage(error.into()))?;
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
-    let team = app::read(&options.config, &eisen_dir)?.config.team.name.clone();
+    let team = team_file::read(&options.config, &eisen_dir)?.config.team.name.clone();
     let console = ConsoleFile::path(&eisen_dir, &team);
     let mut stop = StopSignals::listen().map_err(|error| Failure::Run(error.into()))?;
     let before = std::fs::metadata(&console).map_or(0, |file| file.len());

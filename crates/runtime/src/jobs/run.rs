@@ -18,10 +18,8 @@ use tokio::time::Instant;
 
 use self::waiting::{Admitted, WaitsBy};
 use crate::app::console::ConsoleFile;
-use crate::app::loading;
 use crate::app::members::TeamSlots;
 use crate::app::mode::TeamMode;
-use crate::app::team_file::{RunOptions, team_file};
 use crate::app::up::{Output, TeamStart};
 use crate::changes::{self, Asked};
 use crate::config::Layered;
@@ -32,6 +30,8 @@ use crate::process;
 use crate::program::{Failure, StopSignals};
 use crate::runs::{Attachment, ChangedFiles, RunFolder, RunId, RunState, RunStatus, find_run};
 use crate::slots::Slots;
+use crate::team_file::load;
+use crate::team_file::of_run::{RunOptions, team_file};
 use crate::tree::Worktrees;
 use crate::turn::progress::{RunProgress, recorded};
 use crate::turn::request::RunRequest;
@@ -89,7 +89,7 @@ pub fn check_run(options: &RunOptions) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(failed)?;
     let file = folder.path().join("eisen.toml");
     std::fs::write(&file, configuration(options, &RunId::generate().team())?).map_err(failed)?;
-    loading::read(&file, &eisen_dir).map(drop)
+    load::read(&file, &eisen_dir).map(drop)
 }
 
 /// Performs a run that another process has prepared.
@@ -146,7 +146,7 @@ fn first_state(
     let text = configuration(&options, &id.team())?;
     let kept = folder.keep_config(&text).and_then(|()| folder.keep_asked(&options.spec));
     kept.context("cannot write the files of the run").map_err(Failure::Run)?;
-    let layered = loading::load(&folder.config(), eisen_dir)?;
+    let layered = load::load(&folder.config(), eisen_dir)?;
     let config = &layered.config;
     let state = RunState {
         depth,
@@ -297,10 +297,10 @@ impl Job<'_> {
         signals: &mut StopSignals,
     ) -> Result<(TeamStart, Admitted), WorkEnd> {
         let file = self.folder.config();
-        let layered = layered.map_or_else(|| loading::load(&file, self.eisen_dir), Ok);
+        let layered = layered.map_or_else(|| load::load(&file, self.eisen_dir), Ok);
         let layered =
             layered.map_err(|failure| WorkEnd::not_started(format!("{:#}", failure.error())))?;
-        let bases = loading::shared_config(&layered.config.team.workspace);
+        let bases = load::shared_config(&layered.config.team.workspace);
         let bases = bases.unwrap_or_else(|_| layered.config.shared.clone());
         let by = WaitsBy { config: &layered.config, bases: &bases, eisen_dir: self.eisen_dir };
         let admitted = waiting::start(self.folder, state, &by, self.deadline, signals).await?;

@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::changes::{Changes, refused, unknown};
 use crate::app::journaling;
-use crate::app::loading::Candidates;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTier, TierCandidate};
 use crate::failover::handover::{PastWork, record};
@@ -19,6 +18,7 @@ use crate::failover::{begin_cooldown, wait_of};
 use crate::model::{AgentId, AgentState, AgentStatus, Event, Order, TimestampMs, now_ms};
 use crate::serve::Refused;
 use crate::supervisor::Roster;
+use crate::team_file::load::Candidates;
 use crate::tiers::{Cooldowns, Setback, standings};
 use crate::turn::command::request;
 use crate::turn::command::{Move, SetBack, SetBackAt, TeamCommand};

@@ -4,13 +4,13 @@ use serde_json::json;
 
 use crate::app::changes::spawning::{plain, table_of};
 use crate::app::changes::{Changes, conflict, unknown, wrong};
-use crate::app::team_file::agent_keys;
 use crate::app::{journaling, members};
 use crate::config::{Agent, AgentTable, zone_pattern};
 use crate::failover::told::none_left;
 use crate::model::AgentId;
 use crate::runs::{RunId, RunSpec, RunState, RunZone};
 use crate::serve::Refused;
+use crate::team_file::of_run::agent_keys;
 use crate::turn::command::StartedHelper;
 use crate::zone::{self, ZoneSpec};
 

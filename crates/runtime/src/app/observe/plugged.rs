@@ -7,12 +7,12 @@ use anyhow::Context;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::app::plugins;
 use crate::config::{self, Isolation};
 use crate::extract::{Acp, DiskWorkspace, Extractor};
 use crate::plugin::{AgentInfo, ExtractorHost, Hosting, News, PluginSource};
 use crate::process::Launcher;
 use crate::proxy::RelayHandle;
+use crate::team_file::plugins;
 
 /// The plugin options of `observe`.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! The worktree of a task that has a branch.
 
-use crate::app;
-use crate::app::RunOptions;
 use crate::branches;
 use crate::program::Failure;
+use crate::team_file;
+use crate::team_file::RunOptions;
 
 /// Gives a job the worktree of its branch, and makes it ready; returns what a person should know of it. A job without a
 /// branch stays where it is.
@@ -11,7 +11,7 @@ pub(super) async fn give(options: &mut RunOptions) -> Result<Vec<String>, Failur
     if options.spec.branch.is_none() {
         return Ok(Vec::new());
     }
-    let shared = app::shared_config(&options.workspace)?;
+    let shared = team_file::shared_config(&options.workspace)?;
     let given = branches::give(&options.spec, &options.workspace, &shared)?;
     let Some(mut given) = given else { return Ok(Vec::new()) };
     given.belongs_to(options)?;

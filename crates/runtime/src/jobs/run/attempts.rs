@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 
-use crate::app::team_file::for_candidate;
 use crate::config::{AgentTier, OnFailover, SharedConfig, TierCandidate};
 use crate::failover::begin_cooldown;
 use crate::failover::handover::{PastWork, hand_over};
@@ -18,6 +17,7 @@ use crate::jobs::run::work::{Patience, closed, work};
 use crate::model::now_ms;
 use crate::program::{StopSignals, outlet};
 use crate::runs::{RunAttempt, RunFolder, RunState, RunStatus};
+use crate::team_file::of_run::for_candidate;
 use crate::tiers::{CandidateStanding, Cooldowns, Setback, standings};
 use crate::turn::{FAILED, NOT_STARTED, Used, WorkEnd, clipped, keep};
 

@@ -185,7 +185,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Down(down) => down.run(&global).map(|()| 0),
         Command::Run(run) => block_on(run.run(global.cwd)),
         Command::Runs(runs) => runs.run(global),
-        Command::Branches(branches) => branches.run(&global),
+        Command::Branches(branches) => block_on(branches.run(&global)),
         Command::Review(review) => block_on(review.run(&global)),
         Command::Merge(merge) => block_on(merge.run(&global)),
         Command::Top(top) => block_on(top.run(&global)).map(|()| 0),

@@ -23,6 +23,7 @@ use crate::home;
 use crate::journal::Store;
 use crate::model::{now_ms, rfc3339, turn_name};
 use crate::program::Failure;
+use crate::tree::Worktrees;
 
 /// Columns of a call and of a prompt.
 const CALL: usize = 20;
@@ -121,6 +122,10 @@ impl BlameArgs {
         // From the working directory if that is in the workspace, else from the workspace.
         let below = |root: &Path| from_here.strip_prefix(root).ok().map(Path::to_owned);
         let name = below(&workspace).or_else(|| below(&written));
+        // The journal has the whole paths of files in worktrees of agents.
+        let in_tree =
+            || Some(from_here.clone()).filter(|it| Worktrees::new(&eisen_dir).around(it).is_some());
+        let name = name.or_else(in_tree);
         let name = name.unwrap_or_else(|| clean(&self.path));
         Ok(Place { team, workspace, is_copy, name })
     }

@@ -14,15 +14,20 @@ use super::output::{note, plain, print};
 use super::run::folder;
 use super::table::{Cell, Table};
 use crate::branches::{self, ListedBranch};
+use crate::home;
 use crate::landing::Landings;
 use crate::lifecycle::{self, Survey};
 use crate::program::Failure;
 use crate::recovery::{LeftOut, RecoveryError};
+use crate::serve::client::{Connection, Target};
+use crate::serve::live_teams;
 use crate::tree::WorktreeState;
+use crate::wire::{Empty, TeamStatus};
 
 /// Show how the branches of tasks stand, clean their worktrees, and bring them back
 ///
-/// `run --branch` makes a worktree for a branch. STATE is `working` while a process is in it, `stale` where the branch that
+/// `run --branch` makes a worktree for a branch. STATE is `working` while a process is in it, `needs you` while its agent
+/// waits for a decision, `stale` where the branch that
 /// it began at has moved, `merged` where that one has all of it, else `ready`; `cleaned` is a worktree whose files are gone,
 /// and can be restored. CONFLICTS names the branches that change the same lines, found without touching any of them.
 #[derive(Args, Debug)]
@@ -98,18 +103,44 @@ struct RestoreArgs {
 }
 
 impl BranchesGroup {
-    pub(super) fn run(self, global: &Global) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
         let folder = folder(global.cwd.as_deref()).map_err(Failure::Usage)?;
         match self.part {
-            None => list(&folder, self.into.as_deref(), self.all, self.json).map(|()| 0),
+            None => {
+                let mut all = branches::list(&folder, self.into.as_deref())?;
+                ask_teams(&mut all).await;
+                list(all, self.all, self.json).map(|()| 0)
+            }
             Some(BranchesPart::Clean(clean)) => clean.run(&folder),
             Some(BranchesPart::Restore(restore)) => restore.run(&folder),
         }
     }
 }
 
-fn list(folder: &Path, into: Option<&str>, all_too: bool, is_json: bool) -> Result<(), Failure> {
-    let mut all = branches::list(folder, into)?;
+/// Has the teams that run say what the agents of branches do.
+async fn ask_teams(all: &mut [ListedBranch]) {
+    let Ok(eisen_dir) = home::eisen_dir() else { return };
+    let running = live_teams(&eisen_dir).unwrap_or_default();
+    for info in running {
+        let is_of = |branch: &ListedBranch| {
+            branch.team_and_agent().is_some_and(|(team, _)| team == info.team)
+        };
+        if !all.iter().any(is_of) {
+            continue;
+        }
+        // A team that does not answer has its processes shown.
+        let Ok(mut team) = Connection::open(&Target::from(info.clone())).await else { continue };
+        let Ok(report) = team.call::<TeamStatus>(&Empty {}).await else { continue };
+        for branch in all.iter_mut().filter(|branch| is_of(branch)) {
+            let named = branch.team_and_agent().map(|(_, agent)| agent.to_owned());
+            let row = report.agents.iter().find(|row| Some(&*row.agent_id) == named.as_deref());
+            let (runs, waits) = row.map_or((false, false), |row| (row.running, row.pending > 0));
+            branch.of_agent(runs, waits, info.pid);
+        }
+    }
+}
+
+fn list(mut all: Vec<ListedBranch>, all_too: bool, is_json: bool) -> Result<(), Failure> {
     let cleaned = all.iter().filter(|branch| branch.state == "cleaned").count();
     if !all_too && !is_json {
         all.retain(|branch| branch.state != "cleaned");
@@ -136,6 +167,7 @@ fn list(folder: &Path, into: Option<&str>, all_too: bool, is_json: bool) -> Resu
         ">+",
         ">−",
         ">DISK",
+        "CHECKS",
         "CONFLICTS",
         "TASK",
     ];
@@ -160,6 +192,7 @@ fn row(branch: &ListedBranch) -> Vec<Cell> {
     let conflicts: Vec<_> = branch.conflicts.iter().map(|conflict| plain(&conflict.with)).collect();
     let uncommitted = stands.map_or(0, |stands| stands.uncommitted);
     let state = match (branch.state, uncommitted) {
+        ("needs_you", _) => "needs you".to_owned(),
         ("working", _) => {
             let names: Vec<_> = branch.processes.iter().map(|it| it.name.as_str()).collect();
             format!("working ({})", plain(names.first().copied().unwrap_or_default()))
@@ -170,9 +203,15 @@ fn row(branch: &ListedBranch) -> Vec<Cell> {
     let color = match branch.state {
         "working" => AnsiColor::Cyan.on_default(),
         "merged" => AnsiColor::Green.on_default(),
-        "stale" => AnsiColor::Yellow.on_default(),
+        "stale" | "needs_you" => AnsiColor::Yellow.on_default(),
         "broken" => AnsiColor::Red.on_default(),
         _ => Style::new(),
+    };
+    let (checks, of_checks) = match &branch.checks {
+        None => ("", Style::new()),
+        Some(end) if !end.is_current => ("older", Style::new()),
+        Some(end) if end.passed => ("passed", AnsiColor::Green.on_default()),
+        Some(_) => ("failed", AnsiColor::Red.on_default()),
     };
     vec![
         plain(&branch.branch).into(),
@@ -183,6 +222,7 @@ fn row(branch: &ListedBranch) -> Vec<Cell> {
         number(stands.map(|it| it.diff.added)).into(),
         number(stands.map(|it| it.diff.removed)).into(),
         bytes(branch.disk_bytes).into(),
+        Cell::styled(checks, of_checks),
         Cell::styled(&conflicts.join(", "), AnsiColor::Red.on_default()),
         plain(
             &branch

@@ -18,9 +18,11 @@ use super::run::folder;
 use crate::branches::{self, Reviewed};
 use crate::home;
 use crate::program::Failure;
-use crate::review;
 use crate::runs::{RunState, find_run};
+use crate::serve::client::{ClientError, Connection, Target};
+use crate::serve::live_teams;
 use crate::team_file;
+use crate::wire::{CommentHunk, CommentParams};
 
 /// Look at a branch of a task, hunk by hunk, before it lands
 ///
@@ -70,20 +72,18 @@ impl ReviewArgs {
         let look = || branches::reviewed(&folder, self.branch.as_deref(), self.into.as_deref());
         let mut reviewed = look()?;
         let does = !(self.accept.is_empty() && self.revert.is_empty() && self.comment.is_empty());
-        for id in &self.accept {
-            let ids = ids_of(&reviewed, id)?;
-            reviewed.notes.accepted.extend(ids);
+        for word in &self.accept {
+            reviewed.accept(word)?;
         }
         for pair in self.comment.chunks(2) {
             let [id, text] = pair else { continue };
-            comment(&mut reviewed, id, text)?;
+            reviewed.comment(id, text)?;
         }
-        for id in &self.revert {
-            for id in ids_of(&reviewed, id)? {
-                revert(&reviewed, &id)?;
+        for word in &self.revert {
+            for place in reviewed.revert(word)? {
+                note(format_args!("taken back in {}", plain(&place.to_string_lossy())));
             }
         }
-        reviewed.keep()?;
         if !self.revert.is_empty() {
             reviewed = look()?;
         }
@@ -96,48 +96,19 @@ impl ReviewArgs {
             });
         }
         if self.send {
-            send(&mut reviewed, &folder)?;
+            send(&mut reviewed, &folder).await?;
         } else if self.json {
-            let seen = reviewed.review.ids();
             print(json!(reviewed.review))?;
-            reviewed.notes.look(seen);
-            reviewed.keep()?;
+            reviewed.looked()?;
         } else if !does && !self.test {
             if is_terminal() && screen::is_possible() {
                 return screen::show(reviewed, &folder, self.into.as_deref()).await;
             }
             shown::print_all(&reviewed)?;
-            let seen = reviewed.review.ids();
-            reviewed.notes.look(seen);
-            reviewed.keep()?;
+            reviewed.looked()?;
         }
         Ok(0)
     }
-}
-
-/// The hunks that a word means: one by its id, or all of a file.
-fn ids_of(reviewed: &Reviewed, word: &str) -> Result<Vec<String>, Failure> {
-    let of_file = reviewed.review.of_file(word);
-    if !of_file.is_empty() {
-        return Ok(of_file);
-    }
-    let hunk = reviewed.review.hunk(word).map_err(|error| Failure::Usage(error.into()))?;
-    Ok(vec![hunk.1.id.clone()])
-}
-
-fn comment(reviewed: &mut Reviewed, id: &str, text: &str) -> Result<(), Failure> {
-    let (file, hunk) = reviewed.review.hunk(id).map_err(|error| Failure::Usage(error.into()))?;
-    let (id, path) = (hunk.id.clone(), file.path.clone());
-    let place = hunk.header.split("@@").nth(1).unwrap_or_default().trim().to_owned();
-    let said = reviewed.notes.comment(&id, &path, &place, text);
-    said.map_err(|why| Failure::Usage(anyhow!(why)))
-}
-
-fn revert(reviewed: &Reviewed, id: &str) -> Result<(), Failure> {
-    let place = review::revert(&reviewed.tree, &reviewed.review, id);
-    let place = place.map_err(|error| Failure::Run(error.into()))?;
-    note(format_args!("taken back in {}", plain(&place.to_string_lossy())));
-    Ok(())
 }
 
 /// Exit codes of a run that did not begin its turn.
@@ -179,19 +150,40 @@ fn bounds_of(run: &RunState) -> Result<Vec<String>, Failure> {
     Ok(allowed.chain(denied).chain(model).collect())
 }
 
-/// Gives the comments to the agent as a run in the worktree: in its last session where it takes that up again, else in a
-/// new one.
-fn send(reviewed: &mut Reviewed, folder: &Path) -> Result<(), Failure> {
+/// Gives the comments to the agent of a running team that works on the branch; false: there is none.
+async fn send_to_team(reviewed: &Reviewed) -> Result<bool, Failure> {
+    let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
+    let Some((team, agent)) = reviewed.tree.owner.split_once('/') else { return Ok(false) };
+    let running = live_teams(&eisen_dir).unwrap_or_default();
+    let Some(info) = running.into_iter().find(|info| info.team == team) else { return Ok(false) };
+    let mut team = Connection::open(&Target::from(info)).await.map_err(super::team::failed)?;
+    let branch = reviewed.tree.branch.clone();
+    let params = CommentParams { branch, hunk: None, text: None, send: true };
+    match team.call::<CommentHunk>(&params).await {
+        Ok(_) => {
+            note(format_args!("`{}` gets them as its next prompt", plain(agent)));
+            Ok(true)
+        }
+        // It left the team.
+        Err(ClientError::Refused { code: 409, .. }) => Ok(false),
+        Err(error) => Err(super::team::failed(error)),
+    }
+}
+
+/// Gives the comments to the agent: as a prompt where it is one of a running team, else as a run in the worktree, in its
+/// last session where it takes that up again, else in a new one.
+async fn send(reviewed: &mut Reviewed, folder: &Path) -> Result<(), Failure> {
     let Some(prompt) = reviewed.notes.prompt() else {
         note("there is no comment that the agent has not got");
         return Ok(());
     };
+    if send_to_team(reviewed).await? {
+        return Ok(());
+    }
     let last = reviewed.last_run.clone().ok_or_else(|| {
         Failure::Run(anyhow!("no run in this worktree is known whose agent could be asked"))
     })?;
-    let seen = reviewed.review.ids();
-    reviewed.notes.look(seen);
-    reviewed.keep()?;
+    reviewed.looked()?;
     let program = std::env::current_exe().context("cannot find this program");
     let program = program.map_err(Failure::Run)?;
     let bounds = bounds_of(&last)?;

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::config_file::ConfigFile;
 use super::output::{plain, print};
 use crate::app;
+use crate::branches;
 use crate::config::Config;
 use crate::home;
 use crate::model::{Action, AgentId};
@@ -54,7 +55,8 @@ impl WhyArgs {
         let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let file = self.file.find_or_kept(folder, &eisen_dir);
         let layered = team_file::read(&file, &eisen_dir)?;
-        let config = layered.config;
+        let mut config = layered.config;
+        branches::placed(&mut config);
         let agent = AgentId::new(self.agent.as_str());
         let actions = match self.action {
             Some(Access::Read) => &[Action::Read][..],

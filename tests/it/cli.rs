@@ -30,6 +30,7 @@ mod runs_kept;
 mod sessions;
 mod slots;
 mod streams;
+mod team_branches;
 mod team_tiers;
 mod tiers;
 mod tokens;

@@ -120,7 +120,7 @@ const CRATES: &[(&str, &[Room])] = &[
             ("turn", &["failover", "home", "program", "tiers"]),
             ("team_file", &["home", "program", "tiers"]),
             ("branches", &["home", "program", "team_file"]),
-            ("app", &["failover", "home", "program", "team_file", "tiers", "turn"]),
+            ("app", &["branches", "failover", "home", "program", "team_file", "tiers", "turn"]),
             (
                 "jobs",
                 &["app", "branches", "failover", "home", "program", "team_file", "tiers", "turn"],

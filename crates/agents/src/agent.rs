@@ -15,7 +15,7 @@ mod slot_wait;
 mod stalls;
 mod writing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -129,6 +129,19 @@ pub struct Surroundings {
     pub tally: Arc<Tally>,
     /// File system access for extractors.
     pub workspace: Arc<dyn crate::extract::Workspace>,
+}
+
+impl Surroundings {
+    /// The surroundings of an agent that works in this folder. In a worktree of its own no other agent writes its
+    /// files, so none are locked.
+    fn in_workspace(&self, folder: &Path) -> Self {
+        let root = self.workspace.root();
+        if folder == root || root.canonicalize().is_ok_and(|root| folder == root) {
+            return self.clone();
+        }
+        let workspace = Arc::new(crate::extract::DiskWorkspace::new(folder.to_owned()));
+        Self { workspace, conflicts: None, ..self.clone() }
+    }
 }
 
 /// Handle of an agent's actor; cheap to clone.

@@ -105,7 +105,7 @@ pub use self::trusted::{TRUSTED_PLACES, Trust, TrustError, TrustedPlaces};
 pub use self::value::{is_name, to_name};
 pub use self::web::{TlsFiles, WEB_LISTEN, Web};
 pub use self::why::{Mend, Why};
-pub use self::worktree::WorktreeSettings;
+pub use self::worktree::{AgentWorktree, WorktreeSettings};
 pub use self::zone_keys::with_zone;
 pub use self::zones::{AgentZone, Enforce, Zones};
 use crate::model::{AgentId, KeptFiles, OnLoop, OnViolation, RuleSpec, StreamSpec};
@@ -231,4 +231,6 @@ pub struct Agent {
     pub memory_mb: Option<u64>,
     pub processes: Option<u64>,
     pub budget: Budget,
+    /// None: it works in the team's workspace.
+    pub worktree: Option<Box<AgentWorktree>>,
 }

@@ -5,6 +5,7 @@
 
 mod cache;
 mod calls;
+mod compare;
 mod facts;
 mod languages;
 mod manifest;
@@ -18,6 +19,7 @@ mod walk;
 mod whole;
 
 pub use self::calls::Rule;
+pub use self::compare::changed_symbols;
 pub use self::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
 pub use self::recent::Recent;
 pub use self::scan::{Progress, Settings, Work, read, reread, scan};

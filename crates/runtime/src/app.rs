@@ -24,6 +24,7 @@ mod person_queue;
 mod places;
 mod recorder;
 mod replay;
+mod reviews;
 mod routes;
 mod scoped_tokens;
 mod spending;

@@ -5,7 +5,9 @@ mod command;
 mod given;
 mod listed;
 mod merge;
+mod of_team;
 mod reviewed;
+pub(crate) mod shared_changes;
 
 use std::path::Path;
 
@@ -13,6 +15,8 @@ pub use self::command::{CommandEnd, CommandFailed};
 pub use self::given::{Given, give, set_up};
 pub use self::listed::{Conflict, ListedBranch, list};
 pub use self::merge::{MergeNews, MergeOptions, Merged, commit_all, merge, undo_merge};
+pub use self::of_team::placed;
+pub(crate) use self::of_team::{TeamTrees, is_free_for, named_by};
 pub use self::reviewed::{Reviewed, reviewed};
 use crate::home::environment;
 use crate::landing::{self, Landings};

@@ -25,6 +25,6 @@ use eisen_sandbox::{confine, process, sandbox, zone};
 use eisen_team::{budget, capture, conflicts, routing, tasks, tracker};
 #[cfg(test)]
 use eisen_testing as tests;
-use eisen_trees::{landing, lifecycle, repository, review, tree};
+use eisen_trees::{landing, lifecycle, recovery, repository, review, tree};
 use eisen_web::{hub, web};
 use eisen_wire::{runs, tokens, wire};

@@ -7,6 +7,6 @@ mod signals;
 
 pub use failure::{Failure, config_errors};
 pub use outlet::{Outlet, stderr};
-pub(crate) use port::{OWN_DESCRIPTORS, announce_port, bind, limits};
+pub(crate) use port::{OWN_DESCRIPTORS, announce_port, bind, limits, note};
 pub use signals::StopSignal;
 pub(crate) use signals::StopSignals;

@@ -49,7 +49,7 @@ use self::patterns::{PatternPath, Patterns, Workspace};
 pub use self::patterns::{Subtree, WirePatterns, compile_glob, cut, pattern_of, uncovered};
 use self::real::{PATH_MAX, real};
 use self::search::Below;
-pub use self::spec::{GitAccess, OwnTree, ZoneSpec};
+pub use self::spec::{GitAccess, ZoneSpec};
 pub use self::why::{Reason, Why};
 pub use self::widening::{GrantPattern, LONGEST_PATTERN};
 use crate::model::{Action, fold, goes_up, wire_path, wire_real, within};
@@ -135,7 +135,7 @@ impl Zone {
         let places = |path: &Path| real(path).into_iter().chain([fold(path)]);
         let sealed = spec.sealed.iter().flat_map(|path| places(&workspace.real.join(path)));
         let journals = spec.journals.iter().flat_map(|path| places(&workspace.real.join(path)));
-        let beside = spec.tree.iter().flat_map(|tree| &tree.beside).flat_map(|path| places(path));
+        let beside = spec.beside.iter().flat_map(|path| places(path));
         let writable = [&spec.allowed[..], &spec.shared].concat();
         let readable = [&writable[..], &spec.readable].concat();
         let closed = spec.closed();
@@ -152,7 +152,7 @@ impl Zone {
             readable: Patterns::granting(&workspace, &spec.readable)?,
             above: Patterns::above(&workspace, &writable, &spec.readable)?,
             below: Below::new(&workspace, &readable, &closed)?,
-            git: Git::find(&workspace.real, spec.git, spec.tree.as_deref()),
+            git: Git::find(&workspace.real, spec.git, spec.branch.clone()),
             beside: beside.collect(),
             terminals: spec.terminals,
             written: None,

@@ -84,6 +84,8 @@ pub struct Conflicts(Arc<Core>);
 struct Core {
     state: Mutex<ConflictState>,
     bases: Mutex<Bases>,
+    /// Whether writes are looked at. Else only what is found between branches is kept here.
+    looks: bool,
     /// Whether anything is locked: checked at each access of each process.
     has_locks: AtomicBool,
     workspace: PathBuf,
@@ -102,19 +104,22 @@ struct Core {
 }
 
 impl Conflicts {
-    /// `workspace`: the folder that paths of files are in. `waits`: those between agents.
+    /// `workspace`: the folder that paths of files are in. `waits`: those between agents. Without rules no write is
+    /// looked at.
     pub fn new(
-        rules: ConflictRules,
+        rules: Option<ConflictRules>,
         workspace: PathBuf,
         bus: Bus,
         journal: Option<Journal>,
         waits: Waits,
     ) -> Self {
-        let state = Mutex::new(ConflictState::new(rules));
+        let looks = rules.is_some();
+        let state = Mutex::new(ConflictState::new(rules.unwrap_or_default()));
         let (catch_up, catching_up) = mpsc::channel(16);
         Self(Arc::new(Core {
             state,
             bases: Mutex::default(),
+            looks,
             has_locks: AtomicBool::new(false),
             workspace,
             bus,
@@ -135,6 +140,23 @@ impl Conflicts {
 
     pub fn strategy(&self) -> ConflictStrategy {
         self.state().rules.strategy
+    }
+
+    /// Whether writes are looked at.
+    pub fn looks(&self) -> bool {
+        self.0.looks
+    }
+
+    /// Reports that two worktrees changed the same part of a file. The agent of the first changed it last.
+    pub fn met(
+        &self,
+        by: &SessionKey,
+        other: AgentId,
+        path: &Arc<str>,
+        message: String,
+    ) -> Conflict {
+        let (kind, status) = (ConflictKind::Branches, ConflictStatus::Observed);
+        self.add(&mut self.state(), kind, status, by, vec![other], path, message)
     }
 
     /// A run of an agent begins; `last_output` says when it last put out something.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 pub use self::hunks::{FileStatus, Hunk, HunkOrigin, ReviewedFile};
-pub use self::notes::{Comment, ReviewNotes};
+pub use self::notes::{ChecksEnd, Comment, ReviewNotes};
 use crate::repository::GitError;
 use crate::tree::{Worktree, WorktreeError, WorktreeState, read_plain};
 

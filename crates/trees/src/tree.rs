@@ -9,11 +9,12 @@ mod occupants;
 mod record;
 mod standing;
 
+pub(crate) use self::known::make_removable;
+pub use self::known::read_plain;
 pub use self::known::{CopiedFile, Worktree, WorktreeState};
-pub(crate) use self::known::{make_removable, read_plain};
 pub(crate) use self::names::is_inside;
 pub use self::names::{branch_of_task, default_folder};
-pub use self::occupants::{Occupant, occupants};
+pub use self::occupants::{Occupant, is_below, occupants};
 pub(crate) use self::record::share;
 pub use self::record::{HeldWorktree, KEPT, Worktrees};
 pub use self::standing::{BranchStanding, Diffs, standing};

@@ -18,7 +18,7 @@ use std::path::Path;
 use ulid::Ulid;
 
 pub use self::attachment::{Attachment, AttachmentError, MOST_FILES, Takes};
-pub use self::bounds::{LONGEST_ZONE, MOST_PATTERNS};
+pub use self::bounds::{LONGEST_ZONE, MOST_PATTERNS, branch as check_branch};
 pub use self::budget::RunBudget;
 pub use self::earlier::{SessionError, find_session, session_among};
 pub use self::folder::{RunFolder, RunHold, all_runs, set_aside};

@@ -10,8 +10,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, List, ListItem, ListState, Paragraph, Wrap};
 
+use super::send;
 use super::shown::{heading, hunk_title, origins, title};
-use super::{comment, revert, send};
 use crate::branches::{self, Reviewed};
 use crate::cli::output::plain;
 use crate::cli::top::RawTerminal;
@@ -59,12 +59,10 @@ pub(super) async fn show(
     loop {
         match screen.run(folder, into)? {
             Leave::Quit => {
-                let seen = screen.reviewed.review.ids();
-                screen.reviewed.notes.look(seen);
-                screen.reviewed.keep()?;
+                screen.reviewed.looked()?;
                 return Ok(0);
             }
-            Leave::Send => send(&mut screen.reviewed, folder)?,
+            Leave::Send => send(&mut screen.reviewed, folder).await?,
             Leave::Check => {
                 let shared = team_file::shared_config(folder)?;
                 let mut said = |line: &str| crate::cli::output::note(plain(line));
@@ -95,7 +93,7 @@ impl ReviewScreen {
                     KeyCode::Esc => self.typed = None,
                     KeyCode::Backspace => drop(typed.pop()),
                     KeyCode::Char(letter) if typed.len() < LONGEST_COMMENT => typed.push(letter),
-                    KeyCode::Enter => self.comment()?,
+                    KeyCode::Enter => self.comment(),
                     _ => {}
                 }
                 continue;
@@ -152,8 +150,8 @@ impl ReviewScreen {
 
     fn take_back(&mut self, folder: &Path, into: Option<&str>) -> Result<(), Failure> {
         let Some(id) = self.selected_hunk().map(|hunk| hunk.id.clone()) else { return Ok(()) };
-        match revert(&self.reviewed, &id) {
-            Ok(()) => {
+        match self.reviewed.revert(&id) {
+            Ok(_) => {
                 let branch = self.reviewed.tree.branch.clone();
                 self.reviewed = branches::reviewed(folder, Some(&branch), into)?;
                 self.move_by(0);
@@ -164,14 +162,13 @@ impl ReviewScreen {
         Ok(())
     }
 
-    fn comment(&mut self) -> Result<(), Failure> {
+    fn comment(&mut self) {
         let text = self.typed.take().unwrap_or_default();
-        let Some(id) = self.selected_hunk().map(|hunk| hunk.id.clone()) else { return Ok(()) };
-        match comment(&mut self.reviewed, &id, &text) {
-            Ok(()) => self.said = String::from("kept; s sends all comments to the agent"),
-            Err(failure) => self.said = format!("{:#}", failure.error()),
-        }
-        self.reviewed.keep()
+        let Some(id) = self.selected_hunk().map(|hunk| hunk.id.clone()) else { return };
+        self.said = match self.reviewed.comment(&id, &text) {
+            Ok(()) => "kept; s sends all comments to the agent".to_owned(),
+            Err(failure) => format!("{:#}", failure.error()),
+        };
     }
 
     fn draw(&self, frame: &mut Frame<'_>) {

@@ -314,11 +314,12 @@ impl Actor {
         let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
         let rules = self.settings.begin(&self.rules);
         let zone = Arc::clone(&rules.borrow().zone);
+        let team = self.team.in_workspace(zone.workspace());
         let _ = tokio::task::spawn_blocking(move || zone.take_workspace()).await;
-        let files = files_of(&self.settings, &self.team, &running, &family);
+        let files = files_of(&self.settings, &team, &running, &family);
         let parts = RunParts { running, vitals, files };
         let (settings, guards) = (&self.settings, parts.clone());
-        let confined = confine(launcher, settings, &self.team, rules.clone(), guards).await;
+        let confined = confine(launcher, settings, &team, rules.clone(), guards).await;
         let (launcher, private) = match confined {
             Ok(confined) => confined,
             Err(why) => return LifecycleEvent::NotSpawned(why),
@@ -344,7 +345,7 @@ impl Actor {
         let handover = self.handover.clone();
         let fresh =
             Fresh { process, stdio, launcher, family, parts, permits, private, plugged, handover };
-        let run = Run::start(fresh, &self.settings, rules, &self.team, self.session.clone());
+        let run = Run::start(fresh, &self.settings, rules, &team, self.session.clone());
         self.held.send_replace(self.settings.enforcement());
         self.handle.send_replace(Some(run.handle.clone()));
         self.run = Some(run);

@@ -33,6 +33,8 @@ named! {
         Denied = "denied",
         /// A write that was merged with somebody else's.
         Merged = "merged",
+        /// Two worktrees changed the same part of a file.
+        Branches = "branches",
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,7 +23,9 @@ pub const SET_ID: u32 = 0o6000;
 pub struct FileChange {
     /// The kind, which follows from `from`, `before` and `after`.
     pub kind: FileChangeKind,
-    /// The file that was changed; of a rename its new path.
+    /// The worktree that the file is in, where it is one of an agent; None: the workspace, or outside both.
+    pub tree: Option<Arc<Path>>,
+    /// The file that was changed, relative to the worktree or the workspace; of a rename its new path.
     pub path: FileName,
     /// The path before, of a rename.
     pub from: Option<FileName>,
@@ -102,6 +106,14 @@ pub struct FileName {
     pub text: Arc<str>,
     /// The same path in bytes; None: `text` is exact.
     pub bytes: Option<Arc<[u8]>>,
+}
+
+impl FileName {
+    /// The name of a path.
+    pub fn of(path: &Path) -> Self {
+        let bytes = path.to_str().is_none().then(|| path.as_os_str().as_bytes().into());
+        Self { text: path.to_string_lossy().into(), bytes }
+    }
 }
 
 /// The file system entry at a path.

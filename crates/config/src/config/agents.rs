@@ -19,7 +19,7 @@ use super::source::{plain, read_bytes};
 use super::tiers::{AgentTier, TierCandidate, of_agent};
 use super::value::{bad_name, is_name};
 use super::zones::{TeamZones, agent_zone};
-use super::{Agent, Confined, Plugin, TrustedPlaces, mcp};
+use super::{Agent, Confined, Plugin, Team, TrustedPlaces, mcp, worktree};
 use crate::model::{AgentId, named};
 
 /// The orchestrator's own id on the wire, so no agent can have it.
@@ -99,6 +99,7 @@ pub(super) fn agent(
     profiles: &Profiles,
     zones: &TeamZones,
     (tiers, trusted): (&[AgentTier], &TrustedPlaces),
+    team: &Team,
 ) -> RawAgent {
     let id = id(table);
     // It is merged in already.
@@ -172,6 +173,8 @@ pub(super) fn agent(
             memory_mb,
             processes,
             budget: table.section("budget", "agents.budget", budget),
+            worktree: worktree::of_agent(table, team, id.as_ref().map_or("", |id| &id.value))
+                .map(Box::new),
         },
         id,
     }

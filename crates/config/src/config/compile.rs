@@ -112,7 +112,8 @@ impl Config {
         let read = |table: &Table<'a>| {
             table.sections("agents", |agent| {
                 let plugin = plugins::protocol(agent, &plugins, &folder);
-                agents::agent(agent, plugin, &profiles, &zones, (&shared.tiers, &others.trusted))
+                let shared = (&shared.tiers[..], &others.trusted);
+                agents::agent(agent, plugin, &profiles, &zones, shared, &team)
             })
         };
         let mut agents = read(root);

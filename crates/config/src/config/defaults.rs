@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Config, Port, Tracker};
+use super::{Agent, Config, Port, Tracker};
 
 impl Default for Tracker {
     fn default() -> Self {
@@ -34,10 +34,17 @@ impl Config {
     pub fn move_workspace(&mut self, to: &Path) {
         let from = std::mem::replace(&mut self.team.workspace, to.to_owned());
         for agent in &mut self.agents {
-            if let Ok(inside) = agent.cwd.strip_prefix(&from) {
-                agent.cwd = to.join(inside);
-            }
-            to.clone_into(&mut agent.zone.spec.workspace);
+            agent.move_workspace(&from, to);
         }
+    }
+}
+
+impl Agent {
+    /// Has it work in another folder, as it would in the workspace.
+    pub fn move_workspace(&mut self, from: &Path, to: &Path) {
+        if let Ok(inside) = self.cwd.strip_prefix(from) {
+            self.cwd = to.join(inside);
+        }
+        to.clone_into(&mut self.zone.spec.workspace);
     }
 }

@@ -83,7 +83,14 @@ impl Plan {
                 all.map(|change| ConfigChange { takes: Takes::AtTeamStart, ..change }).collect();
             return Self { applied: Vec::new(), needs_restart, config: None };
         }
-        plan.config = Some(taken_in(current, new));
+        let mut next = taken_in(current, new);
+        for agent in &mut next.agents {
+            // One that runs stays where it is.
+            if let Some(started) = running(&agent.id) {
+                agent.worktree.clone_from(&started.worktree);
+            }
+        }
+        plan.config = Some(next);
         plan
     }
 
@@ -223,6 +230,16 @@ macro_rules! differs {
     ($($field:ident).+) => { |a, b| a.$($field).+ != b.$($field).+ };
 }
 
+/// Whether two agents have worktrees, and differ in a key of them.
+macro_rules! worktree_differs {
+    ($($field:ident).+) => {
+        |a, b| {
+            let both = (&a.worktree, &b.worktree);
+            matches!(both, (Some(a), Some(b)) if a.$($field).+ != b.$($field).+)
+        }
+    };
+}
+
 pub(super) const TEAM: &Keys<Config> = &[
     ("team.name", Takes::AtTeamStart, differs!(team.name)),
     ("team.workspace", Takes::AtTeamStart, differs!(team.workspace)),
@@ -341,6 +358,14 @@ pub(super) const AGENT: &Keys<Agent> = &[
         a.command == b.command && a.env == b.env && a.profile != b.profile
     }),
     ("cwd", Takes::AtAgentStart, differs!(cwd)),
+    ("worktree.enabled", Takes::AtTeamStart, |a, b| a.worktree.is_some() != b.worktree.is_some()),
+    ("worktree.branch", Takes::AtTeamStart, worktree_differs!(branch)),
+    ("worktree.base", Takes::AtTeamStart, worktree_differs!(settings.base)),
+    ("worktree.path", Takes::AtTeamStart, worktree_differs!(settings.path)),
+    ("worktree.setup", Takes::AtTeamStart, worktree_differs!(settings.setup)),
+    ("worktree.copy", Takes::AtTeamStart, worktree_differs!(settings.copy)),
+    ("worktree.link", Takes::AtTeamStart, worktree_differs!(settings.link)),
+    ("worktree.sparse", Takes::AtTeamStart, worktree_differs!(settings.sparse)),
     ("env", Takes::AtAgentStart, differs!(env)),
     // Only matters at the team's next start.
     ("autostart", Takes::AtOnce, differs!(autostart)),

@@ -89,6 +89,7 @@ pub(super) fn link(
         agent.is_asked_for = layer.asked_for().contains(agent.id.as_str());
     }
     helpers::inherit(reader, &mut raw, &parents, max_depth);
+    report_shared_branches(reader, &raw);
     let orchestrator = Orchestrator {
         agent: lead.map(|lead| raw[lead].agent.id.clone()),
         elsewhere: elsewhere.map(|name| AgentId::new(name.value.as_str())),
@@ -102,6 +103,21 @@ pub(super) fn link(
         .map(|(raw, depends_on)| Agent { depends_on, ..raw.agent })
         .collect();
     (agents, orchestrator, routing)
+}
+
+/// Reports agents that would have one branch, and so one worktree.
+fn report_shared_branches(reader: &ConfigReader<'_>, raw: &[RawAgent]) {
+    let mut taken: HashMap<&str, &AgentId> = HashMap::new();
+    for RawAgent { id, agent, .. } in raw {
+        let (Some(id), Some(worktree)) = (id, &agent.worktree) else { continue };
+        let other = *taken.entry(&worktree.branch).or_insert(&agent.id);
+        if *other != agent.id {
+            let branch = &worktree.branch;
+            let message = format!("agents `{other}` and `{}` have the branch `{branch}`", agent.id);
+            let help = "give each a `branch` of its own in `[agents.worktree]`; a helper without a table works with its parent";
+            reader.fault(Fault::new(id.span.clone(), message).help(help));
+        }
+    }
 }
 
 /// Returns the agents by id; of duplicates the first.

@@ -124,7 +124,7 @@ impl Config {
             Reason::NoPath => "no path leads there".to_owned(),
             Reason::EisenDir => "it lies in $EISEN_DIR, which is closed to all agents".to_owned(),
             Reason::Journal => "it is the team's journal, which is closed to all agents".to_owned(),
-            Reason::Git if !allowed && agent.zone.spec.tree.is_some() => OF_OTHERS.to_owned(),
+            Reason::Git if !allowed && agent.zone.spec.branch.is_some() => OF_OTHERS.to_owned(),
             Reason::Git => self.git_rule(allowed, submodule),
             Reason::Pattern { list, pattern } if *list == "allowed" && !agent.zone.own => {
                 format!("{} has no [agents.zone], and so `{pattern}`", agent.id)

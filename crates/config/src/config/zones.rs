@@ -193,7 +193,8 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, profile: &Profile)
                 readable: all_readable,
                 git: team.written.git,
                 // Known when the team starts.
-                tree: None,
+                branch: None,
+                beside: Vec::new(),
                 terminals: terminals(
                     zone,
                     ["url", "base_url"].iter().any(|key| agent.place_of(key).is_some()),

@@ -68,10 +68,12 @@ pub struct FileChange {
     pub turn: Option<u64>,
     /// The kind of the change. For an undo or redo, the paths and states decide it.
     pub operation: Operation,
-    /// Relative to the workspace; absolute outside it.
+    /// Relative to the workspace; absolute outside it, and in a worktree of an agent.
     pub path: PathBuf,
     /// The path before a rename.
     pub from: Option<PathBuf>,
+    /// The worktree of an agent that the file is in; None: it is in none.
+    pub tree: Option<PathBuf>,
     /// The state at `path`, with a rename at `from`. None: there was no file, or a `denied` pattern matches.
     pub before: Option<FileState>,
     /// The state at `path` after the change; None if nothing is there, and where it is `denied`.
@@ -111,6 +113,8 @@ pub(super) fn types() -> Vec<String> {
 /// Optional fields may be absent.
 #[derive(Deserialize)]
 struct Payload {
+    tree: Option<String>,
+    tree_bytes: Option<String>,
     path: String,
     path_bytes: Option<String>,
     from: Option<String>,
@@ -206,9 +210,15 @@ fn change(
     payload: Payload,
     cause: Option<ChangeCause>,
 ) -> Option<FileChange> {
-    let path = bytes(payload.path, payload.path_bytes)?;
+    let tree = match payload.tree {
+        Some(tree) => Some(bytes(tree, payload.tree_bytes)?),
+        None => None,
+    };
+    // A path that is absolute already stays as it is.
+    let whole = |path: PathBuf| tree.as_ref().map_or(path.clone(), |tree| tree.join(path));
+    let path = whole(bytes(payload.path, payload.path_bytes)?);
     let from = match payload.from {
-        Some(from) => Some(bytes(from, payload.from_bytes)?),
+        Some(from) => Some(whole(bytes(from, payload.from_bytes)?)),
         None => None,
     };
     let operation = operation.unwrap_or(match (&from, &payload.before, &payload.after) {
@@ -241,6 +251,7 @@ fn change(
         operation,
         path,
         from,
+        tree,
         restorable: restorable && !denied && stored(&payload.before) && stored(&payload.after),
         before: payload.before,
         after: payload.after,

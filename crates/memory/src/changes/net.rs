@@ -21,6 +21,8 @@ pub struct NetChange {
     pub before: Option<FileEntry>,
     /// The file that these changes alone lead to; None if they removed it.
     pub after: Option<FileEntry>,
+    /// The worktree of an agent that it is in; None: it is in none.
+    pub tree: Option<PathBuf>,
     /// git ignores it.
     pub ignored: bool,
     /// Other agents that wrote it at the same time.
@@ -160,6 +162,7 @@ impl NetChange {
             from,
             after: before.clone(),
             before,
+            tree: change.tree.clone(),
             ignored: change.ignored,
             contested: change.contested.clone(),
             is_further: false,

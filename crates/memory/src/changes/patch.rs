@@ -104,7 +104,12 @@ struct Side {
 /// The patch of one change. An error tells why a patch can't carry it.
 pub fn patch(change: &NetChange, contents: &dyn ContentSource) -> Result<FilePatch, LeftOut> {
     let left_out = |why: &str| LeftOut { path: change.to.clone(), why: why.to_owned() };
-    for path in [&change.from, &change.to] {
+    let inside = |path: &'_ PathBuf| -> PathBuf {
+        let inside = change.tree.as_ref().and_then(|tree| path.strip_prefix(tree).ok());
+        inside.unwrap_or(path).to_owned()
+    };
+    let (from, to) = (inside(&change.from), inside(&change.to));
+    for path in [&from, &to] {
         if path.is_absolute() {
             return Err(left_out("it is outside the workspace"));
         }
@@ -120,18 +125,23 @@ pub fn patch(change: &NetChange, contents: &dyn ContentSource) -> Result<FilePat
         note: permissions(change),
         ..FilePatch::default()
     };
+    if let Some(tree) = &change.tree {
+        // git reads over it.
+        patch.lines.named("worktree ", tree.as_os_str().as_encoded_bytes());
+    }
+    let begins = patch.lines.ends.len();
     match (before, after) {
         (None, None) => return Err(left_out("it is a folder")),
         (Some(before), Some(after)) if before.mode[..2] != after.mode[..2] => {
             // The type differs: git removes the old file and makes the new one.
-            patch.write(&change.from, &change.from, Some(&before), None);
-            patch.write(&change.to, &change.to, None, Some(&after));
+            patch.write(&from, &from, Some(&before), None);
+            patch.write(&to, &to, None, Some(&after));
         }
-        (Some(before), None) => patch.write(&change.from, &change.from, Some(&before), None),
-        (None, after) => patch.write(&change.to, &change.to, None, after.as_ref()),
-        (before, after) => patch.write(&change.from, &change.to, before.as_ref(), after.as_ref()),
+        (Some(before), None) => patch.write(&from, &from, Some(&before), None),
+        (None, after) => patch.write(&to, &to, None, after.as_ref()),
+        (before, after) => patch.write(&from, &to, before.as_ref(), after.as_ref()),
     }
-    if patch.lines.ends.is_empty() {
+    if patch.lines.ends.len() == begins {
         let why = patch.note.unwrap_or_else(|| "nothing in it changed that git knows".to_owned());
         return Err(LeftOut { path: patch.path, why });
     }

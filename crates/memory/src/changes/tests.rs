@@ -32,6 +32,7 @@ pub(super) fn read(state: Value) -> Option<FileState> {
 pub(super) fn change(number: u64, before: Option<&str>, after: Option<&str>) -> FileChange {
     let state = |content: Option<&str>| content.map(file).and_then(read);
     FileChange {
+        tree: None,
         event_id: format!("e{number:04}"),
         timestamp: number,
         agent_id: Some("ui".to_owned()),

@@ -100,7 +100,7 @@ pub struct Filter {
     pub types: Vec<String>,
     /// Only events of the turn with this number, in any session unless one is given.
     pub turn: Option<u64>,
-    /// Only events with this `path` or `from` in the payload. Undo and redo always fit.
+    /// Only events with this `path` or `from` in the payload, behind its `tree`, if it has one. Undo and redo always fit.
     pub path: Option<String>,
     /// Only events after the one with this id.
     pub after: Option<String>,
@@ -294,7 +294,8 @@ impl Filter {
             // A payload that is not JSON is no error, and never fits.
             and(
                 "CASE WHEN type IN ('undo', 'redo') THEN 1 WHEN json_valid(payload) THEN \
-                 ? IN (payload ->> 'path', payload ->> 'from') ELSE 0 END",
+                 ? IN (coalesce(payload ->> 'tree' || '/', '') || (payload ->> 'path'), \
+                 coalesce(payload ->> 'tree' || '/', '') || (payload ->> 'from')) ELSE 0 END",
                 path.clone().into(),
             );
         }

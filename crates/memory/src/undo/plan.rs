@@ -121,15 +121,18 @@ impl Plan {
         let Chosen { mut deed, changes } = chosen;
         let force = request.force;
         let stays_inside = !request.outside && matches!(deed, Deed::Undo { .. });
-        let mut work = Planning { stays_inside, ..Planning::default() };
+        let trees = changes.all.iter().filter_map(|change| change.tree.clone()).collect();
+        let mut work = Planning { stays_inside, trees, ..Planning::default() };
         let changes = work.sift(changes, force);
         let mut disk_now = disk;
         let Reverted { files, clashes } = revert(&changes, &mut disk_now, store, force);
         if files.len() > MOST_FILES {
             return Err(UndoError::TooMany { most: MOST_FILES });
         }
-        let is_in_reach = |path: &Path| !(stays_inside && path.is_absolute());
-        for clash in clashes.into_iter().filter(|clash| is_in_reach(&clash.path)) {
+        for clash in clashes {
+            if !work.is_in_reach(&clash.path) {
+                continue;
+            }
             let kind = match clash.why {
                 ClashReason::Changed | ClashReason::Removed | ClashReason::Occupied => {
                     ObstacleKind::Clash
@@ -138,14 +141,17 @@ impl Plan {
                 ClashReason::Unreadable(_) => ObstacleKind::InTheWay,
             };
             let why = match clash.why {
-                ClashReason::Missing(_) if clash.path.is_absolute() => NOT_KEPT.to_owned(),
+                ClashReason::Missing(_) if work.is_outside(&clash.path) => NOT_KEPT.to_owned(),
                 why => why.to_string(),
             };
             work.hit(&clash.path, kind, why, clash.forced);
         }
         let mut targets = PathChanges::new();
         // A file that a rename moved into the workspace does not go back to its old path.
-        for file in files.into_iter().filter(|file| is_in_reach(&file.path)) {
+        for file in files {
+            if !work.is_in_reach(&file.path) {
+                continue;
+            }
             match FilePath::new(file.path.clone()) {
                 Some(path) => {
                     targets.insert(path, PathChange { before: file.before, after: file.after });
@@ -215,9 +221,20 @@ struct Planning {
     /// Whether files outside the workspace stay.
     stays_inside: bool,
     outside: usize,
+    /// The worktrees of agents, which are not outside.
+    trees: HashSet<PathBuf>,
 }
 
 impl Planning {
+    /// Whether a path is in neither the workspace nor a worktree of an agent.
+    fn is_outside(&self, path: &Path) -> bool {
+        path.is_absolute() && !path.ancestors().any(|folder| self.trees.contains(folder))
+    }
+
+    fn is_in_reach(&self, path: &Path) -> bool {
+        !(self.stays_inside && self.is_outside(path))
+    }
+
     /// Disowns the changes that can't be taken back at all.
     fn sift(&mut self, changes: ChangeSet, force: bool) -> ChangeSet {
         let kept: Vec<_> = (0..changes.all.len()).map(|at| changes.is_own(at)).collect();
@@ -241,7 +258,7 @@ impl Planning {
         if paths.clone().any(|path| path.is_none()) {
             return false;
         }
-        if self.stays_inside && paths.flatten().all(|path| path.is_outside()) {
+        if !paths.flatten().any(|path| self.is_in_reach(path.as_path())) {
             self.outside += usize::from(is_of_agent(change));
             return false;
         }
@@ -308,12 +325,13 @@ impl Planning {
             let is_lost = target.is_lost() && !moved.contains(path.as_path());
             let Some(before) = &mut target.before else { continue };
             let Some(hash) = &before.hash else { continue };
-            let can_be_kept = keep.contents(path.is_outside()) && before.size <= MOST_READ;
+            let is_outside = self.is_outside(path.as_path());
+            let can_be_kept = keep.contents(is_outside) && before.size <= MOST_READ;
             before.stored = can_be_kept || store.has_content(hash)?;
             stored.insert(hash.clone(), before.stored);
             if is_lost && !before.stored {
                 let why = match keep {
-                    _ if path.is_outside() => NOT_KEPT.to_owned(),
+                    _ if is_outside => NOT_KEPT.to_owned(),
                     Keep { texts: true, .. } => {
                         format!("it is too large to be kept: {} bytes", before.size)
                     }

@@ -58,6 +58,7 @@ fn patch_of(
         to,
         before,
         after,
+        tree: None,
         ignored: false,
         contested: Vec::new(),
         is_further: false,

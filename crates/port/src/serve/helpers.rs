@@ -6,10 +6,20 @@ use crate::model::{AgentId, TaskId, TaskState};
 #[derive(Clone, Debug)]
 pub struct NewHelper {
     pub parent: AgentId,
-    /// Patterns within the parent's zone.
+    /// Patterns within the parent's zone; empty: all of it.
     pub zone: Vec<String>,
+    /// Where it works; None: where its parent does.
+    pub branch: Option<NewBranch>,
     /// None: it runs what its parent runs.
     pub profile: Option<String>,
+}
+
+/// The branch of a helper, which gets a worktree of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewBranch {
+    pub name: String,
+    /// An agent asks for it: it may be no branch of a person.
+    pub is_of_agent: bool,
 }
 
 /// A run that was started.

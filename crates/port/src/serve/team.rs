@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::runs::RunSpec;
 use crate::undo;
-use crate::wire::Reloaded;
+use crate::wire::{BranchReview, CommentParams, GetReviewParams, Reloaded, ReviewHunkParams};
 
 use super::{
     AgentDetails, HelperEnd, NewHelper, NewMember, OpenedOnWeb, Refused, StartedHelper, StartedRun,
@@ -54,6 +54,11 @@ pub trait Team: Send + Sync + 'static {
         _totals: BudgetLimits,
     ) -> Result<BudgetReport, Refused> {
         Err(self.refusal())
+    }
+
+    /// Looks at a branch that has a worktree, or acts on it as a person said.
+    fn review(&self, _request: ReviewRequest) -> BoxFuture<'_, Result<BranchReview, Refused>> {
+        Box::pin(async { Err(self.refusal()) })
     }
 
     /// Answers once the turn has ended and its lines are on the bus. Dropping the future withdraws
@@ -235,4 +240,12 @@ pub struct Rewind {
     pub continuation: Continuation,
     /// Records the rewind; its success sets the session back.
     pub commit: BoxFuture<'static, Result<(), Refused>>,
+}
+
+/// The call of a person in a review.
+#[derive(Clone, Debug)]
+pub enum ReviewRequest {
+    Look(GetReviewParams),
+    Decide(ReviewHunkParams),
+    Comment(CommentParams),
 }

@@ -20,6 +20,7 @@ use crate::bus::Bus;
 use crate::config::{Agent, AgentTable, Config, LayerError, Layered, Overlay, Plan, Source};
 use crate::journal::Journal;
 use crate::model::{AgentId, AgentStatus};
+use crate::program::note;
 use crate::routing::RoutingHandle;
 use crate::serve::Refused;
 use crate::supervisor::Supervisor;
@@ -233,6 +234,8 @@ impl Changes {
             order.iter().position(|id| *id == agent.id).unwrap_or(order.len())
         });
         let edition = self.editions.last_key_value().map_or(0, |(last, _)| last + 1);
+        let trees = self.conditions.trees.make(&config, note).await;
+        trees.map_err(|error| conflict(format!("{error:#}")))?;
         let (conditions, next) = (Arc::clone(&self.conditions), config.clone());
         let members = blocking(move || conditions.members(&next, edition)).await?;
         let (members, rules) = members.map_err(|error| wrong(&format!("{error:#}")))?;
@@ -267,6 +270,7 @@ impl Changes {
         }
         self.supervisor.set_capacity(limiting::capacity(&self.current));
         let left = self.supervisor.assemble(members).await;
+        self.conditions.trees.keep_those_of(&self.current);
         self.forget_finished(edition);
         Ok(left)
     }

@@ -13,6 +13,7 @@ use crate::agent::{AgentSettings, Policy, Restarts, SlotWish};
 use crate::app::agent_owners::AgentOwners;
 use crate::app::mode::TeamMode;
 use crate::app::{places, routes};
+use crate::branches::TeamTrees;
 use crate::budget::Budgets;
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
@@ -61,6 +62,7 @@ pub(crate) struct Conditions {
     pub(crate) runs: TeamRuns,
     pub(crate) slots: TeamSlots,
     pub(crate) mode: TeamMode,
+    pub(crate) trees: TeamTrees,
 }
 
 /// The slots that agents of a team take.
@@ -84,6 +86,7 @@ impl Conditions {
         if let Some(scratch) = &self.scratch {
             config.move_workspace(scratch);
         }
+        self.trees.place(&mut config);
         places::make_for_builds(&config);
         TrustedPlaces::keep(&self.eisen_dir, config.agents.iter())?;
         let zones = compile_zones(&config, &|agent| self.observes(agent))?;

@@ -1,6 +1,7 @@
 //! Creates folders that must exist before agents start: the kernel's path rules need existing
 //! paths.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -8,9 +9,11 @@ use crate::config::Config;
 
 /// Creates the output folders of builds; logs a warning for each failure.
 pub(super) fn make_for_builds(config: &Config) {
-    let workspace = &config.team.workspace;
-    for folder in &config.zones.build {
-        if let Err(error) = make_inside(workspace, Path::new(folder)) {
+    let own = config.agents.iter().map(|agent| &*agent.zone.spec.workspace);
+    let places: BTreeSet<&Path> = own.chain([&*config.team.workspace]).collect();
+    let all = places.iter().flat_map(|place| config.zones.build.iter().map(move |it| (place, it)));
+    for (place, folder) in all {
+        if let Err(error) = make_inside(place, Path::new(folder)) {
             tracing::warn!(
                 folder,
                 %error,

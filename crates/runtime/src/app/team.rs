@@ -7,13 +7,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::agent::{self, AgentError, AgentHandle};
 use crate::app::agent_owners::AgentOwners;
+use crate::app::members::Conditions;
+use crate::app::reviews::TeamReviews;
 use crate::app::streaming::TeamStreams;
 use crate::app::undoing;
 use crate::app::web_page::WebPage;
 use crate::app::wiring::Wiring;
 use crate::budget::Budgets;
 use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
-use crate::config::AgentTable;
+use crate::config::{AgentTable, Config};
 use crate::model::{
     AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId,
     StreamReplay, StreamReport, WebScope,
@@ -22,7 +24,8 @@ use crate::process::Family;
 use crate::runs::{RunSpec, TeamRuns};
 use crate::serve::{
     AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, OpenedOnWeb, Prompt,
-    RefusalKind, Refused, Rewind, StartedHelper, StartedRun, Team, WebLink, WebToken,
+    RefusalKind, Refused, ReviewRequest, Rewind, StartedHelper, StartedRun, Team, WebLink,
+    WebToken,
 };
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
@@ -31,7 +34,7 @@ use crate::turn::command::TeamCommand;
 use crate::turn::nested::Workplace;
 use crate::turn::{details, nested, retries};
 use crate::undo::{self, Undoer};
-use crate::wire::{Reloaded, Tier};
+use crate::wire::{BranchReview, Reloaded, Tier};
 
 /// The agents of `up`.
 pub(crate) struct Supervised {
@@ -45,21 +48,35 @@ pub(crate) struct Supervised {
     pub(crate) runs: TeamRuns,
     pub(crate) page: WebPage,
     pub(crate) streams: TeamStreams,
+    pub(crate) reviews: TeamReviews,
 }
 
 /// The team as its port, its page and its lead act on it.
 pub(crate) fn supervised(
     wiring: &Wiring,
+    conditions: &Conditions,
+    config: &Config,
     roster: Roster,
     changes: mpsc::Sender<TeamCommand>,
     undoer: Option<Undoer>,
-    budgets: Budgets,
-    runs: TeamRuns,
     page: WebPage,
     streams: TeamStreams,
 ) -> Arc<Supervised> {
     let (tracker, owners) = (wiring.tracker.clone(), wiring.owners.clone());
-    Arc::new(Supervised { roster, tracker, owners, changes, undoer, budgets, runs, page, streams })
+    let reviews = TeamReviews::of(config, conditions);
+    let (budgets, runs) = (conditions.budgets.clone(), conditions.runs.clone());
+    Arc::new(Supervised {
+        roster,
+        tracker,
+        owners,
+        changes,
+        undoer,
+        budgets,
+        runs,
+        page,
+        streams,
+        reviews,
+    })
 }
 
 impl Supervised {
@@ -151,6 +168,10 @@ impl Team for Supervised {
         self.budgets
             .raise(agent, totals)
             .ok_or_else(|| Refused::new(404, "there is no such budget"))
+    }
+
+    fn review(&self, request: ReviewRequest) -> BoxFuture<'_, Result<BranchReview, Refused>> {
+        Box::pin(self.reviews.perform(&self.roster, request))
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {

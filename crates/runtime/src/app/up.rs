@@ -28,20 +28,22 @@ use crate::app::{
     notifying, person_queue, recorder, spending, streaming, team_grants, tools_seen, tracing_out,
     trial, undoing,
 };
+use crate::branches::TeamTrees;
 use crate::bus::Bus;
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Team};
+use crate::conflicts::Conflicts;
 use crate::extract::DiskWorkspace;
 use crate::home::journals;
 use crate::home::leftovers::drained;
 use crate::home::{environment, leftovers, scratch};
 use crate::model::TeamMemory;
 use crate::process::Launcher;
-use crate::program::{Failure, StopSignal, StopSignals, announce_port, limits};
+use crate::program::{Failure, StopSignal, StopSignals, announce_port, limits, note};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Ledger, Remains, RunFile, Tokens};
 use crate::slots::{Machine, Slots};
-use crate::supervisor::{Roster, Supervisor};
+use crate::supervisor::{Member, Roster, Supervisor};
 use crate::team_file::load::{load, log_overlay, note_taken};
 use crate::tracker::OrchestratorView;
 use crate::turn::command::{TeamCommand, WAITING};
@@ -153,8 +155,8 @@ pub(crate) async fn run_team<T>(
     let killed_at = catching_up::go_on(&wiring).await;
     let budgets = spending::start(&config, &mut wiring).await;
     let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
-    let runs = wiring.keep_runs(&eisen_dir, &config.team.name, depth);
     let conditions = Conditions {
+        runs: wiring.keep_runs(&eisen_dir, &config.team.name, depth),
         environment: wiring.environment(&config, address, tools_address, depth, &tokens),
         eisen_dir,
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
@@ -162,28 +164,28 @@ pub(crate) async fn run_team<T>(
         kernel: kernel.await,
         answers: answer_sender,
         journal: wiring.journal.clone(),
-        budgets: budgets.clone(),
+        budgets,
         owners: wiring.owners.clone(),
-        conflicts: wiring.conflicts.clone(),
-        runs: runs.clone(),
+        conflicts: wiring.conflicts.clone().filter(Conflicts::looks),
         slots,
         mode,
+        trees: TeamTrees::default(),
     };
-    let (members, rules) = conditions.members(&config, 0)?;
+    let (members, rules) = members_of(&config, &conditions, &mut stop).await?;
     let routing = route(&mut wiring, orchestrator, rules, &conditions, &config)?;
-    let surroundings = surround(launcher, &workspace, &conditions, &wiring, &routing, &config);
-    wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
+    let surroundings = surround(launcher, &workspace, &conditions, &mut wiring, &routing, &config);
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let roster = supervisor.roster();
     wiring.keep_tasks(tasks_of(&config, &conditions.eisen_dir), &routing, roster.clone());
     let undoer = undoing::undoer(&wiring, roster.clone(), &workspace).await;
     catching_up::catch_up(&wiring, &workspace, killed_at).await;
-    let channels = notifying::start(&config, &surroundings, roster.clone(), &budgets, &notices);
+    let channels =
+        notifying::start(&config, &surroundings, roster.clone(), &conditions.budgets, &notices);
     let (changes, commands) = changes_of(&mut wiring, roster.clone());
-    let holds = conditions.kernel.holds;
-    let web = WebPage::of_team(web, &config, holds, &conditions.eisen_dir, &cancel);
+    let web = WebPage::of_team(web, &config, &conditions, &cancel);
     let page = web.clone();
-    let team = supervised(&wiring, roster.clone(), changes, undoer, budgets, runs, page, streams);
+    let team =
+        supervised(&wiring, &conditions, &config, roster.clone(), changes, undoer, page, streams);
     let sources =
         with_tokens(wiring.sources(&routing, Some((recorder, &config))), &conditions.eisen_dir);
     let server = listeners.server(&wiring.bus, sources, &team, tokens, limits(config.port))?;
@@ -211,25 +213,40 @@ pub(crate) async fn run_team<T>(
     Ok((done, closing.boxed()))
 }
 
+/// The members of a team, whose worktrees are ready, and the rules for routing.
+async fn members_of(
+    config: &Config,
+    conditions: &Conditions,
+    stop: &mut StopSignals,
+) -> anyhow::Result<(Vec<Member>, routing::Rules)> {
+    tokio::select! {
+        ready = conditions.trees.make(config, note) => ready?,
+        _ = stop.next() => anyhow::bail!("stopped before the worktrees of agents were ready"),
+    }
+    conditions.members(config, 0)
+}
+
 /// The surroundings that all agents share.
 fn surround(
     launcher: Launcher,
     workspace: &Path,
     conditions: &Conditions,
-    wiring: &Wiring,
+    wiring: &mut Wiring,
     routing: &RoutingHandle,
     config: &Config,
 ) -> Surroundings {
+    let admission = Admission::new(limiting::capacity(config));
+    wiring.tasks.spawn(admission.clone().watch(wiring.cancel.clone()));
     Surroundings {
         launcher,
         ungranted: conditions.eisen_dir.join("run"),
         bus: wiring.bus.clone(),
         tracker: wiring.tracker.clone(),
         routing: routing.clone(),
-        admission: Admission::new(limiting::capacity(config)),
+        admission,
         memory: TeamMemory::following(|| Machine::now().map(|machine| machine.available)),
         capture: wiring.capture.clone(),
-        conflicts: wiring.conflicts.clone(),
+        conflicts: wiring.conflicts.clone().filter(Conflicts::looks),
         tally: Arc::default(),
         workspace: Arc::new(DiskWorkspace::new(workspace.to_owned())),
     }
@@ -252,6 +269,7 @@ fn route(
     let settings =
         routing::Settings { orchestrator, rules, program, waits, queued, granted, store };
     let routing = wiring.route(settings);
+    wiring.compare_branches(&conditions.trees, &routing);
     wiring.tasks.spawn(person_queue::keep(queue, routing.queue(), wiring.cancel.clone()));
     Ok(routing)
 }

@@ -13,6 +13,7 @@ use tokio::sync::{Mutex, OnceCell};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::measuring::MetricsStarter;
+use crate::app::members::Conditions;
 use crate::config::{Config, Enforce, Web};
 use crate::home::journals::team_folder;
 use crate::model::WebScope;
@@ -84,10 +85,10 @@ impl WebPage {
     pub(crate) fn of_team(
         asked: Option<WebWish>,
         config: &Config,
-        holds: bool,
-        eisen_dir: &Path,
+        conditions: &Conditions,
         cancel: &CancellationToken,
     ) -> Self {
+        let (holds, eisen_dir) = (conditions.kernel.holds, &conditions.eisen_dir);
         let mut web = config.web.clone().unwrap_or_default();
         if let Some(at) = asked.and_then(|asked| asked.at) {
             (web.listen, web.any_port) = (at, false);

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::agent_owners::AgentOwners;
 use crate::app::{conflict_notes, graph, journaling, task_notes, tools_seen};
+use crate::branches::{TeamTrees, shared_changes};
 use crate::bus::{Backlog, Bus};
 use crate::capture::{self, Capture};
 use crate::config::{self, Config};
@@ -50,7 +51,7 @@ pub(crate) struct Wiring {
     pub(crate) journal: Option<Journal>,
     /// None without a journal, or before it is started.
     pub(crate) capture: Option<Capture>,
-    /// None: not configured, or not before it is started.
+    /// None before it is started. Without rules it looks at no writes.
     pub(crate) conflicts: Option<Conflicts>,
     /// The waits between agents.
     pub(crate) waits: Waits,
@@ -144,17 +145,19 @@ impl Wiring {
         self.capture = started.inspect_err(failed).ok();
     }
 
-    /// Looks for conflicts of writes from now on, if there are rules for them.
+    /// Keeps conflicts from now on; looks for those of writes if there are rules for them.
     pub(crate) fn find_conflicts(
         &mut self,
         rules: Option<conflicts::ConflictRules>,
         workspace: &Path,
     ) {
-        let Some(rules) = rules else { return };
+        let looks = rules.is_some();
         let (bus, journal, waits) = (self.bus.clone(), self.journal.clone(), self.waits.clone());
         let conflicts = Conflicts::new(rules, workspace.to_owned(), bus, journal, waits);
-        let following = conflicts.clone().follow(self.bus.subscribe(), self.cancel.clone());
-        self.tasks.spawn(following);
+        if looks {
+            let following = conflicts.clone().follow(self.bus.subscribe(), self.cancel.clone());
+            self.tasks.spawn(following);
+        }
         self.conflicts = Some(conflicts);
     }
 
@@ -235,6 +238,14 @@ impl Wiring {
             self.tasks.spawn(conflict_notes::follow(events, routing.clone(), lead, cancel));
         }
         routing
+    }
+
+    /// Finds what two worktrees of agents both change, from now on.
+    pub(crate) fn compare_branches(&mut self, trees: &TeamTrees, routing: &RoutingHandle) {
+        let Some(conflicts) = self.conflicts.clone() else { return };
+        let (bus, cancel) = (self.bus.clone(), self.cancel.clone());
+        let (trees, routing) = (trees.clone(), routing.clone());
+        self.tasks.spawn(shared_changes::follow(bus, trees, conflicts, routing, cancel));
     }
 
     /// Keeps the tasks that agents are given, from now on.

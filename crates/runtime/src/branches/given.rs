@@ -8,9 +8,11 @@ use crate::config::{SharedConfig, WorktreeSettings, build_folders};
 use crate::home::environment;
 use crate::lifecycle::{Bringing, WorktreeRequest, make};
 use crate::program::Failure;
+use crate::recovery::RecoveryError;
+use crate::repository::GitRepository;
 use crate::runs::RunSpec;
 use crate::team_file::RunOptions;
-use crate::tree::{HeldWorktree, Worktree, branch_of_task};
+use crate::tree::{HeldWorktree, Worktree, Worktrees, branch_of_task};
 
 /// Copied files that are named.
 const MOST_NAMED: usize = 3;
@@ -40,19 +42,49 @@ pub fn give(
     }
     let (repository, trees) = repository_of(folder)?;
     let branch = spec.branch.clone().unwrap_or_else(|| branch_of_task(&repository, &spec.task));
-    let WorktreeSettings { base, setup, copy, link, .. } = (*shared.worktree).clone();
+    let mut settings = (*shared.worktree).clone();
+    settings.base = spec.base.clone().or(settings.base);
+    let whose = Whose { zone: &spec.zone, owner: String::new(), task: Some(spec.task.clone()) };
+    let mut given = given(&trees, &repository, branch, settings, whose)
+        .map_err(|error| Failure::Usage(error.into()))?;
+    if !given.is_new && spec.base.is_some() {
+        given.notes.push("--base says nothing to a branch that is there".to_owned());
+    }
+    Ok(Some(given))
+}
+
+/// Whose a worktree is, and what for.
+pub(super) struct Whose<'a> {
+    /// The patterns of the zone; empty: all.
+    pub(super) zone: &'a [String],
+    pub(super) owner: String,
+    pub(super) task: Option<String>,
+}
+
+/// Makes the worktree of a branch, or takes the one that it has.
+pub(super) fn given(
+    trees: &Worktrees,
+    repository: &GitRepository,
+    branch: String,
+    settings: WorktreeSettings,
+    Whose { zone, owner, task }: Whose<'_>,
+) -> Result<Given, RecoveryError> {
     let top = repository.main().unwrap_or_else(|| repository.common());
+    let place = settings.place(top, &trees.name_for(repository, &branch));
+    let is_sparse = settings.sparse == Some(true);
+    let only = if is_sparse { folders_of(zone) } else { None };
+    let WorktreeSettings { base, setup, copy, link, .. } = settings;
     let request = WorktreeRequest {
-        place: shared.worktree.place(top, &trees.name_for(&repository, &branch)),
         branch,
-        base: spec.base.clone().or(base),
-        only: Vec::new(),
+        base,
+        place,
+        only: only.clone().unwrap_or_default(),
         bringing: Bringing { copy, link },
         build: build_folders(),
-        owner: String::new(),
-        task: Some(spec.task.clone()),
+        owner,
+        task,
     };
-    let made = make(&trees, &repository, &request).map_err(|error| Failure::Usage(error.into()))?;
+    let made = make(trees, repository, &request)?;
     let tree = &made.held.tree;
     let place = tree.path.display();
     let first = if made.is_new {
@@ -62,10 +94,27 @@ pub fn give(
     };
     let mut notes = vec![first];
     notes.extend(made.notes);
-    if !made.is_new && spec.base.is_some() {
-        notes.push("--base says nothing to a branch that is there".to_owned());
+    if let (true, true) = (made.is_new, is_sparse) {
+        notes.push(match &only {
+            Some(folders) => format!(
+                "sparse: it has {} and the files at the top. git keeps that in `extensions.worktreeConfig` of the repository",
+                folders.join(", ")
+            ),
+            None => "`sparse` takes folders: a pattern of the zone is none, so all files are there".to_owned(),
+        });
     }
-    Ok(Some(Given { held: made.held, is_new: made.is_new, notes, setup }))
+    Ok(Given { held: made.held, is_new: made.is_new, notes, setup })
+}
+
+/// The folders that a zone consists of; None: it is all, or a pattern is no folder.
+fn folders_of(zone: &[String]) -> Option<Vec<String>> {
+    let folder = |pattern: &String| {
+        let folder = pattern.strip_suffix("/**")?;
+        let is_plain = !folder.starts_with('/') && !folder.contains(['*', '?', '[', '{', '\\']);
+        (is_plain && !folder.is_empty()).then(|| folder.to_owned())
+    };
+    let folders: Vec<_> = zone.iter().map(folder).collect::<Option<_>>()?;
+    (!folders.is_empty()).then_some(folders)
 }
 
 /// The files that came into a new worktree, for a person.

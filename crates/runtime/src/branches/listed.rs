@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::repository_of;
+use super::reviewed::last_checks;
 use crate::home::environment;
 use crate::landing::{Landing, Landings, between};
 use crate::lifecycle::OF_CHECKS;
 use crate::program::Failure;
 use crate::repository::GitRepository;
-use crate::tree::{BranchStanding, Occupant, Worktree, WorktreeState, occupants, standing};
+use crate::tree::{
+    BranchStanding, Occupant, Worktree, WorktreeState, Worktrees, is_below, occupants, standing,
+};
 
 /// Branches past which they are not compared with one another.
 const MOST_COMPARED: usize = 50;
@@ -20,7 +23,7 @@ const MOST_COMPARED: usize = 50;
 pub struct ListedBranch {
     pub branch: String,
     pub path: PathBuf,
-    /// `working`, `ready`, `merged`, `stale`, `cleaned` or `broken`.
+    /// `working`, `needs_you`, `ready`, `merged`, `stale`, `cleaned` or `broken`.
     pub state: &'static str,
     pub owner: String,
     pub task: Option<String>,
@@ -29,6 +32,8 @@ pub struct ListedBranch {
     /// Whom it cannot be merged with, and in which files.
     pub conflicts: Vec<Conflict>,
     pub processes: Vec<NamedProcess>,
+    /// How the checks ended the last time; None: they did not run.
+    pub checks: Option<ListedChecks>,
     /// Bytes on the disk; content that it shares with others counts too.
     pub disk_bytes: u64,
     pub made_at_ms: u64,
@@ -43,6 +48,15 @@ pub struct Conflict {
     pub files: Vec<String>,
 }
 
+/// How the checks of a branch ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ListedChecks {
+    pub passed: bool,
+    /// Whether they ran on the commit that the branch has now.
+    pub is_current: bool,
+    pub at_ms: u64,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct NamedProcess {
     pub pid: u32,
@@ -55,16 +69,21 @@ pub fn list(folder: &std::path::Path, into: Option<&str>) -> Result<Vec<ListedBr
     if let Some(into) = into.filter(|into| repository.tip(into).is_none()) {
         return Err(Failure::Usage(anyhow::anyhow!("there is no branch `{into}`")));
     }
-    let mut trees = trees.of(&repository);
-    trees.retain(|tree| tree.owner != OF_CHECKS);
+    let mut list = trees.of(&repository);
+    list.retain(|tree| tree.owner != OF_CHECKS);
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let landings = Landings::known(&eisen_dir, &repository);
-    let mut all: Vec<_> = trees.iter().map(|tree| one(tree, into, &landings)).collect();
+    let mut all: Vec<_> = list.iter().map(|tree| one(&trees, tree, into, &landings)).collect();
     compare(&repository, &mut all);
     Ok(all)
 }
 
-fn one(tree: &Worktree, into: Option<&str>, landings: &[Landing]) -> ListedBranch {
+fn one(
+    trees: &Worktrees,
+    tree: &Worktree,
+    into: Option<&str>,
+    landings: &[Landing],
+) -> ListedBranch {
     let is_there = tree.state == WorktreeState::Ready && tree.path.is_dir();
     let tip = tree.repository().tip(&tree.branch);
     let (mut stands, trouble) = match standing(tree, into) {
@@ -84,10 +103,7 @@ fn one(tree: &Worktree, into: Option<&str>, landings: &[Landing]) -> ListedBranc
     let state = match &stands {
         _ if !is_there => "cleaned",
         _ if !inside.is_empty() => "working",
-        None => "broken",
-        Some(stands) if stands.is_merged && stands.uncommitted == 0 => "merged",
-        Some(stands) if stands.behind > 0 => "stale",
-        Some(_) => "ready",
+        stands => at_rest(stands.as_ref()),
     };
     ListedBranch {
         branch: tree.branch.clone(),
@@ -101,9 +117,47 @@ fn one(tree: &Worktree, into: Option<&str>, landings: &[Landing]) -> ListedBranc
             .into_iter()
             .map(|Occupant { pid, name }| NamedProcess { pid, name })
             .collect(),
+        checks: last_checks(trees, tree).map(|end| ListedChecks {
+            passed: end.passed,
+            is_current: Some(&end.commit) == tip.as_ref(),
+            at_ms: end.at_ms,
+        }),
         disk_bytes: if is_there { bytes_below(&tree.path) } else { 0 },
         made_at_ms: tree.made_at_ms,
         trouble,
+    }
+}
+
+/// The state of a branch that nobody works on.
+fn at_rest(stands: Option<&BranchStanding>) -> &'static str {
+    match stands {
+        None => "broken",
+        Some(stands) if stands.is_merged && stands.uncommitted == 0 => "merged",
+        Some(stands) if stands.behind > 0 => "stale",
+        Some(_) => "ready",
+    }
+}
+
+impl ListedBranch {
+    /// The team and the agent that it was made for; None: it is a run's.
+    pub fn team_and_agent(&self) -> Option<(&str, &str)> {
+        self.owner.split_once('/')
+    }
+
+    /// Takes in what the agent does: the processes of an idle one, which are below its team's, are no work.
+    pub fn of_agent(&mut self, is_running: bool, waits: bool, team_pid: u32) {
+        if self.state != "working" {
+            return;
+        }
+        self.state = match (waits, is_running) {
+            (true, _) => "needs_you",
+            (false, true) => "working",
+            (false, false) => {
+                let is_others = |process: &NamedProcess| !is_below(process.pid, team_pid);
+                self.processes.retain(is_others);
+                if self.processes.is_empty() { at_rest(self.standing.as_ref()) } else { "working" }
+            }
+        };
     }
 }
 

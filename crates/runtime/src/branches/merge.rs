@@ -6,6 +6,7 @@ use anyhow::anyhow;
 
 use super::command::{CommandFailed, run};
 use super::repository_of;
+use super::reviewed::note_checks;
 use crate::config::SharedConfig;
 use crate::home::environment;
 use crate::landing::{
@@ -15,6 +16,7 @@ use crate::lifecycle::{Bringing, OF_CHECKS, WorktreeRequest, make};
 use crate::model::now_ms;
 use crate::program::Failure;
 use crate::repository::GitRepository;
+use crate::review::ChecksEnd;
 use crate::tree::{Worktree, Worktrees, default_folder, standing};
 
 /// A branch to merge, and how.
@@ -88,7 +90,17 @@ pub async fn merge(
     check(&repository, &landing).map_err(refused)?;
     let checks = &shared.worktree.checks;
     if !checks.is_empty() {
-        run_checks(&repository, &trees, shared, &landing.new, said).await?;
+        let done = run_checks(&repository, &trees, shared, &landing.new, said).await;
+        if let Some(tree) = &tree {
+            let end = ChecksEnd {
+                passed: done.is_ok(),
+                commit: landing.tip.clone(),
+                is_clean: true,
+                at_ms: now_ms(),
+            };
+            note_checks(&trees, tree, end);
+        }
+        done?;
     }
     let landings = Landings::of(&eisen_dir, &repository);
     let landings = landings.map_err(|error| Failure::Run(error.into()))?;

@@ -1,7 +1,7 @@
 //! Reviews of branches: what the runs in a worktree say of each hunk, and how a person's words get to the agent.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
@@ -12,8 +12,11 @@ use crate::config::SharedConfig;
 use crate::home::environment;
 use crate::home::journals::journal_place;
 use crate::journal::Store;
+use crate::model::now_ms;
 use crate::program::Failure;
-use crate::review::{Hunk, HunkOrigin, Review, ReviewNotes, ReviewedFile, review};
+use crate::review::{
+    ChecksEnd, Hunk, HunkOrigin, Review, ReviewNotes, ReviewedFile, revert, review,
+};
 use crate::runs::{RunState, all_runs};
 use crate::tree::{Worktree, Worktrees};
 
@@ -61,8 +64,14 @@ pub fn reviewed(
     let states = runs.iter().filter_map(|run| run.state().ok());
     let states: Vec<_> =
         states.filter(|state| state.workspace == tree.path).take(MOST_RUNS).collect();
+    let place = |team: &str| journal_place(&eisen_dir, team);
+    let of_runs = states.iter().map(|run| (run.id.clone(), place(&run.team), PathBuf::new()));
+    // The journal of a team has the whole paths of files in worktrees of its agents.
+    let team = tree.owner.split_once('/').map(|(team, _)| team);
+    let of_team = team.map(|team| (tree.owner.clone(), place(team), tree.path.clone()));
+    let sources: Vec<_> = of_team.into_iter().chain(of_runs).collect();
     for file in &mut found.files {
-        name_origins(file, &tree, &states, &eisen_dir);
+        name_origins(file, &tree, &sources);
     }
     Ok(Reviewed { tree, review: found, notes, last_run: states.into_iter().next(), trees })
 }
@@ -77,33 +86,107 @@ impl Reviewed {
 
     /// Runs the checks in the worktree, as it is.
     pub async fn check(
-        &self,
+        &mut self,
         shared: &SharedConfig,
         said: &mut (dyn FnMut(&str) + Send),
     ) -> Result<usize, Failure> {
         let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
         let log = eisen_dir.join("trees").join("checks").join(format!("{}.log", self.tree.name));
+        let mut failed = None;
         for command in &shared.worktree.checks {
             said(&format!("$ {command}"));
             let done =
                 run(command, &self.tree.path, self.tree.variables(), log.clone(), said).await;
-            done.map_err(|error| Failure::Run(error.into()))?;
+            failed = done.err();
+            if failed.is_some() {
+                break;
+            }
         }
+        if !shared.worktree.checks.is_empty() {
+            self.notes.checks = Some(ChecksEnd {
+                passed: failed.is_none(),
+                commit: self.tree.repository().tip(&self.tree.branch).unwrap_or_default(),
+                is_clean: self.review.uncommitted.is_empty(),
+                at_ms: now_ms(),
+            });
+            self.keep()?;
+        }
+        failed.map_or(Ok(()), |error| Err(Failure::Run(error.into())))?;
         Ok(shared.worktree.checks.len())
+    }
+
+    /// Marks a hunk as accepted, or all of a file.
+    pub fn accept(&mut self, word: &str) -> Result<(), Failure> {
+        let ids = self.ids_of(word)?;
+        self.notes.accepted.extend(ids);
+        self.keep()
+    }
+
+    /// Takes a hunk back in the worktree, or all of a file. Returns the places.
+    pub fn revert(&self, word: &str) -> Result<Vec<PathBuf>, Failure> {
+        let take_back = |id: String| {
+            let place = revert(&self.tree, &self.review, &id);
+            place.map_err(|error| Failure::Run(error.into()))
+        };
+        self.ids_of(word)?.into_iter().map(take_back).collect()
+    }
+
+    /// Keeps a sentence on a hunk.
+    pub fn comment(&mut self, id: &str, text: &str) -> Result<(), Failure> {
+        let (file, hunk) = self.review.hunk(id).map_err(|error| Failure::Usage(error.into()))?;
+        let (id, path) = (hunk.id.clone(), file.path.clone());
+        let place = hunk.header.split("@@").nth(1).unwrap_or_default().trim().to_owned();
+        let said = self.notes.comment(&id, &path, &place, text);
+        said.map_err(|why| Failure::Usage(anyhow!(why)))?;
+        self.keep()
+    }
+
+    /// Notes that a person has seen all of it.
+    pub fn looked(&mut self) -> Result<(), Failure> {
+        self.notes.look(self.review.ids());
+        self.keep()
+    }
+
+    /// The hunks that a word means: one by its id, or all of a file.
+    fn ids_of(&self, word: &str) -> Result<Vec<String>, Failure> {
+        let of_file = self.review.of_file(word);
+        if !of_file.is_empty() {
+            return Ok(of_file);
+        }
+        let hunk = self.review.hunk(word).map_err(|error| Failure::Usage(error.into()))?;
+        Ok(vec![hunk.1.id.clone()])
     }
 }
 
-/// Names for each hunk of a file the turns that wrote its lines.
-fn name_origins(file: &mut ReviewedFile, tree: &Worktree, runs: &[RunState], eisen_dir: &Path) {
+/// How the checks of a worktree's branch ended the last time.
+pub(super) fn last_checks(trees: &Worktrees, tree: &Worktree) -> Option<ChecksEnd> {
+    let notes = trees.file_of(tree, "review").read_json::<ReviewNotes>().ok().flatten();
+    notes.and_then(|notes| notes.checks)
+}
+
+/// Notes how the checks of a worktree's branch ended.
+pub(super) fn note_checks(trees: &Worktrees, tree: &Worktree, end: ChecksEnd) {
+    let file = trees.file_of(tree, "review");
+    let mut notes = file.read_json::<ReviewNotes>().ok().flatten().unwrap_or_default();
+    notes.checks = Some(end);
+    let kept = serde_json::to_vec(&notes).map_err(std::io::Error::other);
+    if let Err(error) = kept.and_then(|text| file.replace(&text)) {
+        tracing::warn!(%error, "cannot keep how the checks ended");
+    }
+}
+
+/// Names for each hunk of a file the turns that wrote its lines. `sources`: runs or a team, each with its journal, and what
+/// stands before the paths in that.
+fn name_origins(file: &mut ReviewedFile, tree: &Worktree, sources: &[(String, PathBuf, PathBuf)]) {
     let place = tree.path.join(&file.path);
     let content = place
         .symlink_metadata()
         .ok()
         .filter(|found| found.is_file() && found.len() <= LONGEST)
         .and_then(|_| std::fs::read(&place).ok());
-    for state in runs {
-        let Ok(store) = Store::open(&journal_place(eisen_dir, &state.team)) else { continue };
-        let path = Path::new(&file.path);
+    for (name, journal, above) in sources {
+        let Ok(store) = Store::open(journal) else { continue };
+        let path = &above.join(&file.path);
         let Ok(history) = changes::follow(&store, path) else { continue };
         let blame = changes::blame(path, &history, &store, content.clone());
         let Ok(blame) = blame else { continue };
@@ -112,14 +195,14 @@ fn name_origins(file: &mut ReviewedFile, tree: &Worktree, runs: &[RunState], eis
             let mut found = BTreeMap::new();
             for line in added_lines(hunk) {
                 let Some(at) = blame.lines.get(line) else { continue };
-                let name = &names[*at];
-                if name.by == "agent" {
+                let by = &names[*at];
+                if by.by == "agent" {
                     found.entry(*at).or_insert_with(|| HunkOrigin {
-                        run: state.id.clone(),
-                        agent: name.agent_id.clone().unwrap_or_default(),
-                        turn: name.turn,
-                        prompt: name.prompt.clone(),
-                        call: name.title.clone(),
+                        run: name.clone(),
+                        agent: by.agent_id.clone().unwrap_or_default(),
+                        turn: by.turn,
+                        prompt: by.prompt.clone(),
+                        call: by.title.clone(),
                     });
                 }
             }

@@ -17,6 +17,12 @@ impl Failure {
         }
     }
 
+    pub fn into_error(self) -> anyhow::Error {
+        match self {
+            Self::Usage(error) | Self::Run(error) => error,
+        }
+    }
+
     pub fn error(&self) -> &anyhow::Error {
         match self {
             Self::Usage(error) | Self::Run(error) => error,

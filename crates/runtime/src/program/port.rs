@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 
 use super::outlet;
 use crate::config;
+use crate::model::one_line;
 use crate::process::raise_descriptor_limit;
 use crate::serve;
 
@@ -52,6 +53,12 @@ pub(crate) async fn bind(port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<
             Err(_) => Ok(serve::bind(at(0), eisen_dir).await?),
         },
     }
+}
+
+/// Writes a line for the person to standard error. It may have what an agent's program put out.
+pub(crate) fn note(line: &str) {
+    let line = one_line(line) + "\n";
+    let _ = outlet::stderr().clone().write_all(line.as_bytes());
 }
 
 /// Prints the bound port to standard error, in one write: clients parse exactly this line.

@@ -12,8 +12,8 @@ use crate::model::now_ms;
 use crate::program;
 use crate::program::Failure;
 use crate::tiers::{Cooldowns, standings};
-use crate::tree::Worktrees;
-use crate::zone::OwnTree;
+use crate::tree::{Worktree, Worktrees};
+use crate::zone::ZoneSpec;
 
 /// Loads a configuration together with the agents added and removed over the port, and tests its
 /// plugins.
@@ -96,25 +96,33 @@ fn by_tiers(
     if layered.config.agents.iter().all(is_taken) { Ok(layered) } else { load(next) }
 }
 
-/// Holds the agents of a workspace that is a task's worktree to their own part of the repository.
+/// Holds the agents of a workspace that is a task's worktree to their own part of the repository; others are kept out of
+/// worktrees.
 fn with_own_part(mut layered: Layered, eisen_dir: &Path) -> Layered {
     let workspace = &layered.config.team.workspace;
     let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.clone());
-    let Some(tree) = Worktrees::new(eisen_dir).around(&workspace) else { return layered };
-    let linked = tree.linked.iter().filter_map(|link| Some(tree.main.as_ref()?.join(link)));
-    let readable: Vec<_> = linked.chain(tree.hooks()).collect();
-    let own = Box::new(OwnTree { branch: tree.branch.clone(), beside: tree.beside() });
+    let trees = Worktrees::new(eisen_dir);
+    let (tree, beside) = (trees.around(&workspace), trees.beside(&workspace));
     for config in [&mut layered.config, &mut layered.alone] {
         for agent in &mut config.agents {
-            let spec = &mut agent.zone.spec;
-            spec.tree = Some(own.clone());
-            for place in &readable {
-                let place = globset::escape(&place.to_string_lossy());
-                spec.readable.extend([format!("{place}/**"), place]);
+            match &tree {
+                Some(tree) => hold_to_own_part(&mut agent.zone.spec, tree),
+                None => agent.zone.spec.beside.clone_from(&beside),
             }
         }
     }
     layered
+}
+
+/// Holds a zone in a worktree to the worktree's own part of the repository. What was linked in may be read.
+pub(crate) fn hold_to_own_part(spec: &mut ZoneSpec, tree: &Worktree) {
+    spec.branch = Some(tree.branch.clone());
+    spec.beside = tree.beside();
+    let linked = tree.linked.iter().filter_map(|link| Some(tree.main.as_ref()?.join(link)));
+    for place in linked.chain(tree.hooks()) {
+        let place = globset::escape(&place.to_string_lossy());
+        spec.readable.extend([format!("{place}/**"), place]);
+    }
 }
 
 /// The candidate of each agent that has a tier: the one that it has, or one that can be taken now; the

@@ -13,7 +13,7 @@
 //!    never a disk or the machine's memory.
 //! 5. Settings that programs of others obey ([`Reach::sealed`]) are not written, unless a pattern of
 //!    the zone allows it.
-//! 6. Of other worktrees of the repository ([`OwnTree::beside`]) only what a pattern allows is open.
+//! 6. Of other worktrees of the repository ([`ZoneSpec::beside`]) only what a pattern allows is open.
 //! 7. The rest is as [`Confine`] says. Denied patterns win, and the repository's git folder is
 //!    judged as in the workspace where it lies outside.
 
@@ -32,7 +32,7 @@ pub use self::held::HELD_ALONE;
 pub use self::place::{GrantedPlace, MovedPlace, common};
 use self::system::Devices;
 #[cfg(doc)]
-use super::OwnTree;
+use super::ZoneSpec;
 use super::git::GitVerdict;
 use super::patterns::{Patterns, Subtree, Trails, WirePatterns};
 use super::real::{names, real};

@@ -16,9 +16,9 @@ use memchr::memmem;
 use nix::libc::O_NONBLOCK;
 use nix::unistd::geteuid;
 
+use super::GitAccess;
 use super::patterns::Subtree;
 use super::real::{PATH_MAX, real};
-use super::{GitAccess, OwnTree};
 use crate::model::{Action, within};
 
 /// Files of a git folder that decide which commands git runs.
@@ -79,13 +79,12 @@ pub(super) enum GitVerdict {
 
 impl Git {
     /// Looks for the repository of a workspace, as git would. `workspace` must be a real path.
-    pub(super) fn find(workspace: &Path, access: GitAccess, tree: Option<&OwnTree>) -> Self {
+    pub(super) fn find(workspace: &Path, access: GitAccess, branch: Option<String>) -> Self {
         let own = repository(workspace).unwrap_or_default();
         let modules = submodules(&own);
         let folders = own.iter().chain(&modules);
         let named = folders.flat_map(|folder| SEALED.map(|name| folder.join(name)));
         let sealed = named.filter_map(|path| real(&path).filter(|real| *real != path)).collect();
-        let branch = tree.map(|tree| tree.branch.clone());
         Self { access, workspace: workspace.to_owned(), own, modules, sealed, branch }
     }
 

@@ -23,9 +23,12 @@ pub struct ZoneSpec {
     pub readable: Vec<String>,
     /// The access to the git folder of the workspace's repository.
     pub git: GitAccess,
-    /// With [`GitAccess::Commit`]: the part of the repository that is its worktree's own. None: the workspace is
-    /// no worktree of a task, and all that commits write is open.
-    pub tree: Option<Box<OwnTree>>,
+    /// With [`GitAccess::Commit`] in a worktree of a task: the branch that it may move, and those whose names begin
+    /// with this one and a slash. Of what all worktrees of the repository share, only that part is written. None: the
+    /// workspace is no such worktree, and all that commits write is open.
+    pub branch: Option<String>,
+    /// Other worktrees of the repository: closed but for what a pattern allows.
+    pub beside: Vec<PathBuf>,
     /// Whether the agent is offered terminals.
     pub terminals: bool,
     /// `$EISEN_DIR`: denied to every agent.
@@ -35,15 +38,6 @@ pub struct ZoneSpec {
     /// Journals outside `eisen_dir`: denied to every agent, with the files beside them whose names
     /// begin with theirs (`SQLite`'s log, the lock, a corrupt one).
     pub journals: Vec<PathBuf>,
-}
-
-/// A worktree of a task: of what all worktrees of the repository share, only its own part is written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OwnTree {
-    /// The branch that it may move, and those whose names begin with this one and a slash.
-    pub branch: String,
-    /// The main worktree and the folders of others: closed but for what a pattern allows.
-    pub beside: Vec<PathBuf>,
 }
 
 named! {
@@ -75,7 +69,8 @@ impl ZoneSpec {
             asked: Vec::new(),
             readable: Vec::new(),
             git: GitAccess::None,
-            tree: None,
+            branch: None,
+            beside: Vec::new(),
             terminals: true,
             eisen_dir: eisen_dir.into(),
             sealed: Vec::new(),

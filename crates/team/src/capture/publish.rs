@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::change::Settled;
-use super::scope::CaptureScope;
+use super::scope::{CaptureScope, name_in};
 use crate::journal::Journal;
 use crate::model::{FileCause, FileChange, FileChangeKind, SeenBy};
 
@@ -21,10 +21,13 @@ pub(super) fn change_of(
         (None, Some(_), Some(_)) => FileChangeKind::Write,
     };
     let author = settled.author;
+    let root = scope.root(&settled.path);
     FileChange {
         kind,
         path: scope.name(&settled.path),
-        from: settled.from.map(|from| scope.name(&from)),
+        // One that comes from another worktree has its whole path.
+        from: settled.from.map(|from| name_in(&root, &from)),
+        tree: Some(root).filter(|root| **root != *scope.workspace()),
         before: settled.before,
         after: settled.after,
         by: author.as_ref().map_or(SeenBy::Watcher, |author| author.by),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::SystemTime;
 
 use ignore::Match;
@@ -21,14 +21,23 @@ const MOST_FOLDERS: usize = 4096;
 
 pub(super) struct CaptureScope {
     /// Real.
-    workspace: PathBuf,
+    workspace: Arc<Path>,
     /// Paths that are not recorded, with all paths that begin with them.
     left_out: Vec<PathBuf>,
     outside: OutsideFiles,
-    /// The zone of each agent.
-    zones: RwLock<HashMap<AgentId, Arc<Zone>>>,
-    ignores: Mutex<HashMap<PathBuf, Remembered>>,
-    index: GitIndex,
+    zones: RwLock<CaptureZones>,
+    /// By the folder whose paths they match, and the ignore file.
+    ignores: Mutex<HashMap<(PathBuf, PathBuf), Remembered>>,
+}
+
+/// The zones of agents, and the worktrees in which some of them work.
+#[derive(Default)]
+struct CaptureZones {
+    of: HashMap<AgentId, Arc<Zone>>,
+    /// Real. They stay known: what is settled late belongs to them, too.
+    trees: Vec<Arc<Path>>,
+    /// The index of each repository, by the folder that was asked for.
+    indices: HashMap<Arc<Path>, Arc<GitIndex>>,
 }
 
 struct Remembered {
@@ -41,8 +50,7 @@ type Fingerprint = Option<(SystemTime, u64)>;
 impl CaptureScope {
     pub(super) fn new(workspace: PathBuf, left_out: Vec<PathBuf>, outside: OutsideFiles) -> Self {
         let (zones, ignores) = (RwLock::default(), Mutex::default());
-        let index = GitIndex::default();
-        Self { workspace, left_out, outside, zones, ignores, index }
+        Self { workspace: workspace.into(), left_out, outside, zones, ignores }
     }
 
     pub(super) fn workspace(&self) -> &Path {
@@ -51,48 +59,72 @@ impl CaptureScope {
 
     pub(super) fn set_zone(&self, agent: &AgentId, zone: Arc<Zone>) {
         let mut zones = self.zones.write().unwrap_or_else(PoisonError::into_inner);
-        zones.insert(agent.clone(), zone);
+        let root = zone.workspace();
+        if *root != *self.workspace && !zones.trees.iter().any(|tree| **tree == *root) {
+            zones.trees.push(root.into());
+        }
+        zones.of.insert(agent.clone(), zone);
+    }
+
+    /// The workspace or the worktree that a path lies in; the workspace for all other paths.
+    pub(super) fn root(&self, real: &Path) -> Arc<Path> {
+        if within(&self.workspace, real).is_none() {
+            let zones = self.zones();
+            if let Some(tree) = zones.trees.iter().find(|tree| within(tree, real).is_some()) {
+                return Arc::clone(tree);
+            }
+        }
+        Arc::clone(&self.workspace)
     }
 
     pub(super) fn leaves_out(&self, real: &Path) -> bool {
         let bytes = real.as_os_str().as_bytes();
-        real == self.workspace
-            || self.outside == OutsideFiles::Nothing && self.is_outside(real)
-            || is_of_machine(&self.workspace, real)
+        let root = self.root(real);
+        real == &*root
+            || self.outside == OutsideFiles::Nothing && within(&root, real).is_none()
+            || is_of_machine(&root, real)
             || self.left_out.iter().any(|path| bytes.starts_with(path.as_os_str().as_bytes()))
             || bytes.split(|byte| *byte == b'/').any(|name| name == b".git")
     }
 
-    /// Whether a path is outside the workspace.
+    /// Whether a path is in neither the workspace nor a worktree.
     pub(super) fn is_outside(&self, real: &Path) -> bool {
-        within(&self.workspace, real).is_none()
+        within(&self.root(real), real).is_none()
     }
 
     /// Whether a `denied` pattern of any agent matches.
     pub(super) fn denies(&self, real: &Path) -> bool {
-        let wire = wire_real(&self.workspace, real);
-        let zones = self.zones.read().unwrap_or_else(PoisonError::into_inner);
-        zones.values().any(|zone| zone.denied_by(&wire).is_some())
+        let zones = self.zones();
+        let denies = |zone: &Zone| zone.denied_by(&wire_real(zone.workspace(), real)).is_some();
+        zones.of.values().any(|zone| denies(zone))
     }
 
     pub(super) fn name(&self, real: &Path) -> FileName {
-        let text = wire_real(&self.workspace, real).into();
-        let shown = within(&self.workspace, real).unwrap_or(real).as_os_str();
-        let bytes = shown.to_str().is_none().then(|| shown.as_bytes().into());
-        FileName { text, bytes }
+        name_in(&self.root(real), real)
     }
 
-    /// Whether git tracks a path of the workspace, or would add it.
+    /// Whether git tracks a path of the workspace or of a worktree, or would add it.
     pub(super) fn is_of_repository(&self, real: &Path) -> bool {
-        let is_inside = within(&self.workspace, real).is_some();
-        is_inside && (!self.ignores(real, false) || self.index.tracks(&self.workspace, real))
+        let root = self.root(real);
+        if within(&root, real).is_none() {
+            return false;
+        }
+        if !self.ignores(real, false) {
+            return true;
+        }
+        let index = {
+            let mut zones = self.zones.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(zones.indices.entry(Arc::clone(&root)).or_default())
+        };
+        index.tracks(&root, real)
     }
 
-    /// Whether the ignore files of git name a path of the workspace, or a folder above it.
+    /// Whether the ignore files of git name a path of the workspace or of a worktree, or a folder above it.
     pub(super) fn ignores(&self, real: &Path, is_folder: bool) -> bool {
-        let Some(inside) = within(&self.workspace, real) else { return false };
-        let mut at = self.workspace.clone();
-        let mut matchers = self.of_repository();
+        let root = self.root(real);
+        let Some(inside) = within(&root, real) else { return false };
+        let mut at = root.to_path_buf();
+        let mut matchers = self.of_repository(&root);
         let mut names = inside.iter().peekable();
         while let Some(name) = names.next() {
             matchers.push(self.matcher(&at, &at.join(".gitignore"), Links::Refused));
@@ -106,12 +138,17 @@ impl CaptureScope {
         false
     }
 
-    /// The matchers of all repositories of the user, and of this one.
-    fn of_repository(&self) -> Vec<Arc<Gitignore>> {
+    fn zones(&self) -> RwLockReadGuard<'_, CaptureZones> {
+        self.zones.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The matchers of all repositories of the user, and of this one, for paths in `root`.
+    fn of_repository(&self, root: &Path) -> Vec<Arc<Gitignore>> {
+        // Worktrees have those of the repository that they are of.
         let info = self.workspace.join(".git/info/exclude");
         let global = ignore::gitignore::gitconfig_excludes_path();
         let files = global.into_iter().chain([info]);
-        files.map(|file| self.matcher(&self.workspace, &file, Links::Followed)).collect()
+        files.map(|file| self.matcher(root, &file, Links::Followed)).collect()
     }
 
     /// The matcher of an ignore file, for paths in `folder`; read again if the file changed.
@@ -123,14 +160,23 @@ impl CaptureScope {
         let found = found.ok().filter(fs::Metadata::is_file);
         let state = found.and_then(|found| Some((found.modified().ok()?, found.len())));
         let mut known = self.ignores.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(file).filter(|known| known.state == state) {
+        let place = (folder.to_owned(), file.to_owned());
+        if let Some(known) = known.get(&place).filter(|known| known.state == state) {
             return Arc::clone(&known.matcher);
         }
         let matcher = Arc::new(ignored::rules(folder, state.map(|_| (file, links))));
         if known.len() >= MOST_FOLDERS {
             known.clear();
         }
-        known.insert(file.to_owned(), Remembered { state, matcher: Arc::clone(&matcher) });
+        known.insert(place, Remembered { state, matcher: Arc::clone(&matcher) });
         matcher
+    }
+}
+
+/// The name of a path, relative to `root` where it is in there.
+pub(super) fn name_in(root: &Path, real: &Path) -> FileName {
+    match within(root, real) {
+        Some(inside) if inside.as_os_str().is_empty() => FileName::of(Path::new(".")),
+        inside => FileName::of(inside.unwrap_or(real)),
     }
 }

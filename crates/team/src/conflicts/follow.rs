@@ -167,11 +167,13 @@ fn version(state: Option<&FileState>, stamp: Option<FileStamp>) -> FileVersion {
     FileVersion { content, stamp }
 }
 
-/// Files that many write, by the way: outside the workspace, of git, and those that git ignores.
+/// Files that many write, by the way: outside the workspace, of git, and those that git ignores. Nobody else has those of an
+/// agent's worktree.
 fn is_left_out(change: &FileChange) -> bool {
     let is_file =
         |state: &Option<FileState>| state.as_ref().is_none_or(|state| state.kind == FileKind::File);
     change.ignored
+        || change.tree.is_some()
         || change.denied
         || !super::is_locked_ever(&change.path.text)
         || !(is_file(&change.before) && is_file(&change.after))

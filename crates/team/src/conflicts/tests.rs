@@ -21,7 +21,7 @@ fn conflicts(strategy: ConflictStrategy, hold: bool) -> (Conflicts, Subscriber) 
     let hold_timeout = Duration::from_mins(2);
     let rules =
         ConflictRules { strategy, lock: LOCK, hold, hold_timeout, ..ConflictRules::default() };
-    (Conflicts::new(rules, PathBuf::from("/nowhere"), bus, None, Waits::default()), events)
+    (Conflicts::new(Some(rules), PathBuf::from("/nowhere"), bus, None, Waits::default()), events)
 }
 
 fn key(agent: &str) -> SessionKey {

@@ -37,6 +37,20 @@ pub struct ReviewNotes {
     pub accepted: BTreeSet<String>,
     #[serde(default)]
     pub comments: Vec<Comment>,
+    /// How the checks ended the last time.
+    #[serde(default)]
+    pub checks: Option<ChecksEnd>,
+}
+
+/// The end of the checks of a branch.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ChecksEnd {
+    pub passed: bool,
+    /// The commit that they ran on.
+    pub commit: String,
+    /// Whether they ran on that commit alone, and not with what was not committed.
+    pub is_clean: bool,
+    pub at_ms: u64,
 }
 
 impl ReviewNotes {

@@ -92,7 +92,7 @@ pub struct CopiedFile {
 }
 
 /// The beginning of a plain file that an agent may have written: never through a link, and never waiting for a pipe.
-pub(crate) fn read_plain(path: &Path, most: u64) -> Option<Vec<u8>> {
+pub fn read_plain(path: &Path, most: u64) -> Option<Vec<u8>> {
     let flags = O_NOFOLLOW | O_NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
     if !file.metadata().ok()?.is_file() {

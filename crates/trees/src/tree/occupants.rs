@@ -26,6 +26,19 @@ pub fn occupants(folder: &Path) -> Vec<Occupant> {
     found
 }
 
+/// Ancestors of a process that are looked at.
+const MOST_ABOVE: usize = 100;
+
+/// Whether a process is one, or was started below it.
+pub fn is_below(pid: u32, above: u32) -> bool {
+    let parent = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name may have blanks and brackets.
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    std::iter::successors(Some(pid), parent).take(MOST_ABOVE).any(|pid| pid == above)
+}
+
 fn is_in(pid: u32, folder: &Path) -> bool {
     let process = Path::new("/proc").join(pid.to_string());
     let leads = |link: &Path| fs::read_link(link).is_ok_and(|place| place.starts_with(folder));

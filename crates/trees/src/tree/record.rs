@@ -1,5 +1,6 @@
 //! The files below `$EISEN_DIR/trees`: one for each worktree, and a lock of each.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-use super::names::folder_name;
+use super::names::{default_folder, folder_name};
 use super::{Worktree, WorktreeError, WorktreeState};
 use crate::kept::{self, Durable, HeldLock, KeptFile, LockAt};
 use crate::model::{KeptFiles, KeptForm};
@@ -123,6 +124,21 @@ impl Worktrees {
         let all = files.flat_map(|entry| read_all(&entry.path()));
         all.map(|(_, tree)| tree)
             .find(|tree| tree.state == WorktreeState::Ready && folder.starts_with(&tree.path))
+    }
+
+    /// The places of tasks' worktrees, for a folder of the main worktree: closed to whoever works in there.
+    pub fn beside(&self, folder: &Path) -> Vec<PathBuf> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let all = files.flat_map(|entry| read_all(&entry.path())).map(|(_, tree)| tree);
+        let is_there = |tree: &Worktree| {
+            let is_of = tree.main.as_ref().is_some_and(|main| folder.starts_with(main));
+            is_of && tree.state != WorktreeState::Gone
+        };
+        let places: BTreeSet<_> = all
+            .filter(is_there)
+            .flat_map(|tree| default_folder(&tree.repository()).into_iter().chain([tree.path]))
+            .collect();
+        places.into_iter().collect()
     }
 
     /// Holds the worktree of a branch; None: none is known.

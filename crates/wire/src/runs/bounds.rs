@@ -17,6 +17,17 @@ pub(super) const LONGEST_SESSION: usize = 4096;
 pub const MOST_PATTERNS: usize = 100;
 pub const LONGEST_ZONE: usize = 16 << 10;
 
+/// Bytes of the name of a branch.
+const LONGEST_BRANCH: usize = 200;
+
+/// Checks the name of a branch that an agent asks for. git says later whether it is one.
+pub fn branch(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > LONGEST_BRANCH {
+        return Err(format!("the name of a branch may have from 1 to {LONGEST_BRANCH} bytes"));
+    }
+    Ok(())
+}
+
 pub(super) fn task(text: &str) -> Result<(), String> {
     if text.trim().is_empty() || text.len() > LONGEST_PROMPT {
         return Err(format!("`task` must be text of at most {LONGEST_PROMPT} bytes, not empty"));

@@ -128,15 +128,15 @@ pub struct RunSpec {
     pub fork: Option<String>,
     /// Work on this branch, in a worktree of its own beside the repository; both are made if need be
     #[arg(long, value_name = "NAME", conflicts_with = "worktree", display_order = 52)]
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// As --branch, with a name made from the prompt
     #[arg(long, display_order = 54)]
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub worktree: bool,
     /// Where a new branch begins: a branch, a tag or a commit [default: where the repository is]
     #[arg(long, value_name = "COMMIT", display_order = 56)]
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     /// End with 7 where the turn ended well, and a write, a command or a connection that the agent meant was
     /// refused.
@@ -271,17 +271,17 @@ impl RunSpec {
             worktree,
             base,
         } = self;
-        let not_taken = [
-            ("--slot-timeout", slot_timeout.is_some()),
-            ("--no-wait", *no_wait),
-            ("--branch", branch.is_some()),
-            ("--worktree", *worktree),
-            ("--base", base.is_some()),
-        ];
+        let not_taken = [("--slot-timeout", slot_timeout.is_some()), ("--no-wait", *no_wait)];
         if let Some((option, _)) = not_taken.into_iter().find(|(_, is_given)| *is_given) {
             return Err(format!("the team of this agent gives its runs no {option}: leave it out"));
         }
         bounds::task(task)?;
+        if base.is_some() && branch.is_none() && !worktree {
+            return Err(
+                "`base` says where a branch begins: it needs `branch` or `worktree`".to_owned()
+            );
+        }
+        branch.iter().chain(base).try_for_each(|name| bounds::branch(name))?;
         bounds::patterns(zone, deny)?;
         bounds::command(command)?;
         let others = [profile, model, session, fork].into_iter().any(Option::is_some);

@@ -165,6 +165,10 @@ pub struct StartHelperParams {
     #[serde(default, deserialize_with = "super::reading::name")]
     #[schemars(extend("x-tool" = tool("The launch profile of its program; your own program if left out")))]
     pub profile: Option<String>,
+    /// A branch on which it works, in a worktree of its own beside the repository.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    #[schemars(extend("x-tool" = tool("A new branch, or an earlier one of your team: it works there in a worktree of its own, and commits").most(200)))]
+    pub branch: Option<String>,
     /// Makes a repeated request the same request.
     #[serde(default, deserialize_with = "super::reading::name")]
     #[schemars(extend("x-tool" = tool("A name of yours: a repeated call with it starts no second helper").most(256)))]

@@ -120,6 +120,9 @@ fn write_agent(
     }
     write_profile(text, agent)?;
     writeln!(text, "  cwd           {}", shown(&agent.cwd, workspace))?;
+    if let Some(own) = &agent.worktree {
+        writeln!(text, "  worktree      branch {}", own.branch)?;
+    }
     match agent.on_block {
         Some(OnBlock::Deny) => writeln!(text, "  on_block      denied at once")?,
         Some(OnBlock::Hold) => writeln!(text, "  on_block      held")?,
@@ -143,6 +146,7 @@ fn write_agent(
         writeln!(text, "  {name:<12}  {patterns}")?;
     }
     let git = match spec.git {
+        GitAccess::Read if agent.worktree.is_some() => "read, and commit to its branch",
         GitAccess::None => "not even read",
         GitAccess::Read => "read",
         GitAccess::Commit => "read and commit",

@@ -38,10 +38,15 @@ impl Fold {
             FileChangeKind::Delete => EventType::FILE_DELETE,
             FileChangeKind::Rename => EventType::FILE_RENAME,
         };
-        let mut found = cut(&change.path.text, LONGEST_PATH).0.into_owned();
+        // A file of a worktree is found by its whole path: others have the same file.
+        let whole = |name: &FileName| match &change.tree {
+            Some(tree) => tree.join(&*name.text).to_string_lossy().into_owned(),
+            None => name.text.to_string(),
+        };
+        let mut found = cut(&whole(&change.path), LONGEST_PATH).0.into_owned();
         if let Some(from) = &change.from {
             found.push('\n');
-            found.push_str(&cut(&from.text, LONGEST_PATH).0);
+            found.push_str(&cut(&whole(from), LONGEST_PATH).0);
         }
         let event = NewEvent::new(place, kind, &payload(change)).at(at).found_by(found);
         let contents = change.contents.take().into_iter();
@@ -113,6 +118,9 @@ fn payload(change: &FileChange) -> Map<String, Value> {
             put(&format!("{field}_bytes"), STANDARD.encode(bytes).into());
         }
     };
+    if let Some(tree) = &change.tree {
+        name("tree", &FileName::of(tree));
+    }
     name("path", &change.path);
     if let Some(from) = &change.from {
         name("from", from);

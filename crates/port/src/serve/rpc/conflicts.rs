@@ -34,7 +34,7 @@ pub(super) async fn list_conflicts(
     conflicts.caught_up().await;
     let found = conflicts.list(params.status.map(|status| status.0));
     reply(&ConflictList {
-        strategy: Some(conflicts.strategy().into()),
+        strategy: conflicts.looks().then(|| conflicts.strategy().into()),
         conflicts: found.iter().map(ConflictLine::from).collect(),
         locks: conflicts.locks().into_iter().map(lock_row).collect(),
     })

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::delegated::{branch_of, delegated, start};
 use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
 use super::{MethodCall, Reply, reply, wrong};
 use crate::model::AgentId;
 use crate::runs::{LONGEST_ZONE, MOST_PATTERNS};
 use crate::serve::first_task::{self, Stays};
-use crate::serve::helpers::{NewHelper, NewMember, StartedHelper};
+use crate::serve::helpers::{NewHelper, NewMember};
 use crate::serve::{Caller, Refused, ownership};
 use crate::tasks::NewTask;
 use crate::wire::{
@@ -21,7 +22,7 @@ pub(super) async fn start_helper(
 ) -> Result<Reply<StartHelper>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let tasks = tasks::tasks(shared)?;
-    let StartHelperParams { parent, task, zone, profile, key } = params;
+    let StartHelperParams { parent, task, zone, profile, branch, key } = params;
     let parent = parent_of(caller, parent.map(Into::into))?;
     check(&task, &zone)?;
     if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
@@ -29,20 +30,13 @@ pub(super) async fn start_helper(
     }
     // A repeated call is the same helper.
     if let Some(known) = tasks.with_key(&parent, key.as_deref()) {
-        return reply(&tasks::delegated(tasks, &known)?);
+        return reply(&delegated(tasks, &known)?);
     }
     let owner = ownership::of_task(&*shared.team, caller);
-    let new = NewHelper { parent: parent.clone(), zone, profile };
-    let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
-    // Both or neither, even if the caller leaves meanwhile.
-    let starting = tokio::spawn(async move {
-        let StartedHelper { agent, without } = team.start_helper(new).await?;
-        let task = NewTask { by: parent, owner, agent, text: task, files: Vec::new(), key };
-        let task = first_task::begin(team, own_tasks, task, Stays::ForTask).await?;
-        Ok::<_, Refused>((task, without))
-    });
-    let (task, without) = starting.await.map_err(|error| failed(&error))??;
-    reply(&tasks::started(tasks, &task, without)?)
+    let branch = branch_of(branch, caller)?;
+    let new = NewHelper { parent: parent.clone(), zone, branch, profile };
+    let task = |agent| NewTask { by: parent, owner, agent, text: task, files: Vec::new(), key };
+    reply(&start(shared, tasks, new, task).await?)
 }
 
 pub(super) async fn add_member(
@@ -60,7 +54,7 @@ pub(super) async fn add_member(
         let task = NewTask { by, owner, agent, text: task, files: Vec::new(), key: None };
         Ok::<_, Refused>(first_task::begin(team, own_tasks, task, Stays::ForGood).await?)
     });
-    reply(&tasks::delegated(tasks, &starting.await.map_err(|error| failed(&error))??)?)
+    reply(&delegated(tasks, &starting.await.map_err(|error| failed(&error))??)?)
 }
 
 pub(super) async fn remove_member(

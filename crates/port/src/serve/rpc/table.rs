@@ -6,7 +6,8 @@ use serde_json::value::RawValue;
 use super::reply::{MethodCall, Reply, parse};
 use super::{
     asking, branching, budgets, changes, conflicts, control, events, grants, layout, map, read,
-    registry, replaying, runs, scoped, showing, spawning, status, streams, tasks, undoing, web,
+    registry, replaying, reviewing, runs, scoped, showing, spawning, status, streams, tasks,
+    undoing, web,
 };
 use crate::serve::{BoxFuture, Refused};
 use crate::wire::{self, Facts, Method, MethodNames};
@@ -119,6 +120,9 @@ rows! {
     AddAgent => control::add_agent,
     RemoveAgent => control::remove_agent,
     Reload => control::reload,
+    GetReview => reviewing::get_review,
+    ReviewHunk => reviewing::review_hunk,
+    CommentHunk => reviewing::comment,
     Undo => undoing::undo,
     Redo => undoing::redo,
     ListStreams => streams::list_streams,

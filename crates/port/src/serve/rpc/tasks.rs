@@ -6,11 +6,13 @@ use serde_json::json as object;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::delegated::{branch_of, delegated, start};
 use super::status::no_agent;
 use super::{MethodCall, Reply, reply, wrong};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
 use crate::model::{AgentId, AgentState, TaskId};
+use crate::serve::helpers::NewHelper;
 use crate::serve::rights::{self, PROGRAM};
 use crate::serve::shared::Shared;
 use crate::serve::{Caller, Prompt, Refused, Team, ownership, task_run};
@@ -19,8 +21,7 @@ use crate::tasks::{
 };
 use crate::wire::{
     self, CancelTask, CancelTaskParams, CheckTasks, CheckTasksParams, DelegateParams, DelegateTask,
-    Delegated, TaskOutcome, TaskResult, TaskResultParams, TaskRow, WaitForTasks,
-    WaitForTasksParams, WaitMode,
+    TaskOutcome, TaskResult, TaskResultParams, TaskRow, WaitForTasks, WaitForTasksParams, WaitMode,
 };
 
 /// Bytes of a task's text, of its key, and names of files in it.
@@ -40,7 +41,7 @@ pub(super) async fn delegate_task(
 ) -> Result<Reply<DelegateTask>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     let tasks = tasks(shared)?;
-    let DelegateParams { agent, task, files, key } = params;
+    let DelegateParams { agent, task, files, branch, key } = params;
     if task.trim().is_empty() || task.len() > LONGEST_TEXT {
         return Err(wrong(format!(
             "`task` must be text of at most {LONGEST_TEXT} bytes, not empty"
@@ -58,6 +59,13 @@ pub(super) async fn delegate_task(
     // A repeated call is the same task, in any state of its agent.
     if let Some(known) = tasks.with_key(&by, key.as_deref()) {
         return reply(&delegated(tasks, &known)?);
+    }
+    if let Some(branch) = branch_of(branch, caller)? {
+        let owner = ownership::of_task(&*shared.team, caller);
+        let (parent, branch) = (agent, Some(branch));
+        let new = NewHelper { parent, zone: Vec::new(), branch, profile: None };
+        let task = move |agent| NewTask { by, owner, agent, text: task, files, key };
+        return reply(&start(shared, tasks, new, task).await?);
     }
     is_ready(&*shared.team, &agent)?;
     if by == agent {
@@ -80,25 +88,6 @@ pub(super) async fn delegate_task(
     });
     let failed = |error: tokio::task::JoinError| Refused::new(500, error.to_string());
     reply(&delegated(tasks, &beginning.await.map_err(failed)??)?)
-}
-
-pub(super) fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Delegated, Refused> {
-    started(tasks, id, Vec::new())
-}
-
-/// As [`delegated`], for a helper that goes `without` some of what its profile has.
-pub(super) fn started(
-    tasks: &Tasks,
-    id: &TaskId,
-    without: Vec<String>,
-) -> Result<Delegated, Refused> {
-    let kept = tasks.get(None, id)?;
-    Ok(Delegated {
-        id: kept.id.to_string().into(),
-        agent: kept.agent.to_string().into(),
-        state: kept.state.as_str().to_owned(),
-        without,
-    })
 }
 
 pub(super) async fn check_tasks(

@@ -3,6 +3,7 @@
 mod blocked;
 mod budget;
 mod conflict;
+mod review;
 mod spent;
 mod stream;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 
+pub(in crate::serve) use self::review::review;
 use self::spent::spent;
 pub(in crate::serve) use self::spent::usage;
 pub(in crate::serve) use self::stream::stream;

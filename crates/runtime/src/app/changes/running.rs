@@ -1,10 +1,11 @@
 //! Runs that agents start: each is a helper of its agent, within its zone.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::changes::spawning::{plain, table_of};
-use crate::app::changes::{Changes, conflict, unknown, wrong};
+use crate::app::changes::{Changes, blocking, conflict, unknown, wrong};
 use crate::app::{journaling, members};
+use crate::branches;
 use crate::config::{Agent, AgentTable, zone_pattern};
 use crate::failover::told::none_left;
 use crate::model::AgentId;
@@ -41,6 +42,7 @@ impl Changes {
         let agent = AgentId::new(self.free_id(parent));
         let thinking = self.choose(&agent, &mut spec)?;
         let mut table = helper(&agent, parent, &spec, &zone);
+        table.extend(self.worktree(&spec).await?.map(|own| ("worktree".to_owned(), own)));
         table.extend(thinking.map(|thinking| ("thinking".to_owned(), plain(&thinking).into())));
         if earlier.is_some() {
             // It opens no other one.
@@ -68,13 +70,30 @@ impl Changes {
             profile: spec.profile.or_else(|| Some(started?.candidate.as_ref()?.profile.clone())),
             model: started.and_then(|agent| agent.model.clone()),
             parent: runs.name(&above),
-            workspace: self.current.team.workspace.clone(),
+            workspace: self.conditions.trees.workspace_of(&self.current, &agent),
             agent,
             depth,
             zone,
             further,
             without,
         })
+    }
+
+    /// The table of the worktree that a run asks for.
+    async fn worktree(&self, spec: &RunSpec) -> Result<Option<Value>, Refused> {
+        let branch = match &spec.branch {
+            Some(branch) => branch.clone(),
+            None if spec.worktree => {
+                let (workspace, task) = (self.current.team.workspace.clone(), spec.task.clone());
+                let named = blocking(move || branches::named_by(&workspace, &task)).await?;
+                named.map_err(|failure| conflict(format!("{:#}", failure.error())))?
+            }
+            None => return Ok(None),
+        };
+        self.may_take_branch(&branch).await?;
+        let mut table = table_of(json!({ "branch": plain(&branch) }));
+        table.extend(spec.base.as_deref().map(|base| ("base".to_owned(), plain(base).into())));
+        Ok(Some(table.into()))
     }
 
     /// Looks for a candidate of the tier that a run names. One without failover keeps it: returns how much it

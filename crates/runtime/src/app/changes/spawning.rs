@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::changes::{Changes, conflict, ids, refused, unknown, wrong};
+use crate::app::changes::{Changes, blocking, conflict, ids, refused, unknown, wrong};
 use crate::app::journaling;
+use crate::branches;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTable, Config, Layered, MayAdd, Overlay, zone_pattern};
 use crate::model::{AgentId, AgentStatus, Event, Order};
@@ -21,7 +22,7 @@ const LONGEST_ID: usize = 64;
 
 impl Changes {
     pub(super) async fn start_helper(&mut self, new: NewHelper) -> Result<StartedHelper, Refused> {
-        let NewHelper { parent, zone, profile } = new;
+        let NewHelper { parent, zone, branch, profile } = new;
         let Some(of) = self.current.agent(&parent) else { return Err(unknown(&parent)) };
         let (depth, most) = (of.depth + 1, self.current.team.max_depth);
         if depth > most {
@@ -36,9 +37,17 @@ impl Changes {
         let mut table = table_of(json!({
             "id": id,
             "parent": parent.as_str(),
-            "zone": { "allowed": zone },
             "restart": { "policy": "never" },
         }));
+        if !zone.is_empty() {
+            table.insert("zone".to_owned(), json!({ "allowed": zone }));
+        }
+        if let Some(branch) = branch {
+            if branch.is_of_agent {
+                self.may_take_branch(&branch.name).await?;
+            }
+            table.insert("worktree".to_owned(), json!({ "branch": plain(&branch.name) }));
+        }
         if let Some(profile) = profile {
             table.insert("profile".to_owned(), plain(&profile).into());
         }
@@ -192,6 +201,16 @@ impl Changes {
             )));
         }
         Ok(())
+    }
+
+    /// Whether an agent may have helpers work on a branch: a new one, or one that this team made.
+    pub(super) async fn may_take_branch(&self, branch: &str) -> Result<(), Refused> {
+        let (workspace, team) = (self.current.team.workspace.clone(), &self.current.team.name);
+        let (team, branch) = (team.clone(), branch.to_owned());
+        let is_free = blocking(move || branches::is_free_for(&workspace, &team, &branch)).await?;
+        is_free.map_err(|failure| conflict(format!("{:#}", failure.error())))?.then_some(()).ok_or_else(
+            || Refused::new(403, "the branch is not one of this team's: name a new one; a person can give an agent any"),
+        )
     }
 
     /// Whether `[orchestrator] may_add` covers an agent.

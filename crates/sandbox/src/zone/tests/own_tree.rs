@@ -37,7 +37,8 @@ fn spec(bed: &Bed) -> ZoneSpec {
     let beside = vec![bed.path("shop"), bed.path("shop.trees")];
     ZoneSpec {
         git: GitAccess::Commit,
-        tree: Some(Box::new(OwnTree { branch, beside })),
+        branch: Some(branch),
+        beside,
         workspace: bed.path("shop.trees/fix"),
         ..bed.spec(&["**"])
     }
@@ -169,7 +170,7 @@ fn another_worktree_is_open_where_a_pattern_says_so() {
 #[test]
 fn a_workspace_that_is_no_worktree_of_a_task_is_judged_as_ever() {
     let bed = Bed::new(&[]);
-    let spec = ZoneSpec { tree: None, ..spec(&bed) };
+    let spec = ZoneSpec { branch: None, beside: Vec::new(), ..spec(&bed) };
     let bounds = bounds(&bed, &spec, Confine::Workspace);
     for open in ["shop/.git/refs/heads/main", "shop/.git/refs/stash", "shop/src/main.rs"] {
         assert!(bounds.judge(&bed.path(open), Action::Write).is_ok(), "{open}");

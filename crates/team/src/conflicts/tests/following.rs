@@ -23,7 +23,8 @@ fn followed() -> Followed {
     let folder = tempfile::tempdir().unwrap();
     let bus = Bus::new(Backlog::of(1000));
     let rules = ConflictRules { strategy: ConflictStrategy::Merge, ..ConflictRules::default() };
-    let conflicts = Conflicts::new(rules, folder.path().to_owned(), bus, None, Waits::default());
+    let conflicts =
+        Conflicts::new(Some(rules), folder.path().to_owned(), bus, None, Waits::default());
     let cancel = CancellationToken::new();
     let bus = conflicts.0.bus.clone();
     tokio::spawn(conflicts.clone().follow(bus.subscribe(), cancel.clone()));
@@ -102,6 +103,7 @@ fn state(hash: &str) -> FileState {
 /// A change whose file has no time that is later than another's.
 fn change(of: &str, before: Option<FileState>, after: Option<FileState>) -> FileChange {
     FileChange {
+        tree: None,
         kind: FileChangeKind::Write,
         path: FileName { text: of.into(), bytes: None },
         from: None,

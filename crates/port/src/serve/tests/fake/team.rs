@@ -13,10 +13,11 @@ use crate::model::{
     SessionId, StreamReplay, StreamReport, StreamState, WebScope,
 };
 use crate::serve::{
-    AgentDetails, BoxFuture, Fork, OpenedOnWeb, Prompt, Refused, Rewind, Team, WebLink, WebToken,
+    AgentDetails, BoxFuture, Fork, OpenedOnWeb, Prompt, Refused, ReviewRequest, Rewind, Team,
+    WebLink, WebToken,
 };
 use crate::undo;
-use crate::wire::Reloaded;
+use crate::wire::{BranchReview, HunkDecision, Reloaded};
 
 impl Team for Fake {
     fn agents(&self) -> Vec<AgentStatus> {
@@ -215,6 +216,15 @@ impl Team for Fake {
             let status = samples::agent(id);
             Ok(AgentStatus { state: AgentState::Connecting, ..status })
         })
+    }
+
+    fn review(&self, request: ReviewRequest) -> BoxFuture<'_, Result<BranchReview, Refused>> {
+        let (is_accepted, text) = match request {
+            ReviewRequest::Look(_) => (false, None),
+            ReviewRequest::Decide(call) => (call.decision == HunkDecision::Accept, None),
+            ReviewRequest::Comment(call) => (false, call.text),
+        };
+        Box::pin(async move { Ok(samples::review(is_accepted, text)) })
     }
 
     fn undo(&self, request: undo::UndoRequest) -> BoxFuture<'_, Result<undo::Outcome, Refused>> {

@@ -1,0 +1,306 @@
+//! Finds what two worktrees of a team both change, as soon as it is written and before anything is merged: symbols of the
+//! code, else lines. Both agents get to know it by their next prompts.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::TeamTrees;
+use crate::bus::{Bus, Received};
+use crate::changes::{Merge, merge3};
+use crate::conflicts::Conflicts;
+use crate::graph::changed_symbols;
+use crate::model::{AgentId, Event, FileCause, Record, SessionId, SessionKey, Topic};
+use crate::routing::RoutingHandle;
+use crate::tree::{Worktree, read_plain};
+
+/// How long files settle before they are compared.
+const SETTLES: Duration = Duration::from_millis(300);
+
+/// Files that wait to be compared, and files that are known to be changed. Past that, what is shared is found by the merge
+/// alone, which is said.
+const MOST_WAITING: usize = 10_000;
+const MOST_CHANGED: usize = 50_000;
+
+/// Files that are compared at a time.
+const MOST_AT_ONCE: usize = 200;
+
+/// Bytes of a file that is compared.
+const LONGEST: u64 = 1 << 20;
+
+/// Symbols that a message names.
+const MOST_NAMED: usize = 3;
+
+/// Follows the changes of files until `cancel`.
+pub(crate) async fn follow(
+    bus: Bus,
+    trees: TeamTrees,
+    conflicts: Conflicts,
+    routing: RoutingHandle,
+    cancel: CancellationToken,
+) {
+    if cancel.run_until_cancelled(trees.begun()).await.is_none() {
+        return;
+    }
+    let mut events = bus.subscribe();
+    events.want(Topic::Record);
+    let mut waiting: BTreeMap<(PathBuf, Arc<str>), SessionKey> = BTreeMap::new();
+    let mut changed = ChangedFiles::default();
+    let mut due = Instant::now();
+    loop {
+        let received = tokio::select! {
+            () = cancel.cancelled() => return,
+            received = events.recv() => match received {
+                Some(received) => received,
+                None => return,
+            },
+            () = sleep_until(due), if !waiting.is_empty() => {
+                let mut batch = Vec::new();
+                while batch.len() < MOST_AT_ONCE && let Some(next) = waiting.pop_first() {
+                    batch.push(next);
+                }
+                let all = trees.all();
+                let compared = tokio::task::spawn_blocking(move || {
+                    let found = changed.compare(&all, batch);
+                    (changed, found)
+                });
+                let Ok((known, found)) = compared.await else { return };
+                changed = known;
+                for SharedPart { path, by, other, message } in found {
+                    let conflict = conflicts.met(&by, other.agent.clone(), &path, message);
+                    let line = format!("- conflict {}: {}", conflict.id, conflict.message);
+                    routing.note(by.agent, line.clone()).await;
+                    routing.note(other.agent, line).await;
+                }
+                continue;
+            }
+        };
+        // What was missed is found when the file changes again, or by the merge.
+        let Received::Event(_, event) = received else { continue };
+        let Event::Record { key, record, .. } = &**event else { continue };
+        let change = match record {
+            Record::FileChanged(change) => change,
+            Record::Prompt(blocks) => {
+                if let Some(task) = text_of(blocks) {
+                    let (trees, agent) = (trees.clone(), key.agent.clone());
+                    tokio::task::spawn_blocking(move || trees.note_task(&agent, &task));
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        let Some(tree) = &change.tree else { continue };
+        let is_left_out = change.ignored || change.denied || change.cause != FileCause::Agent;
+        if is_left_out || waiting.len() >= MOST_WAITING {
+            continue;
+        }
+        if waiting.is_empty() {
+            due = Instant::now() + SETTLES;
+        }
+        let names = [Some(&change.path), change.from.as_ref()].into_iter().flatten();
+        waiting
+            .extend(names.map(|name| ((tree.to_path_buf(), Arc::clone(&name.text)), key.clone())));
+    }
+}
+
+/// The first text of a prompt.
+fn text_of(blocks: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Block {
+        text: Option<String>,
+    }
+    let blocks: Vec<Block> = serde_json::from_str(blocks).ok()?;
+    blocks.into_iter().find_map(|block| block.text)
+}
+
+/// A part of a file that two worktrees changed.
+struct SharedPart {
+    path: Arc<str>,
+    /// The session that changed it last.
+    by: SessionKey,
+    other: SessionKey,
+    message: String,
+}
+
+/// The files that worktrees have changed, and what was reported of them.
+#[derive(Default)]
+struct ChangedFiles {
+    /// By their paths in the repository, the branches that changed each, and who did last.
+    files: HashMap<PathBuf, BTreeMap<String, SessionKey>>,
+    /// The parts that two branches share, which were reported, by the path and both branches.
+    reported: HashMap<(PathBuf, String, String), BTreeSet<String>>,
+    /// The branches whose changes before this run are known.
+    begun: HashSet<String>,
+    is_full: bool,
+}
+
+impl ChangedFiles {
+    fn compare(
+        &mut self,
+        all: &[(AgentId, Worktree)],
+        batch: Vec<((PathBuf, Arc<str>), SessionKey)>,
+    ) -> Vec<SharedPart> {
+        let mut bases = HashMap::new();
+        let mut found = Vec::new();
+        for (agent, tree) in all {
+            if self.begun.insert(tree.branch.clone()) {
+                let base = bases.entry(tree.branch.clone()).or_insert_with(|| base_of(tree));
+                self.begin(agent, tree, base);
+            }
+        }
+        let trees: Vec<_> = all.iter().map(|(_, tree)| tree).collect();
+        for ((root, shown), by) in batch {
+            let Some(tree) = trees.iter().find(|tree| root.starts_with(&tree.path)) else {
+                continue;
+            };
+            let inside = root.strip_prefix(&tree.path).unwrap_or(Path::new(""));
+            let path = inside.join(&*shown);
+            let base = bases.entry(tree.branch.clone()).or_insert_with(|| base_of(tree));
+            let Some(own) = Versions::of(tree, base, &path) else { continue };
+            if own.base == own.now {
+                if let Some(known) = self.files.get_mut(&path) {
+                    known.remove(&tree.branch);
+                }
+                self.ended(&path, &tree.branch);
+                continue;
+            }
+            if self.files.len() >= MOST_CHANGED && !self.files.contains_key(&path) {
+                if !std::mem::replace(&mut self.is_full, true) {
+                    tracing::warn!(
+                        "more files are changed in worktrees than are compared with one another"
+                    );
+                }
+                continue;
+            }
+            let known = self.files.entry(path.clone()).or_default();
+            known.insert(tree.branch.clone(), by.clone());
+            for (branch, other) in known.clone() {
+                let of_branch = |tree: &&&Worktree| tree.branch == branch;
+                let Some(beside) =
+                    trees.iter().find(of_branch).filter(|it| it.branch != tree.branch)
+                else {
+                    continue;
+                };
+                let base = bases.entry(branch.clone()).or_insert_with(|| base_of(beside));
+                let Some(theirs) = Versions::of(beside, base, &path) else { continue };
+                let parts = own.shared_with(&theirs, &path);
+                let pair = pair(&path, &tree.branch, &branch);
+                let reported = self.reported.entry(pair).or_default();
+                let news: Vec<_> = parts.difference(reported).cloned().collect();
+                *reported = parts;
+                if news.is_empty() || by.agent == other.agent {
+                    continue;
+                }
+                let message = message(&news, &shown, (&by, tree), (&other, beside));
+                found.push(SharedPart { path: Arc::clone(&shown), by: by.clone(), other, message });
+            }
+        }
+        found
+    }
+
+    /// Notes the files that a branch had changed before this run.
+    fn begin(&mut self, agent: &AgentId, tree: &Worktree, base: &str) {
+        let (mut diff, mut list) = (tree.git(), tree.git());
+        let changed = diff.args(["diff", "--name-only", "--no-renames", "-z", base]).bytes();
+        let untracked = list.args(["ls-files", "-z", "--others", "--exclude-standard"]).bytes();
+        let names = [changed, untracked].into_iter().flatten().collect::<Vec<_>>().concat();
+        let by = SessionKey::new(agent.clone(), SessionId::new(""));
+        let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        for name in names.take(MOST_CHANGED.saturating_sub(self.files.len())) {
+            let known = self.files.entry(Path::new(OsStr::from_bytes(name)).to_owned());
+            known.or_default().entry(tree.branch.clone()).or_insert_with(|| by.clone());
+        }
+    }
+
+    /// Forgets what was reported of a file that a branch has as it was.
+    fn ended(&mut self, path: &Path, branch: &str) {
+        self.reported
+            .retain(|(of, one, other), _| of != path || (one != branch && other != branch));
+    }
+}
+
+fn pair(path: &Path, one: &str, other: &str) -> (PathBuf, String, String) {
+    let (first, second) = if one < other { (one, other) } else { (other, one) };
+    (path.to_owned(), first.to_owned(), second.to_owned())
+}
+
+/// The commit that a worktree's changes are compared with: where it left its base.
+fn base_of(tree: &Worktree) -> String {
+    let Some(base) = &tree.base_branch else { return tree.base.clone() };
+    let mut ask = tree.git();
+    let found = ask.args(["merge-base", "HEAD", &format!("refs/heads/{base}")]).text();
+    found.unwrap_or_else(|_| tree.base.clone())
+}
+
+/// A file of a worktree as it was at its base, and as it is. One that is not there is empty.
+struct Versions {
+    base: Vec<u8>,
+    now: Vec<u8>,
+}
+
+impl Versions {
+    /// None: it is too large, or no plain file.
+    fn of(tree: &Worktree, base: &str, path: &Path) -> Option<Self> {
+        let file = tree.path.join(path);
+        let now = match file.symlink_metadata() {
+            Ok(found) if found.is_file() && found.len() <= LONGEST => read_plain(&file, LONGEST)?,
+            Ok(_) => return None,
+            Err(_) => Vec::new(),
+        };
+        let name = format!("{base}:{}", path.to_str()?);
+        let mut size = tree.git();
+        let size = size.args(["cat-file", "-s", &name]).text().ok();
+        let base = match size.and_then(|size| size.parse::<u64>().ok()) {
+            None => Vec::new(),
+            Some(size) if size > LONGEST => return None,
+            Some(_) => tree.git().args(["cat-file", "blob", &name]).bytes().ok()?,
+        };
+        Some(Self { base, now })
+    }
+
+    /// The parts that both changed in different ways: names of symbols, or nothing but the lines, which is empty.
+    fn shared_with(&self, other: &Self, path: &Path) -> BTreeSet<String> {
+        if self.now == other.now {
+            return BTreeSet::new();
+        }
+        let changed = changed_symbols(path, &self.base, &self.now);
+        let theirs = changed_symbols(path, &other.base, &other.now);
+        let differ = changed_symbols(path, &self.now, &other.now);
+        let shared = changed.intersection(&theirs).filter(|name| differ.contains(*name));
+        let mut shared: BTreeSet<_> = shared.cloned().collect();
+        let conflict = || merge3(&self.base, &self.now, &other.now) == Merge::Conflict;
+        if shared.is_empty() && conflict() {
+            shared.insert(String::new());
+        }
+        shared
+    }
+}
+
+fn message(
+    parts: &[String],
+    path: &str,
+    (by, own): (&SessionKey, &Worktree),
+    (other, beside): (&SessionKey, &Worktree),
+) -> String {
+    let named: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
+    let what = match &named[..] {
+        [] => "the same lines".to_owned(),
+        all => {
+            let shown: Vec<_> =
+                all.iter().take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
+            let more = all.len().saturating_sub(MOST_NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            shown.join(", ") + &more
+        }
+    };
+    format!(
+        "`{}` and `{}` both changed {what} in {path}, on the branches {} and {}",
+        by.agent, other.agent, own.branch, beside.branch
+    )
+}

@@ -23,6 +23,7 @@ mod slots;
 mod tick;
 mod tools;
 mod top;
+mod trees;
 mod web;
 
 const BENCHES: &[(&str, fn())] = &[
@@ -43,6 +44,7 @@ const BENCHES: &[(&str, fn())] = &[
     ("tick", tick::run),
     ("tools", tools::run),
     ("top", top::run),
+    ("trees", trees::run),
     ("web", web::run),
 ];
 

@@ -317,6 +317,11 @@ fn is_kept(stage: &Stage, path: &str, content: &str) -> bool {
     all.lines().any(|line| line.split(' ').next() == Some(&name))
 }
 
+/// How often commands are killed: `.ci/long` does it more often.
+fn rounds() -> usize {
+    std::env::var("EISEN_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(25)
+}
+
 #[test]
 fn nothing_is_lost_by_kills_at_any_moment() {
     let stage = repository();
@@ -331,7 +336,7 @@ fn nothing_is_lost_by_kills_at_any_moment() {
         &["merge", "fix", "--commit"],
     ];
     let mut known: Vec<BTreeMap<String, String>> = Vec::new();
-    for round in 0..25 {
+    for round in 0..rounds() {
         let step = steps[round % steps.len()];
         let top = tree(&stage, "fix");
         if top.join(".git").exists() && listed(&stage).iter().any(|it| it["state"] != "cleaned") {

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
@@ -117,6 +118,9 @@ impl BranchesGroup {
     }
 }
 
+/// How long a team may take to say what its agents do.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Has the teams that run say what the agents of branches do.
 async fn ask_teams(all: &mut [ListedBranch]) {
     let Ok(eisen_dir) = home::eisen_dir() else { return };
@@ -129,8 +133,11 @@ async fn ask_teams(all: &mut [ListedBranch]) {
             continue;
         }
         // A team that does not answer has its processes shown.
-        let Ok(mut team) = Connection::open(&Target::from(info.clone())).await else { continue };
-        let Ok(report) = team.call::<TeamStatus>(&Empty {}).await else { continue };
+        let asking = async {
+            let mut team = Connection::open(&Target::from(info.clone())).await?;
+            team.call::<TeamStatus>(&Empty {}).await
+        };
+        let Ok(Ok(report)) = tokio::time::timeout(PATIENCE, asking).await else { continue };
         for branch in all.iter_mut().filter(|branch| is_of(branch)) {
             let named = branch.team_and_agent().map(|(_, agent)| agent.to_owned());
             let row = report.agents.iter().find(|row| Some(&*row.agent_id) == named.as_deref());

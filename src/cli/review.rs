@@ -19,10 +19,10 @@ use crate::branches::{self, Reviewed};
 use crate::home;
 use crate::program::Failure;
 use crate::runs::{RunState, find_run};
-use crate::serve::client::{ClientError, Connection, Target};
+use crate::serve::client::{Connection, Target};
 use crate::serve::live_teams;
 use crate::team_file;
-use crate::wire::{CommentHunk, CommentParams};
+use crate::wire::{CommentHunk, CommentParams, GetReview, GetReviewParams};
 
 /// Look at a branch of a task, hunk by hunk, before it lands
 ///
@@ -158,16 +158,16 @@ async fn send_to_team(reviewed: &Reviewed) -> Result<bool, Failure> {
     let Some(info) = running.into_iter().find(|info| info.team == team) else { return Ok(false) };
     let mut team = Connection::open(&Target::from(info)).await.map_err(super::team::failed)?;
     let branch = reviewed.tree.branch.clone();
-    let params = CommentParams { branch, hunk: None, text: None, send: true };
-    match team.call::<CommentHunk>(&params).await {
-        Ok(_) => {
-            note(format_args!("`{}` gets them as its next prompt", plain(agent)));
-            Ok(true)
-        }
+    let look = GetReviewParams { branch: branch.clone(), into: None, looked: false };
+    let found = team.call::<GetReview>(&look).await.map_err(super::team::failed)?;
+    if found.agent_id.is_none() {
         // It left the team.
-        Err(ClientError::Refused { code: 409, .. }) => Ok(false),
-        Err(error) => Err(super::team::failed(error)),
+        return Ok(false);
     }
+    let params = CommentParams { branch, hunk: None, text: None, send: true };
+    team.call::<CommentHunk>(&params).await.map_err(super::team::failed)?;
+    note(format_args!("`{}` gets them as its next prompt", plain(agent)));
+    Ok(true)
 }
 
 /// Gives the comments to the agent: as a prompt where it is one of a running team, else as a run in the worktree, in its

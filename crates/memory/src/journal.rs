@@ -64,6 +64,7 @@ pub use database::{APPLICATION_ID, ChangeError, OpenError, files_set_aside, is_w
 pub use delivery::{Numbered, Stretch};
 pub use earlier::first_run;
 pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
+pub use fold::user_text;
 pub use gone::{excess, past, prune};
 pub use kept::{HeldContent, KeptFolder};
 pub use migrations::VERSION;

@@ -54,7 +54,9 @@ pub use details::{AgentDetails, SessionDetails};
 pub use entrance::ScopeOfToken;
 pub use gateway::Gateway;
 pub use handles::{Handles, Recorder};
-pub use helpers::{HelperEnd, NewBranch, NewHelper, NewMember, StartedHelper, StartedRun};
+pub use helpers::{
+    BranchBy, HelperEnd, NewBranch, NewHelper, NewMember, StartedHelper, StartedRun,
+};
 pub use lines::encode;
 pub use refused::{RefusalKind, Refused};
 pub use remote_teams::RemoteTeams;

@@ -129,9 +129,12 @@ fn what_two_branches_change_is_told_before_any_merge() {
     let said = symbol["message"].as_str().unwrap();
     assert_eq!(
         said,
-        "`api` and `ui` both changed `total` in cart.py, on the branches eisen/shop/api and eisen/shop/ui"
+        "`api` and `ui` both changed `total` in `cart.py`, on the branches eisen/shop/api and eisen/shop/ui"
     );
-    assert!(lines["message"].as_str().unwrap().contains("the same lines in notes.txt"), "{lines}");
+    assert!(
+        lines["message"].as_str().unwrap().contains("the same lines in `notes.txt`"),
+        "{lines}"
+    );
     // Nobody is prompted for it: both hear of it by their next prompts, once.
     let all = port.call("list_conflicts", &json!({})).unwrap();
     assert_eq!((&all["strategy"], all["conflicts"].as_array().unwrap().len()), (&Value::Null, 2));
@@ -139,7 +142,7 @@ fn what_two_branches_change_is_told_before_any_merge() {
         port.begin(id, "read cart.py");
         let events = || stage.run(&["history", id, "--type", "message.user", "--json"]).stdout;
         eventually("the sentence is in the prompt", || {
-            events().contains("both changed `total` in cart.py")
+            events().contains("both changed `total` in `cart.py`")
         });
     }
 }
@@ -148,7 +151,7 @@ fn what_two_branches_change_is_told_before_any_merge() {
 fn a_task_with_a_branch_gets_a_helper_and_a_worktree() {
     let stage = repository();
     git(&stage, "shop", &["branch", "release"]);
-    let team = stage.team("", vec![agent("ui").zone("src/**").with("")]);
+    let team = stage.team("[zones]\ngit = \"commit\"", vec![agent("ui").zone("src/**")]);
     let mut port = team.steer_when_ready(&["ui"]);
     let task =
         "run echo done > src/done.txt; git add src; git commit -qm T; git branch --show-current";
@@ -176,20 +179,37 @@ fn a_task_with_a_branch_gets_a_helper_and_a_worktree() {
     }
     assert_eq!(git(&stage, "shop", &["show", "release:src/x"]), "x");
 
-    // An agent may not take a branch that is a person's.
-    git(&stage, "shop", &["branch", "mine"]);
+    // An agent may not take a branch that is a person's, by whatever name.
+    git(&stage, "shop", &["branch", "mine/shop"]);
     let program = crate::harness::EISEN_CORE;
-    let own = port.prompt("ui", &format!("run {program} run --branch mine 'run pwd' 2>&1; true"));
-    assert!(own.contains("is not one of this team's"), "{own}");
-    let own = port.prompt(
-        "ui",
-        &format!("run {program} run --branch new/one 'run git branch --show-current' 2>&1"),
-    );
-    assert!(own.contains("new/one"), "{own}");
-    assert_eq!(
-        git(&stage, "shop", &["rev-parse", "mine"]),
-        git(&stage, "shop", &["rev-parse", "main"])
-    );
+    let asked = |port: &mut Port, branch: &str| {
+        let line = format!(
+            "run {program} run --branch {branch} 'run git branch --show-current' 2>&1; true"
+        );
+        port.prompt("ui", &line)
+    };
+    for (branch, why) in [
+        ("mine/shop", "is not one of this team's"),
+        ("release", "is not one of this team's"),
+        ("mine/TEAM", "may not have `TEAM` in it"),
+        ("main", "is not one of this team's"),
+        ("../out", "is no name of a branch"),
+    ] {
+        let said = asked(&mut port, branch);
+        assert!(said.contains(why), "{branch}: {said}");
+    }
+    let own = asked(&mut port, "new/one");
+    assert!(own.contains("new/one\n"), "{own}");
+    let mine = git(&stage, "shop", &["rev-parse", "mine/shop"]);
+    assert_eq!(mine, git(&stage, "shop", &["rev-parse", "main"]));
+    assert_eq!(team.stop().code, 0);
+
+    // Nor may it commit by a helper where it may not itself.
+    stage.configure("", vec![agent("ui").zone("src/**")]);
+    let team = stage.up();
+    let mut port = team.steer_when_ready(&["ui"]);
+    let said = asked(&mut port, "new/two");
+    assert!(said.contains("a helper with a branch commits, and you may not"), "{said}");
 }
 
 #[test]

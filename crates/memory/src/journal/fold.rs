@@ -10,6 +10,7 @@ mod shrink;
 mod tasks;
 mod updates;
 
+pub use self::messages::user_text;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

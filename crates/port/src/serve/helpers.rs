@@ -18,8 +18,18 @@ pub struct NewHelper {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewBranch {
     pub name: String,
-    /// An agent asks for it: it may be no branch of a person.
-    pub is_of_agent: bool,
+    pub by: BranchBy,
+}
+
+/// Who asks for a branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BranchBy {
+    /// A person may name any.
+    Person,
+    /// The orchestrator agent may name none of a person's.
+    Lead,
+    /// Another agent may neither, and commits only where its parent does.
+    Member,
 }
 
 /// A run that was started.

@@ -235,10 +235,13 @@ impl Changes {
         });
         let edition = self.editions.last_key_value().map_or(0, |(last, _)| last + 1);
         let trees = self.conditions.trees.make(&config, note).await;
-        trees.map_err(|error| conflict(format!("{error:#}")))?;
+        let trees = trees.map_err(|error| conflict(format!("{error:#}")));
         let (conditions, next) = (Arc::clone(&self.conditions), config.clone());
         let members = blocking(move || conditions.members(&next, edition)).await?;
-        let (members, rules) = members.map_err(|error| wrong(&format!("{error:#}")))?;
+        let members = members.map_err(|error| wrong(&format!("{error:#}")));
+        let made = trees.and(members);
+        let (members, rules) =
+            made.inspect_err(|_| self.conditions.trees.keep_those_of(&self.current))?;
         if !layered.overlay.is_stored_as(&self.overlay) {
             let (overlay, kept) = (layered.overlay.clone(), self.kept());
             blocking(move || overlay.write(&kept)).await?.map_err(|error| fault(&error))?;

@@ -86,7 +86,7 @@ impl Conditions {
         if let Some(scratch) = &self.scratch {
             config.move_workspace(scratch);
         }
-        self.trees.place(&mut config);
+        self.trees.place(&mut config)?;
         places::make_for_builds(&config);
         TrustedPlaces::keep(&self.eisen_dir, config.agents.iter())?;
         let zones = compile_zones(&config, &|agent| self.observes(agent))?;

@@ -9,7 +9,7 @@ use crate::app::members::Conditions;
 use crate::branches::{Reviewed, TeamTrees, reviewed};
 use crate::client_host::Said;
 use crate::config::Config;
-use crate::model::AgentId;
+use crate::model::{AgentId, AgentState};
 use crate::program::Failure;
 use crate::review::{Comment, FileStatus, Hunk, HunkOrigin, ReviewedFile};
 use crate::serve::{Refused, ReviewRequest};
@@ -58,6 +58,12 @@ impl TeamReviews {
                 let message = "no agent of this team works on the branch: `eisen-core review --send` begins a run";
                 Refused::new(409, message)
             })?;
+            if handle.status().state != AgentState::Ready {
+                return Err(Refused::new(
+                    409,
+                    "the agent is not ready: start it, and send them again",
+                ));
+            }
             send(&handle, &prompt);
             let (workspace, branch) = (self.workspace.clone(), review.branch.clone());
             let noting = move || sent(&workspace, &branch);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
@@ -13,6 +14,9 @@ use crate::zone::{Bounds, Zone};
 
 /// Bytes of a line of output that are shown; the log has all.
 const LONGEST_LINE: u64 = 64 << 10;
+
+/// How long a command may take.
+const LONGEST: Duration = Duration::from_mins(30);
 
 /// Paths that are named in an error.
 const MOST_NAMED: usize = 5;
@@ -69,16 +73,25 @@ pub(super) async fn run(
     let mut kept = log_file(&log).await.map_err(|error| failed(error.to_string()))?;
     let mut output = BufReader::new(&mut started.output);
     let mut line = Vec::new();
-    loop {
-        line.clear();
-        let mut bounded = tokio::io::AsyncReadExt::take(&mut output, LONGEST_LINE);
-        if bounded.read_until(b'\n', &mut line).await.unwrap_or_default() == 0 {
-            break;
+    let reading = async {
+        loop {
+            line.clear();
+            let mut bounded = tokio::io::AsyncReadExt::take(&mut output, LONGEST_LINE);
+            if bounded.read_until(b'\n', &mut line).await.unwrap_or_default() == 0 {
+                break;
+            }
+            let _ = kept.write_all(&line).await;
+            said(String::from_utf8_lossy(&line).trim_end());
         }
-        let _ = kept.write_all(&line).await;
-        said(String::from_utf8_lossy(&line).trim_end());
-    }
+    };
+    let is_late = tokio::time::timeout(LONGEST, reading).await.is_err();
     let _ = kept.flush().await;
+    if is_late {
+        let _ = started.end().await;
+        let how = format!("did not end within {} minutes", LONGEST.as_secs() / 60);
+        let (command, denied) = (command.to_owned(), String::new());
+        return Err(CommandFailed::GitEnd { command, how, denied, log });
+    }
     let exit = started.process.wait().await;
     let mut denied = Vec::new();
     while let Ok(denial) = started.denied.try_recv() {

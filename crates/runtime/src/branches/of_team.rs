@@ -34,8 +34,23 @@ impl TeamTrees {
     /// Makes the worktrees that agents of a configuration lack, and runs the `setup` of each. `said` gets lines for
     /// the person.
     pub(crate) async fn make(&self, config: &Config, said: fn(&str)) -> anyhow::Result<()> {
+        let mut taken = BTreeSet::new();
+        let own = config.agents.iter().filter_map(|agent| agent.worktree.as_ref());
+        for branch in own.map(|own| &own.branch) {
+            if !taken.insert(branch) {
+                anyhow::bail!(
+                    "two agents would have the branch `{branch}`: stop the one that has it"
+                );
+            }
+        }
         let lacking: Vec<_> = {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            for agent in &config.agents {
+                let branch = agent.worktree.as_ref().map(|own| &own.branch);
+                if let Some((of, _)) = branch.and_then(|branch| known.get_mut(branch)) {
+                    of.clone_from(&agent.id);
+                }
+            }
             let has = |agent: &&Agent| {
                 agent.worktree.as_ref().is_some_and(|own| !known.contains_key(&own.branch))
             };
@@ -67,9 +82,15 @@ impl TeamTrees {
     }
 
     /// Moves agents to their worktrees, and helpers to those of their parents; keeps all others out of these.
-    pub(crate) fn place(&self, config: &mut Config) {
+    pub(crate) fn place(&self, config: &mut Config) -> anyhow::Result<()> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        place(config, &|branch| known.get(branch).map(|(_, given)| given.held.tree.clone()));
+        let left =
+            place(config, &|branch| known.get(branch).map(|(_, given)| given.held.tree.clone()));
+        match &left[..] {
+            [] => Ok(()),
+            // Never in the main worktree in its place.
+            [agent, ..] => anyhow::bail!("{} is not ready", of(agent)),
+        }
     }
 
     /// The agent that a branch was made for.
@@ -97,7 +118,8 @@ impl TeamTrees {
         let branch = branches(config).remove(agent);
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let given = branch.and_then(|branch| known.get(&branch));
-        given.map_or_else(|| workspace.clone(), |(_, given)| inside(&given.held.tree, workspace))
+        let own = given.and_then(|(_, given)| inside(&given.held.tree, workspace));
+        own.unwrap_or_else(|| workspace.clone())
     }
 
     /// Waits for the first one.
@@ -131,10 +153,11 @@ pub fn placed(config: &mut Config) {
     let known = Worktrees::new(&eisen_dir).of(&repository);
     let is_ready = |tree: &&Worktree| tree.state == WorktreeState::Ready;
     let find = |branch: &str| known.iter().filter(is_ready).find(|it| it.branch == branch).cloned();
-    place(config, &find);
+    let _ = place(config, &find);
 }
 
-fn place(config: &mut Config, tree_of: &dyn Fn(&str) -> Option<Worktree>) {
+/// Returns the agents that have a branch and could not be moved.
+fn place(config: &mut Config, tree_of: &dyn Fn(&str) -> Option<Worktree>) -> Vec<AgentId> {
     let branches = branches(config);
     let trees: BTreeMap<_, _> =
         branches.values().filter_map(|branch| Some((branch.clone(), tree_of(branch)?))).collect();
@@ -143,13 +166,17 @@ fn place(config: &mut Config, tree_of: &dyn Fn(&str) -> Option<Worktree>) {
         .values()
         .flat_map(|tree| default_folder(&tree.repository()).into_iter().chain([tree.path.clone()]))
         .collect();
+    let mut left = Vec::new();
     for agent in &mut config.agents {
-        let branch = branches.get(&agent.id);
-        let Some(tree) = branch.and_then(|branch| trees.get(branch)) else {
+        let Some(branch) = branches.get(&agent.id) else {
             agent.zone.spec.beside.extend(beside.iter().cloned());
             continue;
         };
-        let to = inside(tree, &workspace);
+        let tree = trees.get(branch).and_then(|tree| Some((tree, inside(tree, &workspace)?)));
+        let Some((tree, to)) = tree else {
+            left.push(agent.id.clone());
+            continue;
+        };
         agent.move_workspace(&workspace, &to);
         let spec = &mut agent.zone.spec;
         let sealed = spec.sealed.iter().filter_map(|file| file.strip_prefix(&workspace).ok());
@@ -164,19 +191,24 @@ fn place(config: &mut Config, tree_of: &dyn Fn(&str) -> Option<Worktree>) {
             agent.env.entry(name).or_insert(value);
         }
     }
+    left
 }
 
-/// The folder in a worktree that the team's workspace is in the main one.
-fn inside(tree: &Worktree, workspace: &Path) -> PathBuf {
-    let inside = tree.main.as_ref().and_then(|main| workspace.strip_prefix(main).ok());
-    tree.path.join(inside.unwrap_or(Path::new("")))
+/// The folder in a worktree that the workspace is in its own: the main one, or another. None: it is in none.
+fn inside(tree: &Worktree, workspace: &Path) -> Option<PathBuf> {
+    let all = tree.main.iter().cloned().chain(tree.beside()).chain([tree.path.clone()]);
+    let around = all.filter(|top| workspace.starts_with(top) && top.join(".git").exists());
+    let around = around.max_by_key(|top| top.as_os_str().len())?;
+    Some(tree.path.join(workspace.strip_prefix(around).ok()?))
 }
 
 /// Whether a branch is new, or one that a team made for its agents.
 pub(crate) fn is_free_for(workspace: &Path, team: &str, branch: &str) -> Result<bool, Failure> {
     let (repository, trees) = repository_of(workspace)?;
     let known = trees.of_branch(&repository, branch);
-    let is_own = |tree: Worktree| tree.owner.split_once('/').is_some_and(|(of, _)| of == team);
+    let is_own = |tree: Worktree| {
+        tree.made_branch && tree.owner.split_once('/').is_some_and(|(of, _)| of == team)
+    };
     Ok(known.map_or_else(|| repository.tip(branch).is_none(), is_own))
 }
 
@@ -203,18 +235,29 @@ fn give_all(config: &Config, agents: &[Agent]) -> anyhow::Result<Vec<(AgentId, G
     let mut all = Vec::new();
     for agent in agents {
         let Some(own) = &agent.worktree else { continue };
-        let mut settings = own.settings.clone();
-        // A helper begins where its parent is.
-        let parent = agent.parent.as_ref().and_then(|parent| branches.get(parent)).cloned();
-        settings.base = settings.base.or(parent);
-        let settings = settings.over(&config.shared.worktree);
+        let (mut settings, mut note) = (own.settings.clone(), None);
+        // A helper begins where its parent is, and gets what that got.
+        let parent = agent.parent.as_ref();
+        let of_parent = parent.and_then(|parent| branches.get(parent)).cloned();
+        let around = || Some(trees.around(&config.team.workspace)?.branch);
+        settings.base = settings.base.or(of_parent).or_else(around);
+        if let Some(above) = parent.and_then(|it| config.agent(it)?.worktree.as_ref()) {
+            settings = settings.over(&above.settings);
+        }
+        let mut settings = settings.over(&config.shared.worktree);
+        if agent.is_asked_for && settings.setup.take().is_some() {
+            // It would run what agents wrote, in a wider zone than theirs.
+            note = Some("`setup` does not run where an agent asks for the branch".to_owned());
+        }
         let whose = Whose {
             zone: &agent.zone.spec.allowed,
             owner: format!("{}/{}", config.team.name, agent.id),
             task: agent.prompt.clone(),
         };
         let given = given(&trees, &repository, own.branch.clone(), settings, whose);
-        all.push((agent.id.clone(), given.with_context(|| of(&agent.id))?));
+        let mut given = given.with_context(|| of(&agent.id))?;
+        given.notes.extend(note);
+        all.push((agent.id.clone(), given));
     }
     Ok(all)
 }

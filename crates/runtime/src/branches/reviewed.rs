@@ -18,7 +18,7 @@ use crate::review::{
     ChecksEnd, Hunk, HunkOrigin, Review, ReviewNotes, ReviewedFile, revert, review,
 };
 use crate::runs::{RunState, all_runs};
-use crate::tree::{Worktree, Worktrees};
+use crate::tree::{Worktree, Worktrees, read_plain};
 
 /// Runs in one worktree whose journals are asked, the newest.
 const MOST_RUNS: usize = 20;
@@ -179,11 +179,7 @@ pub(super) fn note_checks(trees: &Worktrees, tree: &Worktree, end: ChecksEnd) {
 /// stands before the paths in that.
 fn name_origins(file: &mut ReviewedFile, tree: &Worktree, sources: &[(String, PathBuf, PathBuf)]) {
     let place = tree.path.join(&file.path);
-    let content = place
-        .symlink_metadata()
-        .ok()
-        .filter(|found| found.is_file() && found.len() <= LONGEST)
-        .and_then(|_| std::fs::read(&place).ok());
+    let content = read_plain(&place, LONGEST + 1).filter(|text| text.len() as u64 <= LONGEST);
     for (name, journal, above) in sources {
         let Ok(store) = Store::open(journal) else { continue };
         let path = &above.join(&file.path);

@@ -16,7 +16,10 @@ use crate::bus::{Bus, Received};
 use crate::changes::{Merge, merge3};
 use crate::conflicts::Conflicts;
 use crate::graph::changed_symbols;
-use crate::model::{AgentId, Event, FileCause, Record, SessionId, SessionKey, Topic};
+use crate::journal::user_text;
+use crate::model::{
+    AgentId, Event, FileCause, Record, SessionId, SessionKey, Topic, one_line, quoted,
+};
 use crate::routing::RoutingHandle;
 use crate::tree::{Worktree, read_plain};
 
@@ -34,8 +37,13 @@ const MOST_AT_ONCE: usize = 200;
 /// Bytes of a file that is compared.
 const LONGEST: u64 = 1 << 20;
 
-/// Symbols that a message names.
+/// Symbols of a file that two branches share and that are told apart; those that a message names, and their letters.
+const MOST_SHARED: usize = 100;
 const MOST_NAMED: usize = 3;
+const LONGEST_NAME: usize = 80;
+
+/// Sentences of a batch that go into a prompt.
+const MOST_TOLD: usize = 5;
 
 /// Follows the changes of files until `cancel`.
 pub(crate) async fn follow(
@@ -66,17 +74,29 @@ pub(crate) async fn follow(
                     batch.push(next);
                 }
                 let all = trees.all();
+                let ends = cancel.clone();
                 let compared = tokio::task::spawn_blocking(move || {
-                    let found = changed.compare(&all, batch);
+                    let found = changed.compare(&all, batch, &ends);
                     (changed, found)
                 });
                 let Ok((known, found)) = compared.await else { return };
                 changed = known;
+                let mut told: BTreeMap<AgentId, usize> = BTreeMap::new();
                 for SharedPart { path, by, other, message } in found {
                     let conflict = conflicts.met(&by, other.agent.clone(), &path, message);
-                    let line = format!("- conflict {}: {}", conflict.id, conflict.message);
-                    routing.note(by.agent, line.clone()).await;
-                    routing.note(other.agent, line).await;
+                    for agent in [by.agent, other.agent] {
+                        let told = told.entry(agent.clone()).or_default();
+                        *told += 1;
+                        let line = format!("- conflict {}: {}", conflict.id, conflict.message);
+                        if *told <= MOST_TOLD {
+                            routing.note(agent, line).await;
+                        }
+                    }
+                }
+                for (agent, told) in told.into_iter().filter(|(_, told)| *told > MOST_TOLD) {
+                    let more = told - MOST_TOLD;
+                    let line = format!("- {more} more conflicts with other branches");
+                    routing.note(agent, line).await;
                 }
                 continue;
             }
@@ -87,7 +107,7 @@ pub(crate) async fn follow(
         let change = match record {
             Record::FileChanged(change) => change,
             Record::Prompt(blocks) => {
-                if let Some(task) = text_of(blocks) {
+                if let Some(task) = user_text(blocks) {
                     let (trees, agent) = (trees.clone(), key.agent.clone());
                     tokio::task::spawn_blocking(move || trees.note_task(&agent, &task));
                 }
@@ -107,16 +127,6 @@ pub(crate) async fn follow(
         waiting
             .extend(names.map(|name| ((tree.to_path_buf(), Arc::clone(&name.text)), key.clone())));
     }
-}
-
-/// The first text of a prompt.
-fn text_of(blocks: &str) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Block {
-        text: Option<String>,
-    }
-    let blocks: Vec<Block> = serde_json::from_str(blocks).ok()?;
-    blocks.into_iter().find_map(|block| block.text)
 }
 
 /// A part of a file that two worktrees changed.
@@ -145,6 +155,7 @@ impl ChangedFiles {
         &mut self,
         all: &[(AgentId, Worktree)],
         batch: Vec<((PathBuf, Arc<str>), SessionKey)>,
+        cancel: &CancellationToken,
     ) -> Vec<SharedPart> {
         let mut bases = HashMap::new();
         let mut found = Vec::new();
@@ -161,15 +172,6 @@ impl ChangedFiles {
             };
             let inside = root.strip_prefix(&tree.path).unwrap_or(Path::new(""));
             let path = inside.join(&*shown);
-            let base = bases.entry(tree.branch.clone()).or_insert_with(|| base_of(tree));
-            let Some(own) = Versions::of(tree, base, &path) else { continue };
-            if own.base == own.now {
-                if let Some(known) = self.files.get_mut(&path) {
-                    known.remove(&tree.branch);
-                }
-                self.ended(&path, &tree.branch);
-                continue;
-            }
             if self.files.len() >= MOST_CHANGED && !self.files.contains_key(&path) {
                 if !std::mem::replace(&mut self.is_full, true) {
                     tracing::warn!(
@@ -180,7 +182,18 @@ impl ChangedFiles {
             }
             let known = self.files.entry(path.clone()).or_default();
             known.insert(tree.branch.clone(), by.clone());
-            for (branch, other) in known.clone() {
+            // What one branch alone has changed needs no look.
+            if known.len() == 1 || cancel.is_cancelled() {
+                continue;
+            }
+            let known = known.clone();
+            let base = bases.entry(tree.branch.clone()).or_insert_with(|| base_of(tree));
+            let Some(own) = Versions::of(tree, base, &path) else { continue };
+            if own.base == own.now {
+                self.ended(&path, &tree.branch);
+                continue;
+            }
+            for (branch, other) in known {
                 let of_branch = |tree: &&&Worktree| tree.branch == branch;
                 let Some(beside) =
                     trees.iter().find(of_branch).filter(|it| it.branch != tree.branch)
@@ -190,10 +203,7 @@ impl ChangedFiles {
                 let base = bases.entry(branch.clone()).or_insert_with(|| base_of(beside));
                 let Some(theirs) = Versions::of(beside, base, &path) else { continue };
                 let parts = own.shared_with(&theirs, &path);
-                let pair = pair(&path, &tree.branch, &branch);
-                let reported = self.reported.entry(pair).or_default();
-                let news: Vec<_> = parts.difference(reported).cloned().collect();
-                *reported = parts;
+                let news = self.report(pair(&path, &tree.branch, &branch), parts);
                 if news.is_empty() || by.agent == other.agent {
                     continue;
                 }
@@ -207,7 +217,9 @@ impl ChangedFiles {
     /// Notes the files that a branch had changed before this run.
     fn begin(&mut self, agent: &AgentId, tree: &Worktree, base: &str) {
         let (mut diff, mut list) = (tree.git(), tree.git());
-        let changed = diff.args(["diff", "--name-only", "--no-renames", "-z", base]).bytes();
+        let changed = diff
+            .args(["diff", "--name-only", "--no-renames", "--ignore-submodules=all", "-z", base])
+            .bytes();
         let untracked = list.args(["ls-files", "-z", "--others", "--exclude-standard"]).bytes();
         let names = [changed, untracked].into_iter().flatten().collect::<Vec<_>>().concat();
         let by = SessionKey::new(agent.clone(), SessionId::new(""));
@@ -218,8 +230,23 @@ impl ChangedFiles {
         }
     }
 
-    /// Forgets what was reported of a file that a branch has as it was.
+    /// Notes which parts two branches share; returns those that were not reported yet.
+    fn report(&mut self, pair: (PathBuf, String, String), parts: BTreeSet<String>) -> Vec<String> {
+        if parts.is_empty() {
+            self.reported.remove(&pair);
+            return Vec::new();
+        }
+        let reported = self.reported.entry(pair).or_default();
+        let news = parts.difference(reported).cloned().collect();
+        *reported = parts;
+        news
+    }
+
+    /// Forgets a branch that has a file as it was.
     fn ended(&mut self, path: &Path, branch: &str) {
+        if let Some(known) = self.files.get_mut(path) {
+            known.remove(branch);
+        }
         self.reported
             .retain(|(of, one, other), _| of != path || (one != branch && other != branch));
     }
@@ -273,13 +300,18 @@ impl Versions {
         let theirs = changed_symbols(path, &other.base, &other.now);
         let differ = changed_symbols(path, &self.now, &other.now);
         let shared = changed.intersection(&theirs).filter(|name| differ.contains(*name));
-        let mut shared: BTreeSet<_> = shared.cloned().collect();
+        let mut shared: BTreeSet<_> = shared.take(MOST_SHARED).cloned().collect();
         let conflict = || merge3(&self.base, &self.now, &other.now) == Merge::Conflict;
         if shared.is_empty() && conflict() {
             shared.insert(String::new());
         }
         shared
     }
+}
+
+/// The beginning of a symbol's name, in which an agent may have written anything.
+fn cut(name: &str) -> String {
+    one_line(&name.chars().take(LONGEST_NAME).collect::<String>())
 }
 
 fn message(
@@ -293,14 +325,18 @@ fn message(
         [] => "the same lines".to_owned(),
         all => {
             let shown: Vec<_> =
-                all.iter().take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
+                all.iter().take(MOST_NAMED).map(|name| format!("`{}`", cut(name))).collect();
             let more = all.len().saturating_sub(MOST_NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             shown.join(", ") + &more
         }
     };
     format!(
-        "`{}` and `{}` both changed {what} in {path}, on the branches {} and {}",
-        by.agent, other.agent, own.branch, beside.branch
+        "`{}` and `{}` both changed {what} in {}, on the branches {} and {}",
+        by.agent,
+        other.agent,
+        quoted(path),
+        own.branch,
+        beside.branch
     )
 }

@@ -7,12 +7,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Settings under which git runs nothing for the repository, and waits for nobody.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 7] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "gc.auto=0",
     "maintenance.auto=false",
     "core.untrackedCache=keep",
+    // Else git runs what a repository in the worktree configures.
+    "diff.ignoreSubmodules=dirty",
     "worktree.useRelativePaths=false",
 ];
 

@@ -16,6 +16,10 @@ const ID: usize = 8;
 /// Bytes of the diff of one file that are shown hunk by hunk; a longer one is a hunk without lines.
 const LONGEST: usize = 4 << 20;
 
+/// Files, and bytes of all, that are shown hunk by hunk; each further one is a hunk without lines.
+const MOST_SHOWN: usize = 1000;
+const MOST_BYTES: usize = 32 << 20;
+
 /// A file that a branch changes.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReviewedFile {
@@ -95,14 +99,17 @@ pub(super) fn between(
     list.args(["diff-tree", "-r", "--no-renames", "--name-status", "-z", base, now]);
     let list = list.bytes()?;
     let mut fields = list.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-    let mut files = Vec::new();
+    let (mut files, mut bytes) = (Vec::new(), 0);
     while let (Some(status), Some(path)) = (fields.next(), fields.next()) {
         let status = match &*status {
             "A" => FileStatus::Added,
             "D" => FileStatus::Removed,
             _ => FileStatus::Changed,
         };
-        files.push(one(tree, base, now, path.into_owned(), status)?);
+        let is_shown = files.len() < MOST_SHOWN && bytes < MOST_BYTES;
+        let file = one(tree, base, now, path.into_owned(), status, is_shown)?;
+        bytes += file.hunks.iter().flat_map(|hunk| &hunk.lines).map(String::len).sum::<usize>();
+        files.push(file);
     }
     Ok(files)
 }
@@ -113,7 +120,15 @@ fn one(
     now: &str,
     path: String,
     status: FileStatus,
+    is_shown: bool,
 ) -> Result<ReviewedFile, GitError> {
+    if !is_shown {
+        let mut whole = Hunk::new("");
+        let id = blake3::hash(format!("{path}\n{base}\n{now}").as_bytes());
+        id.to_hex()[..ID].clone_into(&mut whole.id);
+        let (hunks, header) = (vec![whole], String::new());
+        return Ok(ReviewedFile { path, status, added: 0, removed: 0, hunks, header });
+    }
     let mut diff = tree.git();
     diff.args(["-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff"]);
     diff.args(["--no-textconv", "--no-renames", "--full-index"]);

@@ -25,7 +25,11 @@ pub fn branch(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > LONGEST_BRANCH {
         return Err(format!("the name of a branch may have from 1 to {LONGEST_BRANCH} bytes"));
     }
-    Ok(())
+    // In a configuration these words stand for names: what was checked would be another branch.
+    match ["TEAM", "AGENT"].into_iter().find(|word| name.contains(word)) {
+        Some(word) => Err(format!("the name of a branch may not have `{word}` in it")),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn task(text: &str) -> Result<(), String> {

@@ -213,6 +213,12 @@ impl Message {
     }
 }
 
+/// The first text of a prompt that is the user's: of the content blocks of ACP, as JSON.
+pub fn user_text(blocks: &str) -> Option<String> {
+    let blocks: Vec<Value> = serde_json::from_str(blocks).ok()?;
+    blocks.iter().filter(|block| !is_for_agent(block)).find_map(text_of).map(str::to_owned)
+}
+
 /// Whether the client marked a block of its prompt as none of the user's.
 fn is_for_agent(block: &Value) -> bool {
     let audience = Addressed::deserialize(block).ok().and_then(|block| block.annotations.audience);

@@ -6,7 +6,7 @@ use super::wrong;
 use crate::model::{AgentId, TaskId};
 use crate::runs::check_branch;
 use crate::serve::first_task::{self, Stays};
-use crate::serve::helpers::{NewBranch, NewHelper, StartedHelper};
+use crate::serve::helpers::{BranchBy, NewBranch, NewHelper, StartedHelper};
 use crate::serve::shared::Shared;
 use crate::serve::{Caller, Refused};
 use crate::tasks::{NewTask, Tasks};
@@ -34,8 +34,12 @@ pub(super) fn branch_of(
 ) -> Result<Option<NewBranch>, Refused> {
     let Some(name) = name else { return Ok(None) };
     check_branch(&name).map_err(wrong)?;
-    let is_of_agent = caller.and_then(Caller::agent).is_some();
-    Ok(Some(NewBranch { name, is_of_agent }))
+    let by = match caller {
+        Some(Caller::Lead(_)) => BranchBy::Lead,
+        Some(caller) if caller.agent().is_none() => BranchBy::Person,
+        _ => BranchBy::Member,
+    };
+    Ok(Some(NewBranch { name, by }))
 }
 
 /// Starts a helper for a task.

@@ -10,7 +10,7 @@ use crate::config::{Agent, AgentTable, zone_pattern};
 use crate::failover::told::none_left;
 use crate::model::AgentId;
 use crate::runs::{RunId, RunSpec, RunState, RunZone};
-use crate::serve::Refused;
+use crate::serve::{BranchBy, NewBranch, Refused};
 use crate::team_file::of_run::agent_keys;
 use crate::turn::command::StartedHelper;
 use crate::zone::{self, ZoneSpec};
@@ -42,7 +42,7 @@ impl Changes {
         let agent = AgentId::new(self.free_id(parent));
         let thinking = self.choose(&agent, &mut spec)?;
         let mut table = helper(&agent, parent, &spec, &zone);
-        table.extend(self.worktree(&spec).await?.map(|own| ("worktree".to_owned(), own)));
+        table.extend(self.worktree(parent, &spec).await?.map(|own| ("worktree".to_owned(), own)));
         table.extend(thinking.map(|thinking| ("thinking".to_owned(), plain(&thinking).into())));
         if earlier.is_some() {
             // It opens no other one.
@@ -80,7 +80,7 @@ impl Changes {
     }
 
     /// The table of the worktree that a run asks for.
-    async fn worktree(&self, spec: &RunSpec) -> Result<Option<Value>, Refused> {
+    async fn worktree(&self, parent: &AgentId, spec: &RunSpec) -> Result<Option<Value>, Refused> {
         let branch = match &spec.branch {
             Some(branch) => branch.clone(),
             None if spec.worktree => {
@@ -90,8 +90,9 @@ impl Changes {
             }
             None => return Ok(None),
         };
-        self.may_take_branch(&branch).await?;
-        let mut table = table_of(json!({ "branch": plain(&branch) }));
+        let branch = NewBranch { name: branch, by: BranchBy::Member };
+        self.may_take_branch(parent, &branch).await?;
+        let mut table = table_of(json!({ "branch": plain(&branch.name) }));
         table.extend(spec.base.as_deref().map(|base| ("base".to_owned(), plain(base).into())));
         Ok(Some(table.into()))
     }

@@ -6,16 +6,16 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::changes::{Changes, blocking, conflict, ids, refused, unknown, wrong};
-use crate::app::journaling;
+use crate::app::{journaling, members};
 use crate::branches;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTable, Config, Layered, MayAdd, Overlay, zone_pattern};
 use crate::model::{AgentId, AgentStatus, Event, Order};
-use crate::serve::{HelperEnd, NewHelper, NewMember, Refused, StartedHelper};
+use crate::serve::{BranchBy, HelperEnd, NewBranch, NewHelper, NewMember, Refused, StartedHelper};
 use crate::supervisor::Roster;
 use crate::turn::command::TeamCommand;
 use crate::turn::details;
-use crate::zone;
+use crate::zone::{self, GitAccess};
 
 /// Bytes of an agent's id.
 const LONGEST_ID: usize = 64;
@@ -43,9 +43,7 @@ impl Changes {
             table.insert("zone".to_owned(), json!({ "allowed": zone }));
         }
         if let Some(branch) = branch {
-            if branch.is_of_agent {
-                self.may_take_branch(&branch.name).await?;
-            }
+            self.may_take_branch(&parent, &branch).await?;
             table.insert("worktree".to_owned(), json!({ "branch": plain(&branch.name) }));
         }
         if let Some(profile) = profile {
@@ -203,8 +201,35 @@ impl Changes {
         Ok(())
     }
 
-    /// Whether an agent may have helpers work on a branch: a new one, or one that this team made.
-    pub(super) async fn may_take_branch(&self, branch: &str) -> Result<(), Refused> {
+    /// Whether a helper of `parent` may work on a branch: for an agent a new one, or one that this team made. It commits,
+    /// which a member's helper may only where the parent may.
+    pub(super) async fn may_take_branch(
+        &self,
+        parent: &AgentId,
+        branch: &NewBranch,
+    ) -> Result<(), Refused> {
+        let Some(of) = self.current.agent(parent) else { return Err(unknown(parent)) };
+        let lineage = members::lineage(&self.current, parent);
+        let is_in_tree = lineage.iter().any(|above| {
+            let above = self.current.agent(&AgentId::new(above.as_str()));
+            above.is_some_and(|above| above.worktree.is_some())
+        });
+        let forbidden = |message: &str| Err(Refused::new(403, message));
+        match (of.zone.spec.git, branch.by) {
+            (GitAccess::None, _) => {
+                return forbidden("the agent may not read the repository (`[zones] git`)");
+            }
+            (GitAccess::Read, BranchBy::Member) if !is_in_tree => {
+                return forbidden(
+                    "a helper with a branch commits, and you may not: `git = \"commit\"` of `[zones]` or `[agents.worktree]` would let you",
+                );
+            }
+            _ => {}
+        }
+        if branch.by == BranchBy::Person {
+            return Ok(());
+        }
+        let branch = &branch.name;
         let (workspace, team) = (self.current.team.workspace.clone(), &self.current.team.name);
         let (team, branch) = (team.clone(), branch.to_owned());
         let is_free = blocking(move || branches::is_free_for(&workspace, &team, &branch)).await?;

@@ -4,6 +4,7 @@ mod bring;
 mod clean;
 mod copy;
 mod make;
+mod refresh;
 mod restore;
 mod settle;
 

@@ -33,6 +33,15 @@ pub enum WorktreeError {
     NoBase(String),
     #[error("`{0}` is no name of a branch for git")]
     Name(String),
+    #[error(
+        "`{0}` would be taken for something else: a branch of a remote, a tag, or the full name of another branch"
+    )]
+    Ambiguous(String),
+    #[error(
+        "the branch `{0}` of the worktree {place} is gone: `git -C {place} reflog` has its commits, and `git branch {0} COMMIT` brings it back",
+        place = .1.display()
+    )]
+    NoBranch(String, PathBuf),
     #[error("the branch `{branch}` is checked out in {}: name another, or work there", .place.display())]
     CheckedOut { branch: String, place: PathBuf },
     #[error(
@@ -51,7 +60,9 @@ pub enum WorktreeError {
         place = .0.display()
     )]
     Missing(PathBuf),
-    #[error("another process works in, makes or cleans the worktree of `{0}`: wait for it")]
+    #[error(
+        "another process works in, makes or cleans the worktree of `{0}`: wait for it, or end the run or the team that has it"
+    )]
     Busy(String),
     #[error("{} cannot be used: {why}", .0.display(), why = .1)]
     File(PathBuf, #[source] io::Error),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -335,8 +335,12 @@ fn nothing_is_lost_by_kills_at_any_moment() {
         &["branches", "restore", "fix"],
         &["merge", "fix", "--commit"],
     ];
+    // As long as a command takes here and now.
+    let began = Instant::now();
+    assert_eq!(eisen(&stage, &make).code, 0);
+    let longest = began.elapsed();
     let mut known: Vec<BTreeMap<String, String>> = Vec::new();
-    for round in 0..rounds() {
+    for round in 1..=rounds() {
         let step = steps[round % steps.len()];
         let top = tree(&stage, "fix");
         if top.join(".git").exists() && listed(&stage).iter().any(|it| it["state"] != "cleaned") {
@@ -350,8 +354,8 @@ fn nothing_is_lost_by_kills_at_any_moment() {
         let mut started = command(&stage, step);
         let mut started = started.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // From the first steps of a command to behind its end.
-        let wait = Duration::from_millis(3 + (round as u64 * 37) % 160);
-        std::thread::sleep(wait);
+        let part = u32::try_from((round * 37) % 100).unwrap();
+        std::thread::sleep(longest * part / 100);
         let _ = kill(Pid::from_raw(i32::try_from(started.id()).unwrap()), Signal::SIGKILL);
         started.wait().unwrap();
         // Any command brings what is left to its end.

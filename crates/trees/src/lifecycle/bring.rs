@@ -166,11 +166,9 @@ fn unknown_to_git(
 }
 
 fn copy_one(main: &Path, tree: &Path, path: &Path, contents: &Copier) -> io::Result<CopiedFile> {
-    let (from, to) = (main.join(path), tree.join(path));
+    let from = main.join(path);
     let found = from.symlink_metadata()?;
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
-    }
+    let to = place_in(tree, path)?;
     if found.is_symlink() {
         symlink(fs::read_link(&from)?, &to)?;
     } else if found.is_file() {
@@ -202,6 +200,26 @@ fn link_one(tree: &Worktree, main: &Path, link: &str) -> Result<(), String> {
     if to.symlink_metadata().is_ok() {
         return Err("git has it".to_owned());
     }
-    let folder = to.parent().map_or(Ok(()), fs::create_dir_all);
-    folder.and_then(|()| symlink(&from, &to)).map_err(|error| error.to_string())
+    let made = place_in(&tree.path, path).and_then(|to| symlink(&from, to));
+    made.map_err(|error| error.to_string())
+}
+
+/// The place of a path in a worktree, whose folders are made. No link is followed: the branch may have one that leads out.
+pub(super) fn place_in(top: &Path, path: &Path) -> io::Result<PathBuf> {
+    let mut place = top.to_owned();
+    let mut names = path.components().peekable();
+    while let Some(Component::Normal(name)) = names.next() {
+        place.push(name);
+        if names.peek().is_none() {
+            return Ok(place);
+        }
+        match fs::create_dir(&place) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        if !place.symlink_metadata()?.is_dir() {
+            return Err(io::Error::other("a link or a file is in the place of its folder"));
+        }
+    }
+    Err(io::Error::other("it is no path in the worktree"))
 }

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use nix::libc::{O_NOFOLLOW, O_NONBLOCK};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, ioctl_ficlone, statfs, utimensat};
 
+use super::refresh::newest_trusted;
 use crate::repository::{Index, IndexEntry, Stat, TREE_LINK};
 use crate::tree::{Worktree, WorktreeError};
 
@@ -45,6 +46,8 @@ const ATTRIBUTES: &[u8] = b".gitattributes";
 pub(super) struct Filled {
     pub(super) copied: usize,
     pub(super) left: usize,
+    /// Whether a copy is as new as the index, so that git would read it again.
+    pub(super) is_fresh: bool,
 }
 
 /// Fills the worktree with the files of its base.
@@ -59,7 +62,7 @@ pub(super) fn fill(tree: &Worktree, main: &Path) -> Result<Filled, WorktreeError
     let trusted = known.filter(|known| same_attributes(&index, known));
     let filled = match &trusted {
         Some(known) => copy_all(&mut index, known, main, &tree.path),
-        None => Filled { copied: 0, left: index.entries.len() },
+        None => Filled { left: index.entries.len(), ..Filled::default() },
     };
     let place = tree.git_dir.join("index");
     fs::write(&place, index.write()).map_err(WorktreeError::at(place))?;
@@ -184,7 +187,9 @@ fn copy_all(index: &mut Index, known: &MainIndex, main: &Path, tree: &Path) -> F
         }
     });
     let copied = copied.into_inner();
-    Filled { copied, left: count - copied }
+    let is_fresh = |entry: &IndexEntry| i64::from(entry.stat.modified()) > newest_trusted();
+    let is_fresh = index.entries.iter().any(is_fresh);
+    Filled { copied, left: count - copied, is_fresh }
 }
 
 /// Copies a file that is as its entry says; None: it is not, or not any more. git replaces what is there then.

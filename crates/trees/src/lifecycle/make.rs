@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::bring::{Bringing, bring};
 use super::copy::fill;
+use super::refresh::refresh;
 use super::restore::restore;
 use super::settle::{settle, take_back};
 use crate::model::now_ms;
@@ -49,8 +50,11 @@ pub fn make(
 ) -> Result<Made, RecoveryError> {
     let branch = &request.branch;
     let name = ["check-ref-format", "--branch", branch];
-    if branch.starts_with('-') || repository.git().args(name).bytes().is_err() {
+    if branch.starts_with(['-', '@']) || repository.git().args(name).bytes().is_err() {
         return Err(WorktreeError::Name(branch.clone()).into());
+    }
+    if is_taken_for_another(repository, branch)? {
+        return Err(WorktreeError::Ambiguous(branch.clone()).into());
     }
     let recovery = match earlier(trees, repository, branch)? {
         Earlier::There(made) => return Ok(*made),
@@ -71,6 +75,22 @@ pub fn make(
     }
 }
 
+/// Whether git, and whoever reads it, would take the name of a branch for something else: a branch of a remote, a tag, or
+/// a full name.
+fn is_taken_for_another(repository: &GitRepository, branch: &str) -> Result<bool, WorktreeError> {
+    let first = branch.split('/').next().unwrap_or_default();
+    if branch.contains('/') && ["refs", "heads", "tags", "remotes"].contains(&first) {
+        return Ok(true);
+    }
+    let remotes = repository.git().arg("remote").text().unwrap_or_default();
+    if branch.contains('/') && remotes.lines().any(|remote| remote == first) {
+        return Ok(true);
+    }
+    let others = [format!("refs/tags/{branch}"), format!("refs/remotes/{branch}")];
+    let known = repository.commits(&others.map(|name| format!("{name}^{{commit}}")))?;
+    Ok(known.iter().any(Option::is_some))
+}
+
 /// The worktree that a branch had before.
 enum Earlier {
     There(Box<Made>),
@@ -88,6 +108,9 @@ fn earlier(
         return Ok(Earlier::Gone(None));
     };
     if held.tree.state == WorktreeState::Ready {
+        if repository.tip(branch).is_none() {
+            return Err(WorktreeError::NoBranch(branch.to_owned(), held.tree.path.clone()).into());
+        }
         return Ok(Earlier::There(Box::new(Made { held, is_new: false, notes: Vec::new() })));
     }
     if repository.tip(branch).is_none() {
@@ -199,10 +222,14 @@ fn complete(
     held.keep()?;
     let tree = &mut held.tree;
     // Each copy was compared with the marks that git has of it.
-    let mut is_sure = false;
+    let (mut is_sure, mut is_fresh) = (false, true);
     if request.only.is_empty() {
         match tree.main.clone().filter(|_| tree.is_sha1) {
-            Some(main) => is_sure = fill(tree, &main)?.left == 0,
+            Some(main) => {
+                let filled = fill(tree, &main)?;
+                is_sure = filled.left == 0;
+                is_fresh = !is_sure || filled.is_fresh;
+            }
             None => drop(tree.git().args(["read-tree", "-m", "-u", "HEAD"]).bytes()?),
         }
     } else {
@@ -225,6 +252,9 @@ fn complete(
         let brought = bring(tree, &main, &request.bringing)?;
         (tree.copied, tree.linked) = (brought.copied, brought.linked);
         notes.extend(brought.notes);
+    }
+    if is_fresh {
+        refresh(tree)?;
     }
     tree.state = WorktreeState::Ready;
     held.keep()?;

@@ -1,13 +1,14 @@
 //! Brings a worktree back from its recovery: its branch, its files and git's own state of it, as they were.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
+use super::bring::place_in;
 use crate::recovery::{Manifest, RecoveryError, SavedFile, read_manifest};
 use crate::repository::GitRepository;
 use crate::tree::{CopiedFile, HeldWorktree, Worktree, WorktreeError, WorktreeState, Worktrees};
@@ -80,8 +81,12 @@ fn fill(tree: &Worktree, manifest: &Manifest, has_moved: bool) -> Result<(), Rec
     }
     write_all(tree, &tree.path, &manifest.files, |_| true)?;
     for folder in &manifest.folders {
-        let place = tree.path.join(folder.path().ok_or_else(strange)?);
-        fs::create_dir_all(&place).map_err(RecoveryError::at(place))?;
+        let folder = folder.path().ok_or_else(strange)?;
+        let made = place_in(&tree.path, &folder).and_then(|place| match fs::create_dir(place) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        });
+        made.map_err(RecoveryError::at(tree.path.join(folder)))?;
     }
     write_all(tree, &tree.git_dir, &manifest.own, |path| {
         let is_of_place = OF_PLACE.iter().any(|name| path == Path::new(name));
@@ -118,8 +123,8 @@ fn write_all(
         if !is_wanted(&path) {
             continue;
         }
+        make_room(top, &path)?;
         let place = top.join(path);
-        make_room(&place)?;
         if file.bytes > LARGE && !file.is_link() {
             let copy = create(&place)?;
             tree.repository().git().args(["cat-file", "blob", &file.object]).write_into(copy)?;
@@ -160,14 +165,16 @@ fn next_blob<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     (kind == "blob").then_some(content)
 }
 
-/// Takes away what stands in the place of a file.
-fn make_room(place: &Path) -> Result<(), RecoveryError> {
-    if let Some(folder) = place.parent() {
+/// Takes away what stands in the place of a file and of its folders: the commit may have a link there.
+fn make_room(top: &Path, path: &Path) -> Result<(), RecoveryError> {
+    let mut above: Vec<_> = path.ancestors().skip(1).collect();
+    above.retain(|folder| !folder.as_os_str().is_empty());
+    for folder in above.into_iter().rev().map(|folder| top.join(folder)) {
         if folder.symlink_metadata().is_ok_and(|it| !it.is_dir()) {
-            fs::remove_file(folder).map_err(RecoveryError::at(folder))?;
+            fs::remove_file(&folder).map_err(RecoveryError::at(&folder))?;
         }
-        fs::create_dir_all(folder).map_err(RecoveryError::at(folder))?;
     }
+    let place = &place_in(top, path).map_err(RecoveryError::at(top.join(path)))?;
     match place.symlink_metadata() {
         Ok(found) if found.is_dir() => fs::remove_dir_all(place).map_err(RecoveryError::at(place)),
         Ok(_) => fs::remove_file(place).map_err(RecoveryError::at(place)),
@@ -200,7 +207,8 @@ fn bring_again(tree: &Worktree) -> Vec<String> {
     let mut notes = Vec::new();
     for link in &tree.linked {
         let place = tree.path.join(link);
-        if place.symlink_metadata().is_err() && symlink(main.join(link), &place).is_err() {
+        let make = || symlink(main.join(link), place_in(&tree.path, Path::new(link))?);
+        if place.symlink_metadata().is_err() && make().is_err() {
             notes.push(format!("the link `{link}` could not be made"));
         }
     }
@@ -210,12 +218,11 @@ fn bring_again(tree: &Worktree) -> Vec<String> {
             continue;
         }
         let is_same = CopiedFile::of(&from).is_ok_and(|now| now == *copied);
-        let folder = to.parent().map_or(Ok(()), fs::create_dir_all);
-        let copy = || match fs::read_link(&from) {
-            Ok(target) => symlink(target, &to),
-            Err(_) => fs::copy(&from, &to).map(drop),
+        let copy = |to: PathBuf| match fs::read_link(&from) {
+            Ok(target) => symlink(target, to),
+            Err(_) => fs::copy(&from, to).map(drop),
         };
-        if !is_same || folder.and_then(|()| copy()).is_err() {
+        if !is_same || place_in(&tree.path, Path::new(path)).and_then(copy).is_err() {
             notes.push(format!("`{path}` was a copy from the main worktree, which has it no more"));
         }
     }

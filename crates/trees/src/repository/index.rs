@@ -32,6 +32,11 @@ const MTIME: usize = 2;
 const SIZE: usize = 8;
 
 impl Stat {
+    /// The second of its last change.
+    pub(crate) fn modified(&self) -> u32 {
+        self.fields[MTIME]
+    }
+
     #[expect(clippy::cast_possible_truncation, reason = "the index has 32 bits of each")]
     #[expect(clippy::cast_sign_loss, reason = "the index has 32 bits of each")]
     pub(crate) fn of(file: &Metadata) -> Self {

@@ -236,3 +236,24 @@ fn a_worktree_that_was_emptied_but_for_its_folder_is_done_with() {
     assert_eq!(bed.trees().of(&bed.repository())[0].state, WorktreeState::Gone);
     assert_eq!(bed.git(&["worktree", "list"]).lines().count(), 1);
 }
+
+#[test]
+fn what_comes_back_follows_no_link_of_the_commit() {
+    let bed = Bed::new();
+    let outside = bed.top().join("outside");
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    let tree = bed.tree("fix");
+    symlink(&outside, tree.path.join("out")).unwrap();
+    git(&tree.path, &["add", "out"]);
+    git(&tree.path, &["commit", "-qm", "a link"]);
+    fs::remove_file(tree.path.join("out")).unwrap();
+    write(&tree.path, "out/deep/file.txt", "mine\n");
+    fs::create_dir_all(tree.path.join("out/empty")).unwrap();
+    let held = bed.trees().hold(&bed.repository(), "fix").unwrap().unwrap();
+    clean(held, false).unwrap();
+    let back = restore(&bed.trees(), &bed.repository(), "fix").unwrap();
+    let own = back.held.tree.path.join("out/deep/file.txt");
+    assert_eq!(fs::read_to_string(own).unwrap(), "mine\n");
+    assert!(!outside.join("deep/file.txt").exists());
+    assert!(!outside.join("empty").exists());
+}

@@ -236,3 +236,62 @@ fn locks_of_killed_processes_go_and_those_of_others_stay() {
     // The main worktree's is not this one's.
     assert!(tree.common.join("index.lock").exists());
 }
+
+#[test]
+fn a_link_in_the_branch_leads_nothing_out() {
+    let bed = Bed::new();
+    bed.write("sub/.env", "KEY=1\n");
+    let outside = bed.top().join("outside");
+    fs::create_dir(&outside).unwrap();
+    let evil = bed.tree("worked");
+    symlink(&outside, evil.path.join("sub")).unwrap();
+    git(&evil.path, &["add", "sub"]);
+    git(&evil.path, &["commit", "-qm", "a link"]);
+    let bringing = Bringing { copy: vec!["sub/.env".to_owned()], link: vec!["sub/one".to_owned()] };
+    bed.write("sub/one", "one\n");
+    let base = Some("worked".to_owned());
+    let request = WorktreeRequest { base, bringing, ..Bed::request("next") };
+    let made = make(&bed.trees(), &bed.repository(), &request).unwrap();
+    assert!(made.held.tree.copied.is_empty() && made.held.tree.linked.is_empty());
+    assert_eq!(made.notes.len(), 2, "{:?}", made.notes);
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[test]
+fn a_branch_has_no_name_that_means_another() {
+    let bed = Bed::new();
+    bed.git(&["remote", "add", "origin", "/nowhere"]);
+    bed.git(&["tag", "v1"]);
+    for name in ["origin/main", "heads/main", "refs/heads/main", "v1", "@", "-x", "a b", "../x"] {
+        let error = bed.make(name).unwrap_err().to_string();
+        let is_refused = error.contains("would be taken for") || error.contains("is no name of");
+        assert!(is_refused, "{name}: {error}");
+    }
+    assert_eq!(bed.git(&["branch", "--format=%(refname)"]), "refs/heads/main");
+}
+
+#[test]
+fn git_need_not_read_the_files_of_a_new_worktree() {
+    let bed = Bed::new();
+    bed.write("late.txt", "late\n");
+    bed.git(&["add", "-A"]);
+    bed.git(&["commit", "-qm", "late"]);
+    let tree = bed.tree("fix");
+    // As a zone closes them: what git took for new it could not read.
+    let path = tree.path.join("late.txt");
+    let index = fs::metadata(tree.git_dir.join("index")).unwrap();
+    let file = fs::metadata(path).unwrap();
+    assert!(index.mtime() > file.mtime());
+    assert_eq!(git(&tree.path, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_worktree_whose_branch_is_gone_is_not_gone_on_with() {
+    let bed = Bed::new();
+    let tree = bed.tree("fix");
+    bed.git(&["update-ref", "-d", "refs/heads/fix"]);
+    let error = bed.make("fix").unwrap_err().to_string();
+    assert!(error.contains("is gone") && error.contains("reflog"), "{error}");
+    bed.git(&["branch", "fix", &tree.base]);
+    assert!(!bed.make("fix").unwrap().is_new);
+}

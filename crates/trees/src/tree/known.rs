@@ -220,8 +220,14 @@ impl Worktree {
 
     /// Arguments of git by which it leaves out what was linked and copied in. Paths that git ignores need none.
     pub(crate) fn brought_in(&self) -> Result<Vec<String>, GitError> {
-        let all: Vec<_> =
-            self.linked.iter().chain(self.copied.keys()).map(String::as_str).collect();
+        // git knows of no path behind a link.
+        let is_there = |path: &&str| {
+            let above = Path::new(path).ancestors().skip(1);
+            let mut above = above.filter(|folder| !folder.as_os_str().is_empty());
+            !above.any(|folder| self.path.join(folder).is_symlink())
+        };
+        let all = self.linked.iter().chain(self.copied.keys()).map(String::as_str);
+        let all: Vec<_> = all.filter(is_there).collect();
         if all.is_empty() {
             return Ok(Vec::new());
         }

@@ -120,24 +120,31 @@ fn each_agent_works_on_its_branch_and_sees_no_others() {
 fn what_two_branches_change_is_told_before_any_merge() {
     let stage = repository();
     let (_team, mut port) = three(&stage);
-    port.prompt("ui", "run sed -i 's/return 1/return 11/' cart.py; echo ours > notes.txt");
-    port.prompt("api", "run sed -i 's/return 2/return 22/' cart.py");
-    port.prompt("api", "run sed -i 's/return 1/return 12/' cart.py; echo theirs > notes.txt");
-    let symbol = port.expect(&json!({ "type": "conflict", "path": "cart.py" }));
-    let lines = port.expect(&json!({ "type": "conflict", "path": "notes.txt" }));
-    assert_eq!((&symbol["kind"], &symbol["status"]), (&json!("branches"), &json!("observed")));
-    let said = symbol["message"].as_str().unwrap();
+    let each =
+        |own: &str| format!("sed -i 's/return 1/return {own}/' cart.py; echo {own} > notes.txt");
+    let ui = format!("run {}; echo more >> src/api/order.rs; touch same", each("11"));
+    port.prompt("ui", &ui);
+    port.prompt("api", "run sed -i 's/return 2/return 22/' cart.py; touch same");
+    port.prompt("api", &format!("run {}; rm src/api/order.rs", each("12")));
+    // Nobody is prompted for it: both hear of it by their next prompts, once.
+    let mut all = Value::Null;
+    eventually("three are found", || {
+        all = port.call("list_conflicts", &json!({})).unwrap();
+        all["conflicts"].as_array().unwrap().len() == 3
+    });
+    assert_eq!(all["strategy"], Value::Null);
+    let of = |path: &str| {
+        let mut all = all["conflicts"].as_array().unwrap().iter();
+        let found = all.find(|it| it["path"] == path).unwrap();
+        assert_eq!((&found["kind"], &found["status"]), (&json!("branches"), &json!("observed")));
+        found["message"].as_str().unwrap()
+    };
     assert_eq!(
-        said,
+        of("cart.py"),
         "`api` and `ui` both changed `total` in `cart.py`, on the branches eisen/shop/api and eisen/shop/ui"
     );
-    assert!(
-        lines["message"].as_str().unwrap().contains("the same lines in `notes.txt`"),
-        "{lines}"
-    );
-    // Nobody is prompted for it: both hear of it by their next prompts, once.
-    let all = port.call("list_conflicts", &json!({})).unwrap();
-    assert_eq!((&all["strategy"], all["conflicts"].as_array().unwrap().len()), (&Value::Null, 2));
+    assert!(of("notes.txt").contains("the same lines in `notes.txt`"));
+    assert!(of("src/api/order.rs").contains("the same lines in"), "removed, and changed");
     for id in ["ui", "api"] {
         port.begin(id, "read cart.py");
         let events = || stage.run(&["history", id, "--type", "message.user", "--json"]).stdout;
@@ -255,6 +262,9 @@ fn what_waits_for_a_person_is_shown_with_its_branch() {
     let agents = vec![agent("ui").zone("src/**").with("[agents.worktree]")];
     let team = stage.team("[orchestrator]\non_block = \"hold\"", agents);
     let mut port = team.steer_when_ready(&["ui"]);
+    // git looks at no file that the zone closes.
+    let line = "run echo y >> src/ui/app.ts; git commit -qam z; echo $?";
+    assert_eq!(port.prompt("ui", line), "0\n");
     port.begin("ui", "write cart.py theirs");
     let held = port.blocked("pending");
     assert_eq!(listed(&stage, "eisen/shop/ui")["state"], "needs_you");

@@ -37,6 +37,8 @@ pub(super) struct Plan {
     pub(super) of_git: usize,
     /// Changes outside the workspace, which stay.
     pub(super) outside: usize,
+    /// The worktrees of agents that files are in.
+    pub(super) trees: HashSet<PathBuf>,
 }
 
 /// A file that can't be set back by merging.
@@ -168,8 +170,8 @@ impl Plan {
         }
         work.leave(&changes, &mut targets);
         deed.keep_only(&work.handled(&changes));
-        let Planning { obstacles, of_git, outside, .. } = work;
-        Ok(Self { deed, targets, obstacles, forced: force, stay, of_git, outside })
+        let Planning { obstacles, of_git, outside, trees, .. } = work;
+        Ok(Self { deed, targets, obstacles, forced: force, stay, of_git, outside, trees })
     }
 
     /// Fails if there are obstacles and the undo is not forced.

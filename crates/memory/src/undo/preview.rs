@@ -1,6 +1,7 @@
 //! Shows the changes of an undo as a patch.
 
 use std::io;
+use std::path::PathBuf;
 
 use super::UndoError;
 use super::arrange::PathChange;
@@ -27,7 +28,8 @@ pub(super) struct Preview {
 pub(super) fn preview_of(plan: &Plan, store: &Store, disk: &Disk) -> Result<Preview, UndoError> {
     let mut preview = Preview::default();
     for (path, target) in &plan.targets {
-        let left_out = match patch_of(path, target, store, disk)? {
+        let tree = plan.trees.iter().find(|tree| path.as_path().starts_with(tree));
+        let left_out = match patch_of(path, target, tree, store, disk)? {
             Ok(patch) if preview.patch.len() + patch.lines.bytes().len() <= LONGEST => {
                 preview.patch.extend_from_slice(patch.lines.bytes());
                 patch.note
@@ -43,6 +45,7 @@ pub(super) fn preview_of(plan: &Plan, store: &Store, disk: &Disk) -> Result<Prev
 fn patch_of(
     path: &FilePath,
     target: &PathChange,
+    tree: Option<&PathBuf>,
     store: &Store,
     disk: &Disk,
 ) -> Result<Result<FilePatch, LeftOut>, UndoError> {
@@ -58,7 +61,7 @@ fn patch_of(
         to,
         before,
         after,
-        tree: None,
+        tree: tree.cloned(),
         ignored: false,
         contested: Vec::new(),
         is_further: false,

@@ -21,7 +21,7 @@ pub struct NewBranch {
     pub by: BranchBy,
 }
 
-/// Who asks for a branch.
+/// The asker of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BranchBy {
     /// A person may name any.

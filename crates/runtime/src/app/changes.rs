@@ -239,9 +239,9 @@ impl Changes {
         let (conditions, next) = (Arc::clone(&self.conditions), config.clone());
         let members = blocking(move || conditions.members(&next, edition)).await?;
         let members = members.map_err(|error| wrong(&format!("{error:#}")));
-        let made = trees.and(members);
+        let ready = trees.and(members);
         let (members, rules) =
-            made.inspect_err(|_| self.conditions.trees.keep_those_of(&self.current))?;
+            ready.inspect_err(|_| self.conditions.trees.keep_those_of(&self.current))?;
         if !layered.overlay.is_stored_as(&self.overlay) {
             let (overlay, kept) = (layered.overlay.clone(), self.kept());
             blocking(move || overlay.write(&kept)).await?.map_err(|error| fault(&error))?;

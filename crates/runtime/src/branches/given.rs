@@ -44,7 +44,8 @@ pub fn give(
     let branch = spec.branch.clone().unwrap_or_else(|| branch_of_task(&repository, &spec.task));
     let mut settings = (*shared.worktree).clone();
     settings.base = spec.base.clone().or(settings.base);
-    let whose = Whose { zone: &spec.zone, owner: String::new(), task: Some(spec.task.clone()) };
+    let (above, task) = (String::new(), Some(spec.task.clone()));
+    let whose = Whose { zone: &spec.zone, above, owner: String::new(), task };
     let mut given = given(&trees, &repository, branch, settings, whose)
         .map_err(|error| Failure::Usage(error.into()))?;
     if !given.is_new && spec.base.is_some() {
@@ -57,6 +58,8 @@ pub fn give(
 pub(super) struct Whose<'a> {
     /// The patterns of the zone; empty: all.
     pub(super) zone: &'a [String],
+    /// The place in the repository that the patterns begin at: empty, or with a slash at its end.
+    pub(super) above: String,
     pub(super) owner: String,
     pub(super) task: Option<String>,
 }
@@ -67,12 +70,14 @@ pub(super) fn given(
     repository: &GitRepository,
     branch: String,
     settings: WorktreeSettings,
-    Whose { zone, owner, task }: Whose<'_>,
+    Whose { zone, above, owner, task }: Whose<'_>,
 ) -> Result<Given, RecoveryError> {
     let top = repository.main().unwrap_or_else(|| repository.common());
     let place = settings.place(top, &trees.name_for(repository, &branch));
     let is_sparse = settings.sparse == Some(true);
     let only = if is_sparse { folders_of(zone) } else { None };
+    let only: Option<Vec<_>> =
+        only.map(|all| all.into_iter().map(|it| above.clone() + &it).collect());
     let WorktreeSettings { base, setup, copy, link, .. } = settings;
     let request = WorktreeRequest {
         branch,
@@ -94,6 +99,11 @@ pub(super) fn given(
     };
     let mut notes = vec![first];
     notes.extend(made.notes);
+    if !made.is_new
+        && let Err(why) = tree.is_settled()
+    {
+        notes.push(why);
+    }
     if let (true, true) = (made.is_new, is_sparse) {
         notes.push(match &only {
             Some(folders) => format!(

@@ -187,6 +187,11 @@ fn place(config: &mut Config, tree_of: &dyn Fn(&str) -> Option<Worktree>) -> Vec
             spec.git = GitAccess::Commit;
         }
         hold_to_own_part(spec, tree);
+        // What git ignores is said further up, too.
+        for folder in to.ancestors().skip(1).take_while(|folder| folder.starts_with(&tree.path)) {
+            let named = [".gitignore", ".gitattributes"].map(|name| folder.join(name));
+            spec.readable.extend(named.map(|it| globset::escape(&it.to_string_lossy())));
+        }
         for (name, value) in tree.variables() {
             agent.env.entry(name).or_insert(value);
         }
@@ -249,8 +254,14 @@ fn give_all(config: &Config, agents: &[Agent]) -> anyhow::Result<Vec<(AgentId, G
             // It would run what agents wrote, in a wider zone than theirs.
             note = Some("`setup` does not run where an agent asks for the branch".to_owned());
         }
+        let around = trees.around(&config.team.workspace).map(|tree| tree.path);
+        let around = around.or_else(|| repository.main().map(Path::to_owned));
+        let inside =
+            around.and_then(|top| config.team.workspace.strip_prefix(top).ok().map(Path::to_owned));
+        let above = inside.filter(|inside| !inside.as_os_str().is_empty());
         let whose = Whose {
             zone: &agent.zone.spec.allowed,
+            above: above.map_or_else(String::new, |inside| format!("{}/", inside.display())),
             owner: format!("{}/{}", config.team.name, agent.id),
             task: agent.prompt.clone(),
         };

@@ -133,8 +133,10 @@ impl Reviewed {
 
     /// Keeps a sentence on a hunk.
     pub fn comment(&mut self, id: &str, text: &str) -> Result<(), Failure> {
-        let (file, hunk) = self.review.hunk(id).map_err(|error| Failure::Usage(error.into()))?;
-        let (id, path) = (hunk.id.clone(), file.path.clone());
+        // Of a file the first one.
+        let id = self.ids_of(id)?.swap_remove(0);
+        let (file, hunk) = self.review.hunk(&id).map_err(|error| Failure::Usage(error.into()))?;
+        let path = file.path.clone();
         let place = hunk.header.split("@@").nth(1).unwrap_or_default().trim().to_owned();
         let said = self.notes.comment(&id, &path, &place, text);
         said.map_err(|why| Failure::Usage(anyhow!(why)))?;

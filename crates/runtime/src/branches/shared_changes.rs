@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -59,7 +60,9 @@ pub(crate) async fn follow(
     let mut events = bus.subscribe();
     events.want(Topic::Record);
     let mut waiting: BTreeMap<(PathBuf, Arc<str>), SessionKey> = BTreeMap::new();
-    let mut changed = ChangedFiles::default();
+    // None while a batch is compared.
+    let mut changed = Some(ChangedFiles::default());
+    let mut comparing: Comparing = None;
     let mut due = Instant::now();
     loop {
         let received = tokio::select! {
@@ -68,41 +71,30 @@ pub(crate) async fn follow(
                 Some(received) => received,
                 None => return,
             },
-            () = sleep_until(due), if !waiting.is_empty() => {
+            compared = next_of(&mut comparing) => {
+                let Ok((known, found)) = compared else { return };
+                (changed, comparing) = (Some(known), None);
+                tell(found, &conflicts, &routing).await;
+                continue;
+            }
+            () = sleep_until(due), if !waiting.is_empty() && changed.is_some() => {
+                let Some(mut known) = changed.take() else { continue };
                 let mut batch = Vec::new();
                 while batch.len() < MOST_AT_ONCE && let Some(next) = waiting.pop_first() {
                     batch.push(next);
                 }
-                let all = trees.all();
-                let ends = cancel.clone();
-                let compared = tokio::task::spawn_blocking(move || {
-                    let found = changed.compare(&all, batch, &ends);
-                    (changed, found)
-                });
-                let Ok((known, found)) = compared.await else { return };
-                changed = known;
-                let mut told: BTreeMap<AgentId, usize> = BTreeMap::new();
-                for SharedPart { path, by, other, message } in found {
-                    let conflict = conflicts.met(&by, other.agent.clone(), &path, message);
-                    for agent in [by.agent, other.agent] {
-                        let told = told.entry(agent.clone()).or_default();
-                        *told += 1;
-                        let line = format!("- conflict {}: {}", conflict.id, conflict.message);
-                        if *told <= MOST_TOLD {
-                            routing.note(agent, line).await;
-                        }
-                    }
-                }
-                for (agent, told) in told.into_iter().filter(|(_, told)| *told > MOST_TOLD) {
-                    let more = told - MOST_TOLD;
-                    let line = format!("- {more} more conflicts with other branches");
-                    routing.note(agent, line).await;
-                }
+                let (all, ends) = (trees.all(), cancel.clone());
+                comparing = Some(tokio::task::spawn_blocking(move || {
+                    let found = known.compare(&all, batch, &ends);
+                    (known, found)
+                }));
                 continue;
             }
         };
-        // What was missed is found when the file changes again, or by the merge.
-        let Received::Event(_, event) = received else { continue };
+        let Received::Event(_, event) = received else {
+            tracing::warn!("changes of branches may be missed: the team was too fast");
+            continue;
+        };
         let Event::Record { key, record, .. } = &**event else { continue };
         let change = match record {
             Record::FileChanged(change) => change,
@@ -126,6 +118,36 @@ pub(crate) async fn follow(
         let names = [Some(&change.path), change.from.as_ref()].into_iter().flatten();
         waiting
             .extend(names.map(|name| ((tree.to_path_buf(), Arc::clone(&name.text)), key.clone())));
+    }
+}
+
+type Comparing = Option<JoinHandle<(ChangedFiles, Vec<SharedPart>)>>;
+
+/// Waits for the end of a comparison; where none is under way, for ever.
+async fn next_of(comparing: &mut Comparing) -> Result<(ChangedFiles, Vec<SharedPart>), JoinError> {
+    match comparing {
+        Some(comparing) => comparing.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reports what branches share; both agents hear of it by their next prompts.
+async fn tell(found: Vec<SharedPart>, conflicts: &Conflicts, routing: &RoutingHandle) {
+    let mut told: BTreeMap<AgentId, usize> = BTreeMap::new();
+    for SharedPart { path, by, other, message } in found {
+        let conflict = conflicts.met(&by, other.agent.clone(), &path, message);
+        for agent in [by.agent, other.agent] {
+            let told = told.entry(agent.clone()).or_default();
+            *told += 1;
+            let line = format!("- conflict {}: {}", conflict.id, conflict.message);
+            if *told <= MOST_TOLD {
+                routing.note(agent, line).await;
+            }
+        }
+    }
+    for (agent, told) in told.into_iter().filter(|(_, told)| *told > MOST_TOLD) {
+        let more = told - MOST_TOLD;
+        routing.note(agent, format!("- {more} more conflicts with other branches")).await;
     }
 }
 
@@ -301,8 +323,10 @@ impl Versions {
         let differ = changed_symbols(path, &self.now, &other.now);
         let shared = changed.intersection(&theirs).filter(|name| differ.contains(*name));
         let mut shared: BTreeSet<_> = shared.take(MOST_SHARED).cloned().collect();
+        // Removed by one, and changed by the other.
+        let is_gone = !self.base.is_empty() && self.now.is_empty() != other.now.is_empty();
         let conflict = || merge3(&self.base, &self.now, &other.now) == Merge::Conflict;
-        if shared.is_empty() && conflict() {
+        if shared.is_empty() && (is_gone || conflict()) {
             shared.insert(String::new());
         }
         shared

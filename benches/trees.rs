@@ -1,4 +1,4 @@
-//! What worktrees cost, against git in the same run: a worktree of 10,000 files against `git worktree add`, a sparse one
+//! Worktrees are measured against git in the same run: one of 10,000 files against `git worktree add`, a sparse one
 //! of 500 of them, and merges in memory of 20 branches with one another against `git merge-tree`. The results are medians
 //! of ratios. As root, where `mkfs.btrfs` is installed, the first two once more on a file system that shares contents.
 

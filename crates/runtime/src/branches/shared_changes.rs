@@ -64,6 +64,7 @@ pub(crate) async fn follow(
     let mut changed = Some(ChangedFiles::default());
     let mut comparing: Comparing = None;
     let mut due = Instant::now();
+    let mut is_behind = false;
     loop {
         let received = tokio::select! {
             () = cancel.cancelled() => return,
@@ -108,12 +109,19 @@ pub(crate) async fn follow(
             _ => continue,
         };
         let Some(tree) = &change.tree else { continue };
-        let is_left_out = change.ignored || change.denied || change.cause != FileCause::Agent;
-        if is_left_out || waiting.len() >= MOST_WAITING {
+        if change.ignored || change.denied || change.cause != FileCause::Agent {
+            continue;
+        }
+        if waiting.len() >= MOST_WAITING {
+            if !std::mem::replace(&mut is_behind, true) {
+                tracing::warn!(
+                    "changes of branches come faster than they are compared; what two of them share may be found by the merge alone"
+                );
+            }
             continue;
         }
         if waiting.is_empty() {
-            due = Instant::now() + SETTLES;
+            (due, is_behind) = (Instant::now() + SETTLES, false);
         }
         let names = [Some(&change.path), change.from.as_ref()].into_iter().flatten();
         waiting
@@ -355,12 +363,12 @@ fn message(
             shown.join(", ") + &more
         }
     };
+    let mut both = [(&by.agent, &own.branch), (&other.agent, &beside.branch)];
+    // Which of two is compared last is chance.
+    both.sort();
+    let [(one, branch), (another, beside)] = both;
+    let path = quoted(path);
     format!(
-        "`{}` and `{}` both changed {what} in {}, on the branches {} and {}",
-        by.agent,
-        other.agent,
-        quoted(path),
-        own.branch,
-        beside.branch
+        "`{one}` and `{another}` both changed {what} in {path}, on the branches {branch} and {beside}"
     )
 }

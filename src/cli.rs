@@ -6,6 +6,7 @@ mod attach;
 mod batch;
 mod blame;
 mod blocked;
+mod branch_agent;
 mod branches;
 mod branching;
 mod budget;

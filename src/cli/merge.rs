@@ -10,16 +10,19 @@ use clap::Args;
 use serde_json::json;
 
 use super::Global;
+use super::branch_agent::BranchAgent;
 use super::format::counted;
 use super::output::{note, plain, print};
 use super::run::folder;
+use super::team::failed;
 use crate::branches::{self, ListedBranch, MergeNews, MergeOptions, Merged};
 use crate::config::SharedConfig;
-use crate::landing::MergeWay;
+use crate::landing::{LandingError, MergeWay};
 use crate::lifecycle;
 use crate::program::Failure;
 use crate::team_file;
 use crate::tree::{HeldWorktree, WorktreeState};
+use crate::wire::{DelegateParams, DelegateTask};
 
 /// Merge branches of tasks
 ///
@@ -33,6 +36,7 @@ Examples:
   eisen-core merge fix/cart
   eisen-core merge fix/cart --squash --message \"Fix the rounding of totals\" --rm
   eisen-core merge --all                    all branches of tasks, those with the fewest conflicts first
+  eisen-core merge fix/cart --send          a conflict goes to its agent, as a task with both sides
   eisen-core merge --undo fix/cart          take its merge back, while nothing was built on it
   eisen-core merge --pr fix/cart            push it, and open a pull request by `gh`
 
@@ -63,6 +67,9 @@ pub(super) struct MergeArgs {
     /// Commit first what is not committed in the worktree, as the task
     #[arg(long)]
     commit: bool,
+    /// Where it conflicts, begin the opposite merge in its worktree, and have its agent settle that
+    #[arg(long, conflicts_with_all = ["undo", "pr"])]
+    send: bool,
     /// Clean the worktree after the merge, as `branches clean` does
     #[arg(long)]
     rm: bool,
@@ -145,7 +152,20 @@ impl MergeArgs {
             MergeNews::Check(command) => note(format_args!("$ {}", plain(command))),
             MergeNews::Output(line) => note(format_args!("  {}", plain(line))),
         };
-        let Merged { landing, checks } = branches::merge(&options, shared, &mut said).await?;
+        let mut merged = branches::merge(&options, shared, &mut said).await;
+        if self.send
+            && let Err(failure) = &merged
+            && let Some(LandingError::Conflicts { into, .. }) = failure.error().downcast_ref()
+        {
+            let into = into.clone();
+            note(format_args!("{:#}", failure.error()));
+            if let Some(task) = send_conflict(folder, branch, &into).await? {
+                return Err(Failure::Run(anyhow!("merge `{branch}` again when {task} is done")));
+            }
+            branches::commit_all(folder, branch, None)?;
+            merged = branches::merge(&options, shared, &mut said).await;
+        }
+        let Merged { landing, checks } = merged?;
         if !self.json {
             let checked = match checks {
                 0 => String::new(),
@@ -167,6 +187,46 @@ impl MergeArgs {
         }
         Ok(Some(json!(landing)))
     }
+}
+
+/// Has the agent of a branch settle a conflict. Returns the task of a team's agent; None: a run has done it.
+async fn send_conflict(folder: &Path, branch: &str, into: &str) -> Result<Option<String>, Failure> {
+    let reviewed = branches::reviewed(folder, Some(branch), Some(into))?;
+    let agent = BranchAgent::of(&reviewed).await?;
+    if let BranchAgent::Member { id, is_running: true, .. } = &agent {
+        return Err(Failure::Run(anyhow!(
+            "`{id}` works in the worktree: merge again when its turn has ended"
+        )));
+    }
+    let is_held = matches!(agent, BranchAgent::Member { .. });
+    let conflict = branches::begin_conflict(folder, branch, into, is_held)?;
+    let sent = match agent {
+        BranchAgent::Member { mut team, id, .. } => {
+            let params = DelegateParams {
+                agent: id.clone().into(),
+                task: conflict.prompt.clone(),
+                files: Vec::new(),
+                branch: None,
+                key: None,
+            };
+            let given = team.call::<DelegateTask>(&params).await.map_err(failed);
+            given.map(|given| Some(format!("task {} of `{id}`", given.id)))
+        }
+        BranchAgent::Run(last) => match last.again(branch, folder, &conflict.prompt) {
+            Ok(true) => Ok(None),
+            Ok(false) => {
+                let place = reviewed.tree.path.display();
+                return Err(Failure::Run(anyhow!(
+                    "the run did not succeed. The merge in {place} is as it left it: settle it there, or `git -C {place} merge --abort`"
+                )));
+            }
+            Err(failure) => Err(failure),
+        },
+    };
+    if sent.is_err() {
+        conflict.take_back();
+    }
+    sent
 }
 
 fn short(commit: &str) -> &str {

@@ -14,7 +14,9 @@ use std::path::Path;
 pub use self::command::{CommandEnd, CommandFailed};
 pub use self::given::{Given, give, set_up};
 pub use self::listed::{Conflict, ListedBranch, list};
-pub use self::merge::{MergeNews, MergeOptions, Merged, commit_all, merge, undo_merge};
+pub use self::merge::{
+    ConflictTask, MergeNews, MergeOptions, Merged, begin_conflict, commit_all, merge, undo_merge,
+};
 pub use self::of_team::placed;
 pub(crate) use self::of_team::{TeamTrees, is_free_for, named_by};
 pub use self::reviewed::{Reviewed, reviewed};

@@ -3,6 +3,7 @@
 
 mod apply;
 mod commit;
+mod conflict;
 mod preview;
 mod record;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::apply::{check, finish, land, take_back};
 pub use self::commit::{MergeMessage, commit};
+pub use self::conflict::{abort, begin, refuse_marks, under_way};
 pub use self::preview::{Preview, between, preview};
 pub use self::record::Landings;
 
@@ -56,6 +58,12 @@ pub enum LandingError {
     Old(String),
     #[error("`{branch}` and `{into}` change the same lines of {}", conflicts.join(", "))]
     Conflicts { branch: String, into: String, conflicts: Vec<String> },
+    #[error(
+        "marks of conflicts are left in {}: settle them in {place}, or `git -C {place} merge --abort`",
+        marked.join(", "),
+        place = .place.display()
+    )]
+    Marked { place: PathBuf, marked: Vec<String> },
     #[error("`{0}` has nothing that `{1}` lacks")]
     Nothing(String, String),
     #[error(

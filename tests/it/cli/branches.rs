@@ -29,6 +29,15 @@ steps = [{ run = "pwd; git branch --show-current; echo $EISEN_PORT_BASE $COMPOSE
 prompt = "again"
 steps = [{ run = "git rev-list --count HEAD; cat .env ready.txt" }, { say = "{last}" }]
 [[on]]
+regex = "your branch `idle`"
+steps = [{ say = "Later." }]
+[[on]]
+regex = "your branch `b`.*is begun in your worktree"
+steps = [
+  { run = "grep -c '^<<<<<<< \\|^>>>>>>> ' src/cart.js; printf 'one and two\n' > src/cart.js" },
+  { say = "{last}" },
+]
+[[on]]
 regex = "^do (?<line>.*)$"
 steps = [{ run = "{line}", on_error = [{ say = "failed: " }] }, { say = "{last}" }]
 "#;
@@ -261,6 +270,46 @@ fn branches_that_change_the_same_lines_are_named_before_any_merge() {
         "{}",
         ended.stderr
     );
+    assert_eq!(git(&stage, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_conflict_is_settled_by_the_agent_of_its_branch() {
+    let stage = repository();
+    for (branch, line) in [("a", "one"), ("b", "two"), ("idle", "three")] {
+        said(
+            &stage,
+            branch,
+            &format!("do echo {line} > src/cart.js; git commit -qam {branch}; echo done"),
+        );
+    }
+    eisen(&stage, &["merge", "a"]);
+    // It has both sides, and leaves the commit to the person.
+    let ended = eisen(&stage, &["merge", "b", "--send"]);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stderr.contains("`b` and `main` change the same lines of src/cart.js"));
+    assert!(
+        ended.stdout.starts_with("2\n") && ended.stdout.contains("\nmerged b into main ("),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(git(&stage, &["show", "main:src/cart.js"]), "one and two");
+    assert_eq!(git(&stage, &["log", "-1", "--format=%s", "b"]), "Merge branch 'main' into b");
+
+    // Marks are neither committed nor merged, and the merge waits.
+    let ended = eisen(&stage, &["merge", "idle", "--send"]);
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stderr.contains("marks of conflicts are left in src/cart.js: settle them in "),
+        "{}",
+        ended.stderr
+    );
+    let ended = eisen(&stage, &["merge", "idle", "--commit"]);
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("marks of conflicts are left"), "{}", ended.stderr);
+    fs::write(tree(&stage, "idle").join("src/cart.js"), "all three\n").unwrap();
+    assert_eq!(eisen(&stage, &["merge", "idle", "--commit"]).code, 0);
+    assert_eq!(git(&stage, &["show", "main:src/cart.js"]), "all three");
     assert_eq!(git(&stage, &["status", "--porcelain"]), "");
 }
 

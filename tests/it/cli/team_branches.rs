@@ -257,6 +257,37 @@ fn a_branch_is_reviewed_over_the_port() {
 }
 
 #[test]
+fn a_conflict_is_a_task_of_the_agent_that_has_the_branch() {
+    let stage = repository();
+    let (_team, mut port) = three(&stage);
+    port.prompt("ui", "run sed -i 's/return 1/return 11/' cart.py; git commit -qam eleven");
+    std::fs::write(stage.path("shop/cart.py"), CODE.replace("return 1", "return 100")).unwrap();
+    git(&stage, "shop", &["commit", "-qam", "hundred"]);
+    let merge = |args: &[&str]| {
+        let args = [&["merge", "eisen/shop/ui"], args].concat();
+        run(stage.eisen_core(&args).current_dir(stage.path("shop")))
+    };
+    let ended = merge(&["--send"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.stderr.contains("merge `eisen/shop/ui` again when task "), "{ended:?}");
+    let prompts = || stage.run(&["history", "ui", "--type", "message.user", "--json"]).stdout;
+    eventually("the agent has both sides", || {
+        let prompts = prompts();
+        prompts.contains("return 100")
+            && prompts.contains("return 11")
+            && prompts.contains("hundred")
+    });
+    assert!(stage.read(&format!("{UI}/cart.py")).contains("<<<<<<< "));
+    let said = port.prompt("ui", "run sed -i '/^[<|>=]\\{7\\}/d; /return 11$/d; /return 1$/d' cart.py; git add cart.py; git commit --no-edit -q; echo $?");
+    assert_eq!(said, "0\n", "{}", stage.read(&format!("{UI}/cart.py")));
+    assert_eq!(merge(&[]).code, 0);
+    assert_eq!(
+        git(&stage, "shop", &["show", "main:cart.py"]),
+        CODE.replace("return 1", "return 100").trim_end()
+    );
+}
+
+#[test]
 fn what_waits_for_a_person_is_shown_with_its_branch() {
     let stage = repository();
     let agents = vec![agent("ui").zone("src/**").with("[agents.worktree]")];

@@ -10,7 +10,8 @@ use super::reviewed::note_checks;
 use crate::config::SharedConfig;
 use crate::home::environment;
 use crate::landing::{
-    Landing, LandingError, Landings, MergeMessage, MergeWay, check, commit, land, take_back,
+    Landing, LandingError, Landings, MergeMessage, MergeWay, abort, begin, check, commit, land,
+    refuse_marks, take_back, under_way,
 };
 use crate::lifecycle::{Bringing, OF_CHECKS, WorktreeRequest, make};
 use crate::model::now_ms;
@@ -121,10 +122,52 @@ pub fn undo_merge(folder: &Path, branch: &str) -> Result<Landing, Failure> {
 pub fn commit_all(folder: &Path, branch: &str, message: Option<&str>) -> Result<bool, Failure> {
     let (repository, trees) = repository_of(folder)?;
     let Some(tree) = trees.of_branch(&repository, branch) else { return Ok(false) };
-    let task = tree.task.as_deref().and_then(first_line);
-    let message = message.or(task).unwrap_or("Work of a task");
-    tree.is_settled().map_err(|why| Failure::Run(LandingError::Unsettled(why).into()))?;
+    let failed = |error: LandingError| Failure::Run(error.into());
+    let merge = under_way(&tree).map_err(failed)?;
+    let is_ready = if merge.is_some() { tree.is_on_branch() } else { tree.is_settled() };
+    is_ready.map_err(|why| failed(LandingError::Unsettled(why)))?;
+    let message = if let Some(files) = merge {
+        refuse_marks(&tree, files).map_err(failed)?;
+        message
+    } else {
+        let task = || tree.task.as_deref().and_then(first_line);
+        message.or_else(task).or(Some("Work of a task"))
+    };
     tree.commit_all(message).map_err(|error| Failure::Run(error.into()))
+}
+
+/// A conflict that the agent of a branch is to settle. The merge is begun in its worktree.
+#[derive(Debug)]
+pub struct ConflictTask {
+    tree: Worktree,
+    /// The prompt for the agent.
+    pub prompt: String,
+}
+
+/// Begins to merge a branch's target into it, in its worktree. `is_held`: a team holds that, and its agent rests.
+pub fn begin_conflict(
+    folder: &Path,
+    branch: &str,
+    into: &str,
+    is_held: bool,
+) -> Result<ConflictTask, Failure> {
+    let (repository, trees) = repository_of(folder)?;
+    let held = if is_held { Ok(None) } else { trees.hold(&repository, branch) };
+    let _held = held.map_err(|error| Failure::Run(error.into()))?;
+    let tree = trees.of_branch(&repository, branch).filter(|tree| tree.path.is_dir());
+    let tree = tree.ok_or_else(|| Failure::Run(anyhow!("`{branch}` has no worktree of a task")))?;
+    let prompt = begin(&tree, into).map_err(|error| Failure::Run(error.into()))?;
+    Ok(ConflictTask { tree, prompt })
+}
+
+impl ConflictTask {
+    /// Takes back what was begun, where nobody got it.
+    pub fn take_back(self) {
+        if let Err(error) = abort(&self.tree) {
+            let place = self.tree.path.display();
+            tracing::warn!(%error, %place, "the merge in the worktree could not be taken back");
+        }
+    }
 }
 
 fn message(options: &MergeOptions, tree: Option<&Worktree>) -> MergeMessage {

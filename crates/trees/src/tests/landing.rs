@@ -149,12 +149,12 @@ fn a_commit_of_all_has_no_repository_without_its_files() {
     write(&nested, "file", "x\n");
     git(&nested, &["add", "-A"]);
     git(&nested, &["commit", "-qm", "nested"]);
-    let why = tree.commit_all("all").unwrap_err().to_string();
+    let why = tree.commit_all(Some("all")).unwrap_err().to_string();
     assert!(why.starts_with("`nested` is a repository of its own"), "{why}");
     fs::rename(&nested, bed.top().join("moved")).unwrap();
-    assert!(tree.commit_all("all").unwrap());
+    assert!(tree.commit_all(Some("all")).unwrap());
     assert_eq!(git(&tree.path, &["show", "--format=%s", "--name-only"]), "all\n\nnew.txt");
-    assert!(!tree.commit_all("again").unwrap());
+    assert!(!tree.commit_all(Some("again")).unwrap());
 }
 
 #[test]

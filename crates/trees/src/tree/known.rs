@@ -192,8 +192,9 @@ impl Worktree {
         format!("refs/heads/{}", self.branch)
     }
 
-    /// Commits all that is not committed, but for what was linked in; returns whether there was anything.
-    pub fn commit_all(&self, message: &str) -> Result<bool, WorktreeError> {
+    /// Commits all that is not committed, but for what was linked in; returns whether there was anything. `message`: None has
+    /// that of the merge which is under way.
+    pub fn commit_all(&self, message: Option<&str>) -> Result<bool, WorktreeError> {
         let mut add = self.git();
         add.args(["add", "--all", "--", "."]);
         add.args(self.brought_in()?).bytes()?;
@@ -208,14 +209,23 @@ impl Worktree {
             }
         }
         let mut is_same = self.git();
-        if is_same.args(["diff", "--cached", "--quiet", "HEAD", "--"]).answer()? {
+        is_same.args(["diff", "--cached", "--quiet", "HEAD", "--"]);
+        // A merge may have one side's files.
+        if !self.is_merging() && is_same.answer()? {
             return Ok(false);
         }
-        self.git()
-            .args(["commit", "--quiet", "--no-gpg-sign", "-F", "-"])
-            .input(message)
-            .bytes()?;
+        let mut commit = self.git();
+        commit.args(["commit", "--quiet", "--no-gpg-sign", "--cleanup=strip"]);
+        match message {
+            Some(message) => commit.args(["-F", "-"]).input(message),
+            None => commit.arg("--no-edit"),
+        };
+        commit.bytes()?;
         Ok(true)
+    }
+
+    pub(crate) fn is_merging(&self) -> bool {
+        self.git_dir.join("MERGE_HEAD").exists()
     }
 
     /// Arguments of git by which it leaves out what was linked and copied in. Paths that git ignores need none.
@@ -251,6 +261,12 @@ impl Worktree {
                 return Err(format!("{place} is in the middle of a {what}: end it there"));
             }
         }
+        self.is_on_branch()
+    }
+
+    /// Says on what it is, where that is not its branch.
+    pub fn is_on_branch(&self) -> Result<(), String> {
+        let place = self.path.display();
         let on = self.git().args(["symbolic-ref", "--quiet", "HEAD"]).text().unwrap_or_default();
         if on == self.reference() {
             return Ok(());

@@ -20,10 +20,9 @@ use super::refresh::newest_trusted;
 use crate::repository::{Index, IndexEntry, Stat, TREE_LINK};
 use crate::tree::{Worktree, WorktreeError};
 
-/// From how many bytes on the file system is asked to share the content. Less is sooner written: but for btrfs, where a new
-/// file costs more than its content.
+/// From how many bytes on the file system is asked to share the content. Less is sooner written: but for btrfs.
 const SHARED: u64 = 64 << 10;
-const SHARED_BY_BTRFS: u64 = 4 << 10;
+const SHARED_BY_BTRFS: u64 = 1;
 
 /// Files that one thread copies before it looks for further ones.
 const AT_ONCE: usize = 64;

@@ -7,6 +7,7 @@ mod browser;
 mod client;
 mod holders;
 mod hub;
+mod looks;
 mod page;
 mod served;
 mod squatter;

@@ -8,6 +8,8 @@ mod bounded_writes;
 mod connection;
 mod credential;
 mod credentials;
+#[cfg(test)]
+mod design;
 mod guard;
 mod kept;
 mod known_places;

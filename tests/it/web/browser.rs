@@ -11,12 +11,10 @@ use tokio::runtime::Runtime;
 
 use crate::harness::{Stage, eventually};
 
-const ARGUMENTS: [&str; 10] = [
+const ARGUMENTS: [&str; 9] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
-    // WebGL is played by the processor here.
-    "--enable-unsafe-swiftshader",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -124,6 +122,22 @@ impl Chromium {
     pub(super) fn run(&self, script: &str) -> Value {
         let answer = self.runtime.block_on(self.driver.execute(script, Vec::new())).unwrap();
         answer.json().clone()
+    }
+
+    /// Runs a script that calls its last argument with the answer.
+    pub(super) fn answer(&self, script: &str) -> Value {
+        let answer = self.runtime.block_on(self.driver.execute_async(script, Vec::new())).unwrap();
+        answer.json().clone()
+    }
+
+    /// Gives the page this size, whatever the least is that windows have here.
+    pub(super) fn resize(&self, width: u32, height: u32) {
+        let size =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        let call = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": size });
+        let asked = reqwest::Client::new().post(format!("{}/goog/cdp/execute", self.session));
+        let asked = asked.body(call.to_string());
+        self.runtime.block_on(async { asked.send().await?.error_for_status() }).unwrap();
     }
 
     pub(super) fn shows(&self, text: &str) {

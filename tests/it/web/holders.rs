@@ -187,12 +187,12 @@ fn the_page_shows_a_holder_what_the_token_opens_until_it_is_revoked() {
     // What waits is shown, and decided by others.
     port.begin("api", "read src/ui/app.ts");
     port.begin("ui", "read src/api/cart.rs");
-    browser.keys("3");
+    browser.keys("i");
     browser.shows("src/api/cart.rs");
     let inbox = browser.run("return document.querySelector('#inbox').innerText");
     let inbox = inbox.as_str().unwrap();
     assert!(!inbox.contains("Deny") && !inbox.contains("app.ts"), "{inbox}");
-    browser.keys("2");
+    browser.keys("3");
     browser.comes("document.querySelector('#map canvas')");
     browser.shows("app.ts");
     assert_eq!(browser.complaints(), Vec::<String>::new());

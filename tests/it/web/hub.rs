@@ -40,7 +40,7 @@ fn a_person_steers_and_decides_for_two_hosts_on_one_page() {
     browser.click("a", "Changes");
     browser.shows("@@ -1 +1 @@");
     // What waits on the other host is decided here.
-    browser.keys("3");
+    browser.keys("i");
     browser.shows("Nothing waits");
     let turn = hosts[0].2.begin("ui", "read src/api/cart.rs");
     browser.shows("src/api/cart.rs");
@@ -52,7 +52,7 @@ fn a_person_steers_and_decides_for_two_hosts_on_one_page() {
     browser.keys("a");
     browser.shows("llowed by you");
     assert_eq!(hosts[0].2.said(turn), "got api\n");
-    browser.keys("2");
+    browser.keys("3");
     browser.comes("document.querySelector('#map canvas')");
     browser.shows("app.ts");
     browser.picture("hub-map.png");

@@ -48,7 +48,7 @@ fn a_person_prompts_an_agent_finds_what_it_changed_and_takes_it_back() {
     browser.click("button", "Undo …");
     browser.click("button.danger", "Undo 1 file");
     eventually("the file is as it was", || stage.read("shop/src/ui/app.ts") == "ui\n");
-    browser.keys("2");
+    browser.keys("3");
     browser.comes("document.querySelector('#map canvas')");
     browser.shows("app.ts");
     browser.picture("map.png");
@@ -64,7 +64,7 @@ fn the_first_decision_wins_and_the_others_see_who_took_it() {
     let desk = open(&stage, &driver, "desk", DESK);
     let phone = open(&stage, &driver, "phone", PHONE);
     for browser in [&desk, &phone] {
-        browser.keys("3");
+        browser.keys("i");
         browser.shows("Nothing waits");
     }
     let turn = port.begin("ui", "read src/api/cart.rs");
@@ -97,7 +97,7 @@ fn a_card_allows_the_pattern_that_it_offers() {
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
     let desk = open(&stage, &driver, "desk", DESK);
-    desk.keys("3");
+    desk.keys("i");
     let turn = port.begin("ui", "write test/a.ts one");
     desk.shows("test/a.ts");
     desk.comes("document.querySelector('article.card')?.card.preview");
@@ -138,7 +138,7 @@ fn what_agents_say_is_text_and_nothing_else() {
     assert!(text.contains(&format!("c{}d", "\u{fffd}".repeat(9))), "{text:?}");
     assert_ne!(browser.run("return document.title"), "taken");
     // The same on a card.
-    browser.keys("3");
+    browser.keys("i");
     port.begin("ui", "read src/api/c\u{2062}\u{ffa0}art.rs");
     browser.shows("src/api/c\u{fffd}\u{fffd}art.rs");
     // Other sites can't frame or read it, and it asks nobody else for anything.
@@ -190,7 +190,7 @@ fn a_scope_leaves_out_what_it_does_not_open() {
         browser.click("#team a, #team button", "ui");
         browser.shows("Changes");
         assert!(!browser.text().contains("Cancel turn"), "{scope}");
-        browser.keys("3");
+        browser.keys("i");
         browser.shows("src/api/cart.rs");
         let has_button = browser.run(
             "return [...document.querySelectorAll('#inbox button')].some((it) => it.innerText.includes('Deny'))",
@@ -280,7 +280,7 @@ fn the_cost_is_shown_by_task() {
     port.call("wait_for_tasks", &json!({ "ids": [id] })).unwrap();
     let browser = open(&stage, &driver, "desk", DESK);
     // What happened before the page was opened.
-    browser.keys("1");
+    browser.run("location.hash = 'team/log'");
     browser
         .comes("document.querySelector('.log').innerText.includes('first turn ended: end_turn')");
     // How things stood when it was opened is there once.
@@ -293,9 +293,9 @@ fn the_cost_is_shown_by_task() {
     browser.shows("Show the total in the header");
     browser.shows("done, given by the orchestrator or a person");
     // Its turn leads to what it changed.
-    browser.click("#time .sums a", "first turn");
-    browser.comes("location.hash.startsWith('#time/changes/ui/')");
-    browser.comes("document.querySelector('#time select[aria-label=Turn]').selectedOptions[0].innerText.startsWith('first turn')");
+    browser.click("#history .sums a", "first turn");
+    browser.comes("location.hash.startsWith('#review/changes/ui/')");
+    browser.comes("document.querySelector('#review select[aria-label=Turn]').selectedOptions[0].innerText.startsWith('first turn')");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
@@ -326,7 +326,7 @@ fn a_write_in_conflict_is_decided_on_what_is_shown() {
         browser.comes("Date.now() - window.pressed > 600");
         browser.keys("a");
     };
-    browser.keys("3");
+    browser.keys("i");
     browser.shows("api waits to write src/ui/app.ts");
     browser.comes(&format!("({diff}).includes('one') && ({diff}).includes('two')"));
     // What changed since is shown before it is decided.

@@ -3,16 +3,17 @@
 import { fill, h } from "./dom.js";
 import { line as oneLine, lookup } from "./format.js";
 import { Header } from "./header.js";
-import { InboxView } from "./inbox/inbox.js";
+import { HistoryView } from "./history/history.js";
+import { InboxPanel } from "./inbox/inbox.js";
 import { listen } from "./keys.js";
 import { Lists } from "./lists.js";
 import { MapView } from "./map/map.js";
 import { setOrder } from "./marks.js";
 import { Notify } from "./notify.js";
 import { Replays } from "./replays.js";
+import { ReviewView } from "./review/review.js";
 import { State, isRunning } from "./state.js";
 import { TeamView } from "./team/team.js";
-import { TimeView } from "./time/time.js";
 import { help } from "./help.js";
 import { Wire } from "./wire.js";
 
@@ -21,7 +22,9 @@ const NO_ACCESS =
   "This browser has no access. Run `eisen-core web` on the machine of the team and open the link it prints.";
 /** What a scope opens, in the rights of a token with a scope; none of these contains another. */
 const OPENED = lookup({ read: [], decide: ["decide"], control: ["prompt", "decide", "control"] });
-const TABS = ["team", "map", "inbox", "time"];
+const TABS = ["team", "review", "map", "history"];
+/** Addresses of before, and where they lead. */
+const MOVED = lookup({ "time/changes": "review/changes", time: "history" });
 
 /** Letters that go on while they are held. */
 const HELD = new Set(["j", "k", "+", "-"]);
@@ -53,10 +56,11 @@ export class App {
     this.header = new Header(this);
     this.views = {
       team: new TeamView(this),
+      review: new ReviewView(this),
       map: new MapView(this),
-      inbox: new InboxView(this),
-      time: new TimeView(this),
+      history: new HistoryView(this),
     };
+    this.inbox = new InboxPanel(this);
     this.shown = null;
     addEventListener("hashchange", () => this.route());
     listen((key, event) => this.key(key, event));
@@ -78,7 +82,7 @@ export class App {
     this.owner = answer.owner ? String(answer.owner) : "";
     this.rights = new Set(Array.isArray(answer.may) ? answer.may : OPENED[answer.scope]);
     if (answer.team) this.state.team = String(answer.team);
-    if (before !== [...this.rights].join()) for (const view of Object.values(this.views)) view.scoped?.();
+    if (before !== [...this.rights].join()) for (const view of this.all()) view.scoped?.();
     this.wire.send({ type: "subscribe", topics: ["session_update", "task", "report", "overlap"] });
     if (this.lists.wantsGraph) this.wire.send({ type: "subscribe", topics: ["graph"] });
     this.lists.joined();
@@ -94,7 +98,7 @@ export class App {
     if (topic === "agents" && setOrder(this.state.agents.keys())) this.dirty.add("order");
     this.notify.changed(topic, line);
     this.header.title();
-    if (this.views) for (const view of Object.values(this.views)) view.heard?.(topic, line);
+    if (this.shown) for (const view of this.all()) view.heard?.(topic, line);
     this.dirty.add(topic);
     this.draw();
   }
@@ -108,12 +112,29 @@ export class App {
       this.dirty = new Set();
       this.header.update(dirty);
       this.shown?.update(dirty);
+      this.inbox.update(dirty);
     });
   }
 
+  /** All that draws something, beside the head. */
+  all() {
+    return [...Object.values(this.views), this.inbox];
+  }
+
   route() {
-    const [tab, ...rest] = location.hash.slice(1).split("/").map(decode);
-    const name = TABS.includes(tab) ? tab : "team";
+    const address = moved(location.hash.slice(1));
+    const [tab, ...rest] = address.split("/").map(decode);
+    // A link to a card opens the inbox beside what is shown.
+    if (tab === "inbox") {
+      if (!this.shown) this.select("team", []);
+      history.replaceState(null, "", `#${this.address ?? "team"}`);
+      return this.inbox.open(rest[0]);
+    }
+    this.address = address;
+    this.select(TABS.includes(tab) ? tab : "team", rest);
+  }
+
+  select(name, rest) {
     const view = this.views[name];
     for (const [other, it] of Object.entries(this.views)) it.element.hidden = other !== name;
     if (this.shown !== view) {
@@ -121,6 +142,7 @@ export class App {
       this.shown = view;
       this.header.select(name);
     }
+    this.inbox.viewChanged();
     view.show?.(rest);
     this.draw();
   }
@@ -133,7 +155,10 @@ export class App {
       help();
       return true;
     }
-    return this.shown.key?.(key, event);
+    if (key === "i") return this.inbox.toggle();
+    const isInInbox = this.inbox.hasFocus();
+    if (isInInbox && this.inbox.key(key)) return true;
+    return this.shown.key?.(key, event) || (!isInInbox && this.inbox.key(key));
   }
 
   /** Shows a view, and takes the focus there. */
@@ -145,6 +170,12 @@ export class App {
     else view.element.focus({ preventScroll: true });
     return true;
   }
+}
+
+/** An address of before leads on. */
+function moved(address) {
+  const old = Object.keys(MOVED).find((it) => address === it || address.startsWith(`${it}/`));
+  return old ? MOVED[old] + address.slice(old.length) : address;
 }
 
 function decode(part) {

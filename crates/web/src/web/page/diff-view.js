@@ -1,7 +1,7 @@
 // Owns how diffs are shown: coloured, by hunks, a few at a time.
 
 import { button, h } from "./dom.js";
-import { counted, cut, line, plain } from "./format.js";
+import { counted, cut, line, lookup, plain } from "./format.js";
 
 /** Hunks that are shown at first, and lines of them. */
 const FIRST_HUNKS = 4;
@@ -38,7 +38,7 @@ function fileView(file, pages) {
     h("span", { class: "path" }, path),
     h("span", { class: "plus" }, `+${file.added}`),
     h("span", { class: "minus" }, `−${file.removed}`),
-    file.note && h("span", { class: "dim" }, line(file.note)),
+    file.note && h("span", { class: "tag" }, NOTES[file.note.replace(/ \d+$/, "")] ?? line(file.note)),
   );
   const el = h("details", { class: "file-diff", open: true }, head);
   const total = file.hunks.length;
@@ -71,13 +71,14 @@ function hunkView(hunk, at, total, path) {
   grow();
   return h(
     "div",
-    { class: "hunk", tabindex: "-1", role: "group", "aria-label": `Hunk ${at + 1} of ${total} of ${path}` },
+    { class: "hunk", tabindex: "0", role: "group", "aria-label": `Hunk ${at + 1} of ${total} of ${path}` },
     h("div", { class: "hunk-head" }, line(hunk.head)),
     body,
     more,
   );
 }
 
+const NOTES = lookup({ "new file mode": "new", "deleted file mode": "removed" });
 const KINDS = { "+": "plus", "-": "minus", " ": "same" };
 
 function lineView(it) {

@@ -83,9 +83,10 @@ export function bytes(number) {
 
 export function money(amount, currency) {
   if (!Number.isFinite(amount)) return "–";
-  const digits = amount && Math.abs(amount) < 0.1 ? 4 : 2;
+  const isTiny = amount > 0 && amount < 0.005;
+  const sum = isTiny ? "0.01" : amount.toFixed(2);
   const sign = currency === "USD" ? "$" : currency === "EUR" ? "€" : "";
-  return sign ? sign + amount.toFixed(digits) : `${amount.toFixed(digits)} ${line(currency ?? "")}`;
+  return (isTiny ? "< " : "") + (sign ? sign + sum : `${sum} ${line(currency ?? "")}`);
 }
 
 /** One word for how long, of milliseconds. */

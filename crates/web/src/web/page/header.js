@@ -1,13 +1,20 @@
 // Owns the head of the page: the team's name, what waits, whether what is shown is live, the tabs.
 
-import { h, setText } from "./dom.js";
+import { fill, h, setText } from "./dom.js";
 import { duration, line } from "./format.js";
 import { help } from "./help.js";
+import { icon } from "./icons.js";
 
 const TITLE_EVERY_MS = 250;
 const JOURNAL_EVERY_MS = 60_000;
 /** Characters of what is said of the journal; the tooltip has all. */
 const JOURNAL_LENGTH = 90;
+const VIEWS = [
+  ["team", "Team"],
+  ["review", "Review"],
+  ["map", "Map"],
+  ["history", "History"],
+];
 
 export class Header {
   constructor(app) {
@@ -16,13 +23,30 @@ export class Header {
     const id = (name) => document.getElementById(name);
     this.team = id("team-name");
     this.link = id("link");
-    this.count = id("waits");
     this.scope = id("scope");
     this.journalTag = id("journal");
-    this.badge = id("inbox-badge");
+    this.badge = h("span", { class: "badge" });
+    this.inbox = id("inbox-toggle");
+    this.waits = h("span", { class: "hidden" });
+    fill(this.inbox, icon("inbox"), h("span", null, "Inbox"), this.badge, this.waits, h("kbd", { "aria-hidden": "true" }, "i"));
+    this.inbox.addEventListener("click", () => app.inbox.toggle());
+    this.inbox.setAttribute("aria-keyshortcuts", "i");
     this.bell = id("bell");
     this.bell.addEventListener("click", () => app.notify.toggle().then(() => this.bells()));
+    fill(id("help"), icon("help"));
     id("help").addEventListener("click", help);
+    fill(
+      id("views"),
+      VIEWS.map(([name, title], at) =>
+        h(
+          "a",
+          { href: `#${name}`, data: { tab: name }, "aria-keyshortcuts": String(at + 1) },
+          icon(name),
+          title,
+          h("kbd", { "aria-hidden": "true" }, String(at + 1)),
+        ),
+      ),
+    );
     this.titleTimer = 0;
     this.bells();
     setInterval(() => app.wire.isLive || this.age(), 1000);
@@ -33,11 +57,12 @@ export class Header {
   bells() {
     const isOn = this.app.notify.isOn;
     this.bell.setAttribute("aria-pressed", String(isOn));
-    setText(this.bell, isOn ? "Notices on" : "Notices off");
+    this.bell.title = isOn ? "Notices are on" : "Notices are off";
+    fill(this.bell, icon(isOn ? "bell" : "bell-off"));
   }
 
   select(name) {
-    for (const link of document.querySelectorAll("nav a")) {
+    for (const link of document.querySelectorAll("#views a")) {
       if (link.dataset.tab === name) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
@@ -53,8 +78,8 @@ export class Header {
     else setText(this.scope, this.app.may("decide") ? "decides only" : "reads only");
     const waits = state.countWaiting();
     setText(this.badge, waits ? String(waits) : "");
-    setText(this.count, waits ? `${waits} ${waits === 1 ? "waits" : "wait"} for a decision` : "");
-    this.count.hidden = !waits;
+    this.inbox.classList.toggle("waits", waits > 0);
+    setText(this.waits, waits ? `${waits === 1 ? "waits" : "wait"} for a decision` : "");
   }
 
   /** Says how old what is shown is. */
@@ -102,7 +127,7 @@ export class Header {
   }
 }
 
-/** A paragraph for a view that has nothing to show. */
-export function empty(text) {
-  return h("p", { class: "empty" }, text);
+/** What a view or a part of it shows that has nothing to show. */
+export function empty(name, ...text) {
+  return h("div", { class: "empty" }, icon(name), h("p", null, text));
 }

@@ -11,6 +11,11 @@ const NO_AGENT = "orchestrator";
 const OUTSIDE = "outside the team";
 /** Symbols of a node that are kept. */
 const MOST_SYMBOLS = 64;
+/** Accesses of the past that are kept, and how many of the oldest go at once. */
+const MOST_PAST = 20_000;
+const FORGOTTEN = 2_000;
+/** Accesses of one agent to one file are noted apart from this distance on. */
+const APART_MS = 3_000;
 
 /**
  * @typedef {{agent: string, heat: number, inContext: boolean, action: string, at: number, symbols: string[], origin: string}} Touch
@@ -29,6 +34,9 @@ export class Heat {
     this.leftOut = 0;
     /** Paths that changed since somebody last took them; null: everything did. */
     this.changed = new Set();
+    /** By path: how many accesses this page has heard of. */
+    this.counts = new Map();
+    this.past = new Past();
     this.generation = 0;
   }
 
@@ -83,12 +91,10 @@ export class Heat {
     const others = this.files.get(node.path);
     if (others && !(others.size === 1 && others.has(key))) return this.remove(key, session, node.path);
     const isOutside = agent === NO_AGENT || node.origin === "observed";
-    this.touch(key, session, isOutside ? OUTSIDE : agent, node);
-    const own = this.files.get(node.path)?.get(key);
-    if (own) own.isMerged = true;
+    this.touch(key, session, isOutside ? OUTSIDE : agent, node, true);
   }
 
-  touch(key, session, agent, node) {
+  touch(key, session, agent, node, isMerged = false) {
     const path = node.path;
     if (typeof path !== "string") return;
     if (!session.paths.has(path)) {
@@ -103,7 +109,8 @@ export class Heat {
       this.turns.set(agent, node.turn_accessed);
     let file = this.files.get(path);
     if (!file) this.files.set(path, (file = new Map()));
-    file.set(key, {
+    const before = file.get(key);
+    const touch = {
       agent,
       heat: node.heat,
       inContext: node.in_context,
@@ -111,16 +118,34 @@ export class Heat {
       at: node.timestamp_ms,
       symbols: node.symbols ? node.symbols.slice(0, MOST_SYMBOLS) : [],
       origin: node.origin ?? "",
-    });
+      noted: before?.noted ?? 0,
+      isMerged,
+    };
+    file.set(key, touch);
+    if (before?.at !== touch.at) this.counts.set(path, (this.counts.get(path) ?? 0) + 1);
+    this.note(path, key, touch, before);
     this.mark(path);
+  }
+
+  /** Keeps an access, or that a file left a context, for the look back. */
+  note(path, key, touch, before) {
+    const isAccess = before?.at !== touch.at;
+    const isOther = before?.inContext !== touch.inContext || before?.action !== touch.action;
+    if (!isOther && (!isAccess || touch.at - touch.noted < APART_MS)) return;
+    touch.noted = isAccess ? touch.at : Date.now();
+    // The symbols are many, and of now.
+    this.past.add({ when: Math.max(touch.noted, this.past.from), path, key, touch: { ...touch, symbols: [] } });
   }
 
   remove(key, session, path) {
     if (!session.paths.delete(path)) return;
     this.nodes -= 1;
     const file = this.files.get(path);
-    file?.delete(key);
-    if (file && !file.size) this.files.delete(path);
+    if (file?.delete(key)) this.past.add({ when: Date.now(), path, key, touch: null });
+    if (file && !file.size) {
+      this.files.delete(path);
+      this.counts.delete(path);
+    }
     this.mark(path);
   }
 
@@ -136,15 +161,7 @@ export class Heat {
    */
   of(path) {
     const file = this.files.get(path);
-    if (!file) return null;
-    const sum = { path, heat: 0, action: "", at: 0, touches: [] };
-    for (const touch of file.values()) {
-      if (touch.isMerged && file.size > 1) continue;
-      if (touch.heat > sum.heat) sum.heat = touch.heat;
-      if (touch.at >= sum.at) ((sum.at = touch.at), (sum.action = touch.action));
-      sum.touches.push(touch);
-    }
-    return sum;
+    return file ? sumOf(path, file) : null;
   }
 
   /** The `most` hottest files; of equal ones the last accessed first. */
@@ -170,6 +187,20 @@ export class Heat {
       .map((it) => this.of(it.path));
   }
 
+  /** The `most` files that were accessed last, the latest first. */
+  latest(most, isWanted = () => true) {
+    let best = [];
+    let least = -1;
+    for (const [path, file] of this.files) {
+      let at = 0;
+      for (const touch of file.values()) if (touch.at > at) at = touch.at;
+      if (at < least || !isWanted(path)) continue;
+      best.push({ path, at });
+      if (best.length >= most * 8) ((best = latestOf(best, most)), (least = best.at(-1).at));
+    }
+    return latestOf(best, most).map((it) => this.of(it.path));
+  }
+
   mark(path) {
     if (this.changed && this.changed.size >= MOST_CHANGED) this.changed = null;
     this.changed?.add(path);
@@ -181,6 +212,67 @@ export class Heat {
     this.changed = new Set();
     return changed;
   }
+}
+
+/** What happened to files since the page was opened, as far as it is kept. */
+class Past {
+  constructor() {
+    /** Of what was before, only the end is known. */
+    this.from = Date.now();
+    this.entries = [];
+    this.isSorted = true;
+    /** Grows with each entry. */
+    this.version = 0;
+  }
+
+  add(entry) {
+    if (!Number.isFinite(entry.when)) return;
+    if (entry.when < (this.entries.at(-1)?.when ?? 0)) this.isSorted = false;
+    this.entries.push(entry);
+    this.version += 1;
+    if (this.entries.length > MOST_PAST) this.sorted().splice(0, FORGOTTEN);
+  }
+
+  /** The entries by time. */
+  sorted() {
+    if (!this.isSorted) this.entries.sort((a, b) => a.when - b.when);
+    this.isSorted = true;
+    return this.entries;
+  }
+
+  /**
+   * The files as they were at a moment.
+   * @returns {Map<string, HotFile>}
+   */
+  at(moment) {
+    const files = new Map();
+    for (const { when, path, key, touch } of this.sorted()) {
+      if (when > moment) break;
+      let file = files.get(path);
+      if (!file) files.set(path, (file = new Map()));
+      if (touch) file.set(key, touch);
+      else file.delete(key);
+    }
+    const sums = new Map();
+    for (const [path, file] of files) if (file.size) sums.set(path, sumOf(path, file));
+    return sums;
+  }
+}
+
+function latestOf(files, most) {
+  return files.sort((a, b) => b.at - a.at || (a.path < b.path ? -1 : 1)).slice(0, most);
+}
+
+/** What all touches of a file come to. */
+function sumOf(path, file) {
+  const sum = { path, heat: 0, action: "", at: 0, touches: [] };
+  for (const touch of file.values()) {
+    if (touch.isMerged && file.size > 1) continue;
+    if (touch.heat > sum.heat) sum.heat = touch.heat;
+    if (touch.at >= sum.at) ((sum.at = touch.at), (sum.action = touch.action));
+    sum.touches.push(touch);
+  }
+  return sum;
 }
 
 function keyOf(line) {

@@ -7,7 +7,8 @@ const KEYS = [
   [
     "Everywhere",
     [
-      ["1 2 3 4", "Team, Map, Inbox, Time"],
+      ["1 2 3 4", "Team, Review, Map, History"],
+      ["i", "the inbox: open it, go there, close it"],
       ["j k", "next, previous"],
       ["Esc", "leave a field, or the selection"],
       ["?", "this list"],
@@ -16,12 +17,13 @@ const KEYS = [
   [
     "Team",
     [
-      ["Enter", "open the transcript"],
+      ["Enter", "open the first agent; its transcript"],
       ["p", "prompt"],
       ["c", "cancel the turn"],
       ["S x R", "start, stop, restart"],
       ["G", "follow the end again"],
       ["l", "what the last turn changed"],
+      ["/ n N", "find in the transcript; next, previous"],
     ],
   ],
   [
@@ -40,10 +42,21 @@ const KEYS = [
       ["← ↑ ↓ →", "move"],
       ["+ −", "zoom"],
       ["0", "all"],
+      ["click", "a folder: open or fold it"],
       ["Esc", "unselect"],
     ],
   ],
-  ["Time, Changes", [["u", "what an undo would do, before it is done"]]],
+  [
+    "Review",
+    [
+      ["j k", "next, previous part"],
+      ["a x", "accept it, take it back"],
+      ["c s", "comment; send the comments"],
+      ["t", "run the checks"],
+      ["u", "what an undo of an agent's changes would do, before it is done"],
+    ],
+  ],
+  ["History", [["/", "the field"], ["j k", "next, previous"], ["space", "play, in Replay"]]],
   ["Diffs", [["n N", "next, previous hunk, where the focus is in a diff"]]],
 ];
 

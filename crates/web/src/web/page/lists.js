@@ -50,6 +50,7 @@ export class Lists {
       if (round !== this.round) return;
       this.state.settle({ agents, blocked, conflicts, budgets });
       if (overlaps) this.state.setOverlaps(overlaps.overlaps);
+      this.wantBranches().catch(() => {});
     } catch {
       // The connection broke: the next one begins anew.
     }
@@ -61,6 +62,10 @@ export class Lists {
     if (round !== this.round || edge === undefined) return;
     this.state.said.edge = edge;
     this.state.changed("agents");
+    this.state.activity.read(call, edge).then(
+      () => this.state.changed("agents"),
+      () => {},
+    );
     if (this.state.log.before !== undefined) return;
     await this.state.log.earlier(call, edge).catch(() => undefined);
     this.state.changed("log");
@@ -77,6 +82,14 @@ export class Lists {
       const agents = await this.wire.call("list_agents").catch(() => null);
       if (agents) this.state.setAgents(agents);
     }, wait);
+  }
+
+  /** Asks for the branches of tasks. */
+  async wantBranches() {
+    const { branches } = await this.wire.call("list_branches", {}, 30_000);
+    for (const it of branches) if (it.agent_id) this.state.branches.set(it.agent_id, it.branch);
+    this.state.changed("agents");
+    return branches;
   }
 
   /** Asks for the code graph, from now on. */

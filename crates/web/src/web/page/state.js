@@ -2,9 +2,10 @@
 // socket and no element.
 
 import { Graph } from "./graph.js";
-import { lookup } from "./format.js";
+import { lookup, objects, short } from "./format.js";
 import { Heat } from "./heat.js";
 import { Log } from "./log.js";
+import { Activity } from "./team/activity.js";
 import { Transcripts } from "./team/transcript.js";
 
 /** Agents that are kept. */
@@ -13,6 +14,8 @@ const MOST_AGENTS = 2_000;
 const MOST_WAITING = 10_000;
 /** Overlaps that are kept, by symbol and agents. */
 const MOST_OVERLAPS = 1_000;
+/** Commands of an agent that are kept. */
+const MOST_COMMANDS = 100;
 /** Ids of what was decided while a list is on its way. */
 const MOST_DECIDED = 10_000;
 
@@ -38,6 +41,11 @@ export class State {
     this.graph = new Graph();
     this.log = new Log();
     this.said = new Transcripts();
+    this.activity = new Activity();
+    /** The branches of agents that have one of their own, by agent. */
+    this.branches = new Map();
+    /** The commands that agents offer, by agent. */
+    this.commands = new Map();
     this.team = "";
     /** Ids of what ended while lists are on their way. */
     this.ended = null;
@@ -99,7 +107,9 @@ export class State {
     if (line.status === "pending") this.wait(line);
     else this.end(line);
     this.changed("waiting", line);
-    if (line.type === "blocked") this.fold("said", this.said, "blocked", line);
+    if (line.type !== "blocked") return;
+    this.activity.blocked(line);
+    this.fold("said", this.said, "blocked", line);
   }
 
   wait(line) {
@@ -121,7 +131,22 @@ export class State {
     this.changed("budgets", line);
   }
 
+  update(line) {
+    this.activity.update(line);
+    if (line.update?.sessionUpdate === "available_commands_update") this.offers(line);
+    this.fold("said", this.said, "update", line);
+  }
+
+  /** Keeps the commands that an agent offers. */
+  offers({ agent_id: agent, update }) {
+    if (!this.commands.has(agent) && this.commands.size >= MOST_AGENTS) return;
+    const all = objects(update.availableCommands, MOST_COMMANDS);
+    const commands = all.map((it) => ({ name: short(it.name, 60), what: short(it.description, 200) }));
+    this.commands.set(agent, commands);
+  }
+
   turn(line) {
+    this.activity.ended(line);
     this.said.turn(line);
     if (this.turns.size < MOST_AGENTS || this.turns.has(line.agent_id))
       this.turns.set(line.agent_id, line.turn);
@@ -216,7 +241,7 @@ const LINES = lookup({
   delta: (state, line) => state.fold("heat", state.heat, "delta", line),
   graph: (state, line) => state.fold("graph", state.graph, "whole", line),
   graph_delta: (state, line) => state.fold("graph", state.graph, "delta", line),
-  session_update: (state, line) => state.fold("said", state.said, "update", line),
+  session_update: (state, line) => state.update(line),
   report: (state, line) => state.fold("said", state.said, "report", line),
   lagged: (state, line) => state.lagged(line),
   loop: () => {},

@@ -4,9 +4,11 @@ import { button, fill, h } from "../dom.js";
 import { ago, clock, left, line, lookup, plain } from "../format.js";
 import { parsePatch } from "../diff.js";
 import { diffView } from "../diff-view.js";
+import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
 import { ofAgent } from "../state.js";
 import { partsOf } from "../team/figures.js";
+import { KINDS } from "../team/stream.js";
 import { byWhom, hasFile, subject } from "./cards.js";
 
 /** Characters of content that are shown. */
@@ -14,13 +16,16 @@ const LONGEST_CONTENT = 70_000;
 /** Content of fewer characters is open at first. */
 const SHORT = 4_000;
 
+/** The name of the orchestrator's place where no agent has it. */
+const NOBODY = "orchestrator";
+
 const VIA = lookup({
-  fs: "its request to the client",
-  terminal: "a command in a terminal",
-  permission: "its request for permission",
-  kernel: "a program of the agent",
-  tool: "a tool call, after the fact",
-  request: "its question beforehand",
+  fs: "the agent",
+  terminal: "a command",
+  permission: "the agent, which asks first",
+  kernel: "a program that it runs",
+  tool: "a tool call that is over",
+  request: "the agent, which asks before it begins",
 });
 
 /** Whether content can stand in place of the file. */
@@ -35,7 +40,8 @@ export function drawCard(el, card, hooks) {
   fill(
     el,
     headOf(card),
-    h("dl", { class: "facts" }, factsOf(card)),
+    saidOf(card),
+    factsOf(card),
     previewOf(card),
     card.status === "done" ? outcomeOf(card) : actionsOf(card, hooks),
     h("div", { class: "asking" }),
@@ -62,14 +68,31 @@ function headOf(card) {
   );
 }
 
+/** Why: what the agent said last, and the tool call behind it. */
+function saidOf(card) {
+  const { said, tool_call: call } = card.preview ?? {};
+  const title = call && line(call.title ?? call.kind ?? "");
+  return [
+    said && h("p", { class: "said", title: "the last that it said" }, plain(said)),
+    call &&
+      h(
+        "p",
+        { class: "call small" },
+        icon((KINDS[call.kind] ?? [])[1] ?? "edit"),
+        h("span", null, title, " ", call.input && h("code", null, line(call.input))),
+      ),
+  ];
+}
+
 function factsOf(card) {
   const { line: it } = card;
   const facts = [];
   const add = (name, ...value) => facts.push(h("dt", null, name), h("dd", null, value));
+  const all = () => (facts.length ? h("dl", { class: "facts" }, facts) : null);
   if (card.kind === "budget") {
     for (const part of partsOf(it)) add(part.name, part.text);
     if (it.reason) add("why", line(it.reason));
-    return facts;
+    return all();
   }
   if (it.reason) add("reason", plain(it.reason));
   if (card.kind === "conflict") {
@@ -81,9 +104,8 @@ function factsOf(card) {
       );
     const lock = card.preview?.lock;
     if (lock) add("locked by", agentName(lock.agent_id), ` since ${clock(lock.since_ms)}`);
-    return facts;
+    return all();
   }
-  add("by", VIA[it.via] ?? line(it.via));
   if (it.owners?.length)
     add(
       it.owners.length > 1 ? "owners" : "owner",
@@ -95,14 +117,13 @@ function factsOf(card) {
       "rule",
       `[[routing]] ${line(typeof rule === "object" ? JSON.stringify(rule) : rule)}${it.decide ? `: decide = "${line(it.decide)}"` : ""}`,
     );
-  const why = card.preview;
-  if (why?.said) add("said", plain(why.said));
-  if (why?.tool_call)
-    add("tool call", line(why.tool_call.title ?? why.tool_call.kind ?? ""), " ", h("code", null, line(why.tool_call.input ?? "")));
-  if (why?.program) add("program", h("code", null, line(why.program.command)));
-  if (it.orchestrator?.agent_id) add("orchestrator", agentName(it.orchestrator.agent_id));
+  const { program } = card.preview ?? {};
+  if (program) add("program", h("code", null, line(program.command)));
+  else if (!card.preview?.tool_call) add("by", VIA[it.via] ?? line(it.via));
+  // Without an agent in its place it is the person who reads this.
+  if (it.orchestrator && it.orchestrator.agent_id !== NOBODY) add("orchestrator", agentName(it.orchestrator.agent_id));
   if (it.denied_by) add("denied by", h("code", null, line(it.denied_by)));
-  return facts;
+  return all();
 }
 
 function previewOf(card) {
@@ -181,15 +202,15 @@ function actionsOf(card, { press, may }) {
     if (may("control")) add("r", "Raise the budget …", "");
   } else if (may("decide")) {
     // Deny stands first: the way back is nearer than the way on.
-    add("d", "Deny", "deny");
-    add("D", "Deny, since …", "deny");
+    add("d", "Deny", "danger");
+    add("D", "Deny, since …", "");
     if (canAnswer(card)) add("r", "Answer …", "");
     if (card.line.denied_by) {
-      if (may("control")) add("e", "Allow in spite of that …", "allow");
+      if (may("control")) add("e", "Allow in spite of that …", "danger");
     } else {
-      if (card.kind === "access" && (card.line.match || may("control"))) add("m", "More …", "allow");
-      if (card.kind === "access") add("s", "For the session", "allow");
-      add("a", "Allow", "allow");
+      if (card.kind === "access" && (card.line.match || may("control"))) add("m", "Always …", "");
+      if (card.kind === "access") add("s", "This session", "");
+      add("a", "Allow", "main");
     }
   }
   if (card.status === "sent") buttons.push(h("span", { class: "dim" }, "on its way …"));

@@ -1,43 +1,95 @@
-// Owns the view of the inbox: its cards on the screen, the selected one, and the keys that decide.
+// Owns the inbox: the panel beside the views, its cards, the selected one, and the keys that decide.
 
 import { button, fill, h, keyed, setText } from "../dom.js";
 import { notice, sure } from "../dialog.js";
 import { ago, counted, left, line as oneLine } from "../format.js";
+import { empty } from "../header.js";
+import { icon } from "../icons.js";
 import { moved } from "../keys.js";
 import { Cards, UNREAD_MS, subject } from "./cards.js";
 import { canAnswer, drawCard } from "./card-view.js";
 import { Decider } from "./decide.js";
+import { Latest } from "./latest.js";
 
 /** Cards that are shown at once. */
 const MOST_SHOWN = 60;
+/** Whether the inbox is over the view. */
+const isNarrow = () => innerWidth <= 1100;
 /** Characters of a message or an answer. */
 const LONGEST_TEXT = 64 * 1024;
 
-export class InboxView {
+export class InboxPanel {
   constructor(app) {
     this.app = app;
     this.element = document.getElementById("inbox");
+    this.toggleButton = document.getElementById("inbox-toggle");
+    /** Whether a person opened it; else it is there while something waits. */
+    this.isPinned = false;
+    /** Whether a person closed it; the next card opens it again. */
+    this.isPutAway = false;
     this.cards = new Cards();
     this.decider = new Decider(app, this.cards, (takesFocus) => this.draw(takesFocus));
     this.list = h("div", { class: "cards", role: "feed", "aria-label": "What waits for a decision" });
-    this.none = h("p", { class: "empty" }, "Nothing waits for a decision.");
-    this.more = h("p", { class: "dim", hidden: true });
+    this.none = empty("check", "Nothing waits for a decision.");
+    this.more = h("p", { class: "dim small", hidden: true });
     this.isShown = false;
     this.seen = new IntersectionObserver((entries) => this.sight(entries), { rootMargin: "-40px 0px" });
-    fill(this.element, this.none, this.list, this.more);
+    this.latest = new Latest(app);
+    this.count = h("span", { class: "badge" });
+    const close = button("", () => this.close(), { class: "quiet icon-only", "aria-label": "Close the inbox" });
+    const head = h("div", { class: "row head" }, h("h2", null, "Inbox"), this.count, h("span", { class: "grow" }), fill(close, icon("cross")));
+    this.scroll = h("div", { class: "scroll" }, this.none, this.list, this.more, this.latest.element);
+    fill(this.element, head, this.scroll);
     document.addEventListener("visibilitychange", () => this.unread());
     setInterval(() => this.tick(), 1000);
   }
 
-  show() {
-    this.isShown = true;
-    this.unread();
-    this.update(new Set(["waiting"]));
+  /** Opens it, at a card where one is named. */
+  open(id) {
+    this.isPinned = true;
+    this.isPutAway = false;
+    this.arrange();
+    if (id && this.cards.byKey.has(id)) this.select(id);
+    this.focus();
+    return true;
   }
 
-  hide() {
-    this.isShown = false;
+  close() {
+    this.isPinned = false;
+    this.isPutAway = true;
+    this.arrange();
+    this.app.shown?.element.focus({ preventScroll: true });
+    return true;
+  }
+
+  /** Opens it, goes there, or closes it. */
+  toggle() {
+    const isThere = this.isShown && (this.hasFocus() || !this.cards.firstWaiting() || isNarrow());
+    return isThere ? this.close() : this.open();
+  }
+
+  hasFocus() {
+    return this.element.contains(document.activeElement);
+  }
+
+  /** On a narrow screen it is over the view: another view puts it away. */
+  viewChanged() {
+    if (isNarrow() && this.isShown) this.close();
+  }
+
+  /** Shows or hides it, as what waits and the person have it. */
+  arrange() {
+    const waits = this.cards.list().some((card) => card.status !== "done");
+    const wants = this.isPinned || (!isNarrow() && waits && !this.isPutAway);
+    if (wants === this.isShown) return;
+    this.isShown = wants;
+    this.element.hidden = !wants;
+    this.toggleButton.setAttribute("aria-expanded", String(wants));
     this.unread();
+    if (wants) {
+      this.latest.show();
+      this.draw();
+    }
   }
 
   scoped() {
@@ -58,6 +110,9 @@ export class InboxView {
     if (topic !== "waiting" && topic !== "budgets") return;
     if (line?.id) this.cards.heard(line);
     const fresh = this.cards.sync(this.app.state);
+    if (fresh.length) this.isPutAway = false;
+    this.arrange();
+    if (line?.id && line.status !== "pending") this.latest.heard();
     if (fresh.length && !document.hidden) {
       const text = fresh.length === 1 ? subject(fresh[0]) : `${fresh.length} more wait for a decision`;
       setText(document.getElementById("aloud"), text);
@@ -86,6 +141,8 @@ export class InboxView {
     // Cards that come at the end move nothing.
     if (before && !after.startsWith(before)) this.cards.movedAt = Date.now();
     this.none.hidden = all.length > 0;
+    const waiting = all.filter((card) => card.status !== "done").length;
+    setText(this.count, waiting ? String(waiting) : "");
     this.list.hidden = !all.length;
     this.more.hidden = all.length <= MOST_SHOWN;
     setText(this.more, `${counted(all.length - MOST_SHOWN, "more card")} behind these`);
@@ -162,17 +219,22 @@ export class InboxView {
       setText(el, ago(Number(el.dataset.at), now));
     for (const el of this.list.querySelectorAll("time[data-until]"))
       setText(el, left(Number(el.dataset.until), now));
-    if (this.cards.sweep(now)) this.draw();
+    if (this.cards.sweep(now)) {
+      this.draw();
+      this.arrange();
+    }
+    this.latest.tick(now);
   }
 
   key(key) {
-    if (key === "j" || key === "k") {
+    if ((key === "j" || key === "k") && this.hasFocus()) {
       const shown = this.cards.list().slice(0, MOST_SHOWN);
       const next = moved(shown, (card) => card.key === this.cards.selected, key === "j" ? 1 : -1);
       if (next) (this.select(next.key), this.focus());
       return true;
     }
-    if (!["a", "s", "m", "d", "D", "r", "e"].includes(key)) return false;
+    if (key === "Escape" && this.hasFocus()) return this.close();
+    if (!this.isShown || !["a", "s", "m", "d", "D", "r", "e"].includes(key)) return false;
     const card = this.cards.byKey.get(this.cards.selected);
     if (!card) notice("nothing waits for a decision");
     else this.press(card, key, true);

@@ -122,3 +122,12 @@ export class Camera {
     if (pointer?.isStill && event.type === "pointerup") this.hears.click(...this.at(event));
   }
 }
+
+/** The place of a tile on the screen, in whole pixels. */
+export function boxOf(tile, camera) {
+  const x = Math.round(tile.x * camera.scale + camera.x);
+  const y = Math.round(tile.y * camera.scale + camera.y);
+  const w = Math.round((tile.x + tile.w) * camera.scale + camera.x) - x;
+  const h = Math.round((tile.y + tile.h) * camera.scale + camera.y) - y;
+  return { x, y, w: Math.max(1, w), h: Math.max(1, h) };
+}

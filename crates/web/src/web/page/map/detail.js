@@ -1,44 +1,95 @@
-// Owns what is known of the selected file: who was there, its symbols, and its calls.
+// Owns how a file is found by its name, and what is known of the selected one: who was there, its symbols, its calls.
 
-import { button, fill, h } from "../dom.js";
-import { ago, cut, line } from "../format.js";
+import { button, fill, h, setText } from "../dom.js";
+import { ago, baseName, clock, cut, line } from "../format.js";
 import { pathOf } from "../graph.js";
+import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
+import { didOf } from "./paint.js";
 
 /** Entries of a list. */
 const MOST_LISTED = 40;
 /** Agents that were there. */
 const MOST_TOUCHES = 20;
+const LONGEST = 400;
+/** Files that are offered for a name, from so many letters on. */
+const MOST_OFFERED = 20;
+const LEAST_LETTERS = 2;
+const LONGEST_NAME = 80;
+
+/**
+ * A field that finds a file by a part of its path: also one that no agent touched, without a pointer.
+ * @param {() => Iterable<string>} paths
+ * @param {(path: string) => void} pick
+ */
+export function finder(paths, pick) {
+  const list = h("datalist", { id: "map-files" });
+  const found = () => {
+    const wanted = field.value.trim().toLowerCase();
+    const hits = [];
+    if (wanted.length < LEAST_LETTERS) return hits;
+    for (const path of paths()) {
+      if (path === field.value) return [path];
+      if (hits.length < MOST_OFFERED && path.toLowerCase().includes(wanted)) hits.push(path);
+    }
+    return hits;
+  };
+  const offer = () => {
+    const hits = found();
+    fill(
+      list,
+      hits.map((path) => h("option", { value: path })),
+    );
+    // A choice of the list is one, without Enter.
+    if (hits[0] === field.value) pick(hits[0]);
+  };
+  const enter = (event) => {
+    const [first] = event.key === "Enter" ? found() : [];
+    if (first) pick(first);
+  };
+  const field = h("input", {
+    type: "search",
+    class: "map-find",
+    list: "map-files",
+    placeholder: "Find a file",
+    "aria-label": "Find a file on the map",
+    on: { input: offer, keydown: enter },
+  });
+  return [field, list];
+}
 
 /**
  * @param {Element} el
- * @param {{path: string, file: import("../heat.js").HotFile | null, words: string[], symbols: Object[], calls: Object[]}} known
+ * @param {{path: string, file: import("../heat.js").HotFile | null, waits: string[], overlap: string[], now: number,
+ *   symbols: Object[], calls: Object[]}} known
  * @param {(path: string | null) => void} pick
  */
-export function drawDetail(el, { path, file, words, symbols, calls }, pick) {
+export function drawDetail(el, { path, file, waits, overlap, now, symbols, calls }, pick) {
   const lit = litSymbols(file);
-  const call = (id) =>
-    h(
-      "li",
-      null,
-      button(line(id), () => pick(pathOf(id)), { class: "plain" }),
-    );
+  const shown = cut(line(path), LONGEST);
+  const name = baseName(shown);
+  const call = (id) => h("li", null, button(cut(line(id), LONGEST), () => pick(pathOf(id)), { class: "plain path" }));
+  const close = button("", () => pick(null), { class: "quiet icon-only", "aria-label": "Unselect", title: "Unselect" });
+  close.append(icon("cross"));
   fill(
     el,
     h(
       "div",
       { class: "row" },
-      h("h2", { class: "path" }, line(path)),
+      h("h2", { class: "path" }, h("span", { class: "dim" }, shown.slice(0, shown.length - name.length)), name),
       h("span", { class: "grow" }),
-      button("×", () => pick(null), { "aria-label": "Unselect" }),
+      close,
     ),
-    words.length > 0 &&
-      h(
-        "p",
-        null,
-        words.map((word) => [h("span", { class: "tag" }, word), " "]),
-      ),
-    file && h("ul", { class: "touches" }, file.touches.slice(0, MOST_TOUCHES).map(touch)),
+    waits.length > 0 && h("p", { class: "tone-wait" }, icon("wait"), " ", names(waits), " waits for a decision here."),
+    overlap.length > 0 &&
+      h("p", { class: "tone-bad" }, icon("warn"), " ", names(overlap), " work on the same symbol."),
+    file
+      ? h(
+          "ul",
+          { class: "touches" },
+          file.touches.slice(0, MOST_TOUCHES).map((it) => touch(it, waits.includes(it.agent), now)),
+        )
+      : waits.length === 0 && h("p", { class: "dim" }, "No agent was here lately."),
     group(
       "Symbols",
       symbols.map((it) => symbol(it, lit)),
@@ -54,36 +105,58 @@ export function drawDetail(el, { path, file, words, symbols, calls }, pick) {
     h(
       "p",
       null,
-      h("a", { class: "button", href: `#time/blame/${encodeURIComponent(path)}` }, "Who wrote it"),
+      h(
+        "a",
+        { class: "button", href: `#history/blame/${encodeURIComponent(path)}` },
+        icon("history"),
+        "Who wrote it",
+      ),
     ),
   );
 }
 
-function touch(it) {
-  const more = [`heat ${it.heat.toFixed(2)}`, it.inContext && "in context", it.origin && line(it.origin)]
-    .filter(Boolean)
-    .join(", ");
-  return h("li", null, agentName(it.agent), ` ${line(it.action)} ${ago(it.at)}, ${more}`);
+/** Tells how long ago it is now, and builds nothing anew. */
+export function age(el, now) {
+  for (const time of el.querySelectorAll("time[data-at]")) setText(time, ago(Number(time.dataset.at), now));
+}
+
+function names(agents) {
+  return agents.slice(0, MOST_TOUCHES).map((it, at) => [at > 0 && " and ", agentName(it)]);
+}
+
+function touch(it, isWaiting, now) {
+  const isEdit = it.action === "write" || Boolean(it.origin);
+  const did = didOf(isWaiting && it.action === "blocked" ? "waits" : it.action);
+  return h(
+    "li",
+    { class: "row wrap" },
+    agentName(it.agent),
+    h("span", null, `${did} `, h("time", { title: clock(it.at), data: { at: it.at } }, ago(it.at, now))),
+    it.inContext && h("span", { class: "tag" }, "in its context"),
+    isEdit && h("a", { href: `#review/changes/${encodeURIComponent(it.agent)}` }, "its changes"),
+  );
 }
 
 function symbol(it, lit) {
-  const mark = lit.has(it.id) ? "▸ " : "";
+  const isLit = lit.has(it.id);
   return h(
     "li",
-    null,
-    mark,
-    h("code", null, cut(line(it.name), 80)),
+    { title: isLit ? "in an agent's context" : null },
+    isLit && icon("think", "in an agent's context"),
+    isLit && " ",
+    h("code", null, cut(line(it.name), LONGEST_NAME)),
     h("span", { class: "dim" }, ` ${line(it.kind)}, line ${it.from}`),
   );
 }
 
 function group(title, items) {
   if (!items.length) return null;
+  const more = items.length - MOST_LISTED;
   return h(
     "details",
     { open: items.length <= 8 },
     h("summary", null, `${title} (${items.length})`),
-    h("ul", null, items.slice(0, MOST_LISTED)),
+    h("ul", null, items.slice(0, MOST_LISTED), more > 0 && h("li", { class: "dim" }, `and ${more} more`)),
   );
 }
 

@@ -1,86 +1,64 @@
-// Owns when the layout is asked for: as the map is opened, and as files come and go.
+// Owns when the map hears of the files of the workspace: as it is opened, and as files come and go.
 
-import { gridOf } from "./layout.js";
-
-/** The layout is asked for at most this often. */
+/** Files are taken anew at most this often; in a large workspace less often, by what it takes. */
 const EVERY_MS = 1_000;
-/** A team without a code graph does not tell that files came or went. */
-const LOOK_EVERY_MS = 5_000;
+const SHARE = 40;
 
 export class LayoutFeed {
+  /**
+   * @param {import("./layout.js").Layout} layout
+   * @param {() => void} done hears that files came or went
+   */
   constructor(app, layout, done) {
     this.app = app;
     this.layout = layout;
     this.done = done;
     this.timer = 0;
-    this.clock = 0;
-    this.asked = 0;
+    this.taken = 0;
+    this.pause = EVERY_MS;
     this.graphVersion = -1;
-    this.heatFiles = 0;
+    this.heatFiles = -1;
+    this.isOfGraph = false;
   }
 
   start() {
     this.changed(true);
-    this.clock ||= setInterval(
-      () => document.hidden || !this.app.wire.isLive || this.changed(true),
-      LOOK_EVERY_MS,
-    );
   }
 
   stop() {
-    clearInterval(this.clock);
-    this.clock = 0;
+    clearTimeout(this.timer);
+    this.timer = 0;
   }
 
   /** The graph changed, or all may have. */
   changed(isAll) {
-    const { version } = this.app.state.graph;
-    if (!isAll && version === this.graphVersion) return;
-    if (this.timer) return;
-    const wait = Math.max(0, this.asked + EVERY_MS - Date.now());
-    this.timer = setTimeout(() => this.ask(), wait);
+    if (!isAll && this.app.state.graph.version === this.graphVersion) return;
+    // The first graph is wanted at once.
+    const isFirst = !this.isOfGraph && this.app.state.graph.files.size > 0;
+    if (isFirst) this.stop();
+    const wait = isFirst ? 0 : Math.max(0, this.taken + this.pause - Date.now());
+    this.timer ||= setTimeout(() => this.take(), wait);
   }
 
-  /** The grid of a team without a graph has the files that are hot. */
+  /** The map of a team without a graph has the files that were touched. */
   heated() {
-    if (this.layout.isKept || this.app.state.graph.files.size) return;
-    if (this.heatFiles !== this.app.state.heat.files.size) this.changed(true);
-  }
-
-  async ask() {
-    this.asked = Date.now();
-    if (!this.app.wire.isLive) return void (this.timer = 0);
-    const { layout } = this;
-    if (layout.isKept) await this.kept();
-    if (!layout.isKept) this.grid();
-    this.timer = 0;
-  }
-
-  async kept() {
-    const { layout } = this;
-    try {
-      const answer = await this.app.call("get_layout", layout.seq === null ? {} : { since: layout.seq });
-      this.graphVersion = this.app.state.graph.version;
-      const isSame =
-        answer.whole === false && !answer.files.length && !answer.folders.length && !answer.removed.length;
-      if (isSame) return void (layout.seq = answer.seq);
-      layout.take(answer);
-      this.done();
-    } catch (error) {
-      // A token for some agents gets no layout, which has the files of all.
-      if ([403, 404].includes(error.code)) layout.isKept = false;
-    }
-  }
-
-  grid() {
     const { graph, heat } = this.app.state;
-    const paths = graph.files.size ? graph.files.keys() : heat.files.keys();
-    const isSame =
-      graph.version === this.graphVersion && (graph.files.size || heat.files.size === this.heatFiles);
+    if (!graph.files.size && this.heatFiles !== heat.files.size) this.changed(true);
+  }
+
+  take() {
+    this.timer = 0;
+    const { graph, heat } = this.app.state;
+    const isSame = graph.version === this.graphVersion && (graph.files.size || heat.files.size === this.heatFiles);
     if (isSame) return;
+    const begun = performance.now();
     this.graphVersion = graph.version;
     this.heatFiles = heat.files.size;
-    this.layout.take(gridOf(paths));
+    this.isOfGraph = graph.files.size > 0;
+    this.layout.symbolsOf = (path) => graph.symbols.get(path)?.length ?? 0;
+    this.layout.setFiles(graph.files.size ? graph.files : heat.files.keys());
     this.done();
+    this.taken = Date.now();
+    this.pause = Math.max(EVERY_MS, (performance.now() - begun) * SHARE);
   }
 }

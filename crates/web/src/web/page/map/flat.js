@@ -1,155 +1,176 @@
-// Owns how the map is drawn on a plain canvas, where there is no WebGL2; with the same signs. As long
-// as nobody moves the map, only the files that changed are painted.
+// Owns how one tile is painted: a fill that fades with time, outlines of what is in a context, and signs.
 
-import { BYTES, FLAGS } from "./paint.js";
+/** Width of the stripes of two agents, of their file's frame, and of the badges. */
+const STRIPE = 9;
+const FRAME = 4;
+const BADGE = 8;
+/** How strong two agents of one file are seen at least. */
+const LEAST_BOTH = 0.35;
+const LEAST_OVERLAP = 0.8;
+/** Below this size a tile has its colour, and no sign. */
+const TINY = 9;
 
-export class FlatPainter {
-  static on(canvas) {
-    return new FlatPainter(canvas.getContext("2d", { alpha: false }));
-  }
+/** @typedef {{x: number, y: number, w: number, h: number}} Box */
 
-  constructor(context) {
-    this.context = context;
-    this.folders = [];
-    this.pieces = null;
-    this.last = "";
-    this.isLost = false;
-  }
-
-  setFolders(folders) {
-    this.folders = folders;
-    this.last = "";
-  }
-
-  send(places, states, count, moved, changed) {
-    this.places = places;
-    this.states = states;
-    if (!moved || moved.size || !changed) this.last = "";
-    else this.pieces = changed;
-  }
-
-  draw(camera, width, height, ratio, count, theme) {
-    const { context } = this;
-    // A canvas of another size is another one, and empty.
-    const look = [camera.x, camera.y, camera.scale, width, height, ratio, theme.css.ground].join();
-    const isSame = look === this.last;
-    this.last = look;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const [right, bottom] = [width / ratio, height / ratio];
-    if (isSame) {
-      for (const slot of this.pieces ?? []) this.file(slot, camera, right, bottom, theme);
-    } else {
-      context.fillStyle = theme.css.ground;
-      context.fillRect(0, 0, right, bottom);
-      for (const it of this.folders) this.folder(it, camera, right, bottom, theme);
-      for (let slot = 0; slot < count; slot++) this.file(slot, camera, right, bottom, theme);
-    }
-    this.pieces = null;
-  }
-
-  folder(it, camera, right, bottom, theme) {
-    const { context } = this;
-    const [x, y, w, h] = onScreen(it.x, it.y, it.w, it.h, camera);
-    if (x > right || y > bottom || x + w < 0 || y + h < 0 || w < 3 || h < 3) return;
-    context.fillStyle = theme.css.edge;
-    context.fillRect(x, y, w, h);
-    context.fillStyle = theme.css.folder;
-    context.fillRect(x + 1, y + 1, w - 2, h - 2);
-  }
-
-  file(slot, camera, right, bottom, theme) {
-    const at = slot * 4;
-    const [x, y, w, h] = onScreen(
-      this.places[at],
-      this.places[at + 1],
-      this.places[at + 2],
-      this.places[at + 3],
-      camera,
-    );
-    if (!this.places[at + 2] || x > right || y > bottom || x + w < 0 || y + h < 0) return;
-    paintFile(this.context, x, y, w, h, this.states.subarray(slot * BYTES, slot * BYTES + BYTES), theme);
-  }
-}
-
-function onScreen(x, y, w, h, camera) {
-  const left = Math.floor(x * camera.scale + camera.x);
-  const top = Math.floor(y * camera.scale + camera.y);
-  const width = Math.floor((x + w) * camera.scale + camera.x) - left;
-  const height = Math.floor((y + h) * camera.scale + camera.y) - top;
-  return [left, top, Math.max(1, width - (width > 3 ? 1 : 0)), Math.max(1, height - (height > 3 ? 1 : 0))];
-}
-
-/** Paints one file with its signs. */
-export function paintFile(context, x, y, w, h, [heat, flags, color, mark], theme) {
+/**
+ * Paints one file.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Box} box
+ * @param {import("./paint.js").Look} look
+ */
+export function paintFile(context, box, look, theme, isNew = false) {
+  const { x, y, w, h } = box;
+  const { css } = theme;
   const least = Math.min(w, h);
-  context.fillStyle = heatColor(heat / 255, theme);
-  if (least < 7) {
-    if (flags & FLAGS.blocked) context.fillStyle = theme.css.alarm;
-    else if (flags & FLAGS.overlap) context.fillStyle = theme.css.ink;
-    return context.fillRect(x, y, w, h);
+  context.fillStyle = css.file;
+  context.fillRect(x, y, w, h);
+  if (least < TINY) return tiny(context, box, look, theme);
+  fillOf(context, box, look, theme);
+  if (look.waits) hatch(context, box, css.wait);
+  const first = look.who[0];
+  const editor = look.who.find((it) => it.isEdit) ?? first;
+  if (look.edited && editor) corner(context, box, theme.agents[editor.color], css.file);
+  const thick = least > 26 ? 3 : 2;
+  const inContext = look.who.filter((it) => it.inContext);
+  if (isNew && !look.waits) frame(context, box, 0, 2, first ? theme.agents[first.color] : css.dim, [4, 3]);
+  else if (!look.waits && !inContext.length) frame(context, box, 0, 1, css.edge, []);
+  if (!isNew && !look.overlap)
+    inContext.slice(0, 2).forEach((it, at) => frame(context, box, at * (thick + 1), thick, theme.agents[it.color], []));
+  if (first && !look.waits && !look.who.some((it) => it.strength > 0 || it.inContext)) {
+    context.fillStyle = theme.agents[first.color];
+    context.fillRect(x, y, 3, h);
+  }
+  if (look.waits) frame(context, box, 0, 3, css.wait, [7, 4]);
+  if (!look.overlap) return;
+  frame(context, box, -1, FRAME, css.alarm, []);
+  frame(context, box, FRAME - 1, 2, css.file, []);
+}
+
+/** Signs that stand over the fill, in the upper right corner; returns the width they take. */
+export function paintBadges(context, box, look, theme) {
+  const signs = [look.overlap && "!", look.waits && "wait", look.blocked && "no"].filter(Boolean);
+  const most = Math.floor((box.w - 6) / (BADGE * 2 + 2));
+  if (box.h < BADGE * 2 + 2) return 0;
+  const shown = signs.slice(0, Math.max(0, most));
+  shown.forEach((sign, at) => {
+    const x = box.x + box.w - BADGE - 3 - at * (BADGE * 2 + 2);
+    badge(context, sign, x, box.y + BADGE + 3, theme);
+  });
+  return shown.length * (BADGE * 2 + 2);
+}
+
+function badge(context, sign, x, y, { css }) {
+  context.fillStyle = css.file;
+  disc(context, x, y, BADGE + 1.5);
+  context.fillStyle = sign === "wait" ? css.wait : css.alarm;
+  disc(context, x, y, BADGE);
+  context.strokeStyle = context.fillStyle = css.file;
+  context.lineWidth = 2;
+  context.lineCap = "round";
+  const lines = {
+    "!": [[0, -4, 0, 1], [0, 4, 0, 4]],
+    wait: [[0, -4, 0, 0], [0, 0, 3, 2]],
+    no: [[-3, -3, 3, 3], [3, -3, -3, 3]],
+  }[sign];
+  context.beginPath();
+  for (const [ax, ay, bx, by] of lines) {
+    context.moveTo(x + ax, y + ay);
+    context.lineTo(x + bx, y + by + 0.01);
+  }
+  context.stroke();
+  context.lineCap = "butt";
+}
+
+function disc(context, x, y, r) {
+  context.beginPath();
+  context.arc(x, y, r, 0, 7);
+  context.fill();
+}
+
+/** A tile too small for signs has the colour of what matters most. */
+function tiny(context, { x, y, w, h }, look, { css, agents }) {
+  const [first] = look.who;
+  if (!look.overlap && !look.waits && !first) context.fillStyle = css.edge;
+  else if (look.overlap) context.fillStyle = css.alarm;
+  else if (look.waits) context.fillStyle = css.wait;
+  else {
+    context.fillStyle = agents[first.color];
+    context.globalAlpha = 0.25 + 0.75 * first.strength;
   }
   context.fillRect(x, y, w, h);
-  const thick = least > 24 ? 2 : 1;
-  if (flags & FLAGS.blocked) stripes(context, x, y, w, h, theme.css.alarm);
-  if (flags & FLAGS.written) {
-    const size = Math.min(14, least * 0.45);
-    context.fillStyle = theme.css.ink;
-    polygon(context, [
-      [x + w, y + h],
-      [x + w - size, y + h],
-      [x + w, y + h - size],
-    ]);
-  }
-  if (flags & FLAGS.context) frame(context, x, y, w, h, 0, thick, theme.agents[color], []);
-  if (flags & FLAGS.overlap) frame(context, x, y, w, h, thick + 1, thick, theme.css.ink, [3, 3]);
-  if (mark && least > 11) {
-    const r = Math.min(5, least * 0.28);
-    paintMark(context, mark, x + thick + 2 + r, y + thick + 2 + r, r, theme.agents[color], theme.css.file);
-  }
+  context.globalAlpha = 1;
 }
 
-const ramps = new Map();
-
-/** The colour of a heat, in 32 steps. */
-function heatColor(heat, theme) {
-  if (heat <= 0) return theme.css.file;
-  const step = Math.round(heat * 31);
-  const key = theme.css.file + step;
-  if (!ramps.has(key)) {
-    const { file, warm, hot } = theme.rgb;
-    const share = step / 31;
-    const mixed = share < 0.5 ? mix(file, warm, 0.25 + share * 1.5) : mix(warm, hot, share * 2 - 1);
-    ramps.set(key, `rgb(${mixed.map((it) => Math.round(it * 255)).join()})`);
+/** The fill: of one agent as strong as it is lately, of two in stripes. */
+function fillOf(context, box, look, theme) {
+  const { x, y, w, h } = box;
+  const [one, two] = look.who.filter((it) => it.strength > 0 || it.inContext);
+  if (!one) return;
+  if (!look.isBoth) {
+    context.globalAlpha = shade(one.strength);
+    context.fillStyle = theme.agents[one.color];
+    context.fillRect(x, y, w, h);
+    context.globalAlpha = 1;
+    return;
   }
-  return ramps.get(key);
+  if (!look.overlap) {
+    // Both were there, which is no matter yet: the other is a thin stripe on the one.
+    fillOf(context, box, { ...look, who: [one], isBoth: false }, theme);
+    context.globalAlpha = Math.max(LEAST_BOTH, shade(two.strength));
+    stripes(context, box, theme.agents[two.color], STRIPE, STRIPE * 2, STRIPE / 3);
+    return void (context.globalAlpha = 1);
+  }
+  for (const [it, from] of [[one, 0], [two, STRIPE]]) {
+    context.globalAlpha = Math.max(LEAST_OVERLAP, shade(it.strength));
+    stripes(context, box, theme.agents[it.color], from, STRIPE * 2, STRIPE);
+  }
+  context.globalAlpha = 1;
 }
 
-function mix(a, b, share) {
-  return a.map((it, at) => it + (b[at] - it) * Math.min(1, share));
+function shade(strength) {
+  return strength > 0 ? 0.06 + 0.84 * strength : 0;
 }
 
-function stripes(context, x, y, w, h, color) {
+function hatch(context, box, color) {
+  context.globalAlpha = 0.3;
+  stripes(context, box, color, 0, 10, 2);
+  context.globalAlpha = 1;
+}
+
+/** Slanted stripes from `from` on, each `step` from the last one, and as wide as `wide`. */
+function stripes(context, { x, y, w, h }, color, from, step, wide) {
   context.save();
   context.beginPath();
   context.rect(x, y, w, h);
   context.clip();
-  context.strokeStyle = color;
-  context.lineWidth = 1.6;
+  context.fillStyle = color;
   context.beginPath();
-  for (let at = 0; at < w + h; at += 8) {
+  // Slanted, they are wider along the edge.
+  const long = Math.SQRT2;
+  for (let at = from * long - step * long; at < w + h; at += step * long) {
     context.moveTo(x + at, y);
+    context.lineTo(x + at + wide * long, y);
+    context.lineTo(x + at + wide * long - h, y + h);
     context.lineTo(x + at - h, y + h);
   }
-  context.stroke();
+  context.fill();
   context.restore();
 }
 
-function frame(context, x, y, w, h, inset, thick, color, dash) {
+function corner(context, { x, y, w, h }, color, rim) {
+  const size = Math.min(16, Math.min(w, h) * 0.4);
+  for (const [by, fill] of [[2, rim], [0, color]]) {
+    context.fillStyle = fill;
+    polygon(context, [[x + w, y + h], [x + w - size - by, y + h], [x + w, y + h - size - by]]);
+  }
+}
+
+function frame(context, { x, y, w, h }, inset, thick, color, dash) {
   context.strokeStyle = color;
   context.lineWidth = thick;
   context.setLineDash(dash);
   const by = inset + thick / 2;
-  context.strokeRect(x + by, y + by, Math.max(0, w - 2 * by), Math.max(0, h - 2 * by));
+  if (w > 2 * by && h > 2 * by) context.strokeRect(x + by, y + by, w - 2 * by, h - 2 * by);
   context.setLineDash([]);
 }
 
@@ -159,64 +180,29 @@ function polygon(context, points) {
   context.fill();
 }
 
+const STAR = Array.from({ length: 10 }, (_, n) => [
+  Math.sin((n * Math.PI) / 5) * (n % 2 ? 0.45 : 1),
+  -Math.cos((n * Math.PI) / 5) * (n % 2 ? 0.45 : 1),
+]);
+const CROSS = [
+  [-0.3, -0.9], [0.3, -0.9], [0.3, -0.3], [0.9, -0.3], [0.9, 0.3], [0.3, 0.3],
+  [0.3, 0.9], [-0.3, 0.9], [-0.3, 0.3], [-0.9, 0.3], [-0.9, -0.3], [-0.3, -0.3],
+];
+/** By mark, from 2: the first is a disc. */
+const SHAPES = [
+  null,
+  null,
+  [[0, -0.9], [0.9, 0.7], [-0.9, 0.7]],
+  [[-0.72, -0.72], [0.72, -0.72], [0.72, 0.72], [-0.72, 0.72]],
+  [[0, -0.95], [0.95, 0], [0, 0.95], [-0.95, 0]],
+  CROSS,
+  STAR,
+  [[0, 0.9], [0.9, -0.7], [-0.9, -0.7]],
+];
+
 /** The shapes of agents, as `marks.js` names them. */
-export function paintMark(context, mark, x, y, r, color, halo) {
-  const at = (points, k = 1) => points.map(([px, py]) => [x + px * r * k, y + py * r * k]);
-  const star = Array.from({ length: 10 }, (_, n) => [
-    Math.sin((n * Math.PI) / 5) * (n % 2 ? 0.45 : 1),
-    -Math.cos((n * Math.PI) / 5) * (n % 2 ? 0.45 : 1),
-  ]);
-  const cross = [
-    [-0.3, -0.9],
-    [0.3, -0.9],
-    [0.3, -0.3],
-    [0.9, -0.3],
-    [0.9, 0.3],
-    [0.3, 0.3],
-    [0.3, 0.9],
-    [-0.3, 0.9],
-    [-0.3, 0.3],
-    [-0.9, 0.3],
-    [-0.9, -0.3],
-    [-0.3, -0.3],
-  ];
-  const shapes = [
-    null,
-    null,
-    [
-      [0, -0.9],
-      [0.9, 0.7],
-      [-0.9, 0.7],
-    ],
-    [
-      [-0.72, -0.72],
-      [0.72, -0.72],
-      [0.72, 0.72],
-      [-0.72, 0.72],
-    ],
-    [
-      [0, -0.95],
-      [0.95, 0],
-      [0, 0.95],
-      [-0.95, 0],
-    ],
-    cross,
-    star,
-    [
-      [0, 0.9],
-      [0.9, -0.7],
-      [-0.9, -0.7],
-    ],
-  ];
-  for (const [fill, k] of [
-    [halo, 1.45],
-    [color, 1],
-  ]) {
-    context.fillStyle = fill;
-    if (mark === 1) {
-      context.beginPath();
-      context.arc(x, y, r * 0.85 * k, 0, 7);
-      context.fill();
-    } else polygon(context, at(shapes[mark], k));
-  }
+export function paintMark(context, mark, x, y, r, color) {
+  context.fillStyle = color;
+  if (mark === 1) disc(context, x, y, r * 0.85);
+  else polygon(context, SHAPES[mark].map(([px, py]) => [x + px * r, y + py * r]));
 }

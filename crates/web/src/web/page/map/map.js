@@ -1,181 +1,317 @@
-// Owns the view of the map: the surface, the table of the hottest files beside it, and what is known
-// of the selected file.
+// Owns the view of the map: the surface, the look back under it, the table beside it, and what is known of the
+// selected file.
 
 import { button, fill, h, setText } from "../dom.js";
-import { line, whole } from "../format.js";
-import { drawDetail, litSymbols } from "./detail.js";
+import { ago, counted, isAside, line, whole } from "../format.js";
+import { empty } from "../header.js";
+import { age, drawDetail, finder, litSymbols } from "./detail.js";
 import { LayoutFeed } from "./feed.js";
-import { legend } from "./legend.js";
-import { stateOf, wordsOf } from "./paint.js";
+import { extrasOf, withWaiting } from "./ghosts.js";
+import { Legend } from "./legend.js";
+import { didOf, lookOf } from "./paint.js";
+import { Slider } from "./slider.js";
 import { Surface } from "./surface.js";
 import { HotTable } from "./table.js";
 import { zonesOf } from "./zones.js";
 
 /** Calls of a file that are drawn. */
 const MOST_CALLS = 200;
+/** Files that are on the map at first. */
+const MOST_FIRST = 400;
 /** No line says that an overlap ended. */
 const OVERLAPS_EVERY_MS = 15_000;
+/** What happened fades. */
+const FADE_EVERY_MS = 1_000;
+/** Agents that are named in one line. */
+const MOST_NAMED = 3;
 
 export class MapView {
   constructor(app) {
     this.app = app;
     this.element = document.getElementById("map");
+    this.extra = { waits: new Map(), overlap: new Map() };
+    this.areas = [];
+    const { graph, heat } = app.state;
     this.surface = new Surface("Map of the files; the table beside it says the same", {
-      fill: (path, out, at) => this.paint(path, out, at),
+      fill: (path, out, at) => (out[at] = this.look(path)),
+      timesOf: (path) => heat.counts.get(path),
+      now: () => this.now(),
       selected: (path) => this.selected(path),
-      hovered: (path) => setText(this.hint, path ? this.describe(path) : this.sumUp()),
-      symbolsOf: (path) => app.state.graph.symbolsOf(path),
-      lit: (path) => litSymbols(app.state.heat.of(path)),
-      callsOf: (path) => app.state.graph.callsOf(path, MOST_CALLS),
+      hovered: (path, tile) => this.tell(tile ? this.describe(path, tile) : this.sumUp()),
+      symbolsOf: (path) => graph.symbolsOf(path),
+      lit: (path) => litSymbols(heat.of(path)),
+      callsOf: (path) => graph.callsOf(path, MOST_CALLS),
+      arranged: () => this.arranged(),
     });
     this.feed = new LayoutFeed(app, this.surface.layout, () => this.laidOut());
     this.hint = h("p", { class: "hint" });
+    this.slider = new Slider(heat, () => this.moved());
+    this.legend = new Legend();
     this.table = new HotTable({
-      hottest: (most) => app.state.heat.hottest(most),
-      wordsFor: (path) => this.wordsFor(path),
+      rows: (most) => this.rows(most),
       pick: (path) => this.surface.select(path, true),
       picked: () => this.surface.selectedPath,
       isSeen: () => !this.element.hidden && !document.hidden,
+      now: () => this.now(),
     });
+    this.none = empty("map", "No agent has touched a file yet.");
+    this.none.hidden = true;
     this.detail = h("section", { class: "detail", "aria-label": "Selected file", hidden: true });
-    const tools = h(
-      "div",
-      { class: "tools" },
-      button("+", () => this.surface.camera.zoom(1.4), { "aria-label": "Zoom in" }),
-      button("−", () => this.surface.camera.zoom(1 / 1.4), { "aria-label": "Zoom out" }),
-      button("All", () => this.surface.key("0")),
-    );
-    const left = h(
-      "div",
-      { class: "map-left" },
-      h("div", { class: "map-room" }, this.surface.element, tools),
-      this.hint,
-      legend(this.surface),
-    );
     fill(
       this.element,
-      left,
-      h("div", { class: "map-side" }, this.detail, h("div", { class: "scroll-x" }, this.table.element)),
+      h(
+        "div",
+        { class: "map-left" },
+        h("div", { class: "map-head" }, this.hint, this.tools()),
+        h("div", { class: "map-room" }, this.surface.element, this.none),
+        this.slider.element,
+        this.legend.element,
+      ),
+      h("div", { class: "map-side" }, this.detail, this.table.element),
     );
-    this.extra = { blocked: new Set(), overlap: new Set() };
   }
 
-  show() {
+  tools() {
+    const { surface } = this;
+    const zoom = (text, name, factor) =>
+      button(text, () => surface.camera.zoom(factor), { class: "icon-only", "aria-label": name, title: name });
+    this.zonesToggle = button("Zones", () => this.toggleZones(), {
+      "aria-pressed": "false",
+      title: "Show whose folders are whose",
+    });
+    return h(
+      "div",
+      { class: "row tools" },
+      finder(
+        () => surface.layout.known,
+        (path) => surface.select(path, true),
+      ),
+      this.zonesToggle,
+      zoom("+", "Zoom in", 1.4),
+      zoom("−", "Zoom out", 1 / 1.4),
+      button("All", () => surface.key("0"), { title: "Show all of the map", "aria-keyshortcuts": "0" }),
+    );
+  }
+
+  show(rest = []) {
     this.app.lists.wantGraph();
     this.feed.start();
     this.overlapTimer ||= setInterval(
       () => document.hidden || !this.app.wire.isLive || this.app.lists.wantOverlaps(),
       OVERLAPS_EVERY_MS,
     );
+    this.fadeTimer ||= setInterval(() => document.hidden || this.fade(), FADE_EVERY_MS);
     this.surface.resize();
     this.app.state.heat.changed = null;
+    const path = rest.join("/");
+    if (path && path !== this.surface.selectedPath) this.surface.select(path, true);
     this.update(new Set(["heat", "waiting", "overlaps", "agents"]));
   }
 
   hide() {
     this.feed.stop();
     clearInterval(this.overlapTimer);
-    this.overlapTimer = 0;
+    clearInterval(this.fadeTimer);
+    this.overlapTimer = this.fadeTimer = 0;
   }
 
   laidOut() {
-    this.zones();
     this.surface.laidOut();
     this.sum();
+  }
+
+  arranged() {
+    this.none.hidden = this.surface.layout.tiles.length > 0;
+    this.zones();
   }
 
   update(dirty) {
     const { state } = this.app;
     if (dirty.has("graph") || dirty.has("link")) this.feed.changed(dirty.has("link"));
-    if (dirty.has("graph") && this.surface.selectedPath) this.surface.select(this.surface.selectedPath);
-    if (dirty.has("graph")) this.surface.moved();
+    if (dirty.has("graph") && this.surface.selectedPath) this.know();
+    if (dirty.has("graph")) this.surface.want();
+    if (dirty.has("agents") || dirty.has("order")) this.legend.name([...state.agents.keys()]);
     if (dirty.has("agents")) this.zones();
-    if (dirty.has("order")) (this.surface.repaint(), this.table.forget());
+    if (dirty.has("order")) (this.legend.forget(), this.table.forget(), this.surface.want());
     if (dirty.has("waiting") || dirty.has("overlaps")) this.extras();
-    if (dirty.has("heat")) {
-      const changed = state.heat.takeChanged();
-      if (changed) this.surface.touch(changed);
-      else this.surface.repaint();
-      this.feed.heated();
-      if (this.surface.openFiles) this.surface.needsNames = true;
-    }
-    this.surface.render();
-    if (["heat", "waiting", "overlaps"].some((topic) => dirty.has(topic))) (this.table.want(), this.sum());
+    if (dirty.has("heat")) this.heated();
+    if (!["heat", "waiting", "overlaps"].some((topic) => dirty.has(topic))) return;
+    this.table.want();
+    this.sum();
+    if (this.surface.selectedPath) this.know();
+  }
+
+  heated() {
+    const { heat } = this.app.state;
+    const changed = heat.takeChanged();
+    const paths = changed
+      ? [...changed].filter((path) => heat.files.has(path))
+      : heat.latest(MOST_FIRST, (path) => !isAside(path)).map((it) => it.path).reverse();
+    this.surface.touch(paths);
+    this.feed.heated();
+    this.slider.update();
+  }
+
+  /** Time goes on, and colours fade. */
+  fade() {
+    this.slider.update();
+    if (this.slider.moment !== null) return;
+    this.surface.want();
+    this.table.want();
+    if (this.surface.hovered === null) this.sum();
+    age(this.detail, this.now());
+  }
+
+  /** Another moment is shown. */
+  moved() {
+    const { moment } = this.slider;
+    this.past = moment === null ? null : this.app.state.heat.past.at(moment);
+    this.surface.moved();
+    this.table.want();
+    this.sum();
+    if (this.surface.selectedPath) this.know();
+  }
+
+  now() {
+    return this.slider.moment ?? Date.now();
+  }
+
+  fileOf(path) {
+    return this.past ? (this.past.get(path) ?? null) : this.app.state.heat.of(path);
+  }
+
+  look(path) {
+    const file = this.fileOf(path);
+    const now = this.now();
+    if (this.past) return lookOf(file, { now });
+    const { waits, overlap } = this.extra;
+    return lookOf(withWaiting(file, path, waits), { waits: waits.has(path), overlap: overlap.has(path), now });
+  }
+
+  toggleZones() {
+    const isOn = this.zonesToggle.getAttribute("aria-pressed") !== "true";
+    this.zonesToggle.setAttribute("aria-pressed", String(isOn));
+    this.zones();
+    this.surface.moved();
   }
 
   zones() {
-    const zones = zonesOf(this.app.state.agents.values(), this.surface.layout);
-    const look = JSON.stringify(zones);
-    if (look === this.zoneLook) return;
-    this.zoneLook = look;
-    this.surface.zones = zones;
-    this.surface.moved();
+    const isOn = this.zonesToggle.getAttribute("aria-pressed") === "true";
+    this.surface.zones = isOn ? zonesOf(this.app.state.agents.values(), this.surface.layout) : [];
+    if (isOn) this.surface.want();
   }
 
   /** What waits and overlaps is on the map, too. */
   extras() {
-    const before = this.extra;
-    const blocked = new Set();
-    for (const it of this.app.state.waiting.values()) blocked.add(it.path);
-    const overlap = new Set();
-    for (const it of this.app.state.overlaps.values()) overlap.add(it.path);
-    this.extra = { blocked, overlap };
-    for (const set of [before.blocked, before.overlap, blocked, overlap]) this.surface.touch(set);
+    this.extra = extrasOf(this.app.state);
+    this.surface.layout.setGhosts(new Set([...this.extra.waits.keys(), ...this.extra.overlap.keys()]));
+    this.surface.want();
   }
 
-  paint(path, out, at) {
-    const { blocked, overlap } = this.extra;
-    stateOf(
-      this.app.state.heat.of(path),
-      { blocked: blocked.has(path), overlap: overlap.has(path) },
-      out,
-      at,
-    );
+  /** @returns {import("./table.js").Row[]} */
+  rows(most) {
+    const isWanted = (path) => !isAside(path);
+    const files = this.past
+      ? [...this.past.values()].filter((it) => isWanted(it.path)).sort((a, b) => b.at - a.at).slice(0, most)
+      : this.app.state.heat.latest(most, isWanted);
+    const rows = new Map(files.map((file) => [file.path, file]));
+    if (!this.past) {
+      for (const path of [...this.extra.waits.keys(), ...this.extra.overlap.keys()])
+        if (!rows.has(path) && rows.size < most * 2) rows.set(path, this.fileOf(path));
+    }
+    return [...rows].map(([path, file]) => this.row(path, file));
   }
 
-  wordsFor(path) {
-    const out = new Uint8Array(4);
-    this.paint(path, out, 0);
-    return wordsOf(out[1]);
+  row(path, file) {
+    const look = this.look(path);
+    const has = (...actions) => file?.touches.some((it) => actions.includes(it.action));
+    const signs = [
+      look.overlap && "overlap",
+      look.waits && "waits",
+      look.blocked && "blocked",
+      look.edited && "edit",
+      has("read") && "read",
+      has("search") && "search",
+      has("user_provided", "user_referenced") && "given",
+      look.who.some((it) => it.inContext) && "context",
+    ].filter(Boolean);
+    const waiting = this.past ? null : this.extra.waits.get(path);
+    const agents = new Set([...look.who.map((it) => it.agent), ...(waiting?.agents ?? [])]);
+    return { path, agents: [...agents], signs, at: Math.max(file?.at ?? 0, waiting?.at ?? 0) };
   }
 
-  describe(path) {
-    const file = this.app.state.heat.of(path);
-    const agents = [...new Set(file?.touches.map((it) => it.agent) ?? [])].join(", ");
-    return [line(path), file && `heat ${file.heat.toFixed(2)}`, line(agents), ...this.wordsFor(path)]
-      .filter(Boolean)
-      .join(" · ");
+  describe(path, tile) {
+    if (path === null) {
+      const isFolded = tile.kind === "folded";
+      const more = isFolded ? `: ${counted(tile.files, "file")} that nobody touched; a click opens it` : "";
+      return `${tile.path ? `${line(tile.path)}/` : "The workspace"}${more}`;
+    }
+    const who = this.look(path).who.map((it) => `${line(it.agent)} ${didOf(it.action)} ${ago(it.at, this.now())}`);
+    return [line(path), ...who].join(" · ");
   }
 
   sum() {
-    if (this.surface.hovered < 0) setText(this.hint, this.sumUp());
+    if (this.surface.hovered === null) this.tell(this.sumUp());
   }
 
+  tell(text) {
+    if (this.hint.textContent === text) return;
+    setText(this.hint, text);
+    this.hint.title = text;
+  }
+
+  /** In a line: how much there is, and who is busy where now. */
   sumUp() {
     const { graph, heat } = this.app.state;
     const { layout } = this.surface;
-    const parts = [`${whole(layout.slots.size)} files`, `${whole(heat.files.size)} hot`];
-    if (graph.isKnown) parts.push(`${whole(graph.symbolCount)} symbols`);
-    if (layout.unplaced) parts.push(`${whole(layout.unplaced)} have no place of their own`);
+    const parts = [counted(graph.files.size || layout.known.size, "file")];
+    const touched = this.past?.size ?? heat.files.size;
+    parts.push(touched ? `${whole(touched)} touched` : "no agent has touched one yet");
+    const { waits, overlap } = this.extra;
+    if (overlap.size && !this.past) {
+      const agents = [...new Set([...overlap.values()].flatMap((it) => it.agents))];
+      const isFew = agents.length <= MOST_NAMED;
+      const named = isFew ? agents.map(line).join(" and ") : "several agents";
+      parts.push(`${named} on one symbol${overlap.size > 1 ? ` in ${counted(overlap.size, "file")}` : ""}`);
+    }
+    if (waits.size && !this.past) parts.push(`${whole(waits.size)} ${waits.size === 1 ? "waits" : "wait"}`);
     if (graph.leftOut) parts.push(`${whole(graph.leftOut)} symbols and calls are left out here`);
-    if (!layout.isKept) parts.push("in a grid: no layout was given");
-    if (this.surface.isFlat) parts.push("drawn without WebGL2");
     return parts.join(" · ");
   }
 
   selected(path) {
-    this.detail.hidden = !path;
+    if (!this.element.hidden) {
+      const address = path ? `map/${encodeURIComponent(path)}` : "map";
+      history.replaceState(null, "", `#${address}`);
+      this.app.address = address;
+    }
     this.table.want();
+    this.knownLook = "";
+    this.know();
+  }
+
+  /** Shows what is known of the selected file, if it is not what is shown already. */
+  know() {
+    const path = this.surface.selectedPath;
+    this.detail.hidden = !path;
     if (!path) return;
-    const { graph, heat } = this.app.state;
+    const { graph } = this.app.state;
+    const file = this.fileOf(path);
     const known = {
       path,
-      file: heat.of(path),
-      words: this.wordsFor(path),
+      file,
+      waits: this.past ? [] : (this.extra.waits.get(path)?.agents ?? []),
+      overlap: this.past ? [] : (this.extra.overlap.get(path)?.agents ?? []),
+      now: this.now(),
       symbols: graph.symbolsOf(path),
       calls: graph.callsOf(path, MOST_CALLS),
     };
+    const look = JSON.stringify({ ...known, now: 0 });
+    if (look === this.knownLook) return;
+    this.knownLook = look;
+    const hadFocus = this.detail.contains(document.activeElement);
     drawDetail(this.detail, known, (other) => this.surface.select(other, true));
+    if (hadFocus) this.detail.querySelector("button")?.focus({ preventScroll: true });
   }
 
   key(key) {

@@ -1,50 +1,81 @@
-// Owns what is shown of a file on the map, in four bytes: heat, flags, colour and mark of its agent.
+// Owns how a file looks on the map: who was there and how lately, and what else is to be seen of it.
 
+import { lookup } from "../format.js";
 import { COLOR_COUNT, MARK_COUNT, placeOf } from "../marks.js";
 
-export const FLAGS = { context: 1, written: 2, blocked: 4, overlap: 8, several: 16 };
-
-/** Bytes of a file's state. */
-export const BYTES = 4;
+/** Agents of one file that are looked at. */
+const MOST_WHO = 4;
+/** A touch has half of its strength after a minute and a half, and none after a quarter of an hour. */
+const SOON_MS = 11_250;
+const GONE_MS = 900_000;
 
 /**
- * Writes the state of a file into `out`, at `at`.
- * @param {import("../heat.js").HotFile | null} file
- * @param {{blocked: boolean, overlap: boolean}} extra
+ * @typedef {{agent: string, color: number, mark: number, strength: number, inContext: boolean, isEdit: boolean,
+ *   action: string, at: number}} Who
+ * @typedef {{who: Who[], waits: boolean, overlap: boolean, blocked: boolean, edited: boolean, isBoth: boolean}} Look
  */
-export function stateOf(file, extra, out, at) {
-  let flags = (extra.blocked ? FLAGS.blocked : 0) | (extra.overlap ? FLAGS.overlap : 0);
-  let main = null;
+
+/** How strong a touch is that is so old: 1 now, 0 long ago, less at first and less slowly then. */
+export function strengthOf(age) {
+  if (!(age > 0)) return 1;
+  return Math.max(0, 1 - Math.log1p(age / SOON_MS) / Math.log1p(GONE_MS / SOON_MS));
+}
+
+/**
+ * The look of a file.
+ * @param {import("../heat.js").HotFile | null} file
+ * @param {{waits?: boolean, overlap?: boolean, now?: number}} extra without `now`, the heat says how strong it is
+ * @returns {Look}
+ */
+export function lookOf(file, { waits = false, overlap = false, now }) {
+  const who = new Map();
+  let edited = false;
+  let blocked = false;
   for (const touch of file?.touches ?? []) {
-    if (touch.inContext) flags |= FLAGS.context;
-    if (touch.origin || touch.action === "write") flags |= FLAGS.written;
-    if (touch.action === "blocked") flags |= FLAGS.blocked;
-    if (main && touch.agent !== main.agent) flags |= FLAGS.several;
-    if (!main || rank(touch) > rank(main)) main = touch;
+    const isEdit = Boolean(touch.origin) || touch.action === "write";
+    edited ||= isEdit;
+    blocked ||= touch.action === "blocked";
+    const known = who.get(touch.agent);
+    if (known && known.at >= touch.at) {
+      known.inContext ||= touch.inContext;
+      known.isEdit ||= isEdit;
+      continue;
+    }
+    const place = placeOf(touch.agent);
+    const isWaiting = touch.action === "waits" || (waits && touch.action === "blocked");
+    who.set(touch.agent, {
+      agent: touch.agent,
+      color: place % COLOR_COUNT,
+      mark: 1 + (place % MARK_COUNT),
+      // What waits did not happen yet.
+      strength: isWaiting ? 0 : now === undefined ? Math.min(1, touch.heat) : strengthOf(now - touch.at),
+      inContext: touch.inContext || Boolean(known?.inContext),
+      isEdit: isEdit || Boolean(known?.isEdit),
+      action: isWaiting ? "waits" : touch.action,
+      at: touch.at,
+    });
   }
-  const place = main ? placeOf(main.agent) : 0;
-  out[at] = file ? Math.max(1, Math.round(Math.min(1, file.heat) * 255)) : 0;
-  out[at + 1] = flags;
-  out[at + 2] = place % COLOR_COUNT;
-  out[at + 3] = main ? 1 + (place % MARK_COUNT) : 0;
+  const sorted = [...who.values()].sort((a, b) => b.at - a.at).slice(0, MOST_WHO);
+  const isBoth = sorted.filter((it) => it.strength > 0 || it.inContext).length > 1;
+  return { who: sorted, waits, overlap, blocked: blocked && !waits, edited, isBoth };
 }
 
-/** Who is shown where several agents were: who has it in its context, then who was hotter. */
-function rank(touch) {
-  return (touch.inContext ? 2 : 0) + touch.heat + touch.at / 1e16;
+/** Puts the look of a file into a list, for maps that are not of now. */
+export function stateOf(file, extra, out, at) {
+  out[at] = lookOf(file, { waits: extra.blocked, overlap: extra.overlap, now: extra.now });
 }
 
-/** The states of a file in words. */
-export function wordsOf(flags) {
-  return Object.keys(FLAGS)
-    .filter((name) => flags & FLAGS[name])
-    .map((name) => WORDS[name]);
+/** What an agent did, in a word that follows its name. */
+export function didOf(action) {
+  return DID[action] ?? "touched";
 }
 
-const WORDS = {
-  context: "in context",
-  written: "written",
-  blocked: "blocked",
-  overlap: "overlapping",
-  several: "several agents",
-};
+const DID = lookup({
+  read: "read",
+  write: "edited",
+  search: "searched",
+  blocked: "was refused",
+  waits: "waits",
+  user_provided: "was given",
+  user_referenced: "was told of",
+});

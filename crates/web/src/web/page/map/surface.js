@@ -1,222 +1,217 @@
-// Owns the map as something to look at: two canvases, what of them is to be drawn anew, and the
-// selection. It draws only when something changed.
+// Owns the map as something to look at: its canvas, when it is drawn anew, and the selection.
 
 import { h } from "../dom.js";
 import { Camera } from "./camera.js";
-import { FlatPainter } from "./flat.js";
-import { GlPainter } from "./gl.js";
 import { Layout } from "./layout.js";
 import { Overlay } from "./overlay.js";
-import { BYTES } from "./paint.js";
 import { onTheme, readTheme } from "./theme.js";
 
 /** Pixels for each of the page's; more costs time, and shows nothing. */
 const MOST_RATIO = 2;
+/** Ten pictures a second show what agents do; a hand that moves the map sees each. */
+const EVERY_MS = 100;
+/** Places change at most this often. */
+const ARRANGE_EVERY_MS = 700;
+const MOST_TIMES = 240;
 
 export class Surface {
   /**
    * @param {string} label
-   * @param {{fill: (path: string, out: Uint8Array, at: number) => void, selected: (path: string | null) => void, hovered?: (path: string | null) => void, symbolsOf?: Function, lit?: Function, callsOf?: (path: string) => Object[]}} hooks
+   * @param {{fill: (path: string, out: Object[], at: number) => void, selected: (path: string | null) => void,
+   *   hovered?: (path: string | null, tile: Object | null) => void, symbolsOf?: Function, lit?: Function,
+   *   callsOf?: (path: string) => Object[], arranged?: () => void}} hooks
    */
   constructor(label, hooks) {
     this.hooks = hooks;
     this.layout = new Layout();
-    this.states = new Uint8Array(1024 * BYTES);
-    this.changed = null;
-    this.selected = -1;
-    this.hovered = -1;
+    this.selectedPath = null;
+    this.hovered = null;
     this.calls = [];
     this.zones = [];
-    this.isStale = true;
-    this.needsNames = true;
-    /** Files that are shown with their symbols. */
-    this.openFiles = 0;
     this.frame = 0;
+    this.timer = 0;
+    /** The file that is to be brought into sight, and what was seen then. */
+    this.lookAt = null;
+    this.looking = "";
+    this.drawnAt = 0;
+    this.arrangedAt = 0;
+    this.isStale = true;
     /** Milliseconds that the last frames took, for those who measure. */
     this.times = [];
-    this.base = h("canvas", { class: "base" });
-    this.over = h("canvas", { class: "over" });
+    this.canvas = h("canvas");
     this.element = h(
       "div",
       { class: "surface", tabindex: "0", role: "application", "aria-label": label },
-      this.base,
-      this.over,
+      this.canvas,
     );
-    this.overlay = new Overlay(this.over);
+    this.overlay = new Overlay(this.canvas);
     this.camera = new Camera(this.element, {
       moved: () => this.moved(),
       click: (x, y) => this.click(x, y),
       hover: (x, y) => this.hover(x, y),
     });
-    this.begin();
     new ResizeObserver(() => this.resize()).observe(this.element);
-    onTheme(() => this.retheme());
-  }
-
-  /** Chooses how to draw; a graphics card that is lost ends in the plain canvas. */
-  begin() {
-    // `?map=flat` and `?map=gl` choose, for those who compare.
-    const wish = new URLSearchParams(location.search).get("map");
-    this.painter = (wish !== "flat" && GlPainter.on(this.base, wish === "gl")) || null;
-    if (!this.painter) this.flat();
-    this.base.addEventListener("webglcontextlost", () => this.flat());
-    this.theme = null;
-  }
-
-  flat() {
-    const canvas = h("canvas", { class: "base" });
-    this.base.replaceWith(canvas);
-    this.base = canvas;
-    this.painter = FlatPainter.on(canvas);
-    this.sentLayout = -1;
-    if (this.width) this.resize();
-  }
-
-  get isFlat() {
-    return this.painter instanceof FlatPainter;
-  }
-
-  retheme() {
-    this.theme = null;
-    this.moved();
+    onTheme(() => ((this.theme = null), this.moved()));
   }
 
   resize() {
     const { clientWidth, clientHeight } = this.element;
     if (!clientWidth || !clientHeight) return;
-    this.layout.aspect = clientWidth / clientHeight;
     this.width = clientWidth;
     this.height = clientHeight;
     this.ratio = Math.min(MOST_RATIO, devicePixelRatio || 1);
     const [width, height] = [Math.round(clientWidth * this.ratio), Math.round(clientHeight * this.ratio)];
-    for (const canvas of [this.base, this.over]) {
-      // To set a size clears a canvas, even if it is the same.
-      if (canvas.width === width && canvas.height === height) continue;
-      canvas.width = width;
-      canvas.height = height;
-    }
-    if (this.camera.isFit) this.camera.fit(this.layout.width, this.layout.height);
-    this.moved();
-    this.render();
-  }
-
-  /** The layout has changed: files may have come, gone or moved. */
-  laidOut() {
-    if (this.camera.isFit) this.camera.fit(this.layout.width, this.layout.height);
-    this.repaint();
-    if (this.selected >= 0 && this.layout.paths[this.selected] !== this.selectedPath)
-      this.select(this.selectedPath);
-  }
-
-  /** Every file is to be looked at again. */
-  repaint() {
-    this.changed = null;
-    this.needsNames = true;
-    this.want();
-  }
-
-  /** These files have changed. */
-  touch(paths) {
-    for (const path of paths) {
-      const slot = this.layout.slots.get(path);
-      if (slot === undefined || !this.changed) continue;
-      this.changed.add(slot);
-      this.isStale = true;
-    }
-    if (this.isStale) this.want();
-  }
-
-  moved() {
-    this.needsNames = true;
+    // To set a size clears a canvas, even if it is the same.
+    if (this.canvas.width !== width) this.canvas.width = width;
+    if (this.canvas.height !== height) this.canvas.height = height;
+    this.layout.resize(clientWidth, clientHeight);
+    this.arrangedAt = 0;
     this.isStale = true;
+    this.draw();
+  }
+
+  /** Files may have come or gone. */
+  laidOut() {
     this.want();
   }
 
+  /** These files have changed, and have tiles of their own. */
+  touch(paths) {
+    for (const path of paths) this.layout.touch(path, this.hooks.timesOf?.(path));
+    this.want();
+  }
+
+  /** The reader moved the map, or chose something: it is drawn in the next frame. */
+  moved() {
+    this.isStale = true;
+    this.frame ||= requestAnimationFrame(() => this.draw());
+  }
+
+  /** Something is to be drawn anew, soon. */
   want() {
     this.isStale = true;
-    if (!this.frame) this.frame = requestAnimationFrame(() => this.render());
+    if (this.frame || this.timer) return;
+    const wait = this.drawnAt + EVERY_MS - performance.now();
+    if (wait <= 0) return this.moved();
+    this.timer = setTimeout(() => ((this.timer = 0), this.moved()), wait);
   }
 
-  /** Draws, if something changed. */
-  render() {
+  draw() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
     if (!this.isStale || !this.width || !this.element.clientWidth) return;
     const begun = performance.now();
     this.isStale = false;
+    this.drawnAt = begun;
     this.theme ??= readTheme();
-    const { layout, painter } = this;
-    this.fill();
-    if (this.sentLayout !== layout.version) {
-      painter.setFolders([...layout.folders.values()]);
-      this.sentLayout = layout.version;
-    }
-    painter.send(layout.rects, this.states, layout.count, layout.takeMoved(), this.changed);
-    painter.draw(this.camera, this.base.width, this.base.height, this.ratio, layout.count, this.theme);
-    this.changed = new Set();
-    if (this.needsNames) this.names();
+    this.arrange(begun);
+    this.overlay.draw(this.scene());
     this.times.push(performance.now() - begun);
-    if (this.times.length > 240) this.times.shift();
+    if (this.times.length > MOST_TIMES) this.times.shift();
   }
 
-  fill() {
-    const { layout, hooks } = this;
-    const length = layout.rects.length / 4;
-    if (this.states.length < length * BYTES) {
-      this.states = new Uint8Array(length * BYTES);
-      this.changed = null;
-    }
-    if (this.changed)
-      for (const slot of this.changed) hooks.fill(layout.paths[slot] ?? "", this.states, slot * BYTES);
-    else
-      for (let slot = 0; slot < layout.count; slot++)
-        hooks.fill(layout.paths[slot] ?? "", this.states, slot * BYTES);
+  arrange(now) {
+    const { layout } = this;
+    if (!layout.isStale) return;
+    if (now - this.arrangedAt < ARRANGE_EVERY_MS && layout.version) return this.later();
+    this.arrangedAt = now;
+    layout.arrange();
+    this.hovered = null;
+    // What was brought into sight stays there, until the reader moves the map.
+    const isLooking = this.looking === this.view();
+    if (isLooking) this.lookAt ??= this.selectedPath;
+    if (isLooking || this.camera.isFit) this.camera.fit(layout.width, layout.height);
+    if (this.lookAt) this.look();
+    this.hooks.arranged?.();
+    cancelAnimationFrame(this.frame);
+    this.frame = 0;
+    this.isStale = false;
   }
 
-  names() {
-    this.needsNames = false;
-    const { hooks } = this;
-    const none = () => [];
-    this.openFiles = this.overlay.draw({
-      ...this.scene(),
-      symbolsOf: hooks.symbolsOf ?? none,
-      lit: hooks.lit ?? (() => new Set()),
-    });
+  /** New places come a little later. */
+  later() {
+    this.arrangeTimer ||= setTimeout(() => ((this.arrangeTimer = 0), this.want()), EVERY_MS);
   }
 
   scene() {
-    const { layout, camera, width, height, ratio, theme, selected, hovered, calls, zones } = this;
-    return { layout, camera, width, height, ratio, theme, selected, hovered, calls, zones };
+    const { layout, camera, width, height, ratio, theme, hovered, calls, zones, hooks } = this;
+    const out = [];
+    return {
+      layout,
+      camera,
+      width,
+      height,
+      ratio,
+      theme,
+      hovered,
+      calls,
+      zones,
+      selected: this.selectedPath,
+      now: hooks.now?.() ?? 0,
+      lookOf: (path) => (hooks.fill(path, out, 0), out[0]),
+      symbolsOf: hooks.symbolsOf ?? (() => []),
+      lit: hooks.lit ?? (() => new Set()),
+    };
   }
 
   click(x, y) {
     this.element.focus({ preventScroll: true });
-    const slot = this.slotAt(x, y);
-    this.select(slot < 0 ? null : this.layout.paths[slot]);
+    const tile = this.tileAt(x, y);
+    if (!tile) return this.select(null);
+    if (tile.kind === "file") return this.select(tile.path);
+    this.toggle(tile.path);
+  }
+
+  /** Opens a folder, or folds it again. */
+  toggle(path) {
+    this.layout.toggle(path);
+    this.arrangedAt = 0;
+    this.moved();
   }
 
   hover(x, y) {
-    const slot = x < 0 ? -1 : this.slotAt(x, y);
-    if (slot === this.hovered) return;
-    this.hovered = slot;
+    const tile = x < 0 ? null : this.tileAt(x, y);
+    if (tile === this.hovered) return;
+    this.hovered = tile;
+    this.element.classList.toggle("points", Boolean(tile));
     this.moved();
-    this.hooks.hovered?.(slot < 0 ? null : this.layout.paths[slot]);
+    this.hooks.hovered?.(tile?.kind === "file" ? tile.path : null, tile);
   }
 
-  slotAt(x, y) {
+  tileAt(x, y) {
     const { camera } = this;
     return this.layout.at((x - camera.x) / camera.scale, (y - camera.y) / camera.scale);
   }
 
-  /** Selects a file, or none. */
+  /** Selects a file, or none; it gets a tile if it has none. */
   select(path, look = false) {
-    const slot = path === null ? -1 : (this.layout.slots.get(path) ?? -1);
-    this.selected = slot;
-    this.selectedPath = slot < 0 ? null : path;
-    this.calls = slot < 0 ? [] : (this.hooks.callsOf?.(path) ?? []);
-    if (look && slot >= 0) this.camera.look(this.layout.of(path));
+    this.selectedPath = path;
+    this.calls = path === null ? [] : (this.hooks.callsOf?.(path) ?? []);
+    if (path) this.layout.pin(path);
+    if (this.layout.isStale) this.arrangedAt = 0;
+    this.lookAt = look ? path : null;
+    if (this.lookAt && !this.layout.isStale) this.look();
     this.moved();
     this.hooks.selected(path);
+  }
+
+  /** Brings the selected file into sight, if it is not, or too small. */
+  look() {
+    const tile = this.layout.of(this.lookAt);
+    // Its folder may not be known yet.
+    if (!tile) return;
+    this.lookAt = null;
+    const { x, y, scale } = this.camera;
+    const [left, top, wide, high] = [tile.x * scale + x, tile.y * scale + y, tile.w * scale, tile.h * scale];
+    const isSeen = left >= 0 && top >= 0 && left + wide <= this.width && top + high <= this.height;
+    if (!isSeen || wide < 60 || high < 30) this.camera.look(tile);
+    this.looking = this.view();
+  }
+
+  /** The part of the map that is seen, to be compared. */
+  view() {
+    const { x, y, scale } = this.camera;
+    return `${x} ${y} ${scale}`;
   }
 
   key(key) {

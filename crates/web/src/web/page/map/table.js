@@ -1,50 +1,69 @@
-// Owns the table beside the map: the hottest files, sorted as the reader wants them.
+// Owns the table beside the map, which says the same in words: the files that agents touched or that wait.
 
 import { button, fill, h, keyed, setText } from "../dom.js";
-import { ago, baseName, line, lookup } from "../format.js";
+import { ago, baseName, clock, cut, line, lookup } from "../format.js";
+import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
 
 /** Files of the table. */
 const MOST_ROWS = 60;
+/** Agents of a row, and letters of a path. */
+const MOST_AGENTS = 8;
+const LONGEST = 300;
 /** The table is sorted anew at most this often. */
 const EVERY_MS = 500;
 
 const HEADS = [
   ["path", "File"],
-  ["heat", "Heat"],
   ["agents", "Agents"],
-  ["action", "Last"],
+  ["what", "What"],
   ["at", "When"],
 ];
 const VALUES = {
   path: (it) => it.path,
-  heat: (it) => it.heat,
-  agents: (it) =>
-    it.touches
-      .map((touch) => touch.agent)
-      .sort()
-      .join(),
-  action: (it) => it.action,
+  agents: (it) => it.agents.join(),
+  what: (it) => it.signs.join(),
   at: (it) => it.at,
 };
 
-/** States that the last action says already. */
-const SAID = lookup({ write: "written", blocked: "blocked" });
+/** Signs of a row: the icon, and its words. */
+const SIGNS = lookup({
+  overlap: ["warn", "two agents on one symbol"],
+  waits: ["wait", "waits for a decision"],
+  blocked: ["cross", "was refused"],
+  edit: ["edit", "edited"],
+  read: ["read", "read"],
+  search: ["search", "searched"],
+  given: ["message", "named in a prompt"],
+  context: ["think", "in an agent's context"],
+});
 
+/**
+ * @typedef {{path: string, agents: string[], signs: string[], at: number}} Row
+ */
 export class HotTable {
-  /** @param {{hottest: (most: number) => Object[], wordsFor: (path: string) => string[], pick: (path: string) => void, picked: () => string | null, isSeen: () => boolean}} hooks */
+  /**
+   * @param {{rows: (most: number) => Row[], pick: (path: string) => void, picked: () => string | null,
+   *   isSeen: () => boolean, now: () => number}} hooks
+   */
   constructor(hooks) {
     this.hooks = hooks;
-    this.sort = { by: "heat", isUp: false };
+    this.sort = { by: "at", isUp: false };
     this.timer = 0;
     this.body = h("tbody");
     this.heads = h("tr");
+    this.none = h("p", { class: "hint", hidden: true }, "No agent has touched a file yet.");
     this.element = h(
-      "table",
+      "div",
       { class: "hot" },
-      h("caption", { class: "hidden" }, "The hottest files"),
-      h("thead", null, this.heads),
-      this.body,
+      h(
+        "table",
+        null,
+        h("caption", { class: "hidden" }, "The files that agents touched, the latest first"),
+        h("thead", null, this.heads),
+        this.body,
+      ),
+      this.none,
     );
     this.drawHeads();
   }
@@ -83,50 +102,53 @@ export class HotTable {
   }
 
   draw() {
-    const files = this.hooks.hottest(MOST_ROWS);
+    const rows = this.hooks.rows(MOST_ROWS);
     const { by, isUp } = this.sort;
     const value = VALUES[by];
-    if (by !== "heat" || isUp)
-      files.sort((a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0) * (isUp ? 1 : -1));
+    const isBefore = (a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0);
+    rows.sort((a, b) => isBefore(a, b) * (isUp ? 1 : -1) || (a.path < b.path ? -1 : 1));
+    this.none.hidden = rows.length > 0;
     keyed(
       this.body,
-      files,
-      (file) => file.path,
-      (file) => this.row(file),
-      (el, file) => this.fillRow(el, file),
+      rows,
+      (row) => row.path,
+      (row) => this.row(row),
+      (el, row) => this.fillRow(el, row),
     );
   }
 
-  row(file) {
-    const pick = button(line(baseName(file.path)), () => this.hooks.pick(file.path), {
-      class: "plain path",
-      title: line(file.path),
-    });
-    return h("tr", null, h("th", { scope: "row" }, pick), h("td"), h("td"), h("td"), h("td"));
+  row({ path }) {
+    const shown = cut(line(path), LONGEST);
+    const name = baseName(shown);
+    const pick = button("", () => this.hooks.pick(path), { class: "plain path" });
+    fill(pick, h("span", { class: "dim" }, shown.slice(0, shown.length - name.length)), h("wbr"), name);
+    return h("tr", null, h("th", { scope: "row" }, pick), h("td"), h("td"), h("td", null, h("time")));
   }
 
-  fillRow(el, file) {
-    const agents = [...new Set(file.touches.map((it) => it.agent))];
-    const words = this.hooks
-      .wordsFor(file.path)
-      .filter((it) => it !== "several agents" && it !== SAID[file.action]);
-    const [, heat, who, last, when] = el.children;
-    el.setAttribute("aria-selected", String(file.path === this.hooks.picked()));
-    if (!heat.firstChild) fill(heat, h("meter", { min: 0, max: 1, "aria-label": "heat" }), h("span"));
-    heat.firstChild.value = file.heat;
-    setText(heat.lastChild, file.heat.toFixed(2));
-    if (who.dataset.look !== agents.join()) ((who.dataset.look = agents.join()), fill(who, whoOf(agents)));
-    setText(last, [line(file.action), ...words].join(", "));
-    setText(when, ago(file.at).replace(" ago", ""));
+  fillRow(el, { path, agents, signs, at }) {
+    const [, who, what, when] = el.children;
+    el.setAttribute("aria-selected", String(path === this.hooks.picked()));
+    if (who.dataset.look !== agents.join("\n")) ((who.dataset.look = agents.join("\n")), fill(who, whoOf(agents)));
+    if (what.dataset.look !== signs.join()) ((what.dataset.look = signs.join()), fill(what, signs.map(signOf)));
+    setText(when.firstChild, ago(at, this.hooks.now()).replace(" ago", ""));
+    if (when.dataset.at === String(at)) return;
+    when.dataset.at = String(at);
+    when.firstChild.title = clock(at);
   }
 }
 
-/** The agents of a row: two by name, more by their marks. */
+function signOf(sign) {
+  const [name, words] = SIGNS[sign];
+  return h("span", { class: `sign ${sign}`, title: words }, icon(name, words));
+}
+
+/** The agents of a row: one by name, more by their marks. */
 function whoOf(agents) {
-  const short = agents.length > 2 ? "short" : "";
+  const short = agents.length > 1 ? "short" : "";
+  const title = agents.slice(0, MOST_AGENTS).map(line).join(", ");
   return h(
     "span",
-    { class: short, title: short && agents.map(line).join(", ") },
-    agents.slice(0, 8).map((it) => [agentName(it), " "]),
+    { class: short, title },
+    agents.slice(0, MOST_AGENTS).map((it) => [agentName(it), " "]),
   );
 }

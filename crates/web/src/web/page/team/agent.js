@@ -2,130 +2,114 @@
 
 import { button, fill, h, setText } from "../dom.js";
 import { failed, notice, sure } from "../dialog.js";
-import { counted, cut, line } from "../format.js";
+import { bytes, counted, cut, line } from "../format.js";
+import { icon } from "../icons.js";
+import { Menu } from "../menu.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
 import { changesOf } from "./block-view.js";
+import { stateOf } from "./cards.js";
+import { Composer } from "./composer.js";
 import { again, earlier, renew } from "./earlier.js";
-import { partsOf } from "./figures.js";
-import { stateOf } from "./team.js";
+import { partsOf, spentOf } from "./figures.js";
 import { Past } from "./past.js";
 import { TranscriptView } from "./transcript-view.js";
-
-/** Characters of a prompt. */
-const LONGEST_PROMPT = 256 * 1024;
 
 export class AgentPanel {
   constructor(app, back) {
     this.app = app;
     this.agent = "";
-    this.title = h("h2", { tabindex: "-1" });
-    this.actions = h("div", { class: "row wrap actions" });
+    this.title = h("h2", { tabindex: "-1", class: "row" });
+    this.cancel = button("Cancel turn", () => this.act("cancel"));
+    this.waits = h("a", { class: "button waits-here", href: "#inbox", hidden: true });
+    this.changes = h("a", { class: "button" }, icon("review"), "Changes");
+    this.start = button("", () => this.act("start_agent"));
+    this.stop = button("", () => this.act("stop_agent"));
+    this.restart = button("", () => this.act("restart_agent"));
+    fill(this.start, icon("play"), "Start");
+    fill(this.stop, icon("stop"), "Stop …");
+    fill(this.restart, icon("again"), "Restart …");
+    this.details = h("dl", { class: "facts" });
+    this.menu = new Menu("More of this agent", [this.start, this.stop, this.restart], this.details);
     this.status = h("p", { class: "status" });
-    this.text = h("textarea", {
-      rows: 2,
-      placeholder: "Prompt this agent …",
-      "aria-label": "Prompt",
-      maxlength: LONGEST_PROMPT,
-      on: { keydown: (event) => this.typed(event) },
-    });
-    this.form = h(
-      "div",
-      { class: "prompt" },
-      this.text,
-      button("Send", () => this.send(), { title: "Ctrl+Enter" }),
-    );
-    this.transcript = new TranscriptView({ earlier: () => this.earlier(), again: () => this.again() });
-    this.drafts = new Map();
-    const head = h(
-      "div",
-      { class: "row wrap" },
-      button("←", back, { class: "back", "aria-label": "Back to the agents" }),
-      this.title,
-      this.actions,
-    );
+    this.composer = new Composer(app, (blocks, text) => this.send(blocks, text));
+    this.transcript = new TranscriptView({ app, earlier: () => this.earlier(), again: () => this.again() });
+    const backButton = button("", back, { class: "back quiet icon-only", "aria-label": "Back to the agents" });
+    fill(backButton, icon("back"));
     this.element = h(
       "section",
       { class: "panel agent-panel", hidden: true, "aria-label": "Agent" },
-      head,
+      h("div", { class: "row head" }, backButton, this.title, this.waits, this.cancel, this.changes, this.menu.element),
       this.status,
       this.transcript.element,
-      this.form,
+      this.composer.element,
     );
     this.scoped();
   }
 
   scoped() {
-    this.form.hidden = !this.app.may("prompt");
-    fill(
-      this.actions,
-      this.app.may("prompt") &&
-        button("Cancel turn", () => this.act("cancel"), { data: { act: "cancel" } }),
-      this.app.may("control") && [
-        button("Start", () => this.act("start_agent"), { data: { act: "start" } }),
-        button("Stop", () => this.act("stop_agent"), { data: { act: "stop" } }),
-        button("Restart", () => this.act("restart_agent"), { data: { act: "restart" } }),
-      ],
-      h("a", { class: "button", data: { act: "changes" } }, "Changes"),
-      h("a", { class: "button waits-here", href: "#inbox", hidden: true, data: { act: "decide" } }),
-    );
+    this.composer.element.hidden = !this.app.may("prompt");
+    this.cancel.hidden = !this.app.may("prompt");
     this.update();
   }
 
   show(agent) {
     if (agent === this.agent) return;
-    if (this.agent) {
-      this.keepDraft();
-      // The journal has it: it is kept for the agent that is shown.
-      this.said().past = new Past();
-    }
+    // The journal has it: it is kept for the agent that is shown.
+    if (this.agent) this.said().past = new Past();
     this.agent = agent;
+    this.composer.show(agent);
+    this.menu.close();
     if (!agent) return this.transcript.show(null);
-    this.text.value = this.drafts.get(agent) ?? "";
     this.transcript.show(this.said());
     fill(this.title, agentName(agent));
     this.update();
-  }
-
-  keepDraft() {
-    this.drafts.delete(this.agent);
-    if (this.text.value) this.drafts.set(this.agent, this.text.value);
-    // Texts that were begun for the last 50 agents.
-    if (this.drafts.size > 50) this.drafts.delete(this.drafts.keys().next().value);
   }
 
   update() {
     const agent = this.app.state.agents.get(this.agent);
     if (!agent) {
       setText(this.status, this.agent ? "The team has no such agent now." : "");
+      this.status.hidden = !this.agent;
       return;
     }
     this.begin();
-    fill(this.title, agentName(this.agent), " ", stateOf(agent));
-    const budget = this.app.state.budgets.get(this.agent);
     const queued = agent.sessions?.reduce((sum, it) => sum + it.queued, 0) ?? 0;
+    const look = JSON.stringify([agent, queued, this.app.state.budgets.get(this.agent), this.app.state.waits(this.agent), [...this.app.rights]]);
+    if (this.look === look) return;
+    this.look = look;
+    fill(this.title, agentName(this.agent), stateOf(agent));
+    const budget = this.app.state.budgets.get(this.agent);
     const words = [
       agent.reason && cut(line(agent.reason), 500),
-      [agent.name, agent.version].filter(Boolean).map(line).join(" "),
-      agent.sessions?.length && counted(agent.sessions.length, "session"),
       queued && `${counted(queued, "prompt")} queued`,
-      agent.restarts && counted(agent.restarts, "restart"),
-      budget?.reason
-        ? cut(line(budget.reason), 300)
-        : budget &&
-          partsOf(budget)
-            .map((it) => `${it.name} ${it.text}`)
-            .join(", "),
-    ];
-    setText(this.status, words.filter(Boolean).join(" · "));
-    for (const el of this.actions.children) {
-      const { act } = el.dataset;
-      if (act === "changes") el.href = `#time/changes/${encodeURIComponent(this.agent)}`;
-      if (act === "decide") this.showWaits(el);
-      if (act === "cancel") el.disabled = !isRunning(agent) && !queued;
-      if (act === "start") el.hidden = !["stopped", "error"].includes(agent.state);
-      if (act === "stop") el.hidden = agent.state === "stopped";
-    }
+      budget?.reason && cut(line(budget.reason), 300),
+    ].filter(Boolean);
+    setText(this.status, words.join(" · "));
+    this.status.hidden = !words.length;
+    this.changes.href = `#review/changes/${encodeURIComponent(this.agent)}`;
+    this.showWaits(this.waits);
+    this.cancel.disabled = !isRunning(agent) && !queued;
+    const may = this.app.may("control");
+    this.start.hidden = !may || !["stopped", "error"].includes(agent.state);
+    this.stop.hidden = !may || agent.state === "stopped";
+    this.restart.hidden = !may;
+    this.drawDetails(agent, budget);
+  }
+
+  drawDetails(agent, budget) {
+    const facts = [];
+    const add = (name, value) => value && facts.push(h("dt", null, name), h("dd", null, value));
+    add("program", [agent.name, agent.version].filter(Boolean).map(line).join(" "));
+    add("sessions", agent.sessions?.length ? String(agent.sessions.length) : "");
+    add("restarts", agent.restarts ? String(agent.restarts) : "");
+    add("tokens", spentOf(agent));
+    for (const part of budget ? partsOf(budget) : []) add(part.name, part.text);
+    add("memory", agent.memory_bytes ? bytes(agent.memory_bytes) : "");
+    add("zone", agent.zone && (agent.zone === "kernel" ? "held by the kernel" : "held by the protocol alone"));
+    add("not held", agent.zone_missing?.length ? agent.zone_missing.map(line).join(", ") : "");
+    add("process", agent.pid ? String(agent.pid) : "");
+    fill(this.details, facts);
   }
 
   /** Shows what the turn changed that ended last. */
@@ -142,7 +126,7 @@ export class AgentPanel {
     const waits = this.app.state.waits(this.agent);
     link.hidden = !waits;
     const text = waits === 1 ? "1 waits" : `${waits} wait`;
-    setText(link, this.app.may("decide") ? `${text}: decide` : text);
+    setText(link, text);
   }
 
   /** The transcript of the agent that is shown. */
@@ -211,38 +195,27 @@ export class AgentPanel {
       .then(() => notice(`${agent}: ${word} was done`), failed(`${word} ${agent}`));
   }
 
-  typed(event) {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      this.send();
-    }
-  }
-
-  send() {
-    const text = this.text.value.trim();
+  send(blocks, text) {
     const agent = this.agent;
-    if (!text) return;
-    const { wire } = this.app;
-    // It stays in its field until somebody can take it.
-    if (!wire.isLive) return notice(`prompt ${agent}: not sent, there is no connection to the team`, true);
+    const { wire, state } = this.app;
     const sentAt = Date.now();
-    this.text.value = "";
-    this.app.state.said.prompted(agent, text);
+    state.said.prompted(agent, text);
+    state.activity.prompted(agent, text);
     this.app.changed("said", { agent_id: agent });
     this.transcript.follow();
-    this.app.call("prompt", { agent_id: agent, text }, 0).catch((error) => {
+    this.app.call("prompt", { agent_id: agent, blocks }, 0).catch((error) => {
       notice(`prompt ${agent}: ${error.message}`, true);
       // What was refused is not lost, and neither is what went into a connection that was dead by then.
-      const isUnheard = error.code || wire.heardAt < sentAt;
-      if (this.agent === agent && !this.text.value && isUnheard) this.text.value = text;
+      if (error.code || wire.heardAt < sentAt) this.composer.putBack(agent, text);
     });
   }
 
   key(key) {
+    if (this.transcript.key(key)) return true;
     if (key === "G") return (this.transcript.follow(), true);
     if (key === "Enter") return (this.transcript.element.querySelector(".scroll").focus(), true);
     if (key === "l") return (this.lastTurn(), true);
-    if (key === "p") return this.app.may("prompt") && (this.text.focus(), true);
+    if (key === "p") return this.app.may("prompt") && (this.composer.focus(), true);
     const method = { c: "cancel", S: "start_agent", x: "stop_agent", R: "restart_agent" }[key];
     if (!method || !this.app.may(method === "cancel" ? "prompt" : "control")) return false;
     this.act(method);

@@ -1,6 +1,7 @@
 // Owns what the blocks of a transcript are made of, and how much each of them takes.
 
-import { begin, lookup, objects, short, textOf, turnName } from "../format.js";
+import { isTerminal } from "../ansi.js";
+import { begin, lookup, money, objects, short, textOf, turnName, whole } from "../format.js";
 
 /** What a block takes besides its texts, counted as characters; so do a part, a place and a key. */
 const OF_BLOCK = 300;
@@ -41,6 +42,7 @@ export function sizeOf({ text, session, id, place, call }) {
   if (!call) return size;
   // The key is kept once more by those who look for it.
   size += OF_BLOCK + 2 * call.key.length + call.title.length + call.kind.length + call.status.length;
+  size += call.output.length;
   for (const path of call.places) size += OF_PIECE + path.length;
   for (const part of call.parts) size += part.size;
   return size;
@@ -60,19 +62,47 @@ export function callBlock(session, key) {
       status: "pending",
       parts: [],
       places: [],
+      /** How it ended, and what it said beside its parts. */
+      code: null,
+      output: "",
+      /** When it began, as far as this page was there, and how long it took. */
+      begunAt: 0,
+      ms: null,
       refused: new Set(),
     },
   });
 }
 
-/** Takes what an update says of a tool call. */
-export function fillCall(call, { title, kind, status, locations, content }) {
+/** Takes what an update says of a tool call, or an event of the journal. */
+export function fillCall(call, update) {
+  const { title, kind, status, locations, content } = update;
   if (title) call.title = short(title, LONGEST_TITLE);
   if (kind) call.kind = short(kind, LONGEST_WORD);
   if (status) call.status = short(status, LONGEST_WORD);
   if (Array.isArray(locations))
     call.places = locations.slice(0, MOST_PARTS).map((it) => short(it?.path ?? it, LONGEST_PATH));
   if (Array.isArray(content)) call.parts = partsOf(content);
+  fillOutput(call, update.rawOutput ?? update.output);
+  if (isOpen(call)) call.begunAt ||= Date.now();
+  if (Number.isFinite(update.duration_ms)) call.ms = update.duration_ms;
+  else if (!isOpen(call) && call.begunAt) call.ms ??= Date.now() - call.begunAt;
+}
+
+/** Where agents that show their commands' output put it, beside the parts. */
+const OUTPUTS = ["formatted_output", "aggregated_output", "output", "stdout"];
+
+function fillOutput(call, output) {
+  if (typeof output === "string") call.output = rawText(output, LONGEST_PART);
+  if (!output || typeof output !== "object") return;
+  const code = output.exitCode ?? output.exit_code;
+  if (Number.isInteger(code)) call.code = code;
+  const name = OUTPUTS.find((it) => typeof output[it] === "string" && output[it]);
+  if (name) call.output = rawText(output[name], LONGEST_PART);
+}
+
+/** Text of a terminal as it came, without the controls that no terminal output needs here. */
+function rawText(text, most) {
+  return begin(text, most).replace(/[\u0000-\u0007\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f-\u009f]/g, "");
 }
 
 /** Whether more is to come of a tool call. */
@@ -82,21 +112,43 @@ export function isOpen(call) {
 
 const OPEN = lookup({ pending: true, in_progress: true });
 
-export function turnBlock(agent, session, name, { turn, stop_reason: stop, reason }, isBad) {
+const OUTCOMES = lookup({
+  end_turn: "done",
+  cancelled: "cancelled",
+  refusal: "the model refused to answer",
+  max_tokens: "stopped at the limit of tokens",
+  max_turn_requests: "stopped at the limit of requests",
+  error: "failed",
+});
+
+export function turnBlock(agent, session, name, { turn, stop_reason: stop, reason, spent }, isBad) {
+  const outcome = OUTCOMES[textOf(stop)] ?? short(stop, LONGEST_WORD);
   const why = reason ? `: ${short(reason, LONGEST_REASON)}` : "";
+  const title = turnName(turn);
+  const cost = objects(spent?.cost, 1)[0];
+  const figures = [
+    Number.isFinite(spent?.total) && `${whole(spent.total)} tokens`,
+    cost && money(cost.amount, short(cost.currency, LONGEST_WORD)),
+  ].filter(Boolean);
+  const text = `${title[0].toUpperCase()}${title.slice(1)} ${outcome}${why}`;
   const place = { agent: idOf(agent), session: idOf(name), turn };
-  const text = `${turnName(turn)} ended: ${short(stop, LONGEST_WORD)}${why}`;
-  return blockOf("turn", session, text, { isBad, place });
+  return blockOf("turn", session, [text, ...figures].join(" · "), { isBad, place });
 }
 
-/** What was blocked, and what can be done. */
+const REFUSALS = lookup({ pending: "waits", expired: "too late" });
+
+/** What was blocked: `refusalOf` takes it apart. */
 export function refusalText({ id, status, action, path, ended }) {
-  const state = status === "expired" ? "too late" : status === "pending" ? "waits" : status;
   const why = ended ? `, ${short(ended, LONGEST_REASON)}` : "";
-  const way = { denied: "allow lets the next try pass", expired: "allow with --tell", pending: "see Inbox" };
-  const out = lookup(way)[status];
   const what = `${short(action, LONGEST_WORD)} ${short(path, LONGEST_PATH)}`;
-  return `${idOf(id)} ${short(state, LONGEST_WORD)}: ${what}${why}${out ? ` (${out})` : ""}`;
+  return `${idOf(id)} ${REFUSALS[status] ?? short(status, LONGEST_WORD)}: ${what}${why}`;
+}
+
+/** The state of what was blocked, and what it was. */
+export function refusalOf({ id, text }) {
+  const rest = text.slice(id.length + 1);
+  const at = rest.indexOf(":");
+  return { state: rest.slice(0, at), what: rest.slice(at + 2) };
 }
 
 /** The parts of a tool call: texts and diffs. */
@@ -121,13 +173,15 @@ function partOf(part, most) {
     const size = OF_PIECE + path.length + before.length + after.length;
     return { kind: "diff", path, before, after, isCut, isNew, size };
   }
-  const whole =
-    part.type === "terminal"
-      ? `terminal ${short(part.terminalId, LONGEST_ID)}`
-      : blockText(part.content ?? part);
-  if (!whole) return null;
-  const text = begin(whole, most);
-  return { kind: "text", text, isCut: whole.length > most, size: OF_PIECE + text.length };
+  // What it showed stays in the terminal: its name alone is on the wire.
+  if (part.type === "terminal") return { kind: "terminal", text: "", size: OF_PIECE };
+  const content = part.content ?? part;
+  const all = blockText(content);
+  if (!all) return null;
+  const text = begin(all, most);
+  const said = content.type === "text" ? textOf(content.text) : "";
+  const raw = isTerminal(said) ? rawText(said, most) : "";
+  return { kind: "text", text, raw, isCut: all.length > most, size: OF_PIECE + text.length + raw.length };
 }
 
 /** The text of a content block of ACP. */
@@ -153,8 +207,43 @@ const PLAN_MARKS = lookup({ completed: "●", in_progress: "◐", pending: "○"
 
 export function planText(entries) {
   return objects(entries, 100)
-    .map((it) => `${PLAN_MARKS[textOf(it.status)] ?? "○"} ${short(it.content, 400)}`)
+    .map((it) => `${PLAN_MARKS[textOf(it.status)] ?? "○"} ${short(it.content, 400).replaceAll("\n", " ")}`)
     .join("\n");
+}
+
+/** The entries of a plan: what each says, and whether it is done, now, or to come. */
+export function entriesOf({ text }) {
+  const state = lookup({ "●": "done", "◐": "now" });
+  const entries = text.split("\n").filter(Boolean);
+  return entries.map((it) => ({ state: state[it[0]] ?? "open", text: it.slice(2) }));
+}
+
+/** Calls that are done, and went well, may be folded, with what was thought and planned between them. */
+const isQuiet = ({ call }) => call?.status === "completed" && !call.refused.size && !call.code;
+
+/**
+ * The blocks as they are shown: alone, or several as one fold.
+ * @param {Block[]} blocks
+ * @param {(block: Block) => boolean} isHeld whether the reader has it open, so that it stays
+ * @returns {Block[][]}
+ */
+export function folded(blocks, isHeld) {
+  const items = [];
+  let run = [];
+  const end = () => {
+    const last = run.findLastIndex((it) => it.call) + 1;
+    const isFold = run.filter((it) => it.call).length > 1;
+    if (isFold) items.push(run.slice(0, last));
+    for (const block of isFold ? run.slice(last) : run) items.push([block]);
+    run = [];
+  };
+  for (const block of blocks) {
+    const isBetween = run.length > 0 && (block.kind === "thought" || block.kind === "plan");
+    if ((isQuiet(block) || isBetween) && !isHeld(block)) run.push(block);
+    else (end(), items.push([block]));
+  }
+  end();
+  return items;
 }
 
 /** A long text as pieces of the length of a block. */

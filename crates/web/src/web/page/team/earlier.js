@@ -2,7 +2,18 @@
 // end.
 
 import { short } from "../format.js";
-import { LONGEST_BLOCK, blockOf, callBlock, fillCall, idOf, isOpen, sizeOf, turnBlock } from "./blocks.js";
+import {
+  LONGEST_BLOCK,
+  blockOf,
+  callBlock,
+  fillCall,
+  idOf,
+  isOpen,
+  planText,
+  refusalText,
+  sizeOf,
+  turnBlock,
+} from "./blocks.js";
 import { Past } from "./past.js";
 
 /** Events of a page. */
@@ -11,7 +22,7 @@ const PAGE = 300;
 const ENOUGH = 60;
 const MOST_PAGES = 5;
 
-const TYPES = ["message", "tool", "turn", "report"];
+const TYPES = ["message", "tool", "turn", "report", "plan", "blocked"];
 
 /** The place behind the last event of the journal; null if the team keeps none. */
 export async function edgeOf(call) {
@@ -120,12 +131,25 @@ function blocksOf(events, past) {
     else if (type === "report") say("report");
     else if (type === "turn.end" || type === "turn.failed")
       blocks.push(turnBlock(agent, session, session, { ...payload, turn }, type === "turn.failed"));
+    else if (type === "plan") blocks.push(blockOf("plan", session, planText(payload?.entries)));
+    else if (type === "blocked") refused(blocks, session, payload ?? {});
     else if (type === "tool.call" || type === "tool.result") {
       const block = callOf(past, session, turn, type, payload ?? {});
       if (block) blocks.push(block);
     }
   }
   return blocks;
+}
+
+/** An access that was blocked, where it happened first; the last that is known of it counts. */
+function refused(blocks, session, payload) {
+  if (payload.sweep) return;
+  const id = idOf(payload.blocked_id);
+  const isBad = payload.status === "denied" || payload.status === "expired";
+  const block = blockOf("blocked", session, refusalText({ ...payload, id }), { id, isBad });
+  const known = blocks.find((it) => it.kind === "blocked" && it.id === id);
+  if (known) Object.assign(known, { text: block.text, isBad, size: block.size });
+  else blocks.push(block);
 }
 
 /** The block of a tool call; none if one of the blocks has it. */

@@ -1,50 +1,63 @@
-// Owns the view of the team: its agents, those that need a person first, and beside them one agent
-// or the log.
+// Owns the view of the team: its agents, those that need a person first, and beside them what all do, or one agent.
 
 import { failed } from "../dialog.js";
 import { button, fill, h, keyed, setText } from "../dom.js";
-import { bytes, clock, count, counted, cut, line, lookup } from "../format.js";
+import { clock, count, counted, lookup } from "../format.js";
 import { moved } from "../keys.js";
-import { agentName, colorOf, markOf } from "../marks.js";
-import { isRunning, isStalled } from "../state.js";
+import { agentName } from "../marks.js";
+import { isRunning } from "../state.js";
 import { AgentPanel } from "./agent.js";
-import { budgetBar, costOf, spentOf } from "./figures.js";
+import { AgentCards } from "./cards.js";
+import { Stream } from "./stream.js";
 
-/** Agents that are listed. */
-const MOST_SHOWN = 500;
-/** Agents and log are drawn at most this often. */
+/** Cards, stream and log are drawn at most this often. */
 const LISTS_EVERY_MS = 150;
-/** What agents and log show. */
-const SHOWN = new Set(["agents", "waiting", "budgets", "log", "order"]);
+/** What they show. */
+const SHOWN = new Set(["agents", "waiting", "budgets", "log", "order", "said"]);
 /** Entries of the log that are shown. */
 const MOST_ENTRIES = 200;
+/** Turns whose changes are asked for at a time. */
+const MOST_ASKED = 4;
 
 export class TeamView {
   constructor(app) {
     this.app = app;
     this.agent = "";
+    this.isLog = false;
     this.stale = new Set();
     this.drawnAt = 0;
     this.timer = 0;
+    this.asking = 0;
     this.element = document.getElementById("team");
     this.sum = h("p", { class: "sum" });
-    this.list = h("ul", { class: "agents", "aria-label": "Agents" });
+    this.cards = new AgentCards(app);
     this.panel = new AgentPanel(app, () => (location.hash = "team"));
+    this.stream = new Stream(app);
     this.logList = h("ol", { class: "log", tabindex: "0", "aria-label": "What happened, the last first" });
     this.logShown = MOST_ENTRIES;
     this.back = button("Earlier", () => this.earlier());
     this.all = h("input", { type: "checkbox", on: { change: () => this.drawLog() } });
     const all = h("label", { class: "check" }, this.all, "also refusals in passing");
-    const head = h("div", { class: "row" }, h("h2", null, "Log"), h("span", { class: "grow" }), all);
+    const activity = h("a", { class: "small", href: "#team" }, "Activity");
+    const head = h("div", { class: "row head" }, h("h2", null, "Log"), h("span", { class: "grow" }), all, activity);
     this.log = h("section", { class: "panel", "aria-label": "Log" }, head, this.logList, this.back);
-    fill(this.element, h("div", { class: "side" }, this.sum, this.list), this.log, this.panel.element);
+    fill(
+      this.element,
+      h("div", { class: "side" }, this.sum, this.cards.element),
+      this.stream.element,
+      this.log,
+      this.panel.element,
+    );
+    setInterval(() => this.tick(), 1000);
   }
 
   show([agent]) {
-    this.agent = agent ?? "";
+    this.isLog = agent === "log" && !this.app.state.agents.has("log");
+    this.agent = this.isLog ? "" : (agent ?? "");
     this.element.classList.toggle("has-agent", Boolean(this.agent));
     this.panel.show(this.agent);
-    this.log.hidden = Boolean(this.agent);
+    this.log.hidden = !this.isLog;
+    this.stream.element.hidden = this.isLog || Boolean(this.agent);
     this.panel.element.hidden = !this.agent;
     for (const topic of SHOWN) this.stale.add(topic);
     this.drawLists();
@@ -66,17 +79,20 @@ export class TeamView {
     }, wait);
   }
 
-  /** Agents and log, a few times a second: more often nobody can read them. */
+  /** Cards and stream, a few times a second: more often nobody can read them. */
   drawLists() {
     const dirty = this.stale;
     this.stale = new Set();
     this.drawnAt = performance.now();
-    if (["agents", "waiting", "budgets"].some((topic) => dirty.has(topic))) {
-      this.drawAgents();
+    if ([...dirty].some((topic) => topic !== "log")) {
+      setText(this.sum, sumOf(this.app.state));
+      this.cards.draw(this.agent);
       this.panel.update();
+      if (!this.stream.element.hidden) this.stream.draw();
+      this.askChanges();
     }
     if (dirty.has("order")) fill(this.logList);
-    if (!this.agent && (dirty.has("log") || dirty.has("order"))) this.drawLog();
+    if (this.isLog && (dirty.has("log") || dirty.has("order"))) this.drawLog();
   }
 
   /** Hears of what an agent said, also while it is not shown. */
@@ -84,77 +100,35 @@ export class TeamView {
     if (topic === "said") this.panel.heard(cause);
   }
 
-  drawAgents() {
-    const { state } = this.app;
-    const agents = state.sorted();
-    setText(this.sum, sumOf(state, agents));
-    keyed(
-      this.list,
-      agents.slice(0, MOST_SHOWN),
-      (agent) => agent.agent_id,
-      (agent) => this.row(agent.agent_id),
-      (el, agent) => this.fillRow(el, agent),
-    );
+  tick() {
+    if (this.element.hidden || document.hidden) return;
+    const now = Date.now();
+    this.cards.tick(now);
+    if (!this.stream.element.hidden) this.stream.tick(now);
   }
 
-  row(id) {
-    return h("li", null, h("a", { href: `#team/${encodeURIComponent(id)}` }));
-  }
-
-  fillRow(el, agent) {
-    const { state } = this.app;
-    const id = agent.agent_id;
-    const waits = state.waits(id);
-    const budget = state.budgets.get(id);
-    const session = fullest(agent);
-    const text = JSON.stringify([
-      turnOf(state, agent),
-      agent.state,
-      agent.reason,
-      isRunning(agent),
-      waits,
-      budget,
-      agent.memory_bytes,
-      session,
-      agent.zone,
-      markOf(id),
-      colorOf(id),
-    ]);
-    const link = el.firstElementChild;
-    if (id === this.agent) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
-    // Nothing is built anew for what looks the same.
-    if (el.shownText === text) return;
-    el.shownText = text;
-    fill(
-      link,
-      h(
-        "span",
-        { class: "head" },
-        agentName(id),
-        stateOf(agent),
-        waits > 0 && h("span", { class: "tag pending" }, `${waits} ${waits === 1 ? "waits" : "wait"}`),
-      ),
-      agent.reason && h("span", { class: "why" }, cut(line(agent.reason), 200)),
-      h(
-        "span",
-        { class: "figures" },
-        figure("turn", turnOf(state, agent)),
-        figure(
-          "context",
-          session?.used ? `${count(session.used)}${session.size ? ` / ${count(session.size)}` : ""}` : "–",
-        ),
-        figure("spent", spentOf(agent)),
-        figure("cost", costOf(agent)),
-        figure("memory", bytes(agent.memory_bytes ?? NaN)),
-        figure(
-          "zone",
-          line(agent.zone ?? "–"),
-          agent.zone_missing?.length ? `not enforced: ${agent.zone_missing.join(", ")}` : null,
-        ),
-        budget && budgetBar(budget),
-      ),
-    );
+  /** Asks what turns have changed that ended, those of the cards and of the stream's beginning. */
+  askChanges() {
+    const { state, wire } = this.app;
+    if (!wire.isLive) return;
+    const wanted = state.activity.list(30).filter((turn) => turn.endedAt && turn.turn !== null && !turn.changed && !turn.isAsked);
+    for (const turn of wanted.slice(0, MOST_ASKED - this.asking)) {
+      this.asking += 1;
+      turn.isAsked = true;
+      const params = { agent_id: turn.agent, session_id: turn.session, turn: turn.turn };
+      this.app
+        .call("get_diff", params)
+        .then(({ files }) => {
+          const sum = (name) => files.reduce((all, it) => all + (it[name] ?? 0), 0);
+          turn.changed = { count: files.length, added: sum("added"), removed: sum("removed") };
+          turn.version += 1;
+        })
+        .catch(() => {})
+        .finally(() => {
+          this.asking -= 1;
+          this.app.changed("agents");
+        });
+    }
   }
 
   /** Shows more of what happened before, and asks for it where it is not here. */
@@ -194,35 +168,15 @@ export class TeamView {
       if (next) location.hash = `team/${encodeURIComponent(next.agent_id)}`;
       return true;
     }
+    if (key === "Enter" && !this.agent) {
+      const first = this.app.state.sorted()[0];
+      if (first) location.hash = `team/${encodeURIComponent(first.agent_id)}`;
+      return true;
+    }
     if (!this.agent) return false;
     if (key === "Escape") return ((location.hash = "team"), true);
     return this.panel.key(key);
   }
-}
-
-/** The number of the turn that runs, or ran last. */
-function turnOf(state, agent) {
-  const ended = state.turns.get(agent.agent_id);
-  const touched = state.heat.turns.get(agent.agent_id);
-  const running = isRunning(agent) && ended !== undefined ? ended + 1 : undefined;
-  const last = Math.max(running ?? -1, ended ?? -1, touched ?? -1);
-  return last < 0 ? "–" : String(last);
-}
-
-/** A figure with its name; one that is not known takes no room. */
-function figure(name, value, title) {
-  if (value === "–") return null;
-  return h("span", { class: "figure", title }, h("span", { class: "dim" }, name), " ", value);
-}
-
-/** The session whose context is fullest. */
-export function fullest(agent) {
-  return (agent.sessions ?? []).reduce((best, it) => ((it.used ?? 0) > (best?.used ?? -1) ? it : best), null);
-}
-
-export function stateOf(agent) {
-  const word = isRunning(agent) && agent.state === "ready" ? "working" : line(agent.state);
-  return h("span", { class: `tag tone-${isStalled(agent) ? "bad" : tone(word)}` }, word);
 }
 
 const TONES = lookup({
@@ -236,8 +190,6 @@ const TONES = lookup({
   allowed: "good",
   answered: "good",
   end_turn: "good",
-  working: "busy",
-  running: "busy",
   pending: "wait",
   needs_approval: "wait",
   restarting: "wait",
@@ -246,11 +198,12 @@ const TONES = lookup({
 });
 
 /** The tone of a state, for its colour. */
-export function tone(word) {
+function tone(word) {
   return TONES[word] ?? "none";
 }
 
-function sumOf(state, agents) {
+function sumOf(state) {
+  const agents = [...state.agents.values()];
   const works = agents.filter(isRunning).length;
   const team = state.budgets.get("");
   const parts = [counted(agents.length, "agent"), `${works} working`];

@@ -1,17 +1,32 @@
 // Owns how a transcript is shown: a window of its blocks, and the place where the reader is.
 
 import { button, fill, h, setText } from "../dom.js";
-import { drawBlock } from "./block-view.js";
+import { icon } from "../icons.js";
+import { drawBlock, drawFold, planLine, planList, rowOf } from "./block-view.js";
+import { folded } from "./blocks.js";
+import { Find, highlight } from "./find.js";
 
 /** Blocks that are shown at first, and that come with each look further up or down. */
 const PAGE = 150;
 /** Blocks that are elements at once. */
 const MOST_SHOWN = 600;
+/** A message that grows is drawn this often, and seldom if it is long: it may take one part of the time in so many. */
+const GROWN_MS = 100;
+const SHARE = 15;
+/** Blocks above a hit that come with it. */
+const ABOVE_HIT = 20;
+/** Entries of a plan that is open by itself. */
+const SHORT_PLAN = 6;
 /** Pixels from the end within which the reader is at the end. */
 const END = 24;
 
+/** Blocks that go on while an agent speaks. */
+const GROWING = new Set(["message", "thought"]);
+
+const newItem = (isFold) => ({ el: h("li"), isFold, blocks: [], versions: [], drawnAt: 0, took: 0 });
+
 export class TranscriptView {
-  /** @param {{earlier: () => Promise<void>, again: () => void}} asks for what the journal has */
+  /** @param {{app?: Object, earlier: () => Promise<void>, again: () => void}} asks for what the journal has */
   constructor(asks) {
     this.asks = asks;
     this.list = h("ol", { class: "blocks" });
@@ -34,7 +49,15 @@ export class TranscriptView {
       this.bottom,
     );
     this.fresh = button("", () => this.follow(), { class: "fresh", hidden: true });
-    this.element = h("div", { class: "transcript" }, this.scroll, this.fresh);
+    this.plan = h("div", { class: "plan", hidden: true });
+    this.find = new Find(this);
+    this.element = h(
+      "div",
+      { class: "transcript", on: { keydown: (event) => this.pressed(event) } },
+      this.find.element,
+      this.plan,
+      h("div", { class: "window" }, this.scroll, this.fresh, this.find.opener),
+    );
     this.show(null);
   }
 
@@ -46,8 +69,14 @@ export class TranscriptView {
     this.seen = 0;
     /** The number of the first block that is shown. */
     this.first = -Infinity;
+    /** By block: the item that shows it, which may be a fold of several. */
     this.shown = new Map();
     this.transcript = transcript;
+    /** Where a search is. */
+    this.hitEl = null;
+    this.planned = null;
+    fill(this.plan);
+    this.find.close();
     fill(this.list);
     if (transcript) this.draw(transcript);
   }
@@ -68,6 +97,7 @@ export class TranscriptView {
     this.isCut = begin + part.length < all.length;
     const place = this.following ? null : this.place();
     this.put(part);
+    this.showPlan(all);
     this.ends(transcript, begin);
     if (!all.length) this.nothing(transcript);
     if (this.following) this.scroll.scrollTop = this.scroll.scrollHeight;
@@ -84,20 +114,69 @@ export class TranscriptView {
   }
 
   put(part) {
-    const keep = new Set(part.map((it) => it.n));
-    for (const [n, it] of this.shown) if (!keep.has(n)) (it.el.remove(), this.shown.delete(n));
-    if (!this.shown.size) fill(this.list);
+    const shown = new Map();
+    const items = folded(part, (block) => this.isHeld(block)).map((blocks) => {
+      const isFold = blocks.length > 1;
+      // A fold that has grown, at its end or at its begin, is the same one.
+      const known = blocks.map((block) => this.shown.get(block.n));
+      const it = known.find((old) => old?.isFold === isFold && !shown.has(old)) ?? newItem(isFold);
+      shown.set(it, blocks);
+      return it;
+    });
+    const keep = new Set(items.map((it) => it.el));
+    for (const el of [...this.list.children]) if (!keep.has(el)) el.remove();
     let place = this.list.firstElementChild;
-    for (const block of part) {
-      let it = this.shown.get(block.n);
-      if (!it) this.shown.set(block.n, (it = { el: h("li"), block: null, version: -1 }));
+    this.shown = new Map();
+    for (const it of items) {
       if (it.el === place) place = place.nextElementSibling;
       else this.list.insertBefore(it.el, place);
-      if (it.version !== block.version || it.block !== block) {
-        drawBlock(it.el, block, this.asks.again);
-        Object.assign(it, { block, version: block.version });
-      }
+      const blocks = shown.get(it);
+      for (const block of blocks) this.shown.set(block.n, it);
+      this.update(it, blocks);
     }
+    this.hitEl?.classList.add("hit");
+  }
+
+  /** Draws an item, if it looks different. */
+  update(it, blocks) {
+    const isSame = (block, at) => block === it.blocks[at] && block.version === it.versions[at];
+    if (blocks.length === it.blocks.length && blocks.every(isSame)) return;
+    const now = performance.now();
+    const isGrown = blocks[0] === it.blocks[0] && GROWING.has(blocks[0].kind);
+    if (isGrown && now - it.drawnAt < Math.max(GROWN_MS, it.took * SHARE)) return this.later();
+    if (it.isFold) drawFold(it.el, blocks, this.asks);
+    else drawBlock(it.el, blocks[0], this.asks);
+    it.el.dataset.n = blocks[0].n;
+    const versions = blocks.map((block) => block.version);
+    Object.assign(it, { blocks, versions, drawnAt: now, took: performance.now() - now });
+  }
+
+  later() {
+    this.timer ||= setTimeout(() => {
+      this.timer = 0;
+      if (this.transcript) this.redraw(this.transcript);
+    }, GROWN_MS);
+  }
+
+  /** Whether the reader has a block open, or the focus in it: it is not folded away. */
+  isHeld({ n }) {
+    const it = this.shown.get(n);
+    if (!it || it.isFold) return false;
+    return Boolean(it.el.querySelector("details[open]")) || it.el.contains(document.activeElement);
+  }
+
+  /** The newest plan of the turn that runs stays in sight. */
+  showPlan(all) {
+    let at = all.length - 1;
+    while (at >= 0 && all[at].kind !== "turn" && all[at].kind !== "plan") at -= 1;
+    const block = all[at]?.kind === "plan" ? all[at] : null;
+    this.plan.hidden = !block;
+    if (!block || (this.planned?.block === block && this.planned.version === block.version)) return;
+    this.planned = { block, version: block.version };
+    const list = planList(block);
+    const isShort = list.children.length <= SHORT_PLAN && innerWidth > 760;
+    const open = this.plan.firstElementChild?.open ?? isShort;
+    fill(this.plan, h("details", { open }, h("summary", null, icon("right"), planLine(block)), list));
   }
 
   /** What is at the ends of the window: more, or the word that there is no more. */
@@ -138,13 +217,14 @@ export class TranscriptView {
       else low = middle + 1;
     }
     const el = all[low];
-    return el ? { el, top: el.getBoundingClientRect().top } : null;
+    return el ? { el, n: Number(el.dataset.n), top: el.getBoundingClientRect().top } : null;
   }
 
   /** Scrolls to where the reader was. */
   back(place) {
-    if (!place?.el.isConnected) return;
-    this.scroll.scrollTop += place.el.getBoundingClientRect().top - place.top;
+    // It may be in a fold by now.
+    const el = place?.el.isConnected ? place.el : this.shown.get(place?.n)?.el;
+    if (el) this.scroll.scrollTop += el.getBoundingClientRect().top - place.top;
   }
 
   /** Says how much is new below. */
@@ -192,5 +272,45 @@ export class TranscriptView {
     const at = all.findIndex((it) => it.n >= this.first);
     this.first = all[Math.max(0, Math.min(all.length - 1, at + by))]?.n ?? -Infinity;
     this.redraw(this.transcript);
+  }
+
+  /** Shows a block that a search found, with the words in it. */
+  reach(n, words) {
+    const all = this.transcript.all();
+    const at = all.findIndex((it) => it.n === n);
+    if (at < 0) return;
+    this.following = false;
+    if (!this.shown.has(n)) this.first = all[Math.max(0, at - ABOVE_HIT)].n;
+    this.redraw(this.transcript);
+    const el = rowOf(this.shown.get(n).el, n);
+    const details = el.querySelector(":scope > details");
+    const isSeen = details?.firstChild.textContent.toLowerCase().includes(words);
+    if (details && !isSeen) details.open = true;
+    this.leave();
+    this.hitEl = el;
+    el.classList.add("hit");
+    el.scrollIntoView({ block: "center" });
+    // What a fold has is built when it has opened.
+    requestAnimationFrame(() => highlight(el, words));
+  }
+
+  leave() {
+    this.hitEl?.classList.remove("hit");
+    this.hitEl = null;
+    highlight(null, "");
+  }
+
+  pressed(event) {
+    const { key, target } = event;
+    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || target.matches("input")) return;
+    if (this.key(key)) event.preventDefault();
+  }
+
+  /** `/` searches here, `n` and `N` go from hit to hit. */
+  key(key) {
+    if (key === "/") return (this.find.open(), true);
+    if (this.find.element.hidden || (key !== "n" && key !== "N")) return false;
+    this.find.step(key === "n" ? 1 : -1);
+    return true;
   }
 }

@@ -154,8 +154,13 @@ export class Transcript {
       this.changed(call);
     }
     const text = refusalText(line);
-    const known = this.blocks.findLast((it) => it.kind === "blocked" && it.id === idOf(line.id));
-    if (known) {
+    const isIt = (it) => it.kind === "blocked" && it.id === idOf(line.id);
+    const before = this.past.blocks.findLast(isIt);
+    const known = this.blocks.findLast(isIt);
+    if (before) {
+      Object.assign(before, { text, isBad: isRefused });
+      before.version += 1;
+    } else if (known) {
       Object.assign(known, { text, isBad: isRefused });
       this.changed(known);
     } else this.push("blocked", session, text, { id: idOf(line.id), isBad: isRefused });
@@ -175,6 +180,7 @@ export class Transcript {
     const begun = new Map();
     for (const block of this.blocks) if (block.call) begun.set(block.call.id, block);
     const isNew = (block) => {
+      if (block.kind === "blocked") this.replace(block);
       const live = block.call?.isOpen && begun.get(block.call.id);
       if (!live) return true;
       live.call.title ||= block.call.title;
@@ -184,6 +190,15 @@ export class Transcript {
       return false;
     };
     this.past.prepend(blocks.filter(isNew));
+  }
+
+  /** A connection begins with what waits: the journal knows where that happened. */
+  replace(block) {
+    const at = this.blocks.findIndex((it) => it.kind === "blocked" && it.id === block.id);
+    if (at < 0) return;
+    const [live] = this.blocks.splice(at, 1);
+    this.forget(live);
+    Object.assign(block, { text: live.text, isBad: live.isBad });
   }
 }
 

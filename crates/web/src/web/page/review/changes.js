@@ -12,7 +12,8 @@ const MOST_TURNS = 500;
 export class Changes {
   constructor(app) {
     this.app = app;
-    this.agent = h("select", { "aria-label": "Agent", on: { change: () => this.picked() } });
+    // The list beside it chooses.
+    this.agent = h("select", { "aria-label": "Agent", hidden: true, on: { change: () => this.picked() } });
     this.turn = h("select", { "aria-label": "Turn", on: { change: () => this.load() } });
     this.undoButton = button("Undo …", () => this.preview("undo"));
     this.redoButton = button("Redo the last undo …", () => this.preview("redo"));

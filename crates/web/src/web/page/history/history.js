@@ -1,37 +1,45 @@
 // Owns the view of what was: which of its parts is shown.
 
 import { fill, h } from "../dom.js";
+import { icon } from "../icons.js";
 import { Blame } from "./blame.js";
-import { Changes } from "./changes.js";
 import { Cost } from "./cost.js";
-import { History } from "./history.js";
 import { Replay } from "./replay.js";
+import { Search } from "./search.js";
+import { Turns } from "./turns.js";
 
-export class TimeView {
+/** The parts, with their icons. */
+const TITLES = {
+  turns: ["history", "Turns"],
+  search: ["search", "Search"],
+  replay: ["play", "Replay"],
+  blame: ["person", "Blame"],
+  cost: ["plan", "Cost"],
+};
+
+export class HistoryView {
   constructor(app) {
-    this.element = document.getElementById("time");
+    this.element = document.getElementById("history");
     this.parts = {
+      turns: new Turns(app),
+      search: new Search(app),
       replay: new Replay(app),
-      history: new History(app),
-      changes: new Changes(app),
       blame: new Blame(app),
       cost: new Cost(app),
     };
-    const titles = { replay: "Replay", history: "History", changes: "Changes", blame: "Blame", cost: "Cost" };
-    this.links = Object.entries(titles).map(([name, title]) =>
-      h("a", { href: `#time/${name}`, data: { part: name } }, title),
+    this.links = Object.entries(TITLES).map(([name, [image, title]]) =>
+      h("a", { href: `#history/${name}`, data: { part: name } }, icon(image), title),
     );
     fill(
       this.element,
-      h("nav", { class: "parts", "aria-label": "Parts of Time" }, this.links),
+      h("nav", { class: "parts", "aria-label": "Parts of the history" }, this.links),
       Object.values(this.parts).map((part) => part.element),
     );
     this.part = null;
   }
 
   show([name, ...rest]) {
-    const shown = this.parts[name] ? name : (this.last ?? "replay");
-    this.last = shown;
+    const shown = Object.hasOwn(this.parts, name ?? "") ? name : "turns";
     for (const [it, part] of Object.entries(this.parts)) part.element.hidden = it !== shown;
     for (const link of this.links) {
       if (link.dataset.part === shown) link.setAttribute("aria-current", "page");
@@ -45,6 +53,11 @@ export class TimeView {
   hide() {
     this.part?.hide?.();
     this.part = null;
+  }
+
+  /** Hears of each change at once. */
+  heard(topic, line) {
+    this.part?.heard?.(topic, line);
   }
 
   update(dirty) {

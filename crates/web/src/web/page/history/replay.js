@@ -2,7 +2,9 @@
 
 import { button, fill, h, setText } from "../dom.js";
 import { failed, notice } from "../dialog.js";
-import { clock, counted, isAside, line } from "../format.js";
+import { brief, clock, counted, line, lookup } from "../format.js";
+import { empty } from "../header.js";
+import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
 import { stateOf } from "../map/paint.js";
 import { Surface } from "../map/surface.js";
@@ -16,6 +18,15 @@ const BINS = 120;
 /** Accesses that are listed around the moment. */
 const MOST_LISTED = 40;
 const SPEEDS = [1, 10, 60, 600];
+/** Of the scale: marks of pauses stand at least so far apart to have a text. */
+const NEAR = 0.06;
+/** What was done to a file: an icon, and words. */
+const ACTIONS = lookup({
+  write: ["edit", "wrote"],
+  read: ["read", "read"],
+  search: ["search", "searched"],
+  blocked: ["warn", "was held back from"],
+});
 
 export class Replay {
   constructor(app) {
@@ -26,10 +37,13 @@ export class Replay {
     this.speed = 60;
     this.frame = 0;
     this.isReading = false;
+    const again = button("", () => this.begin(), { class: "quiet" });
+    fill(again, icon("again"), "Read again");
     this.surface = new Surface("Map at the chosen moment; the list beside it says what happened", {
       fill: (path, out, at) =>
-        stateOf(this.files.get(path) ?? null, { blocked: false, overlap: false }, out, at),
+        stateOf(this.files.get(path) ?? null, { blocked: false, overlap: false, now: this.at }, out, at),
       selected: () => {},
+      now: () => this.at,
       hovered: (path) => setText(this.hint, path ? line(path) : this.sumUp()),
     });
     this.feed = new LayoutFeed(app, this.surface.layout, () => this.surface.laidOut());
@@ -46,27 +60,31 @@ export class Replay {
       "aria-label": "Moment",
       on: { input: () => this.seek() },
     });
-    this.play = button("Play", () => this.toggle(), { class: "main" });
+    this.play = button("", () => this.toggle(), { class: "main" });
     this.pace = h(
       "select",
       { "aria-label": "Speed", on: { change: (event) => (this.speed = Number(event.target.value)) } },
-      SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 60 }, `${speed}×`)),
+      SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 60 }, `${speed}× as fast`)),
     );
     this.when = h("output", { class: "when" });
     this.hint = h("p", { class: "hint" });
-    this.shape = h("div", { class: "shape", "aria-hidden": "true" });
-    this.list = h("ol", { class: "log", "aria-label": "What happened until then, the last first" });
-    this.all = h("input", { type: "checkbox", on: { change: () => this.fillList() } });
-    this.aside = h("span");
+    this.shape = h("div", { class: "shape" });
+    this.list = h("ol", { class: "moments", "aria-label": "What happened until then, the last first" });
+    this.all = h("input", { type: "checkbox", title: "And in .git", on: { change: () => this.choose() } });
+    this.aside = h("span", null, "Also outside the workspace");
+    this.none = h("div", { class: "none", hidden: true });
     const controls = h(
       "div",
       { class: "row wrap controls" },
-      this.source,
       this.play,
+      this.step("back", "Back", -1),
+      this.step("right", "Next", 1),
       this.pace,
+      this.source,
       this.when,
-      button("Read again", () => this.begin()),
-      h("label", null, this.all, this.aside),
+      h("span", { class: "grow" }),
+      h("label", { class: "row small" }, this.all, this.aside),
+      again,
     );
     fill(
       (this.element = h("section", { class: "part replay", "aria-label": "Replay", hidden: true })),
@@ -74,8 +92,16 @@ export class Replay {
       h("div", { class: "scrubber" }, this.shape, this.slider),
       h("div", { class: "map-room" }, this.surface.element),
       this.hint,
-      h("div", { class: "scroll", tabindex: "0" }, this.list),
+      h("div", { class: "scroll", tabindex: "0", "aria-label": "What happened", role: "region" }, this.list),
+      this.none,
     );
+    this.playing(false);
+  }
+
+  /** A button that leads to what happened before or after. */
+  step(image, text, by) {
+    const el = button("", () => this.walk(by));
+    return fill(el, icon(image), text);
   }
 
   show() {
@@ -120,6 +146,7 @@ export class Replay {
     this.stop();
     this.isReading = true;
     setText(this.hint, "Reading the journal …");
+    this.none.hidden = true;
     const timeline = new Timeline();
     const session = this.source.value;
     try {
@@ -132,11 +159,10 @@ export class Replay {
           (event) => timeline.event(event),
           () => !timeline.isFull,
         ));
-      timeline.end();
+      timeline.end(this.all.checked);
       this.timeline = timeline;
       if (timeline.isFull || hasMore) notice("the journal has more than fits: the beginning is shown");
-      fill(this.shape, bars(timeline.histogram(BINS), "accesses"));
-      this.moveTo(timeline.to);
+      this.drawScale();
     } catch (error) {
       failed("replay")(error);
     }
@@ -144,18 +170,66 @@ export class Replay {
     setText(this.hint, this.sumUp());
   }
 
+  /** Shows, or leaves out, what is none of the team's work. */
+  choose() {
+    this.stop();
+    this.timeline.choose(this.all.checked);
+    this.drawScale();
+    setText(this.hint, this.sumUp());
+  }
+
+  /** Draws the scale with its bars, and a thin mark for each pause that is cut out. */
+  drawScale() {
+    const { timeline } = this;
+    const percent = (share) => `${(share * 100).toFixed(2)}%`;
+    let last = -1;
+    const marks = timeline.gaps().map(({ begin, end, ms }) => {
+      const middle = (begin + end) / 2;
+      const hasText = middle - last > NEAR;
+      if (hasText) last = middle;
+      return h(
+        "g",
+        null,
+        h("title", null, `${brief(ms)} in which nothing happened`),
+        h("rect", { x: percent(begin), width: percent(end - begin), y: 0, height: "100%" }),
+        hasText && h("text", { x: percent(middle), y: 12 }, brief(ms)),
+      );
+    });
+    fill(
+      this.shape,
+      bars(timeline.histogram(BINS), "What happened to files"),
+      h("svg", { class: "gaps", role: "img", "aria-label": counted(marks.length, "pause") }, marks),
+    );
+    const isEmpty = !timeline.accesses.length;
+    const aside = timeline.asides ? " There is some outside the workspace and in .git." : "";
+    this.none.hidden = !isEmpty;
+    const text = `No agent has touched a file yet: there is nothing to replay.${aside}`;
+    if (isEmpty) fill(this.none, empty("play", text));
+    setText(this.aside, `Also outside the workspace${timeline.asides ? ` (${timeline.asides})` : ""}`);
+    this.listed = undefined;
+    this.moveTo(timeline.to);
+  }
+
   sumUp() {
     const { timeline } = this;
-    if (!timeline.accesses.length) return "The journal has no access to files yet.";
-    return `${counted(timeline.accesses.length, "access")} from ${clock(timeline.from)} to ${clock(timeline.to)}`.replace(
-      "accesss",
-      "accesses",
-    );
+    if (!timeline.accesses.length) return "";
+    const { accesses, from, to } = timeline;
+    return `${counted(accesses.length, "step")} from ${clock(from)} to ${clock(to)}; pauses are cut`;
   }
 
   seek() {
-    const { timeline } = this;
-    this.moveTo(timeline.from + ((timeline.to - timeline.from) * Number(this.slider.value)) / STEPS, true);
+    this.moveTo(this.timeline.timeAt(Number(this.slider.value) / STEPS), true);
+  }
+
+  /** Goes to what happened just before, or just after. */
+  walk(by) {
+    const { accesses } = this.timeline;
+    if (!accesses.length) return;
+    this.stop();
+    let n = this.timeline.countUntil(this.at) - 1 + by;
+    // What happened at one moment is one step.
+    while (by < 0 && n > 0 && accesses[n].at === this.at) n -= 1;
+    this.moveTo(accesses[Math.max(0, Math.min(accesses.length - 1, n))].at);
   }
 
   moveTo(at, isSlider = false) {
@@ -165,8 +239,7 @@ export class Replay {
     this.files = timeline.filesAt(at);
     surface.touch(before.keys());
     surface.touch(this.files.keys());
-    const span = Math.max(1, timeline.to - timeline.from);
-    if (!isSlider) this.slider.value = String(Math.round(((at - timeline.from) / span) * STEPS));
+    if (!isSlider) this.slider.value = String(Math.round(timeline.placeOf(at) * STEPS));
     this.slider.setAttribute("aria-valuetext", clock(at));
     setText(this.when, timeline.accesses.length ? clock(at) : "");
     const end = timeline.countUntil(at);
@@ -175,28 +248,24 @@ export class Replay {
     this.fillList();
   }
 
-  /** Lists what happened until the moment; what is aside is only counted unless it is wanted. */
+  /** Lists what happened until the moment. */
   fillList() {
-    const { accesses } = this.timeline;
-    const last = [];
-    let aside = 0;
-    for (let n = (this.listed ?? 0) - 1; n >= 0; n--) {
-      const isHere = !isAside(accesses[n].path);
-      if (!isHere) aside += 1;
-      if ((isHere || this.all.checked) && last.length < MOST_LISTED) last.push(accesses[n]);
-    }
-    setText(this.aside, ` also outside the workspace and in .git (${aside})`);
+    const end = this.listed ?? 0;
+    const last = this.timeline.accesses.slice(Math.max(0, end - MOST_LISTED), end).reverse();
     fill(
       this.list,
-      last.map((it) =>
-        h(
+      last.map((it) => {
+        const [image, words] = ACTIONS[it.action] ?? ["file", line(it.action)];
+        const href = `#history/blame/${encodeURIComponent(it.path)}`;
+        return h(
           "li",
           null,
           h("time", null, clock(it.at)),
-          agentName(it.agent || "outside"),
-          h("span", { class: "text" }, `${line(it.action)} ${line(it.path)}`),
-        ),
-      ),
+          icon(image),
+          h("span", { class: "clip" }, it.agent ? agentName(it.agent) : "somebody outside the team", ` ${words}`),
+          h("a", { class: "path", href, title: "Who wrote its lines" }, line(it.path)),
+        );
+      }),
     );
   }
 
@@ -204,13 +273,13 @@ export class Replay {
     if (this.frame) return this.stop();
     if (!this.timeline.accesses.length) return;
     if (this.at >= this.timeline.to) this.moveTo(this.timeline.from);
-    setText(this.play, "Pause");
+    this.playing(true);
     let then = performance.now();
     const step = (now) => {
       this.frame = requestAnimationFrame(step);
       // Ten moments a second are enough to look at.
       if (now - then < 100) return;
-      this.moveTo(Math.min(this.timeline.to, this.at + (now - then) * this.speed));
+      this.moveTo(this.timeline.later(this.at, (now - then) * this.speed));
       then = now;
       if (this.at >= this.timeline.to) this.stop();
     };
@@ -220,11 +289,19 @@ export class Replay {
   stop() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    setText(this.play, "Play");
+    this.playing(false);
+  }
+
+  playing(isOn) {
+    if (this.isPlaying === isOn) return;
+    this.isPlaying = isOn;
+    const key = h("kbd", { "aria-hidden": "true" }, "Space");
+    fill(this.play, icon(isOn ? "stop" : "play"), isOn ? "Pause" : "Play", key);
   }
 
   key(key) {
     if (key === " ") return (this.toggle(), true);
+    if (key === "j" || key === "k") return (this.walk(key === "j" ? 1 : -1), true);
     return document.activeElement === this.surface.element && this.surface.key(key);
   }
 }

@@ -1,0 +1,59 @@
+// Owns menus: a button that shows a short list, and closes it again.
+
+import { button, fill, h } from "./dom.js";
+import { icon } from "./icons.js";
+
+let count = 0;
+
+export class Menu {
+  /** @param {Element[]} items buttons and links; `more`: what else is shown below them */
+  constructor(label, items, ...more) {
+    const id = `menu-${(count += 1)}`;
+    this.list = h("div", { class: "list", id, hidden: true }, items, more);
+    this.button = button("", () => (this.list.hidden ? this.open() : this.close()), {
+      class: "quiet icon-only",
+      "aria-label": label,
+      "aria-expanded": "false",
+      "aria-controls": id,
+    });
+    fill(this.button, icon("more"));
+    this.element = h(
+      "div",
+      {
+        class: "menu",
+        on: {
+          keydown: (event) => this.key(event),
+          click: (event) => this.list.contains(event.target.closest("button, a")) && this.close(),
+          focusout: (event) => event.relatedTarget && !this.element.contains(event.relatedTarget) && this.close(),
+        },
+      },
+      this.button,
+      this.list,
+    );
+    document.addEventListener("pointerdown", (event) => this.element.contains(event.target) || this.close());
+  }
+
+  open() {
+    this.list.hidden = false;
+    this.button.setAttribute("aria-expanded", "true");
+    this.list.querySelector("button:not([hidden]), a")?.focus();
+  }
+
+  close() {
+    this.list.hidden = true;
+    this.button.setAttribute("aria-expanded", "false");
+  }
+
+  key(event) {
+    if (event.key === "Escape" && !this.list.hidden) {
+      this.close();
+      this.button.focus();
+      event.preventDefault();
+    }
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    const all = [...this.list.querySelectorAll("button:not([hidden]), a")];
+    const at = all.indexOf(document.activeElement) + (event.key === "ArrowDown" ? 1 : -1);
+    all[(at + all.length) % all.length]?.focus();
+    event.preventDefault();
+  }
+}

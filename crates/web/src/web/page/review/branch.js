@@ -1,0 +1,232 @@
+// Owns the review of one branch: its files and hunks, what a person says of them, checks and merge.
+
+import { button, fill, h, setText } from "../dom.js";
+import { failed, notice, sure } from "../dialog.js";
+import { ago, counted, cut, line, plain } from "../format.js";
+import { empty } from "../header.js";
+import { icon } from "../icons.js";
+import { agentName } from "../marks.js";
+import { Menu } from "../menu.js";
+import { fileView } from "./hunks.js";
+
+/** Files that are shown at first, and with each further look. */
+const PAGE = 30;
+/** How long a call of git, and one of checks, may take. */
+const CALL_MS = 60_000;
+const CHECKS_MS = 31 * 60_000;
+/** The way diffs are shown, in the storage of this browser. */
+const SPLIT = "eisen-split";
+
+export class BranchPanel {
+  /** @param {() => void} changed hears that the list of branches is to be read again */
+  constructor(app, changed) {
+    this.app = app;
+    this.changed = changed;
+    this.name = "";
+    this.review = null;
+    this.most = PAGE;
+    this.isSplit = localStorage.getItem(SPLIT) === "on";
+    this.task = h("p", { class: "task" });
+    this.facts = h("p", { class: "dim small facts-line" });
+    this.status = h("p", { class: "hint", role: "status" });
+    this.split = button("", () => this.turn(), { "aria-pressed": "false" });
+    this.send = button("", () => this.sendComments(), { hidden: true, class: "main" });
+    this.check = button("Run the checks", () => this.runChecks());
+    const way = (title, more) => button(title, () => this.merge(more));
+    this.squash = way("Squash …", { squash: true });
+    this.rebase = way("Rebase …", { rebase: true });
+    this.mergeButton = button("", () => this.merge({}), { class: "main" });
+    fill(this.mergeButton, icon("merge"), "Merge …");
+    this.menu = new Menu("Other ways to merge", [this.squash, this.rebase]);
+    this.bar = h("div", { class: "row wrap bar" }, this.split, h("span", { class: "grow" }), this.send, this.check, this.mergeButton, this.menu.element);
+    this.files = h("div", { class: "files" });
+    this.more = button("", () => ((this.most += PAGE), this.draw()), { class: "more", hidden: true });
+    this.element = h("div", { class: "review-branch scroll", hidden: true }, this.task, this.facts, this.bar, this.status, this.files, this.more);
+    this.scoped();
+  }
+
+  scoped() {
+    const may = this.app.may("control");
+    for (const el of [this.check, this.mergeButton, this.menu.element]) el.hidden = !may;
+    if (this.review) this.draw();
+  }
+
+  show(name) {
+    if (name !== this.name) {
+      this.name = name;
+      this.review = null;
+      this.most = PAGE;
+      fill(this.files);
+      fill(this.task);
+      fill(this.facts);
+    }
+    this.read(true);
+  }
+
+  update(dirty) {
+    if (dirty.has("link") && this.app.wire.isLive && !this.review) this.read(true);
+  }
+
+  /** Reads the review; `isLook`: a person looks, and what comes from then on is new. */
+  async read(isLook = false) {
+    const { name } = this;
+    if (!name || !this.app.wire.isLive) return;
+    if (!this.review) setText(this.status, "Reading …");
+    try {
+      const review = await this.app.call("get_review", { branch: name, looked: isLook && this.app.may("control") }, CALL_MS);
+      if (name === this.name) this.take(review);
+    } catch (error) {
+      if (name === this.name) setText(this.status, error.message);
+    }
+  }
+
+  take(review) {
+    this.review = review;
+    setText(this.status, "");
+    this.draw();
+  }
+
+  draw() {
+    const { review } = this;
+    const sum = (name) => review.files.reduce((all, it) => all + it[name], 0);
+    const isFresh = review.files.some((file) => file.hunks.some((hunk) => hunk.is_new)) && review.round > 0;
+    setText(this.task, review.task ? cut(plain(review.task).trim(), 600) : "");
+    fill(
+      this.facts,
+      review.agent_id && [agentName(review.agent_id), " · "],
+      review.into ? `against ${line(review.into)}` : "against where it began",
+      ` · ${counted(review.files.length, "file")} `,
+      h("span", { class: "plus" }, `+${sum("added")}`),
+      " ",
+      h("span", { class: "minus" }, `−${sum("removed")}`),
+      review.uncommitted.length > 0 && ` · ${counted(review.uncommitted.length, "file")} not committed`,
+      review.checks && [" · ", this.checked(review.checks)],
+      isFresh && " · marked: new since the last look",
+    );
+    fill(this.split, this.isSplit ? "Unified" : "Side by side");
+    this.split.setAttribute("aria-pressed", String(this.isSplit));
+    this.send.hidden = !review.unsent || !this.app.may("control");
+    const whom = review.agent_id ? line(review.agent_id) : "the agent";
+    fill(this.send, icon("send"), `Send ${counted(review.unsent, "comment")} to ${whom}`);
+    const hooks = {
+      app: this.app,
+      isSplit: this.isSplit,
+      may: this.app.may("control"),
+      decide: (hunk, decision) => this.decide(hunk, decision),
+      comment: (hunk, text) => this.comment(hunk, text),
+    };
+    const shown = review.files.slice(0, this.most);
+    fill(
+      this.files,
+      review.rebase && h("details", { class: "warn" }, h("summary", null, "A rebase is under way: who goes on with it runs these steps"), h("pre", null, cut(plain(review.rebase), 20_000))),
+      shown.length ? shown.map((file) => fileView(file, hooks)) : empty("check", "This branch changes nothing."),
+    );
+    this.more.hidden = review.files.length <= this.most;
+    setText(this.more, `${counted(review.files.length - this.most, "more file")}`);
+  }
+
+  checked({ passed, at_ms: at, is_clean: isClean }) {
+    return h("span", { class: passed ? "tone-good" : "tone-bad", title: new Date(at).toLocaleString() }, `checks ${passed ? "passed" : "failed"} ${ago(at)}${isClean ? "" : ", with what is not committed"}`);
+  }
+
+  turn() {
+    this.isSplit = !this.isSplit;
+    localStorage.setItem(SPLIT, this.isSplit ? "on" : "off");
+    if (this.review) this.draw();
+  }
+
+  async act(what, method, params, timeout = CALL_MS) {
+    const { name } = this;
+    try {
+      const review = await this.app.call(method, { branch: name, ...params }, timeout);
+      if (name === this.name) this.take(review);
+      return true;
+    } catch (error) {
+      failed(what)(error);
+      return false;
+    }
+  }
+
+  async decide(hunk, decision) {
+    const path = this.review.files.find((file) => file.path === hunk || file.hunks.some((it) => it.id === hunk))?.path ?? hunk;
+    if (decision === "revert") {
+      const what = path === hunk ? `all changes of ${line(path)}` : `this part of ${line(path)}`;
+      if (!(await sure(`Take back ${what} in the worktree of ${line(this.name)}?`, "Take it back"))) return;
+    }
+    if ((await this.act(decision, "review_hunk", { hunk, decision })) && decision === "revert")
+      notice(`${line(path)}: taken back`);
+  }
+
+  comment(hunk, text) {
+    return this.act("comment", "comment", { hunk, text });
+  }
+
+  async sendComments() {
+    if (await this.act("comments", "comment", { send: true })) notice("the agent gets the comments as its next prompt");
+  }
+
+  async runChecks() {
+    this.check.disabled = true;
+    setText(this.status, "The checks run …");
+    const { name } = this;
+    try {
+      const { passed, output } = await this.app.call("check_branch", { branch: name }, CHECKS_MS);
+      if (name !== this.name) return;
+      await this.read();
+      fill(this.status, passed ? h("span", { class: "tone-good" }, "The checks passed.") : h("span", { class: "tone-bad" }, "A check failed:"));
+      if (!passed && output) this.files.prepend(h("pre", null, cut(plain(String(output)), 20_000)));
+    } catch (error) {
+      if (name === this.name) setText(this.status, error.isUnknownMethod ? `\`eisen-core review ${name} --test\` runs them.` : error.message);
+    } finally {
+      this.check.disabled = false;
+    }
+  }
+
+  /** Merges after a look at what would come of it. */
+  async merge(more) {
+    const { name, review } = this;
+    if (!review) return;
+    const into = review.into ?? "its target";
+    const way = more.squash ? "Squash" : more.rebase ? "Rebase" : "Merge";
+    try {
+      const seen = await this.app.call("merge_branch", { branch: name, ...more, dry_run: true }, CALL_MS);
+      if (seen.conflicts?.length)
+        return notice(`${name} and ${into} change the same lines of ${seen.conflicts.slice(0, 5).join(", ")}: \`eisen-core merge ${name} --send\` has its agent settle that`, true);
+      const commit = review.uncommitted.length > 0;
+      const question = `${way} ${name} into ${into}?${commit ? ` ${counted(review.uncommitted.length, "file")} that no commit has are committed first.` : ""} The checks run before, and nothing moves if one fails.`;
+      if (!(await sure(question, way))) return;
+      setText(this.status, "Merging …");
+      const landing = await this.app.call("merge_branch", { branch: name, ...more, ...(commit && { commit: true }) }, CHECKS_MS);
+      notice(`merged ${name} into ${landing.into ?? into}`);
+      setText(this.status, `Merged. \`eisen-core merge --undo ${name}\` takes it back while nothing was built on it.`);
+      this.changed();
+    } catch (error) {
+      if (error.isUnknownMethod) return notice(`\`eisen-core merge ${name}\` merges it`, true);
+      setText(this.status, error.message);
+      failed(`merge ${name}`)(error);
+    }
+  }
+
+  /** The hunk that has the focus, or the first. */
+  hunk() {
+    return document.activeElement?.closest?.(".hunk") ?? this.files.querySelector(".hunk");
+  }
+
+  key(key) {
+    const all = [...this.files.querySelectorAll(".hunk")];
+    const at = all.findIndex((it) => it.contains(document.activeElement));
+    if (key === "j" || key === "k" || key === "n" || key === "N") {
+      const by = key === "j" || key === "n" ? 1 : -1;
+      const next = all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))];
+      next?.focus({ preventScroll: true });
+      next?.scrollIntoView({ block: "nearest" });
+      return true;
+    }
+    const act = { a: "accept", x: "revert", c: "comment" }[key];
+    const el = act && this.hunk()?.querySelector(`[data-act="${act}"]`);
+    if (el) return (el.click(), true);
+    if (key === "t" && !this.check.hidden) return (this.runChecks(), true);
+    if (key === "s" && !this.send.hidden) return (this.sendComments(), true);
+    return false;
+  }
+}

@@ -1,0 +1,170 @@
+// Owns how a file of a review looks: its hunks in one column or side by side, what is behind each, and what can be said.
+
+import { button, fill, h } from "../dom.js";
+import { ago, cut, line, plain, turnName } from "../format.js";
+import { icon } from "../icons.js";
+import { agentName } from "../marks.js";
+import { sides } from "./side.js";
+
+/** Lines of a hunk that are shown at first, and with each further look. */
+const PAGE = 300;
+/** Characters of a line. */
+const LONGEST_LINE = 2_000;
+/** Files with more lines are folded at first. */
+const LONG_FILE = 600;
+/** Characters of a comment. */
+const LONGEST_COMMENT = 8_000;
+
+const SIGNS = { added: "new", removed: "removed", changed: "" };
+
+/** A file with its hunks. */
+export function fileView(file, hooks) {
+  const lines = file.hunks.reduce((all, hunk) => all + hunk.lines.length, 0);
+  const isAccepted = file.hunks.length > 0 && file.hunks.every((hunk) => hunk.is_accepted);
+  const isNew = file.hunks.some((hunk) => hunk.is_new);
+  const head = h(
+    "summary",
+    null,
+    h("span", { class: "path" }, line(file.path)),
+    h("span", { class: "plus" }, `+${file.added}`),
+    h("span", { class: "minus" }, `−${file.removed}`),
+    SIGNS[file.status] && h("span", { class: "tag" }, SIGNS[file.status]),
+    isNew && h("span", { class: "tag tone-busy" }, "since the last look"),
+    isAccepted && h("span", { class: "tag tone-good" }, icon("check"), "accepted"),
+    h("span", { class: "grow" }),
+    hooks.may && !isAccepted && act("check", "Accept the file", () => hooks.decide(file.path, "accept")),
+    hooks.may && act("undo", "Take the file back …", () => hooks.decide(file.path, "revert")),
+  );
+  const body = h("div");
+  const el = h("details", { class: "file-diff", open: lines <= LONG_FILE && !isAccepted, on: { toggle: () => build() } }, head, body);
+  const build = () => {
+    if (!el.open || body.childNodes.length) return;
+    fill(body, file.hunks.length ? file.hunks.map((hunk) => hunkView(file, hunk, hooks)) : h("p", { class: "hint" }, "It has no lines that could be shown."));
+  };
+  build();
+  return el;
+}
+
+/** A button in a summary, which does not fold it. */
+function act(name, title, press, data) {
+  const press_ = (event) => {
+    event.preventDefault();
+    press();
+  };
+  return fill(button("", press_, { class: "quiet icon-only", title, "aria-label": title, data }), icon(name));
+}
+
+function hunkView(file, hunk, hooks) {
+  const body = h("div", { class: hooks.isSplit ? "lines split" : "lines" });
+  let shown = 0;
+  const rows = hooks.isSplit ? sides(hunk) : unified(hunk);
+  const more = button("", () => grow(), { class: "more" });
+  const grow = () => {
+    for (const row of rows.slice(shown, shown + PAGE)) body.append(hooks.isSplit ? splitRow(row) : unifiedRow(row));
+    shown += PAGE;
+    more.hidden = shown >= rows.length;
+    more.textContent = `${rows.length - shown} more lines`;
+  };
+  grow();
+  const asking = h("div", { class: "asking" });
+  return h(
+    "div",
+    { class: `hunk${hunk.is_accepted ? " is-accepted" : ""}${hunk.is_new ? " is-new" : ""}`, tabindex: "0", role: "group", "aria-label": `${line(file.path)} ${line(hunk.header)}` },
+    h(
+      "div",
+      { class: "hunk-head row" },
+      h("span", { class: "clip" }, line(hunk.header)),
+      hunk.is_accepted && h("span", { class: "tag tone-good" }, "accepted"),
+      h("span", { class: "grow" }),
+      hooks.may && [
+        act("comment", "Comment (c)", () => ask(asking, (text) => hooks.comment(hunk.id, text)), { act: "comment" }),
+        !hunk.is_accepted && act("check", "Accept (a)", () => hooks.decide(hunk.id, "accept"), { act: "accept" }),
+        act("undo", "Take back … (x)", () => hooks.decide(hunk.id, "revert"), { act: "revert" }),
+      ],
+    ),
+    hunk.by.slice(0, 4).map(writer),
+    body,
+    more,
+    hunk.comments.map((comment) =>
+      h(
+        "p",
+        { class: "said-of" },
+        icon("comment"),
+        h("span", { class: "grow" }, cut(plain(comment.text), LONGEST_COMMENT)),
+        h("span", { class: "dim small" }, comment.is_sent ? "sent" : "not sent yet", " · ", ago(comment.said_at_ms)),
+      ),
+    ),
+    asking,
+  );
+}
+
+/** Who wrote lines of it, and why. */
+function writer(it) {
+  return h(
+    "p",
+    { class: "writer small" },
+    agentName(it.agent),
+    Number.isFinite(it.turn) && h("span", { class: "dim" }, turnName(it.turn)),
+    it.prompt && h("span", { class: "clip" }, cut(line(it.prompt), 200)),
+    it.call && h("span", { class: "dim clip" }, cut(line(it.call), 100)),
+  );
+}
+
+/** Asks for a comment below a hunk. */
+function ask(box, send) {
+  if (box.childElementCount) return box.querySelector("textarea").focus();
+  const text = h("textarea", { rows: 2, maxlength: LONGEST_COMMENT, "aria-label": "Comment", placeholder: "What the agent should know or do here …" });
+  const close = () => {
+    const hunk = box.closest(".hunk");
+    fill(box);
+    hunk?.focus({ preventScroll: true });
+  };
+  const go = () => {
+    if (!text.value.trim()) return text.focus();
+    send(text.value.trim());
+  };
+  text.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") (close(), event.preventDefault(), event.stopPropagation());
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) go();
+  });
+  fill(box, h("div", { class: "ask" }, text, h("div", { class: "row end" }, button("Back", close), button("Keep the comment", go, { class: "main", title: "Ctrl+Enter" }))));
+  text.focus();
+}
+
+/** The lines of a hunk with their numbers before and after. */
+export function unified({ header, lines }) {
+  const begin = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(header) ?? [0, 1, 1];
+  let [before, after] = [Number(begin[1]), Number(begin[2])];
+  return lines.map((text) => {
+    const mark = text[0] === "+" || text[0] === "-" ? text[0] : " ";
+    const row = { mark, text: text.slice(1), before: mark === "+" ? 0 : before, after: mark === "-" ? 0 : after };
+    if (text[0] === "\\") return { mark: " ", text, before: 0, after: 0 };
+    if (mark !== "+") before += 1;
+    if (mark !== "-") after += 1;
+    return row;
+  });
+}
+
+const KINDS = { "+": "plus", "-": "minus", " ": "same" };
+
+function unifiedRow({ mark, text, before, after }) {
+  return h(
+    "div",
+    { class: `line ${KINDS[mark]}` },
+    h("span", { class: "no", "aria-hidden": "true" }, after || before || ""),
+    h("span", { class: "sign" }, mark),
+    h("code", null, cut(plain(text), LONGEST_LINE)),
+  );
+}
+
+function splitRow({ left, right }) {
+  const half = (it) =>
+    h(
+      "div",
+      { class: `line ${it ? KINDS[it.mark] : "none"}` },
+      h("span", { class: "no", "aria-hidden": "true" }, it ? it.before || it.after || "" : ""),
+      h("span", { class: "sign" }, it?.mark ?? " "),
+      h("code", null, it ? cut(plain(it.text), LONGEST_LINE) : ""),
+    );
+  return h("div", { class: "pair" }, half(left), half(right));
+}

@@ -1,0 +1,156 @@
+// Owns the stream of what the team does: one entry for each turn, the last first.
+
+import { button, fill, h, keyed, setText } from "../dom.js";
+import { ago, counted, cut, duration, line, lookup, plain } from "../format.js";
+import { empty } from "../header.js";
+import { icon } from "../icons.js";
+import { markdown } from "../markdown.js";
+import { agentName } from "../marks.js";
+import { changedBy, stepOf } from "./activity.js";
+
+/** Turns that are shown at first, and that come with each further look. */
+const PAGE = 30;
+/** Characters of a task and a message that are shown. */
+const LONGEST_TASK = 400;
+const LONGEST_MESSAGE = 1_500;
+
+/** Kinds of tool calls in words, and their icons. */
+export const KINDS = lookup({
+  read: ["read", "read"],
+  edit: ["edit", "edit"],
+  write: ["edit", "edit"],
+  delete: ["deletion", "delete"],
+  move: ["move", "file"],
+  search: ["search", "search"],
+  execute: ["command", "terminal"],
+  fetch: ["fetch", "link"],
+  think: ["thought", "think"],
+  message: ["message", "message"],
+});
+
+/** What became of an access. */
+const STATUS = lookup({ observed: "not stopped", expired: "too late" });
+
+const OUTCOMES = lookup({
+  end_turn: ["done", "good"],
+  cancelled: ["cancelled", "wait"],
+  refusal: ["refused", "bad"],
+  error: ["failed", "bad"],
+  max_tokens: ["stopped: out of tokens", "bad"],
+  max_turn_requests: ["stopped: too many requests", "bad"],
+});
+
+/** What became of a turn, as a badge. */
+export function outcomeOf(turn) {
+  if (!turn.endedAt) return h("span", { class: "tag tone-busy" }, "working");
+  const [word, tone] = OUTCOMES[turn.outcome] ?? [turn.outcome || "ended", "none"];
+  return h("span", { class: `tag tone-${tone}` }, word);
+}
+
+/** The address of what a turn changed. */
+export function changesAt(turn) {
+  const place = turn.turn === null ? [turn.agent] : [turn.agent, turn.session, turn.turn];
+  return `#review/changes/${place.map(encodeURIComponent).join("/")}`;
+}
+
+export class Stream {
+  constructor(app) {
+    this.app = app;
+    this.most = PAGE;
+    this.list = h("ol", { class: "turns" });
+    this.none = empty("message", "Nothing was done yet. Choose an agent, and tell it what to do.");
+    this.more = button("Show earlier turns", () => ((this.most += PAGE), this.draw()), { class: "more", hidden: true });
+    const scroll = h("div", { class: "scroll", tabindex: "0", "aria-label": "What the team does, the last first" }, this.none, this.list, this.more);
+    const log = h("a", { class: "small", href: "#team/log" }, "Log");
+    const head = h("div", { class: "row head" }, h("h2", null, "Activity"), h("span", { class: "grow" }), log);
+    this.element = h("section", { class: "panel stream", "aria-label": "Activity" }, head, scroll);
+  }
+
+  draw() {
+    const { activity } = this.app.state;
+    const turns = activity.list(this.most);
+    this.none.hidden = turns.length > 0;
+    this.more.hidden = activity.turns.length <= this.most;
+    keyed(
+      this.list,
+      turns,
+      (turn) => String(turn.key),
+      () => h("li", { class: "turn" }),
+      (el, turn) => this.fill(el, turn),
+    );
+  }
+
+  fill(el, turn) {
+    const changed = changedBy(turn);
+    const look = `${turn.version} ${changed.count} ${changed.added}`;
+    if (el.look === look) return;
+    el.look = look;
+    el.classList.toggle("is-running", !turn.endedAt);
+    const began = h("time", { class: "dim small", data: { at: turn.beganAt }, title: new Date(turn.beganAt).toLocaleString() }, ago(turn.beganAt));
+    fill(
+      el,
+      h(
+        "div",
+        { class: "row" },
+        h("a", { class: "who", href: `#team/${encodeURIComponent(turn.agent)}` }, agentName(turn.agent)),
+        outcomeOf(turn),
+        h("span", { class: "grow" }),
+        turn.endedAt > 0 && h("span", { class: "dim small" }, duration(turn.endedAt - turn.beganAt)),
+        began,
+      ),
+      turn.task && h("p", { class: "task" }, cut(plain(turn.task).trim(), LONGEST_TASK)),
+      turn.message && h("div", { class: "said" }, markdown(cut(turn.message, LONGEST_MESSAGE))),
+      sumOf(turn, changed),
+      turn.why && turn.outcome !== "end_turn" && h("p", { class: "tone-bad small" }, plain(turn.why)),
+      [...turn.refused.values()].map((it) => this.refused(it)),
+    );
+  }
+
+  refused({ id, status, action, path }) {
+    const waits = status === "pending";
+    const isOpen = waits || status === "allowed" || status === "answered";
+    return h(
+      "p",
+      { class: `refused ${waits ? "tone-wait" : isOpen ? "tone-good" : "tone-bad"}` },
+      icon(waits ? "wait" : isOpen ? "check" : "cross"),
+      h("span", { class: "grow" }, waits ? "wants to " : `${STATUS[status] ?? line(status)}: `, `${line(action)} `, h("code", { class: "path" }, line(path))),
+      waits && h("a", { class: "button", href: `#inbox/${encodeURIComponent(id)}` }, this.app.may("decide") ? "Decide" : "Look"),
+    );
+  }
+
+  /** Times go on, and nothing else is drawn. */
+  tick(now) {
+    for (const el of this.list.querySelectorAll("time[data-at]")) setText(el, ago(Number(el.dataset.at), now));
+  }
+}
+
+/** Tool calls by their kinds, and what was changed. */
+function sumOf(turn, changed) {
+  const sums = new Map();
+  for (const [kind, sum] of turn.calls) {
+    const [word, name] = KINDS[kind] ?? ["other call", "more"];
+    const known = sums.get(word) ?? { name, sum: 0 };
+    known.sum += sum;
+    sums.set(word, known);
+  }
+  const waits = [...turn.refused.values()].some((it) => it.status === "pending");
+  const step = turn.endedAt || waits ? null : stepOf(turn);
+  const parts = [...sums].map(([word, { name, sum }]) =>
+    h("span", { class: "call" }, icon(name), sum === 1 ? `1 ${word}` : counted(sum, word).replace(/hs$/, "hes")),
+  );
+  if (turn.failed) parts.push(h("span", { class: "call tone-bad" }, icon("cross"), `${turn.failed} failed`));
+  if (changed.count)
+    parts.push(
+      h(
+        "a",
+        { class: "call", href: changesAt(turn) },
+        `${counted(changed.count, "file")} `,
+        h("span", { class: "plus" }, `+${changed.added}`),
+        " ",
+        h("span", { class: "minus" }, `−${changed.removed}`),
+      ),
+    );
+  if (step && step.text !== "writes")
+    parts.push(h("span", { class: "call tone-busy" }, icon((KINDS[step.kind] ?? [])[1] ?? "more"), cut(line(step.text), 80)));
+  return parts.length ? h("p", { class: "sums-line" }, parts) : null;
+}

@@ -1,0 +1,195 @@
+//! The page as it is seen: in each view, empty and full, on a desk, a laptop and a phone, nothing is cut, covered or out of
+//! reach, and axe-core finds no fault.
+
+use serde_json::{Value, json};
+
+use super::WEB;
+use super::browser::{Chromium, Driver};
+use super::client::Site;
+use crate::harness::{AgentTable, Stage, agent};
+
+/// A desk, a laptop, a phone.
+const WINDOWS: [(u32, u32); 3] = [(1440, 900), (1024, 768), (390, 844)];
+
+const VIEWS: [&str; 9] = [
+    "team",
+    "team/ui",
+    "team/log",
+    "review",
+    "review/changes/ui",
+    "map",
+    "history",
+    "history/search",
+    "history/cost",
+];
+
+/// What a person would complain of: a page that scrolls sideways, and what they could press and can't reach.
+const FAULTS: &str = r#"
+const faults = [];
+if (document.documentElement.scrollWidth > innerWidth) faults.push("the page scrolls sideways");
+const scrolls = (el) => {
+  for (let up = el.parentElement; up; up = up.parentElement)
+    if (/auto|scroll/.test(getComputedStyle(up).overflowX) && up.scrollWidth > up.clientWidth) return true;
+  return false;
+};
+for (const el of document.querySelectorAll("button, a, input, select, textarea")) {
+  if (!el.checkVisibility() || el.closest(".hidden")) continue;
+  const box = el.getBoundingClientRect();
+  if (!box.width || scrolls(el)) continue;
+  if (box.left < -1 || box.right > innerWidth + 1) faults.push(`out of sight: ${el.outerHTML.slice(0, 120)}`);
+}
+for (const el of document.querySelectorAll("header button, header a")) {
+  if (!el.checkVisibility()) continue;
+  const box = el.getBoundingClientRect();
+  const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+  if (!el.contains(top)) faults.push(`covered: ${el.outerHTML.slice(0, 120)}`);
+}
+return faults;
+"#;
+
+/// The rules of axe-core: WCAG 2.2 AA, and its own.
+const AXE: &str = r#"
+const done = arguments[arguments.length - 1];
+const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+axe.run({ runOnly: rules }).then(({ violations }) =>
+  done(violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((it) => it.html.slice(0, 160)).join(" | ")}`)));
+"#;
+
+/// The text of axe-core; None where it is not installed.
+fn axe() -> Option<String> {
+    let place = std::env::var_os("EISEN_TEST_AXE")?;
+    Some(std::fs::read_to_string(place).unwrap())
+}
+
+/// Looks at each view in each window.
+fn look(browser: &Chromium, views: &[&str], what: &str) {
+    let axe = axe();
+    if axe.is_none() {
+        eprintln!("left out: axe-core is not installed, and EISEN_TEST_AXE names no file");
+    }
+    for (width, height) in WINDOWS {
+        browser.resize(width, height);
+        for view in views {
+            browser.run(&format!("location.hash = {view:?}"));
+            // A view has been drawn after two frames, and its transition is over.
+            browser.answer(
+                "requestAnimationFrame(() => requestAnimationFrame(() => arguments[0](1)))",
+            );
+            browser.comes("!document.body.innerText.includes('Reading …')");
+            let at = format!("{what}, {view}, {width} px");
+            assert_eq!(browser.run(FAULTS), json!([]), "{at}");
+            if let Some(axe) = &axe {
+                browser.run(axe);
+                assert_eq!(browser.answer(AXE), json!([]), "{at}");
+            }
+        }
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+fn open(stage: &Stage, driver: &Driver) -> Chromium {
+    let (site, path) = Site::of(stage, &[]);
+    let browser = driver.open(stage, "eyes", WINDOWS[0]);
+    browser.goto(&format!("http://{}{path}", site.host));
+    browser.shows("live");
+    browser
+}
+
+fn in_shop(id: &str) -> AgentTable {
+    agent(id).zone(&format!("src/{id}/**"))
+}
+
+#[test]
+fn a_team_that_has_done_nothing_looks_right() {
+    let Some(driver) = Driver::shared() else { return };
+    let stage = Stage::new();
+    let team = stage.team(WEB, vec![in_shop("ui")]);
+    team.steer_when_ready(&["ui"]);
+    let browser = open(&stage, &driver);
+    browser.shows("Nothing was done yet");
+    browser.keys("i");
+    browser.shows("Nothing waits for a decision");
+    look(&browser, &VIEWS, "empty");
+}
+
+#[test]
+fn a_team_at_work_looks_right_and_what_waits_is_in_sight() {
+    let Some(driver) = Driver::shared() else { return };
+    let stage = Stage::new();
+    let long = "a-name-that-is-as-long-as-names-of-agents-may-be";
+    let team = stage.team(WEB, vec![in_shop("ui"), in_shop("api"), agent(long).zone("lib/**")]);
+    let mut port = team.steer_when_ready(&["ui", "api", long]);
+    port.prompt("ui", &format!("write src/ui/app.ts {}", "const wide = 1; ".repeat(40)));
+    port.prompt(
+        "api",
+        &format!(
+            "**bold** `code` {} <b>no</b>\n\n| a | b |\n| - | - |\n| 1 | 2 |",
+            "word".repeat(200)
+        ),
+    );
+    port.prompt(long, &format!("write lib/{}.ts x", "deep/".repeat(12)));
+    port.begin("ui", "write src/api/new.rs fn main() {}");
+    port.begin("api", "read src/ui/app.ts");
+    let browser = open(&stage, &driver);
+    browser.shows("wants to write");
+    look(&browser, &VIEWS, "at work");
+
+    // On a phone Allow is in sight, on the right, and nothing covers it.
+    browser.run("location.hash = 'inbox'");
+    browser.comes("document.querySelectorAll('#inbox .card').length === 2");
+    browser.comes("document.querySelector('#inbox .card.selected')?.card.preview");
+    let allow = browser.run(
+        r##"
+        const card = document.querySelector("#inbox .card.selected");
+        const all = [...card.querySelectorAll(".actions button")].map((it) => [it.innerText, it.getBoundingClientRect()]);
+        const last = all.toSorted((a, b) => b[1].right - a[1].right)[0];
+        const [text, { left, top, width, height, bottom }] = last;
+        const seen = document.elementFromPoint(left + width / 2, top + height / 2);
+        return { text, isSeen: card.contains(seen) && seen.innerText === text, isInside: bottom <= innerHeight, height };
+        "##,
+    );
+    assert_eq!(
+        (&allow["text"], &allow["isSeen"], &allow["isInside"]),
+        (&json!("Allow"), &Value::Bool(true), &Value::Bool(true)),
+        "{allow}"
+    );
+    assert!(allow["height"].as_f64().unwrap() >= 44.0, "{allow}");
+    look(&browser, &["inbox"], "inbox");
+}
+
+#[test]
+fn all_is_reached_by_the_keyboard_and_old_addresses_lead_on() {
+    let Some(driver) = Driver::shared() else { return };
+    let stage = Stage::new();
+    let team = stage.team(WEB, vec![in_shop("ui"), in_shop("api")]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let browser = open(&stage, &driver);
+    // A prompt takes two keys and its text.
+    browser.keys("\u{e007}");
+    browser.shows("Cancel turn");
+    browser.keys("p");
+    browser.keys("write src/ui/app.ts new\u{e007}");
+    browser.shows("written");
+    // What the last turn changed takes one, and a decision two.
+    browser.keys("\u{e00c}");
+    browser.keys("l");
+    browser.shows("@@ -1 +1 @@");
+    let turn = port.begin("ui", "read src/api/cart.rs");
+    browser.shows("ui wants to read");
+    browser.keys("i");
+    browser.comes("document.activeElement.closest('#inbox .card')?.card.preview");
+    browser.run("window.shown = Date.now()");
+    browser.comes("Date.now() - window.shown > 600");
+    browser.keys("a");
+    assert_eq!(port.said(turn), "got api\n");
+    for (old, new) in [
+        ("time", "#history"),
+        ("time/changes/ui", "#review"),
+        ("time/cost", "#history"),
+        ("inbox", "#inbox"),
+    ] {
+        browser.run(&format!("location.hash = {old:?}"));
+        browser.comes(&format!("!document.querySelector({new:?}).hidden"));
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

@@ -14,6 +14,8 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     extensions: &'static [&'static str],
     grammar: fn() -> Grammar,
+    /// Other names in fences of Markdown; its name and its extensions are known there, too.
+    aliases: &'static [&'static str],
     /// The query, in parts.
     queries: &'static [&'static str],
     /// Prefixes of a member of the caller's own object or type.
@@ -23,7 +25,10 @@ pub(super) struct Row {
     /// Words of which every match has one in its text, a bracket not at its start. Nodes without any are
     /// skipped, but for the root and nodes with errors. Empty: no node is skipped.
     pub(super) marks: &'static [&'static str],
+    /// Queries that its grammar ships, by which tokens are told apart; of several patterns of a node the last counts.
+    highlights: &'static [&'static str],
     tools: OnceLock<Option<Tools>>,
+    highlighting: OnceLock<Option<Highlighting>>,
 }
 
 /// The compiled row, made on first use.
@@ -32,6 +37,12 @@ pub(super) struct Tools {
     pub(super) query: Query,
     /// The role of each capture.
     pub(super) roles: Vec<Role>,
+}
+
+/// The grammar with the query that tells tokens apart, made on first use.
+pub(super) struct Highlighting {
+    pub(super) grammar: Grammar,
+    pub(super) query: tree_sitter::Query,
 }
 
 /// The roles of captures, by their names in queries.
@@ -59,6 +70,10 @@ const JSX: &str = include_str!("languages/jsx.scm");
 const TYPESCRIPT: &str = include_str!("languages/typescript.scm");
 const JAVASCRIPT: &str = include_str!("languages/javascript.scm");
 
+const SCRIPT_TOKENS: &str = tree_sitter_javascript::HIGHLIGHT_QUERY;
+const JSX_TOKENS: &str = tree_sitter_javascript::JSX_HIGHLIGHT_QUERY;
+const TYPESCRIPT_TOKENS: &str = tree_sitter_typescript::HIGHLIGHTS_QUERY;
+
 const RUST_MARKS: &[&str] = &["(", "{", "!", "use", "mod", "struct", "const", "static", "type"];
 const PYTHON_MARKS: &[&str] = &["(", "@", "class", "import", "lambda"];
 const SCRIPT_MARKS: &[&str] = &[
@@ -82,61 +97,79 @@ static ROWS: [Row; 6] = [
         name: "rust",
         extensions: &["rs"],
         grammar: || tree_sitter_rust::LANGUAGE.into(),
+        aliases: &[],
         queries: &[include_str!("languages/rust.scm")],
         own: &["self.", "Self::"],
         base: "",
         marks: RUST_MARKS,
+        highlights: &[tree_sitter_rust::HIGHLIGHTS_QUERY],
         tools: OnceLock::new(),
+        highlighting: OnceLock::new(),
     },
     Row {
         name: "python",
         extensions: &["py", "pyi"],
         grammar: || tree_sitter_python::LANGUAGE.into(),
+        aliases: &["python3"],
         queries: &[include_str!("languages/python.scm")],
         own: &["self.", "cls."],
         base: "super()",
         marks: PYTHON_MARKS,
+        highlights: &[tree_sitter_python::HIGHLIGHTS_QUERY],
         tools: OnceLock::new(),
+        highlighting: OnceLock::new(),
     },
     Row {
         name: "typescript",
         extensions: &["ts", "mts", "cts"],
         grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+        aliases: &[],
         queries: &[ECMASCRIPT, TYPESCRIPT],
         own: &["this."],
         base: "super",
         marks: SCRIPT_MARKS,
+        highlights: &[SCRIPT_TOKENS, TYPESCRIPT_TOKENS],
         tools: OnceLock::new(),
+        highlighting: OnceLock::new(),
     },
     Row {
         name: "tsx",
         extensions: &["tsx"],
         grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
+        aliases: &[],
         queries: &[ECMASCRIPT, TYPESCRIPT, JSX],
         own: &["this."],
         base: "super",
         marks: SCRIPT_MARKS,
+        highlights: &[SCRIPT_TOKENS, JSX_TOKENS, TYPESCRIPT_TOKENS],
         tools: OnceLock::new(),
+        highlighting: OnceLock::new(),
     },
     Row {
         name: "javascript",
         extensions: &["js", "mjs", "cjs"],
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
+        aliases: &["ecmascript", "node"],
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this."],
         base: "super",
         marks: SCRIPT_MARKS,
+        highlights: &[SCRIPT_TOKENS, JSX_TOKENS],
         tools: OnceLock::new(),
+        highlighting: OnceLock::new(),
     },
     Row {
         name: "jsx",
         extensions: &["jsx"],
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
+        aliases: &[],
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this."],
         base: "super",
         marks: SCRIPT_MARKS,
+        highlights: &[SCRIPT_TOKENS, JSX_TOKENS],
         tools: OnceLock::new(),
+        highlighting: OnceLock::new(),
     },
 ];
 
@@ -146,6 +179,15 @@ impl Language {
         let extension = path.extension().and_then(OsStr::to_str)?;
         let row = ROWS.iter().position(|row| row.extensions.contains(&extension))?;
         u8::try_from(row).ok().map(Self)
+    }
+
+    /// By a name, as a fence of Markdown has it: `typescript`, `ts`, `Rust`.
+    pub fn named(name: &str) -> Option<Self> {
+        let is_named = |row: &Row| {
+            let known = row.extensions.iter().chain(row.aliases).chain([&row.name]);
+            known.into_iter().any(|known| known.eq_ignore_ascii_case(name))
+        };
+        u8::try_from(ROWS.iter().position(is_named)?).ok().map(Self)
     }
 
     /// The name in lower case, such as `rust`; `unknown` for a language of another version.
@@ -163,6 +205,16 @@ impl Row {
     /// None: the query does not compile, which a test rules out.
     pub(super) fn tools(&self) -> Option<&Tools> {
         self.tools.get_or_init(|| self.compile().ok()).as_ref()
+    }
+
+    /// None: the query does not compile, which a test rules out.
+    pub(super) fn highlighting(&self) -> Option<&Highlighting> {
+        let compile = || {
+            let grammar = (self.grammar)();
+            let query = tree_sitter::Query::new(&grammar, &self.highlights.join("\n")).ok()?;
+            Some(Highlighting { grammar, query })
+        };
+        self.highlighting.get_or_init(compile).as_ref()
     }
 
     pub(super) fn query_text(&self) -> String {
@@ -271,6 +323,13 @@ pub(super) mod tests {
                 };
                 assert_eq!(found(row.marks), found(&[]), "{name}: {text}");
             }
+        }
+    }
+
+    #[test]
+    fn the_queries_that_grammars_ship_fit_them() {
+        for row in &ROWS {
+            assert!(!row.highlights.is_empty() && row.highlighting().is_some(), "{}", row.name);
         }
     }
 

@@ -124,7 +124,7 @@ impl Parser {
 }
 
 /// The CPU time of this thread, so that other threads do not count.
-fn processor_time() -> Duration {
+pub(super) fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 

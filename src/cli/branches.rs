@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
-use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
@@ -15,15 +14,11 @@ use super::output::{note, plain, print};
 use super::run::folder;
 use super::table::{Cell, Table};
 use crate::branches::{self, ListedBranch};
-use crate::home;
 use crate::landing::Landings;
 use crate::lifecycle::{self, Survey};
 use crate::program::Failure;
 use crate::recovery::{LeftOut, RecoveryError};
-use crate::serve::client::{Connection, Target};
-use crate::serve::live_teams;
 use crate::tree::WorktreeState;
-use crate::wire::{Empty, TeamStatus};
 
 /// Show how the branches of tasks stand, clean their worktrees, and bring them back
 ///
@@ -109,40 +104,11 @@ impl BranchesGroup {
         match self.part {
             None => {
                 let mut all = branches::list(&folder, self.into.as_deref())?;
-                ask_teams(&mut all).await;
+                branches::ask_teams(&mut all, None).await;
                 list(all, self.all, self.json).map(|()| 0)
             }
             Some(BranchesPart::Clean(clean)) => clean.run(&folder),
             Some(BranchesPart::Restore(restore)) => restore.run(&folder),
-        }
-    }
-}
-
-/// How long a team may take to say what its agents do.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Has the teams that run say what the agents of branches do.
-async fn ask_teams(all: &mut [ListedBranch]) {
-    let Ok(eisen_dir) = home::eisen_dir() else { return };
-    let running = live_teams(&eisen_dir).unwrap_or_default();
-    for info in running {
-        let is_of = |branch: &ListedBranch| {
-            branch.team_and_agent().is_some_and(|(team, _)| team == info.team)
-        };
-        if !all.iter().any(is_of) {
-            continue;
-        }
-        // A team that does not answer has its processes shown.
-        let asking = async {
-            let mut team = Connection::open(&Target::from(info.clone())).await?;
-            team.call::<TeamStatus>(&Empty {}).await
-        };
-        let Ok(Ok(report)) = tokio::time::timeout(PATIENCE, asking).await else { continue };
-        for branch in all.iter_mut().filter(|branch| is_of(branch)) {
-            let named = branch.team_and_agent().map(|(_, agent)| agent.to_owned());
-            let row = report.agents.iter().find(|row| Some(&*row.agent_id) == named.as_deref());
-            let (runs, waits) = row.map_or((false, false), |row| (row.running, row.pending > 0));
-            branch.of_agent(runs, waits, info.pid);
         }
     }
 }

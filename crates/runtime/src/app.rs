@@ -31,6 +31,7 @@ mod spending;
 mod streaming;
 mod task_notes;
 pub(crate) mod team;
+mod team_branches;
 pub mod team_grants;
 mod tiers_now;
 mod tools_seen;

@@ -1,6 +1,7 @@
 //! Owns the branches of tasks: a worktree that a run is given, its set-up, how all of them stand, and how they are merged
 //! and cleaned.
 
+mod asking;
 mod command;
 mod given;
 mod listed;
@@ -11,8 +12,10 @@ pub(crate) mod shared_changes;
 
 use std::path::Path;
 
+pub use self::asking::ask_teams;
 pub use self::command::{CommandEnd, CommandFailed};
 pub use self::given::{Given, give, set_up};
+pub(crate) use self::listed::list_some;
 pub use self::listed::{Conflict, ListedBranch, list};
 pub use self::merge::{
     ConflictTask, MergeNews, MergeOptions, Merged, begin_conflict, commit_all, merge, undo_merge,

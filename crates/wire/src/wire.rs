@@ -4,6 +4,7 @@
 mod agent;
 mod asking;
 mod blocked;
+mod branch;
 mod budget;
 mod change;
 mod client_line;
@@ -38,6 +39,7 @@ mod web;
 pub use agent::*;
 pub use asking::*;
 pub use blocked::*;
+pub use branch::*;
 pub use budget::*;
 pub use change::*;
 pub use client_line::PlainLine;

@@ -257,6 +257,41 @@ fn a_branch_is_reviewed_over_the_port() {
 }
 
 #[test]
+fn branches_are_listed_over_the_port() {
+    let stage = repository();
+    let (team, mut port) = three(&stage);
+    let branch = "eisen/shop/ui";
+    let row = |port: &mut Port| {
+        let all = port.call("list_branches", &json!({})).unwrap();
+        assert_eq!((all["branches"].as_array().unwrap().len(), &all["omitted"]), (2, &json!(0)));
+        all["branches"].as_array().unwrap().iter().find(|it| it["branch"] == branch).cloned()
+    };
+    port.prompt("ui", "run sed -i 's/return 1/return 9/' cart.py; git commit -qam nine");
+    port.prompt("api", "run sed -i 's/return 1/return 12/' cart.py; git commit -qam twelve");
+    let listed = row(&mut port).unwrap();
+    assert_eq!(
+        (&listed["state"], &listed["agent_id"], &listed["ahead"], &listed["conflicts"]),
+        (
+            &json!("ready"),
+            &json!("ui"),
+            &json!(1),
+            &json!([{ "with": "eisen/shop/api", "files": ["cart.py"] }])
+        ),
+        "{listed}"
+    );
+    assert!(listed["task"].as_str().unwrap().starts_with("run sed"), "{listed}");
+    // Its agent works, which is of now whenever the list was made.
+    port.begin_waiting("ui");
+    assert_eq!(row(&mut port).unwrap()["state"], "working");
+    port.call("cancel", &json!({ "agent_id": "ui" })).unwrap();
+    eventually("it rests", || row(&mut port).unwrap()["state"] == "ready");
+
+    let mut stranger = team.watch();
+    let refused = stranger.call("list_branches", &json!({})).unwrap_err();
+    assert_eq!(refused["code"], 401);
+}
+
+#[test]
 fn a_conflict_is_a_task_of_the_agent_that_has_the_branch() {
     let stage = repository();
     let (_team, mut port) = three(&stage);

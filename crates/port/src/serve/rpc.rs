@@ -1,6 +1,7 @@
 //! Owns the methods of the port: params → a call on the team or its sources → a result.
 
 mod asking;
+mod branches;
 mod branching;
 mod budgets;
 mod changes;

@@ -12,7 +12,10 @@ use crate::model::{
 };
 use crate::runs::RunSpec;
 use crate::undo;
-use crate::wire::{BranchReview, CommentParams, GetReviewParams, Reloaded, ReviewHunkParams};
+use crate::wire::{
+    BranchList, BranchReview, CommentParams, GetReviewParams, Reloaded, ReviewHunkParams,
+    TeamReport,
+};
 
 use super::{
     AgentDetails, HelperEnd, NewHelper, NewMember, OpenedOnWeb, Refused, StartedHelper, StartedRun,
@@ -54,6 +57,14 @@ pub trait Team: Send + Sync + 'static {
         _totals: BudgetLimits,
     ) -> Result<BudgetReport, Refused> {
         Err(self.refusal())
+    }
+
+    /// Lists the branches of tasks of the team's repository. `agents`: what those of the team do now.
+    fn branches<'a>(
+        &'a self,
+        _agents: TeamReport<'a>,
+    ) -> BoxFuture<'a, Result<BranchList, Refused>> {
+        refuse(self)
     }
 
     /// Looks at a branch that has a worktree, or acts on it as a person said.

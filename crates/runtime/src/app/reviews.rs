@@ -130,7 +130,8 @@ fn send(agent: &AgentHandle, text: &str) {
     });
 }
 
-fn refused(failure: &Failure) -> Refused {
+/// A failure of a command as the port refuses it.
+pub(super) fn refused(failure: &Failure) -> Refused {
     let code = match failure {
         Failure::Usage(_) => 404,
         Failure::Run(_) => 409,

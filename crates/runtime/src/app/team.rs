@@ -10,6 +10,7 @@ use crate::app::agent_owners::AgentOwners;
 use crate::app::members::Conditions;
 use crate::app::reviews::TeamReviews;
 use crate::app::streaming::TeamStreams;
+use crate::app::team_branches::TeamBranches;
 use crate::app::undoing;
 use crate::app::web_page::WebPage;
 use crate::app::wiring::Wiring;
@@ -34,7 +35,7 @@ use crate::turn::command::TeamCommand;
 use crate::turn::nested::Workplace;
 use crate::turn::{details, nested, retries};
 use crate::undo::{self, Undoer};
-use crate::wire::{BranchReview, Reloaded, Tier};
+use crate::wire::{BranchList, BranchReview, Reloaded, TeamReport, Tier};
 
 /// The agents of `up`.
 pub(crate) struct Supervised {
@@ -49,6 +50,7 @@ pub(crate) struct Supervised {
     pub(crate) page: WebPage,
     pub(crate) streams: TeamStreams,
     pub(crate) reviews: TeamReviews,
+    pub(crate) branches: TeamBranches,
 }
 
 /// The team as its port, its page and its lead act on it.
@@ -64,6 +66,7 @@ pub(crate) fn supervised(
 ) -> Arc<Supervised> {
     let (tracker, owners) = (wiring.tracker.clone(), wiring.owners.clone());
     let reviews = TeamReviews::of(config, conditions);
+    let branches = TeamBranches::of(config, conditions);
     let (budgets, runs) = (conditions.budgets.clone(), conditions.runs.clone());
     Arc::new(Supervised {
         roster,
@@ -76,6 +79,7 @@ pub(crate) fn supervised(
         page,
         streams,
         reviews,
+        branches,
     })
 }
 
@@ -172,6 +176,13 @@ impl Team for Supervised {
 
     fn review(&self, request: ReviewRequest) -> BoxFuture<'_, Result<BranchReview, Refused>> {
         Box::pin(self.reviews.perform(&self.roster, request))
+    }
+
+    fn branches<'a>(
+        &'a self,
+        agents: TeamReport<'a>,
+    ) -> BoxFuture<'a, Result<BranchList, Refused>> {
+        Box::pin(async move { self.branches.list(&agents).await })
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {

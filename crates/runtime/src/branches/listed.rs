@@ -1,6 +1,7 @@
 //! How the branches of tasks stand: to the branch that they began at, and to one another.
 
-use std::path::PathBuf;
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -64,18 +65,33 @@ pub struct NamedProcess {
 }
 
 /// The branches of tasks of the repository around a folder.
-pub fn list(folder: &std::path::Path, into: Option<&str>) -> Result<Vec<ListedBranch>, Failure> {
+pub fn list(folder: &Path, into: Option<&str>) -> Result<Vec<ListedBranch>, Failure> {
+    list_some(folder, into, usize::MAX).map(|(all, _)| all)
+}
+
+/// As [`list`], but at most so many branches; returns how many were left out: those that were cleaned, then the oldest.
+pub(crate) fn list_some(
+    folder: &Path,
+    into: Option<&str>,
+    most: usize,
+) -> Result<(Vec<ListedBranch>, usize), Failure> {
     let (repository, trees) = repository_of(folder)?;
     if let Some(into) = into.filter(|into| repository.tip(into).is_none()) {
         return Err(Failure::Usage(anyhow::anyhow!("there is no branch `{into}`")));
     }
     let mut list = trees.of(&repository);
     list.retain(|tree| tree.owner != OF_CHECKS);
+    let omitted = list.len().saturating_sub(most);
+    if omitted > 0 {
+        list.sort_by_key(|tree| (tree.state != WorktreeState::Ready, Reverse(tree.made_at_ms)));
+        list.truncate(most);
+        list.sort_by(|one, other| one.branch.cmp(&other.branch));
+    }
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let landings = Landings::known(&eisen_dir, &repository);
     let mut all: Vec<_> = list.iter().map(|tree| one(&trees, tree, into, &landings)).collect();
     compare(&repository, &mut all);
-    Ok(all)
+    Ok((all, omitted))
 }
 
 fn one(
@@ -194,7 +210,7 @@ fn in_conflict(repository: &GitRepository, one: &str, other: &str) -> Option<Vec
     (!merged.conflicts.is_empty()).then_some(merged.conflicts)
 }
 
-fn bytes_below(folder: &std::path::Path) -> u64 {
+fn bytes_below(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let mut walk = ignore::WalkBuilder::new(folder);
     walk.standard_filters(false);

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::{MethodCall, Reply, reply};
 use crate::model::{AgentId, AgentStatus, BlockedAccess, BlockedStatus};
+use crate::serve::shared::Shared;
 use crate::serve::{Refused, details};
 use crate::tracker::SessionReport;
 use crate::wire::{self, AgentReport, AgentRow, AgentStatusParams, Empty, TeamReport, TeamStatus};
@@ -13,12 +14,16 @@ pub(super) async fn team_status(
     call: MethodCall<'_>,
     _: Empty,
 ) -> Result<Reply<TeamStatus>, Refused> {
-    let shared = call.shared;
-    let agents = shared.team.agents();
+    let agents = call.shared.team.agents();
+    reply(&report(call.shared, &agents).await)
+}
+
+/// Says what the agents of the team do now.
+pub(super) async fn report<'a>(shared: &Shared, agents: &'a [AgentStatus]) -> TeamReport<'a> {
     let sessions = shared.sources.sessions().await;
     let pending = shared.sources.blocked(Some(BlockedStatus::Pending)).await;
     let rows = agents.iter().map(|status| agent_row(status, &sessions, &pending));
-    reply(&TeamReport { agents: rows.collect(), pending: pending.len() })
+    TeamReport { agents: rows.collect(), pending: pending.len() }
 }
 
 pub(super) async fn agent_status(

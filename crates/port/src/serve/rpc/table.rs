@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 
 use super::reply::{MethodCall, Reply, parse};
 use super::{
-    asking, branching, budgets, changes, conflicts, control, events, grants, layout, map, read,
-    registry, replaying, reviewing, runs, scoped, showing, spawning, status, streams, tasks,
+    asking, branches, branching, budgets, changes, conflicts, control, events, grants, layout, map,
+    read, registry, replaying, reviewing, runs, scoped, showing, spawning, status, streams, tasks,
     undoing, web,
 };
 use crate::serve::{BoxFuture, Refused};
@@ -120,6 +120,7 @@ rows! {
     AddAgent => control::add_agent,
     RemoveAgent => control::remove_agent,
     Reload => control::reload,
+    ListBranches => branches::list_branches,
     GetReview => reviewing::get_review,
     ReviewHunk => reviewing::review_hunk,
     CommentHunk => reviewing::comment,

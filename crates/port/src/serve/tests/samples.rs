@@ -1,6 +1,7 @@
 //! One of each thing that goes over the wire, as `docs/wire.md` shows it.
 
 mod blocked;
+mod branch;
 mod budget;
 mod conflict;
 mod review;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 
+pub(in crate::serve) use self::branch::branches;
 pub(in crate::serve) use self::review::review;
 use self::spent::spent;
 pub(in crate::serve) use self::spent::usage;

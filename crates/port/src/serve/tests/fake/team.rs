@@ -17,7 +17,7 @@ use crate::serve::{
     WebLink, WebToken,
 };
 use crate::undo;
-use crate::wire::{BranchReview, HunkDecision, Reloaded};
+use crate::wire::{BranchList, BranchReview, HunkDecision, Reloaded, TeamReport};
 
 impl Team for Fake {
     fn agents(&self) -> Vec<AgentStatus> {
@@ -225,6 +225,10 @@ impl Team for Fake {
             ReviewRequest::Comment(call) => (false, call.text),
         };
         Box::pin(async move { Ok(samples::review(is_accepted, text)) })
+    }
+
+    fn branches<'a>(&'a self, _: TeamReport<'a>) -> BoxFuture<'a, Result<BranchList, Refused>> {
+        Box::pin(async { Ok(samples::branches()) })
     }
 
     fn undo(&self, request: undo::UndoRequest) -> BoxFuture<'_, Result<undo::Outcome, Refused>> {

@@ -15,6 +15,7 @@ mod grant;
 mod graph;
 mod line;
 mod map;
+mod merging;
 mod method;
 mod name_of;
 mod names;
@@ -50,6 +51,7 @@ pub use grant::*;
 pub use graph::*;
 pub use line::*;
 pub use map::*;
+pub use merging::*;
 pub use method::{AtHub, ByWeb, Facts, Limit, Merging, Method, Opening, Right};
 pub use name_of::{Exact, NameOf};
 pub use names::{

@@ -257,8 +257,10 @@ fn a_branch_is_reviewed_over_the_port() {
 }
 
 #[test]
-fn branches_are_listed_over_the_port() {
+fn branches_are_listed_checked_and_merged_over_the_port() {
     let stage = repository();
+    let checks = "checks = [\"echo looking; grep -q 'return 11' cart.py\"]";
+    stage.file("home/config.toml", &format!("[runs]\nmin_free_mb = 0\n[worktree]\n{checks}\n"));
     let (team, mut port) = three(&stage);
     let branch = "eisen/shop/ui";
     let row = |port: &mut Port| {
@@ -286,9 +288,54 @@ fn branches_are_listed_over_the_port() {
     port.call("cancel", &json!({ "agent_id": "ui" })).unwrap();
     eventually("it rests", || row(&mut port).unwrap()["state"] == "ready");
 
+    // A check that fails holds the merge up; meanwhile no other begins.
+    let main = git(&stage, "shop", &["rev-parse", "main"]);
+    let checked = port.call("check_branch", &json!({ "branch": branch })).unwrap();
+    assert_eq!((&checked["passed"], &checked["is_clean"]), (&json!(false), &json!(true)));
+    assert!(checked["output"].as_str().unwrap().ends_with("cart.py\nlooking\n"), "{checked}");
+    assert!(checked["reason"].as_str().unwrap().contains("status 1"), "{checked}");
+    assert_eq!(row(&mut port).unwrap()["checks"]["passed"], false);
+    let merge = |port: &mut Port, more: &Value| {
+        let mut params = json!({ "branch": branch });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        port.call("merge_branch", &params)
+    };
+    let first = port.ask("merge_branch", &json!({ "branch": branch }));
+    let second = merge(&mut port, &json!({})).unwrap_err();
+    assert_eq!(second["code"], 409);
+    assert!(second["message"].as_str().unwrap().contains("already"), "{second}");
+    let first = port.answer(first).unwrap_err();
+    assert_eq!(first["code"], 409);
+    assert!(first["message"].as_str().unwrap().contains("nothing was merged"), "{first}");
+    assert_eq!(git(&stage, "shop", &["rev-parse", "main"]), main);
+
+    // What is not committed does, too, unless it is to be committed.
+    port.prompt("ui", "run sed -i 's/return 9/return 11/' cart.py");
+    let refused = merge(&mut port, &json!({})).unwrap_err();
+    assert!(refused["message"].as_str().unwrap().contains("not committed"), "{refused}");
+    let how = json!({ "commit": true, "squash": true, "message": "Eleven" });
+    let merged = merge(&mut port, &how).unwrap();
+    assert_eq!(
+        (&merged["into"], &merged["old"], &merged["checks"]),
+        (&json!("main"), &json!(main), &json!(1))
+    );
+    assert_eq!(merged["new"], git(&stage, "shop", &["rev-parse", "main"]));
+    assert_eq!(git(&stage, "shop", &["log", "--format=%s"]), "Eleven\nfirst");
+    assert_eq!(row(&mut port).unwrap()["state"], "merged");
+
+    // The other one conflicts with it now, which is known without a merge.
+    let api = json!({ "branch": "eisen/shop/api", "dry_run": true });
+    let tried = port.call("merge_branch", &api).unwrap();
+    assert_eq!((&tried["conflicts"], &tried["new"]), (&json!(["cart.py"]), &Value::Null));
+    let refused = port.call("merge_branch", &json!({ "branch": "eisen/shop/api" })).unwrap_err();
+    assert_eq!(refused["code"], 409);
+    assert!(refused["message"].as_str().unwrap().contains("same lines of cart.py"), "{refused}");
+    assert_eq!(port.call("merge_branch", &json!({ "branch": "none" })).unwrap_err()["code"], 404);
     let mut stranger = team.watch();
-    let refused = stranger.call("list_branches", &json!({})).unwrap_err();
-    assert_eq!(refused["code"], 401);
+    for method in ["list_branches", "merge_branch", "check_branch"] {
+        let refused = stranger.call(method, &json!({ "branch": branch })).unwrap_err();
+        assert_eq!(refused["code"], 401, "{method}");
+    }
 }
 
 #[test]

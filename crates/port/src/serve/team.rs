@@ -13,8 +13,8 @@ use crate::model::{
 use crate::runs::RunSpec;
 use crate::undo;
 use crate::wire::{
-    BranchList, BranchReview, CommentParams, GetReviewParams, Reloaded, ReviewHunkParams,
-    TeamReport,
+    BranchList, BranchReview, CheckedBranch, CommentParams, GetReviewParams, MergeBranchParams,
+    MergedBranch, Reloaded, ReviewHunkParams, TeamReport,
 };
 
 use super::{
@@ -64,6 +64,19 @@ pub trait Team: Send + Sync + 'static {
         &'a self,
         _agents: TeamReport<'a>,
     ) -> BoxFuture<'a, Result<BranchList, Refused>> {
+        refuse(self)
+    }
+
+    /// Merges a branch into another, or tries that. It goes on even if the returned future is dropped.
+    fn merge_branch(
+        &self,
+        _params: MergeBranchParams,
+    ) -> BoxFuture<'_, Result<MergedBranch, Refused>> {
+        refuse(self)
+    }
+
+    /// Runs the checks in the worktree of a branch. It goes on even if the returned future is dropped.
+    fn check_branch(&self, _branch: String) -> BoxFuture<'_, Result<CheckedBranch, Refused>> {
         refuse(self)
     }
 

@@ -35,7 +35,10 @@ use crate::turn::command::TeamCommand;
 use crate::turn::nested::Workplace;
 use crate::turn::{details, nested, retries};
 use crate::undo::{self, Undoer};
-use crate::wire::{BranchList, BranchReview, Reloaded, TeamReport, Tier};
+use crate::wire::{
+    BranchList, BranchReview, CheckedBranch, MergeBranchParams, MergedBranch, Reloaded, TeamReport,
+    Tier,
+};
 
 /// The agents of `up`.
 pub(crate) struct Supervised {
@@ -183,6 +186,17 @@ impl Team for Supervised {
         agents: TeamReport<'a>,
     ) -> BoxFuture<'a, Result<BranchList, Refused>> {
         Box::pin(async move { self.branches.list(&agents).await })
+    }
+
+    fn merge_branch(
+        &self,
+        params: MergeBranchParams,
+    ) -> BoxFuture<'_, Result<MergedBranch, Refused>> {
+        Box::pin(self.branches.merge(params))
+    }
+
+    fn check_branch(&self, branch: String) -> BoxFuture<'_, Result<CheckedBranch, Refused>> {
+        Box::pin(self.branches.check(branch))
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {

@@ -1,5 +1,7 @@
 //! The branches of tasks of a team's repository, over the port: how all of them stand.
 
+mod merging;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,6 +36,10 @@ pub(crate) struct TeamBranches {
     trees: TeamTrees,
     /// The last list; locked while one is made, so that all who ask meanwhile get the same.
     listed: Arc<Mutex<Option<LastList>>>,
+    /// Locked while a branch is merged or checked.
+    busy: Arc<Mutex<()>>,
+    /// Locked while one is merged in memory only.
+    trying: Arc<Mutex<()>>,
 }
 
 /// A list of branches, or why there is none.
@@ -50,6 +56,8 @@ impl TeamBranches {
             workspace: config.team.workspace.clone(),
             trees: conditions.trees.clone(),
             listed: Arc::default(),
+            busy: Arc::default(),
+            trying: Arc::default(),
         }
     }
 

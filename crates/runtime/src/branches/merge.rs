@@ -11,7 +11,7 @@ use crate::config::SharedConfig;
 use crate::home::environment;
 use crate::landing::{
     Landing, LandingError, Landings, MergeMessage, MergeWay, abort, begin, check, commit, land,
-    refuse_marks, take_back, under_way,
+    preview, refuse_marks, take_back, under_way,
 };
 use crate::lifecycle::{Bringing, OF_CHECKS, WorktreeRequest, make};
 use crate::model::now_ms;
@@ -57,13 +57,7 @@ pub async fn merge(
     let refused = |error: LandingError| Failure::Run(error.into());
     let branch = &options.branch;
     let tree = trees.of_branch(&repository, branch);
-    let into = options.into.clone().or_else(|| tree.as_ref()?.base_branch.clone());
-    let into = into.or_else(|| repository.main_branch()).ok_or_else(|| {
-        Failure::Usage(anyhow!("`{branch}` began at no branch: name one by `--into`"))
-    })?;
-    if into == *branch {
-        return Err(Failure::Usage(anyhow!("`{branch}` is merged into another branch: --into")));
-    }
+    let into = target(&repository, tree.as_ref(), branch, options.into.as_deref())?;
     if let Some(tree) = tree.as_ref().filter(|tree| tree.path.is_dir()) {
         let stands = standing(tree, Some(&into)).map_err(|error| Failure::Run(error.into()))?;
         if stands.uncommitted > 0 {
@@ -107,6 +101,37 @@ pub async fn merge(
     let landings = landings.map_err(|error| Failure::Run(error.into()))?;
     land(&landings, &repository, &landing).map_err(refused)?;
     Ok(Merged { landing, checks: checks.len() })
+}
+
+/// Merges a branch in memory; returns the branch that would move, and the files in conflict.
+pub(crate) fn try_out(
+    folder: &Path,
+    branch: &str,
+    into: Option<&str>,
+) -> Result<(String, Vec<String>), Failure> {
+    let (repository, trees) = repository_of(folder)?;
+    let tree = trees.of_branch(&repository, branch);
+    let into = target(&repository, tree.as_ref(), branch, into)?;
+    let merged = preview(&repository, branch, &into);
+    let merged = merged.map_err(|error| Failure::Run(error.into()))?;
+    Ok((into, merged.conflicts))
+}
+
+/// The branch that moves when another is merged. `into`: the one that was asked for.
+fn target(
+    repository: &GitRepository,
+    tree: Option<&Worktree>,
+    branch: &str,
+    into: Option<&str>,
+) -> Result<String, Failure> {
+    let into = into.map(str::to_owned).or_else(|| tree?.base_branch.clone());
+    let into = into.or_else(|| repository.main_branch()).ok_or_else(|| {
+        Failure::Usage(anyhow!("`{branch}` began at no branch: name one by `--into`"))
+    })?;
+    if into == *branch {
+        return Err(Failure::Usage(anyhow!("`{branch}` is merged into another branch: --into")));
+    }
+    Ok(into)
 }
 
 /// Takes the newest merge of a branch back.

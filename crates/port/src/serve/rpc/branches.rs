@@ -2,7 +2,9 @@
 
 use super::{MethodCall, Reply, reply, status};
 use crate::serve::Refused;
-use crate::wire::{Empty, ListBranches};
+use crate::wire::{
+    CheckBranch, CheckBranchParams, Empty, ListBranches, MergeBranch, MergeBranchParams,
+};
 
 pub(super) async fn list_branches(
     call: MethodCall<'_>,
@@ -11,4 +13,18 @@ pub(super) async fn list_branches(
     let agents = call.shared.team.agents();
     let report = status::report(call.shared, &agents).await;
     reply(&call.shared.team.branches(report).await?)
+}
+
+pub(super) async fn merge_branch(
+    call: MethodCall<'_>,
+    params: MergeBranchParams,
+) -> Result<Reply<MergeBranch>, Refused> {
+    reply(&call.shared.team.merge_branch(params).await?)
+}
+
+pub(super) async fn check_branch(
+    call: MethodCall<'_>,
+    params: CheckBranchParams,
+) -> Result<Reply<CheckBranch>, Refused> {
+    reply(&call.shared.team.check_branch(params.branch).await?)
 }

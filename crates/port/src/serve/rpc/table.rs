@@ -121,6 +121,8 @@ rows! {
     RemoveAgent => control::remove_agent,
     Reload => control::reload,
     ListBranches => branches::list_branches,
+    MergeBranch => branches::merge_branch,
+    CheckBranch => branches::check_branch,
     GetReview => reviewing::get_review,
     ReviewHunk => reviewing::review_hunk,
     CommentHunk => reviewing::comment,

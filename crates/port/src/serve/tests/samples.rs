@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 
-pub(in crate::serve) use self::branch::branches;
+pub(in crate::serve) use self::branch::{branches, checked, merged};
 pub(in crate::serve) use self::review::review;
 use self::spent::spent;
 pub(in crate::serve) use self::spent::usage;

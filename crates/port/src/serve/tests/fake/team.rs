@@ -17,7 +17,10 @@ use crate::serve::{
     WebLink, WebToken,
 };
 use crate::undo;
-use crate::wire::{BranchList, BranchReview, HunkDecision, Reloaded, TeamReport};
+use crate::wire::{
+    BranchList, BranchReview, CheckedBranch, HunkDecision, MergeBranchParams, MergedBranch,
+    Reloaded, TeamReport,
+};
 
 impl Team for Fake {
     fn agents(&self) -> Vec<AgentStatus> {
@@ -229,6 +232,17 @@ impl Team for Fake {
 
     fn branches<'a>(&'a self, _: TeamReport<'a>) -> BoxFuture<'a, Result<BranchList, Refused>> {
         Box::pin(async { Ok(samples::branches()) })
+    }
+
+    fn merge_branch(
+        &self,
+        params: MergeBranchParams,
+    ) -> BoxFuture<'_, Result<MergedBranch, Refused>> {
+        Box::pin(async move { samples::merged(params) })
+    }
+
+    fn check_branch(&self, _: String) -> BoxFuture<'_, Result<CheckedBranch, Refused>> {
+        Box::pin(async { Ok(samples::checked()) })
     }
 
     fn undo(&self, request: undo::UndoRequest) -> BoxFuture<'_, Result<undo::Outcome, Refused>> {

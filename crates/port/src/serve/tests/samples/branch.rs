@@ -1,7 +1,37 @@
 //! The branches of tasks.
 
 use super::NOW;
-use crate::wire::{BranchChecks, BranchConflict, BranchDiff, BranchList, BranchProcess, BranchRow};
+use crate::serve::Refused;
+use crate::wire::{
+    BranchChecks, BranchConflict, BranchDiff, BranchList, BranchProcess, BranchRow, CheckResult,
+    CheckedBranch, MergeBranchParams, MergedBranch,
+};
+
+const OLD: &str = "307efb521c216ba31462a7a545b42b4eee788714";
+const NEW: &str = "9c41d80f6a3c1f0a0e0b7c1e5f3c64c1d8b2a75e";
+
+/// A merge of a branch into `main`; `release` has changed the same lines.
+pub(in crate::serve) fn merged(params: MergeBranchParams) -> Result<MergedBranch, Refused> {
+    let MergeBranchParams { branch, into, dry_run, .. } = params;
+    let into = into.unwrap_or_else(|| "main".to_owned());
+    let conflicts = if into == "main" { Vec::new() } else { vec!["cart.js".to_owned()] };
+    if !dry_run && !conflicts.is_empty() {
+        let message = format!("`{branch}` and `{into}` change the same lines of cart.js");
+        return Err(Refused::new(409, message));
+    }
+    let commit = |commit: &str| (!dry_run).then(|| commit.to_owned());
+    let (old, new) = (commit(OLD), commit(NEW));
+    Ok(MergedBranch { branch, into, old, new, checks: usize::from(!dry_run), conflicts })
+}
+
+pub(in crate::serve) fn checked() -> CheckedBranch {
+    let result = CheckResult { passed: false, commit: NEW.to_owned(), is_clean: true, at_ms: NOW };
+    CheckedBranch {
+        result,
+        reason: Some("`npm test` exit status 1; its output is in /home/ann/.eisen/log".to_owned()),
+        output: "$ npm test\n1 failed\n".to_owned(),
+    }
+}
 
 pub(in crate::serve) fn branches() -> BranchList {
     let conflict =

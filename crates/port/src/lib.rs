@@ -11,7 +11,7 @@ use eisen_agents::client_host;
 use eisen_base::{acp, bus, kept, line, model};
 #[cfg(test)]
 use eisen_config::config;
-use eisen_graph::watch;
+use eisen_graph::{graph, watch};
 use eisen_memory::{changes, journal, session, undo};
 use eisen_protocols::extract;
 use eisen_sandbox::zone;

@@ -11,6 +11,7 @@ mod delegated;
 mod events;
 mod evidence;
 mod grants;
+mod highlight;
 mod layout;
 mod map;
 mod openings;

@@ -5,9 +5,9 @@ use serde_json::value::RawValue;
 
 use super::reply::{MethodCall, Reply, parse};
 use super::{
-    asking, branches, branching, budgets, changes, conflicts, control, events, grants, layout, map,
-    read, registry, replaying, reviewing, runs, scoped, showing, spawning, status, streams, tasks,
-    undoing, web,
+    asking, branches, branching, budgets, changes, conflicts, control, events, grants, highlight,
+    layout, map, read, registry, replaying, reviewing, runs, scoped, showing, spawning, status,
+    streams, tasks, undoing, web,
 };
 use crate::serve::{BoxFuture, Refused};
 use crate::wire::{self, Facts, Method, MethodNames};
@@ -94,6 +94,7 @@ rows! {
     HotFiles => map::hot_files,
     Overlaps => map::overlaps,
     WhoCalls => map::who_calls,
+    Highlight => highlight::highlight,
     DelegateTask => tasks::delegate_task,
     CheckTasks => tasks::check_tasks,
     WaitForTasks => tasks::wait_for_tasks,

@@ -116,7 +116,13 @@ async fn what_is_wrong_with_a_request_is_reported() {
         expect![[r#"{"code":500,"message":"the request failed; see the log"}"#]],
     )
     .await;
-    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, list_budgets, get_graph, get_layout, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, show_blocked, resolve_blocked, list_grants, revoke_grant, raise_budget, hot_files, overlaps, who_calls, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, list_conflicts, show_conflict, resolve_conflict, claim, release, start_helper, start_run, wait_for_runs, end_runs, add_member, remove_member, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, list_branches, merge_branch, check_branch, get_review, review_hunk, comment, undo, redo, list_streams, attach_stream, detach_stream, replay_to_stream, web_link, web_token, web_revoke, token_create, token_list, token_revoke"}"#]]).await;
+    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, team_status, agent_status, list_blocked, list_budgets, get_graph, get_layout, get_journal, list_events, get_event, search_events, get_diff, blame, replay_session, prompt, cancel, new_session, fork_session, rewind_session, attach, show_blocked, resolve_blocked, list_grants, revoke_grant, raise_budget, hot_files, overlaps, who_calls, highlight, delegate_task, check_tasks, wait_for_tasks, task_result, cancel_task, request_access, ask_owner, whose, report, list_conflicts, show_conflict, resolve_conflict, claim, release, start_helper, start_run, wait_for_runs, end_runs, add_member, remove_member, start_agent, stop_agent, restart_agent, add_agent, remove_agent, reload, list_branches, merge_branch, check_branch, get_review, review_hunk, comment, undo, redo, list_streams, attach_stream, detach_stream, replay_to_stream, web_link, web_token, web_revoke, token_create, token_list, token_revoke"}"#]]).await;
+    check(
+        "highlight",
+        json!({ "language": "js", "text": "x".repeat((64 << 10) + 1) }),
+        expect![[r#"{"code":400,"message":"params.text: has 65537 bytes, and may have 65536"}"#]],
+    )
+    .await;
     let stale = json!({ "id": "b1", "decision": "allow", "version": "old" });
     check(
         "resolve_blocked",

@@ -1,5 +1,6 @@
 //! Notices: by a webhook, by a command, on the desktop.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -16,8 +17,16 @@ fn take(listener: &TcpListener, status: &str) -> Value {
 
 /// Reads a POST, answers it with the status, and returns the JSON.
 fn answer(stream: impl Read + Write, status: &str) -> std::io::Result<Value> {
+    posted(stream, status).map(|(_, json)| json)
+}
+
+/// Reads a POST, answers it with the status, and returns its path and the JSON.
+fn posted(stream: impl Read + Write, status: &str) -> std::io::Result<(String, Value)> {
     let mut stream = BufReader::new(stream);
     let (mut length, mut line) = (0, String::new());
+    stream.read_line(&mut line)?;
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    line.clear();
     while stream.read_line(&mut line)? > 2 {
         if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
@@ -29,7 +38,7 @@ fn answer(stream: impl Read + Write, status: &str) -> std::io::Result<Value> {
     let status = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
     stream.get_mut().write_all(status.as_bytes())?;
     stream.get_mut().flush()?;
-    Ok(serde_json::from_slice(&body).unwrap())
+    Ok((path, serde_json::from_slice(&body).unwrap()))
 }
 
 #[test]
@@ -80,6 +89,69 @@ fn a_topic_of_ntfy_gets_a_line_for_people() {
     let lines: Vec<_> = text.lines().collect();
     let wanted = "ui wants to read `src/api/cart.rs`, and waits for a decision (b1)";
     assert_eq!(lines, [wanted, "tool call: Read src/api/cart.rs"]);
+}
+
+#[test]
+fn chats_are_told_who_needs_a_person_and_no_secret_is_shown() {
+    let stage = Stage::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let keys = format!(
+        r#"
+[web]
+listen = "127.0.0.1:0"
+origin = "https://team.example"
+[orchestrator]
+on_block = "hold"
+[[notify]]
+kind = "slack"
+url = "http://{at}/slack/KEY"
+after_s = 0
+[[notify]]
+kind = "discord"
+url = "http://{at}/discord/KEY"
+after_s = 0
+[[notify]]
+kind = "telegram"
+url = "http://{at}/"
+token = "1:KEY"
+chat_id = -100
+contents = true
+after_s = 0
+"#
+    );
+    let team = stage.team(&keys, vec![agent("ui").zone("src/ui/**"), agent("api")]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    port.begin("ui", "read src/api/cart.rs");
+    let taken = |_| posted(listener.accept().unwrap().0, "200 OK").unwrap();
+    let got: BTreeMap<String, Value> = (0..3).map(taken).collect();
+    let card = "https://team.example/#inbox/b1";
+    let slack = &got["/slack/KEY"]["text"];
+    assert_eq!(*slack, format!("shop: ui needs you (b1)\n<{card}>"));
+    let discord = &got["/discord/KEY"];
+    assert_eq!(discord["content"], format!("shop: ui needs you (b1)\n{card}"));
+    assert_eq!(discord["allowed_mentions"], json!({"parse": []}));
+    let telegram = &got["/bot1:KEY/sendMessage"];
+    assert_eq!(telegram["chat_id"], "-100");
+    let wants = "shop: ui wants to read `src/api/cart.rs`, and waits for a decision (b1)";
+    let text = format!("{wants}\ntool call: Read src/api/cart.rs\n{card}");
+    assert_eq!(telegram["text"], text);
+
+    // Errors and lists name the host in place of what opens the chat.
+    let refusing = std::thread::spawn(move || {
+        [(); 3].map(|()| posted(listener.accept().unwrap().0, "404 Not Found").unwrap().1)
+    });
+    let tried = stage.run(&["notify", "test", "-c", "eisen.toml"]);
+    let [slack, ..] = refusing.join().unwrap();
+    let said = "shop: this is a test notice of the team `shop`\n<https://team.example/>";
+    assert_eq!(slack["text"], said);
+    let checked = stage.run(&["check", "-c", "eisen.toml"]);
+    for told in [&tried.stdout, &checked.stdout] {
+        assert!(told.contains(&format!("telegram at {at}, chat -100")), "{told}");
+        assert!(!told.contains("KEY"), "{told}");
+    }
+    let told = format!("discord at {at}: http status: 404: no webhook has this address");
+    assert!(tried.code == 1 && tried.stdout.contains(&told), "{tried:?}");
 }
 
 fn webhook(listener: &TcpListener, keys: &str) -> String {

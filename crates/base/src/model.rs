@@ -7,6 +7,7 @@ mod activity;
 mod agent;
 mod behalf;
 mod budget;
+mod chat;
 pub mod code;
 mod code_token;
 mod conflict;
@@ -46,6 +47,7 @@ pub use agent::{AgentState, AgentStatus, Order, STALLED, TakenCandidate};
 pub use behalf::{AgentMemory, MemoryThere, NoMemory, TeamMemory, UsedMemory};
 pub use budget::{BudgetLimits, BudgetReport, BudgetState, EarlierUse, OnExceed, Used};
 pub use code_token::CodeTokenKind;
+pub use chat::{ChatService, ChatTarget};
 pub use conflict::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy};
 pub use event::{Delta, Event, Relayed, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{

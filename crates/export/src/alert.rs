@@ -1,6 +1,7 @@
 //! Notifications for users: an access or a write waits for a decision, an agent stalls or fails. Follows the
 //! bus and never blocks it: each channel has a queue and a task of its own.
 
+mod chat;
 mod deliver;
 mod follow;
 #[cfg(test)]
@@ -18,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Received, Subscriber};
 use crate::model::{
-    AgentStatus, BlockedAccess, BlockedId, BudgetReport, Conflict, QuietSpan, TimestampMs, left,
-    named, now_ms,
+    AgentStatus, BlockedAccess, BlockedId, BudgetReport, ChatTarget, Conflict, QuietSpan,
+    TimestampMs, left, named, now_ms,
 };
 use crate::process::Launcher;
 use follow::{Follow, LocalTime};
@@ -48,6 +49,8 @@ pub enum Way {
     Webhook(String),
     /// Posts the message to a topic of a server of ntfy, by its address.
     Ntfy(String),
+    /// Posts a message to a chat.
+    Chat(ChatTarget),
     /// Runs `notify-send`.
     Desktop,
 }
@@ -97,6 +100,9 @@ pub struct Notice {
     /// Earlier notices that found the queue full.
     #[serde(skip_serializing_if = "is_zero")]
     pub missed: u64,
+    /// The origin of the team's page, for links to it, if it is served.
+    #[serde(skip)]
+    pub page: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -131,6 +137,7 @@ impl Notice {
             until_ms: None,
             why: None,
             missed: 0,
+            page: None,
         }
     }
 }
@@ -154,10 +161,14 @@ pub type Now = Box<dyn Fn() -> BoxFuture<'static, Current> + Send + Sync>;
 /// Returns why an access waits, in one line, if that is known.
 pub type WhyWaits = Box<dyn Fn(BlockedId) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
+/// Returns the origin of the team's page, if it is served.
+pub type PageOrigin = Box<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// The questions that notices ask the team.
 pub struct AlertSources {
     pub now: Now,
     pub why: WhyWaits,
+    pub page: PageOrigin,
 }
 
 /// Sends notices until `cancel`, which drops queued ones.
@@ -169,7 +180,7 @@ pub async fn run(
     launcher: Launcher,
     cancel: CancellationToken,
 ) {
-    let AlertSources { now, why } = sources;
+    let AlertSources { now, why, page } = sources;
     let mut follow = Follow::new(team);
     let mut queues = Queues::open(&mut follow, &channels.borrow_and_update(), &launcher);
     loop {
@@ -201,7 +212,7 @@ pub async fn run(
         let mut due = follow.due(Instant::now());
         explain(&mut due, &why).await;
         for (channel, notice) in due {
-            queues.push(channel, notice);
+            queues.push(channel, Notice { page: page(), ..notice });
         }
     }
 }

@@ -2,16 +2,38 @@
 
 use std::time::Duration;
 
+use toml::de::DeValue;
+
 use super::command::command;
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::read::{Table, Text, unknown_value};
-use crate::model::{QuietSpan, named};
+use crate::model::{ChatService, ChatTarget, QuietSpan, SecretText, named};
 
 const WEEK: u64 = 7 * 24 * 60 * 60;
 
 /// Spans of `quiet` in one table.
 const MOST_SPANS: usize = 16;
+
+/// Bytes of the token of a bot.
+const LONGEST_TOKEN: usize = 256;
+
+/// Bytes of the id of a chat.
+const LONGEST_CHAT_ID: usize = 64;
+
+/// Telegram's own server.
+const TELEGRAM: &str = "https://api.telegram.org";
+
+const KINDS: [&str; 7] = ["command", "webhook", "desktop", "ntfy", "slack", "telegram", "discord"];
+
+/// The keys that not every kind has, each with the kinds that have it.
+const OWNED: [(&str, &[&str]); 5] = [
+    ("command", &["command"]),
+    ("url", &["webhook", "ntfy", "slack", "telegram", "discord"]),
+    ("token", &["telegram"]),
+    ("chat_id", &["telegram"]),
+    ("contents", &["slack", "telegram", "discord"]),
+];
 
 /// One table of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +54,7 @@ pub enum NotifyBy {
     Webhook(String),
     /// The address of a topic.
     Ntfy(String),
+    Chat(ChatTarget),
     Desktop,
 }
 
@@ -61,6 +84,7 @@ impl Notify {
             NotifyBy::Command(command) => format!("command {}", command.join(" ")),
             NotifyBy::Webhook(url) => format!("webhook {url}"),
             NotifyBy::Ntfy(url) => format!("ntfy {url}"),
+            NotifyBy::Chat(chat) => chat.describe(),
             NotifyBy::Desktop => "desktop".to_owned(),
         };
         let events: Vec<_> = self.events.iter().map(|event| event.as_str()).collect();
@@ -71,7 +95,7 @@ impl Notify {
     pub fn program(&self) -> Option<&str> {
         match &self.by {
             NotifyBy::Command(command) => command.first().map(String::as_str),
-            NotifyBy::Webhook(_) | NotifyBy::Ntfy(_) => None,
+            NotifyBy::Webhook(_) | NotifyBy::Ntfy(_) | NotifyBy::Chat(_) => None,
             NotifyBy::Desktop => Some("notify-send"),
         }
     }
@@ -83,30 +107,28 @@ pub(super) fn notify(root: &Table<'_>) -> Vec<Notify> {
 }
 
 fn one(table: &Table<'_>) -> Option<Notify> {
-    const KINDS: [&str; 4] = ["command", "webhook", "desktop", "ntfy"];
     let kind = table.text("kind");
     if table.place_of("kind").is_none() {
-        let help = "write `kind = \"command\"`, \"webhook\", \"desktop\" or \"ntfy\"";
+        let [names @ .., last] = KINDS.map(quoted);
+        let help = format!("write `kind = ` with {} or {last}", names.join(", "));
         table.lacks("this table has no `kind`", help);
     }
     let (after, events) = (table.seconds("after_s", 0..=WEEK, 10), events(table));
     let quiet = quiet(table);
     let (program, url) = (command(table), table.text("url"));
+    let (token, chat_id) = (token(table), chat_id(table));
+    let contents = table.flag("contents", false);
     let kind = kind?;
     if !KINDS.contains(&kind.value.as_str()) {
         table.fault(unknown_value("kind", &kind, &KINDS));
         return None;
     }
-    let web = ["webhook", "ntfy"];
-    for (key, owners) in [("command", &["command"][..]), ("url", &web)] {
-        let place = table.place_of(key);
-        let owner = owners[0];
-        if let Some(place) = place.filter(|_| !owners.contains(&kind.value.as_str())) {
-            let message = format!("{} is not for `kind = {}`", code(key), quoted(&kind.value));
-            let help = format!("leave it out, or write `kind = {}`", quoted(owner));
-            table.fault(Fault::new(place, message).help(help));
-        }
-    }
+    misplaced(table, &kind);
+    let address = || {
+        lacking(table, &kind, "url", "\"https://…\"");
+        web_address(table, url.as_ref()?)
+    };
+    let chat = |service| NotifyBy::Chat(ChatTarget { service, contents });
     let by = match kind.value.as_str() {
         "command" => {
             if table.place_of("command").is_none() {
@@ -115,17 +137,96 @@ fn one(table: &Table<'_>) -> Option<Notify> {
             }
             NotifyBy::Command(program?)
         }
-        of_web if web.contains(&of_web) => {
-            if table.place_of("url").is_none() {
-                let message = format!("`kind = {}` needs `url`", quoted(of_web));
-                table.lacks(message, "write `url = \"https://…\"`");
-            }
-            let url = web_address(table, &url?)?;
-            if of_web == "ntfy" { NotifyBy::Ntfy(url) } else { NotifyBy::Webhook(url) }
+        "webhook" => NotifyBy::Webhook(address()?),
+        "ntfy" => NotifyBy::Ntfy(address()?),
+        "slack" => chat(ChatService::Slack(SecretText::new(address()?))),
+        "discord" => chat(ChatService::Discord(SecretText::new(address()?))),
+        "telegram" => {
+            lacking(table, &kind, "token", "\"${TELEGRAM_TOKEN}\"");
+            lacking(table, &kind, "chat_id", "\"123456789\"");
+            let server = server(table, url.as_ref());
+            chat(ChatService::Telegram { server: server?, token: token?, chat_id: chat_id? })
         }
         _ => NotifyBy::Desktop,
     };
     Some(Notify { by, after, events, quiet })
+}
+
+/// Reports the keys that are not for this kind.
+fn misplaced(table: &Table<'_>, kind: &Text) {
+    for (key, owners) in OWNED {
+        if owners.contains(&kind.value.as_str()) {
+            continue;
+        }
+        if let Some(place) = table.place_of(key) {
+            let message = format!("{} is not for `kind = {}`", code(key), quoted(&kind.value));
+            let help = format!("leave it out, or write `kind = {}`", quoted(owners[0]));
+            table.fault(Fault::new(place, message).help(help));
+        }
+    }
+}
+
+/// Reports a key that this kind needs, if it is not there.
+fn lacking(table: &Table<'_>, kind: &Text, key: &'static str, example: &str) {
+    if table.place_of(key).is_none() {
+        let message = format!("`kind = {}` needs {}", quoted(&kind.value), code(key));
+        table.lacks(message, format!("write `{key} = {example}`"));
+    }
+}
+
+/// The token of a bot. What is wrong with one is said without it.
+fn token(table: &Table<'_>) -> Option<SecretText> {
+    let text = table.word("token")?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":_-".contains(&byte);
+    if text.value.len() <= LONGEST_TOKEN && text.value.bytes().all(is_plain) {
+        return Some(SecretText::new(text.value));
+    }
+    let fault = Fault::new(text.span, "this is not the token of a bot");
+    table.fault(fault.help("write it as @BotFather gave it, such as \"123456:ABC-DEF\""));
+    None
+}
+
+/// The id of a chat: a number, also without quotes, or the name of a channel.
+fn chat_id(table: &Table<'_>) -> Option<String> {
+    const HELP: &str =
+        "write the number of the chat, such as \"123456789\", or a channel such as \"@my_team\"";
+    let item = table.get("chat_id")?;
+    let text = match item.get_ref() {
+        DeValue::Integer(id) if id.radix() == 10 => {
+            Text { value: id.as_str().to_owned(), span: item.span() }
+        }
+        _ => table.text_or("chat_id", || HELP.to_owned())?,
+    };
+    let number = text.value.strip_prefix('-').unwrap_or(&text.value);
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = text.value.strip_prefix('@').is_some_and(|name| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        !name.is_empty() && name.bytes().all(is_plain)
+    });
+    let is_short = !number.is_empty() && text.value.len() <= LONGEST_CHAT_ID;
+    if is_short && (is_number || is_name) {
+        return Some(text.value);
+    }
+    table.fault(Fault::new(text.span, "this is not the id of a chat").help(HELP));
+    None
+}
+
+/// The server of the Bot API: Telegram's own, or the one that is named.
+fn server(table: &Table<'_>, url: Option<&Text>) -> Option<SecretText> {
+    let Some(url) = url else {
+        // A broken one has a fault of its own.
+        let is_absent = table.place_of("url").is_none();
+        return is_absent.then(|| SecretText::new(TELEGRAM.to_owned()));
+    };
+    let server = web_address(table, url)?;
+    if server.contains(['?', '#']) {
+        let fault = Fault::new(url.span.clone(), "this is not the address of a server");
+        table.fault(
+            fault.help(format!("write one such as {}, without `?` and `#`", quoted(TELEGRAM))),
+        );
+        return None;
+    }
+    Some(SecretText::new(server.trim_end_matches('/').to_owned()))
 }
 
 /// All, if none are named.

@@ -1,15 +1,18 @@
-//! Delivers a notice by a command, a webhook or the desktop. Each has a timeout; failures are
-//! returned.
+//! Delivers a notice by a command, a webhook, a chat or the desktop. Each has a timeout; failures are
+//! returned, without the secrets of chats.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use super::chat::{ChatMessage, advice};
 use super::{Cause, Notice, Way};
+use crate::model::{ChatService, ChatTarget};
 use crate::post::{Post, PostFailed};
 use crate::process::{Command, Launcher, Stdio};
 
@@ -24,6 +27,9 @@ const MOST_REDIRECTS: u32 = 10;
 /// Delays before the retries of a webhook.
 const RETRY_DELAYS: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(25)];
+
+/// The longest delay that a server may ask for.
+const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
 /// How long the outputs of an exited command are still read, if other processes hold them open.
 const OUTPUT_GRACE: Duration = Duration::from_millis(500);
@@ -42,18 +48,41 @@ pub async fn deliver(way: &Way, notice: &Notice, launcher: &Launcher) -> Result<
             let outcome = run(&argv.map(str::to_owned), notice, launcher).await;
             outcome.map_err(|why| format!("{why} (notify-send comes with libnotify)"))
         }
-        Way::Webhook(url) | Way::Ntfy(url) => {
-            let for_people = matches!(way, Way::Ntfy(_));
-            let mut delays = RETRY_DELAYS.into_iter();
-            loop {
-                let Err(failed) = post(url, notice, for_people).await else { return Ok(()) };
-                match delays.next().filter(|_| failed.is_transient) {
-                    Some(delay) => sleep(delay).await,
-                    None => return Err(failed.why),
-                }
-            }
+        Way::Webhook(url) => {
+            let body = serde_json::to_vec(notice).map_err(|error| error.to_string())?;
+            let headers = vec![json_type()];
+            post(Posted { url: url.clone(), headers, body, redirects: MOST_REDIRECTS })
+                .await
+                .map_err(|failed| format!("{url}: {}", failed.why))
+        }
+        Way::Ntfy(url) => {
+            let (headers, body) = (ntfy_headers(notice), notice.for_people().into_bytes());
+            post(Posted { url: url.clone(), headers, body, redirects: MOST_REDIRECTS })
+                .await
+                .map_err(|failed| format!("{url}: {}", failed.why))
+        }
+        Way::Chat(chat) => {
+            let ChatMessage { url, body } = ChatMessage::of(chat, notice);
+            let (headers, body) = (vec![json_type()], body.to_string().into_bytes());
+            // The address is a secret, and no other server is to get it.
+            post(Posted { url, headers, body, redirects: 0 })
+                .await
+                .map_err(|failed| failure(chat, &failed))
         }
     }
+}
+
+/// Says why a chat did not get a notice, without the chat's secrets.
+fn failure(chat: &ChatTarget, failed: &PostFailed) -> String {
+    let secrets = match &chat.service {
+        ChatService::Slack(url) | ChatService::Discord(url) => [url, url],
+        ChatService::Telegram { server, token, .. } => [token, server],
+    };
+    let why = secrets.iter().fold(failed.why.clone(), |why, secret| {
+        let secret = secret.reveal();
+        if secret.is_empty() { why } else { why.replace(secret, "***") }
+    });
+    format!("{}: {why}{}", chat.describe(), advice(&chat.service, failed.status))
 }
 
 /// Runs a command with the notice in environment variables, and as JSON on its standard input.
@@ -129,23 +158,38 @@ fn variables(notice: &Notice) -> BTreeMap<String, String> {
     always.into_iter().chain(optional).map(clean).collect()
 }
 
-/// Posts a notice once: as JSON, or `for_people` in the form of ntfy.
-async fn post(url: &str, notice: &Notice, for_people: bool) -> Result<(), PostFailed> {
-    let json = serde_json::to_vec(notice);
-    let json = json.map_err(|error| PostFailed::for_good(error.to_string()))?;
-    let (body, headers) = if for_people {
-        (notice.for_people().into_bytes(), ntfy_headers(notice))
-    } else {
-        (json, vec![("content-type".to_owned(), "application/json".to_owned())])
-    };
-    let address = url.to_owned();
+/// A request that is tried again while that may help.
+struct Posted {
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    redirects: u32,
+}
+
+async fn post(posted: Posted) -> Result<(), PostFailed> {
+    let posted = Arc::new(posted);
+    let mut delays = RETRY_DELAYS.into_iter();
+    loop {
+        let Err(failed) = post_once(Arc::clone(&posted)).await else { return Ok(()) };
+        let Some(delay) = delays.next().filter(|_| failed.is_transient) else {
+            return Err(failed);
+        };
+        let asked = failed.retry_after.unwrap_or_default().min(LONGEST_DELAY);
+        sleep(delay.max(asked)).await;
+    }
+}
+
+async fn post_once(posted: Arc<Posted>) -> Result<(), PostFailed> {
     let posting = spawn_blocking(move || {
-        let (url, headers, body) = (&*address, &*headers, &*body);
-        let (timeout, redirects) = (WEBHOOK_TIMEOUT, MOST_REDIRECTS);
+        let Posted { url, headers, body, redirects } = &*posted;
+        let (timeout, redirects) = (WEBHOOK_TIMEOUT, *redirects);
         Post { url, headers, body, timeout, redirects }.send().map(drop)
     });
-    let outcome = posting.await.map_err(|error| PostFailed::for_good(error.to_string()))?;
-    outcome.map_err(|failed| PostFailed { why: format!("{url}: {}", failed.why), ..failed })
+    posting.await.map_err(|error| PostFailed::for_good(error.to_string()))?
+}
+
+fn json_type() -> (String, String) {
+    ("content-type".to_owned(), "application/json".to_owned())
 }
 
 /// The headers of ntfy: who speaks, about what, and how urgent it is.

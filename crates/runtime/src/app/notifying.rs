@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Surroundings;
 use crate::alert::{self, Cause, Channel, Current, Notice, Way};
+use crate::app::web_page::WebPage;
 use crate::budget::Budgets;
 use crate::config::{Config, Notify, NotifyBy, NotifyOn};
 use crate::model::{BlockedStatus, ConflictStatus, one_line};
@@ -22,12 +23,14 @@ const LONGEST_WHY: usize = 1000;
 pub(super) fn start(
     config: &Config,
     surroundings: &Surroundings,
-    roster: Roster,
+    roster: &Roster,
     budgets: &Budgets,
+    page: &WebPage,
     cancel: &CancellationToken,
 ) -> watch::Sender<Vec<Channel>> {
     let (change, channels) = watch::channel(channels(config));
     let (routing, budgets) = (surroundings.routing.clone(), budgets.clone());
+    let (roster, page) = (roster.clone(), page.clone());
     let (tracker, conflicts) = (surroundings.tracker.clone(), surroundings.conflicts.clone());
     let now: alert::Now = Box::new(move || {
         let (routing, roster, budgets) = (routing.clone(), roster.clone(), budgets.clone());
@@ -57,7 +60,8 @@ pub(super) fn start(
             (!why.is_empty()).then(|| why[..end].to_owned())
         })
     });
-    let sources = alert::AlertSources { now, why };
+    let page: alert::PageOrigin = Box::new(move || page.origin());
+    let sources = alert::AlertSources { now, why, page };
     let (team, launcher) = (config.team.name.clone(), surroundings.launcher.clone());
     let events = surroundings.bus.subscribe();
     tokio::spawn(alert::run(team, events, sources, channels, launcher, cancel.clone()));
@@ -73,6 +77,7 @@ fn channel(notify: &Notify) -> Channel {
         NotifyBy::Command(command) => Way::Command(command.clone()),
         NotifyBy::Webhook(url) => Way::Webhook(url.clone()),
         NotifyBy::Ntfy(url) => Way::Ntfy(url.clone()),
+        NotifyBy::Chat(chat) => Way::Chat(chat.clone()),
         NotifyBy::Desktop => Way::Desktop,
     };
     let cause = |event: &NotifyOn| match event {
@@ -99,7 +104,8 @@ pub async fn try_notices(
         return Err(Failure::Usage(anyhow::anyhow!(why)));
     }
     let launcher = Launcher::this_program().map_err(|error| Failure::Run(error.into()))?;
-    let notice = Notice::test(&config.team.name);
+    let page = config.web.as_ref().and_then(|web| web.origin.clone());
+    let notice = Notice { page, ..Notice::test(&config.team.name) };
     let mut tried = Vec::new();
     for notify in &config.notify {
         let sent = alert::deliver(&channel(notify).way, &notice, &launcher).await;

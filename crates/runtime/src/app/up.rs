@@ -179,11 +179,11 @@ pub(crate) async fn run_team<T>(
     wiring.keep_tasks(tasks_of(&config, &conditions.eisen_dir), &routing, roster.clone());
     let undoer = undoing::undoer(&wiring, roster.clone(), &workspace).await;
     catching_up::catch_up(&wiring, &workspace, killed_at).await;
-    let channels =
-        notifying::start(&config, &surroundings, roster.clone(), &conditions.budgets, &notices);
-    let (changes, commands) = changes_of(&mut wiring, roster.clone());
     let web = WebPage::of_team(web, &config, &conditions, &cancel);
     let page = web.clone();
+    let channels =
+        notifying::start(&config, &surroundings, &roster, &conditions.budgets, &web, &notices);
+    let (changes, commands) = changes_of(&mut wiring, roster.clone());
     let team =
         supervised(&wiring, &conditions, &config, roster.clone(), changes, undoer, page, streams);
     let sources =

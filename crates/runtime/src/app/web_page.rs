@@ -127,6 +127,12 @@ impl WebPage {
         *self.served() = None;
     }
 
+    /// Its origin, once it is served.
+    pub(crate) fn origin(&self) -> Option<String> {
+        let site = self.0.site.try_lock().ok()?;
+        site.as_ref().map(|site| site.origin().to_owned())
+    }
+
     fn served(&self) -> MutexGuard<'_, Option<ServedTeam>> {
         self.0.served.lock().unwrap_or_else(PoisonError::into_inner)
     }

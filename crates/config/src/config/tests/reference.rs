@@ -67,6 +67,8 @@ fn full_toml_is_valid_also_with_every_key_set() {
         "#subject =",
         "#jetstream =",
         "#token =",
+        "#chat_id =",
+        "#contents =",
         "#credentials =",
         "#timeout_s =",
     ];

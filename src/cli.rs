@@ -46,6 +46,7 @@ mod observe;
 mod options;
 mod output;
 mod packaging;
+mod phone;
 mod pin;
 mod plugin;
 mod prompt;

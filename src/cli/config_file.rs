@@ -10,7 +10,7 @@ use crate::app;
 use crate::home;
 use crate::program::Failure;
 
-#[derive(Args, Debug)]
+#[derive(Args, Default, Debug)]
 pub(super) struct ConfigFile {
     /// The team's configuration; see docs/configuration.md [default: eisen.toml of this folder, or
     /// above it up to the top of the git repository]

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::Global;
 use super::output::{note, plain, print};
+use super::phone;
 use super::team::{Which, failed, read};
 use crate::home;
 use crate::kept::{KeptFile, Volatile};
@@ -29,7 +30,10 @@ use crate::wire::{
 Examples:
   eisen-core web --open              the page, in the browser
   eisen-core web                     a link that opens the page
-  eisen-core web --scope decide      for a phone that only decides what waits
+  eisen-core web --phone https://laptop.tail1234.ts.net
+                                     for a phone: a QR code, good for 12 hours
+  eisen-core web --phone             by which address a phone gets here, and what to type
+  eisen-core web --scope decide      for a browser that only decides what waits
   eisen-core web token --scope read  for Prometheus and scripts
   eisen-core web revoke              all browsers and all tokens, at once
   EISEN_PORT=17320 EISEN_TOKEN=eisen_… eisen-core web
@@ -43,6 +47,11 @@ pub(super) struct WebArgs {
     /// The scope of the link [default: control, or all that the token in `EISEN_TOKEN` opens]
     #[arg(long, value_enum, value_name = "SCOPE")]
     scope: Option<ScopeName>,
+    /// Make a token for a phone, which for 12 hours sees the team and decides what waits, and show a link of it below URL, the
+    /// address by which the phone reaches the page, as a QR code; without URL, say which there may be
+    #[arg(long, value_name = "URL", num_args = 0..=1, conflicts_with_all = ["scope", "open"])]
+    #[expect(clippy::option_option, reason = "clap reads an option with or without a value so")]
+    phone: Option<Option<String>>,
     /// Open the link in the system's browser; it goes there in a file that agents can't read
     #[arg(long)]
     open: bool,
@@ -114,6 +123,9 @@ impl ScopeName {
 
 impl WebArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        if let Some(address) = &self.phone {
+            return phone::open(address.as_deref(), &self.which, global, self.json).await;
+        }
         let mut team = self.which.connect(global).await?;
         match self.command {
             None => {

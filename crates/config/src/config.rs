@@ -103,7 +103,7 @@ pub use self::templates::Template;
 pub use self::tiers::{AgentTier, Pick, TierCandidate};
 pub use self::trusted::{TRUSTED_PLACES, Trust, TrustError, TrustedPlaces};
 pub use self::value::{is_name, to_name};
-pub use self::web::{TlsFiles, WEB_LISTEN, Web};
+pub use self::web::{TlsFiles, WEB_LISTEN, Web, normal_origin};
 pub use self::why::{Mend, Why};
 pub use self::worktree::{AgentWorktree, WorktreeSettings};
 pub use self::zone_keys::with_zone;

@@ -52,6 +52,11 @@ fn editors_connect_as_the_guide_has_it() {
 }
 
 #[test]
+fn a_phone_gets_its_link_as_the_guide_has_it() {
+    follow("docs/guides/phone.md");
+}
+
+#[test]
 fn the_example_of_the_readme_works() {
     let readme = read("README.md");
     let (_, example) = readme.split_once("\n## An example\n").unwrap();

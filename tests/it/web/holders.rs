@@ -1,5 +1,7 @@
 //! Tokens of the team with a scope, on the web.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::{Value, json};
 
 use super::browser::Driver;
@@ -198,4 +200,79 @@ fn the_page_shows_a_holder_what_the_token_opens_until_it_is_revoked() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
     assert_eq!(stage.run(&["token", "revoke", &id]).code, 0);
     browser.shows("a token of ada has ended");
+}
+
+#[test]
+fn a_phone_gets_a_link_of_a_token_that_ends_by_itself() {
+    let stage = Stage::new();
+    let team = stage.team(WEB, vec![agent("ui"), agent("api")]);
+    let _port = team.steer_when_ready(&["ui", "api"]);
+    let (site, _) = Site::of(&stage, &[]);
+    let tokens = || -> Vec<Value> {
+        serde_json::from_str(&stage.run(&["token", "list", "--json"]).stdout).unwrap()
+    };
+    // A host that the page refuses: no token is made, and the error says what to write.
+    let refused = stage.run(&["web", "--phone", "https://team.example/"]);
+    let told = "\n[web]\norigin = \"https://team.example\"\n";
+    assert!(refused.code == 2 && refused.stderr.contains(told), "{refused:?}");
+    let wrong = stage.run(&["web", "--phone", "team.example"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("`https://team.example`"), "{wrong:?}");
+    assert_eq!(tokens(), Vec::<Value>::new());
+
+    let address = format!("http://{}", site.host);
+    let made = stage.run(&["web", "--phone", &address]);
+    assert_eq!(made.code, 0, "{made:?}");
+    let path = made.stdout.trim_end().strip_prefix(&*address).unwrap();
+    assert!(path.starts_with("/enter?link=") && !path.contains('\n'), "{made:?}");
+    let [token] = &tokens()[..] else { panic!("{:?}", tokens()) };
+    let lasts = token["expires_ms"].as_u64().unwrap() - token["created_ms"].as_u64().unwrap();
+    assert_eq!((lasts, &token["agents"]), (12 * 60 * 60 * 1000, &Value::Null));
+    let id = token["id"].as_str().unwrap();
+    assert!(made.stderr.contains(&format!("`eisen-core team token revoke {id}`")), "{made:?}");
+
+    let browser = site.enter(path);
+    assert_eq!(site.get(path, &[]).status, 401, "it is good once");
+    let mut socket = site.page(&browser);
+    socket.send(&json!({ "type": "auth", "token": browser.token }));
+    let answer: Value = serde_json::from_str(&socket.next().unwrap()).unwrap();
+    assert_eq!(answer["result"]["may"], json!(["read", "decide"]));
+    assert_eq!(answer["result"]["owner"], token["owner"]);
+    assert_eq!(socket.call("cancel", &json!({ "agent_id": "ui" })), Err(json!(403)));
+    socket.call("list_blocked", &json!({})).unwrap();
+    assert_eq!(stage.run(&["token", "revoke", id]).code, 0);
+    while socket.next().is_some() {}
+    assert_eq!(site.get("/", &[&browser.cookie]).status, 401);
+
+    let made = stage.run(&["web", "--phone", &address, "--json"]);
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    assert_eq!((&made["expires_s"], &made["token"]["may"]), (&json!(300), &token["may"]));
+    let (holder, _) = make(&stage, &["--may", "read,decide"]);
+    let more = ask_for_link(&stage, &team.run_file, &holder, &["--phone", &address]);
+    assert!(more.code == 1 && more.stderr.contains("without EISEN_TOKEN"), "{more:?}");
+}
+
+#[test]
+fn a_phone_without_an_address_is_told_of_those_that_there_may_be() {
+    let stage = Stage::new();
+    let folder = stage.path("bin");
+    std::fs::create_dir(&folder).unwrap();
+    stage.file(
+        "bin/tailscale",
+        "#!/bin/sh\necho '{\"BackendState\":\"Running\",\"Self\":{\"DNSName\":\"a.ts.net.\"}}'\n",
+    );
+    let runs = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.join("tailscale"), runs).unwrap();
+    stage.configure("[web]\norigin = \"https://team.example\"", vec![agent("ui")]);
+    let mut command = stage.eisen_core(&["web", "--phone"]);
+    command.env("PATH", &folder).env("SSH_CONNECTION", "10.0.0.5 51000 10.0.0.9 22");
+    let told = run(&mut command);
+    assert_eq!(told.code, 2, "{told:?}");
+    for way in ["https://a.ts.net", "https://team.example", "http://127.0.0.1:17321"] {
+        let line = format!("\n  eisen-core web --phone {way}\n");
+        assert!(told.stdout.contains(&line), "{way}: {told:?}");
+    }
+    assert!(told.stderr.contains("`eisen-core web --phone URL`"), "{told:?}");
+    let mut command = stage.eisen_core(&["web", "--phone"]);
+    let told = run(command.env("PATH", stage.path("none")).env_remove("SSH_CONNECTION"));
+    assert!(told.code == 2 && told.stdout.contains("Not found: no `tailscale`"), "{told:?}");
 }

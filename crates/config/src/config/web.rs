@@ -96,8 +96,9 @@ fn origin(table: &Table<'_>) -> Option<String> {
     origin
 }
 
-/// The origin as a browser writes it: in lower case, without the scheme's usual port.
-fn normal_origin(text: &str) -> Option<String> {
+/// The origin as a browser writes it: in lower case, without the scheme's usual port. None if it is none, as one with a
+/// path.
+pub fn normal_origin(text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
     let (scheme, authority) = text.split_once("://")?;
     let usual = match scheme {

@@ -61,6 +61,11 @@ module.exports = { total };
 /// The programs of agents, by the names that profiles know them by.
 const AGENTS: [&str; 3] = ["claude-agent-acp", "gemini", "opencode"];
 
+/// A program that stands in for Tailscale's.
+const TAILSCALE: &str = r#"#!/bin/sh
+echo '{"BackendState":"Running","Self":{"DNSName":"laptop.tail1234.ts.net."}}'
+"#;
+
 /// What else is on PATH: whatever agents this machine has, a guide does not meet them.
 const PROGRAMS: [&str; 8] = ["cat", "git", "grep", "head", "ls", "sh", "tail", "tee"];
 
@@ -106,6 +111,9 @@ pub(super) fn stage() -> Stage {
         std::fs::write(&program, line).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
+    let tailscale = stage.path("bin/tailscale");
+    std::fs::write(&tailscale, TAILSCALE).unwrap();
+    std::fs::set_permissions(&tailscale, std::fs::Permissions::from_mode(0o755)).unwrap();
     for words in [&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", "Begin"]] {
         let made = run(command(&stage, "git").args(words).current_dir(stage.path("user/shop")));
         assert_eq!(made.code, 0, "{made:?}");

@@ -133,6 +133,12 @@ impl Target {
         Ok(Some(Self { team, addresses, token, proves: true }))
     }
 
+    /// The same team, as the holder of another token.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self { token: token.to_owned(), proves: true, ..self.clone() }
+    }
+
     pub fn team(&self) -> &str {
         &self.team
     }

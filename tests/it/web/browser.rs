@@ -182,6 +182,16 @@ impl Chromium {
         }
     }
 
+    /// Calls a command of Chromium's `DevTools`.
+    pub(super) fn devtools(&self, command: &str) -> Value {
+        let body = json!({ "cmd": command, "params": {} }).to_string();
+        let call = reqwest::Client::new().post(format!("{}/goog/cdp/execute", self.session));
+        let call = call.body(body);
+        let answer: Value =
+            self.runtime.block_on(async { call.send().await?.json().await }).unwrap();
+        answer["value"].clone()
+    }
+
     /// What the browser's console has of errors and warnings.
     pub(super) fn complaints(&self) -> Vec<String> {
         let log = reqwest::Client::new().post(format!("{}/se/log", self.session));

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use super::browser::Driver;
 use super::client::Site;
 use super::{WEB, team};
 use crate::harness::{Stage, agent, eventually};
@@ -41,6 +42,32 @@ fn the_page_comes_by_tls() {
     let ended = stage.run(&["up"]);
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("cannot read a private key from"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_page_can_be_put_on_a_home_screen() {
+    let Some(driver) = Driver::shared() else { return };
+    let stage = Stage::new();
+    let _team = team(&stage);
+    let (site, path) = Site::of(&stage, &[]);
+    assert_eq!(site.get("/manifest.webmanifest", &[]).status, 401);
+    let browser = driver.open(&stage, "phone", (400, 800));
+    browser.goto(&format!("http://{}{path}", site.host));
+    browser.shows("live");
+    let manifest = browser.devtools("Page.getAppManifest");
+    let url = format!("http://{}/manifest.webmanifest", site.host);
+    assert_eq!((&manifest["url"], &manifest["errors"]), (&url.into(), &json!([])), "{manifest}");
+    let data: Value = serde_json::from_str(manifest["data"].as_str().unwrap()).unwrap();
+    assert_eq!((&data["display"], &data["start_url"]), (&json!("standalone"), &json!("./")));
+    for (at, size) in [(0, 192), (1, 512)] {
+        let icon = &data["icons"][at]["src"];
+        browser.run(&format!("(window.icon = new Image()).src = {icon}"));
+        browser.comes(&format!("icon.complete && icon.naturalWidth === {size}"));
+    }
+    // A browser that is no phone offers to install it by the same rules.
+    let errors = browser.devtools("Page.getInstallabilityErrors");
+    assert_eq!(errors["installabilityErrors"], json!([]), "{errors}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 fn over_tls(host: &str, cert: &CertificateDer<'static>, path: &str) -> String {

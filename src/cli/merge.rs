@@ -68,7 +68,7 @@ pub(super) struct MergeArgs {
     #[arg(long)]
     commit: bool,
     /// Where it conflicts, begin the opposite merge in its worktree, and have its agent settle that
-    #[arg(long, conflicts_with_all = ["undo", "pr"])]
+    #[arg(long, conflicts_with_all = ["undo", "pr", "rebase"])]
     send: bool,
     /// Clean the worktree after the merge, as `branches clean` does
     #[arg(long)]
@@ -280,6 +280,9 @@ fn pull_request(
             bail!("`{branch}` has nothing that its target lacks");
         }
     }
+    let gh =
+        Command::new("gh").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    gh.context("cannot start `gh`: install it, or open the request by hand")?;
     let top = repository.main().unwrap_or_else(|| repository.common()).to_owned();
     let pushed = Command::new("git")
         .args(["push", "--set-upstream", "origin"])
@@ -306,7 +309,8 @@ fn pull_request(
     let mut opened =
         open.spawn().context("cannot start `gh`: install it, or open the request by hand")?;
     if let Some(mut stdin) = opened.stdin.take() {
-        stdin.write_all(body.as_bytes())?;
+        // One that ends early says why by its exit code.
+        let _ = stdin.write_all(body.as_bytes());
     }
     let opened = opened.wait_with_output()?;
     let link = String::from_utf8_lossy(&opened.stdout).trim().to_owned();

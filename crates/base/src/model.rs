@@ -46,8 +46,8 @@ pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED, TakenCandidate};
 pub use behalf::{AgentMemory, MemoryThere, NoMemory, TeamMemory, UsedMemory};
 pub use budget::{BudgetLimits, BudgetReport, BudgetState, EarlierUse, OnExceed, Used};
-pub use code_token::CodeTokenKind;
 pub use chat::{ChatService, ChatTarget};
+pub use code_token::CodeTokenKind;
 pub use conflict::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy};
 pub use event::{Delta, Event, Relayed, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{

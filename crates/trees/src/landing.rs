@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::apply::{check, finish, land, take_back};
 pub use self::commit::{MergeMessage, commit};
-pub use self::conflict::{abort, begin, refuse_marks, under_way};
+pub use self::conflict::{abort, begin, refuse_marks, refuse_unsettled, under_way};
 pub use self::preview::{Preview, between, preview};
 pub use self::record::Landings;
 
@@ -59,11 +59,22 @@ pub enum LandingError {
     #[error("`{branch}` and `{into}` change the same lines of {}", conflicts.join(", "))]
     Conflicts { branch: String, into: String, conflicts: Vec<String> },
     #[error(
-        "marks of conflicts are left in {}: settle them in {place}, or `git -C {place} merge --abort`",
-        marked.join(", "),
+        "not settled: {}. Edit and `git add` them in {place}, or `git -C {place} merge --abort`",
+        left.join(", "),
         place = .place.display()
     )]
-    Marked { place: PathBuf, marked: Vec<String> },
+    Conflicting { place: PathBuf, left: Vec<String> },
+    #[error("`{branch}` has committed marks of conflicts, in {}", marked.join(", "))]
+    Marked { branch: String, marked: Vec<String> },
+    #[error(
+        "a merge of `{into}` into `{branch}` is under way in {place}: settle it there, and `--commit` ends it, or `git -C {place} merge --abort`",
+        place = .place.display()
+    )]
+    Merging { branch: String, into: String, place: PathBuf },
+    #[error(
+        "the merge of `{branch}` into `{into}` was stopped, and is not at its end: `eisen-core branches` says why"
+    )]
+    Unfinished { branch: String, into: String },
     #[error("`{0}` has nothing that `{1}` lacks")]
     Nothing(String, String),
     #[error(

@@ -32,6 +32,9 @@ steps = [{ run = "git rev-list --count HEAD; cat .env ready.txt" }, { say = "{la
 regex = "your branch `idle`"
 steps = [{ say = "Later." }]
 [[on]]
+regex = "your branch `marked`"
+steps = [{ run = "git commit -qam marks" }, { say = "Committed." }]
+[[on]]
 regex = "your branch `b`.*is begun in your worktree"
 steps = [
   { run = "grep -c '^<<<<<<< \\|^>>>>>>> ' src/cart.js; printf 'one and two\n' > src/cart.js" },
@@ -300,17 +303,93 @@ fn a_conflict_is_settled_by_the_agent_of_its_branch() {
     let ended = eisen(&stage, &["merge", "idle", "--send"]);
     assert_eq!(ended.code, 1);
     assert!(
-        ended.stderr.contains("marks of conflicts are left in src/cart.js: settle them in "),
+        ended.stderr.contains("not settled: src/cart.js. Edit and `git add` them in "),
         "{}",
         ended.stderr
     );
     let ended = eisen(&stage, &["merge", "idle", "--commit"]);
     assert_eq!(ended.code, 1);
-    assert!(ended.stderr.contains("marks of conflicts are left"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("not settled: src/cart.js"), "{}", ended.stderr);
+    let ended = eisen(&stage, &["merge", "idle"]);
+    assert!(
+        ended.stderr.contains("a merge of `main` into `idle` is under way"),
+        "{}",
+        ended.stderr
+    );
     fs::write(tree(&stage, "idle").join("src/cart.js"), "all three\n").unwrap();
     assert_eq!(eisen(&stage, &["merge", "idle", "--commit"]).code, 0);
     assert_eq!(git(&stage, &["show", "main:src/cart.js"]), "all three");
     assert_eq!(git(&stage, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_conflict_that_nobody_settled_is_not_merged() {
+    let stage = repository();
+    fs::write(stage.path("shop/src/icon"), b"\0 first").unwrap();
+    git(&stage, &["add", "-A"]);
+    git(&stage, &["commit", "-qm", "icon"]);
+    // A binary file that both change, and a file that one changes and the other removes: git makes no marks.
+    said(
+        &stage,
+        "idle",
+        "do printf '\\0 theirs' > src/icon; echo more >> src/cart.js; git commit -qam x; echo done",
+    );
+    fs::write(stage.path("shop/src/icon"), b"\0 ours").unwrap();
+    fs::remove_file(stage.path("shop/src/cart.js")).unwrap();
+    git(&stage, &["commit", "-qam", "ours"]);
+    let before = git(&stage, &["rev-parse", "main"]);
+    for args in [&["merge", "idle", "--send"][..], &["merge", "idle", "--commit"]] {
+        let ended = eisen(&stage, args);
+        assert_eq!(ended.code, 1, "{}", ended.stdout);
+        assert!(ended.stderr.contains("not settled: src/cart.js, src/icon."), "{}", ended.stderr);
+    }
+    assert_eq!(git(&stage, &["rev-parse", "main"]), before);
+    let place = tree(&stage, "idle");
+    git_in(&place, &["rm", "-q", "src/cart.js"]);
+    git_in(&place, &["add", "src/icon"]);
+    let ended = eisen(&stage, &["merge", "idle", "--commit"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(fs::read(stage.path("shop/src/icon")).unwrap(), b"\0 theirs");
+
+    // Marks that an agent commits do not land, and text about marks does.
+    said(
+        &stage,
+        "b",
+        "do echo two > src/a.js; printf '<<<<<<< HEAD\\n>>>>>>> x\\n' > src/doc; git add -A; git commit -qm b; echo done",
+    );
+    assert_eq!(eisen(&stage, &["merge", "b"]).code, 0);
+    said(&stage, "marked", "do echo three > src/a.js; git commit -qam c; echo done");
+    fs::write(stage.path("shop/src/a.js"), "four\n").unwrap();
+    git(&stage, &["commit", "-qam", "four"]);
+    let ended = eisen(&stage, &["merge", "marked", "--send"]);
+    assert!(
+        ended.stderr.contains("`marked` has committed marks of conflicts, in src/a.js"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(git(&stage, &["show", "main:src/a.js"]), "four");
+}
+
+#[test]
+fn a_worktree_that_was_moved_or_removed_by_hand_is_found_or_made_again() {
+    let stage = repository();
+    for branch in ["moved", "gone"] {
+        said(
+            &stage,
+            branch,
+            &format!(
+                "do echo {branch} > src/{branch}; git add -A; git commit -qm {branch}; echo done"
+            ),
+        );
+    }
+    let elsewhere = stage.path("elsewhere");
+    let place = tree(&stage, "moved");
+    git(&stage, &["worktree", "move", place.to_str().unwrap(), elsewhere.to_str().unwrap()]);
+    let place = tree(&stage, "gone");
+    git(&stage, &["worktree", "remove", "--force", place.to_str().unwrap()]);
+    assert!(said(&stage, "moved", "do pwd").contains(elsewhere.to_str().unwrap()));
+    assert!(said(&stage, "gone", "do cat src/gone").contains("gone"));
+    assert_eq!(eisen(&stage, &["merge", "moved", "gone"]).code, 0);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::config::SharedConfig;
 use crate::home::environment;
 use crate::landing::{
     Landing, LandingError, Landings, MergeMessage, MergeWay, abort, begin, check, commit, land,
-    preview, refuse_marks, take_back, under_way,
+    preview, refuse_marks, refuse_unsettled, take_back, under_way,
 };
 use crate::lifecycle::{Bringing, OF_CHECKS, WorktreeRequest, make};
 use crate::model::now_ms;
@@ -59,6 +59,10 @@ pub async fn merge(
     let tree = trees.of_branch(&repository, branch);
     let into = target(&repository, tree.as_ref(), branch, options.into.as_deref())?;
     if let Some(tree) = tree.as_ref().filter(|tree| tree.path.is_dir()) {
+        if under_way(tree).map_err(refused)?.is_some() {
+            let (branch, place) = (branch.clone(), tree.path.clone());
+            return Err(refused(LandingError::Merging { branch, into, place }));
+        }
         let stands = standing(tree, Some(&into)).map_err(|error| Failure::Run(error.into()))?;
         if stands.uncommitted > 0 {
             let branch = branch.clone();
@@ -76,6 +80,9 @@ pub async fn merge(
     // Squashed or rebased, its own commits are not in the target.
     if known.iter().any(|it| it.tip == tip && it.into == into) {
         return Err(refused(LandingError::Nothing(branch.clone(), into)));
+    }
+    if repository.tip(branch).is_some() && repository.tip(&into).is_some() {
+        refuse_marks(&repository, branch, &into).map_err(refused)?;
     }
     let message = message(options, tree.as_ref());
     let (old, new) = commit(&repository, branch, &into, options.way, &message).map_err(refused)?;
@@ -152,7 +159,7 @@ pub fn commit_all(folder: &Path, branch: &str, message: Option<&str>) -> Result<
     let is_ready = if merge.is_some() { tree.is_on_branch() } else { tree.is_settled() };
     is_ready.map_err(|why| failed(LandingError::Unsettled(why)))?;
     let message = if let Some(files) = merge {
-        refuse_marks(&tree, files).map_err(failed)?;
+        refuse_unsettled(&tree, &files).map_err(failed)?;
         message
     } else {
         let task = || tree.task.as_deref().and_then(first_line);

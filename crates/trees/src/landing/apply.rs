@@ -8,6 +8,7 @@ use super::record::Landings;
 use super::{Landing, LandingError, MergeWay};
 use crate::model::now_ms;
 use crate::repository::{GitCall, GitError, GitRepository};
+use crate::tree::occupants;
 
 /// Whether the worktrees that have the target checked out could be brought along.
 pub fn check(repository: &GitRepository, landing: &Landing) -> Result<(), LandingError> {
@@ -24,6 +25,9 @@ pub fn land(
     landing: &Landing,
 ) -> Result<(), LandingError> {
     let landing = &Landing { landed_at_ms: now_ms(), ..landing.clone() };
+    if let Some(before) = landings.unfinished()? {
+        return Err(LandingError::Unfinished { branch: before.branch, into: before.into });
+    }
     let places = repository.checkouts(&landing.into)?;
     for place in &places {
         check_clean(repository, place, landing)?;
@@ -87,12 +91,18 @@ pub fn finish(landings: &Landings, repository: &GitRepository) -> Result<(), Lan
     if has_moved || is_at_old {
         let back =
             Landing { old: landing.new.clone(), new: landing.old.clone(), ..landing.clone() };
+        let mut is_done = true;
         for place in repository.checkouts(&landing.into)? {
+            remove_lock(repository, &place);
             let done = repair(repository, &place, if has_moved { &landing } else { &back });
             if let Err(error) = done {
-                // It holds nobody up; git shows what is left.
-                tracing::warn!(place = %place.display(), "a merge was stopped here: look at `git status`: {error}");
+                is_done = false;
+                tracing::warn!(place = %place.display(), "a merge was stopped here, and can't be brought to its end yet: {error}");
             }
+        }
+        if !is_done {
+            // The next command tries again; until then nothing else is merged.
+            return Ok(());
         }
     }
     let all = landings.all()?;
@@ -196,6 +206,17 @@ fn bring_all(
         return Err(LandingError::Moved { into: landing.into.clone() });
     }
     Ok(())
+}
+
+/// Removes the lock of the index that a killed merge left, unless a git works there.
+fn remove_lock(repository: &GitRepository, place: &Path) {
+    let lock = at(repository, place).args(["rev-parse", "--git-path", "index.lock"]).text();
+    let Some(lock) = lock.ok().map(|lock| place.join(lock)) else { return };
+    let has_git = || occupants(place).iter().any(|occupant| occupant.name.starts_with("git"));
+    if lock.symlink_metadata().is_ok() && !has_git() {
+        tracing::warn!(lock = %lock.display(), "a killed merge left it: it is removed");
+        let _ = std::fs::remove_file(lock);
+    }
 }
 
 /// Brings a checkout along that may have some of the files already.

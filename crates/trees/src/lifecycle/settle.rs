@@ -1,6 +1,7 @@
 //! Brings worktrees that killed processes left to an end.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::clean::finish;
@@ -16,7 +17,8 @@ pub fn settle_all(trees: &Worktrees, repository: &GitRepository) -> Result<(), R
     for tree in trees.of(repository) {
         let is_left = match tree.state {
             WorktreeState::Making | WorktreeState::Cleaning => true,
-            WorktreeState::Ready => tree.owner == OF_CHECKS && tree.path.exists(),
+            WorktreeState::Ready if !tree.path.exists() => where_it_is(&tree, repository).is_some(),
+            WorktreeState::Ready => tree.owner == OF_CHECKS,
             WorktreeState::Gone => false,
         };
         if is_left && let Err(error) = settle_one(trees, repository, &tree) {
@@ -53,14 +55,56 @@ pub(super) fn settle(
     match held.tree.state {
         WorktreeState::Making => take_back(held, repository).map(|()| None),
         WorktreeState::Cleaning => finish(held).map(Some),
-        WorktreeState::Ready if !held.tree.path.exists() => {
-            // It may have been moved, or its disk is away: git still knows what is not committed.
-            Err(WorktreeError::Missing(held.tree.path).into())
-        }
+        WorktreeState::Ready if !held.tree.path.exists() => missing(held, repository),
         WorktreeState::Ready | WorktreeState::Gone => {
             held.share(false);
             Ok(Some(held))
         }
+    }
+}
+
+/// The place of a worktree that is not where it was.
+enum Whereabouts {
+    Moved(PathBuf),
+    /// git knows nothing of it any more.
+    Forgotten,
+}
+
+/// None: git still knows it where it was.
+fn where_it_is(tree: &Worktree, repository: &GitRepository) -> Option<Whereabouts> {
+    let places = repository.checkouts(&tree.branch).unwrap_or_default();
+    let moved = places.into_iter().find(|place| Some(&**place) != repository.main());
+    let is_known = tree.find_git_dir().is_some() || tree.git_dir.join("HEAD").exists();
+    match moved {
+        Some(place) => Some(Whereabouts::Moved(place)),
+        None => (!is_known).then_some(Whereabouts::Forgotten),
+    }
+}
+
+/// Follows a worktree that a person moved, and forgets one that a person took out of git's list.
+fn missing(
+    mut held: HeldWorktree,
+    repository: &GitRepository,
+) -> Result<Option<HeldWorktree>, RecoveryError> {
+    match where_it_is(&held.tree, repository) {
+        Some(Whereabouts::Moved(place)) => {
+            held.tree.path = place;
+            held.tree.git_dir = held.tree.find_git_dir().unwrap_or_default();
+            held.keep()?;
+            held.share(false);
+            Ok(Some(held))
+        }
+        Some(Whereabouts::Forgotten) if held.tree.recovery.is_none() => {
+            held.forget()?;
+            Ok(None)
+        }
+        Some(Whereabouts::Forgotten) => {
+            held.tree.state = WorktreeState::Gone;
+            held.keep()?;
+            Ok(Some(held))
+        }
+        // Its disk may be away: git still knows what is not committed.
+        None => Err(WorktreeError::Missing(held.tree.path).into()),
     }
 }
 

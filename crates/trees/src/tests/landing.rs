@@ -201,6 +201,8 @@ fn a_merge_that_was_stopped_before_the_branch_moved_is_taken_back() {
         if has_moved {
             bed.git(&["update-ref", "refs/heads/main", &second]);
         }
+        // The git that was killed with it left its lock.
+        bed.write(".git/index.lock", "");
         crate::landing::finish(&landings, &repository).unwrap();
         assert_eq!(bed.git(&["status", "--porcelain"]), "", "{has_moved}");
         assert_eq!(files_of(&bed.main()) == before, !has_moved);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::WEB;
 use super::browser::{Chromium, Driver};
 use super::client::Site;
-use crate::harness::{AgentTable, Stage, agent};
+use crate::harness::{AgentTable, Stage, agent, program};
 
 /// A desk, a laptop, a phone.
 const WINDOWS: [(u32, u32); 3] = [(1440, 900), (1024, 768), (390, 844)];
@@ -155,6 +155,49 @@ fn a_team_at_work_looks_right_and_what_waits_is_in_sight() {
     );
     assert!(allow["height"].as_f64().unwrap() >= 44.0, "{allow}");
     look(&browser, &["inbox"], "inbox");
+}
+
+#[test]
+fn a_branch_is_reviewed_and_merged() {
+    let Some(driver) = Driver::shared() else { return };
+    let stage = Stage::new();
+    stage.with_any_memory();
+    let git = |args: &[&str]| {
+        let done = program("git").args(args).current_dir(stage.path("shop")).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).trim_end().to_owned()
+    };
+    for args in [
+        &["init", "-q", "-b", "main"][..],
+        &["config", "user.name", "Ann"],
+        &["config", "user.email", "ann@example.com"],
+        &["add", "-A"],
+        &["commit", "-qm", "first"],
+    ] {
+        git(args);
+    }
+    let team = stage.team(WEB, vec![in_shop("ui").with("[agents.worktree]"), in_shop("api")]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    port.prompt("ui", "write src/ui/app.ts export const answer = 42;");
+    let browser = open(&stage, &driver);
+    browser.keys("2");
+    browser.click("#review .choices a", "eisen/shop/ui");
+    // What is behind a part stands at it, and its code is coloured.
+    browser.shows("write src/ui/app.ts export");
+    browser.comes("document.querySelector('#review .tok-keyword')?.innerText === 'export'");
+    browser.keys("c");
+    browser.keys("Why 42?");
+    browser.click("button", "Keep the comment");
+    browser.shows("Send 1 comment to ui");
+    browser.keys("a");
+    browser.shows("accepted");
+    look(&browser, &["review/branch/eisen/shop/ui"], "a branch");
+    browser.click("button", "Merge …");
+    browser.shows("What is not committed (1 file) is committed first");
+    browser.click("dialog button", "Merge");
+    browser.shows("merged eisen/shop/ui into main");
+    assert_eq!(git(&["show", "main:src/ui/app.ts"]), "export const answer = 42;");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]

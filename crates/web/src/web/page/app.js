@@ -1,5 +1,6 @@
 // Owns the page as a whole: access, the views and which one is shown, and when they draw.
 
+import { notice, sure } from "./dialog.js";
 import { fill, h } from "./dom.js";
 import { line as oneLine, lookup } from "./format.js";
 import { Header } from "./header.js";
@@ -86,6 +87,17 @@ export class App {
     this.wire.send({ type: "subscribe", topics: ["session_update", "task", "report", "overlap"] });
     if (this.lists.wantsGraph) this.wire.send({ type: "subscribe", topics: ["graph"] });
     this.lists.joined();
+  }
+
+  /** Ends the access of this browser. */
+  async leave() {
+    const question = "End the access of this browser? It takes a new link to open the page again.";
+    if (!(await sure(question, "End it"))) return;
+    const token = localStorage.getItem(TOKEN);
+    const left = await fetch("leave", { method: "POST", headers: { "x-eisen-token": token } }).catch(() => null);
+    if (!left?.ok) return notice("the access was not ended: try again, or revoke it on the machine of the team", true);
+    localStorage.removeItem(TOKEN);
+    noAccess("");
   }
 
   /** Hears of each change at once, also while the page is not seen. */

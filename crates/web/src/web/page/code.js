@@ -63,7 +63,7 @@ let observer = null;
 
 function watch(code, what) {
   const known = kept.get(keyOf(what));
-  if (known) return colour(code, what.text, known);
+  if (known) return draw(code, what, known);
   observer ??= new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) if (isIntersecting) seen(target);
   });
@@ -100,7 +100,7 @@ async function ask(code, what) {
   asked += 1;
   try {
     const tokens = kept.get(keyOf(what)) ?? (await tokensOf(what));
-    colour(code, what.text, tokens);
+    draw(code, what, tokens);
   } catch (error) {
     if (error.isUnknownMethod) plainApps.add(what.app);
   } finally {
@@ -113,7 +113,8 @@ async function ask(code, what) {
 
 async function tokensOf(what) {
   const answer = await what.app.call("highlight", { ...what.source, text: what.text });
-  const tokens = Array.isArray(answer?.tokens) ? answer.tokens.slice(0, MOST_TOKENS) : [];
+  const given = Array.isArray(answer?.tokens) ? answer.tokens.slice(0, MOST_TOKENS) : [];
+  const tokens = given.filter(Array.isArray);
   keep(keyOf(what), tokens);
   return tokens;
 }
@@ -125,6 +126,39 @@ function keep(key, tokens) {
     if (kept.size <= MOST_KEPT && size <= MOST_KEPT_SIZE) break;
     kept.delete(oldest);
     size -= oldest.length + its.length * OF_TOKEN;
+  }
+}
+
+function draw(code, what, tokens) {
+  if (what.lines) colourLines(what.lines, tokens);
+  else colour(code, what.text, tokens);
+}
+
+/**
+ * Colours lines that stand in elements of their own, such as one side of a diff.
+ * @param {Object} app
+ * @param {string} path
+ * @param {{code: Element, text: string}[]} lines in the order of the file; `text` is what the element shows
+ */
+export function colouredLines(app, path, lines) {
+  const text = lines.map((it) => it.text).join("\n");
+  if (!app || !lines.length || text.length > LONGEST_COLOURED) return;
+  watch(lines[0].code, { app, source: { path }, text, lines });
+}
+
+function colourLines(lines, tokens) {
+  let begin = 0;
+  let first = 0;
+  for (const { code, text } of lines) {
+    const end = begin + text.length;
+    while (first < tokens.length && tokens[first][1] <= begin) first += 1;
+    const own = [];
+    for (let at = first; at < tokens.length && tokens[at][0] < end; at++) {
+      const [from, to, kind] = tokens[at];
+      own.push([Math.max(from, begin) - begin, Math.min(to, end) - begin, kind]);
+    }
+    if (own.length) colour(code, text, own);
+    begin = end + 1;
   }
 }
 

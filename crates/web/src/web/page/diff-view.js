@@ -1,5 +1,6 @@
 // Owns how diffs are shown: coloured, by hunks, a few at a time.
 
+import { colouredLines } from "./code.js";
 import { button, h } from "./dom.js";
 import { counted, cut, line, lookup, plain } from "./format.js";
 
@@ -17,8 +18,8 @@ const MOST_FILES = 2_000;
  * The files of a diff, each with its hunks; further hunks come by a button.
  * @param {import("./diff.js").FileDiff[]} files
  */
-export function diffView(files, isCut = false) {
-  const pages = { left: FIRST_LINES };
+export function diffView(files, isCut = false, app = null) {
+  const pages = { left: FIRST_LINES, app };
   const el = h("div", { class: "diff", on: { keydown: step } });
   for (const file of files.slice(0, MOST_FILES)) el.append(fileView(file, pages));
   if (files.length > MOST_FILES)
@@ -46,7 +47,7 @@ function fileView(file, pages) {
   const more = button("", () => (next(1), el.querySelectorAll(".hunk")[at - 1]?.focus()), { class: "more" });
   const next = (hunks) => {
     for (; at < total && hunks > 0; hunks--, at++)
-      el.insertBefore(hunkView(file.hunks[at], at, total, path), more);
+      el.insertBefore(hunkView(file, at, path, pages.app), more);
     more.textContent = `Next hunk (${at + 1} of ${total})`;
     more.hidden = at >= total;
   };
@@ -58,12 +59,20 @@ function fileView(file, pages) {
   return el;
 }
 
-function hunkView(hunk, at, total, path) {
+function hunkView(file, at, path, app) {
+  const hunk = file.hunks[at];
+  const total = file.hunks.length;
   const body = h("div", { class: "lines" });
   let shown = 0;
   const more = button("", () => grow());
   const grow = () => {
-    body.append(...hunk.lines.slice(shown, shown + PAGE_LINES).map(lineView));
+    const part = hunk.lines.slice(shown, shown + PAGE_LINES);
+    const rows = part.map(lineView);
+    body.append(...rows);
+    const side = (marks) =>
+      rows.filter((_, at) => marks.includes(part[at].mark)).map((row) => ({ code: row.lastChild, text: row.lastChild.textContent }));
+    colouredLines(app, file.path, side(["+", " "]));
+    colouredLines(app, file.path, side(["-"]));
     shown += PAGE_LINES;
     more.textContent = `${counted(Math.max(0, hunk.lines.length - shown), "more line")} of this hunk`;
     more.hidden = shown >= hunk.lines.length;

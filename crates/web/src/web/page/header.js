@@ -24,6 +24,7 @@ export class Header {
     this.team = id("team-name");
     this.link = id("link");
     this.scope = id("scope");
+    this.scope.addEventListener("click", () => app.leave());
     this.journalTag = id("journal");
     this.badge = h("span", { class: "badge" });
     this.inbox = id("inbox-toggle");

@@ -38,7 +38,7 @@ export class BranchPanel {
     this.mergeButton = button("", () => this.merge({}), { class: "main" });
     fill(this.mergeButton, icon("merge"), "Merge …");
     this.menu = new Menu("Other ways to merge", [this.squash, this.rebase]);
-    this.bar = h("div", { class: "row wrap bar" }, this.split, h("span", { class: "grow" }), this.send, this.check, this.mergeButton, this.menu.element);
+    this.bar = h("div", { class: "row wrap review-bar" }, this.split, h("span", { class: "grow" }), this.send, this.check, this.mergeButton, this.menu.element);
     this.files = h("div", { class: "files" });
     this.more = button("", () => ((this.most += PAGE), this.draw()), { class: "more", hidden: true });
     this.element = h("div", { class: "review-branch scroll", hidden: true }, this.task, this.facts, this.bar, this.status, this.files, this.more);
@@ -193,7 +193,7 @@ export class BranchPanel {
       if (seen.conflicts?.length)
         return notice(`${name} and ${into} change the same lines of ${seen.conflicts.slice(0, 5).join(", ")}: \`eisen-core merge ${name} --send\` has its agent settle that`, true);
       const commit = review.uncommitted.length > 0;
-      const question = `${way} ${name} into ${into}?${commit ? ` ${counted(review.uncommitted.length, "file")} that no commit has are committed first.` : ""} The checks run before, and nothing moves if one fails.`;
+      const question = `${way} ${name} into ${into}?${commit ? ` What is not committed (${counted(review.uncommitted.length, "file")}) is committed first.` : ""} The checks run before, and nothing moves if one fails.`;
       if (!(await sure(question, way))) return;
       setText(this.status, "Merging …");
       const landing = await this.app.call("merge_branch", { branch: name, ...more, ...(commit && { commit: true }) }, CHECKS_MS);

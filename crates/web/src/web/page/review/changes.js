@@ -138,7 +138,7 @@ export class Changes {
         answer.diff_bytes && "some of it is not text",
       ];
       this.status.textContent = notes.filter(Boolean).join(" · ");
-      fill(this.diff, diffView(files, isCut));
+      fill(this.diff, diffView(files, isCut, this.app));
     } catch (error) {
       if (round === this.round) this.status.textContent = error.message;
     }

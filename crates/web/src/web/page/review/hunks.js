@@ -2,6 +2,7 @@
 
 import { button, fill, h } from "../dom.js";
 import { ago, cut, line, plain, turnName } from "../format.js";
+import { colouredLines } from "../code.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
 import { sides } from "./side.js";
@@ -22,36 +23,46 @@ export function fileView(file, hooks) {
   const lines = file.hunks.reduce((all, hunk) => all + hunk.lines.length, 0);
   const isAccepted = file.hunks.length > 0 && file.hunks.every((hunk) => hunk.is_accepted);
   const isNew = file.hunks.some((hunk) => hunk.is_new);
-  const head = h(
-    "summary",
-    null,
+  const isOpen = lines <= LONG_FILE && !isAccepted;
+  const toggle = h(
+    "button",
+    { type: "button", class: "plain fold row", "aria-expanded": String(isOpen), on: { click: () => turn() } },
+    icon("right"),
     h("span", { class: "path" }, line(file.path)),
     h("span", { class: "plus" }, `+${file.added}`),
     h("span", { class: "minus" }, `−${file.removed}`),
     SIGNS[file.status] && h("span", { class: "tag" }, SIGNS[file.status]),
     isNew && h("span", { class: "tag tone-busy" }, "since the last look"),
     isAccepted && h("span", { class: "tag tone-good" }, icon("check"), "accepted"),
-    h("span", { class: "grow" }),
-    hooks.may && !isAccepted && act("check", "Accept the file", () => hooks.decide(file.path, "accept")),
-    hooks.may && act("undo", "Take the file back …", () => hooks.decide(file.path, "revert")),
   );
-  const body = h("div");
-  const el = h("details", { class: "file-diff", open: lines <= LONG_FILE && !isAccepted, on: { toggle: () => build() } }, head, body);
+  const body = h("div", { hidden: !isOpen });
   const build = () => {
-    if (!el.open || body.childNodes.length) return;
+    if (body.hidden || body.childNodes.length) return;
     fill(body, file.hunks.length ? file.hunks.map((hunk) => hunkView(file, hunk, hooks)) : h("p", { class: "hint" }, "It has no lines that could be shown."));
   };
+  const turn = () => {
+    body.hidden = !body.hidden;
+    toggle.setAttribute("aria-expanded", String(!body.hidden));
+    build();
+  };
   build();
-  return el;
+  return h(
+    "section",
+    { class: "file-diff", "aria-label": line(file.path) },
+    h(
+      "div",
+      { class: "file-head row" },
+      toggle,
+      h("span", { class: "grow" }),
+      hooks.may && !isAccepted && act("check", "Accept the file", () => hooks.decide(file.path, "accept")),
+      hooks.may && act("undo", "Take the file back …", () => hooks.decide(file.path, "revert")),
+    ),
+    body,
+  );
 }
 
-/** A button in a summary, which does not fold it. */
 function act(name, title, press, data) {
-  const press_ = (event) => {
-    event.preventDefault();
-    press();
-  };
-  return fill(button("", press_, { class: "quiet icon-only", title, "aria-label": title, data }), icon(name));
+  return fill(button("", press, { class: "quiet icon-only", title, "aria-label": title, data }), icon(name));
 }
 
 function hunkView(file, hunk, hooks) {
@@ -60,7 +71,9 @@ function hunkView(file, hunk, hooks) {
   const rows = hooks.isSplit ? sides(hunk) : unified(hunk);
   const more = button("", () => grow(), { class: "more" });
   const grow = () => {
-    for (const row of rows.slice(shown, shown + PAGE)) body.append(hooks.isSplit ? splitRow(row) : unifiedRow(row));
+    const part = rows.slice(shown, shown + PAGE).map((row) => (hooks.isSplit ? splitRow(row) : unifiedRow(row)));
+    body.append(...part);
+    colourSides(hooks.app, file.path, part);
     shown += PAGE;
     more.hidden = shown >= rows.length;
     more.textContent = `${rows.length - shown} more lines`;
@@ -145,26 +158,37 @@ export function unified({ header, lines }) {
   });
 }
 
+/** Colours both sides of a diff, each as a text of its own. */
+function colourSides(app, path, rows) {
+  const lines = (marks) =>
+    rows.flatMap((row) =>
+      [...row.querySelectorAll("code")]
+        .filter((code) => marks.includes(code.parentElement.mark))
+        .map((code) => ({ code, text: code.textContent })),
+    );
+  colouredLines(app, path, lines(["+", " "]));
+  colouredLines(app, path, lines(["-"]));
+}
+
 const KINDS = { "+": "plus", "-": "minus", " ": "same" };
 
-function unifiedRow({ mark, text, before, after }) {
-  return h(
+function lineView(mark, number, text) {
+  const el = h(
     "div",
-    { class: `line ${KINDS[mark]}` },
-    h("span", { class: "no", "aria-hidden": "true" }, after || before || ""),
+    { class: `line ${KINDS[mark] ?? "none"}` },
+    h("span", { class: "no", "aria-hidden": "true" }, number || ""),
     h("span", { class: "sign" }, mark),
     h("code", null, cut(plain(text), LONGEST_LINE)),
   );
+  el.mark = mark;
+  return el;
+}
+
+function unifiedRow({ mark, text, before, after }) {
+  return h("div", null, lineView(mark, after || before, text));
 }
 
 function splitRow({ left, right }) {
-  const half = (it) =>
-    h(
-      "div",
-      { class: `line ${it ? KINDS[it.mark] : "none"}` },
-      h("span", { class: "no", "aria-hidden": "true" }, it ? it.before || it.after || "" : ""),
-      h("span", { class: "sign" }, it?.mark ?? " "),
-      h("code", null, it ? cut(plain(it.text), LONGEST_LINE) : ""),
-    );
+  const half = (it) => (it ? lineView(it.mark, it.before || it.after, it.text) : lineView("", 0, ""));
   return h("div", { class: "pair" }, half(left), half(right));
 }

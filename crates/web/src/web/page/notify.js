@@ -60,7 +60,7 @@ export class Notify {
     const tell = () => {
       this.holds.delete(cause.id);
       if (this.state.waiting.has(cause.id))
-        this.tell(cause.id, `${line(ofAgent(cause))} waits for a decision`);
+        this.tell(cause.id, `${line(ofAgent(cause))} waits for a decision`, `inbox/${encodeURIComponent(cause.id)}`);
     };
     this.holds.set(cause.id, setTimeout(tell, HOLD_MS));
   }
@@ -87,7 +87,8 @@ export class Notify {
     }
   }
 
-  tell(cause, text) {
+  /** Tells a cause once; a click on the notice leads to `address`. */
+  tell(cause, text, address = "team") {
     if (this.told.has(cause)) return;
     this.told.add(cause);
     if (this.told.size > MOST_TOLD) this.told.delete(this.told.keys().next().value);
@@ -96,6 +97,7 @@ export class Notify {
       const shown = new Notification(line(this.state.team || "eisen-core"), { body: text, tag: cause });
       shown.onclick = () => {
         focus();
+        location.hash = address;
         shown.close();
       };
     } catch {

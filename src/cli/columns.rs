@@ -20,6 +20,22 @@ pub(super) fn cut(text: &str, room: usize) -> String {
     kept
 }
 
+/// Cuts a text to `room` columns as [`cut`] does, behind a word if that leaves half of the room or more.
+pub(super) fn cut_words(text: &str, room: usize) -> String {
+    let short = cut(text, room);
+    let kept = match short.strip_suffix('…') {
+        Some(kept) if short != text => kept,
+        _ => return short,
+    };
+    if text[kept.len()..].starts_with(' ') {
+        return short;
+    }
+    match kept.rfind(' ') {
+        Some(at) if kept[..at].width() * 2 >= room => format!("{}…", kept[..at].trim_end()),
+        _ => short,
+    }
+}
+
 /// Wraps a text at `columns`: at blanks, and inside longer words.
 pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
@@ -71,5 +87,15 @@ mod tests {
     fn a_long_name_is_cut() {
         assert_eq!((cut("ui", 5), cut("orchestrator", 5)), ("ui".into(), "orch…".into()));
         assert_eq!(cut("日本", 3), "日…");
+    }
+
+    #[test]
+    fn words_are_left_out_whole() {
+        assert_eq!(cut_words("round the cart's total", 22), "round the cart's total");
+        assert_eq!(cut_words("round the cart's total", 19), "round the cart's…");
+        assert_eq!(cut_words("round the cart's total", 17), "round the cart's…");
+        assert_eq!(cut_words("round the cart's total", 12), "round the…");
+        assert_eq!(cut_words("in src/very/long/path.rs", 12), "in src/very…");
+        assert_eq!(cut_words("ends here…", 20), "ends here…");
     }
 }

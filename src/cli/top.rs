@@ -1,19 +1,24 @@
 //! `top`: a dashboard of a running team in a terminal.
 
+mod activity;
 mod answer;
 mod cards;
 mod facts;
 mod file;
 mod frame;
 mod inbox;
+mod keys;
 mod paint;
 mod panes;
 mod past;
+mod review;
 mod said;
 mod screen;
+mod team;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod wish;
 
 use std::collections::HashMap;
@@ -33,6 +38,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
 use self::answer::AnswerParts;
 use self::file::ShownFile;
+use self::review::ReviewOf;
 use self::screen::Screen;
 pub(super) use self::terminal::RawTerminal;
 use self::wish::{StatusLine, TeamCall, Wish};
@@ -40,14 +46,14 @@ use super::Global;
 use super::output::{is_terminal, note, plain, print};
 use super::team::{Which, failed};
 use crate::acp;
-use crate::model::{BlockedStatus, ConflictStatus};
+use crate::model::{BlockedStatus, ConflictStatus, now_ms};
 use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, PreparedCall, Target};
 use crate::view::{CardId, CardKind, LineEffect};
 use crate::wire::{
-    Empty, Events, Exact, ListAgents, ListBlocked, ListBlockedParams, ListBudgets, ListConflicts,
-    ListConflictsParams, ListEvents, Method, Prompted, ServerLine, ShowBlocked, ShowBlockedParams,
-    ShowConflict, ShowConflictParams,
+    Diff, Empty, Events, Exact, GetDiff, ListAgents, ListBlocked, ListBlockedParams, ListBudgets,
+    ListConflicts, ListConflictsParams, ListEvents, Method, Prompted, ServerLine, ShowBlocked,
+    ShowBlockedParams, ShowConflict, ShowConflictParams,
 };
 
 /// Frames are at least so far apart, but for keys; what changes meanwhile is drawn together.
@@ -67,10 +73,12 @@ const SIZE: (u16, u16) = (80, 24);
 
 /// See a running team live, and decide what waits
 ///
-/// Shows the agents, those that need a decision first, and below them one of four panes: the inbox,
-/// the hottest files, the transcript of the selected agent, and the log. In the inbox are accesses
-/// and writes in conflict that wait, each with its file or diff, and budgets that are used up.
-/// Keys stand in the last line, and `?` shows all. Colours are left out with `NO_COLOR`.
+/// Shows the agents, those that need a decision first, with their tasks and what they do now. Below
+/// them is one of five panes: Team is the transcript of the selected agent, Review what it changed,
+/// Map the hottest files, and Log what happened. In the Inbox are accesses and writes in conflict
+/// that wait, each with its file or diff, and budgets that are used up. Below 60 columns everything
+/// stands in one column. Keys stand in the last line, and `?` shows all. Colours are left out with
+/// `NO_COLOR`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -99,11 +107,12 @@ impl Top {
             let why = "`top` needs a terminal; `top --once` prints one frame anywhere";
             return Err(Failure::Usage(anyhow!(why)));
         }
-        let mut team = Connection::open(&target).await.map_err(failed)?;
-        if self.json {
-            return print(facts::of(&mut team, target.team()).await?);
-        }
+        let team = Connection::open(&target).await.map_err(failed)?;
         let mut live = Live::new(team, &target);
+        if self.json {
+            live.settled(SIZE).await?;
+            return print(facts::of(&mut live.team, target.team(), &live.screen).await?);
+        }
         if self.once {
             return live.once().await;
         }
@@ -129,6 +138,12 @@ enum OpenRequest {
     Budgets,
     /// Events from before the view was opened.
     Past,
+    /// The last prompt of an agent.
+    Prompt(String),
+    /// The lines that this turn of an agent changed.
+    Changes(String, Option<u64>),
+    /// The diff that is looked at.
+    Review(ReviewOf),
     /// The file of an access or a write.
     Shown(CardId),
     /// A person wished this.
@@ -203,20 +218,27 @@ impl Live {
     async fn once(&mut self) -> Result<(), Failure> {
         let size = terminal_size::terminal_size().filter(|_| is_terminal());
         let (width, height) = size.map_or(SIZE, |(width, height)| (width.0, height.0));
-        while !self.open.is_empty() {
-            let (kind, line) = self.team.next_line().await.map_err(failed)?;
-            self.line(&kind, &line);
-            if self.open.is_empty() {
-                self.settle(width, height);
-                self.ask_file();
-            }
-        }
+        self.settled((width, height)).await?;
         let mut terminal = Terminal::new(TestBackend::new(width, height))
             .map_err(|error| Failure::Run(anyhow!("{error}")))?;
         self.settle(width, height);
         let drawn = terminal.draw(|frame| frame::draw(&self.screen, frame, now_ms()));
         drawn.map_err(|error| Failure::Run(anyhow!("{error}")))?;
         print(paint::printed_lines(terminal.backend().buffer()).join("\n"))
+    }
+
+    /// Waits until all is there that a frame shows.
+    async fn settled(&mut self, (width, height): (u16, u16)) -> Result<(), Failure> {
+        while !self.open.is_empty() {
+            let (kind, line) = self.team.next_line().await.map_err(failed)?;
+            self.line(&kind, &line);
+            if self.open.is_empty() {
+                self.settle(width, height);
+                self.ask_file();
+                self.ask_journal();
+            }
+        }
+        Ok(())
     }
 
     /// Draws until a person leaves, or the team ends: why it did.
@@ -241,9 +263,7 @@ impl Live {
                 (changed, drawn) = (false, Some(Instant::now()));
                 self.ask_agents();
                 self.ask_file();
-                if let Some(page) = self.screen.wanted_past() {
-                    self.send::<ListEvents>(&page, OpenRequest::Past);
-                }
+                self.ask_journal();
             }
             let due = drawn.map_or_else(Instant::now, |drawn| drawn + FRAME);
             tokio::select! {
@@ -295,9 +315,10 @@ impl Live {
         terminal.draw(|frame| frame::draw(&self.screen, frame, now_ms())).map(drop)
     }
 
-    fn settle(&mut self, width: u16, height: u16) {
-        let width = frame::card_width(&self.screen, width, height);
+    fn settle(&mut self, columns: u16, height: u16) {
+        let width = frame::card_width(&self.screen, columns, height);
         self.screen.settle(Instant::now(), width);
+        self.screen.review.fit(usize::from(columns));
     }
 
     /// Asks for the agents, if they changed and it is time.
@@ -321,6 +342,26 @@ impl Live {
                 self.send::<ShowBlocked>(&ShowBlockedParams { id: id.into() }, asked);
             }
             self.screen.inbox.asked(card);
+        }
+    }
+
+    /// Asks the journal for what was before, for the tasks of agents, and for what they changed.
+    fn ask_journal(&mut self) {
+        if let Some(page) = self.screen.wanted_past() {
+            self.send::<ListEvents>(&page, OpenRequest::Past);
+        }
+        if !self.open.values().any(|it| matches!(it, OpenRequest::Prompt(_)))
+            && let Some((agent, asked)) = self.screen.wanted_prompt(now_ms())
+        {
+            self.send::<ListEvents>(&asked, OpenRequest::Prompt(agent));
+        }
+        if !self.open.values().any(|it| matches!(it, OpenRequest::Changes(..)))
+            && let Some((agent, asked)) = self.screen.wanted_changes(now_ms())
+        {
+            self.send::<GetDiff>(&asked, OpenRequest::Changes(agent, asked.turn));
+        }
+        if let Some((of, asked)) = self.screen.wanted_review(now_ms()) {
+            self.send::<GetDiff>(&asked, OpenRequest::Review(of));
         }
     }
 
@@ -382,6 +423,21 @@ impl Live {
                 let page = Events::deserialize(result).ok().filter(|_| error.is_none());
                 screen.take_past(page);
             }
+            (OpenRequest::Prompt(agent), error) => {
+                let page = Events::deserialize(result).ok().filter(|_| error.is_none());
+                screen.take_prompt(&agent, page);
+            }
+            (OpenRequest::Changes(agent, turn), None) => {
+                let diff = Diff::deserialize(result).unwrap_or_default();
+                screen.activity.take_changes(&agent, turn, &diff);
+            }
+            // The journal knows nothing of that turn.
+            (OpenRequest::Changes(..), Some(_)) => {}
+            (OpenRequest::Review(of), None) => {
+                let diff = Diff::deserialize(result).unwrap_or_default();
+                screen.review.take(&of, Ok(&diff));
+            }
+            (OpenRequest::Review(of), Some(why)) => screen.review.take(&of, Err(why)),
             (_, Some(error)) => screen.notice = Some(StatusLine::error(error.to_owned())),
             (OpenRequest::Agents, None) => screen.view.set_agents(result),
             (OpenRequest::Blocked, None) => screen.view.set_pending(result),
@@ -390,9 +446,4 @@ impl Live {
         }
         true
     }
-}
-
-fn now_ms() -> u64 {
-    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    now.as_millis().try_into().unwrap_or(u64::MAX)
 }

@@ -5,12 +5,14 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
+use unicode_width::UnicodeWidthStr as _;
 
+use super::file::ShownFile;
 use super::inbox::has_file;
-use super::paint::{bold, color_of, first_shown, mark_of, selection, since, tone};
+use super::paint::{NARROW, bold, color_of, first_shown, mark_of, selection, since, tone};
 use super::screen::Screen;
 use crate::cli::budget::used;
-use crate::cli::columns::{cut, wrap};
+use crate::cli::columns::{cut_words, wrap};
 use crate::cli::output::plain;
 use crate::model::{left, quoted};
 use crate::view::{CardKind, Undecided};
@@ -22,6 +24,9 @@ pub(super) const CARD: u16 = 4;
 /// The fewest lines for a file: its title, and two of it.
 const FILE: u16 = 3;
 
+/// Below so many lines only the selected card is shown.
+const LOW: u16 = CARD + FILE + 1;
+
 pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now_ms: u64) {
     let cards: Vec<_> = screen.view.waiting().collect();
     if cards.is_empty() {
@@ -30,16 +35,34 @@ pub(super) fn draw_inbox(screen: &Screen, frame: &mut Frame<'_>, area: Rect, now
     }
     let selected = screen.inbox.card.as_ref();
     let at = cards.iter().position(|it| selected.is_some_and(|card| it.is(card))).unwrap_or(0);
+    if area.height < LOW {
+        draw_low(screen, cards[at], frame, area, now_ms);
+        return;
+    }
     let (list, detail, file) = areas(area, cards.len(), cards[at].kind());
     let room = usize::from(list.height);
     let lines = cards.iter().enumerate().skip(first_shown(at, room, cards.len())).take(room);
     let lines = lines.map(|(place, card)| {
-        let line = heading(screen, *card, now_ms);
+        let line = heading(screen, *card, area.width, now_ms);
         if place == at { line.style(selection(!screen.on_agents)) } else { line }
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), list);
     draw_description(cards[at], frame, detail, now_ms);
     if has_file(cards[at].kind()) {
+        draw_file(screen, frame, file);
+    }
+}
+
+/// Draws the selected card alone: in so few lines its path and its file are more than the others.
+fn draw_low(screen: &Screen, card: Undecided<'_>, frame: &mut Frame<'_>, area: Rect, now_ms: u64) {
+    let has_file = has_file(card.kind());
+    let room = area.height.saturating_sub(if has_file { FILE } else { 0 });
+    let lines = described(card, usize::from(area.width), usize::from(room), now_ms);
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
+    let heights = [Constraint::Length(height), Constraint::Min(0)];
+    let [detail, file] = Layout::vertical(heights).areas(area);
+    frame.render_widget(Paragraph::new(lines), detail);
+    if has_file {
         draw_file(screen, frame, file);
     }
 }
@@ -57,7 +80,7 @@ fn areas(area: Rect, cards: usize, selected: CardKind) -> (Rect, Rect, Rect) {
     (list, detail, file)
 }
 
-fn heading(screen: &Screen, card: Undecided<'_>, now_ms: u64) -> Line<'static> {
+fn heading(screen: &Screen, card: Undecided<'_>, width: u16, now_ms: u64) -> Line<'static> {
     let agent = card.agent();
     let whose = match (card, agent) {
         (Undecided::Budget(_), "") => Span::raw("the team"),
@@ -79,36 +102,53 @@ fn heading(screen: &Screen, card: Undecided<'_>, now_ms: u64) -> Line<'static> {
         Undecided::Budget(budget) => (String::new(), format!("budget used up: {}", used(budget))),
     };
     let age = since(card.timestamp_ms(), now_ms);
-    Line::from(vec![Span::raw(format!("{id:>5} {age:>6} ")), whose, Span::raw(format!(" {what}"))])
+    let before = match (width < NARROW, id.as_str()) {
+        (true, "") => format!("{age} "),
+        (true, id) => format!("{id} {age} "),
+        (false, id) => format!("{id:>5} {age:>6} "),
+    };
+    let room = usize::from(width).saturating_sub(before.width() + whose.width() + 1);
+    Line::from(vec![Span::raw(before), whose, Span::raw(format!(" {}", cut_words(&what, room)))])
 }
 
 fn draw_description(card: Undecided<'_>, frame: &mut Frame<'_>, area: Rect, now_ms: u64) {
+    let width = usize::from(area.width);
+    let mut lines = described(card, width, usize::from(CARD) - 1, now_ms);
+    lines.insert(0, Line::from("─".repeat(width)).style(Style::new().add_modifier(Modifier::DIM)));
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// A card in words, in at most so many lines.
+fn described(card: Undecided<'_>, width: usize, room: usize, now_ms: u64) -> Vec<Line<'static>> {
     let (described, command) = match card {
         Undecided::Access(access) => (of_access(access, now_ms), "inbox"),
         Undecided::Conflict(conflict) => (of_conflict(conflict), "inbox"),
         Undecided::Budget(budget) => (of_budget(budget), "team budget"),
     };
-    let width = usize::from(area.width);
     let wrapped = described.iter().flat_map(|line| wrap(line, width.max(1)));
     let mut lines: Vec<_> = wrapped.map(Line::from).collect();
-    let room = usize::from(CARD) - 1;
     if lines.len() > room {
-        lines.truncate(room - 1);
-        let more = format!("… not all of it fits: `eisen-core {command} --json` has it");
+        lines.truncate(room.saturating_sub(1));
+        let all = format!("… not all of it fits: `eisen-core {command} --json` has it");
+        let more = if all.width() > width { "… there is more".to_owned() } else { all };
         lines.push(Line::from(more).style(tone("pending")));
     }
-    lines.insert(0, Line::from("─".repeat(width)).style(Style::new().add_modifier(Modifier::DIM)));
-    frame.render_widget(Paragraph::new(lines), area);
+    lines
 }
 
 fn draw_file(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
-    let Some(room) = usize::from(area.height).checked_sub(1) else { return };
     let Some(file) = screen.inbox.file() else {
         let dim = Style::new().add_modifier(Modifier::DIM);
         frame.render_widget(Paragraph::new("The file is on its way …").style(dim), area);
         return;
     };
-    let title = cut(&file.title, usize::from(area.width));
+    draw_rows(&file.title, file, frame, area);
+}
+
+/// Draws a file below its title.
+pub(super) fn draw_rows(title: &str, file: &ShownFile, frame: &mut Frame<'_>, area: Rect) {
+    let Some(room) = usize::from(area.height).checked_sub(1) else { return };
+    let title = cut_words(title, usize::from(area.width));
     let mut lines = vec![Line::from(title).style(bold())];
     let rows = file.rows();
     // The last line says that there is more.

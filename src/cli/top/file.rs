@@ -1,4 +1,4 @@
-//! The file of an access or a write, or its diff, as the team shows it: bounded, in rows of the
+//! The file of an access or a write, its diff, or the diff of an agent, as the team shows it: bounded, in rows of the
 //! terminal, with nothing in it that steers a terminal or hides.
 
 use ratatui::style::{Color, Modifier, Style};
@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::paint::bold;
 use crate::cli::columns::wrap;
+use crate::cli::format;
 use crate::cli::output::plain;
 use crate::model::Action;
 use crate::view::CardKind;
-use crate::wire::{ShownBlocked, ShownConflict, ShownContent};
+use crate::wire::{Diff, DiffFile, ShownBlocked, ShownConflict, ShownContent};
 
 /// Bytes and lines that are kept; the team bounds the bytes, too.
 const LONGEST_TEXT: usize = 64 * 1024;
@@ -118,6 +119,33 @@ impl ShownFile {
         Self::empty(format!("Not shown: {}", plain(why)))
     }
 
+    /// An agent has done nothing yet.
+    pub(super) fn of_no_turn() -> Self {
+        Self::empty("nothing was changed".to_owned())
+    }
+
+    /// The changes of an agent: the names of files with how many lines, and below each its hunks.
+    pub(super) fn of_diff(diff: &Diff) -> Self {
+        let mut lines = Vec::new();
+        let (mut files, mut is_head, mut worktree) = (diff.files.iter(), true, "");
+        let kept = &diff.diff[..diff.diff.floor_char_boundary(LONGEST_TEXT)];
+        for line in kept.lines() {
+            if let Some(path) = line.strip_prefix("worktree ") {
+                (worktree, is_head) = (path, true);
+            } else if line.starts_with("diff --git ") {
+                is_head = true;
+                let file = files.next().map(|file| (heading_of(file, worktree), bold()));
+                lines.extend(file);
+            } else if line.starts_with("@@") || !is_head {
+                is_head = false;
+                lines.push((plain(&line.replace('\t', "    ")), style_of_diff(2, line)));
+            }
+        }
+        let is_cut = kept.len() < diff.diff.len() || lines.len() > MOST_LINES;
+        lines.truncate(MOST_LINES);
+        Self { lines, ..Self::empty(title_of(diff, is_cut)) }
+    }
+
     fn empty(title: String) -> Self {
         Self { title, version: None, lines: Vec::new(), rows: Vec::new(), width: 0, first: 0 }
     }
@@ -143,10 +171,54 @@ impl ShownFile {
         self.first = self.first.saturating_add_signed(by).min(last);
     }
 
+    /// The number of the first row that is shown.
+    pub(super) fn first(&self) -> usize {
+        self.first
+    }
+
     /// The rows from the first one that is shown.
     pub(super) fn rows(&self) -> &[(String, Style)] {
         &self.rows[self.first.min(self.rows.len())..]
     }
+}
+
+/// A file of a diff in one line, by its path in this worktree.
+fn heading_of(file: &DiffFile, worktree: &str) -> String {
+    let inside = file.path.strip_prefix(worktree).filter(|_| !worktree.is_empty());
+    let path = inside.and_then(|path| path.strip_prefix('/')).unwrap_or(&file.path);
+    let from = file.from.as_deref().map(|from| format!("{} → ", plain(from))).unwrap_or_default();
+    let changed = if file.binary {
+        "no text".to_owned()
+    } else {
+        format!("+{} −{}", file.added, file.removed)
+    };
+    let with = match &*file.contested {
+        [] => String::new(),
+        others => format!(
+            ", also of {}",
+            others.iter().map(|it| plain(it)).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    format!("{from}{}  {changed}{with}", plain(path))
+}
+
+/// The sums of a diff, and what is not in it.
+fn title_of(diff: &Diff, is_cut: bool) -> String {
+    if diff.files.is_empty() && diff.left_out.is_empty() {
+        return "nothing was changed".to_owned();
+    }
+    let sum = |of: fn(&DiffFile) -> usize| diff.files.iter().map(of).sum::<usize>();
+    let files = format::counted(diff.files.len() as u64, "file");
+    let mut title = format!("{files}, +{} −{}", sum(|it| it.added), sum(|it| it.removed));
+    let left_out = (diff.left_out.len() + diff.more_left_out) as u64;
+    if left_out > 0 {
+        let changes = format::counted(left_out, "change");
+        title = format!("{title} · {changes} not shown as a diff");
+    }
+    if is_cut {
+        title += " · only its beginning: `eisen-core diff` has all";
+    }
+    title
 }
 
 fn style_of_diff(at: usize, line: &str) -> Style {

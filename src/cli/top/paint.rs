@@ -14,6 +14,9 @@ use crate::model::BudgetState;
 use crate::view::TeamView;
 use crate::wire::Budget;
 
+/// Below so many columns everything stands in one column.
+pub(super) const NARROW: u16 = 60;
+
 /// Each agent has a colour and a mark.
 const COLORS: [Color; 6] =
     [Color::Cyan, Color::Green, Color::Magenta, Color::Blue, Color::Yellow, Color::LightRed];
@@ -127,6 +130,22 @@ pub(super) fn mark_of(view: &TeamView, agent: &str) -> &'static str {
 pub(super) fn color_of(view: &TeamView, agent: &str) -> Style {
     let at = view.place(agent);
     at.map_or_else(Style::new, |at| Style::new().fg(COLORS[at % COLORS.len()]))
+}
+
+/// A text with blanks behind it.
+pub(super) fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// How long something goes on, as on the page: 0:42.
+pub(super) fn stopwatch(since_ms: u64, now_ms: u64) -> String {
+    let seconds = now_ms.saturating_sub(since_ms) / 1000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours == 0 {
+        format!("{minutes}:{seconds:02}")
+    } else {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    }
 }
 
 /// How long ago something happened.

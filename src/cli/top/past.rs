@@ -1,6 +1,8 @@
 //! Reads from the team's journal what happened before the view was opened, page by page from the end, for the
 //! log and the transcripts.
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 
 use crate::cli::transcript::{LineKind, ShownLine};
@@ -47,8 +49,7 @@ impl Past {
             }
         };
         *self = Self::Asked { before_ms };
-        let types =
-            ["agent.state", "blocked", "turn", "message.user", "message.assistant", "tool.call"];
+        let types = ["agent.state", "blocked", "turn", "message.user", "message.assistant", "tool"];
         Some(ListEventsParams {
             types: Some(types.map(str::to_owned).to_vec()),
             before,
@@ -56,6 +57,11 @@ impl Past {
             limit: Some(PAGE),
             ..ListEventsParams::default()
         })
+    }
+
+    /// The last page is there, or never comes.
+    pub(super) fn is_there(&self) -> bool {
+        !matches!(self, Self::Last { .. } | Self::Asked { before_ms: Some(_) })
     }
 
     /// Takes the events of the page, and the place of the next one.
@@ -96,9 +102,18 @@ pub(super) fn entry(event: &Event<'_>) -> Option<LogEntry> {
     Some(LogEntry { timestamp_ms: Some(event.timestamp), agent, state, text, counted })
 }
 
+/// The lines of the last prompt among events.
+pub(super) fn prompt(events: &[Event<'_>]) -> Vec<ShownLine> {
+    let is_prompt = |event: &Event<'_>| *event.kind == *EventType::MESSAGE_USER.as_str();
+    let Some(at) = events.iter().rposition(is_prompt) else { return Vec::new() };
+    lines(&events[at..=at]).into_values().flatten().collect()
+}
+
 /// The lines of transcripts, by agent.
 pub(super) fn lines(events: &[Event<'_>]) -> IndexMap<String, Vec<ShownLine>> {
     let mut all: IndexMap<String, Vec<ShownLine>> = IndexMap::new();
+    // The line of each call, by agent and id.
+    let mut calls = HashMap::new();
     for event in events {
         let Some(agent) = event.agent_id.as_deref() else { continue };
         let lines = all.entry(agent.to_owned()).or_default();
@@ -116,9 +131,25 @@ pub(super) fn lines(events: &[Event<'_>]) -> IndexMap<String, Vec<ShownLine>> {
                 lines.extend(text.lines().map(line));
             }
             Some(EventType::TOOL_CALL) => {
-                let CallPayload { title, kind, .. } = or_default(payload);
-                let text = title.flatten().or(kind).unwrap_or_default();
-                lines.push(ShownLine { kind: LineKind::Call, text });
+                let CallPayload { tool_call_id, title, kind, .. } = or_default(payload);
+                let text = one_line(&title.flatten().or(kind).unwrap_or_default());
+                lines.push(ShownLine { kind: LineKind::Call, text: format!("> {text}") });
+                let id = (agent.to_owned(), tool_call_id.unwrap_or_default());
+                calls.insert(id, lines.len() - 1);
+            }
+            Some(EventType::TOOL_RESULT) => {
+                let CallPayload { tool_call_id, status, .. } = or_default(payload);
+                let id = (agent.to_owned(), tool_call_id.unwrap_or_default());
+                let Some(line) = calls.remove(&id).and_then(|at| lines.get_mut(at)) else {
+                    continue;
+                };
+                match status.as_deref() {
+                    Some("completed") | None => line.text += ": done",
+                    Some(status) => {
+                        line.text = format!("{}: {}", line.text, one_line(status));
+                        line.kind = LineKind::FailedCall;
+                    }
+                }
             }
             Some(EventType::BLOCKED) => {
                 let line =

@@ -14,12 +14,20 @@ pub(super) struct Transcript {
     bytes: usize,
     /// The number of the first line that is kept.
     pub(super) first: usize,
+    /// The number of the first line of a turn whose prompt is not among them.
+    begun: Option<usize>,
 }
 
 impl Default for Transcript {
     /// Leaves numbers for what was before.
     fn default() -> Self {
-        Self { fold: Fold::default(), lines: VecDeque::new(), bytes: 0, first: MOST_LINES }
+        Self {
+            fold: Fold::default(),
+            lines: VecDeque::new(),
+            bytes: 0,
+            first: MOST_LINES,
+            begun: None,
+        }
     }
 }
 
@@ -37,6 +45,22 @@ impl Transcript {
         }
     }
 
+    /// A turn begins here.
+    pub(super) fn begin(&mut self) {
+        self.begun = Some(self.first + self.lines.len());
+    }
+
+    /// Puts the lines of a prompt where its turn began.
+    pub(super) fn prompted(&mut self, lines: Vec<ShownLine>) {
+        let begun = self.begun.take();
+        let Some(at) = begun.and_then(|begun| begun.checked_sub(self.first)) else { return };
+        let rest = self.lines.split_off(at.min(self.lines.len()));
+        self.bytes += lines.iter().map(|line| line.text.len()).sum::<usize>();
+        self.lines.extend(lines);
+        self.lines.extend(rest);
+        self.bound();
+    }
+
     /// Says that something is missing here.
     pub(super) fn mark(&mut self, why: &str) {
         // What was begun before may have ended meanwhile.
@@ -50,6 +74,10 @@ impl Transcript {
             self.bytes += line.text.len();
             self.lines.push_back(line);
         }
+        self.bound();
+    }
+
+    fn bound(&mut self) {
         let is_too_long = |it: &Self| it.lines.len() > MOST_LINES || it.bytes > LONGEST_TRANSCRIPT;
         // The last line stays, however long it is.
         while self.lines.len() > 1 && is_too_long(self) {

@@ -7,16 +7,21 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::activity::{Activity, AgentRow};
 use super::inbox::{InboxPane, Reaction};
 use super::past::{self, Past};
+use super::review::{ReviewOf, ReviewPane};
 use super::said::Transcript;
 use super::wish::{AgentOrder, Asking, Input, StatusLine, TeamCall, Wish};
 use crate::cli::blocked::{self, SeenAccesses};
 use crate::cli::output::plain;
+use crate::cli::ps::AgentFigures;
+use crate::model::now_ms;
 use crate::serve::client::PreparedCall;
 use crate::view::TeamView;
 use crate::wire::{
-    DecisionParam, Events, ListEventsParams, PromptAgent, PromptParams, ServerLine, TurnLine,
+    AgentDetails, DecisionParam, Events, GetDiffParams, ListEventsParams, PromptAgent,
+    PromptParams, ServerLine, TurnLine,
 };
 
 /// Agents whose transcripts are kept.
@@ -27,29 +32,34 @@ const LONGEST_INPUT: usize = 64 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pane {
-    Inbox,
-    Heat,
-    Transcript,
+    Team,
+    Review,
+    Map,
     Log,
+    Inbox,
 }
 
 impl Pane {
-    pub(super) const ALL: [Self; 4] = [Self::Inbox, Self::Heat, Self::Transcript, Self::Log];
-
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Inbox => "Inbox",
-            Self::Heat => "Heat",
-            Self::Transcript => "Transcript",
-            Self::Log => "Log",
-        }
-    }
+    /// The panes, with their keys.
+    pub(super) const ALL: [(char, Self, &str); 5] = [
+        ('1', Self::Team, "Team"),
+        ('2', Self::Review, "Review"),
+        ('3', Self::Map, "Map"),
+        ('4', Self::Log, "Log"),
+        ('i', Self::Inbox, "Inbox"),
+    ];
 }
 
 pub(super) struct Screen {
     pub(super) view: TeamView,
     pub(super) team: String,
     pub(super) pane: Pane,
+    /// The pane before the inbox. None: nobody has pressed a key yet, and the inbox comes up by itself.
+    before: Option<Pane>,
+    pub(super) activity: Activity,
+    pub(super) review: ReviewPane,
+    /// The agents' figures are shown, and not what they do.
+    pub(super) figures: bool,
     /// The agents have the focus, and not the pane.
     pub(super) on_agents: bool,
     pub(super) agent: Option<String>,
@@ -58,7 +68,8 @@ pub(super) struct Screen {
     pub(super) held_at: Option<usize>,
     pub(super) input: Option<Input>,
     pub(super) notice: Option<StatusLine>,
-    pub(super) helps: bool,
+    /// The first row of the help that is shown; None: there is no help.
+    pub(super) help: Option<usize>,
     /// The log shows each line, also those that are folded else.
     pub(super) outside: bool,
     transcripts: HashMap<String, Transcript>,
@@ -71,14 +82,18 @@ impl Screen {
         Self {
             view: TeamView::default(),
             team: team.to_owned(),
-            pane: Pane::Inbox,
+            pane: Pane::Team,
+            before: None,
+            activity: Activity::default(),
+            review: ReviewPane::default(),
+            figures: false,
             on_agents: false,
             agent: None,
             inbox: InboxPane::default(),
             held_at: None,
             input: None,
             notice: None,
-            helps: false,
+            help: None,
             outside: false,
             transcripts: HashMap::new(),
             past: Past::default(),
@@ -92,6 +107,14 @@ impl Screen {
         agents.iter().map(|(agent, _)| agent.status.agent_id.to_string()).collect()
     }
 
+    /// The agents as they are shown, with whether a turn of theirs runs.
+    pub(super) fn rows(&self) -> Vec<AgentRow> {
+        let agents = self.view.agents().into_iter();
+        let row =
+            |it: &AgentDetails<'_>| (it.status.agent_id.to_string(), AgentFigures(it).is_running());
+        agents.map(|(agent, _)| row(agent)).collect()
+    }
+
     /// Moves selections off what is gone. `width`: that of a frame that shows the selected card, if
     /// its pane is shown.
     pub(super) fn settle(&mut self, now: Instant, width: Option<usize>) {
@@ -99,18 +122,26 @@ impl Screen {
         if self.agent.as_ref().is_none_or(|agent| !agents.contains(agent)) {
             self.agent = agents.into_iter().next();
         }
-        let is_visible = self.pane == Pane::Inbox && !self.helps;
+        if self.before.is_none() && self.view.waiting().next().is_some() {
+            self.pane = Pane::Inbox;
+        }
+        let is_visible = self.pane == Pane::Inbox && self.help.is_none();
         self.inbox.settle(&self.view, now, width.filter(|_| is_visible));
     }
 
     /// Adds an update to the transcript of an agent.
     pub(super) fn update(&mut self, agent: &str, session: &str, update: &Value, now: Instant) {
+        let begins = self.activity.update(agent, update, now_ms());
         let Some(transcript) = self.transcript_mut(agent) else { return };
+        if begins {
+            transcript.begin();
+        }
         let lines = transcript.fold.update(agent, session, update, now);
         transcript.add(lines);
     }
 
     pub(super) fn turn(&mut self, turn: &TurnLine<'_>) {
+        self.activity.ended(turn);
         let Some(transcript) = self.transcript_mut(&turn.agent_id) else { return };
         let lines = transcript.fold.turn(&turn.agent_id, &turn.session_id, turn);
         transcript.add(lines);
@@ -149,6 +180,7 @@ impl Screen {
             return;
         };
         self.past.take(&mut events, next.as_deref());
+        self.activity.earlier(&events);
         self.view.earlier(events.iter().filter_map(past::entry).collect());
         for (agent, lines) in past::lines(&events) {
             if let Some(transcript) = self.transcript_mut(&agent) {
@@ -157,10 +189,44 @@ impl Screen {
         }
     }
 
+    /// The next question about what agents do, once the first page of the journal is there.
+    pub(super) fn wanted_prompt(&mut self, now_ms: u64) -> Option<(String, ListEventsParams)> {
+        if !self.past.is_there() {
+            return None;
+        }
+        let rows = self.rows();
+        self.activity.wanted_prompt(&rows, now_ms)
+    }
+
+    /// The next question about what a turn changed.
+    pub(super) fn wanted_changes(&mut self, now_ms: u64) -> Option<(String, GetDiffParams)> {
+        let rows = self.rows();
+        self.activity.wanted_changes(&rows, now_ms)
+    }
+
+    /// The next question for the diff that a person looks at.
+    pub(super) fn wanted_review(&mut self, now_ms: u64) -> Option<(ReviewOf, GetDiffParams)> {
+        let agent = self.agent.as_ref().filter(|_| self.pane == Pane::Review)?;
+        self.review.wanted(agent, self.activity.of(agent), now_ms)
+    }
+
+    /// Takes the answer about an agent's prompt; None: the team has no journal.
+    pub(super) fn take_prompt(&mut self, agent: &str, page: Option<Events<'_>>) {
+        let events = page.map(|page| page.events);
+        if !self.activity.take_prompt(agent, events.as_deref()) {
+            return;
+        }
+        let lines = past::prompt(events.as_deref().unwrap_or_default());
+        if let Some(transcript) = self.transcript_mut(agent) {
+            transcript.prompted(lines);
+        }
+    }
+
     /// Takes the state of a new connection, whose lists are on their way.
     pub(super) fn joined(&mut self) {
         self.view.joined();
         self.inbox.joined();
+        self.review.joined();
     }
 
     /// Says that the connection was lost, and with it how these requests went.
@@ -219,29 +285,39 @@ impl Screen {
             return Some(Wish::Quit);
         }
         self.notice = None;
+        self.before.get_or_insert(Pane::Team);
         if let Some(input) = self.input.take() {
             return self.typed(input, key);
         }
         // Only plain letters stand for something.
         let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-        if std::mem::take(&mut self.helps) || !is_plain {
+        if let Some(at) = self.help.take() {
+            match key.code {
+                KeyCode::Up | KeyCode::PageUp => self.help = Some(at.saturating_sub(3)),
+                KeyCode::Down | KeyCode::PageDown => self.help = Some(at + 3),
+                _ => {}
+            }
+            return None;
+        }
+        if !is_plain {
             return None;
         }
         match key.code {
             KeyCode::Char('q') => return Some(Wish::Quit),
-            KeyCode::Char('?') | KeyCode::F(1) => self.helps = true,
+            KeyCode::Char('?') | KeyCode::F(1) => self.help = Some(0),
             KeyCode::Tab | KeyCode::BackTab => self.on_agents = !self.on_agents,
-            KeyCode::Char(digit @ '1'..='4') => {
-                let at = usize::from(digit as u8 - b'1');
-                self.show(Pane::ALL[at]);
-            }
+            KeyCode::Char(key @ ('1'..='4' | 'i')) => self.pane_key(key),
+            KeyCode::Char('f') => self.figures = !self.figures,
             KeyCode::Up | KeyCode::Char('k') => self.step(-1),
             KeyCode::Down | KeyCode::Char('j') => self.step(1),
             KeyCode::PageUp => self.page(-10),
             KeyCode::PageDown => self.page(10),
             KeyCode::End | KeyCode::Char('G') => self.held_at = None,
+            KeyCode::Char('l') if self.pane == Pane::Review => {
+                self.review.only_last = !self.review.only_last;
+            }
             KeyCode::Char('o') if !self.on_agents => self.outside = !self.outside,
-            KeyCode::Enter if self.on_agents => self.show(Pane::Transcript),
+            KeyCode::Enter if self.on_agents => self.show(Pane::Team),
             KeyCode::Char(letter) if self.on_agents => self.agent_key(letter),
             KeyCode::Char(letter @ ('a' | 's' | 'm' | 't' | 'd' | 'D' | 'r'))
                 if self.pane == Pane::Inbox =>
@@ -262,6 +338,17 @@ impl Screen {
         (self.pane, self.on_agents, self.held_at) = (pane, false, None);
     }
 
+    fn pane_key(&mut self, key: char) {
+        let Some((_, pane, _)) = Pane::ALL.into_iter().find(|(of, ..)| *of == key) else { return };
+        if pane == Pane::Inbox && self.pane == pane {
+            return self.show(self.before.unwrap_or(Pane::Team));
+        }
+        if self.pane != Pane::Inbox {
+            self.before = Some(self.pane);
+        }
+        self.show(pane);
+    }
+
     /// Moves by several lines: of the card's file in the inbox.
     fn page(&mut self, by: isize) {
         if !self.on_agents && self.pane == Pane::Inbox {
@@ -280,8 +367,9 @@ impl Screen {
         }
         match self.pane {
             Pane::Inbox => self.inbox.step(&self.view, by),
-            Pane::Heat => {}
-            Pane::Transcript | Pane::Log => {
+            Pane::Map => {}
+            Pane::Review => self.review.scroll(by),
+            Pane::Team | Pane::Log => {
                 let (behind, first) = self.lines();
                 let last = behind.saturating_sub(1);
                 let at = self.held_at.unwrap_or(last).saturating_add_signed(by);
@@ -343,6 +431,7 @@ impl Screen {
         let call = match asking {
             Asking::Sure(..) => return None,
             Asking::Prompt(agent) => {
+                self.activity.prompted(agent, text);
                 let call = PreparedCall::of::<PromptAgent>(&PromptParams {
                     agent_id: agent.clone().into(),
                     session_id: None,

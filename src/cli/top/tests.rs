@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cards;
+mod team;
 
 use std::time::Duration;
 
@@ -133,10 +134,10 @@ fn each_pane_fits_a_small_terminal() {
     show(&mut screen, &file, Instant::now());
     expect![[r#"
          shop  2 agents  2 wait for a decision 
-          AGENT STATE   WAITS CONTEXT      SPENT COST      MEMORY    ZONE
-        ▲ ui    working 2     -            -     -         -         protocol
-        ● core  ready   -     12.0k/200.0k 41.2k ~0.04 USD 100.0 MiB kernel
-         1 Inbox 2   2 Heat   3 Transcript ui   4 Log
+          AGENT STATE   WAITS TASK        STEP                                 COST
+        ▲ ui    working 2     No task yet waits for a decision                
+        ● core  ready         No task yet                                      ~0.04 USD
+         1 Team ui   2 Review   3 Map   4 Log   i Inbox 2 
            b1    12s ▲ ui read `core/auth.rs`
            b2    12s ▲ ui read `core/db.rs`
         ────────────────────────────────────────────────────────────────────────────────
@@ -155,35 +156,35 @@ fn each_pane_fits_a_small_terminal() {
 
 
 
-        a allow · s session · m t pattern · d D deny · r answer · PgDn file · ? help · q"#]]
+        a allow · d D deny · s session · m t pattern · r answer · PgDn file · q · ? help"#]]
     .assert_eq(&text(&drawn(&screen, 80, 24)));
-    screen.pane = Pane::Heat;
+    screen.pane = Pane::Map;
     expect![[r#"
          shop  2 agents  2 wait for a decision 
-          AGENT STATE   WAITS CONTEXT      SPENT COST      MEMORY    ZONE
-        ▲ ui    working 2     -            -     -         -         protocol
-        ● core  ready   -     12.0k/200.0k 41.2k ~0.04 USD 100.0 MiB kernel
-         1 Inbox 2   2 Heat   3 Transcript ui   4 Log
+          AGENT STATE   WAITS TASK        STEP                                 COST
+        ▲ ui    working 2     No task yet waits for a decision                
+        ● core  ready         No task yet                                      ~0.04 USD
+         1 Team ui   2 Review   3 Map   4 Log   i Inbox 2
         ████████ ▲ write      ui/app.ts
         ████░░░░ ▲ read       ui/a/b.ts
 
 
-        1-4 panes · Tab agents · ? help · q"#]]
+        1-4 panes · Tab agents · i inbox · q · ? help"#]]
     .assert_eq(&text(&drawn(&screen, 80, 10)));
     screen.pane = Pane::Log;
     expect![[r#"
          shop  2 agents  2 wait for a decision 
-          AGENT STATE   WAITS CONTEXT      SPENT COST      MEMORY    ZONE
-        ▲ ui    working 2     -            -     -         -         protocol
-        ● core  ready   -     12.0k/200.0k 41.2k ~0.04 USD 100.0 MiB kernel
-         1 Inbox 2   2 Heat   3 Transcript ui   4 Log 
+          AGENT STATE   WAITS TASK        STEP                                 COST
+        ▲ ui    working 2     No task yet waits for a decision                
+        ● core  ready         No task yet                                      ~0.04 USD
+         1 Team ui   2 Review   3 Map   4 Log   i Inbox 2
            12s ui b1 pending: read core/auth.rs
            12s ui b2 pending: read core/db.rs
 
 
-        ↑↓ scroll · o all · 1-4 panes · Tab agents · ? help · q"#]]
+        ↑↓ scroll · o all · 1-4 panes · Tab agents · i inbox · q · ? help"#]]
     .assert_eq(&text(&drawn(&screen, 80, 10)));
-    screen.pane = Pane::Transcript;
+    screen.pane = Pane::Team;
     for said in ["Let me read it.\n", "It has **markup** and \u{1b}[31mcolours\u{7}.\n"] {
         let update = json!({ "sessionUpdate": "agent_message_chunk",
                              "content": { "type": "text", "text": said } });
@@ -191,15 +192,15 @@ fn each_pane_fits_a_small_terminal() {
     }
     expect![[r#"
          shop  2 agents  2 wait for a decision 
-          AGENT STATE WAITS CONTE SPENT COST      MEMORY    ZONE
-        ▲ ui    worki 2     -     -     -         -         protocol
-        ● core  ready -     12.0k 41.2k ~0.04 USD 100.0 MiB kernel
-         1 Inbox 2   2 Heat   3 Transcript ui   4 Log
+          AGENT STATE   WAITS TASK                         COST
+        ▲ ui    working 2     No task yet                 
+        ● core  ready         No task yet                  ~0.04 USD
+         1 Team ui   2 Review   3 Map   4 Log   i Inbox 2
         Let me read it.
         It has **markup** and colours.
 
 
-        ↑↓ scroll · 1-4 panes · Tab agents · ? help · q"#]]
+        Tab agents · 1-4 panes · i inbox · ↑↓ scroll · q · ? help"#]]
     .assert_eq(&text(&drawn(&screen, 60, 10)));
 }
 
@@ -209,33 +210,33 @@ fn help_stands_above_the_panes_and_no_size_is_too_small() {
     press(&mut screen, KeyCode::Char('?'), later());
     expect![[r#"
          shop  2 agents  2 wait for a decision 
-        Tab        agents / pane   1 2 3 4 inbox, heat, transcript, log   o all of log
-        ↑ ↓ k j    select, or scroll      PgUp PgDn ten at once     End   follow again
+        1 2 3 4    Team, Review, Map, Log
+        i          the inbox: open it, close it
+        Tab        agents / pane
+        ↑ ↓ k j    select, or scroll; PgUp PgDn ten at once; End follows again
+        f          figures of the agents: context, spent, memory, zone
         q Ctrl-C   leave; the team goes on, prompts that have not begun are withdrawn
-
-        On an access or a write that waits  PgUp PgDn scroll its file, or the diff
+        Inbox
         a          allow it for this tool call
-        d  D       deny it; with a message to the agent
         s          an access only: allow it until the session ends
-        m  t       an access only: allow a pattern; for the session, or for the team
-        r          an access only: answer it, your text stands in place of the file
-
-        On a budget that is used up
-        r          a new total
-
-        On an agent
-        p          prompt it              c  cancel its turn
-        S  x  R    start, stop, restart   Enter  its transcript
-
-        A card that has just come up takes no key for half a second.
-
-
-
-        a allow · s session · m t pattern · d D deny · r answer · PgDn file · ? help · q"#]]
+        m t        an access only: allow a pattern; for the session, or for the team
+        d D        deny it; with a message to the agent
+        r          an access: your text stands in place of the file; a budget: a new
+                   total
+        PgUp PgDn  scroll its file, or the diff
+        Agents
+        Enter      its transcript
+        p          prompt it
+        c          cancel its turn
+        S x R      start, stop, restart
+        Panes
+        l          Review: its last turn only, or all turns
+        o          Log: all of it
+        A card that has just come up takes no key for half a second."#]]
     .assert_eq(&text(&drawn(&screen, 80, 24)));
     // No size is too small.
     for (width, height) in [(0, 0), (1, 1), (5, 3), (20, 8), (300, 2)] {
-        for pane in Pane::ALL {
+        for (_, pane, _) in Pane::ALL {
             screen.pane = pane;
             drawn(&screen, width, height);
         }

@@ -48,6 +48,12 @@ impl<'a> Terminal<'a> {
         command.args(args).output().unwrap()
     }
 
+    fn resize(&self, columns: u16, lines: u16) {
+        let (columns, lines) = (columns.to_string(), lines.to_string());
+        let resized = self.tmux(&["resize-window", "-x", &columns, "-y", &lines]);
+        assert!(resized.status.success(), "{resized:?}");
+    }
+
     fn key(&self, key: &str) {
         assert!(self.tmux(&["send-keys", key]).status.success(), "{key}");
     }
@@ -143,7 +149,7 @@ fn a_person_decides_and_prompts_in_a_terminal_and_leaves_it_as_it_was() {
     terminal.shows("I read the cart.");
     ui.end_turn(&prompt);
     terminal.shows("ended: end_turn");
-    terminal.tmux(&["resize-window", "-x", "50", "-y", "12"]);
+    terminal.resize(50, 12);
     terminal.shows("I read the cart.");
 
     terminal.key("Tab");
@@ -158,6 +164,52 @@ fn a_person_decides_and_prompts_in_a_terminal_and_leaves_it_as_it_was() {
     terminal.key("q");
     terminal.shows("left 0");
     assert!(!terminal.screen().contains("prompt"), "{}", terminal.screen());
+}
+
+#[test]
+fn a_team_that_has_worked_is_shown_with_its_tasks_steps_and_changes() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    let keys = "[orchestrator]\non_block = \"hold\"\n";
+    let team = stage.team(keys, vec![agent("ui").puppet().zone("src/ui/**"), agent("api")]);
+    ui.connect("s-ui");
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    port.begin("ui", "Add a footer\nPlease.");
+    let (prompt, _) = ui.prompted();
+    let write = json!({ "sessionId": "s-ui", "path": stage.in_shop("src/ui/footer.ts"), "content": "a\nb\n" });
+    let written = ui.ask("fs/write_text_file", &write);
+    assert!(ui.answer(&written)["error"].is_null());
+    ui.say("s-ui", "It is there.\n");
+    ui.end_turn(&prompt);
+    port.expect(&json!({ "type": "turn", "agent_id": "ui" }));
+
+    let frame = stage.run(&["top", "--once"]);
+    for wanted in ["done", "Add a footer", "+2 −0", "> Please.", "It is there.", "ended: end_turn"]
+    {
+        assert!(frame.stdout.contains(wanted), "{wanted}: {}", frame.stdout);
+    }
+    let facts = stage.run(&["top", "--once", "--json"]);
+    let facts: serde_json::Value = serde_json::from_str(&facts.stdout).unwrap();
+    let agent = &facts["agents"][0];
+    assert_eq!((&agent["task"], &agent["step"]), (&json!("Add a footer"), &json!("done")));
+    assert_eq!((&agent["changed"]["added"], &agent["state"]), (&json!(2), &json!("ready")));
+    assert_eq!(facts["agents"][1]["task"], json!(null));
+
+    let Some(terminal) = Terminal::top(&stage, "") else { return };
+    terminal.shows("Add a footer");
+    terminal.key("2");
+    terminal.shows("ui, all turns: 1 file, +2 −0");
+    terminal.shows("src/ui/footer.ts  +2 −0\n@@ -0,0 +1,2 @@\n+a\n+b");
+    // A prompt of somebody else is the task as soon as its turn says something, in one column, too.
+    terminal.resize(40, 20);
+    port.begin("ui", "Now test it");
+    let (prompt, _) = ui.prompted();
+    ui.say("s-ui", "I test it.\n");
+    terminal.shows("● ui working\n  Now test it");
+    ui.end_turn(&prompt);
+    terminal.shows("? help");
+    terminal.key("q");
+    terminal.shows("left 0");
 }
 
 #[test]

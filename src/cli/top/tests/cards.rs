@@ -89,7 +89,7 @@ fn a_key_decides_the_card_that_is_shown_and_not_one_that_just_came_up() {
     assert_eq!(letters(&mut screen, "a", later), None);
     assert!(notice(&screen).contains("just come up"));
     // Nor does one take it that is hidden behind another pane.
-    letters(&mut screen, "41", now + Duration::from_secs(1));
+    letters(&mut screen, "4i", now + Duration::from_secs(1));
     assert_eq!(letters(&mut screen, "a", now + Duration::from_secs(1)), None);
 }
 
@@ -105,12 +105,12 @@ fn the_diff_of_a_write_is_shown_and_scrolled() {
     assert!(waits.contains("The file is on its way"), "{waits}");
     show(&mut screen, &json!({ "action": "write", "diff": diff, "version": "v1" }), now);
     let buffer = drawn(&screen, 80, 24);
-    expect![[r"
+    expect![[r#"
          shop  2 agents  2 wait for a decision 
-          AGENT STATE   WAITS CONTEXT      SPENT COST      MEMORY    ZONE
-        ▲ ui    working 2     -            -     -         -         protocol
-        ● core  ready   -     12.0k/200.0k 41.2k ~0.04 USD 100.0 MiB kernel
-         1 Inbox 2   2 Heat   3 Transcript ui   4 Log
+          AGENT STATE   WAITS TASK        STEP                                 COST
+        ▲ ui    working 2     No task yet waits for a decision                
+        ● core  ready         No task yet                                      ~0.04 USD
+         1 Team ui   2 Review   3 Map   4 Log   i Inbox 2 
            b1    12s ▲ ui read `core/auth.rs`
            b2    12s ▲ ui read `core/db.rs`
         ────────────────────────────────────────────────────────────────────────────────
@@ -129,7 +129,7 @@ fn the_diff_of_a_write_is_shown_and_scrolled() {
         +let x5 = 5;
         … 34 more lines: PgDn
 
-        a allow · s session · m t pattern · d D deny · r answer · PgDn file · ? help · q"]]
+        a allow · d D deny · s session · m t pattern · r answer · PgDn file · q · ? help"#]]
     .assert_eq(&text(&buffer));
     let color = |y: u16| buffer[(0, y)].style().fg;
     assert_eq!([14, 15, 16].map(color), [Color::Cyan, Color::Red, Color::Green].map(Some));
@@ -195,7 +195,7 @@ fn it_is_said_who_decided_instead() {
     assert!(log.contains("b1 allowed by core: read core/auth.rs"), "{log}");
     // One's own decision is said by its answer, and that of another card by the log.
     screen.notice = None;
-    letters(&mut screen, "1", now);
+    letters(&mut screen, "i", now);
     let call = called(letters(&mut screen, "d", now + Duration::from_secs(1)));
     assert_eq!(sent(&call)["id"], "b2");
     for id in ["b2", "b9"] {
@@ -214,11 +214,11 @@ fn conflicts_and_budgets_are_cards() {
     }
     letters(&mut screen, "jj", Instant::now());
     expect![[r#"
-         shop  2 agents  5 wait for a decision  budget 40.0k of 40.0k tokens, 0.10 of 5.
-          AGENT STATE   WAITS CONTEXT      SPENT COST      MEMORY    ZONE
-        ● core  ready   1     12.0k/200.0k 41.2k ~0.04 USD 100.0 MiB kernel
-        ▲ ui    working 3     -            -     -         -         protocol
-         1 Inbox 5   2 Heat   3 Transcript ui   4 Log
+         shop  2 agents  5 wait for a decision  budget exceeded
+          AGENT STATE   WAITS TASK        STEP                                 COST
+        ● core  ready   1     No task yet                                      ~0.04 USD
+        ▲ ui    working 3     No task yet waits for a decision                
+         1 Team ui   2 Review   3 Map   4 Log   i Inbox 5 
            b1    12s ▲ ui read `core/auth.rs`
            b2    12s ▲ ui read `core/db.rs`
            c1     5s ▲ ui write `core/db.rs` of core
@@ -234,7 +234,7 @@ fn conflicts_and_budgets_are_cards() {
 
 
 
-        a allow · d D deny · PgDn file · Tab agents · ? help · q"#]]
+        a allow · d D deny · PgDn file · Tab agents · i back · q · ? help"#]]
     .assert_eq(&text(&drawn(&screen, 80, 21)));
     let card = CardId { kind: CardKind::Conflict, id: "c1".to_owned() };
     assert_eq!(screen.inbox.wanted(), Some(&card));
@@ -300,7 +300,7 @@ fn what_is_missing_is_marked_and_what_is_unknown_is_said() {
     screen.update("ui", "s", &said("I read"), now);
     screen.missed("lines of the team were missed here");
     screen.update("ui", "s", &said("the rest.\n"), now);
-    letters(&mut screen, "3", now);
+    letters(&mut screen, "1", now);
     let frame = text(&drawn(&screen, 80, 12));
     let wanted = "I read\n── lines of the team were missed here ──\nthe rest.";
     assert!(frame.contains(wanted), "{frame}");

@@ -177,7 +177,10 @@ impl TeamView {
 
     fn is_in_trouble(&self, agent: &AgentDetails<'_>) -> bool {
         let budget = self.budget(Some(&agent.status.agent_id));
-        agent.status.state == AgentState::Error || budget.is_some_and(is_exceeded)
+        let status = &agent.status;
+        // It is ready, and something is wrong all the same: it is stalled.
+        let is_stalled = status.state == AgentState::Ready && status.reason.is_some();
+        status.state == AgentState::Error || is_stalled || budget.is_some_and(is_exceeded)
     }
 
     /// The place of an agent in the configuration, from 0.

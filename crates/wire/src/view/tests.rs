@@ -34,6 +34,11 @@ fn the_agents_that_need_a_person_come_first() {
     fold(&mut view, &agent("docs", "error"));
     fold(&mut view, &access("b1", "ui", "pending"));
     assert_eq!(names(&view), [("ui", 1), ("docs", 0), ("api", 0)]);
+    // A stalled one has a reason.
+    let mut stalled = agent("api", "ready");
+    stalled["reason"] = "no update for 10 min".into();
+    fold(&mut view, &stalled);
+    assert_eq!(names(&view), [("ui", 1), ("api", 0), ("docs", 0)]);
     // Figures that only `list_agents` has stay over a change of state.
     view.set_agents(&json!([{ "agent_id": "ui", "state": "ready", "memory_bytes": 7 }]));
     fold(&mut view, &agent("ui", "stopped"));

@@ -31,29 +31,24 @@ use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
 use ratatui::backend::TestBackend;
 use ratatui::{DefaultTerminal, Terminal};
-use serde::Deserialize as _;
-use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
-use self::answer::AnswerParts;
-use self::file::ShownFile;
 use self::review::ReviewOf;
 use self::screen::Screen;
 pub(super) use self::terminal::RawTerminal;
-use self::wish::{StatusLine, TeamCall, Wish};
+use self::wish::{TeamCall, Wish};
 use super::Global;
 use super::output::{is_terminal, note, plain, print};
 use super::team::{Which, failed};
-use crate::acp;
 use crate::model::{BlockedStatus, ConflictStatus, now_ms};
 use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, PreparedCall, Target};
 use crate::view::{CardId, CardKind, LineEffect};
 use crate::wire::{
-    Diff, Empty, Events, Exact, GetDiff, ListAgents, ListBlocked, ListBlockedParams, ListBudgets,
-    ListConflicts, ListConflictsParams, ListEvents, Method, Prompted, ServerLine, ShowBlocked,
-    ShowBlockedParams, ShowConflict, ShowConflictParams,
+    Empty, Exact, GetDiff, ListAgents, ListBlocked, ListBlockedParams, ListBudgets, ListConflicts,
+    ListConflictsParams, ListEvents, Method, ServerLine, ShowBlocked, ShowBlockedParams,
+    ShowConflict, ShowConflictParams,
 };
 
 /// Frames are at least so far apart, but for keys; what changes meanwhile is drawn together.
@@ -394,56 +389,5 @@ impl Live {
                 true
             }
         }
-    }
-
-    fn answer(&mut self, line: &[u8]) -> bool {
-        let Ok(answer) = serde_json::from_slice::<Value>(line) else { return false };
-        let AnswerParts { id, result, error } = acp::read(&answer);
-        let Some(asked) = id.and_then(|id| self.open.remove(&id)) else { return false };
-        let (result, error) = (&result, error.message.as_deref());
-        let (screen, now) = (&mut self.screen, Instant::now());
-        match (asked, error) {
-            (OpenRequest::Wish(call), Some(error)) => {
-                screen.answered(&call, StatusLine::error(error.to_owned()));
-            }
-            (OpenRequest::Wish(call), None) => {
-                // Of a prompt: how its turn ended.
-                let stop = Prompted::deserialize(result).map(|it| format!(": {}", it.stop_reason));
-                let what = call.what.clone() + &stop.unwrap_or_default();
-                screen.answered(&call, StatusLine::done(what));
-            }
-            (OpenRequest::Shown(card), Some(why)) => {
-                screen.inbox.take_file(&card, ShownFile::refused(why), now);
-            }
-            (OpenRequest::Shown(card), None) => {
-                let shown = ShownFile::read(card.kind, result);
-                screen.inbox.take_file(&card, shown, now);
-            }
-            (OpenRequest::Past, error) => {
-                let page = Events::deserialize(result).ok().filter(|_| error.is_none());
-                screen.take_past(page);
-            }
-            (OpenRequest::Prompt(agent), error) => {
-                let page = Events::deserialize(result).ok().filter(|_| error.is_none());
-                screen.take_prompt(&agent, page);
-            }
-            (OpenRequest::Changes(agent, turn), None) => {
-                let diff = Diff::deserialize(result).unwrap_or_default();
-                screen.activity.take_changes(&agent, turn, &diff);
-            }
-            // The journal knows nothing of that turn.
-            (OpenRequest::Changes(..), Some(_)) => {}
-            (OpenRequest::Review(of), None) => {
-                let diff = Diff::deserialize(result).unwrap_or_default();
-                screen.review.take(&of, Ok(&diff));
-            }
-            (OpenRequest::Review(of), Some(why)) => screen.review.take(&of, Err(why)),
-            (_, Some(error)) => screen.notice = Some(StatusLine::error(error.to_owned())),
-            (OpenRequest::Agents, None) => screen.view.set_agents(result),
-            (OpenRequest::Blocked, None) => screen.view.set_pending(result),
-            (OpenRequest::Conflicts, None) => screen.view.set_conflicts(result),
-            (OpenRequest::Budgets, None) => screen.view.set_budgets(result),
-        }
-        true
     }
 }

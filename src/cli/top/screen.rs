@@ -1,6 +1,9 @@
 //! A person's view and wishes: panes, selections, typed text, and the requests that keys stand for.
 //! Knows no terminal and no connection.
 
+mod journal;
+mod typing;
+
 use std::collections::HashMap;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -9,26 +12,18 @@ use tokio::time::Instant;
 
 use super::activity::{Activity, AgentRow};
 use super::inbox::{InboxPane, Reaction};
-use super::past::{self, Past};
-use super::review::{ReviewOf, ReviewPane};
+use super::past::Past;
+use super::review::ReviewPane;
 use super::said::Transcript;
 use super::wish::{AgentOrder, Asking, Input, StatusLine, TeamCall, Wish};
 use crate::cli::blocked::{self, SeenAccesses};
-use crate::cli::output::plain;
 use crate::cli::ps::AgentFigures;
 use crate::model::now_ms;
-use crate::serve::client::PreparedCall;
 use crate::view::TeamView;
-use crate::wire::{
-    AgentDetails, DecisionParam, Events, GetDiffParams, ListEventsParams, PromptAgent,
-    PromptParams, ServerLine, TurnLine,
-};
+use crate::wire::{AgentDetails, ServerLine, TurnLine};
 
 /// Agents whose transcripts are kept.
 const MOST_TRANSCRIPTS: usize = 1000;
-
-/// Bytes of typed text.
-const LONGEST_INPUT: usize = 64 * 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pane {
@@ -162,63 +157,6 @@ impl Screen {
     pub(super) fn missed(&mut self, why: &str) {
         for transcript in self.transcripts.values_mut() {
             transcript.mark(why);
-        }
-    }
-
-    /// The request for events from before, if there is one to make: at first, and when a person looks at
-    /// the first line that there is.
-    pub(super) fn wanted_past(&mut self) -> Option<ListEventsParams> {
-        let is_at_start = || self.held_at.is_some_and(|at| at == self.lines().1);
-        let is_wanted = matches!(self.past, Past::Last { .. }) || is_at_start();
-        if is_wanted { self.past.ask() } else { None }
-    }
-
-    /// Takes events from before; None: the team has none.
-    pub(super) fn take_past(&mut self, page: Option<Events<'_>>) {
-        let Some(Events { mut events, next }) = page else {
-            self.past = Past::Over;
-            return;
-        };
-        self.past.take(&mut events, next.as_deref());
-        self.activity.earlier(&events);
-        self.view.earlier(events.iter().filter_map(past::entry).collect());
-        for (agent, lines) in past::lines(&events) {
-            if let Some(transcript) = self.transcript_mut(&agent) {
-                transcript.earlier(lines);
-            }
-        }
-    }
-
-    /// The next question about what agents do, once the first page of the journal is there.
-    pub(super) fn wanted_prompt(&mut self, now_ms: u64) -> Option<(String, ListEventsParams)> {
-        if !self.past.is_there() {
-            return None;
-        }
-        let rows = self.rows();
-        self.activity.wanted_prompt(&rows, now_ms)
-    }
-
-    /// The next question about what a turn changed.
-    pub(super) fn wanted_changes(&mut self, now_ms: u64) -> Option<(String, GetDiffParams)> {
-        let rows = self.rows();
-        self.activity.wanted_changes(&rows, now_ms)
-    }
-
-    /// The next question for the diff that a person looks at.
-    pub(super) fn wanted_review(&mut self, now_ms: u64) -> Option<(ReviewOf, GetDiffParams)> {
-        let agent = self.agent.as_ref().filter(|_| self.pane == Pane::Review)?;
-        self.review.wanted(agent, self.activity.of(agent), now_ms)
-    }
-
-    /// Takes the answer about an agent's prompt; None: the team has no journal.
-    pub(super) fn take_prompt(&mut self, agent: &str, page: Option<Events<'_>>) {
-        let events = page.map(|page| page.events);
-        if !self.activity.take_prompt(agent, events.as_deref()) {
-            return;
-        }
-        let lines = past::prompt(events.as_deref().unwrap_or_default());
-        if let Some(transcript) = self.transcript_mut(agent) {
-            transcript.prompted(lines);
         }
     }
 
@@ -397,72 +335,6 @@ impl Screen {
             self.inbox.answered(card, notice.is_error);
         }
         self.notice = Some(notice);
-    }
-
-    /// Takes pasted text, which is never keys.
-    pub(super) fn pasted(&mut self, text: &str) {
-        if let Some(input) = &mut self.input {
-            let room = LONGEST_INPUT.saturating_sub(input.text.len());
-            input.text += &text[..text.floor_char_boundary(room)];
-        }
-    }
-
-    fn typed(&mut self, mut input: Input, key: KeyEvent) -> Option<Wish> {
-        match (key.code, &input.asking) {
-            (KeyCode::Char('y'), Asking::Sure(order, agent)) => {
-                let what = format!("{}: {agent}", order.name());
-                return Some(Wish::Call(TeamCall { call: order.of(agent), what, card: None }));
-            }
-            (KeyCode::Esc, _) | (_, Asking::Sure(..)) => return None,
-            (KeyCode::Enter, _) if input.text.trim().is_empty() => return None,
-            (KeyCode::Enter, asking) => return self.entered(asking, &input.text),
-            (KeyCode::Backspace, _) => drop(input.text.pop()),
-            (KeyCode::Char('u'), _) if key.modifiers.contains(KeyModifiers::CONTROL) => {
-                input.text.clear();
-            }
-            (KeyCode::Char(typed), _) if input.text.len() < LONGEST_INPUT => input.text.push(typed),
-            _ => {}
-        }
-        self.input = Some(input);
-        None
-    }
-
-    fn entered(&mut self, asking: &Asking, text: &str) -> Option<Wish> {
-        let call = match asking {
-            Asking::Sure(..) => return None,
-            Asking::Prompt(agent) => {
-                self.activity.prompted(agent, text);
-                let call = PreparedCall::of::<PromptAgent>(&PromptParams {
-                    agent_id: agent.clone().into(),
-                    session_id: None,
-                    text: Some(text.to_owned()),
-                    blocks: None,
-                    stream: None,
-                });
-                TeamCall { call, what: format!("the turn of {agent} ended"), card: None }
-            }
-            Asking::Answer(card) => {
-                let content = text.to_owned();
-                let answer = DecisionParam::Answer { content, even_denied: false };
-                self.inbox.decide(card, "answered", answer)
-            }
-            Asking::Denial(card) => {
-                let deny = DecisionParam::Deny { message: Some(text.to_owned()) };
-                self.inbox.decide(card, "denied", deny)
-            }
-            Asking::Pattern(card, span) => {
-                let allow = span.allowing(Some(text.trim().to_owned()));
-                self.inbox.decide(card, &format!("{} allowed {}", plain(text), span.name()), allow)
-            }
-            Asking::Total(card, unit) => match self.inbox.raise(card, unit, text) {
-                Ok(call) => call,
-                Err(why) => {
-                    self.notice = Some(StatusLine::error(why));
-                    return None;
-                }
-            },
-        };
-        Some(Wish::Call(call))
     }
 }
 

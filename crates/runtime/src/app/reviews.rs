@@ -1,8 +1,9 @@
 //! Reviews of the branches of the team's agents, over the port.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 use crate::agent::{self, AgentHandle};
 use crate::app::members::Conditions;
@@ -23,11 +24,14 @@ use crate::wire::{
 pub(crate) struct TeamReviews {
     pub(crate) workspace: PathBuf,
     pub(crate) trees: TeamTrees,
+    /// Held by the one call at a time that keeps what persons say.
+    keeping: Arc<Mutex<()>>,
 }
 
 impl TeamReviews {
     pub(crate) fn of(config: &Config, conditions: &Conditions) -> Self {
-        Self { workspace: config.team.workspace.clone(), trees: conditions.trees.clone() }
+        let (workspace, trees) = (config.team.workspace.clone(), conditions.trees.clone());
+        Self { workspace, trees, keeping: Arc::default() }
     }
 
     /// Performs a call of a person, and answers how the branch stands then.
@@ -47,6 +51,7 @@ impl TeamReviews {
         if !is_whole {
             return Err(Refused::new(400, "a comment has `hunk` and `text`, or `send`"));
         }
+        let _kept = self.keeping.lock().await;
         let (workspace, trees) = (self.workspace.clone(), self.trees.clone());
         let acting = move || act(&workspace, &trees, request);
         let acted = tokio::task::spawn_blocking(acting).await;

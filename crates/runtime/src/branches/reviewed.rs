@@ -103,13 +103,15 @@ impl Reviewed {
             }
         }
         if !shared.worktree.checks.is_empty() {
-            self.notes.checks = Some(ChecksEnd {
+            let end = ChecksEnd {
                 passed: failed.is_none(),
                 commit: self.tree.repository().tip(&self.tree.branch).unwrap_or_default(),
                 is_clean: self.review.uncommitted.is_empty(),
                 at_ms: now_ms(),
-            });
-            self.keep()?;
+            };
+            // A person may have said something meanwhile.
+            note_checks(&self.trees, &self.tree, end.clone());
+            self.notes.checks = Some(end);
         }
         failed.map_or(Ok(()), |error| Err(Failure::Run(error.into())))?;
         Ok(shared.worktree.checks.len())

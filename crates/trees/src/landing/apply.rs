@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::record::Landings;
 use super::{Landing, LandingError, MergeWay};
@@ -25,9 +26,7 @@ pub fn land(
     landing: &Landing,
 ) -> Result<(), LandingError> {
     let landing = &Landing { landed_at_ms: now_ms(), ..landing.clone() };
-    if let Some(before) = landings.unfinished()? {
-        return Err(LandingError::Unfinished { branch: before.branch, into: before.into });
-    }
+    refuse_unfinished(landings)?;
     let places = repository.checkouts(&landing.into)?;
     for place in &places {
         check_clean(repository, place, landing)?;
@@ -41,12 +40,21 @@ pub fn land(
     moved
 }
 
+/// A merge that was stopped and can't be brought to its end keeps its record.
+fn refuse_unfinished(landings: &Landings) -> Result<(), LandingError> {
+    match landings.unfinished()? {
+        Some(Landing { branch, into, .. }) => Err(LandingError::Unfinished { branch, into }),
+        None => Ok(()),
+    }
+}
+
 /// Takes the newest merge of a branch back. Nothing may have been built on it.
 pub fn take_back(
     landings: &Landings,
     repository: &GitRepository,
     branch: &str,
 ) -> Result<Landing, LandingError> {
+    refuse_unfinished(landings)?;
     let all = landings.all()?;
     let landing = all.into_iter().rev().find(|landing| landing.branch == branch);
     let landing = landing.ok_or_else(|| LandingError::NoLanding(branch.to_owned()))?;
@@ -93,7 +101,7 @@ pub fn finish(landings: &Landings, repository: &GitRepository) -> Result<(), Lan
             Landing { old: landing.new.clone(), new: landing.old.clone(), ..landing.clone() };
         let mut is_done = true;
         for place in repository.checkouts(&landing.into)? {
-            remove_lock(repository, &place);
+            remove_lock(repository, &place, &landing);
             let done = repair(repository, &place, if has_moved { &landing } else { &back });
             if let Err(error) = done {
                 is_done = false;
@@ -208,12 +216,18 @@ fn bring_all(
     Ok(())
 }
 
+/// How long a merge takes to bring a checkout along, at most: a later lock is somebody else's.
+const MERGING: Duration = Duration::from_mins(1);
+
 /// Removes the lock of the index that a killed merge left, unless a git works there.
-fn remove_lock(repository: &GitRepository, place: &Path) {
+fn remove_lock(repository: &GitRepository, place: &Path, landing: &Landing) {
     let lock = at(repository, place).args(["rev-parse", "--git-path", "index.lock"]).text();
     let Some(lock) = lock.ok().map(|lock| place.join(lock)) else { return };
+    let made = lock.symlink_metadata().and_then(|found| found.modified());
+    let begun = SystemTime::UNIX_EPOCH + Duration::from_millis(landing.landed_at_ms);
+    let is_its = made.is_ok_and(|made| made < begun + MERGING);
     let has_git = || occupants(place).iter().any(|occupant| occupant.name.starts_with("git"));
-    if lock.symlink_metadata().is_ok() && !has_git() {
+    if is_its && !has_git() {
         tracing::warn!(lock = %lock.display(), "a killed merge left it: it is removed");
         let _ = std::fs::remove_file(lock);
     }

@@ -160,7 +160,7 @@ pub fn refuse_marks(
     let end = format!(">>>>>>> refs/heads/{into}");
     let mut diff = repository.git();
     diff.args(["diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z"]);
-    diff.arg(format!("-G^{end}")).arg(format!("refs/heads/{into}...refs/heads/{branch}"));
+    diff.arg(format!("-S{end}")).arg(format!("refs/heads/{into}...refs/heads/{branch}"));
     let names = diff.bytes()?;
     let has_marks = |path: &String| {
         let name = format!("refs/heads/{branch}:{path}");

@@ -37,7 +37,9 @@ fn settle_one(
     repository: &GitRepository,
     tree: &Worktree,
 ) -> Result<(), RecoveryError> {
-    match trees.hold_within(repository, &tree.branch, PATIENCE) {
+    // The checks of a merge may run now, for minutes.
+    let patience = if tree.owner == OF_CHECKS { Duration::ZERO } else { PATIENCE };
+    match trees.hold_within(repository, &tree.branch, patience) {
         Ok(Some(held)) if held.tree.owner == OF_CHECKS => Ok(held.discard()?),
         Ok(Some(held)) => settle(held, repository).map(drop),
         Ok(None) | Err(WorktreeError::Busy(_)) => Ok(()),
@@ -73,7 +75,12 @@ enum Whereabouts {
 /// None: git still knows it where it was.
 fn where_it_is(tree: &Worktree, repository: &GitRepository) -> Option<Whereabouts> {
     let places = repository.checkouts(&tree.branch).unwrap_or_default();
-    let moved = places.into_iter().find(|place| Some(&**place) != repository.main());
+    // Another checkout of the branch is a person's own.
+    let is_it = |place: &PathBuf| {
+        let there = Worktree { path: place.clone(), ..tree.clone() };
+        there.find_git_dir().as_ref() == Some(&tree.git_dir)
+    };
+    let moved = places.into_iter().find(is_it);
     let is_known = tree.find_git_dir().is_some() || tree.git_dir.join("HEAD").exists();
     match moved {
         Some(place) => Some(Whereabouts::Moved(place)),

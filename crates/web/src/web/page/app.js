@@ -122,9 +122,14 @@ export class App {
       this.frame = 0;
       const dirty = this.dirty;
       this.dirty = new Set();
-      this.header.update(dirty);
-      this.shown?.update(dirty);
-      this.inbox.update(dirty);
+      // What can't be drawn of one must not keep the others from it.
+      for (const part of [this.header, this.inbox, this.shown]) {
+        try {
+          part?.update(dirty);
+        } catch (error) {
+          console.error(error);
+        }
+      }
     });
   }
 
@@ -170,7 +175,9 @@ export class App {
     if (key === "i") return this.inbox.toggle();
     const isInInbox = this.inbox.hasFocus();
     if (isInInbox && this.inbox.key(key)) return true;
-    return this.shown.key?.(key, event) || (!isInInbox && this.inbox.key(key));
+    if (this.shown.key?.(key, event)) return true;
+    // Letters of a review stand for parts of it: none of them decides about an access.
+    return !isInInbox && this.shown !== this.views.review && this.inbox.key(key);
   }
 
   /** Shows a view, and takes the focus there. */

@@ -120,6 +120,7 @@ async function tokensOf(what) {
 }
 
 function keep(key, tokens) {
+  if (kept.has(key)) return;
   kept.set(key, tokens);
   size += key.length + tokens.length * OF_TOKEN;
   for (const [oldest, its] of kept) {

@@ -42,7 +42,11 @@ export function line(text) {
 
 /** The first characters of a text, as a copy: a part of a text keeps the whole of it in memory. */
 export function begin(text, most) {
-  return text.length > most ? ` ${text.slice(0, most)}`.slice(1) : text;
+  if (text.length <= most) return text;
+  // Half of a pair of surrogates is no text, and no address takes it.
+  const last = text.charCodeAt(most - 1);
+  const end = last >= 0xd800 && last <= 0xdbff ? most - 1 : most;
+  return ` ${text.slice(0, end)}`.slice(1);
 }
 
 /** At most `most` characters of what agents say, for keeping. */

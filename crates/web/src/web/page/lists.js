@@ -87,6 +87,7 @@ export class Lists {
   /** Asks for the branches of tasks. */
   async wantBranches() {
     const { branches } = await this.wire.call("list_branches", {}, 30_000);
+    this.state.branches.clear();
     for (const it of branches) if (it.agent_id) this.state.branches.set(it.agent_id, it.branch);
     this.state.changed("agents");
     return branches;

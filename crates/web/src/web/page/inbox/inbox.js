@@ -49,12 +49,22 @@ export class InboxPanel {
     this.isPinned = true;
     this.isPutAway = false;
     this.arrange();
-    if (id && this.cards.byKey.has(id)) this.select(id);
+    // On a fresh page the cards come later.
+    this.wanted = id ?? "";
+    this.selectWanted();
     this.focus();
     return true;
   }
 
+  selectWanted() {
+    if (!this.wanted || !this.cards.byKey.has(this.wanted)) return;
+    this.select(this.wanted);
+    this.wanted = "";
+    this.focus();
+  }
+
   close() {
+    this.wanted = "";
     this.isPinned = false;
     this.isPutAway = true;
     this.arrange();
@@ -112,6 +122,12 @@ export class InboxPanel {
     const fresh = this.cards.sync(this.app.state);
     if (fresh.length) this.isPutAway = false;
     this.arrange();
+    if (this.wanted && topic === "waiting" && !line) {
+      this.draw();
+      this.selectWanted();
+      if (this.wanted) notice(`${oneLine(this.wanted)} does not wait any more`);
+      this.wanted = "";
+    }
     if (line?.id && line.status !== "pending") this.latest.heard();
     if (fresh.length && !document.hidden) {
       const text = fresh.length === 1 ? subject(fresh[0]) : `${fresh.length} more wait for a decision`;
@@ -290,27 +306,25 @@ export class InboxPanel {
       placeholder: `${label} …`,
     });
     const close = () => {
-      fill(box);
+      form.remove();
       this.focus();
     };
     const go = () => {
       if (!text.value.trim()) return text.focus();
-      fill(box);
+      form.remove();
       send(text.value);
     };
     text.addEventListener("keydown", (event) => {
       if (event.key === "Escape") (close(), event.preventDefault());
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) go();
     });
-    fill(
-      box,
-      h(
-        "div",
-        { class: "ask" },
-        text,
-        h("div", { class: "row end" }, button("Back", close), button(yes, go, { class: "main" })),
-      ),
+    const form = h(
+      "div",
+      { class: "ask" },
+      text,
+      h("div", { class: "row end" }, button("Back", close), button(yes, go, { class: "main" })),
     );
+    fill(box, form);
     text.focus();
   }
 
@@ -322,13 +336,13 @@ export class InboxPanel {
     const field =
       offered && h("input", { value: offered, maxlength: 1024, size: 30, "aria-label": "pattern of all that is allowed" });
     const close = () => {
-      fill(box);
+      form.remove();
       this.focus();
     };
     const go = (scope) => {
       const pattern = field?.value.trim();
       if (field && !pattern) return field.focus();
-      fill(box);
+      form.remove();
       this.decider.decide(card, "allow", { scope, ...(field && { match: pattern }) });
     };
     field?.addEventListener("keydown", (event) => {
@@ -336,17 +350,16 @@ export class InboxPanel {
       if (event.key === "Enter") go("session");
     });
     const may = this.app.may("control");
-    fill(
-      box,
-      h(
-        "div",
-        { class: "ask row wrap" },
+    const form = fill(
+      h("div", { class: "ask row wrap" }),
+      [
         field ? h("label", null, "Allow ", field) : h("span", null, "Allow this path alone"),
         button("Back", close),
         field && button("For the session", () => go("session"), { class: "main" }),
         may && button("For the team, until it is revoked", () => go("team")),
-      ),
+      ],
     );
+    fill(box, form);
     (field ?? box.querySelector("button")).focus();
   }
 
@@ -370,23 +383,22 @@ export class InboxPanel {
         if (fields[at].value !== "" && value !== card.line[name]?.limit) limits[name] = value;
       });
       if (!Object.keys(limits).length) return notice("no total was changed", true);
-      fill(box);
+      form.remove();
       this.decider.raise(card, limits);
     };
     const close = () => {
-      fill(box);
+      form.remove();
       this.focus();
     };
-    fill(
-      box,
-      h(
-        "div",
-        { class: "ask row wrap" },
+    const form = fill(
+      h("div", { class: "ask row wrap" }),
+      [
         names.map((name, at) => h("label", null, name, " ", fields[at])),
         button("Back", close),
         button("Raise", go, { class: "main" }),
-      ),
+      ],
     );
+    fill(box, form);
     fields[0].focus();
   }
 }

@@ -55,6 +55,7 @@ export class BranchPanel {
     if (name !== this.name) {
       this.name = name;
       this.review = null;
+      this.fresh = null;
       this.most = PAGE;
       fill(this.files);
       fill(this.task);
@@ -81,9 +82,34 @@ export class BranchPanel {
   }
 
   take(review) {
+    // What is new was new at the first look: each answer after that has been looked at.
+    if (!this.fresh) this.fresh = new Set(review.files.flatMap((file) => file.hunks.filter((it) => it.is_new).map((it) => it.id)));
+    for (const file of review.files) for (const hunk of file.hunks) hunk.is_new ||= this.fresh.has(hunk.id);
     this.review = review;
     setText(this.status, "");
     this.draw();
+  }
+
+  /** What a person has begun in a part, and where they are: it stays when the parts are drawn anew. */
+  keepPlace() {
+    const hunks = [...this.files.querySelectorAll(".hunk")];
+    const focused = hunks.find((it) => it.contains(document.activeElement));
+    const at = hunks.indexOf(focused);
+    const asked = new Map();
+    for (const it of hunks) {
+      const form = it.querySelector(".asking > *");
+      if (form) asked.set(it.dataset.id, form);
+    }
+    return () => {
+      const now = [...this.files.querySelectorAll(".hunk")];
+      for (const it of now) {
+        const form = asked.get(it.dataset.id);
+        if (form) it.querySelector(".asking").append(form);
+      }
+      if (at < 0) return;
+      const same = now.find((it) => it.dataset.id === focused.dataset.id) ?? now[Math.min(at, now.length - 1)];
+      same?.focus({ preventScroll: true });
+    };
   }
 
   draw() {
@@ -116,17 +142,19 @@ export class BranchPanel {
       comment: (hunk, text) => this.comment(hunk, text),
     };
     const shown = review.files.slice(0, this.most);
+    const back = this.keepPlace();
     fill(
       this.files,
       review.rebase && h("details", { class: "warn" }, h("summary", null, "A rebase is under way: who goes on with it runs these steps"), h("pre", null, cut(plain(review.rebase), 20_000))),
       shown.length ? shown.map((file) => fileView(file, hooks)) : empty("check", "This branch changes nothing."),
     );
+    back();
     this.more.hidden = review.files.length <= this.most;
     setText(this.more, `${counted(review.files.length - this.most, "more file")}`);
   }
 
   checked({ passed, at_ms: at, is_clean: isClean }) {
-    return h("span", { class: passed ? "tone-good" : "tone-bad", title: new Date(at).toLocaleString() }, `checks ${passed ? "passed" : "failed"} ${ago(at)}${isClean ? "" : ", with what is not committed"}`);
+    return h("span", { class: passed ? "tone-good" : "tone-bad", title: new Date(at).toLocaleString() }, `checks ${passed ? "passed" : "failed"} ${ago(at)}${isClean ? "" : ", with what was not committed"}`);
   }
 
   turn() {
@@ -162,10 +190,15 @@ export class BranchPanel {
   }
 
   async sendComments() {
-    if (await this.act("comments", "comment", { send: true })) notice("the agent gets the comments as its next prompt");
+    if (this.send.disabled) return;
+    this.send.disabled = true;
+    const isSent = await this.act("comments", "comment", { send: true });
+    this.send.disabled = false;
+    if (isSent) notice("the agent gets the comments as its next prompt");
   }
 
   async runChecks() {
+    if (this.check.disabled) return;
     this.check.disabled = true;
     setText(this.status, "The checks run …");
     const { name } = this;
@@ -184,33 +217,36 @@ export class BranchPanel {
 
   /** Merges after a look at what would come of it. */
   async merge(more) {
-    const { name, review } = this;
-    if (!review) return;
-    const into = review.into ?? "its target";
+    const { name } = this;
+    // What came since is looked at before it is asked about.
+    await this.read();
+    const { review } = this;
+    if (!review || name !== this.name || this.mergeButton.disabled) return;
     const way = more.squash ? "Squash" : more.rebase ? "Rebase" : "Merge";
     try {
       const seen = await this.app.call("merge_branch", { branch: name, ...more, dry_run: true }, CALL_MS);
+      const { into } = seen;
       if (seen.conflicts?.length)
         return notice(`${name} and ${into} change the same lines of ${seen.conflicts.slice(0, 5).join(", ")}: \`eisen-core merge ${name} --send\` has its agent settle that`, true);
       const commit = review.uncommitted.length > 0;
-      const question = `${way} ${name} into ${into}?${commit ? ` What is not committed (${counted(review.uncommitted.length, "file")}) is committed first.` : ""} The checks run before, and nothing moves if one fails.`;
+      const question = `${way} ${name} into ${into}?${commit ? ` What is not committed (${counted(review.uncommitted.length, "file")}) is committed first.` : ""} Checks that are configured run before, and ${into} does not move if one fails.`;
       if (!(await sure(question, way))) return;
+      this.mergeButton.disabled = true;
       setText(this.status, "Merging …");
-      const landing = await this.app.call("merge_branch", { branch: name, ...more, ...(commit && { commit: true }) }, CHECKS_MS);
-      notice(`merged ${name} into ${landing.into ?? into}`);
-      setText(this.status, `Merged. \`eisen-core merge --undo ${name}\` takes it back while nothing was built on it.`);
+      const params = { branch: name, into, ...more, ...(commit && { commit: true }) };
+      await this.app.call("merge_branch", params, CHECKS_MS);
+      notice(`merged ${name} into ${into}`);
+      if (name === this.name) setText(this.status, `Merged. \`eisen-core merge --undo ${name}\` takes it back while nothing was built on it.`);
       this.changed();
     } catch (error) {
       if (error.isUnknownMethod) return notice(`\`eisen-core merge ${name}\` merges it`, true);
-      setText(this.status, error.message);
+      if (name === this.name) setText(this.status, error.message);
       failed(`merge ${name}`)(error);
+    } finally {
+      this.mergeButton.disabled = false;
     }
   }
 
-  /** The hunk that has the focus, or the first. */
-  hunk() {
-    return document.activeElement?.closest?.(".hunk") ?? this.files.querySelector(".hunk");
-  }
 
   key(key) {
     const all = [...this.files.querySelectorAll(".hunk")];
@@ -223,10 +259,14 @@ export class BranchPanel {
       return true;
     }
     const act = { a: "accept", x: "revert", c: "comment" }[key];
-    const el = act && this.hunk()?.querySelector(`[data-act="${act}"]`);
-    if (el) return (el.click(), true);
-    if (key === "t" && !this.check.hidden) return (this.runChecks(), true);
-    if (key === "s" && !this.send.hidden) return (this.sendComments(), true);
-    return false;
+    if (act) {
+      if (at < 0) notice("choose a part first: j and k go from one to the next");
+      else all[at].querySelector(`[data-act="${act}"]`)?.click();
+      return true;
+    }
+    if (key === "t" && !this.check.hidden) this.runChecks();
+    else if (key === "s" && !this.send.hidden) this.sendComments();
+    else return false;
+    return true;
   }
 }

@@ -78,7 +78,11 @@ export class BranchList {
   }
 
   draw() {
-    fill(this.branchList, this.branches.filter((it) => it.state !== "cleaned").map((it) => this.row(it)));
+    const there = this.branches.filter((it) => it.state !== "cleaned");
+    const look = JSON.stringify([there, this.shown]);
+    // Nothing is built anew for what looks the same.
+    if (this.listLook !== look) fill(this.branchList, there.map((it) => this.row(it)));
+    this.listLook = look;
     this.drawAgents();
   }
 
@@ -101,7 +105,7 @@ export class BranchList {
           it.diff && [h("span", { class: "plus" }, `+${it.diff.added}`), h("span", { class: "minus" }, `−${it.diff.removed}`)],
           it.uncommitted > 0 && h("span", null, `${it.uncommitted} not committed`),
           conflicts > 0 && h("span", { class: "tone-bad" }, `conflicts with ${it.conflicts.slice(0, 2).map((other) => line(other.with)).join(", ")}${conflicts > 2 ? " …" : ""}`),
-          it.checks && h("span", { class: it.checks.passed ? "tone-good" : "tone-bad" }, it.checks.passed ? "checks passed" : "checks failed"),
+          it.checks && h("span", { class: it.checks.passed ? "tone-good" : "tone-bad" }, `${it.checks.is_current === false ? "older " : ""}checks ${it.checks.passed ? "passed" : "failed"}`),
         ),
       ),
     );

@@ -82,7 +82,7 @@ function hunkView(file, hunk, hooks) {
   const asking = h("div", { class: "asking" });
   return h(
     "div",
-    { class: `hunk${hunk.is_accepted ? " is-accepted" : ""}${hunk.is_new ? " is-new" : ""}`, tabindex: "0", role: "group", "aria-label": `${line(file.path)} ${line(hunk.header)}` },
+    { data: { id: hunk.id }, class: `hunk${hunk.is_accepted ? " is-accepted" : ""}${hunk.is_new ? " is-new" : ""}`, tabindex: "0", role: "group", "aria-label": `${line(file.path)} ${line(hunk.header)}` },
     h(
       "div",
       { class: "hunk-head row" },
@@ -128,19 +128,21 @@ function ask(box, send) {
   if (box.childElementCount) return box.querySelector("textarea").focus();
   const text = h("textarea", { rows: 2, maxlength: LONGEST_COMMENT, "aria-label": "Comment", placeholder: "What the agent should know or do here …" });
   const close = () => {
-    const hunk = box.closest(".hunk");
-    fill(box);
+    const hunk = form.closest(".hunk");
+    form.remove();
     hunk?.focus({ preventScroll: true });
   };
-  const go = () => {
+  const go = async () => {
     if (!text.value.trim()) return text.focus();
-    send(text.value.trim());
+    if (await send(text.value.trim())) close();
   };
   text.addEventListener("keydown", (event) => {
     if (event.key === "Escape") (close(), event.preventDefault(), event.stopPropagation());
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) go();
   });
-  fill(box, h("div", { class: "ask" }, text, h("div", { class: "row end" }, button("Back", close), button("Keep the comment", go, { class: "main", title: "Ctrl+Enter" }))));
+  const yes = button("Keep the comment", go, { class: "main", title: "Ctrl+Enter" });
+  const form = h("div", { class: "ask" }, text, h("div", { class: "row end" }, button("Back", close), yes));
+  fill(box, form);
   text.focus();
 }
 

@@ -16,13 +16,15 @@ const MOST_OPEN = 50;
 const MOST_FILES = 200;
 /** Accesses of a turn that are shown. */
 const MOST_REFUSED = 10;
-/** Characters of both sides of a diff whose lines are counted. */
-const LONGEST_DIFF = 200_000;
+/** Pairs of lines of a diff that are compared; of a longer one only the numbers of lines are. */
+const MOST_PAIRS = 40_000;
 /** Events of the journal that a page begins with. */
 const PAGE = 400;
-const TYPES = ["message.user", "message.assistant", "tool.result", "turn", "blocked"];
+const TYPES = ["message.user", "message.assistant", "tool.result", "turn", "blocked", "session.end"];
 
 const OPEN = lookup({ pending: true, in_progress: true });
+/** The end of a turn that nobody reported. */
+const CUT_OFF = { turn: null, stop_reason: "cut off" };
 
 /**
  * A turn of an agent. `turn` is its number, null while it is not known; `version` rises with each change.
@@ -92,6 +94,9 @@ export class Activity {
   }
 
   begin(agent, session, at) {
+    const before = this.last.get(agent);
+    // Another one began: this was cut off, and nobody said so.
+    if (before && !before.endedAt && session && before.session === session) this.end(before, CUT_OFF, at);
     const turn = {
       key: this.n++,
       agent,
@@ -136,7 +141,8 @@ export class Activity {
   /** The turn that goes on. */
   running(agent, session, at) {
     const last = this.last.get(agent);
-    return last && !last.endedAt ? last : this.begin(agent, idOf(session), at);
+    const isIt = last && !last.endedAt && (!last.session || !session || last.session === idOf(session));
+    return isIt ? last : this.begin(agent, idOf(session), at);
   }
 
   /** What this page sent, or a prompt that was read from the journal. */
@@ -171,7 +177,7 @@ export class Activity {
   }
 
   end(turn, { turn: number, stop_reason: stop, reason }, at) {
-    turn.turn = number;
+    turn.turn = number ?? turn.turn;
     turn.endedAt = at;
     turn.outcome = short(stop, 40);
     turn.why = short(reason, 400);
@@ -212,6 +218,7 @@ export class Activity {
     if (type === "message.assistant") turn.message = short(fields.text, LONGEST_MESSAGE);
     else if (type === "tool.result") finished(turn, { ...fields, toolCallId: fields.tool_call_id });
     else if (type === "turn.end" || type === "turn.failed") this.end(turn, { ...fields, turn: number }, at);
+    else if (type === "session.end" && !turn.endedAt) this.end(turn, { ...CUT_OFF, turn: turn.turn }, at);
     else if (type === "blocked") this.blocked({ ...fields, id: fields.blocked_id, agent_id: agent });
   }
 }
@@ -252,7 +259,6 @@ function called(turn, update, now) {
   if (update.kind) call.kind = short(update.kind, 40);
   turn.isSpeaking = false;
   turn.step = "";
-  count(turn, update.content);
   if (update.status && !OPEN[textOf(update.status)]) {
     turn.open.delete(id);
     turn.stepAt = now;
@@ -275,10 +281,20 @@ function count(turn, content) {
     const path = short(part.path, LONGEST_TITLE);
     if (!turn.files.has(path) && turn.files.size >= MOST_FILES) continue;
     const [before, after] = [textOf(part.oldText), textOf(part.newText)];
-    if (before.length + after.length > LONGEST_DIFF) continue;
-    const { added, removed } = compare(path, before, after);
+    const lines = [linesIn(before), linesIn(after)];
+    const isLong = lines[0] * lines[1] > MOST_PAIRS;
+    const more = lines[1] - lines[0];
+    const { added, removed } = isLong
+      ? { added: Math.max(0, more), removed: Math.max(0, -more) }
+      : compare(path, before, after);
     turn.files.set(path, { added, removed });
   }
+}
+
+function linesIn(text) {
+  let lines = 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines += 1;
+  return lines;
 }
 
 /** What a turn changed: as the journal has it, else as its tool calls say. */

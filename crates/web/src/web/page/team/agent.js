@@ -32,7 +32,7 @@ export class AgentPanel {
     this.details = h("dl", { class: "facts" });
     this.menu = new Menu("More of this agent", [this.start, this.stop, this.restart], this.details);
     this.status = h("p", { class: "status" });
-    this.composer = new Composer(app, (blocks, text) => this.send(blocks, text));
+    this.composer = new Composer(app, (...prompt) => this.send(...prompt));
     this.transcript = new TranscriptView({ app, earlier: () => this.earlier(), again: () => this.again() });
     const backButton = button("", back, { class: "back quiet icon-only", "aria-label": "Back to the agents" });
     fill(backButton, icon("back"));
@@ -195,18 +195,19 @@ export class AgentPanel {
       .then(() => notice(`${agent}: ${word} was done`), failed(`${word} ${agent}`));
   }
 
-  send(blocks, text) {
+  send(blocks, text, pictures) {
     const agent = this.agent;
     const { wire, state } = this.app;
     const sentAt = Date.now();
-    state.said.prompted(agent, text);
-    state.activity.prompted(agent, text);
+    const shown = text || "[image]";
+    state.said.prompted(agent, shown);
+    state.activity.prompted(agent, shown);
     this.app.changed("said", { agent_id: agent });
     this.transcript.follow();
     this.app.call("prompt", { agent_id: agent, blocks }, 0).catch((error) => {
       notice(`prompt ${agent}: ${error.message}`, true);
       // What was refused is not lost, and neither is what went into a connection that was dead by then.
-      if (error.code || wire.heardAt < sentAt) this.composer.putBack(agent, text);
+      if (error.code || wire.heardAt < sentAt) this.composer.putBack(agent, text, pictures);
     });
   }
 

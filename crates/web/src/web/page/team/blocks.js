@@ -17,7 +17,7 @@ const LONGEST_CHUNK = 500_000;
 /** Parts of a tool call, and places. */
 const MOST_PARTS = 50;
 /** Characters of ids, names and paths. */
-const LONGEST_ID = 200;
+const LONGEST_ID = 1_024;
 const LONGEST_WORD = 40;
 const LONGEST_TITLE = 500;
 const LONGEST_PATH = 1_024;

@@ -57,7 +57,10 @@ export class AgentCards {
     else link.removeAttribute("aria-current");
     const look = JSON.stringify([
       turn?.key,
-      turn?.version,
+      turn?.task,
+      turn?.endedAt,
+      turn?.outcome,
+      turn && !turn.endedAt && stepOf(turn),
       changed,
       agent.state,
       agent.reason,

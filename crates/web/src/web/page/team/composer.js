@@ -7,9 +7,9 @@ import { icon } from "../icons.js";
 
 /** Characters of a prompt. */
 const LONGEST_PROMPT = 256 * 1024;
-/** Pictures of a prompt, and bytes of one; the port takes lines of a few megabytes. */
+/** Pictures of a prompt, and characters of all of them in base64: the port takes lines of four megabytes. */
 const MOST_PICTURES = 4;
-const LARGEST_PICTURE = 1_500_000;
+const LARGEST_PICTURES = 3_000_000;
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 /** Offers that are shown. */
 const MOST_OFFERS = 8;
@@ -17,7 +17,7 @@ const MOST_OFFERS = 8;
 const MOST_DRAFTS = 50;
 
 export class Composer {
-  /** @param {(blocks: Object[], text: string) => void} send */
+  /** @param {(blocks: Object[], text: string, pictures: Object[]) => void} send */
   constructor(app, send) {
     this.app = app;
     this.sendBlocks = send;
@@ -60,8 +60,9 @@ export class Composer {
     this.text.focus();
   }
 
-  /** Puts a text back that was not taken. */
-  putBack(agent, text) {
+  /** Puts back what was not taken. */
+  putBack(agent, text, pictures) {
+    if (this.agent === agent && !this.pictures.length) this.setPictures(pictures);
     if (this.agent === agent && !this.text.value) this.text.value = text;
     else if (this.agent !== agent && !this.drafts.has(agent)) this.drafts.set(agent, text);
   }
@@ -84,9 +85,10 @@ export class Composer {
       ...this.pictures.map(({ mimeType, data }) => ({ type: "image", mimeType, data })),
     ];
     this.text.value = "";
+    const pictures = this.pictures;
     this.setPictures([]);
     this.close();
-    this.sendBlocks(blocks, text || "[image]");
+    this.sendBlocks(blocks, text, pictures);
   }
 
   /** The word before the cursor that begins with `@`, or the `/` at the begin. */
@@ -124,8 +126,8 @@ export class Composer {
     this.app.lists.wantGraph();
     const wanted = part.toLowerCase();
     const found = [];
-    for (const [path, node] of this.app.state.graph.nodes) {
-      if (node.kind !== "file" || !path.toLowerCase().includes(wanted)) continue;
+    for (const path of this.app.state.graph.files.keys()) {
+      if (!path.toLowerCase().includes(wanted)) continue;
       found.push({ text: `@${path}`, icon: "file" });
       if (found.length === 200) break;
     }
@@ -171,8 +173,9 @@ export class Composer {
     const agent = this.agent;
     for (const file of files) {
       if (this.pictures.length >= MOST_PICTURES) return notice(`a prompt takes ${MOST_PICTURES} pictures`, true);
-      if (file.size > LARGEST_PICTURE) {
-        notice("this picture is too large: 1.5 MB are taken", true);
+      const taken = this.pictures.reduce((all, it) => all + it.data.length, 0);
+      if (taken + (file.size * 4) / 3 > LARGEST_PICTURES) {
+        notice("the pictures of a prompt may have 2.2 MB together", true);
         continue;
       }
       const data = await base64(file);

@@ -82,9 +82,23 @@ export class Stream {
 
   fill(el, turn) {
     const changed = changedBy(turn);
-    const look = `${turn.version} ${changed.count} ${changed.added}`;
-    if (el.look === look) return;
+    const step = turn.endedAt ? null : stepOf(turn);
+    const look = JSON.stringify([
+      turn.task,
+      turn.endedAt,
+      turn.outcome,
+      turn.why,
+      turn.failed,
+      [...turn.calls],
+      [...turn.refused.values()],
+      changed,
+      step && [step.kind, step.text],
+      [...this.app.rights],
+    ]);
+    // The message grows by itself: what is pressed beside it stays.
+    if (el.look === look && el.said) return el.message === turn.message ? undefined : this.drawMessage(el, turn);
     el.look = look;
+    el.said = h("div", { class: "said" });
     el.classList.toggle("is-running", !turn.endedAt);
     const began = h("time", { class: "dim small", data: { at: turn.beganAt }, title: new Date(turn.beganAt).toLocaleString() }, ago(turn.beganAt));
     fill(
@@ -99,11 +113,18 @@ export class Stream {
         began,
       ),
       turn.task && h("p", { class: "task" }, cut(plain(turn.task).trim(), LONGEST_TASK)),
-      turn.message && h("div", { class: "said" }, markdown(cut(turn.message, LONGEST_MESSAGE))),
+      el.said,
       sumOf(turn, changed),
       turn.why && turn.outcome !== "end_turn" && h("p", { class: "tone-bad small" }, plain(turn.why)),
       [...turn.refused.values()].map((it) => this.refused(it)),
     );
+    this.drawMessage(el, turn);
+  }
+
+  drawMessage(el, turn) {
+    el.message = turn.message;
+    el.said.hidden = !turn.message;
+    fill(el.said, turn.message && markdown(cut(turn.message, LONGEST_MESSAGE), this.app));
   }
 
   refused({ id, status, action, path }) {

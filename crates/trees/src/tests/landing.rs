@@ -193,7 +193,8 @@ fn a_merge_that_was_stopped_before_the_branch_moved_is_taken_back() {
     let tip = repository.tip("fix").unwrap();
     let (branch, into, way) = ("fix".to_owned(), "main".to_owned(), MergeWay::Merge);
     let (first, second) = (old.clone(), new.clone());
-    let landing = Landing { branch, into, old, new, tip, landed_at_ms: crate::model::now_ms(), way };
+    let landing =
+        Landing { branch, into, old, new, tip, landed_at_ms: crate::model::now_ms(), way };
     for has_moved in [false, true] {
         let landings = bed.landings();
         landings.intend(&landing).unwrap();

@@ -70,7 +70,13 @@ pub(super) fn write(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Prints a line to standard error; errors are ignored.
 pub(super) fn note(line: impl Display) {
-    let _ = writeln!(anstream::stderr().lock(), "{}", harmless(line.to_string()));
+    let mut line = harmless(line.to_string());
+    line.push('\n');
+    if anstream::AutoStream::choice(&io::stderr()) == anstream::ColorChoice::Never {
+        line = anstream::adapter::strip_str(&line).to_string();
+    }
+    // In one piece: what is said on standard output meanwhile does not get between.
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 pub(super) fn failure(error: io::Error) -> Failure {

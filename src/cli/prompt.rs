@@ -19,7 +19,7 @@ use super::Global;
 use super::blocked::describe;
 use super::exit_codes::REFUSED;
 use super::output::{self, escape_controls, note, plain, print};
-use super::team::{Which, await_start, failed, first_ready, read, readable};
+use super::team::{Which, await_start, failed, first_agent, read, readable};
 use crate::home;
 use crate::program::Failure;
 use crate::serve::client::{ClientError, Connection, Message, MethodAnswer, Refusal};
@@ -39,7 +39,7 @@ const INTERRUPTED: u8 = 130;
     allow_missing_positional = true,
     after_help = "\
 Examples:
-  eisen-core prompt \"Add a test for the cart\"     to the first agent that is ready
+  eisen-core prompt \"Add a test for the cart\"     to the first agent of the team
   eisen-core prompt ui \"Show the cart's total in the header\"
   git diff | eisen-core prompt reviewer -
   eisen-core prompt ui --json \"Is it done?\" | jq -r .text
@@ -75,7 +75,7 @@ impl PromptArgs {
         let mut team = self.which.connect(global).await?;
         let agent = match self.agent {
             Some(agent) => agent,
-            None => first_ready(&mut team).await?,
+            None => first_agent(&mut team).await?,
         };
         await_start(&mut team, &agent).await.map_err(failed)?;
         let session = self.session.as_deref().or(global.session_id.as_deref());

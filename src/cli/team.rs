@@ -198,11 +198,11 @@ fn is_starting(agent: &Agent<'_>) -> bool {
     agent.state.known().is_some_and(|state| starts.contains(&state))
 }
 
-/// The first agent that is ready; if none is, the first that starts, or else the first of all.
-pub(super) async fn first_ready(team: &mut Connection) -> Result<String, Failure> {
+/// The first agent of the team that is ready or starts, or else the first of all: which one that is does not depend on how
+/// fast they start.
+pub(super) async fn first_agent(team: &mut Connection) -> Result<String, Failure> {
     let agents = listed(team).await.map_err(failed)?;
-    let first = |of: fn(&ListedAgent) -> bool| agents.iter().find(|agent| of(agent));
-    let found = first(|it| it.is_ready).or_else(|| first(|it| it.is_starting));
+    let found = agents.iter().find(|agent| agent.is_ready || agent.is_starting);
     let found = found.or(agents.first()).map(|agent| agent.id.clone());
     found.ok_or_else(|| Failure::Run(anyhow!("the team has no agent")))
 }

@@ -220,6 +220,8 @@ async fn members_of(
     stop: &mut StopSignals,
 ) -> anyhow::Result<(Vec<Member>, routing::Rules)> {
     tokio::select! {
+        // A team without worktrees leaves the signal to those who end it.
+        biased;
         ready = conditions.trees.make(config, note) => ready?,
         _ = stop.next() => anyhow::bail!("stopped before the worktrees of agents were ready"),
     }

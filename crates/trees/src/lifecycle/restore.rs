@@ -56,6 +56,7 @@ pub fn restore(
     let tree = &held.tree;
     fill(tree, &manifest, has_moved)?;
     notes.extend(bring_again(tree));
+    trees.renew_ports(&mut held.tree)?;
     held.tree.state = WorktreeState::Ready;
     held.keep()?;
     held.share(false);
@@ -95,6 +96,7 @@ fn fill(tree: &Worktree, manifest: &Manifest, has_moved: bool) -> Result<(), Rec
         let is_left = is_of_place || is_lock || has_moved && path == Path::new("HEAD");
         !is_left
     })?;
+    complete_modules(&tree.git_dir.join("modules"));
     if let Some(head) = head.filter(|_| has_moved) {
         // On the branch, its files and index would take back what came since.
         let place = tree.git_dir.join("HEAD");
@@ -104,6 +106,25 @@ fn fill(tree: &Worktree, manifest: &Manifest, has_moved: bool) -> Result<(), Rec
     let mut refresh = tree.git();
     let _ = refresh.args(["update-index", "-q", "--refresh"]).code_and_bytes();
     Ok(())
+}
+
+/// Folders of submodules that are looked through.
+const MOST_FOLDERS: usize = 10_000;
+
+/// Makes the folders without which git takes a submodule's for no repository: a recovery has files alone.
+fn complete_modules(modules: &Path) {
+    let mut ahead = vec![modules.to_owned()];
+    for _ in 0..MOST_FOLDERS {
+        let Some(folder) = ahead.pop() else { return };
+        if folder.join("HEAD").is_file() {
+            for name in ["refs", "objects"] {
+                let _ = fs::create_dir(folder.join(name));
+            }
+        }
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        ahead.extend(folders.map(|entry| entry.path()));
+    }
 }
 
 /// Files whose contents are read by one call of git, and their bytes: a larger one is read by itself, past the memory.

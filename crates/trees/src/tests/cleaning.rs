@@ -257,3 +257,29 @@ fn what_comes_back_follows_no_link_of_the_commit() {
     assert!(!outside.join("deep/file.txt").exists());
     assert!(!outside.join("empty").exists());
 }
+
+#[test]
+fn a_filled_submodule_and_free_ports_come_back() {
+    let bed = Bed::new();
+    let lib = bed.top().join("lib");
+    write(&lib, "lib.js", "lib\n");
+    git(&lib, &["init", "-q", "-b", "main"]);
+    git(&lib, &["config", "user.name", "Ann"]);
+    git(&lib, &["config", "user.email", "ann@example.com"]);
+    git(&lib, &["add", "-A"]);
+    git(&lib, &["commit", "-qm", "lib"]);
+    let by_file = ["-c", "protocol.file.allow=always", "submodule"];
+    bed.git(&[&by_file[..], &["add", "-q", lib.to_str().unwrap(), "sm"]].concat());
+    bed.git(&["commit", "-qm", "a submodule"]);
+    let tree = bed.tree("fix");
+    git(&tree.path, &[&by_file[..], &["update", "-q", "--init"]].concat());
+    let held = bed.trees().hold(&bed.repository(), "fix").unwrap().unwrap();
+    clean(held, false).unwrap();
+    // Another worktree takes the ports meanwhile.
+    assert_eq!(bed.tree("other").port_base, tree.port_base);
+
+    let back = restore(&bed.trees(), &bed.repository(), "fix").unwrap().held.tree;
+    assert_eq!(git(&back.path, &["status", "--porcelain"]), "");
+    assert_eq!(git(&back.path.join("sm"), &["log", "--format=%s"]), "lib");
+    assert_ne!(back.port_base, tree.port_base);
+}

@@ -190,6 +190,18 @@ impl Worktrees {
         Ok(held)
     }
 
+    /// Gives a worktree that comes back other ports, where another one has got its own meanwhile.
+    pub(crate) fn renew_ports(&self, tree: &mut Worktree) -> Result<(), WorktreeError> {
+        let _list = self.lock_list()?;
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let all = files.flat_map(|entry| read_all(&entry.path())).map(|(_, tree)| tree);
+        let mut there = all.filter(|it| it.state != WorktreeState::Gone && it.path != tree.path);
+        if there.any(|it| it.port_base == tree.port_base) {
+            tree.port_base = self.free_ports();
+        }
+        Ok(())
+    }
+
     /// The first of the ports that no worktree of the user has.
     fn free_ports(&self) -> u16 {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();

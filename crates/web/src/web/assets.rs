@@ -134,6 +134,7 @@ pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response {
     let Some((file, kind)) = file(path).zip(content_type(path)) else {
         return (StatusCode::NOT_FOUND, "there is no such page").into_response();
     };
+    let file = sent(path, file);
     let packed = takes_gzip(headers).then(|| gzip(&file)).flatten();
     let is_packed = packed.is_some();
     let body = packed.map_or(file, Cow::Owned);
@@ -142,6 +143,29 @@ pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response {
         answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     answer
+}
+
+fn is_script(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, ending)| ending == "js")
+}
+
+/// A file as browsers get it: scripts without their comments and indentation, which are a fifth of what they weigh. Each line
+/// stays in its place.
+fn sent<'a>(path: &str, file: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+    let Some(text) = std::str::from_utf8(&file).ok().filter(|_| is_script(path)) else {
+        return file;
+    };
+    let mut slim = String::with_capacity(text.len());
+    let mut is_comment = false;
+    for line in text.lines().map(str::trim) {
+        is_comment |= line.starts_with("/*");
+        if !is_comment && !line.starts_with("//") {
+            slim.push_str(line);
+        }
+        slim.push('\n');
+        is_comment &= !line.ends_with("*/");
+    }
+    Cow::Owned(slim.into_bytes())
 }
 
 fn content_type(path: &str) -> Option<&'static str> {
@@ -220,10 +244,30 @@ mod tests {
     }
 
     #[test]
+    fn scripts_are_sent_without_comments_and_lines_stay_in_their_place() {
+        let text = b"// Owns it.\n\n/**\n * Says\n * it. */\nconst a = \"// no\"; // yes\n  /* one */\n  b();\n";
+        let slim = sent("a.js", Cow::Borrowed(text));
+        assert_eq!(
+            str::from_utf8(&slim).unwrap(),
+            "\n\n\n\n\nconst a = \"// no\"; // yes\n\nb();\n"
+        );
+        assert_eq!(sent("a.css", Cow::Borrowed(b"/* it */")), &b"/* it */"[..]);
+        for path in PATHS.iter().filter(|path| is_script(path)) {
+            let script = String::from_utf8(file(path).unwrap().into_owned()).unwrap();
+            let begins = script.lines().filter(|line| line.trim().starts_with("*/"));
+            assert!(
+                begins.clone().all(|line| line.trim() == "*/"),
+                "{path}: a comment ends before code"
+            );
+        }
+    }
+
+    #[test]
     fn the_whole_page_weighs_little() {
-        let weights = PATHS.iter().map(|path| gzip(&file(path).unwrap()).unwrap().len());
-        let weight: usize = weights.sum();
-        assert!(weight < 300 * 1024, "{weight} bytes");
+        let weight = |path: &&str| gzip(&sent(path, file(path).unwrap())).unwrap().len();
+        let scripts: usize = PATHS.iter().filter(|path| is_script(path)).map(&weight).sum();
+        let all: usize = PATHS.iter().map(weight).sum();
+        assert!(scripts < 150 * 1000 && all < 200 * 1024, "{scripts} of {all} bytes");
         for path in PATHS {
             assert!(content_type(path).is_some(), "{path} would not be served");
         }

@@ -10,7 +10,7 @@ import { byWhom } from "./cards.js";
 /** Decisions that are shown. */
 const MOST_SHOWN = 20;
 /** It is read again at most so often. */
-const EVERY_MS = 1_000;
+const EVERY_MS = 5_000;
 
 const SIGNS = { allowed: ["check", "good"], answered: ["message", "good"], denied: ["cross", "bad"], expired: ["clock", "bad"] };
 

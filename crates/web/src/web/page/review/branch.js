@@ -92,6 +92,7 @@ export class BranchPanel {
 
   /** What a person has begun in a part, and where they are: it stays when the parts are drawn anew. */
   keepPlace() {
+    const active = document.activeElement;
     const hunks = [...this.files.querySelectorAll(".hunk")];
     const focused = hunks.find((it) => it.contains(document.activeElement));
     const at = hunks.indexOf(focused);
@@ -107,6 +108,8 @@ export class BranchPanel {
         if (form) it.querySelector(".asking").append(form);
       }
       if (at < 0) return;
+      // A field that somebody types in keeps what they type.
+      if (active.isConnected) return active.focus({ preventScroll: true });
       const same = now.find((it) => it.dataset.id === focused.dataset.id) ?? now[Math.min(at, now.length - 1)];
       same?.focus({ preventScroll: true });
     };

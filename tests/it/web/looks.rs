@@ -184,7 +184,7 @@ fn a_branch_is_reviewed_and_merged() {
     browser.click("#review .choices a", "eisen/shop/ui");
     // What is behind a part stands at it, and its code is coloured.
     browser.shows("write src/ui/app.ts export");
-    browser.comes("document.querySelector('#review .tok-keyword')?.innerText === 'export'");
+    browser.comes("document.querySelector('.review-branch .tok-keyword')?.innerText === 'export'");
     browser.keys("j");
     browser.keys("c");
     browser.keys("Why 42?");

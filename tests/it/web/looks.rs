@@ -23,7 +23,7 @@ const VIEWS: [&str; 9] = [
     "history/cost",
 ];
 
-/// What a person would complain of: a page that scrolls sideways, and what they could press and can't reach.
+/// A script that lists faults: a page that scrolls sideways, and buttons and links that nobody can reach.
 const FAULTS: &str = r#"
 const faults = [];
 if (document.documentElement.scrollWidth > innerWidth) faults.push("the page scrolls sideways");

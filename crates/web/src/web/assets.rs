@@ -1,31 +1,35 @@
 //! The files of the page, which are part of the program.
 
+mod packed;
+
 use std::borrow::Cow;
-use std::io::Write as _;
+use std::io::Read as _;
 
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, VARY};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::read::GzDecoder;
+
+#[cfg(debug_assertions)]
+use self::packed::{gzip, sent};
 
 /// Declares the files below `crates/web/src/web/page`, in the order of their paths, and how their contents are found.
 macro_rules! page_files {
     ($($path:literal)*) => {
         const PATHS: &[&str] = &[$($path),*];
 
-        /// The content of the file at this place of `PATHS`. A build for development reads it from its folder, so
-        /// that a change of the page needs no build.
+        /// The file at this place of `PATHS`, as it is sent, packed. A build for development reads it from its
+        /// folder, so that a change of the page needs no build.
         #[cfg(debug_assertions)]
         fn content(at: usize) -> Option<Cow<'static, [u8]>> {
-            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/web/page/");
-            std::fs::read(format!("{folder}{}", PATHS[at])).ok().map(Cow::Owned)
+            gzip(&sent(PATHS[at], Cow::Owned(file(PATHS[at])?))).map(Cow::Owned)
         }
 
-        /// The content of the file at this place of `PATHS`.
+        /// The file at this place of `PATHS`, as it is sent, packed.
         #[cfg(not(debug_assertions))]
         fn content(at: usize) -> Option<Cow<'static, [u8]>> {
-            const CONTENTS: &[&[u8]] = &[$(include_bytes!(concat!("page/", $path))),*];
+            const CONTENTS: &[&[u8]] =
+                &[$(include_bytes!(concat!(env!("OUT_DIR"), "/page/", $path, ".gz"))),*];
             Some(Cow::Borrowed(CONTENTS[at]))
         }
     };
@@ -125,47 +129,32 @@ page_files! {
     "wire.js"
 }
 
-fn file(path: &str) -> Option<Cow<'static, [u8]>> {
-    content(PATHS.binary_search(&path).ok()?)
+/// A file as it is in its folder.
+#[cfg(any(test, debug_assertions))]
+fn file(path: &str) -> Option<Vec<u8>> {
+    std::fs::read(format!("{}/src/web/page/{path}", env!("CARGO_MANIFEST_DIR"))).ok()
 }
 
 /// Answers with a file of the page.
 pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response {
-    let Some((file, kind)) = file(path).zip(content_type(path)) else {
+    let packed = PATHS.binary_search(&path).ok().and_then(content);
+    let Some((packed, kind)) = packed.zip(content_type(path)) else {
         return (StatusCode::NOT_FOUND, "there is no such page").into_response();
     };
-    let file = sent(path, file);
-    let packed = takes_gzip(headers).then(|| gzip(&file)).flatten();
-    let is_packed = packed.is_some();
-    let body = packed.map_or(file, Cow::Owned);
-    let mut answer = ([(CONTENT_TYPE, kind), (VARY, "accept-encoding")], body).into_response();
-    if is_packed {
-        answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    let headings = [(CONTENT_TYPE, kind), (VARY, "accept-encoding")];
+    if !takes_gzip(headers) {
+        return (headings, unpacked(&packed)).into_response();
     }
+    let mut answer = (headings, packed).into_response();
+    answer.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     answer
 }
 
-fn is_script(path: &str) -> bool {
-    path.rsplit_once('.').is_some_and(|(_, ending)| ending == "js")
-}
-
-/// A file as browsers get it: scripts without their comments and indentation, which are a fifth of what they weigh. Each line
-/// stays in its place.
-fn sent<'a>(path: &str, file: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
-    let Some(text) = std::str::from_utf8(&file).ok().filter(|_| is_script(path)) else {
-        return file;
-    };
-    let mut slim = String::with_capacity(text.len());
-    let mut is_comment = false;
-    for line in text.lines().map(str::trim) {
-        is_comment |= line.starts_with("/*");
-        if !is_comment && !line.starts_with("//") {
-            slim.push_str(line);
-        }
-        slim.push('\n');
-        is_comment &= !line.ends_with("*/");
-    }
-    Cow::Owned(slim.into_bytes())
+fn unpacked(packed: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    // What this program packed is whole.
+    let _ = GzDecoder::new(packed).read_to_end(&mut plain);
+    plain
 }
 
 fn content_type(path: &str) -> Option<&'static str> {
@@ -185,18 +174,12 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     accepted.flat_map(|value| value.split(',')).any(|coding| coding.trim() == "gzip")
 }
 
-/// The files are small: packing them anew each time takes a millisecond.
-fn gzip(data: &[u8]) -> Option<Vec<u8>> {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-    packer.write_all(data).ok()?;
-    packer.finish().ok()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::path::Path;
 
+    use super::packed::is_script;
     use super::*;
     use crate::model::Via;
 
@@ -253,7 +236,7 @@ mod tests {
         );
         assert_eq!(sent("a.css", Cow::Borrowed(b"/* it */")), &b"/* it */"[..]);
         for path in PATHS.iter().filter(|path| is_script(path)) {
-            let script = String::from_utf8(file(path).unwrap().into_owned()).unwrap();
+            let script = String::from_utf8(file(path).unwrap()).unwrap();
             let begins = script.lines().filter(|line| line.trim().starts_with("*/"));
             assert!(
                 begins.clone().all(|line| line.trim() == "*/"),
@@ -264,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_whole_page_weighs_little() {
-        let weight = |path: &&str| gzip(&sent(path, file(path).unwrap())).unwrap().len();
+        let weight = |path: &&str| gzip(&sent(path, file(path).unwrap().into())).unwrap().len();
         let scripts: usize = PATHS.iter().filter(|path| is_script(path)).map(&weight).sum();
         let all: usize = PATHS.iter().map(weight).sum();
         assert!(scripts < 150 * 1000 && all < 200 * 1024, "{scripts} of {all} bytes");

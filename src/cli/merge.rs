@@ -147,6 +147,7 @@ impl MergeArgs {
             into: self.into.clone(),
             way,
             message: self.message.clone(),
+            looked_at: None,
         };
         let mut said = |news: MergeNews<'_>| match news {
             MergeNews::Check(command) => note(format_args!("$ {}", plain(command))),

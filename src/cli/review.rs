@@ -122,13 +122,16 @@ async fn send(reviewed: &mut Reviewed, folder: &Path) -> Result<(), Failure> {
         }
         BranchAgent::Run(last) => {
             reviewed.looked()?;
+            let told = reviewed.notes.comments.clone();
             if !last.again(&reviewed.tree.branch, folder, &prompt)? {
                 return Err(Failure::Run(anyhow!(
                     "the run did not succeed; the comments are kept"
                 )));
             }
-            reviewed.notes.sent();
-            reviewed.keep()
+            reviewed.note(|notes| {
+                notes.sent(&told);
+                Ok(())
+            })
         }
     }
 }

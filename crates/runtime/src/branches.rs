@@ -15,8 +15,8 @@ use std::path::Path;
 pub use self::asking::ask_teams;
 pub use self::command::{CommandEnd, CommandFailed};
 pub use self::given::{Given, give, set_up};
-pub(crate) use self::listed::list_some;
 pub use self::listed::{Conflict, ListedBranch, list};
+pub(crate) use self::listed::{DiskSizes, list_some};
 pub(crate) use self::merge::try_out;
 pub use self::merge::{
     ConflictTask, MergeNews, MergeOptions, Merged, begin_conflict, commit_all, merge, undo_merge,

@@ -54,6 +54,8 @@ pub struct Landing {
 pub enum LandingError {
     #[error("there is no branch `{0}`")]
     NoBranch(String),
+    #[error("`{0}` has changed since it was looked at: look again")]
+    NotLookedAt(String),
     #[error("{0}")]
     Old(String),
     #[error("`{branch}` and `{into}` change the same lines of {}", conflicts.join(", "))]

@@ -136,14 +136,14 @@ impl ReviewScreen {
 
     fn accept(&mut self) -> Result<(), Failure> {
         let Some(id) = self.selected_hunk().map(|hunk| hunk.id.clone()) else { return Ok(()) };
-        let accepted = &mut self.reviewed.notes.accepted;
-        let is_accepted = !accepted.remove(&id) && accepted.insert(id.clone());
+        let is_accepted = self
+            .reviewed
+            .note(|notes| Ok(!notes.accepted.remove(&id) && notes.accepted.insert(id.clone())))?;
         for file in &mut self.reviewed.review.files {
             for hunk in file.hunks.iter_mut().filter(|hunk| hunk.id == id) {
                 hunk.is_accepted = is_accepted;
             }
         }
-        self.reviewed.keep()?;
         self.move_by(1);
         Ok(())
     }

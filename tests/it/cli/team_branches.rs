@@ -313,8 +313,17 @@ fn branches_are_listed_checked_and_merged_over_the_port() {
     port.prompt("ui", "run sed -i 's/return 9/return 11/' cart.py");
     let refused = merge(&mut port, &json!({})).unwrap_err();
     assert!(refused["message"].as_str().unwrap().contains("not committed"), "{refused}");
-    let how = json!({ "commit": true, "squash": true, "message": "Eleven" });
-    let merged = merge(&mut port, &how).unwrap();
+    // A person looked, and the agent goes on: what nobody saw is not merged.
+    let look = json!({ "branch": branch });
+    let looked_at = port.call("get_review", &look).unwrap()["tree"].clone();
+    port.prompt("ui", "run echo more >> cart.py");
+    let how =
+        |tree: &Value| json!({ "commit": true, "squash": true, "message": "Eleven", "tree": tree });
+    let refused = merge(&mut port, &how(&looked_at)).unwrap_err();
+    assert!(refused["message"].as_str().unwrap().contains("look again"), "{refused}");
+    assert_eq!(git(&stage, "shop", &["rev-parse", "main"]), main);
+    let seen = port.call("get_review", &look).unwrap()["tree"].clone();
+    let merged = merge(&mut port, &how(&seen)).unwrap();
     assert_eq!(
         (&merged["into"], &merged["old"], &merged["checks"]),
         (&json!("main"), &json!(main), &json!(1))

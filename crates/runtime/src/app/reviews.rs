@@ -58,7 +58,7 @@ impl TeamReviews {
         let (mut review, agent, prompt) = acted
             .map_err(|error| Refused::new(500, error.to_string()))?
             .map_err(|it| refused(&it))?;
-        if sends && let Some(prompt) = prompt {
+        if sends && let Some((prompt, told)) = prompt {
             let handle = agent.and_then(|agent| roster.get(&agent)).ok_or_else(|| {
                 let message = "no agent of this team works on the branch: `eisen-core review --send` begins a run";
                 Refused::new(409, message)
@@ -71,7 +71,7 @@ impl TeamReviews {
             }
             send(&handle, &prompt);
             let (workspace, branch) = (self.workspace.clone(), review.branch.clone());
-            let noting = move || sent(&workspace, &branch);
+            let noting = move || sent(&workspace, &branch, &told);
             let noted = tokio::task::spawn_blocking(noting).await;
             let noted = noted.map_err(|error| Refused::new(500, error.to_string()))?;
             noted.map_err(|failure| refused(&failure))?;
@@ -81,7 +81,7 @@ impl TeamReviews {
     }
 }
 
-type Acted = (BranchReview, Option<AgentId>, Option<String>);
+type Acted = (BranchReview, Option<AgentId>, Option<(String, Vec<Comment>)>);
 
 fn act(workspace: &Path, trees: &TeamTrees, request: ReviewRequest) -> Result<Acted, Failure> {
     let look = |branch: &str, into: Option<&str>| reviewed(workspace, Some(branch), into);
@@ -111,15 +111,18 @@ fn act(workspace: &Path, trees: &TeamTrees, request: ReviewRequest) -> Result<Ac
         }
     };
     let agent = trees.agent_on(&reviewed.tree.branch);
-    let prompt = reviewed.notes.prompt();
+    let told = reviewed.notes.comments.clone();
+    let prompt = reviewed.notes.prompt().map(|prompt| (prompt, told));
     Ok((on_wire(reviewed, agent.as_ref()), agent, prompt))
 }
 
-/// Notes that the agent has got all comments.
-fn sent(workspace: &Path, branch: &str) -> Result<(), Failure> {
+/// Notes that the agent has got the comments that there were when its prompt was made.
+fn sent(workspace: &Path, branch: &str, told: &[Comment]) -> Result<(), Failure> {
     let mut seen = reviewed(workspace, Some(branch), None)?;
-    seen.notes.sent();
-    seen.keep()
+    seen.note(|notes| {
+        notes.sent(told);
+        Ok(())
+    })
 }
 
 /// Has the agent get a prompt after those that it has; nobody waits for its answer.
@@ -150,6 +153,7 @@ fn on_wire(reviewed: Reviewed, agent: Option<&AgentId>) -> BranchReview {
         branch: review.branch,
         into: review.into,
         base: review.base,
+        tree: review.tree,
         agent_id: agent.map(|agent| agent.to_string().into()),
         task: review.task,
         round: review.round,

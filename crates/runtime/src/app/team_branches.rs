@@ -3,14 +3,14 @@
 mod merging;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
 use crate::app::members::Conditions;
 use crate::app::reviews;
-use crate::branches::{self, ListedBranch, TeamTrees};
+use crate::branches::{self, DiskSizes, ListedBranch, TeamTrees};
 use crate::config::Config;
 use crate::serve::Refused;
 use crate::wire::{
@@ -36,6 +36,7 @@ pub(crate) struct TeamBranches {
     trees: TeamTrees,
     /// The last list; locked while one is made, so that all who ask meanwhile get the same.
     listed: Arc<Mutex<Option<LastList>>>,
+    sizes: Arc<std::sync::Mutex<DiskSizes>>,
     /// Locked while a branch is merged or checked.
     busy: Arc<Mutex<()>>,
     /// Locked while one is merged in memory only.
@@ -56,6 +57,7 @@ impl TeamBranches {
             workspace: config.team.workspace.clone(),
             trees: conditions.trees.clone(),
             listed: Arc::default(),
+            sizes: Arc::default(),
             busy: Arc::default(),
             trying: Arc::default(),
         }
@@ -83,8 +85,11 @@ impl TeamBranches {
         if let Some(listed) = last.as_ref().filter(|it| it.made_at.elapsed() < FRESH) {
             return listed.result.clone();
         }
-        let workspace = self.workspace.clone();
-        let listing = move || branches::list_some(&workspace, None, MOST);
+        let (workspace, sizes) = (self.workspace.clone(), Arc::clone(&self.sizes));
+        let listing = move || {
+            let mut sizes = sizes.lock().unwrap_or_else(PoisonError::into_inner);
+            branches::list_some(&workspace, None, MOST, &mut sizes)
+        };
         let result = match tokio::task::spawn_blocking(listing).await {
             Ok(Ok((mut all, omitted))) => {
                 branches::ask_teams(&mut all, Some(&self.team)).await;

@@ -1,7 +1,9 @@
 //! How the branches of tasks stand: to the branch that they began at, and to one another.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -18,6 +20,9 @@ use crate::tree::{
 
 /// Branches past which they are not compared with one another.
 const MOST_COMPARED: usize = 50;
+
+/// How long the size of a worktree is taken as it was.
+const SIZE_LASTS: Duration = Duration::from_secs(60);
 
 /// A branch of a task.
 #[derive(Clone, Debug, Serialize)]
@@ -66,7 +71,7 @@ pub struct NamedProcess {
 
 /// The branches of tasks of the repository around a folder.
 pub fn list(folder: &Path, into: Option<&str>) -> Result<Vec<ListedBranch>, Failure> {
-    list_some(folder, into, usize::MAX).map(|(all, _)| all)
+    list_some(folder, into, usize::MAX, &mut DiskSizes::default()).map(|(all, _)| all)
 }
 
 /// As [`list`], but at most so many branches; returns how many were left out: those that were cleaned, then the oldest.
@@ -74,6 +79,7 @@ pub(crate) fn list_some(
     folder: &Path,
     into: Option<&str>,
     most: usize,
+    sizes: &mut DiskSizes,
 ) -> Result<(Vec<ListedBranch>, usize), Failure> {
     let (repository, trees) = repository_of(folder)?;
     if let Some(into) = into.filter(|into| repository.tip(into).is_none()) {
@@ -89,7 +95,9 @@ pub(crate) fn list_some(
     }
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let landings = Landings::known(&eisen_dir, &repository);
-    let mut all: Vec<_> = list.iter().map(|tree| one(&trees, tree, into, &landings)).collect();
+    sizes.0.retain(|path, _| list.iter().any(|tree| tree.path == *path));
+    let mut one = |tree| one(&trees, tree, into, &landings, sizes);
+    let mut all: Vec<_> = list.iter().map(&mut one).collect();
     compare(&repository, &mut all);
     Ok((all, omitted))
 }
@@ -99,6 +107,7 @@ fn one(
     tree: &Worktree,
     into: Option<&str>,
     landings: &[Landing],
+    sizes: &mut DiskSizes,
 ) -> ListedBranch {
     let is_there = tree.state == WorktreeState::Ready && tree.path.is_dir();
     let tip = tree.repository().tip(&tree.branch);
@@ -138,7 +147,7 @@ fn one(
             is_current: Some(&end.commit) == tip.as_ref(),
             at_ms: end.at_ms,
         }),
-        disk_bytes: if is_there { bytes_below(&tree.path) } else { 0 },
+        disk_bytes: if is_there { sizes.below(&tree.path) } else { 0 },
         made_at_ms: tree.made_at_ms,
         trouble,
     }
@@ -208,6 +217,22 @@ fn compare(repository: &GitRepository, all: &mut [ListedBranch]) {
 fn in_conflict(repository: &GitRepository, one: &str, other: &str) -> Option<Vec<String>> {
     let merged = between(repository, one, other, None).ok()?;
     (!merged.conflicts.is_empty()).then_some(merged.conflicts)
+}
+
+/// The sizes of worktrees on the disk. All their files are walked for one, so it is not done for each list.
+#[derive(Default, Debug)]
+pub(crate) struct DiskSizes(HashMap<PathBuf, (Instant, u64)>);
+
+impl DiskSizes {
+    fn below(&mut self, folder: &Path) -> u64 {
+        let known = self.0.get(folder).filter(|(at, _)| at.elapsed() < SIZE_LASTS);
+        if let Some((_, bytes)) = known {
+            return *bytes;
+        }
+        let bytes = bytes_below(folder);
+        self.0.insert(folder.to_owned(), (Instant::now(), bytes));
+        bytes
+    }
 }
 
 fn bytes_below(folder: &Path) -> u64 {

@@ -29,6 +29,8 @@ pub struct MergeOptions {
     pub into: Option<String>,
     pub way: MergeWay,
     pub message: Option<String>,
+    /// The tree of git that a person looked at: any other of the branch is not merged. None: whatever it has.
+    pub looked_at: Option<String>,
 }
 
 /// News of a merge that is under way.
@@ -75,17 +77,24 @@ pub async fn merge(
         tree.is_settled().map_err(|why| refused(LandingError::Unsettled(why)))?;
     }
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
-    let tip = repository.tip(branch).unwrap_or_default();
+    let missing = || refused(LandingError::NoBranch(branch.clone()));
+    let tip = repository.tip(branch).ok_or_else(missing)?;
+    if let Some(looked_at) = &options.looked_at
+        && repository.reference(&format!("{tip}^{{tree}}")).as_ref() != Some(looked_at)
+    {
+        return Err(refused(LandingError::NotLookedAt(branch.clone())));
+    }
     let known = Landings::known(&eisen_dir, &repository);
     // Squashed or rebased, its own commits are not in the target.
     if known.iter().any(|it| it.tip == tip && it.into == into) {
         return Err(refused(LandingError::Nothing(branch.clone(), into)));
     }
-    if repository.tip(branch).is_some() && repository.tip(&into).is_some() {
+    if repository.tip(&into).is_some() {
         refuse_marks(&repository, branch, &into).map_err(refused)?;
     }
     let message = message(options, tree.as_ref());
-    let (old, new) = commit(&repository, branch, &into, options.way, &message).map_err(refused)?;
+    let made = commit(&repository, (branch, &tip), &into, options.way, &message);
+    let (old, new) = made.map_err(refused)?;
     let way = options.way;
     let landing =
         Landing { branch: branch.clone(), into, old, new, tip, landed_at_ms: now_ms(), way };

@@ -12,6 +12,7 @@ use crate::config::SharedConfig;
 use crate::home::environment;
 use crate::home::journals::journal_place;
 use crate::journal::Store;
+use crate::kept::PATIENCE;
 use crate::model::now_ms;
 use crate::program::Failure;
 use crate::review::{
@@ -77,11 +78,14 @@ pub fn reviewed(
 }
 
 impl Reviewed {
-    /// Keeps what was said and seen.
-    pub fn keep(&self) -> Result<(), Failure> {
-        let text = serde_json::to_vec(&self.notes).map_err(|error| Failure::Run(error.into()))?;
-        let file = self.trees.file_of(&self.tree, "review");
-        file.replace(&text).map_err(|error| Failure::Run(error.into()))
+    /// Changes the notes and keeps them. What others kept since they were read stays.
+    pub fn note<T>(
+        &mut self,
+        change: impl FnOnce(&mut ReviewNotes) -> Result<T, String>,
+    ) -> Result<T, Failure> {
+        let changed = change_notes(&self.trees, &self.tree, change)?;
+        self.notes = changed.0;
+        Ok(changed.1)
     }
 
     /// Runs the checks in the worktree, as it is.
@@ -120,8 +124,10 @@ impl Reviewed {
     /// Marks a hunk as accepted, or all of a file.
     pub fn accept(&mut self, word: &str) -> Result<(), Failure> {
         let ids = self.ids_of(word)?;
-        self.notes.accepted.extend(ids);
-        self.keep()
+        self.note(|notes| {
+            notes.accepted.extend(ids);
+            Ok(())
+        })
     }
 
     /// Takes a hunk back in the worktree, or all of a file. Returns the places.
@@ -140,15 +146,16 @@ impl Reviewed {
         let (file, hunk) = self.review.hunk(&id).map_err(|error| Failure::Usage(error.into()))?;
         let path = file.path.clone();
         let place = hunk.header.split("@@").nth(1).unwrap_or_default().trim().to_owned();
-        let said = self.notes.comment(&id, &path, &place, text);
-        said.map_err(|why| Failure::Usage(anyhow!(why)))?;
-        self.keep()
+        self.note(|notes| notes.comment(&id, &path, &place, text))
     }
 
     /// Notes that a person has seen all of it.
     pub fn looked(&mut self) -> Result<(), Failure> {
-        self.notes.look(self.review.ids());
-        self.keep()
+        let seen = self.review.ids();
+        self.note(|notes| {
+            notes.look(seen);
+            Ok(())
+        })
     }
 
     /// The hunks that a word means: one by its id, or all of a file.
@@ -170,13 +177,29 @@ pub(super) fn last_checks(trees: &Worktrees, tree: &Worktree) -> Option<ChecksEn
 
 /// Notes how the checks of a worktree's branch ended.
 pub(super) fn note_checks(trees: &Worktrees, tree: &Worktree, end: ChecksEnd) {
-    let file = trees.file_of(tree, "review");
-    let mut notes = file.read_json::<ReviewNotes>().ok().flatten().unwrap_or_default();
-    notes.checks = Some(end);
-    let kept = serde_json::to_vec(&notes).map_err(std::io::Error::other);
-    if let Err(error) = kept.and_then(|text| file.replace(&text)) {
-        tracing::warn!(%error, "cannot keep how the checks ended");
+    let noted = change_notes(trees, tree, |notes| {
+        notes.checks = Some(end);
+        Ok(())
+    });
+    if let Err(failure) = noted {
+        tracing::warn!(error = %failure.error(), "cannot keep how the checks ended");
     }
+}
+
+/// Changes the notes on a worktree's branch as they are on the disk, alone, and returns them.
+fn change_notes<T>(
+    trees: &Worktrees,
+    tree: &Worktree,
+    change: impl FnOnce(&mut ReviewNotes) -> Result<T, String>,
+) -> Result<(ReviewNotes, T), Failure> {
+    let failed = |error: std::io::Error| Failure::Run(error.into());
+    let file = trees.file_of(tree, "review");
+    let _alone = file.lock("review.lock", PATIENCE).map_err(failed)?;
+    let mut notes: ReviewNotes = file.read_json().map_err(failed)?.unwrap_or_default();
+    let changed = change(&mut notes).map_err(|why| Failure::Usage(anyhow!(why)))?;
+    let text = serde_json::to_vec(&notes).map_err(|error| Failure::Run(error.into()))?;
+    file.replace(&text).map_err(failed)?;
+    Ok((notes, changed))
 }
 
 /// Names for each hunk of a file the turns that wrote its lines. `sources`: runs or a team, each with its journal, and what

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::preview::{between, preview};
+use super::preview::between;
 use super::{LandingError, MergeWay};
 use crate::repository::GitRepository;
 
@@ -19,17 +19,17 @@ pub struct MergeMessage {
 /// Makes the commit that a branch has behind a merge; returns that and its commit before.
 pub fn commit(
     repository: &GitRepository,
-    branch: &str,
+    (branch, tip): (&str, &str),
     into: &str,
     way: MergeWay,
     message: &MergeMessage,
 ) -> Result<(String, String), LandingError> {
-    let merged = preview(repository, branch, into)?;
+    repository.merges_in_memory().map_err(LandingError::Old)?;
     let missing = |name: &str| LandingError::NoBranch(name.to_owned());
     let old = repository.tip(into).ok_or_else(|| missing(into))?;
-    let tip = repository.tip(branch).ok_or_else(|| missing(branch))?;
+    let merged = between(repository, &old, tip, None)?;
     let mut is_within = repository.git();
-    if is_within.args(["merge-base", "--is-ancestor", &tip, &old]).answer()? {
+    if is_within.args(["merge-base", "--is-ancestor", tip, &old]).answer()? {
         return Err(LandingError::Nothing(branch.to_owned(), into.to_owned()));
     }
     if !merged.conflicts.is_empty() {
@@ -40,14 +40,14 @@ pub fn commit(
         MergeWay::Merge => {
             let title = format!("Merge branch '{branch}' into {into}");
             let text = message.whole(title, message.task_line());
-            make(repository, &merged.tree, &[&old, &tip], &text)?
+            make(repository, &merged.tree, &[&old, tip], &text)?
         }
         MergeWay::Squash => {
-            let (title, list) = subjects(repository, &old, &tip, branch, message)?;
+            let (title, list) = subjects(repository, &old, tip, branch, message)?;
             let text = message.whole(title, list);
             make(repository, &merged.tree, &[&old], &text)?
         }
-        MergeWay::Rebase => rebase(repository, branch, into, (&old, &tip), message)?,
+        MergeWay::Rebase => rebase(repository, branch, into, (&old, tip), message)?,
     };
     Ok((old, new))
 }

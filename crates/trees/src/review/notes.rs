@@ -98,9 +98,9 @@ impl ReviewNotes {
         Some(prompt)
     }
 
-    /// Notes that the agent has got all comments.
-    pub fn sent(&mut self) {
-        for comment in &mut self.comments {
+    /// Notes that the agent has got the comments of a prompt, which was made of `told`. What was said since waits.
+    pub fn sent(&mut self, told: &[Comment]) {
+        for comment in self.comments.iter_mut().filter(|comment| told.contains(comment)) {
             comment.is_sent = true;
         }
     }

@@ -17,8 +17,9 @@ impl Bed {
             ..MergeMessage::default()
         };
         let repository = self.repository();
-        let (old, new) = commit(&repository, branch, "main", way, &message)?;
-        let tip = repository.tip(branch).unwrap();
+        let missing = || LandingError::NoBranch(branch.to_owned());
+        let tip = repository.tip(branch).ok_or_else(missing)?;
+        let (old, new) = commit(&repository, (branch, &tip), "main", way, &message)?;
         let (branch, into) = (branch.to_owned(), "main".to_owned());
         let landing = Landing { branch, into, old, new, tip, landed_at_ms: 0, way };
         land(&self.landings(), &repository, &landing)?;
@@ -119,8 +120,9 @@ fn a_merge_that_was_stopped_is_brought_to_its_end() {
     bed.write("mine.txt", "mine\n");
     let repository = bed.repository();
     let message = MergeMessage::default();
-    let (old, new) = commit(&repository, "fix", "main", MergeWay::Merge, &message).unwrap();
     let tip = repository.tip("fix").unwrap();
+    let made = commit(&repository, ("fix", &tip), "main", MergeWay::Merge, &message);
+    let (old, new) = made.unwrap();
     let (branch, into) = ("fix".to_owned(), "main".to_owned());
     let landing =
         Landing { branch, into, old, new: new.clone(), tip, landed_at_ms: 1, way: MergeWay::Merge };
@@ -189,8 +191,9 @@ fn a_merge_that_was_stopped_before_the_branch_moved_is_taken_back() {
     let before = files_of(&bed.main());
     let repository = bed.repository();
     let message = MergeMessage::default();
-    let (old, new) = commit(&repository, "fix", "main", MergeWay::Merge, &message).unwrap();
     let tip = repository.tip("fix").unwrap();
+    let made = commit(&repository, ("fix", &tip), "main", MergeWay::Merge, &message);
+    let (old, new) = made.unwrap();
     let (branch, into, way) = ("fix".to_owned(), "main".to_owned(), MergeWay::Merge);
     let (first, second) = (old.clone(), new.clone());
     let landing =

@@ -38,6 +38,9 @@ pub struct MergeBranchParams {
     /// Run the checks on what comes out; true if left out.
     #[serde(default = "yes")]
     pub check: bool,
+    /// `tree` of the `get_review` that was looked at: where the branch has anything else by now, it is not merged.
+    #[serde(default)]
+    pub tree: Option<String>,
     /// Merge in memory only, what is committed, and change nothing.
     #[serde(default)]
     pub dry_run: bool,

@@ -73,6 +73,8 @@ pub struct BranchReview {
     pub into: Option<String>,
     /// The commit that both come from.
     pub base: String,
+    /// The tree of git with all that the branch has, committed or not.
+    pub tree: String,
     /// The agent of this team that works in its worktree.
     #[serde(default)]
     pub agent_id: Option<AgentName<'static>>,

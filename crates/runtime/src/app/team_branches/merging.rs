@@ -49,7 +49,7 @@ impl TeamBranches {
             (_, true) => MergeWay::Rebase,
             _ => MergeWay::Merge,
         };
-        let MergeBranchParams { branch, into, message, commit, check, .. } = params;
+        let MergeBranchParams { branch, into, message, commit, check, tree, .. } = params;
         let work = move |runtime: Handle| {
             let mut shared = team_file::shared_config(&folder)?;
             if !check {
@@ -58,7 +58,7 @@ impl TeamBranches {
             if commit {
                 branches::commit_all(&folder, &branch, message.as_deref())?;
             }
-            let options = MergeOptions { folder, branch, into, way, message };
+            let options = MergeOptions { folder, branch, into, way, message, looked_at: tree };
             let mut said = |_: MergeNews<'_>| ();
             runtime.block_on(branches::merge(&options, &shared, &mut said))
         };

@@ -34,6 +34,7 @@ pub(in crate::serve) fn review(is_accepted: bool, comment: Option<String>) -> Br
         branch: "eisen/webshop/ui".to_owned(),
         into: Some("main".to_owned()),
         base: "307efb521c216ba31462a7a545b42b4eee788714".to_owned(),
+        tree: "6fcb0b7a9f5cbb4f9a1a5b1f2b2e0f1a7c36d5e1".to_owned(),
         agent_id: Some("ui".to_owned().into()),
         task: Some("Double it".to_owned()),
         round: 0,

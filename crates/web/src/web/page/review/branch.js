@@ -236,7 +236,8 @@ export class BranchPanel {
       if (!(await sure(question, way))) return;
       this.mergeButton.disabled = true;
       setText(this.status, "Merging …");
-      const params = { branch: name, into, ...more, ...(commit && { commit: true }) };
+      // What the agent writes from now on was not looked at.
+      const params = { branch: name, into, ...more, ...(commit && { commit: true }), tree: review.tree };
       await this.app.call("merge_branch", params, CHECKS_MS);
       notice(`merged ${name} into ${into}`);
       if (name === this.name) setText(this.status, `Merged. \`eisen-core merge --undo ${name}\` takes it back while nothing was built on it.`);

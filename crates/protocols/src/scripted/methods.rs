@@ -297,15 +297,19 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         let number = self.turns_begun;
         let cancel = CancellationToken::new();
         let session = self.sessions.get_mut(name);
-        let (cwd, calls) = session.map_or_else(Default::default, |session| {
+        let (cwd, mode, model, calls) = session.map_or_else(Default::default, |session| {
             let cancel = cancel.clone();
             session.turn = Some(RunningTurn { number, id: id.to_owned(), cancel });
-            (session.cwd.clone(), session.calls.clone())
+            let chosen = |choice: &Option<String>| choice.clone().unwrap_or_default();
+            let (mode, model) = (chosen(&session.mode), chosen(&session.model));
+            (session.cwd.clone(), mode, model, session.calls.clone())
         });
         let (script, mailbox, session) = (self.script.clone(), self.mailbox.clone(), name.clone());
         let stage = TurnStage {
             session: name.clone(),
             cwd,
+            mode,
+            model,
             calls,
             mailbox: mailbox.clone(),
             cancel,

@@ -53,6 +53,10 @@ impl Play {
 pub(super) struct TurnStage {
     pub(super) session: Arc<str>,
     pub(super) cwd: PathBuf,
+    /// The session's mode; empty without one.
+    pub(super) mode: String,
+    /// The session's model; empty without one.
+    pub(super) model: String,
     /// The number of tool calls of the session so far.
     pub(super) calls: Arc<AtomicU64>,
     pub(super) mailbox: mpsc::Sender<Msg>,
@@ -79,6 +83,8 @@ impl ScriptedTurn {
         let mut vars = Vars::default();
         vars.set("session", &*stage.session);
         vars.set("cwd", stage.cwd.to_string_lossy());
+        vars.set("mode", &*stage.mode);
+        vars.set("model", &*stage.model);
         vars.set("prompt", &*play.prompt);
         vars.set("last", "");
         vars.set("error", "");

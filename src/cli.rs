@@ -11,6 +11,7 @@ mod branches;
 mod branching;
 mod budget;
 mod check;
+mod choose;
 mod columns;
 mod compress;
 mod config_file;

@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 use super::observe::Observe;
 use super::{Global, block_on, in_folder, pass_on};
 use super::{
-    acp, agents, attach, batch, branching, budget, compress, connect, cost, gc, help, history,
+    acp, agents, attach, batch, branching, budget, choose, compress, connect, cost, gc, help,
+    history,
 };
 use super::{
     grants, hub, learn, logs, mcp, notify, output, packaging, pin, plugin, purge, reload, replay,
@@ -126,6 +127,7 @@ enum AgentCommand {
     /// Stop agents and start them again
     Restart(agents::AgentsArgs),
     Cancel(agents::Cancel),
+    Set(choose::SetArgs),
     Compress(compress::CompressArgs),
     Attach(attach::Attach),
     Observe(Observe),
@@ -140,6 +142,7 @@ impl AgentGroup {
             AgentCommand::Stop(order) => block_on(order.run::<StopAgent>(&global)),
             AgentCommand::Restart(order) => block_on(order.run::<RestartAgent>(&global)),
             AgentCommand::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
+            AgentCommand::Set(set) => block_on(set.run(&global)).map(|()| 0),
             AgentCommand::Compress(compress) => block_on(compress.run(&global)),
             AgentCommand::Attach(attach) => pass_on(attach.run(&global)).map(|()| 0),
             AgentCommand::Observe(observe) => block_on(observe.run(global)),

@@ -27,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::Account;
 use crate::capture::Capture;
 use crate::client_host::{
-    AgentInfo, Cancelled, Continuation, Forking, HostError, HostSettings, PromptOutcome, Said,
-    SessionLoad,
+    AgentInfo, Cancelled, Continuation, Forking, HostError, HostSettings, PromptDraft,
+    PromptOutcome, Said, SessionChoices, SessionLoad, WaitingPrompt,
 };
 use crate::conflicts::Conflicts;
 use crate::metrics::Tally;
@@ -162,8 +162,7 @@ pub struct AgentHandle {
 pub struct Prompt {
     /// None: the agent's default session.
     pub session: Option<SessionId>,
-    /// ACP content blocks.
-    pub blocks: Vec<Value>,
+    pub draft: PromptDraft,
     /// The orchestrator waits for the turn's end.
     pub by_orchestrator: bool,
     /// Receives the text of the turn as it arrives.
@@ -320,6 +319,46 @@ impl AgentHandle {
     ) -> Result<Cancelled, AgentError> {
         let host = self.ready()?.host;
         Ok(if queued { host.cancel(session).await? } else { host.cancel_turn(session).await? })
+    }
+
+    /// Returns the prompts that wait and can be changed, of one session or of all.
+    pub async fn waiting(
+        &self,
+        session: Option<SessionId>,
+    ) -> Result<Vec<WaitingPrompt>, AgentError> {
+        Ok(self.ready()?.host.waiting(session).await?)
+    }
+
+    /// Gives a prompt that waits another text.
+    pub async fn edit(&self, id: String, text: String) -> Result<WaitingPrompt, AgentError> {
+        Ok(self.ready()?.host.edit(id, text).await?)
+    }
+
+    /// Takes back a prompt that waits.
+    pub async fn withdraw(&self, id: String) -> Result<WaitingPrompt, AgentError> {
+        Ok(self.ready()?.host.withdraw(id).await?)
+    }
+
+    /// Returns what a session offers to choose, and what is chosen.
+    pub async fn session_options(
+        &self,
+        session: Option<SessionId>,
+    ) -> Result<SessionChoices, AgentError> {
+        Ok(self.ready()?.host.session_options(session).await?)
+    }
+
+    /// Has the agent choose a value of an option. It goes on even if the returned future is dropped: what the
+    /// agent answers is to be known.
+    pub async fn set_session_option(
+        &self,
+        session: Option<SessionId>,
+        option: String,
+        value: String,
+    ) -> Result<SessionChoices, AgentError> {
+        let host = self.ready()?.host;
+        let choosing = async move { host.set_session_option(session, &option, &value).await };
+        let chosen = tokio::spawn(choosing).await;
+        Ok(chosen.map_err(|_| AgentError::Stopping)??)
     }
 
     /// Returns the agent's own description and its sessions; None before the handshake.

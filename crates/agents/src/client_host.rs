@@ -9,8 +9,11 @@ mod answer_line;
 mod answers;
 mod attach;
 mod branching;
+mod choice;
+mod choosing;
 mod content;
 mod dispatch;
+mod draft;
 mod elicitations;
 mod error;
 mod files;
@@ -18,6 +21,7 @@ mod guests;
 mod handshake;
 mod host;
 mod messages;
+mod offers;
 mod permissions;
 mod reopening;
 mod requests;
@@ -55,9 +59,12 @@ use tool_form::ToolForm;
 
 pub use answers::{Answers, TurnAnswer};
 pub use branching::{Continuation, Document, Forking};
+pub use choice::ChoiceRequest;
 pub use content::{Content, is_command};
+pub use draft::{PromptDraft, WaitingPrompt};
 pub use error::HostError;
 pub use handshake::{AgentInfo, PROTOCOL_VERSION};
+pub use offers::{Chosen, OptionValue, SessionChoices, SessionOption};
 
 /// Bytes of what an agent calls its last tool call.
 pub const LONGEST_ACTION: usize = 200;
@@ -179,6 +186,8 @@ pub struct SessionLoad {
     pub is_running: bool,
     /// Prompts in the queue.
     pub queued: usize,
+    /// The value of each option that the agent offers there.
+    pub chosen: Chosen,
 }
 
 /// Handle of the host of one agent run; cheap to clone.
@@ -197,6 +206,8 @@ struct Shared {
     agent: OnceLock<AgentInfo>,
     /// The command by which the agent compresses its context, of those that it announced last.
     compress: watch::Sender<Option<&'static str>>,
+    /// Sessions in which other values are chosen than were told last.
+    chosen: watch::Sender<BTreeMap<SessionId, Chosen>>,
     /// Reports whether the agent waits for a decision.
     vitals: OnceLock<Arc<Vitals>>,
     /// How the agent takes the tools of the team.
@@ -286,6 +297,7 @@ impl HostHandle {
             settings,
             agent: OnceLock::new(),
             compress: watch::Sender::default(),
+            chosen: watch::Sender::default(),
             tool_form: ToolForm::new(first),
             vitals: OnceLock::new(),
             branches: Arc::clone(permits.branches()),
@@ -341,6 +353,37 @@ impl HostHandle {
     /// Returns the sessions of this run, in no order.
     pub async fn session_loads(&self) -> Result<Vec<SessionLoad>, HostError> {
         self.ask(|reply| HostMsg::Loads { reply }).await
+    }
+
+    /// Returns the prompts that wait and can be changed, of one session or of all.
+    pub async fn waiting(
+        &self,
+        session: Option<SessionId>,
+    ) -> Result<Vec<WaitingPrompt>, HostError> {
+        self.ask(|reply| HostMsg::Waiting { session, reply }).await
+    }
+
+    /// Gives a prompt that waits another text.
+    pub async fn edit(&self, id: String, text: String) -> Result<WaitingPrompt, HostError> {
+        self.ask(|reply| HostMsg::Edit { id, text, reply }).await
+    }
+
+    /// Takes back a prompt that waits; its sender gets [`HostError::Withdrawn`].
+    pub async fn withdraw(&self, id: String) -> Result<WaitingPrompt, HostError> {
+        self.ask(|reply| HostMsg::Withdraw { id, reply }).await
+    }
+
+    /// Waits until other values are chosen in sessions; returns each of these with all that is chosen there.
+    pub async fn newly_chosen(&self) -> BTreeMap<SessionId, Chosen> {
+        let mut chosen = self.shared.chosen.subscribe();
+        // The sender lives as long as this handle.
+        let _ = chosen.wait_for(|chosen| !chosen.is_empty()).await;
+        let mut taken = BTreeMap::new();
+        self.shared.chosen.send_if_modified(|chosen| {
+            taken = std::mem::take(chosen);
+            false
+        });
+        taken
     }
 
     /// Replaces the policy for permission requests.

@@ -49,7 +49,7 @@ pub use budget::{BudgetLimits, BudgetReport, BudgetState, EarlierUse, OnExceed, 
 pub use chat::{ChatService, ChatTarget};
 pub use code_token::CodeTokenKind;
 pub use conflict::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy};
-pub use event::{Delta, Event, Relayed, Snapshot, Topic, TurnEnd, UsageReport};
+pub use event::{ChosenOptions, Delta, Event, Relayed, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{
     FileCause, FileChange, FileChangeKind, FileContent, FileContents, FileKind, FileName,
     FileStamp, FileState, SET_ID, SeenBy,

@@ -22,6 +22,7 @@ mod name_of;
 mod names;
 mod object;
 mod of_model;
+mod options;
 mod prompting;
 mod reading;
 mod reloaded;
@@ -61,6 +62,7 @@ pub use names::{
 };
 pub use object::Object;
 pub use of_model::spent;
+pub use options::*;
 pub use prompting::*;
 pub use reloaded::*;
 pub use replayed::{add_mark, replayed};

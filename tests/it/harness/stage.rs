@@ -62,6 +62,13 @@ impl AgentTable {
         self
     }
 
+    /// Offers the modes `code` and `plan`, and the models `large` and `small`.
+    pub(crate) fn offers(mut self) -> Self {
+        let offered = "modes = [\"code\", \"plan\"]\nmodels = [\"large\", \"small\"]\n";
+        self.script = Some(offered.to_owned());
+        self
+    }
+
     /// Offers `session/fork`.
     pub(crate) fn forks(mut self) -> Self {
         self.script = Some("fork = true\n".to_owned());

@@ -76,7 +76,8 @@ impl RunHandle {
         tracker: &TrackerHandle,
         prompt: Prompt,
     ) -> Result<PromptOutcome, AgentError> {
-        let Prompt { session, blocks, by_orchestrator, said } = prompt;
+        let Prompt { session, draft, by_orchestrator, said } = prompt;
+        let words = draft.clone();
         if let Some(reason) = self.account.refusal() {
             return Err(HostError::Budget(reason).into());
         }
@@ -88,9 +89,11 @@ impl RunHandle {
             let making = async move {
                 // From here on the prompt's sender waits for this agent.
                 let _ = mark.send(routing.orchestrate(agent.clone()).await);
+                let blocks = words.blocks();
                 Some(handover.before(with_notes(&routing, &relay, agent, blocks).await))
             };
             let (content, share) = self.with_share(making, true);
+            let content = content.of_draft(draft);
             let outcome = self.host.prompt_streaming(session, content, Urgency::Normal, said).await;
             let outcome = share.outcome(outcome);
             let collected = match marked.await {
@@ -102,9 +105,11 @@ impl RunHandle {
             let (agent, routing) = (agent.clone(), routing.clone());
             let relay = self.relay.clone();
             let making = async move {
+                let blocks = words.blocks();
                 Some(handover.before(with_notes(&routing, &relay, agent, blocks).await))
             };
             let (content, share) = self.with_share(making, false);
+            let content = content.of_draft(draft);
             share.outcome(self.host.prompt_streaming(session, content, Urgency::Normal, said).await)
         };
         self.settled(tracker).await;

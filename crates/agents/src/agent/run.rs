@@ -19,11 +19,14 @@ use super::prompting::{Handover, RunHandle, send_briefings};
 use super::stalls::publish_held;
 use super::{AgentSettings, Surroundings, locking, pending_or, text_blocks, watch_over};
 use crate::budget::Account;
+use crate::bus::Bus;
 use crate::capture::RunFiles;
-use crate::client_host::{HostError, HostHandle, Urgency};
+use crate::client_host::{HostError, HostHandle, PromptDraft, Urgency};
 use crate::conflicts::RunOfAgent;
 use crate::extract::Acp;
-use crate::model::{OnLoop, SessionId, SessionKey};
+use crate::model::{
+    AgentId, ChosenOptions, Event as BusEvent, OnLoop, SessionId, SessionKey, now_ms,
+};
 use crate::process::{Exit, Family, Launcher, Process, StderrLog, Stdio, Stopped};
 use crate::proxy::{Gatekeeping, Permits, Proxy, Rules, Streams, Vitals};
 
@@ -142,6 +145,7 @@ impl Run {
         let (moved_sender, moved) = watch::channel(None);
         beside.spawn(watch_workspace(rules, moved_sender));
         beside.spawn(publish_held(vitals.clone(), held_sender));
+        beside.spawn(publish_chosen(host.clone(), settings.id.clone(), team.bus.clone()));
         beside.spawn(enforce(settings.account.standing(), relay_handle.clone()));
         let cpu_ms = move || family.usage().cpu_ms;
         beside.spawn(watch_over(vitals.clone(), settings.stall_after, cpu_ms, concern_sender));
@@ -232,8 +236,11 @@ impl Run {
             let (run, prompted) = (self.handle.clone(), prompted.clone());
             let (agent, may_move) = (settings.id.clone(), settings.candidate.is_some());
             self.beside.spawn(async move {
-                let making = std::future::ready(Some(run.handover.before(text_blocks(&prompt))));
+                let draft = PromptDraft::new(text_blocks(&prompt), None);
+                let (handover, words) = (run.handover.clone(), draft.clone());
+                let making = async move { Some(handover.before(words.blocks())) };
                 let (content, share) = run.with_share(making, false);
+                let content = content.of_draft(draft);
                 let outcome = run.host.prompt(Some(session), content, Urgency::Normal).await;
                 match share.outcome(outcome) {
                     Err(error @ HostError::Gone(_)) => {
@@ -295,6 +302,20 @@ fn equip(host: &HostHandle, account: Account, vitals: Arc<Vitals>, files: Option
     host.set_account(account);
     if let Some(files) = files {
         host.set_files(files);
+    }
+}
+
+/// Tells what is chosen in sessions whenever that changes, at most so often: an agent may change it as often as
+/// it likes.
+async fn publish_chosen(host: HostHandle, agent: AgentId, bus: Bus) {
+    const PAUSE: Duration = Duration::from_secs(1);
+    loop {
+        for (session, chosen) in host.newly_chosen().await {
+            let key = SessionKey::new(agent.clone(), session);
+            let timestamp_ms = now_ms();
+            bus.publish(BusEvent::Chosen(ChosenOptions { key, chosen, timestamp_ms }));
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

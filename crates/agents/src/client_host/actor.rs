@@ -11,13 +11,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::host::{CLOSED_INPUT, Host, closed_input};
 use super::messages::{HostMsg, PendingAnswer};
+use super::offers::{Learning, SessionChoices};
 use super::rpc::{self, Incoming, RpcFailure, RpcResult};
 use super::sessions::QueuedPrompt;
 use super::turns::{MessagePart, message_part, stop_reason};
-use super::{Cancelled, HostError, SessionLoad};
+use super::{Cancelled, Chosen, HostError, SessionLoad};
 use crate::line;
 use crate::model::SessionId;
 use crate::model::code;
+use crate::proxy::Opening;
 
 /// How long the host reads from an agent that has closed its input: enough for output that is
 /// buffered, as the agent cannot receive more requests.
@@ -100,6 +102,10 @@ where
                     self.sessions.append_text(&session, &text);
                 }
                 Some((session, MessagePart::Act(title))) => self.sessions.act(&session, title),
+                Some((session, MessagePart::Options(news))) => {
+                    let chosen = self.offers.hear(SessionId::new(session), &news);
+                    self.tell_chosen(chosen);
+                }
                 Some((_, MessagePart::Commands { compress })) => {
                     self.shared.compress.send_replace(compress);
                 }
@@ -128,10 +134,13 @@ where
                     tracing::warn!(id, count, "the agent answered an unknown request");
                 }
             }
-            Some(PendingAnswer::Call { method, reply }) => {
+            Some(PendingAnswer::Call { method, learning, reply }) => {
                 let result = outcome.map(|result| result.unwrap_or(RawValue::NULL).to_owned());
                 if let ("initialize", Ok(result)) = (method, &result) {
                     self.guests.introduce(result.clone());
+                }
+                if let (Some(learning), Ok(result)) = (learning, &result) {
+                    self.learn(learning, result);
                 }
                 let result = result.map_err(|error| RpcFailure::read(error).into_error(method));
                 // The caller may have given up waiting.
@@ -162,7 +171,13 @@ where
                 let _ = reply.send(Err(closed_input()));
             }
             HostMsg::Call { method, params, opening, reply } => {
-                let id = self.call(method, &params, PendingAnswer::Call { method, reply });
+                let behind = match &opening {
+                    Some(Opening::Behind(session)) => Some(session.clone()),
+                    _ => None,
+                };
+                let learning = Learning::of(method, &params, behind);
+                let id =
+                    self.call(method, &params, PendingAnswer::Call { method, learning, reply });
                 if let Some(opening) = opening {
                     self.permits.branches().expect(id, opening);
                 }
@@ -202,6 +217,15 @@ where
                 let _ = reply.send(self.cancel(session, queued));
             }
             HostMsg::Loads { reply } => drop(reply.send(Ok(self.loads()))),
+            HostMsg::Options { session, reply } => drop(reply.send(self.options(session))),
+            HostMsg::Waiting { session, reply } => {
+                let named = session.map(|session| self.resolve(Some(session))).transpose();
+                let _ = reply.send(named.map(|named| self.sessions.drafts(named.as_ref())));
+            }
+            HostMsg::Edit { id, text, reply } => drop(reply.send(self.sessions.edit(&id, &text))),
+            HostMsg::Withdraw { id, reply } => {
+                let _ = reply.send(self.sessions.take_back(&id));
+            }
         }
     }
 
@@ -212,14 +236,38 @@ where
         }
     }
 
+    fn options(&self, session: Option<SessionId>) -> Result<SessionChoices, HostError> {
+        let session = self.resolve(session)?;
+        Ok(SessionChoices { options: self.offers.of(&session), session })
+    }
+
+    fn learn(&mut self, learning: Learning, result: &RawValue) {
+        let Ok(result) = line::read(result.get().as_bytes()) else { return };
+        let sessions = &self.sessions;
+        let chosen = self.offers.learn(learning, &result, |session| sessions.has(session));
+        self.tell_chosen(chosen);
+    }
+
+    /// Another value is chosen in a session.
+    fn tell_chosen(&self, chosen: Option<(SessionId, Chosen)>) {
+        if let Some((session, chosen)) = chosen {
+            self.shared.chosen.send_modify(|changed| drop(changed.insert(session, chosen)));
+        }
+    }
+
     fn loads(&self) -> Vec<SessionLoad> {
         let editors = self.guests.sessions().into_iter().map(|session| SessionLoad {
             is_default: false,
             is_running: self.prompted(&session),
             queued: 0,
+            chosen: Chosen::default(),
             session,
         });
-        self.sessions.loads().into_iter().chain(editors).collect()
+        let own = self.sessions.loads().into_iter().map(|load| {
+            let chosen = self.offers.chosen(&load.session);
+            SessionLoad { chosen, ..load }
+        });
+        own.chain(editors).collect()
     }
 
     fn cancel(&mut self, session: Option<SessionId>, queued: bool) -> Result<Cancelled, HostError> {

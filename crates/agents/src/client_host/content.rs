@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+use super::PromptDraft;
 use crate::acp::{self, ContentBlock};
 
 /// The content of a prompt as ACP content blocks.
@@ -13,11 +14,30 @@ pub enum Content {
     Now(Vec<Value>),
     /// Created when the prompt's turn begins; None withdraws the prompt.
     Later(BoxFuture<'static, Option<Vec<Value>>>),
+    /// Like `Later`, from a draft that may change until then.
+    Drafted(PromptDraft, BoxFuture<'static, Option<Vec<Value>>>),
 }
 
 impl Content {
     pub fn later(content: impl Future<Output = Option<Vec<Value>>> + Send + 'static) -> Self {
         Self::Later(content.boxed())
+    }
+
+    /// The content as one that is made from a draft.
+    #[must_use]
+    pub fn of_draft(self, draft: PromptDraft) -> Self {
+        match self {
+            Self::Now(blocks) => Self::Drafted(draft, std::future::ready(Some(blocks)).boxed()),
+            Self::Later(content) | Self::Drafted(_, content) => Self::Drafted(draft, content),
+        }
+    }
+
+    /// The draft that it is made from, if there is one.
+    pub(super) fn draft(&self) -> Option<&PromptDraft> {
+        match self {
+            Self::Drafted(draft, _) => Some(draft),
+            Self::Now(_) | Self::Later(_) => None,
+        }
     }
 }
 
@@ -36,6 +56,7 @@ impl fmt::Debug for Content {
         f.write_str(match self {
             Self::Now(_) => "Now(…)",
             Self::Later(_) => "Later(…)",
+            Self::Drafted(..) => "Drafted(…)",
         })
     }
 }

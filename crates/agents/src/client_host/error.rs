@@ -41,6 +41,10 @@ pub enum HostError {
     Branches,
     #[error("the prompt was cancelled before it was sent")]
     Withdrawn,
+    #[error(
+        "no prompt `{0}` waits: its turn has begun, or it was withdrawn; `list_prompts` has those that wait"
+    )]
+    NotWaiting(String),
     #[error("{0}")]
     Budget(Arc<str>),
 }

@@ -1,20 +1,18 @@
 //! From a new agent to an open session: `initialize`, `authenticate`, `session/new` (or the last
 //! session restored), mode and model. Runs in the caller's task, over the host's mailbox.
 
-mod choice;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use super::choice::{self, Choice, ChoiceRequest};
 use super::messages::HostMsg;
 use super::{HostError, HostHandle, HostSettings, TeamTools};
 use crate::acp::{self, AgentIntroduction};
 use crate::line::{self, lenient};
 use crate::model::{SessionId, ToolsForm, code};
 use crate::proxy::Opening;
-use choice::{Choice, ChoiceRequest};
 
 /// The version of ACP.
 pub const PROTOCOL_VERSION: u64 = 1;
@@ -311,7 +309,11 @@ impl HostHandle {
     }
 
     /// Makes a choice; returns the answer if it has the options as they are now.
-    async fn set(&self, session: &str, choice: &Choice) -> Result<Option<Value>, HostError> {
+    pub(super) async fn set(
+        &self,
+        session: &str,
+        choice: &Choice,
+    ) -> Result<Option<Value>, HostError> {
         let (method, params) = match &choice.how {
             ChoiceRequest::Auth => return Ok(None),
             ChoiceRequest::Mode => {

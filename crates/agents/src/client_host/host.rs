@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::guests::Guests;
 use super::messages::{HostMsg, PendingAnswer};
+use super::offers::Offers;
 use super::requests::Requests;
 use super::sessions::HostSessions;
 use super::terminals::{Launch, Terminals};
@@ -35,6 +36,8 @@ pub(super) struct Host<R, W> {
     next_id: u64,
     pub(super) pending: BTreeMap<u64, PendingAnswer>,
     pub(super) sessions: HostSessions,
+    /// The options of its own sessions.
+    pub(super) offers: Offers,
     /// Prompt contents that are being created, each for the session whose turn has begun.
     pub(super) contents: JoinSet<Result<Vec<Value>, HostError>>,
     pub(super) requests: Requests,
@@ -70,6 +73,7 @@ where
             next_id: 0,
             pending: BTreeMap::new(),
             sessions,
+            offers: Offers::default(),
             contents: JoinSet::new(),
             requests: Requests::new(),
             guests,

@@ -5,7 +5,9 @@ use serde_json::value::RawValue;
 use tokio::io::DuplexStream;
 use tokio::sync::{oneshot, watch};
 
+use super::draft::WaitingPrompt;
 use super::guests::Forwarded;
+use super::offers::{Learning, SessionChoices};
 use super::{Cancelled, Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
 use crate::model::{SessionId, ToolsForm};
 use crate::proxy::Opening;
@@ -56,6 +58,27 @@ pub(super) enum HostMsg {
     Loads {
         reply: Reply<Vec<SessionLoad>>,
     },
+    /// The options of a session.
+    Options {
+        session: Option<SessionId>,
+        reply: Reply<SessionChoices>,
+    },
+    /// The prompts that wait, of one session or of all.
+    Waiting {
+        session: Option<SessionId>,
+        reply: Reply<Vec<WaitingPrompt>>,
+    },
+    /// Gives a prompt that waits another text.
+    Edit {
+        id: String,
+        text: String,
+        reply: Reply<WaitingPrompt>,
+    },
+    /// Takes back a prompt that waits.
+    Withdraw {
+        id: String,
+        reply: Reply<WaitingPrompt>,
+    },
     /// Attach an editor.
     Attach {
         reply: Reply<DuplexStream>,
@@ -67,6 +90,8 @@ pub(super) enum HostMsg {
 pub(super) enum PendingAnswer {
     Call {
         method: &'static str,
+        /// The meaning of the answer for options.
+        learning: Option<Learning>,
         reply: Reply<Box<RawValue>>,
     },
     Turn(SessionId),

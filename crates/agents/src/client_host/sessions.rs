@@ -7,11 +7,12 @@ use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id};
 
+use super::draft::WaitingPrompt;
 use super::messages::Reply;
 use super::tool_form::names_mcp;
 use super::{
-    Answers, Content, HostError, LONGEST_ACTION, PromptOutcome, Said, SessionLoad, Urgency,
-    is_command,
+    Answers, Chosen, Content, HostError, LONGEST_ACTION, PromptDraft, PromptOutcome, Said,
+    SessionLoad, Urgency, is_command,
 };
 use crate::model::{SessionId, ToolsForm, one_line};
 
@@ -309,6 +310,44 @@ impl HostSessions {
         }
     }
 
+    /// The prompts that wait and can be changed, in the order in which they will be sent in a session.
+    pub(super) fn drafts(&self, named: Option<&SessionId>) -> Vec<WaitingPrompt> {
+        let wanted = self.by_id.iter().filter(|(id, _)| named.is_none_or(|named| named == *id));
+        let mut drafts: Vec<_> = wanted
+            .flat_map(|(id, it)| it.drafts().map(|draft| WaitingPrompt::of(id, draft)))
+            .collect();
+        // Sessions are in no order; the sort keeps that of each queue.
+        drafts.sort_by(|a, b| a.session.as_str().cmp(b.session.as_str()));
+        drafts
+    }
+
+    /// Gives a prompt that waits another text.
+    pub(super) fn edit(&mut self, id: &str, text: &str) -> Result<WaitingPrompt, HostError> {
+        let not_waiting = || HostError::NotWaiting(id.to_owned());
+        let waiting = self.drafts(None).into_iter().find(|it| it.draft.id() == id);
+        let waiting = waiting.ok_or_else(not_waiting)?;
+        waiting.draft.set_text(text);
+        Ok(waiting)
+    }
+
+    /// Withdraws one prompt that waits.
+    pub(super) fn take_back(&mut self, id: &str) -> Result<WaitingPrompt, HostError> {
+        let is_it = |prompt: &QueuedPrompt| {
+            prompt.content.draft().is_some_and(|draft| draft.id() == id)
+                && !prompt.reply.is_closed()
+        };
+        for (session, it) in &mut self.by_id {
+            for queue in [&mut it.briefings, &mut it.queued] {
+                let at = queue.iter().position(is_it);
+                let Some(prompt) = at.and_then(|at| queue.remove(at)) else { continue };
+                let waiting = prompt.content.draft().map(|draft| WaitingPrompt::of(session, draft));
+                let _ = prompt.reply.send(Err(HostError::Withdrawn));
+                return waiting.ok_or_else(|| HostError::NotWaiting(id.to_owned()));
+            }
+        }
+        Err(HostError::NotWaiting(id.to_owned()))
+    }
+
     /// Withdraws the prompts that were not sent yet; returns their number.
     pub(super) fn withdraw(&mut self, id: &SessionId) -> usize {
         let Some(session) = self.by_id.get_mut(id) else { return 0 };
@@ -343,6 +382,7 @@ impl HostSessions {
             is_default: self.default.as_ref() == Some(id),
             is_running: session.running.as_ref().is_some_and(|turn| turn.making.is_none()),
             queued: session.queued_count(),
+            chosen: Chosen::default(),
         };
         self.by_id.iter().map(load).collect()
     }
@@ -381,6 +421,11 @@ impl HostSession {
     fn queued_count(&self) -> usize {
         let waiting = self.briefings.iter().chain(&self.queued);
         waiting.filter(|prompt| !prompt.reply.is_closed()).count()
+    }
+
+    fn drafts(&self) -> impl Iterator<Item = &PromptDraft> {
+        let waiting = self.briefings.iter().chain(&self.queued);
+        waiting.filter(|prompt| !prompt.reply.is_closed()).filter_map(|it| it.content.draft())
     }
 
     fn refuse_queued(&mut self, error: &HostError) {

@@ -3,6 +3,7 @@
 
 mod attaching;
 mod cancelling;
+mod choosing;
 mod ending;
 mod opening;
 mod prompting;

@@ -8,6 +8,7 @@ use tokio::task::{Id, JoinError};
 
 use super::host::{Host, closed_input};
 use super::messages::PendingAnswer;
+use super::offers::OptionNews;
 use super::{Content, HostError};
 use crate::line;
 use crate::model::SessionId;
@@ -26,7 +27,7 @@ where
                         return;
                     }
                 }
-                Content::Later(content) => {
+                Content::Later(content) | Content::Drafted(_, content) => {
                     let making = async { content.await.ok_or(HostError::Withdrawn) };
                     let making = self.contents.spawn(making);
                     self.sessions.making(session, making);
@@ -88,6 +89,8 @@ pub(super) enum MessagePart {
     Commands {
         compress: Option<&'static str>,
     },
+    /// Something else is chosen, or offered.
+    Options(OptionNews),
 }
 
 /// Returns the session of a `session/update` that carries text or ends a message.
@@ -110,6 +113,10 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
         title: Option<&'a RawValue>,
         #[serde(borrow)]
         available_commands: Option<&'a RawValue>,
+        #[serde(borrow)]
+        current_mode_id: Option<&'a RawValue>,
+        #[serde(borrow)]
+        config_options: Option<&'a RawValue>,
     }
     #[derive(Deserialize)]
     struct Text {
@@ -128,6 +135,14 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
         "plan" => MessagePart::Act(Some("plan".to_owned())),
         "available_commands_update" => {
             MessagePart::Commands { compress: compressing(update.available_commands?) }
+        }
+        "current_mode_update" => {
+            let mode = serde_json::from_str(update.current_mode_id?.get()).ok()?;
+            MessagePart::Options(OptionNews::Mode(mode))
+        }
+        "config_option_update" => {
+            let options = serde_json::from_str(update.config_options?.get()).ok()?;
+            MessagePart::Options(OptionNews::Options(options))
         }
         // Others, such as token counts and updates of tool calls, may come within a message.
         _ => return None,

@@ -1,5 +1,6 @@
 //! Events on the bus, and the topics that clients subscribe to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::named::named;
@@ -37,6 +38,8 @@ pub enum Event {
     Agent(AgentStatus),
     /// A budget stands differently.
     Budget(BudgetReport),
+    /// Another value is chosen in a session.
+    Chosen(ChosenOptions),
     /// A session goes in a loop.
     Loop(LoopReport),
     /// Announces the code graph when it is built.
@@ -99,6 +102,17 @@ impl Topic {
     /// The topics of the wire.
     pub const ON_WIRE: [Self; 5] =
         [Self::SessionUpdate, Self::Overlap, Self::Graph, Self::Task, Self::Report];
+}
+
+/// The values that are chosen in a session, of the options that its agent offers there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChosenOptions {
+    /// The session of the options.
+    pub key: SessionKey,
+    /// The value of each option.
+    pub chosen: BTreeMap<String, String>,
+    /// The time of the change.
+    pub timestamp_ms: TimestampMs,
 }
 
 /// A session's whole map; contains every delta up to `seq`.

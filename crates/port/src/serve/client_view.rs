@@ -155,6 +155,7 @@ impl ClientView {
                 None => Delivery::Send,
             },
             Event::Turn(_)
+            | Event::Chosen(_)
             | Event::Loop(_)
             | Event::Overlap(_)
             | Event::Task(_)

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::client_host::Chosen;
 use crate::mcp::ToolUse;
 use crate::model::{AgentStatus, SessionId, SessionMode, Spent, Usage};
 use crate::wire::{self, Tier, ToolsUsed};
@@ -66,6 +67,8 @@ pub struct SessionDetails {
     pub is_running: bool,
     /// Prompts behind the running turn.
     pub queued: usize,
+    /// The value of each option that the agent offers there.
+    pub chosen: Chosen,
     pub usage: Option<Usage>,
     /// Since the team began.
     pub spent: Spent,
@@ -111,6 +114,7 @@ fn session(details: &SessionDetails) -> wire::SessionDetails<'_> {
         default: details.is_default,
         running: details.is_running,
         queued: details.queued,
+        chosen: Cow::Borrowed(&details.chosen),
         used: usage.map(|usage| usage.used),
         size: usage.map(|usage| usage.size),
         cost: usage.and_then(|usage| usage.cost.as_ref()).map(wire::Cost::from),

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::{HelperEnd, Prompt, Refused, Team, task_run};
 use crate::client_host::Said;
-use crate::model::{TaskId, TaskState};
+use crate::model::{DecidedBy, TaskId, TaskState};
 use crate::tasks::{Begun, Ended, NewTask, TaskError, Tasks};
 
 /// Whether an agent ends with its first task.
@@ -26,13 +26,13 @@ pub(super) async fn begin(
     new: NewTask,
     stays: Stays,
 ) -> Result<TaskId, TaskError> {
-    let agent = new.agent.clone();
+    let (agent, by) = (new.agent.clone(), Some(DecidedBy::Agent(new.by.clone())));
     let blocks = vec![json!({ "type": "text", "text": task_run::prompt_of(&new) })];
     let begun = tasks.begin(new).await;
     let (task, reason) = match begun {
         Ok(begun) if begun.is_new => {
             let (said, saying) = watch::channel(Said::default());
-            let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, said };
+            let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, by, said };
             let id = begun.id.clone();
             tokio::spawn(run(team, tasks, begun, prompt, saying, stays));
             return Ok(id);

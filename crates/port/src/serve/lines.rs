@@ -30,6 +30,7 @@ pub fn encode(event: &Event) -> Bytes {
         Event::Blocked(access) => blocked(access),
         Event::Agent(status) => agent(status),
         Event::Budget(report) => budget(report),
+        Event::Chosen(report) => line(&ServerLine::Options(report.into())),
         Event::Loop(report) => line(&ServerLine::Loop(report.into())),
         Event::SessionUpdate { key, update, .. } => session_update(key, update),
         Event::Graph(shown) => graph(shown),

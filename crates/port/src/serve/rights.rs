@@ -178,6 +178,7 @@ pub(super) fn covers_event(caller: Option<&Caller>, event: &Event) -> bool {
         Event::Delta(delta) => holder.covers(&delta.key.agent),
         Event::Usage(report) => holder.covers(&report.key.agent),
         Event::Turn(turn) => holder.covers(&turn.key.agent),
+        Event::Chosen(report) => holder.covers(&report.key.agent),
         Event::Loop(report) => holder.covers(&report.key.agent),
         Event::SessionUpdate { key, .. } => holder.covers(&key.agent),
         Event::Blocked(access) => holder.covers(&access.key.agent),

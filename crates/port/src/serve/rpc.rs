@@ -15,6 +15,8 @@ mod highlight;
 mod layout;
 mod map;
 mod openings;
+mod options;
+mod prompts;
 mod read;
 mod registry;
 mod replaying;

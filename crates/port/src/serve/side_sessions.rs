@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Prompt, Refused, Team};
 use crate::client_host::Said;
-use crate::model::{AgentId, SessionId};
+use crate::model::{AgentId, DecidedBy, SessionId};
 
 /// The sessions in which agents are asked beside their work: one for each pair of an agent that is
 /// asked and an asker, so that no asker learns what another one asked. Each is of one run.
@@ -73,7 +73,9 @@ pub(super) async fn ask(
     let (said, saying) = watch::channel(Said::default());
     let blocks = vec![json!({ "type": "text", "text": prompt })];
     let of = Some(session.clone());
-    let prompt = Prompt { agent: agent.clone(), session: of, blocks, by_orchestrator: false, said };
+    let by = Some(DecidedBy::Agent(asker.clone()));
+    let prompt =
+        Prompt { agent: agent.clone(), session: of, blocks, by_orchestrator: false, by, said };
     let turn = team.prompt(prompt);
     // A prompt that was not sent is withdrawn as its future is dropped.
     let Some(outcome) = withdrawn.run_until_cancelled_owned(turn).await else {

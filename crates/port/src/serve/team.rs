@@ -5,9 +5,11 @@ use std::pin::Pin;
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
-use crate::client_host::{Cancelled, Continuation, Forking, PromptOutcome, Said};
+use crate::client_host::{
+    Cancelled, Continuation, Forking, PromptOutcome, Said, SessionChoices, WaitingPrompt,
+};
 use crate::model::{
-    AgentId, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId, SessionKey,
+    AgentId, AgentStatus, BudgetLimits, BudgetReport, DecidedBy, How, Order, SessionId, SessionKey,
     StreamReplay, StreamReport, WebScope,
 };
 use crate::runs::RunSpec;
@@ -98,6 +100,54 @@ pub trait Team: Send + Sync + 'static {
         _session: Option<SessionId>,
         _queued: bool,
     ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
+        refuse(self)
+    }
+
+    /// Lists the prompts that wait and can be changed, of one session or of all.
+    fn waiting(
+        &self,
+        _agent: AgentId,
+        _session: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<Vec<WaitingPrompt>, Refused>> {
+        refuse(self)
+    }
+
+    /// Gives a prompt that waits another text.
+    fn edit_prompt(
+        &self,
+        _agent: AgentId,
+        _id: String,
+        _text: String,
+    ) -> BoxFuture<'_, Result<WaitingPrompt, Refused>> {
+        refuse(self)
+    }
+
+    /// Takes back a prompt that waits.
+    fn withdraw_prompt(
+        &self,
+        _agent: AgentId,
+        _id: String,
+    ) -> BoxFuture<'_, Result<WaitingPrompt, Refused>> {
+        refuse(self)
+    }
+
+    /// Lists what an agent offers to choose in a session, and what is chosen.
+    fn session_options(
+        &self,
+        _agent: AgentId,
+        _session: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<SessionChoices, Refused>> {
+        refuse(self)
+    }
+
+    /// Has an agent choose a value. It goes on even if the returned future is dropped.
+    fn set_session_option(
+        &self,
+        _agent: AgentId,
+        _session: Option<SessionId>,
+        _option: String,
+        _value: String,
+    ) -> BoxFuture<'_, Result<SessionChoices, Refused>> {
         refuse(self)
     }
 
@@ -244,6 +294,8 @@ pub struct Prompt {
     pub session: Option<SessionId>,
     /// ACP content blocks.
     pub blocks: Vec<serde_json::Value>,
+    /// The sender; None: the team itself.
+    pub by: Option<DecidedBy>,
     /// The caller showed the orchestrator's token.
     pub by_orchestrator: bool,
     /// Receives the text of the turn as it grows.

@@ -154,6 +154,7 @@ impl Console {
             }
             Event::Conflict(conflict) => self.conflict(conflict),
             Event::Snapshot(_)
+            | Event::Chosen(_)
             | Event::SessionUpdate { .. }
             | Event::Overlap(_)
             | Event::Task(_)

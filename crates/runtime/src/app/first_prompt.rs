@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::app::team::Supervised;
 use crate::client_host::Said;
-use crate::model::one_line;
+use crate::model::{DecidedBy, one_line};
 use crate::serve::{Prompt, Team as _};
 
 /// Sends the prompt, if there is one; ends with the team.
@@ -38,6 +38,7 @@ async fn prompt(team: &Supervised, text: &str) -> Result<(), String> {
     drop(starting);
     let (said, _) = watch::channel(Said::default());
     let blocks = vec![json!({ "type": "text", "text": text })];
-    let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, said };
+    let by = Some(DecidedBy::Person);
+    let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, by, said };
     team.prompt(prompt).await.map(drop).map_err(|refused| refused.message)
 }

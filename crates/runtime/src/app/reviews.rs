@@ -8,9 +8,9 @@ use tokio::sync::{Mutex, watch};
 use crate::agent::{self, AgentHandle};
 use crate::app::members::Conditions;
 use crate::branches::{Reviewed, TeamTrees, reviewed};
-use crate::client_host::Said;
+use crate::client_host::{PromptDraft, Said};
 use crate::config::Config;
-use crate::model::{AgentId, AgentState};
+use crate::model::{AgentId, AgentState, DecidedBy};
 use crate::program::Failure;
 use crate::review::{Comment, FileStatus, Hunk, HunkOrigin, ReviewedFile};
 use crate::serve::{Refused, ReviewRequest};
@@ -129,7 +129,8 @@ fn sent(workspace: &Path, branch: &str, told: &[Comment]) -> Result<(), Failure>
 fn send(agent: &AgentHandle, text: &str) {
     let blocks = vec![serde_json::json!({ "type": "text", "text": text })];
     let (said, _) = watch::channel(Said::default());
-    let prompt = agent::Prompt { session: None, blocks, by_orchestrator: false, said };
+    let draft = PromptDraft::new(blocks, Some(DecidedBy::Person));
+    let prompt = agent::Prompt { session: None, draft, by_orchestrator: false, said };
     let agent = agent.clone();
     tokio::spawn(async move {
         if let Err(error) = agent.prompt(prompt).await {

@@ -15,7 +15,9 @@ use crate::app::undoing;
 use crate::app::web_page::WebPage;
 use crate::app::wiring::Wiring;
 use crate::budget::Budgets;
-use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
+use crate::client_host::{
+    Cancelled, Continuation, HostError, PromptDraft, PromptOutcome, SessionChoices, WaitingPrompt,
+};
 use crate::config::{AgentTable, Config};
 use crate::model::{
     AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId,
@@ -202,8 +204,9 @@ impl Team for Supervised {
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
         Box::pin(async move {
             let agent = self.agent(&prompt.agent)?;
-            let Prompt { session, blocks, by_orchestrator, said, .. } = prompt;
-            let prompt = agent::Prompt { session, blocks, by_orchestrator, said };
+            let Prompt { session, blocks, by_orchestrator, by, said, .. } = prompt;
+            let draft = PromptDraft::new(blocks, by);
+            let prompt = agent::Prompt { session, draft, by_orchestrator, said };
             let turn = retries::prompt(&agent, &self.changes, prompt);
             turn.await.map_err(|error| refused(&error))
         })
@@ -217,6 +220,65 @@ impl Team for Supervised {
     ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
         Box::pin(async move {
             self.agent(&agent)?.cancel(session, queued).await.map_err(|error| refused(&error))
+        })
+    }
+
+    fn waiting(
+        &self,
+        agent: AgentId,
+        session: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<Vec<WaitingPrompt>, Refused>> {
+        Box::pin(async move {
+            self.agent(&agent)?.waiting(session).await.map_err(|error| refused(&error))
+        })
+    }
+
+    fn edit_prompt(
+        &self,
+        agent: AgentId,
+        id: String,
+        text: String,
+    ) -> BoxFuture<'_, Result<WaitingPrompt, Refused>> {
+        Box::pin(async move {
+            self.agent(&agent)?.edit(id, text).await.map_err(|error| refused(&error))
+        })
+    }
+
+    fn withdraw_prompt(
+        &self,
+        agent: AgentId,
+        id: String,
+    ) -> BoxFuture<'_, Result<WaitingPrompt, Refused>> {
+        Box::pin(
+            async move { self.agent(&agent)?.withdraw(id).await.map_err(|error| refused(&error)) },
+        )
+    }
+
+    fn session_options(
+        &self,
+        agent: AgentId,
+        session: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<SessionChoices, Refused>> {
+        Box::pin(async move {
+            self.agent(&agent)?.session_options(session).await.map_err(|error| refused(&error))
+        })
+    }
+
+    fn set_session_option(
+        &self,
+        agent: AgentId,
+        session: Option<SessionId>,
+        option: String,
+        value: String,
+    ) -> BoxFuture<'_, Result<SessionChoices, Refused>> {
+        Box::pin(async move {
+            let chosen = self.agent(&agent)?.set_session_option(session, option, value).await;
+            chosen.map_err(|error| match &error {
+                AgentError::Host(HostError::NotOffered { .. }) => {
+                    Refused::new(404, error.to_string())
+                }
+                error => refused(error),
+            })
         })
     }
 
@@ -359,6 +421,7 @@ fn refused(error: &AgentError) -> Refused {
             | HostError::Busy(_)
             | HostError::NoResume
             | HostError::Branches
+            | HostError::NotWaiting(_)
             | HostError::Budget(_),
         )
         | AgentError::Stopping => 409,

@@ -122,6 +122,7 @@ fn sessions(
             is_default: load.is_some_and(|load| load.is_default),
             is_running: report.is_running,
             queued: load.map_or(0, |load| load.queued),
+            chosen: load.map(|load| load.chosen.clone()).unwrap_or_default(),
             usage: report.usage.clone(),
             spent: report.spent.clone(),
         }
@@ -134,6 +135,7 @@ fn sessions(
         is_default: load.is_default,
         is_running: load.is_running,
         queued: load.queued,
+        chosen: load.chosen.clone(),
         usage: None,
         spent: Spent::default(),
     });

@@ -9,10 +9,10 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use crate::agent::{AgentError, AgentHandle, Prompt, text_blocks};
-use crate::client_host::{Document, Forking, PromptOutcome, Said};
+use crate::client_host::{Document, Forking, PromptDraft, PromptOutcome, Said};
 use crate::home::journals;
 use crate::journal::Store;
-use crate::model::SessionId;
+use crate::model::{DecidedBy, SessionId};
 use crate::runs::{Attachment, EarlierSession, RunFolder, RunState, Takes, team_of};
 use crate::turn::background::Processes;
 use crate::turn::command::TeamCommand;
@@ -121,7 +121,8 @@ impl RunRequest {
         blocks: Vec<Value>,
         said: watch::Sender<Said>,
     ) -> Result<PromptOutcome, AgentError> {
-        let prompt = Prompt { session, blocks, by_orchestrator: false, said };
+        let draft = PromptDraft::new(blocks, Some(DecidedBy::Person));
+        let prompt = Prompt { session, draft, by_orchestrator: false, said };
         match &self.moves {
             Some(changes) => retries::prompt(agent, changes, prompt).await,
             None => agent.prompt(prompt).await,

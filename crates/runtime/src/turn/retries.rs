@@ -26,13 +26,13 @@ pub(crate) async fn prompt(
     changes: &mpsc::Sender<TeamCommand>,
     prompt: Prompt,
 ) -> Result<PromptOutcome, AgentError> {
-    let Prompt { mut session, blocks, by_orchestrator, said } = prompt;
+    let Prompt { mut session, draft, by_orchestrator, said } = prompt;
     let mut attempts = 1;
     loop {
         let (edition, before) = (agent.edition(), agent.status().candidate);
         let again = Prompt {
             session: session.clone(),
-            blocks: blocks.clone(),
+            draft: draft.clone(),
             by_orchestrator,
             said: said.clone(),
         };

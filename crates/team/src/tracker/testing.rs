@@ -185,6 +185,7 @@ pub(super) fn event_text(event: &Event) -> String {
         }
         Event::Blocked(_)
         | Event::Agent(_)
+        | Event::Chosen(_)
         | Event::Conflict(_)
         | Event::Task(_)
         | Event::Report(_)

@@ -172,6 +172,7 @@ pub(super) fn read(
         }
         "blocked" => (None, session(), agent, Some(id), Some(is_pending)),
         "conflict" => (None, None, None, Some(id), Some(is_pending)),
+        "options" => (None, None, agent, None, None),
         "turn" | "loop" => (None, session(), agent, None, None),
         "session_update" => (Some(Topic::SessionUpdate), session(), agent, None, None),
         "overlap" => (Some(Topic::Overlap), None, None, None, None),

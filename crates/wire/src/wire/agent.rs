@@ -1,6 +1,7 @@
 //! Owns an agent and a team: their lines, and the methods about them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -198,12 +199,19 @@ pub struct SessionDetails<'a> {
     /// Number of waiting prompts.
     #[serde(default)]
     pub queued: usize,
+    /// The value of each option that the agent offers here, by its id.
+    #[serde(default, skip_serializing_if = "nothing_chosen")]
+    pub chosen: Cow<'a, BTreeMap<String, String>>,
     pub used: Option<u64>,
     pub size: Option<u64>,
     pub cost: Option<Cost<'a>>,
     /// As in the session's `usage` line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent<'a>>,
+}
+
+fn nothing_chosen(chosen: &BTreeMap<String, String>) -> bool {
+    chosen.is_empty()
 }
 
 /// The agents of a team at one moment.

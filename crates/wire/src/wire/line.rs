@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 
 use super::names::{AgentName, NamePlaces};
 use super::{
-    Agent, Blocked, Budget, ConflictLine, Cost, Graph, GraphDelta, Id, Looped, MapOverlap, NameOf,
-    Node, RpcError, SessionHeader, Spent, StreamStatus, TaskLine,
+    Agent, Blocked, Budget, ChosenOptions, ConflictLine, Cost, Graph, GraphDelta, Id, Looped,
+    MapOverlap, NameOf, Node, RpcError, SessionHeader, Spent, StreamStatus, TaskLine,
 };
 use crate::model::SessionMode;
 
@@ -61,6 +61,8 @@ lines! {
     Blocked(Blocked<'a>) = "blocked",
     /// The state of an agent's process.
     Agent(Agent<'a>) = "agent",
+    /// Another value is chosen in a session.
+    Options(ChosenOptions<'a>) = "options",
     Budget(Budget<'a>) = "budget",
     Loop(Looped<'a>) = "loop",
     /// A prompt turn that ended, however it ended.

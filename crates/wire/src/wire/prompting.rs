@@ -1,11 +1,13 @@
 //! Owns the methods that prompt agents, open sessions, and go back in them.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::method::method;
-use super::names::{AgentName, TeamId};
+use super::names::{AgentName, Decider, TeamId};
 use super::{AgentParams, NameOf};
 use crate::model::How;
 use crate::runs::RefusedAccess;
@@ -17,6 +19,21 @@ method! {
 
 method! {
     Cancel = "cancel": CancelParams => Cancelled;
+    port: Lead, web: Control, token: Prompt(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    ListPrompts = "list_prompts": ListPromptsParams => WaitingPrompts<'a>;
+    port: Reader, web: Read, token: Read(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    EditPrompt = "edit_prompt": EditPromptParams => WaitingPrompt<'a>;
+    port: Lead, web: Control, token: Prompt(Named("agent_id")), waits: false, lasts: false, hub: One
+}
+
+method! {
+    WithdrawPrompt = "withdraw_prompt": WithdrawPromptParams => WaitingPrompt<'a>;
     port: Lead, web: Control, token: Prompt(Named("agent_id")), waits: false, lasts: false, hub: One
 }
 
@@ -86,6 +103,59 @@ pub struct Cancelled {
     /// Queued prompts that were withdrawn.
     #[serde(default)]
     pub prompts: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ListPromptsParams {
+    pub agent_id: AgentName<'static>,
+    /// All sessions of the agent if left out.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub session_id: Option<String>,
+    /// Only this prompt, with its whole text.
+    #[serde(default, deserialize_with = "super::reading::name")]
+    pub id: Option<String>,
+}
+
+/// The prompts that wait for their turn.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingPrompts<'a> {
+    /// By session, and there in the order in which they will be sent.
+    pub prompts: Vec<WaitingPrompt<'a>>,
+    /// Prompts that are left out of the list.
+    #[serde(default)]
+    pub more: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingPrompt<'a> {
+    pub id: Cow<'a, str>,
+    pub session_id: Cow<'a, str>,
+    /// Its text blocks, joined by line ends.
+    pub text: Cow<'a, str>,
+    /// The text is cut here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    /// Content blocks that are no text, such as pictures.
+    #[serde(default)]
+    pub attachments: usize,
+    /// The sender, as in `decided_by`; null: the team itself.
+    pub by: Option<Decider<'a>>,
+    #[serde(default)]
+    pub since_ms: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct EditPromptParams {
+    pub agent_id: AgentName<'static>,
+    pub id: String,
+    /// The text in place of the one before; other content blocks stay.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WithdrawPromptParams {
+    pub agent_id: AgentName<'static>,
+    pub id: String,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

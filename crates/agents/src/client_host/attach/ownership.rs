@@ -41,6 +41,7 @@ where
             Claim::Unknown => Ok(Claimed::Nobodys),
             Claim::Given => {
                 self.guests.own(session, editor);
+                self.offers.forget(session);
                 Ok(Claimed::Left)
             }
             Claim::Kept => Err(foreign(session, "the team")),

@@ -33,7 +33,9 @@ fn queue(sessions: &mut HostSessions, name: &str, urgency: Urgency) -> Answer {
 fn begin(sessions: &mut HostSessions) -> Option<Vec<Value>> {
     match sessions.begin(&id())? {
         Content::Now(blocks) => Some(blocks),
-        Content::Later(_) => panic!("only contents that are there are queued"),
+        Content::Later(_) | Content::Drafted(..) => {
+            panic!("only contents that are there are queued")
+        }
     }
 }
 

@@ -217,8 +217,13 @@ async fn a_turn_is_read_along_from_its_beginning() {
     })
     .await;
     let session = SessionId::new("s");
-    let load =
-        SessionLoad { session: session.clone(), is_default: true, is_running: true, queued: 1 };
+    let load = SessionLoad {
+        session: session.clone(),
+        is_default: true,
+        is_running: true,
+        queued: 1,
+        chosen: Chosen::default(),
+    };
     assert_eq!(loads, [load]);
     scene.agent.say("s", "of the first").await;
     scene.agent.end_turn(&running).await;

@@ -55,6 +55,7 @@ pub(super) async fn prompt(
         session: params.session_id.map(SessionId::new),
         blocks,
         by_orchestrator,
+        by: Some(rights::decided_by(caller)),
         said,
     };
     let turn = shared.team.prompt(prompt);

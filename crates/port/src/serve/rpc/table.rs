@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use super::reply::{MethodCall, Reply, parse};
 use super::{
     asking, branches, branching, budgets, changes, conflicts, control, events, grants, highlight,
-    layout, map, read, registry, replaying, reviewing, runs, scoped, showing, spawning, status,
-    streams, tasks, undoing, web,
+    layout, map, options, prompts, read, registry, replaying, reviewing, runs, scoped, showing,
+    spawning, status, streams, tasks, undoing, web,
 };
 use crate::serve::{BoxFuture, Refused};
 use crate::wire::{self, Facts, Method, MethodNames};
@@ -82,6 +82,11 @@ rows! {
     ReplaySession => replaying::replay_session,
     PromptAgent => control::prompt,
     Cancel => control::cancel,
+    ListPrompts => prompts::list_prompts,
+    EditPrompt => prompts::edit_prompt,
+    WithdrawPrompt => prompts::withdraw_prompt,
+    ListSessionOptions => options::list_session_options,
+    SetSessionOption => options::set_session_option,
     NewSession => control::new_session,
     ForkSession => branching::fork_session,
     RewindSession => branching::rewind_session,

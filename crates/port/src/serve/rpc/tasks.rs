@@ -73,6 +73,7 @@ pub(super) async fn delegate_task(
         return Err(Refused::new(409, message));
     }
     let owner = ownership::of_task(&*shared.team, caller);
+    let sender = rights::decided_by(caller);
     let new = NewTask { by, owner, agent: agent.clone(), text: task, files, key };
     let blocks = vec![object!({ "type": "text", "text": task_run::prompt_of(&new) })];
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
@@ -81,7 +82,8 @@ pub(super) async fn delegate_task(
         let begun = own_tasks.begin(new).await?;
         if begun.is_new {
             let (said, saying) = watch::channel(Said::default());
-            let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, said };
+            let by = Some(sender);
+            let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, by, said };
             tokio::spawn(task_run::run(team, own_tasks, begun.clone(), prompt, saying));
         }
         Ok::<_, Refused>(begun.id)

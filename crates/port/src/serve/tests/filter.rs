@@ -33,6 +33,7 @@ fn each_kind_has_its_own_rule() {
         (Event::Blocked(unrouted), "1100 11"),
         (Event::Agent(samples::agent("ui")), "1111 11"),
         (Event::Budget(samples::budget()), "1111 11"),
+        (Event::Chosen(samples::chosen()), "1111 11"),
     ] {
         let passed = filters.map(|filter| if filter.passes(&event) { '1' } else { '0' });
         assert_eq!(passed.iter().collect::<String>(), passes.replace(' ', ""), "{event:?}");

@@ -70,7 +70,7 @@ fn fields_and_names_of_other_versions_do_not_make_a_reader_fail() {
         let kept: Value = serde_json::to_value(&renamed).unwrap();
         assert_eq!(kept, line);
         // An update and a map have keys of their own.
-        if !["session_update", "snapshot", "graph", "graph_delta"]
+        if !["session_update", "snapshot", "options", "graph", "graph_delta"]
             .contains(&line["type"].as_str().unwrap())
         {
             grow(&mut line);

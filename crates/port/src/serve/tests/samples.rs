@@ -4,6 +4,7 @@ mod blocked;
 mod branch;
 mod budget;
 mod conflict;
+mod prompting;
 mod review;
 mod spent;
 mod stream;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use expect_test::expect;
 
 pub(in crate::serve) use self::branch::{branches, checked, merged};
+pub(in crate::serve) use self::prompting::{choices, chosen, waiting};
 pub(in crate::serve) use self::review::review;
 use self::spent::spent;
 pub(in crate::serve) use self::spent::usage;
@@ -189,7 +191,8 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
         is_open: true,
         is_default: true,
         is_running: false,
-        queued: 0,
+        queued: 1,
+        chosen: chosen().chosen,
         usage: usage().usage,
         spent: spent(),
     };
@@ -298,6 +301,7 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         answered(),
         Event::Agent(agent("ui")),
         Event::Agent(failed_agent()),
+        Event::Chosen(chosen()),
         Event::Budget(budget()),
         Event::Turn(turn(None)),
         Event::Turn(turn(Some("the agent ended: exit status 1".into()))),
@@ -344,6 +348,7 @@ fn each_line_is_exactly_that() {
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"answered","owners":["api"],"orchestrator":null,"via":"fs","rule":1,"decide":"owner","decided_by":"agent:api","answered_by":"api","tokens_saved":5200}
         {"type":"agent","agent_id":"ui","state":"ready","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000}
         {"type":"agent","agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}
+        {"type":"options","agent_id":"ui","session_id":"s-ui","chosen":{"mode":"plan","model":"large"},"timestamp_ms":1760000000000}
         {"type":"budget","agent_id":"ui","state":"exceeded","tokens":{"used":41200,"limit":40000,"reserved":0,"largest":9000,"estimated":false,"unknown":0},"cost":{"used":0.042,"limit":null,"currency":"USD","reserved":0.0,"largest":0.01,"unknown":0},"turns":{"used":3,"limit":50},"minutes":{"used":2.5,"limit":null},"running":1,"window_s":null,"on_exceed":"pause","reason":"the budget of `ui` is used up: 41200 of 40000 tokens are used; prompts are refused until `raise_budget`","timestamp_ms":1760000000000}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"error","reason":"the agent ended: exit status 1"}

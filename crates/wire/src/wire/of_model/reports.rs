@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use crate::model::{
-    AgentStatus, BlockedAccess, BudgetReport, Conflict, FileNode, LoopReport, SessionKey,
+    self, AgentStatus, BlockedAccess, BudgetReport, Conflict, FileNode, LoopReport, SessionKey,
     SessionMode, StreamReport, TaskReport, WebScope,
 };
 use crate::wire::{
     Agent, AskedScope, Blocked, Budget, BudgetCost, BudgetMinutes, BudgetTokens, BudgetTurns,
-    Candidate, ConflictLine, Looped, Node, SessionHeader, StreamStatus, SymbolCaller, Target,
-    TaskLine, TaskRow,
+    Candidate, ChosenOptions, ConflictLine, Looped, Node, SessionHeader, StreamStatus,
+    SymbolCaller, Target, TaskLine, TaskRow,
 };
 
 impl<'a> SessionHeader<'a> {
@@ -133,6 +133,17 @@ impl<'a> From<&'a Conflict> for ConflictLine<'a> {
             message: (&*conflict.message).into(),
             decided_by: conflict.decided_by.as_ref().map(|by| by.to_string().into()),
             timestamp_ms: conflict.timestamp_ms,
+        }
+    }
+}
+
+impl<'a> From<&'a model::ChosenOptions> for ChosenOptions<'a> {
+    fn from(report: &'a model::ChosenOptions) -> Self {
+        Self {
+            agent_id: report.key.agent.as_str().into(),
+            session_id: report.key.session.as_str().into(),
+            chosen: Cow::Borrowed(&report.chosen),
+            timestamp_ms: report.timestamp_ms,
         }
     }
 }

@@ -15,6 +15,7 @@ impl Filter {
             Event::Overlap(overlap) => self.covers_overlap(overlap),
             Event::Blocked(access) => self.covers_blocked(access),
             Event::Agent(_)
+            | Event::Chosen(_)
             | Event::Budget(_)
             | Event::Conflict(_)
             | Event::Graph(_)

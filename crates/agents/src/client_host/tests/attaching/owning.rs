@@ -111,6 +111,7 @@ async fn an_editors_session_is_reported_as_open() {
         is_default,
         is_running,
         queued: 0,
+        chosen: Chosen::default(),
     };
     let expected = [load("s", true, false), load("e", false, true)];
     assert_eq!(scene.host.session_loads().await.unwrap(), expected);

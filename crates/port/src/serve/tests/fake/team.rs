@@ -7,7 +7,9 @@ use tokio::sync::mpsc;
 
 use super::super::samples;
 use super::Fake;
-use crate::client_host::{Cancelled, Continuation, PromptOutcome};
+use crate::client_host::{
+    Cancelled, Continuation, HostError, PromptOutcome, SessionChoices, WaitingPrompt,
+};
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedId, BudgetLimits, BudgetReport, Event, How, Order,
     SessionId, StreamReplay, StreamReport, StreamState, WebScope,
@@ -154,6 +156,62 @@ impl Team for Fake {
         })
     }
 
+    fn waiting(
+        &self,
+        agent: AgentId,
+        _: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<Vec<WaitingPrompt>, Refused>> {
+        Box::pin(async move { self.known(&agent).map(|_| vec![samples::waiting("Add a footer")]) })
+    }
+
+    fn edit_prompt(
+        &self,
+        agent: AgentId,
+        id: String,
+        text: String,
+    ) -> BoxFuture<'_, Result<WaitingPrompt, Refused>> {
+        Box::pin(async move {
+            self.known(&agent)?;
+            self.waits(&id).map(|()| samples::waiting(&text))
+        })
+    }
+
+    fn withdraw_prompt(
+        &self,
+        agent: AgentId,
+        id: String,
+    ) -> BoxFuture<'_, Result<WaitingPrompt, Refused>> {
+        Box::pin(async move {
+            self.known(&agent)?;
+            self.waits(&id).map(|()| samples::waiting("Add a footer"))
+        })
+    }
+
+    fn session_options(
+        &self,
+        agent: AgentId,
+        _: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<SessionChoices, Refused>> {
+        Box::pin(async move { self.known(&agent).map(|_| samples::choices()) })
+    }
+
+    fn set_session_option(
+        &self,
+        agent: AgentId,
+        _: Option<SessionId>,
+        option: String,
+        value: String,
+    ) -> BoxFuture<'_, Result<SessionChoices, Refused>> {
+        Box::pin(async move {
+            self.known(&agent)?;
+            let mut choices = samples::choices();
+            for it in choices.options.iter_mut().filter(|it| it.id == option) {
+                it.current = Some(value.clone());
+            }
+            Ok(choices)
+        })
+    }
+
     fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
         Box::pin(async move { self.known(&agent).map(|_| SessionId::new("s-ui-2")) })
     }
@@ -260,6 +318,13 @@ impl Team for Fake {
             let state = AgentState::Stopped;
             Ok(AgentStatus { state, pid: None, reason, ..self.known(&agent)? })
         })
+    }
+}
+
+impl Fake {
+    fn waits(&self, id: &str) -> Result<(), Refused> {
+        let error = || Refused::new(409, HostError::NotWaiting(id.to_owned()).to_string());
+        (id == samples::waiting("").draft.id()).then_some(()).ok_or_else(error)
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Choice {
 
 /// The request that makes a choice.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum ChoiceRequest {
+pub enum ChoiceRequest {
     /// `authenticate`
     Auth,
     /// `session/set_mode`

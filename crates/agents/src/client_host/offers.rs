@@ -1,0 +1,378 @@
+//! The options that an agent offers in its sessions, such as mode and model, and the chosen values. Pure, and
+//! lenient: agents announce options in several ways.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::choice::{Choice, ChoiceRequest};
+use crate::acp;
+use crate::line::lenient;
+use crate::model::{SessionId, one_line};
+
+/// Sessions whose options are kept; those of others are not known.
+const MOST_SESSIONS: usize = 1024;
+/// Options of a session, and values of all of them. More are left out.
+const MOST_OPTIONS: usize = 16;
+const MOST_VALUES: usize = 1000;
+/// Bytes of all texts of a session's options; a value that does not fit is left out.
+const MOST_BYTES: usize = 128 << 10;
+/// Bytes of an id; an option or value with a longer one is left out, since a part of it means nothing.
+const LONGEST_ID: usize = 256;
+/// Bytes of a name and of a description; the rest is cut.
+const LONGEST_NAME: usize = 120;
+const LONGEST_DESCRIPTION: usize = 400;
+
+/// The value of each option of a session.
+pub type Chosen = BTreeMap<String, String>;
+
+/// One choice that an agent offers in a session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionOption {
+    pub id: String,
+    pub name: String,
+    /// The meaning by ACP: `mode`, `model`, `thought_level`, or another word of the agent.
+    pub category: Option<String>,
+    /// The id of the value that is chosen; None: the agent does not say.
+    pub current: Option<String>,
+    pub values: Vec<OptionValue>,
+    /// The request that chooses a value.
+    pub how: ChoiceRequest,
+}
+
+/// The options of a session, as a client sees them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionChoices {
+    pub session: SessionId,
+    pub options: Vec<SessionOption>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OptionValue {
+    pub id: String,
+    pub name: String,
+    pub description: Option<String>,
+}
+
+/// The options of all sessions of a run.
+#[derive(Default, Debug)]
+pub(super) struct Offers(HashMap<SessionId, SessionOffers>);
+
+#[derive(Default, PartialEq, Debug)]
+struct SessionOffers {
+    /// Options of `modes` and `models`.
+    plain: Vec<SessionOption>,
+    /// Options of `configOptions`.
+    config: Vec<SessionOption>,
+}
+
+/// The meaning of an answer of the agent for its options.
+#[derive(Debug)]
+pub(super) enum Learning {
+    /// A session was opened; None: the answer names it.
+    Opened(Option<SessionId>),
+    /// A value was chosen.
+    Chose(SessionId, ChoiceRequest, String),
+}
+
+/// The meaning of an update of the agent for its options.
+#[derive(Debug)]
+pub(super) enum OptionNews {
+    Mode(String),
+    Options(Value),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Announced {
+    #[serde(deserialize_with = "lenient")]
+    session_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    modes: AnnouncedModes,
+    #[serde(deserialize_with = "lenient")]
+    models: AnnouncedModels,
+    config_options: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct AnnouncedModes {
+    #[serde(deserialize_with = "lenient")]
+    current_mode_id: Option<String>,
+    available_modes: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct AnnouncedModels {
+    #[serde(deserialize_with = "lenient")]
+    current_model_id: Option<String>,
+    available_models: Value,
+}
+
+/// An option, a value of one, or a group of values.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct AnnouncedItem {
+    #[serde(deserialize_with = "lenient")]
+    id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    model_id: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    value: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    name: String,
+    #[serde(deserialize_with = "lenient")]
+    description: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    category: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    current_value: Option<String>,
+    /// As the agent lists them.
+    options: Value,
+}
+
+impl Learning {
+    /// Returns the meaning of the answer to a request; `behind` is the name under which a new session goes.
+    pub(super) fn of(method: &str, params: &Value, behind: Option<SessionId>) -> Option<Self> {
+        let text = |key: &str| params.get(key)?.as_str().map(str::to_owned);
+        let session = || text("sessionId").map(SessionId::new);
+        Some(match method {
+            "session/new" | "session/fork" => Self::Opened(behind),
+            "session/load" | "session/resume" => Self::Opened(session()),
+            "session/set_mode" => Self::Chose(session()?, ChoiceRequest::Mode, text("modeId")?),
+            "session/set_model" => Self::Chose(session()?, ChoiceRequest::Model, text("modelId")?),
+            "session/set_config_option" => {
+                Self::Chose(session()?, ChoiceRequest::Option(text("configId")?), text("value")?)
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl Offers {
+    /// Takes in the result of a request. Returns the session and what is chosen in it, if that differs from
+    /// before in a session that was known.
+    pub(super) fn learn(
+        &mut self,
+        learning: Learning,
+        result: &Value,
+        is_open: impl Fn(&SessionId) -> bool,
+    ) -> Option<(SessionId, Chosen)> {
+        let announced: Announced = acp::read(result);
+        match learning {
+            Learning::Opened(named) => {
+                let session = named.or(announced.session_id.clone().map(SessionId::new))?;
+                let offers = SessionOffers::of(&announced);
+                // Some agents do not repeat their options when a session goes on.
+                if offers == SessionOffers::default() {
+                    return None;
+                }
+                if self.0.len() >= MOST_SESSIONS && !self.0.contains_key(&session) {
+                    self.0.retain(|session, _| is_open(session));
+                }
+                let chosen = offers.chosen();
+                let is_known = self.0.contains_key(&session);
+                if self.0.len() >= MOST_SESSIONS && !is_known {
+                    return None;
+                }
+                let before = self.0.insert(session.clone(), offers);
+                let differs = before.is_some_and(|before| before.chosen() != chosen);
+                differs.then_some((session, chosen))
+            }
+            Learning::Chose(session, how, value) => self.change(session, |offers| {
+                offers.choose(&how, &value);
+                offers.replace(&announced.config_options);
+            }),
+        }
+    }
+
+    /// Takes in an update; returns as [`Offers::learn`] does.
+    pub(super) fn hear(
+        &mut self,
+        session: SessionId,
+        news: &OptionNews,
+    ) -> Option<(SessionId, Chosen)> {
+        self.change(session, |offers| match news {
+            OptionNews::Mode(mode) => offers.choose(&ChoiceRequest::Mode, mode),
+            OptionNews::Options(options) => offers.replace(options),
+        })
+    }
+
+    fn change(
+        &mut self,
+        session: SessionId,
+        change: impl FnOnce(&mut SessionOffers),
+    ) -> Option<(SessionId, Chosen)> {
+        let offers = self.0.get_mut(&session)?;
+        let before = offers.chosen();
+        change(offers);
+        let after = offers.chosen();
+        (after != before).then_some((session, after))
+    }
+
+    /// A session belongs to an editor now, which chooses by itself.
+    pub(super) fn forget(&mut self, session: &SessionId) {
+        self.0.remove(session);
+    }
+
+    pub(super) fn of(&self, session: &SessionId) -> Vec<SessionOption> {
+        self.0.get(session).map(|it| it.all().cloned().collect()).unwrap_or_default()
+    }
+
+    pub(super) fn chosen(&self, session: &SessionId) -> Chosen {
+        self.0.get(session).map(SessionOffers::chosen).unwrap_or_default()
+    }
+}
+
+impl SessionOffers {
+    fn of(announced: &Announced) -> Self {
+        let mut room = RoomLeft::default();
+        let config = config_options(&announced.config_options, &mut room);
+        let modes = &announced.modes;
+        let of_modes = values(&modes.available_modes, |it| it.id.take(), &mut room);
+        let models = &announced.models;
+        let of_models = values(&models.available_models, |it| it.model_id.take(), &mut room);
+        let plain = [
+            plain("mode", "Mode", &modes.current_mode_id, of_modes, ChoiceRequest::Mode),
+            plain("model", "Model", &models.current_model_id, of_models, ChoiceRequest::Model),
+        ];
+        Self { plain: plain.into_iter().flatten().collect(), config }
+    }
+
+    /// All options. What an agent offers as an option of its configuration replaces the mode or model that
+    /// it offers besides: that is for older clients.
+    fn all(&self) -> impl Iterator<Item = &SessionOption> {
+        let replaced = |it: &SessionOption| self.config.iter().any(|option| option.is(&it.id));
+        let plain = self.plain.iter().filter(move |it| !replaced(it));
+        plain.chain(&self.config).take(MOST_OPTIONS)
+    }
+
+    fn chosen(&self) -> Chosen {
+        self.all().filter_map(|it| Some((it.id.clone(), it.current.clone()?))).collect()
+    }
+
+    fn choose(&mut self, how: &ChoiceRequest, value: &str) {
+        if value.len() > LONGEST_ID {
+            return;
+        }
+        let is_it = |it: &SessionOption| match how {
+            ChoiceRequest::Auth => false,
+            ChoiceRequest::Mode => it.is("mode"),
+            ChoiceRequest::Model => it.is("model"),
+            ChoiceRequest::Option(id) => it.id == *id,
+        };
+        for option in self.plain.iter_mut().chain(&mut self.config).filter(|it| is_it(it)) {
+            option.current = Some(value.to_owned());
+        }
+    }
+
+    /// Takes in the whole state of the options of the configuration.
+    fn replace(&mut self, options: &Value) {
+        if options.is_array() {
+            self.config = config_options(options, &mut RoomLeft::default());
+        }
+    }
+}
+
+impl SessionOption {
+    /// Whether a word names the option: its id, or what it is about.
+    pub(super) fn is(&self, word: &str) -> bool {
+        self.id == word || self.category.as_deref() == Some(word)
+    }
+
+    pub(super) fn choices(&self) -> Vec<Choice> {
+        let choice = |it: &OptionValue| Choice {
+            id: it.id.clone(),
+            name: it.name.clone(),
+            how: self.how.clone(),
+        };
+        self.values.iter().map(choice).collect()
+    }
+}
+
+/// The room that is left for the options of a session.
+struct RoomLeft {
+    values: usize,
+    bytes: usize,
+}
+
+impl Default for RoomLeft {
+    fn default() -> Self {
+        Self { values: MOST_VALUES, bytes: MOST_BYTES }
+    }
+}
+
+impl RoomLeft {
+    fn takes(&mut self, bytes: usize) -> bool {
+        let has = self.values > 0 && self.bytes >= bytes;
+        if has {
+            self.values -= 1;
+            self.bytes -= bytes;
+        }
+        has
+    }
+}
+
+fn plain(
+    id: &str,
+    name: &str,
+    current: &Option<String>,
+    values: Vec<OptionValue>,
+    how: ChoiceRequest,
+) -> Option<SessionOption> {
+    let (id, name) = (id.to_owned(), name.to_owned());
+    let (category, current) = (Some(id.clone()), short(current.clone()));
+    (!values.is_empty()).then_some(SessionOption { id, name, category, current, values, how })
+}
+
+fn config_options(all: &Value, room: &mut RoomLeft) -> Vec<SessionOption> {
+    let option = |it: AnnouncedItem| {
+        let id = short(it.id)?;
+        let name = shown(&it.name, LONGEST_NAME);
+        let mut offered = values(&it.options, |it| it.value.take(), room);
+        // They may be grouped.
+        for group in acp::list::<AnnouncedItem>(&it.options) {
+            offered.extend(values(&group.options, |it| it.value.take(), room));
+        }
+        (!offered.is_empty()).then(|| SessionOption {
+            name: if name.is_empty() { shown(&id, LONGEST_NAME) } else { name },
+            category: short(it.category),
+            current: short(it.current_value),
+            values: offered,
+            how: ChoiceRequest::Option(id.clone()),
+            id,
+        })
+    };
+    acp::list(all).into_iter().filter_map(option).take(MOST_OPTIONS).collect()
+}
+
+fn values(
+    list: &Value,
+    id: fn(&mut AnnouncedItem) -> Option<String>,
+    room: &mut RoomLeft,
+) -> Vec<OptionValue> {
+    let value = |mut it: AnnouncedItem| {
+        let id = short(id(&mut it))?;
+        let name = shown(&it.name, LONGEST_NAME);
+        let name = if name.is_empty() { shown(&id, LONGEST_NAME) } else { name };
+        let description = it.description.map(|text| shown(&text, LONGEST_DESCRIPTION));
+        let description = description.filter(|text| !text.is_empty());
+        let bytes = id.len() + name.len() + description.as_ref().map_or(0, String::len);
+        room.takes(bytes).then_some(OptionValue { id, name, description })
+    };
+    acp::list(list).into_iter().filter_map(value).collect()
+}
+
+fn short(id: Option<String>) -> Option<String> {
+    id.filter(|id| !id.is_empty() && id.len() <= LONGEST_ID)
+}
+
+fn shown(text: &str, longest: usize) -> String {
+    let cut = |text: &str| text[..text.floor_char_boundary(longest)].to_owned();
+    cut(one_line(&cut(text)).trim())
+}
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ mod holders;
 mod hub;
 mod looks;
 mod page;
+mod prompting;
 mod served;
 mod squatter;
 

@@ -9,7 +9,7 @@ use super::{Site, WEB};
 use crate::harness::{Ended, Stage, agent, run};
 
 /// Makes a token; returns it with its id.
-fn make(stage: &Stage, args: &[&str]) -> (String, String) {
+pub(super) fn make(stage: &Stage, args: &[&str]) -> (String, String) {
     let made = stage.run(&[&["token", "create", "--json", "--owner", "ada"], args].concat());
     let made: Value = serde_json::from_str(&made.stdout).unwrap();
     let text = |key: &str| made[key].as_str().unwrap().to_owned();

@@ -162,6 +162,13 @@ export class State {
     this.changed("agents", line);
   }
 
+  /** Keeps what is chosen in a session. */
+  options(line) {
+    const session = this.agents.get(line.agent_id)?.sessions?.find((it) => it.session_id === line.session_id);
+    if (session) session.chosen = line.chosen;
+    this.changed("agents", line);
+  }
+
   overlap(line) {
     const key = `${line.symbol}\n${line.agents
       .map((it) => it.agent_id)
@@ -244,6 +251,7 @@ const LINES = lookup({
   session_update: (state, line) => state.update(line),
   report: (state, line) => state.fold("said", state.said, "report", line),
   lagged: (state, line) => state.lagged(line),
+  options: (state, line) => state.options(line),
   loop: () => {},
   task: () => {},
 });

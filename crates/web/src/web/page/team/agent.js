@@ -12,8 +12,13 @@ import { stateOf } from "./cards.js";
 import { Composer } from "./composer.js";
 import { again, earlier, renew } from "./earlier.js";
 import { partsOf, spentOf } from "./figures.js";
+import { Options, sessionOf } from "./options.js";
 import { Past } from "./past.js";
+import { Queue } from "./queue.js";
 import { TranscriptView } from "./transcript-view.js";
+
+/** Options whose value is among the details. */
+const MOST_CHOSEN = 6;
 
 export class AgentPanel {
   constructor(app, back) {
@@ -32,7 +37,14 @@ export class AgentPanel {
     this.details = h("dl", { class: "facts" });
     this.menu = new Menu("More of this agent", [this.start, this.stop, this.restart], this.details);
     this.status = h("p", { class: "status" });
-    this.composer = new Composer(app, (...prompt) => this.send(...prompt));
+    /** Prompts of this page that were not answered yet. */
+    this.sent = new Set();
+    this.options = new Options(app);
+    this.composer = new Composer(app, (...prompt) => this.send(...prompt), this.options.element);
+    this.queue = new Queue(app, {
+      edited: (agent, before, text) => this.edited(agent, before, text),
+      lost: (agent, text) => this.composer.putBack(agent, text, []),
+    });
     this.transcript = new TranscriptView({ app, earlier: () => this.earlier(), again: () => this.again() });
     const backButton = button("", back, { class: "back quiet icon-only", "aria-label": "Back to the agents" });
     fill(backButton, icon("back"));
@@ -42,6 +54,7 @@ export class AgentPanel {
       h("div", { class: "row head" }, backButton, this.title, this.waits, this.cancel, this.changes, this.menu.element),
       this.status,
       this.transcript.element,
+      this.queue.element,
       this.composer.element,
     );
     this.scoped();
@@ -58,7 +71,9 @@ export class AgentPanel {
     // The journal has it: it is kept for the agent that is shown.
     if (this.agent) this.said().past = new Past();
     this.agent = agent;
+    this.queue.show(agent);
     this.composer.show(agent);
+    this.options.show(agent);
     this.menu.close();
     if (!agent) return this.transcript.show(null);
     this.transcript.show(this.said());
@@ -74,6 +89,10 @@ export class AgentPanel {
       return;
     }
     this.begin();
+    if (this.app.wire.isLive) {
+      this.queue.update(agent);
+      if (this.app.may("prompt")) this.options.update(agent);
+    }
     const queued = agent.sessions?.reduce((sum, it) => sum + it.queued, 0) ?? 0;
     const look = JSON.stringify([agent, queued, this.app.state.budgets.get(this.agent), this.app.state.waits(this.agent), [...this.app.rights]]);
     if (this.look === look) return;
@@ -101,6 +120,8 @@ export class AgentPanel {
     const facts = [];
     const add = (name, value) => value && facts.push(h("dt", null, name), h("dd", null, value));
     add("program", [agent.name, agent.version].filter(Boolean).map(line).join(" "));
+    for (const [option, value] of Object.entries(sessionOf(agent)?.chosen ?? {}).slice(0, MOST_CHOSEN))
+      add(cut(line(option), 40), cut(line(value), 80));
     add("sessions", agent.sessions?.length ? String(agent.sessions.length) : "");
     add("restarts", agent.restarts ? String(agent.restarts) : "");
     add("tokens", spentOf(agent));
@@ -200,15 +221,36 @@ export class AgentPanel {
     const { wire, state } = this.app;
     const sentAt = Date.now();
     const shown = text || "[image]";
-    state.said.prompted(agent, shown);
+    const sent = { agent, text, block: state.said.prompted(agent, shown) };
+    this.sent.add(sent);
     state.activity.prompted(agent, shown);
     this.app.changed("said", { agent_id: agent });
     this.transcript.follow();
-    this.app.call("prompt", { agent_id: agent, blocks }, 0).catch((error) => {
-      notice(`prompt ${agent}: ${error.message}`, true);
-      // What was refused is not lost, and neither is what went into a connection that was dead by then.
-      if (error.code || wire.heardAt < sentAt) this.composer.putBack(agent, text, pictures);
-    });
+    // It may have to wait, and is in the list then.
+    this.app.lists.wantAgents();
+    this.app
+      .call("prompt", { agent_id: agent, blocks }, 0)
+      .catch((error) => {
+        notice(`prompt ${agent}: ${error.message}`, true);
+        // What was refused is not lost, and neither is what went into a connection that was dead by then.
+        if (error.code || wire.heardAt < sentAt) this.composer.putBack(agent, sent.text, pictures);
+        // Such a prompt was never sent to the agent.
+        if (error.code >= 400 && error.code < 500) this.reword(sent, "");
+      })
+      .finally(() => this.sent.delete(sent));
+  }
+
+  /** A prompt that waits has another text now. */
+  edited(agent, before, text) {
+    const sent = [...this.sent].find((it) => it.agent === agent && it.text === before);
+    if (!sent) return;
+    sent.text = text;
+    this.reword(sent, text);
+  }
+
+  reword({ agent, block }, text) {
+    this.app.state.said.of(agent).reworded(block, text);
+    this.app.changed("said", { agent_id: agent });
   }
 
   key(key) {

@@ -17,8 +17,11 @@ const MOST_OFFERS = 8;
 const MOST_DRAFTS = 50;
 
 export class Composer {
-  /** @param {(blocks: Object[], text: string, pictures: Object[]) => void} send */
-  constructor(app, send) {
+  /**
+   * @param {(blocks: Object[], text: string, pictures: Object[]) => void} send
+   * @param {Element} below what stands below the field
+   */
+  constructor(app, send, below) {
     this.app = app;
     this.sendBlocks = send;
     this.agent = "";
@@ -40,7 +43,7 @@ export class Composer {
     this.offers = h("ul", { class: "offers", role: "listbox", "aria-label": "Offers", hidden: true });
     this.shown = h("div", { class: "row wrap pictures", hidden: true });
     const send_ = button("Send", () => this.send(), { class: "main", title: "Enter; Shift+Enter begins a line" });
-    this.element = h("div", { class: "prompt" }, this.offers, this.shown, h("div", { class: "row end-row" }, this.text, send_));
+    this.element = h("div", { class: "prompt" }, this.offers, this.shown, h("div", { class: "row end-row" }, this.text, send_), below);
   }
 
   /** Goes to another agent; what was begun for this one is kept. */

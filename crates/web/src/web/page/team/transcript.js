@@ -115,6 +115,16 @@ export class Transcript {
     return text ? [...past.blocks, between, ...blocks] : [...past.blocks, ...blocks];
   }
 
+  /** Another text takes the place of a prompt's, which was not sent as it was; without one it was not sent at all. */
+  reworded(block, text) {
+    const at = this.blocks.indexOf(block);
+    if (at < 0) return;
+    block.text = short(text, LONGEST_BLOCK);
+    if (text) return this.changed(block);
+    this.blocks.splice(at, 1);
+    this.forget(block);
+  }
+
   speech(kind, session, text, id) {
     const last = this.blocks.at(-1);
     const goesOn =
@@ -268,7 +278,7 @@ export class Transcripts {
 
   /** What this page sent. */
   prompted(agent, text) {
-    this.of(agent).push("prompt", "", short(text, LONGEST_BLOCK));
+    return this.of(agent).push("prompt", "", short(text, LONGEST_BLOCK));
   }
 
   /** Lines were missed, or the connection was lost: all transcripts have a hole here. */

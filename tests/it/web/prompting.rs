@@ -1,0 +1,101 @@
+//! The prompt box of the page: mode and model, and the prompts that wait.
+
+use serde_json::json;
+
+use super::browser::Driver;
+use super::client::Site;
+use super::{WEB, holders};
+use crate::harness::{Stage, agent};
+
+const DESK: (u32, u32) = (1280, 860);
+
+#[test]
+fn mode_and_model_are_chosen_below_the_prompt() {
+    let Some(driver) = Driver::shared() else { return };
+    let stage = Stage::new();
+    let team = stage.team(WEB, vec![agent("ui").offers(), agent("api")]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = driver.open(&stage, "desk", DESK);
+    browser.goto(&format!("http://{}{path}", site.host));
+    browser.shows("live");
+    browser.click("#team a, #team button", "ui");
+    browser.comes("document.querySelectorAll('.options select').length === 2");
+    let choose = |option: &str, value: &str| {
+        browser.run(&format!(
+            "const select = [...document.querySelectorAll('.options label')]\
+             .find((it) => it.innerText.startsWith({option:?})).querySelector('select');\
+             select.value = {value:?}; select.dispatchEvent(new Event('change'))"
+        ));
+    };
+    choose("Mode", "plan");
+    browser.shows("ui: Mode is plan");
+    browser.picture("options.png");
+    assert_eq!(port.prompt("ui", "what is chosen"), "plan large");
+    // What others choose is seen here.
+    let params = json!({"agent_id": "ui", "option": "model", "value": "small"});
+    port.call("set_session_option", &params).unwrap();
+    browser.comes("document.querySelectorAll('.options select')[1].value === 'small'");
+    // An agent that offers nothing has no menus.
+    browser.run("location.hash = 'team/api'");
+    browser.comes("document.querySelector('.agent-panel h2').innerText.includes('api')");
+    browser.comes("document.querySelector('.options').hidden");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_prompt_that_waits_is_changed_and_taken_back_in_its_list() {
+    let Some(driver) = Driver::shared() else { return };
+    let stage = Stage::new();
+    let team = stage.team(WEB, vec![agent("ui")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let (site, path) = Site::of(&stage, &[]);
+    let browser = driver.open(&stage, "desk", DESK);
+    browser.goto(&format!("http://{}{path}", site.host));
+    browser.shows("live");
+    browser.click("#team a, #team button", "ui");
+    browser.shows("Cancel turn");
+    let running = port.begin_waiting("ui");
+    for text in ["first words", "second words"] {
+        browser.keys("p");
+        browser.keys(text);
+        browser.click("button", "Send");
+    }
+    browser.comes("document.querySelectorAll('.queue li').length === 2");
+    browser.picture("queue.png");
+    browser
+        .run("document.querySelector('.queue button[aria-label=\"Change this prompt\"]').click()");
+    browser.comes("document.activeElement.value === 'first words'");
+    browser.keys(" and more");
+    browser.picture("queue-edit.png");
+    browser.click("button", "Save");
+    browser
+        .comes("document.querySelector('.queue li .text')?.innerText === 'first words and more'");
+    browser.run(
+        "[...document.querySelectorAll('.queue button[aria-label=\"Take this prompt back\"]')].at(-1).click()",
+    );
+    browser.comes("document.querySelectorAll('.queue li').length === 1");
+    // Whoever sent it has it back.
+    browser.comes(
+        "document.querySelector('textarea[aria-label=\"Prompt\"]').value === 'second words'",
+    );
+    browser.comes("!document.querySelector('.transcript')?.innerText.includes('second words')");
+
+    // Who may only read sees what waits, and has nothing to press.
+    let (token, _) = holders::make(&stage, &["--may", "read"]);
+    let (site, path) = holders::link(&stage, &team.run_file, &token);
+    let reader = driver.open(&stage, "reader", DESK);
+    reader.goto(&format!("http://{}{path}", site.host));
+    reader.shows("live");
+    reader.click("#team a, #team button", "ui");
+    reader.shows("first words and more");
+    assert_eq!(reader.run("return document.querySelectorAll('.queue button').length"), json!(0));
+
+    port.call("cancel", &json!({"agent_id": "ui", "queued": false})).unwrap();
+    port.answer(running).unwrap();
+    browser.comes("document.querySelector('.queue').hidden");
+    browser.shows("first words and more");
+    for browser in [&browser, &reader] {
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+}

@@ -54,6 +54,7 @@ use crate::proxy::{Branches, Permits, Vitals};
 use host::Host;
 use messages::{HostMsg, Reply};
 use terminals::Launch;
+pub use terminals::Screens;
 pub use tool_form::TeamTools;
 use tool_form::ToolForm;
 
@@ -220,6 +221,8 @@ struct Shared {
     account: OnceLock<Account>,
     /// None where conflicts are not looked for.
     conflicts: OnceLock<AgentConflicts>,
+    /// The way of its terminals to those who watch.
+    screens: OnceLock<Screens>,
     /// The reason of the host's end; the first one is kept.
     gone: OnceLock<String>,
 }
@@ -247,6 +250,12 @@ impl HostHandle {
     pub fn set_conflicts(&self, conflicts: AgentConflicts) {
         // A run has them once.
         let _ = self.shared.conflicts.set(conflicts);
+    }
+
+    /// Sets the way of the agent's terminals to those who watch.
+    pub fn set_screens(&self, screens: Screens) {
+        // A run has them once.
+        let _ = self.shared.screens.set(screens);
     }
 
     /// Returns the prompt by which the agent compresses its context, if that is known: what it announced
@@ -304,6 +313,7 @@ impl HostHandle {
             files: OnceLock::new(),
             account: OnceLock::new(),
             conflicts: OnceLock::new(),
+            screens: OnceLock::new(),
             gone: OnceLock::new(),
         });
         let (mailbox, messages) = mpsc::channel(MAILBOX);

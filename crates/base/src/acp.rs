@@ -66,6 +66,10 @@ shapes! {
         content: ContentBlock,
         /// The new text of the file, in a `diff`.
         new_text: Option<String>,
+        /// The id of a `terminal`.
+        terminal_id: Option<String>,
+        /// The output of a `terminal`, where the journal has it.
+        output: Option<String>,
     }
     /// A file that a tool call works with.
     CallLocation {

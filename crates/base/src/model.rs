@@ -35,6 +35,7 @@ mod spending;
 mod stream;
 mod system;
 mod task;
+mod team_update;
 mod time;
 mod web_scope;
 
@@ -63,7 +64,7 @@ pub use kept_files::{KeptFiles, KeptForm};
 pub use lines::Lines;
 pub use loops::{Loop, LoopKind, LoopReport, OnLoop, SessionStep};
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
-pub use mask::{mask, mask_commands, masked_line};
+pub use mask::{mask, mask_commands, masked_line, masked_output};
 pub use named::Variants;
 pub use named::named;
 pub use outside_files::OutsideFiles;
@@ -84,5 +85,6 @@ pub use stream::{
 };
 pub use system::{KERNEL_FOLDERS, SYSTEM_FOLDERS, is_of_machine, is_of_system};
 pub use task::{AgentReport, TEAM_SERVER, TaskReport, TaskState, ToolsForm};
+pub use team_update::{MOST_OUTPUT, ShownPrompt, ShownTerminal, TeamUpdate, TerminalExit};
 pub use time::{TimestampMs, left, now_ms, rfc3339, turn_ended, turn_name};
 pub use web_scope::WebScope;

@@ -91,7 +91,7 @@ pub(super) fn entry(event: &Event<'_>) -> Option<LogEntry> {
         let text = access_text(&id, &status, decided_by.as_deref(), &action, &path, sweep);
         (status, text)
     } else if event.kind.starts_with("turn.") {
-        let TurnPayload { stop_reason, reason } = or_default(payload);
+        let TurnPayload { stop_reason, reason, .. } = or_default(payload);
         let stop = stop_reason.unwrap_or_default();
         let text = turn_ended(event.turn.unwrap_or_default(), &stop, reason.as_deref());
         (stop, text)

@@ -214,7 +214,7 @@ impl LastTurn {
                 turn.call_ended(&tool_call_id.unwrap_or_default(), at);
             }
             Some(EventType::TURN_END | EventType::TURN_FAILED) => {
-                let TurnPayload { stop_reason, reason } = or_default(payload);
+                let TurnPayload { stop_reason, reason, .. } = or_default(payload);
                 turn.named = event.session_id.as_deref().map(str::to_owned).zip(event.turn);
                 turn.end(&stop_reason.unwrap_or_default(), reason.as_deref());
             }

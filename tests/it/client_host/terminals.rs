@@ -1,6 +1,10 @@
 //! `terminal/*`: real processes, where the zone lets them run.
 
-use serde_json::json;
+use std::fs::OpenOptions;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::{Value, json};
 
 use crate::harness::{Port, Stage, Team, agent};
 
@@ -25,6 +29,50 @@ fn a_command_runs_in_the_workspace_or_in_its_cwd() {
     assert_eq!(port.prompt("ui", "run kill -9 $$"), "failed: `kill -9 $$` ended by signal SIGKILL");
     assert_eq!(port.prompt("ui", "run echo out; echo err >&2"), "out\nerr\n");
     assert_eq!(port.count(&json!({"type": "blocked"})), 0);
+}
+
+/// What the last terminal printed until now.
+fn printed(port: &mut Port, members: &Value) -> Value {
+    let update = json!({"type": "session_update", "agent_id": "ui", "update": members});
+    port.expect(&update)["update"].take()
+}
+
+#[test]
+fn what_a_terminal_prints_is_seen_while_it_runs_and_is_in_the_journal() {
+    let stage = Stage::new();
+    let (_team, mut port) = team(&stage);
+    port.send(&json!({"type": "subscribe", "topics": ["session_update"]}));
+    mkfifo(&stage.path("shop/src/ui/gate"), Mode::S_IRWXU).unwrap();
+    let line = "run echo one; read x < src/ui/gate; echo API_KEY=hunter2; echo two; exit 3";
+    let turn = port.begin("ui", line);
+    let shown = json!({"sessionUpdate": "_eisen/terminal", "output": "one\n"});
+    let running = printed(&mut port, &shown);
+    assert_eq!(running.get("exitStatus"), None, "{running}");
+    drop(OpenOptions::new().write(true).open(stage.path("shop/src/ui/gate")).unwrap());
+    let ended = json!({"sessionUpdate": "_eisen/terminal", "exitStatus": {"exitCode": 3}});
+    let ended = printed(&mut port, &ended);
+    let output = "one\nAPI_KEY=***\ntwo\n";
+    assert_eq!((&ended["output"], &ended["truncated"]), (&json!(output), &json!(false)));
+    assert!(port.said(turn).contains("exited with code 3"));
+    let content = json!([{"type": "terminal", "terminalId": ended["terminalId"]}]);
+    let of_call = json!({"update": {"sessionUpdate": "tool_call_update", "content": content}});
+    assert!(port.count(&of_call) > 0, "the call names the terminal");
+    let seen = port.position(&json!({"update": {"exitStatus": {"exitCode": 3}}}));
+    assert!(seen < port.position(&json!({"update": {"status": "failed"}})));
+    let asked = json!({"agent_id": "ui", "types": ["tool.result"]});
+    let kept = port.call("list_events", &asked).unwrap();
+    let terminal = json!([{
+        "type": "terminal", "terminalId": ended["terminalId"], "output": output,
+        "truncated": false, "exitStatus": {"exitCode": 3},
+    }]);
+    assert_eq!(kept["events"][0]["payload"]["content"], terminal, "{kept}");
+
+    port.prompt("ui", "run seq 1 20000");
+    let long = json!({"sessionUpdate": "_eisen/terminal", "exitStatus": {"exitCode": 0}});
+    let long = printed(&mut port, &long);
+    let output = long["output"].as_str().unwrap();
+    assert_eq!(long["truncated"], true);
+    assert!(output.ends_with("\n20000\n") && output.len() <= 16 << 10, "{}", output.len());
 }
 
 #[test]

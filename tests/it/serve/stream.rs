@@ -28,14 +28,40 @@ fn updates_come_as_the_agent_wrote_them_and_before_their_turn_ends() {
     port.prompt("ui", "hello");
 
     let update = json!({"type": "session_update", "agent_id": "ui", "session_id": "ui-s1"});
+    // Whoever sent the prompt, it comes first.
+    let prompt = json!({"sessionUpdate": "_eisen/prompt", "text": "hello", "truncated": false});
+    assert_eq!(port.expect(&update)["update"], prompt);
     let heard = port.expect(&update);
     let chunk = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "hello"}});
     assert_eq!(heard["update"], chunk);
-    assert_eq!(port.count(&update), 1);
+    assert_eq!(port.count(&update), 2);
     let end = json!({"type": "turn", "agent_id": "ui", "turn": 1});
     assert!(port.position(&update) < port.position(&end), "{:#?}", port.transcript);
     other.expect(&end);
     assert_eq!(other.count(&json!({"type": "session_update"})), 0);
+}
+
+#[test]
+fn the_end_of_a_turn_says_what_it_took() {
+    let stage = Stage::new();
+    let team = two_agents(&stage);
+    let mut port = team.steer_when_ready(&["ui"]);
+    port.prompt("ui", "spend dollars");
+    let end = port.expect(&json!({"type": "turn", "agent_id": "ui", "turn": 0}));
+    assert_eq!(end["spent"]["cost"], json!([{"amount": 0.5, "currency": "USD"}]), "{end}");
+    assert_eq!(end["spent"]["total"], Value::Null);
+    // What nobody reported is not nothing.
+    port.prompt("ui", "hello");
+    let end = port.expect(&json!({"type": "turn", "agent_id": "ui", "turn": 1}));
+    assert_eq!(end.get("spent"), None, "{end}");
+    port.prompt("ui", "use gpt-5-2025-08-07");
+    let end = port.expect(&json!({"type": "turn", "agent_id": "ui", "turn": 2}));
+    assert_eq!(end["spent"]["total"], json!(1_100_000), "{end}");
+    let asked = json!({"types": ["turn"], "agent_id": "ui"});
+    let kept = port.call("list_events", &asked).unwrap();
+    let spent = |turn: usize| &kept["events"][turn]["payload"]["spent"];
+    assert_eq!(spent(0)["cost"], json!([{"amount": 0.5, "currency": "USD"}]), "{kept}");
+    assert_eq!((spent(1), &spent(2)["total"]), (&Value::Null, &json!(1_100_000)), "{kept}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use super::{AgentSettings, Surroundings, locking, pending_or, text_blocks, watch
 use crate::budget::Account;
 use crate::bus::Bus;
 use crate::capture::RunFiles;
-use crate::client_host::{HostError, HostHandle, PromptDraft, Urgency};
+use crate::client_host::{HostError, HostHandle, PromptDraft, Screens, Urgency};
 use crate::conflicts::RunOfAgent;
 use crate::extract::Acp;
 use crate::model::{
@@ -137,7 +137,7 @@ impl Run {
         });
         // The host's log lines name the agent.
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
-        equip(&host, settings.account.clone(), vitals.clone(), files.clone());
+        equip(&host, (settings, team), vitals.clone(), files.clone());
         let locks = locking::begin(team, settings, process.pid(), &host, vitals.clone());
         let (concern_sender, concern) = watch::channel(None);
         let (held_sender, held_up) = watch::channel(None);
@@ -297,9 +297,15 @@ impl Run {
 }
 
 /// Gives the host of a run what it shares with the proxy.
-fn equip(host: &HostHandle, account: Account, vitals: Arc<Vitals>, files: Option<RunFiles>) {
+fn equip(
+    host: &HostHandle,
+    (settings, team): (&AgentSettings, &Surroundings),
+    vitals: Arc<Vitals>,
+    files: Option<RunFiles>,
+) {
     host.set_vitals(vitals);
-    host.set_account(account);
+    host.set_account(settings.account.clone());
+    host.set_screens(Screens::new(team.tracker.clone(), settings.id.clone()));
     if let Some(files) = files {
         host.set_files(files);
     }
@@ -330,7 +336,7 @@ fn proxy(
     let RunParts { running, vitals, files } = parts;
     let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
     let extractor = extractor.counting(settings.usage, settings.uncounted_mode.clone());
-    let extractor = extractor.finding_loops(settings.on_loop != OnLoop::Off);
+    let extractor = extractor.finding_loops(settings.on_loop != OnLoop::Off).leaving_outputs();
     let extractor = if plugged { extractor.with_reasons() } else { extractor };
     Proxy {
         agent: settings.id.clone(),

@@ -61,7 +61,8 @@ where
             Ok(Completed::Result(result)) => self.out.push(rpc::response(id, Ok(&result))),
             Ok(Completed::Bulky(answer, place)) => self.out.push_answer(answer, place),
             Ok(Completed::Terminal(started)) => {
-                let terminal = self.terminals.register(started);
+                let screens = self.shared.screens.get();
+                let terminal = self.terminals.register(started, screens);
                 self.answer(id, &json!({ "terminalId": terminal }));
             }
             Err(error) => self.out.push(rpc::response(id, Err(&error))),

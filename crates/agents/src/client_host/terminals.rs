@@ -1,5 +1,6 @@
 //! `terminal/*`: the terminals of one agent, each a task that owns its process.
 
+mod screen;
 mod shell;
 mod tail;
 mod terminal;
@@ -16,12 +17,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::rpc;
-use crate::model::{AgentMemory, code};
+use crate::model::{AgentMemory, SessionId, code};
 use crate::process::Command;
 use crate::zone::Permit;
 use tail::Tail;
 use terminal::Terminal;
 
+pub use screen::Screens;
 pub(super) use shell::{Launch, Shell};
 
 /// Terminals open at once; one more is refused until one is released.
@@ -46,6 +48,7 @@ pub(super) struct Terminals {
 /// A started process without a terminal.
 #[derive(Debug)]
 pub(super) struct Started {
+    session: SessionId,
     shell: Box<dyn Shell>,
     output: pipe::Receiver,
     tail: Tail,
@@ -92,6 +95,7 @@ impl Terminals {
         let memory = memory.map_err(|why| rpc::failure(code::INTERNAL_ERROR, why.to_string()))?;
         let tail = Tail::new(usize::try_from(limit).unwrap_or(usize::MAX), memory);
         let env = environment(&self.env, request.env)?;
+        let session = SessionId::new(&*request.session_id.0);
         let (program, args) = program(request.command, request.args);
         let command = Command { program, args, cwd: cwd.real, env };
         let starting = self.launcher.start(command);
@@ -99,22 +103,23 @@ impl Terminals {
             let started = starting.await;
             let (shell, output) =
                 started.map_err(|e| rpc::failure(code::INTERNAL_ERROR, e.to_string()))?;
-            Ok(Started { shell, output, tail, place })
+            Ok(Started { session, shell, output, tail, place })
         })
     }
 
-    /// Creates the terminal of a started process; returns its id.
-    pub(super) fn register(&mut self, started: Started) -> String {
+    /// Creates the terminal of a started process, which `screens` show; returns its id.
+    pub(super) fn register(&mut self, started: Started, screens: Option<&Screens>) -> String {
         // Removes the finished tasks.
         while self.tasks.try_join_next().is_some() {}
-        let Started { shell, output, tail, place } = started;
-        let (terminal, task) = Terminal::new(shell, output, tail);
+        let Started { session, shell, output, tail, place } = started;
+        self.last_id += 1;
+        let id = format!("term_{}", self.last_id);
+        let screen = screens.map(|screens| screens.of(session, id.clone()));
+        let (terminal, task) = Terminal::new(shell, output, tail, screen);
         self.tasks.spawn(async move {
             task.await;
             drop(place);
         });
-        self.last_id += 1;
-        let id = format!("term_{}", self.last_id);
         self.open.insert(id.clone(), terminal);
         id
     }

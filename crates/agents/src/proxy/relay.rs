@@ -321,6 +321,7 @@ where
         if !may_begin_turn {
             self.send_to_agent(block.clone());
         }
+        self.proxy.extractor.report_updates(self.proxy.tracker.update_detail());
         for line in lines(&block) {
             self.observe(Direction::ToAgent, line);
         }

@@ -171,6 +171,8 @@ pub struct TurnEnd {
     pub stop_reason: Arc<str>,
     /// The cause for people; None: nothing is to be added.
     pub reason: Option<Arc<str>>,
+    /// The sum of what was reported while the turn ran.
+    pub spent: Spent,
 }
 
 /// A line of a team elsewhere, as clients of a hub get it, with what decides who does. Its ids are those of the

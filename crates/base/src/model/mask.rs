@@ -23,6 +23,10 @@ const SECRETS: [&str; 14] = [
     "access_key",
 ];
 
+/// Headers of HTTP whose values are secrets in what a program prints.
+const HEADERS: [&str; 5] =
+    ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"];
+
 /// Depth to which values are read; deeper ones are left out.
 const DEEPEST: usize = 64;
 
@@ -111,6 +115,45 @@ pub fn masked_line(line: &str) -> String {
         masked.push_str(space);
     }
     masked
+}
+
+/// Masks the secrets of what a program printed: the values of variables that are secrets by their names, in
+/// capitals (`API_KEY=X`), the rest of a line behind the name of a header (`Cookie: X`), and the
+/// passwords of addresses. Other words are as likely to be no secrets, and stay.
+pub fn masked_output(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (said, end) = line.strip_suffix('\n').map_or((line, ""), |said| (said, "\n"));
+        match secret_from(said) {
+            Some(at) => {
+                masked.push_str(&said[..at]);
+                masked.push_str(MASKED);
+            }
+            None => said
+                .split_inclusive(char::is_whitespace)
+                .for_each(|word| masked.push_str(&without_password(word))),
+        }
+        masked.push_str(end);
+    }
+    masked
+}
+
+/// The place in a line from which on it is a secret.
+fn secret_from(line: &str) -> Option<usize> {
+    let variable = |(at, _): (usize, &str)| {
+        let name = line[..at].rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+        let is_variable = !name.is_empty() && !name.contains(|c: char| c.is_ascii_lowercase());
+        (is_variable && is_secret(name, Within::Env)).then_some(at + 1)
+    };
+    let header = |(at, _): (usize, &str)| {
+        let name = line[..at].rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '-').next()?;
+        HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name)).then_some(at + 1)
+    };
+    let of_variable = line.match_indices('=').find_map(variable);
+    // An empty value is none.
+    let of_variable = of_variable.filter(|at| line[*at..].trim() != "");
+    let of_header = line.match_indices(": ").find_map(header).map(|at| at + 1);
+    of_variable.into_iter().chain(of_header).min()
 }
 
 /// A word such as `--token=X` or `Authorization:`, cut behind the mark.
@@ -203,6 +246,26 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(masked_line(line), masked);
+        }
+    }
+
+    #[test]
+    fn secrets_of_outputs_are_masked_and_other_words_stay() {
+        for (output, masked) in [
+            (
+                "ok\n\nPATH=/bin\nOPENAI_API_KEY=sk a\nlast",
+                "ok\n\nPATH=/bin\nOPENAI_API_KEY=***\nlast",
+            ),
+            ("export GITHUB_TOKEN=\"x y\"\r\n", "export GITHUB_TOKEN=***\n"),
+            ("> Authorization: Bearer abc\n", "> Authorization: ***\n"),
+            ("origin https://me:abc@host/a.git (fetch)", "origin https://***@host/a.git (fetch)"),
+            (
+                "token=7 tokens: 12, key = 3; const KEY = 4;",
+                "token=7 tokens: 12, key = 3; const KEY = 4;",
+            ),
+            ("MY_SECRET=\nA == B\n", "MY_SECRET=\nA == B\n"),
+        ] {
+            assert_eq!(masked_output(output), masked);
         }
     }
 }

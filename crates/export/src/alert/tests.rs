@@ -10,7 +10,7 @@ use super::follow::{Follow, LocalTime};
 use super::*;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedStatus, ConflictId, ConflictKind, ConflictStatus,
-    Event, STALLED, SessionId, SessionKey, SessionMode, TurnEnd,
+    Event, STALLED, SessionId, SessionKey, SessionMode, Spent, TurnEnd,
 };
 
 const AFTER: Duration = Duration::from_secs(10);
@@ -53,6 +53,7 @@ fn a_team_is_done_once_its_last_turn_has_ended() {
             turn: 1,
             stop_reason: stop_reason.into(),
             reason: None,
+            spent: Spent::default(),
         })
     };
     follow.event(&turn("end_turn"), start);

@@ -15,7 +15,8 @@ use super::page::MetricsPage;
 use super::series::Series;
 use crate::model::{
     AgentId, BlockedAccess, BlockedStatus, Charge, Cost, Decided, DecidedBy, Event, Figure, Record,
-    SessionId, SessionKey, SessionMode, Spending, TimestampMs, TokenKind, Tokens, TurnEnd, Via,
+    SessionId, SessionKey, SessionMode, Spending, Spent, TimestampMs, TokenKind, Tokens, TurnEnd,
+    Via,
 };
 
 /// Folds events whose times the test says.
@@ -59,6 +60,7 @@ impl Bench {
             turn: 0,
             stop_reason: stop_reason.into(),
             reason: None,
+            spent: Spent::default(),
         }))
     }
 

@@ -14,8 +14,8 @@ use super::fold::SpanFold;
 use super::span::cut;
 use super::{AgentFacts, FoldSettings, Traceparent, names};
 use crate::model::{
-    AgentId, Event, Record, SessionId, SessionKey, SessionMode, TaskId, TaskReport, TaskState,
-    TurnEnd,
+    AgentId, Event, Record, SessionId, SessionKey, SessionMode, Spent, TaskId, TaskReport,
+    TaskState, TurnEnd,
 };
 use crate::otlp::{Span, Value};
 
@@ -36,7 +36,14 @@ fn update(agent: &str, update: &str, at: u64) -> Event {
 fn turn_end(agent: &str, stop_reason: &str, reason: Option<&str>) -> Event {
     let reason = reason.map(Into::into);
     let (mode, turn, stop_reason) = (SessionMode::SingleAgent, 0, stop_reason.into());
-    Event::Turn(TurnEnd { key: key(agent), mode, turn, stop_reason, reason })
+    Event::Turn(TurnEnd {
+        key: key(agent),
+        mode,
+        turn,
+        stop_reason,
+        reason,
+        spent: Spent::default(),
+    })
 }
 
 fn task(by: &str, agent: &str, session: bool, state: TaskState, timestamp_ms: u64) -> Event {

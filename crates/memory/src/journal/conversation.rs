@@ -251,11 +251,11 @@ fn result(payload: &CallPayload) -> String {
         }
     }
     let mut brought = payload.error.clone().flatten().unwrap_or_default();
-    for CallContent { kind, content, new_text } in
+    for CallContent { kind, content, new_text, output, .. } in
         list(payload.content.as_ref().unwrap_or(&Value::Null))
     {
         if brought.is_empty() || kind.as_deref() != Some("diff") {
-            brought.push_str(&content.text.or(new_text).unwrap_or_default());
+            brought.push_str(&content.text.or(new_text).or(output).unwrap_or_default());
         }
     }
     if brought.is_empty() {

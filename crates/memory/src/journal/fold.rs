@@ -24,7 +24,7 @@ use self::tasks::{BegunTurn, FollowedTask};
 use super::Keep;
 use super::event::{EventType, NewEvent, Place};
 use super::payload::{
-    CostPayload, ModelPayload, StatePayload, TurnPayload, UpdatePayload, UsagePayload,
+    CostPayload, ModelPayload, StatePayload, TurnPayload, TurnSpent, UpdatePayload, UsagePayload,
 };
 use crate::model::{
     AgentId, AgentStatus, BlockedId, BlockedStatus, BudgetLimits, BudgetState, Event, Fork, Record,
@@ -284,6 +284,7 @@ impl Fold {
         let payload = TurnPayload {
             stop_reason: Some(ended.stop_reason.to_string()),
             reason: ended.reason.as_deref().map(str::to_owned),
+            spent: TurnSpent::of(&ended.spent),
         };
         let event = NewEvent::new(Place::Wire(ended.key.clone()), kind, &payload);
         let event = event.at(at).in_turn(ended.turn);

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{HARMLESS, TimestampMs};
+use crate::model::{HARMLESS, Spent, TimestampMs};
 
 /// A field that is null where nothing is known, and absent where it is not kept. Read as None in both cases.
 pub(super) type Nullable<T> = Option<Option<T>>;
@@ -159,6 +159,45 @@ pub struct TurnPayload {
     pub stop_reason: Option<String>,
     /// The explanation of an error or a stop, for people; None where none is known.
     pub reason: Option<String>,
+    /// The sum of what the turn's `usage.spent` say; None where they say nothing, and in a journal of before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent: Option<TurnSpent>,
+}
+
+/// The tokens and the cost of a turn, by the names of the wire.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TurnSpent {
+    /// All tokens; None: no report had them.
+    pub total: Option<u64>,
+    /// One for each currency; empty: no report had a cost.
+    pub cost: Vec<CostPayload>,
+    /// `total` and `cost`, if they are estimated, or partly so.
+    pub estimated: Vec<String>,
+    /// `total` and `cost`, if some reports did not have them.
+    pub incomplete: Vec<String>,
+}
+
+impl TurnSpent {
+    /// The sum of a turn; None if nothing is known.
+    pub(super) fn of(spent: &Spent) -> Option<Self> {
+        let total = spent.total();
+        let names = |tokens: bool, cost: bool| {
+            let names = [(tokens, "total"), (cost, "cost")].into_iter();
+            names.filter(|(is, _)| *is).map(|(_, name)| name.to_owned()).collect()
+        };
+        let cost = spent.cost.iter();
+        let cost = cost.map(|(currency, amount)| CostPayload {
+            amount: Some(*amount),
+            currency: currency.to_string(),
+        });
+        spent.is_known().then(|| Self {
+            total: total.known,
+            cost: cost.collect(),
+            estimated: names(total.is_estimated, spent.cost_is_estimated),
+            incomplete: names(total.unknown > 0, spent.cost_unknown > 0),
+        })
+    }
 }
 
 /// `blocked`.

@@ -141,7 +141,7 @@ impl Scenes {
             }
             "compact" => did(scenes, key, ActivityKind::Compacted),
             "turn.end" | "turn.failed" => {
-                let TurnPayload { stop_reason, reason } = event.read();
+                let TurnPayload { stop_reason, reason, .. } = event.read();
                 let stop_reason = stop_reason.map_or_else(|| "error".into(), Into::into);
                 let reason = reason.map(Into::into);
                 did(scenes, key, ActivityKind::TurnEnded { stop_reason, reason });

@@ -91,6 +91,7 @@ fn turn(end: &TurnEnd) -> Bytes {
         turn: end.turn,
         stop_reason: (&*end.stop_reason).into(),
         reason: end.reason.as_deref().map(Cow::from),
+        spent: Spent::of(&end.spent).filter(|_| end.spent.is_known()),
     }))
 }
 

@@ -4,14 +4,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use indexmap::IndexSet;
+use indexmap::{IndexMap, IndexSet};
+use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::Caller;
 use super::shared::Shared;
+use crate::acp::{self, CallUpdate};
 use crate::journal::{self, EventType};
-use crate::model::{Action, AgentId, Event, SessionKey, wire_path};
+use crate::model::{Action, AgentId, Event, SessionKey, TeamUpdate, wire_path};
 use crate::serve::Refused;
 use crate::tokens::TokenRight;
 use crate::zone::Zone;
@@ -126,11 +128,13 @@ pub(super) struct UpdateSight {
     sight: Sight,
     /// Calls that name files which may not be seen: later updates of a call need not name them again.
     hidden: IndexSet<(SessionKey, String)>,
+    /// The call that shows each terminal: what the terminal prints is seen as its call is.
+    terminals: IndexMap<(SessionKey, String), String>,
 }
 
 impl UpdateSight {
     pub(super) fn new(sight: Sight) -> Self {
-        Self { sight, hidden: IndexSet::new() }
+        Self { sight, hidden: IndexSet::new(), terminals: IndexMap::new() }
     }
 
     /// Whether the line of an event may be seen.
@@ -140,9 +144,15 @@ impl UpdateSight {
             return true;
         }
         let Ok(value) = serde_json::from_str::<Value>(update) else { return false };
+        if let Ok(TeamUpdate::Terminal(shown)) = TeamUpdate::deserialize(&value) {
+            return self.opens_terminal(key, &shown.terminal_id);
+        }
         let call = value["toolCallId"].as_str().map(|id| (key.clone(), id.to_owned()));
         let is_open = self.sight.opens_all_in(&value)
             && call.as_ref().is_none_or(|call| !self.hidden.contains(call));
+        if let Some((_, id)) = &call {
+            self.shows_terminals(key, id, &value);
+        }
         if let Some(call) = call.filter(|_| !is_open) {
             if self.hidden.len() >= MOST_HIDDEN {
                 self.hidden.shift_remove_index(0);
@@ -151,9 +161,28 @@ impl UpdateSight {
         }
         is_open
     }
+
+    /// Remembers the terminals that an update of a call shows.
+    fn shows_terminals(&mut self, key: &SessionKey, call: &str, update: &Value) {
+        let CallUpdate { content, .. } = acp::read(update);
+        for terminal in content.0.into_iter().filter_map(|it| it.terminal_id) {
+            if self.terminals.len() >= MOST_HIDDEN {
+                self.terminals.shift_remove_index(0);
+            }
+            self.terminals.insert((key.clone(), terminal), call.to_owned());
+        }
+    }
+
+    /// Whether the output of a terminal may be seen: not before a call shows it, which may name what is hidden.
+    fn opens_terminal(&self, key: &SessionKey, terminal: &str) -> bool {
+        let call = self.terminals.get(&(key.clone(), terminal.to_owned()));
+        call.is_some_and(|call| !self.hidden.contains(&(key.clone(), call.clone())))
+            && !matches!(self.sight, Sight::Nothing)
+    }
 }
 
-/// Calls that are remembered as hidden; past that the oldest, which has ended long ago, is forgotten.
+/// Calls that are remembered as hidden, and terminals that calls show; past that the oldest, which has ended long
+/// ago, is forgotten.
 const MOST_HIDDEN: usize = 4_096;
 
 /// Why a content is not shown.
@@ -269,6 +298,14 @@ mod tests {
             let result =
                 format!(r#"{{"toolCallId":"{id}","content":[{{"text":"what it read"}}]}}"#);
             assert_eq!(sees(&result), seen, "the result of call {id}");
+        }
+        // What a terminal prints is seen as the call that shows it, and not before there is one.
+        let prints = |id: &str| TeamUpdate::terminal(id, "x", false, None).to_json();
+        for (call, terminal, seen) in [("1", "t1", true), ("2", "t2", false)] {
+            assert!(!sees(&prints(terminal)));
+            let content = format!(r#"[{{"type":"terminal","terminalId":"{terminal}"}}]"#);
+            assert_eq!(sees(&format!(r#"{{"toolCallId":"{call}","content":{content}}}"#)), seen);
+            assert_eq!(sees(&prints(terminal)), seen, "{terminal}");
         }
         let shown = r#"{"locations":[{"path":"ui/a"}],"input":{"command":"ls /etc"}}"#;
         assert!(lead.opens_all_of(shown) && token.opens_all_of(shown));

@@ -78,6 +78,8 @@ pub struct Acp {
     finds_loops: bool,
     updates: UpdateDetail,
     reports_reasons: bool,
+    /// Shows what the client answers of its terminals.
+    shows_outputs: bool,
     /// A line since the last question was more than housekeeping.
     has_progressed: bool,
     /// The line that is read is housekeeping.
@@ -122,6 +124,7 @@ impl Acp {
             finds_loops: false,
             updates: UpdateDetail::default(),
             reports_reasons: false,
+            shows_outputs: true,
             has_progressed: false,
             keeps_house: false,
             reported: Reported::default(),
@@ -138,6 +141,12 @@ impl Acp {
     #[must_use]
     pub fn finding_loops(self, finds_loops: bool) -> Self {
         Self { finds_loops, ..self }
+    }
+
+    /// Leaves the outputs of terminals to the client, which shows them itself.
+    #[must_use]
+    pub fn leaving_outputs(self) -> Self {
+        Self { shows_outputs: false, ..self }
     }
 
     /// Adds the reason to refused permissions, for our own agents.

@@ -18,6 +18,8 @@ pub(super) struct TrackedSession {
     pub(super) usage: Option<Usage>,
     /// Since the team began.
     pub(super) spent: Spent,
+    /// Since the running turn began, or in between since the last one did.
+    pub(super) turn_spent: Spent,
     pub(super) turns: Turns,
     /// Its client opened it. An agent can name sessions that no client opened.
     pub(super) is_open: bool,
@@ -58,6 +60,7 @@ impl TrackedSession {
             omitted: 0,
             usage: None,
             spent: Spent::default(),
+            turn_spent: Spent::default(),
             turns: Turns::default(),
             is_open: false,
             has_compacted: false,
@@ -132,6 +135,14 @@ impl TrackedSession {
             self.usage = None;
             self.map.compact();
         }
+    }
+
+    /// Begins a turn. What was reported in between is no part of it.
+    pub(super) fn begin_turn(&mut self) {
+        if !self.turns.is_running() {
+            self.turn_spent = Spent::default();
+        }
+        self.turns.begin();
     }
 
     /// Ends the oldest running turn; None without one.

@@ -158,7 +158,7 @@ impl Sessions {
                 self.events.push(Event::Loop(report));
             }
             SessionInput::Compacted => session.compact(),
-            SessionInput::TurnBegan => session.turns.begin(),
+            SessionInput::TurnBegan => session.begin_turn(),
             SessionInput::TurnEnded { stop_reason, reason } => {
                 self.end_turn(number, stop_reason, reason);
             }
@@ -247,6 +247,7 @@ impl Sessions {
     fn spend(&mut self, number: Number, spending: &Spending) {
         let Some(session) = self.live.get_mut(&number) else { return };
         session.spent.add(spending);
+        session.turn_spent.add(spending);
         self.spent.add(spending);
         self.usage_changed = true;
         if !is_shown_by(self.view.as_ref(), session) {
@@ -260,6 +261,7 @@ impl Sessions {
         let Some(turn) = session.end_turn(&self.settings) else {
             return never_began(&key);
         };
+        let spent = std::mem::take(&mut session.turn_spent);
         let is_shown_by_view = is_shown_by(self.view.as_ref(), session);
         self.flush_session(number, None);
         if is_shown_by_view {
@@ -267,7 +269,7 @@ impl Sessions {
             self.sum_usage();
         }
         let mode = self.mode(&key);
-        self.events.push(Event::Turn(TurnEnd { key, mode, turn, stop_reason, reason }));
+        self.events.push(Event::Turn(TurnEnd { key, mode, turn, stop_reason, reason, spent }));
     }
 
     /// The session's mode on the wire.

@@ -157,6 +157,9 @@ pub struct TurnLine<'a> {
     /// Why it ended in an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'a, str>>,
+    /// The sum of what was reported while the turn ran; absent if nothing is known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent<'a>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -38,8 +38,15 @@ impl Tail {
     /// character boundary. Invalid UTF-8 becomes U+FFFD, except an incomplete character at the end
     /// whose rest may still come.
     pub(super) fn text(&mut self, complete: bool) -> (String, bool) {
-        let mut bytes: &[u8] = self.kept.make_contiguous();
-        if self.dropped {
+        self.end(self.limit, complete)
+    }
+
+    /// Returns at most `most` bytes of the text's end, in the same way.
+    pub(super) fn end(&mut self, most: usize, complete: bool) -> (String, bool) {
+        let kept: &[u8] = self.kept.make_contiguous();
+        let mut bytes = &kept[kept.len().saturating_sub(most)..];
+        let mut dropped = self.dropped || bytes.len() < kept.len();
+        if dropped {
             let rest = bytes.iter().take(3).take_while(|byte| is_continuation(**byte)).count();
             bytes = &bytes[rest..];
         }
@@ -47,10 +54,9 @@ impl Tail {
             bytes = &bytes[..bytes.len() - unfinished(bytes)];
         }
         let mut text = String::from_utf8_lossy(bytes).into_owned();
-        let mut dropped = self.dropped;
-        if text.len() > self.limit {
+        if text.len() > most {
             // U+FFFD is longer than the byte that it replaces.
-            text.drain(..text.ceil_char_boundary(text.len() - self.limit));
+            text.drain(..text.ceil_char_boundary(text.len() - most));
             dropped = true;
         }
         (text, dropped)
@@ -127,6 +133,16 @@ mod tests {
         check(9, &["aé".as_bytes(), b"\xf0\x9f\xa6"], false, expect![[r#"("aé", false)"#]]);
         check(9, &[b"\xff\xff\xff\xe2\x82"], false, expect![[r#"("���", false)"#]]);
         check(9, &[b"\x80\x80"], false, expect![[r#"("��", false)"#]]);
+    }
+
+    #[test]
+    fn the_end_alone_is_cut_in_the_same_way() {
+        let mut tail = tail(100);
+        tail.push("aéz".as_bytes());
+        assert_eq!(tail.end(4, true), ("aéz".to_owned(), false));
+        assert_eq!(tail.end(3, true), ("éz".to_owned(), true));
+        assert_eq!(tail.end(2, true), ("z".to_owned(), true));
+        assert_eq!(tail.text(true), ("aéz".to_owned(), false));
     }
 
     proptest! {

@@ -12,11 +12,13 @@ use serde_json::value::RawValue;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
 
+use super::screen::Screen;
 use super::shell::Shell;
 use super::tail::Tail;
 use crate::client_host::rpc;
-use crate::model::code;
+use crate::model::{TerminalExit, code};
 use crate::process::Exit;
 
 /// Capacity of a terminal's mailbox; senders wait when it is full.
@@ -48,10 +50,12 @@ impl Terminal {
         shell: Box<dyn Shell>,
         output: pipe::Receiver,
         tail: Tail,
+        screen: Option<Screen>,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (mailbox, messages) = mpsc::channel(MAILBOX);
         let (exited, exit) = watch::channel(None);
-        let state = TerminalState { shell: Some(shell), output: Some(output), tail, exited };
+        let (shell, output) = (Some(shell), Some(output));
+        let state = TerminalState { shell, output, tail, exited, screen };
         (Self { mailbox, exit }, state.run(messages))
     }
 
@@ -95,6 +99,8 @@ struct TerminalState {
     output: Option<pipe::Receiver>,
     tail: Tail,
     exited: watch::Sender<Option<Exit>>,
+    /// None where nothing shows it.
+    screen: Option<Screen>,
 }
 
 impl TerminalState {
@@ -102,9 +108,17 @@ impl TerminalState {
         let mut chunk = vec![0; CHUNK];
         loop {
             let running = self.shell.is_some() && self.exited.borrow().is_none();
+            let due = self.screen.as_ref().and_then(Screen::due);
             tokio::select! {
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    let exit = *self.exited.borrow();
+                    self.show(exit);
+                }
                 read = read(&mut self.output, &mut chunk) => match read {
-                    Ok(length @ 1..) => self.tail.push(&chunk[..length]),
+                    Ok(length @ 1..) => {
+                        self.tail.push(&chunk[..length]);
+                        self.screen.iter_mut().for_each(Screen::changed);
+                    }
                     Ok(0) | Err(_) => self.output = None,
                 },
                 exit = wait(self.shell.as_deref()), if running => self.exit(exit),
@@ -135,11 +149,25 @@ impl TerminalState {
         {
             tracing::debug!(%error, "cannot read the rest of a terminal's output");
         }
+        // Before the agent knows of the exit: it may report its call as done then.
+        let is_first = self.exited.borrow().is_none();
+        if is_first && self.screen.as_ref().is_some_and(Screen::wants_end) {
+            self.show(Some(exit));
+        }
         self.exited.send_if_modified(|known| {
             let first = known.is_none();
             known.get_or_insert(exit);
             first
         });
+    }
+
+    fn show(&mut self, exit: Option<Exit>) {
+        let Some(screen) = &mut self.screen else { return };
+        let exit = exit.map(|exit| {
+            let TerminalExitStatus { exit_code, signal, .. } = status(exit);
+            TerminalExit { exit_code: exit_code.map(i64::from), signal }
+        });
+        screen.show(self.tail.end(Screen::MOST, exit.is_some()), exit);
     }
 
     fn output(&mut self) -> TerminalOutputResponse {

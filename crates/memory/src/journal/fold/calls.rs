@@ -1,4 +1,5 @@
-//! Tool calls: one event for the call, once its input is known, and one for its result.
+//! Tool calls: one event for the call, once its input is known, and one for its result, with the output of
+//! the terminals that it shows.
 
 use std::sync::Arc;
 
@@ -10,10 +11,13 @@ use super::shrink::{shrink, texts};
 use crate::acp::{self, CallContent};
 use crate::journal::event::{EventType, cut};
 use crate::journal::payload::CallPayload;
-use crate::model::{SessionKey, TimestampMs, mask};
+use crate::model::{MOST_OUTPUT, SessionKey, ShownTerminal, TeamUpdate, TimestampMs, mask};
 
 /// Open calls of a session; past that the oldest gets a result as it is.
 const MOST_CALLS: usize = 512;
+
+/// Terminals of a turn whose outputs are kept until their calls end; past that the oldest is forgotten.
+const MOST_TERMINALS: usize = 64;
 
 /// Bytes of an input, of a result, of an id and of a title.
 const LONGEST_INPUT: usize = 256 << 10;
@@ -30,6 +34,8 @@ pub(super) struct Calls {
     open: IndexMap<Arc<str>, Call>,
     /// Whether some of them were not put out.
     waiting: bool,
+    /// The outputs of the turn's terminals, by id.
+    terminals: IndexMap<String, ShownTerminal<'static>>,
 }
 
 impl Calls {
@@ -106,6 +112,23 @@ impl Fold {
         }
     }
 
+    /// Keeps the output of a terminal for the result of the call that shows it.
+    pub(super) fn terminal(&mut self, key: &SessionKey, raw: &str) {
+        let Ok(TeamUpdate::Terminal(shown)) = serde_json::from_str(raw) else { return };
+        if !self.keeps_texts() || shown.terminal_id.len() > LONGEST_ID {
+            return;
+        }
+        let terminals = &mut self.session(key).calls.terminals;
+        let id = shown.terminal_id.clone().into_owned();
+        if terminals.len() >= MOST_TERMINALS && !terminals.contains_key(&id) {
+            terminals.shift_remove_index(0);
+        }
+        // An agent may send such a line, too, of any length.
+        let output = cut(&shown.output, MOST_OUTPUT).0.into_owned().into();
+        let terminal_id = id.clone().into();
+        terminals.insert(id, ShownTerminal { terminal_id, output, ..shown });
+    }
+
     /// Gives every call a result.
     pub(super) fn end_calls(&mut self, key: &SessionKey, at: TimestampMs) {
         let Some(session) = self.sessions.get(key) else { return };
@@ -114,6 +137,7 @@ impl Fold {
             self.flush_call(key, &id);
             self.result(key, &id, at);
         }
+        self.session(key).calls.terminals.clear();
     }
 
     fn flush_call(&mut self, key: &SessionKey, id: &Arc<str>) {
@@ -166,6 +190,7 @@ impl Fold {
         let error = error.map(|text| if texts_too { text } else { String::new() });
         payload.error = Some(error);
         if texts_too {
+            add_outputs(&mut content, &self.session(key).calls.terminals, &mut found);
             let cut = shrink(&mut content, LONGEST_RESULT) | shrink(&mut output, LONGEST_RESULT);
             payload.content = Some(content);
             payload.output = Some(output);
@@ -257,6 +282,23 @@ impl Call {
             kind: self.kind.clone(),
             locations: self.locations.clone(),
             ..CallPayload::default()
+        }
+    }
+}
+
+/// Adds to the terminals among the contents of a call what they showed.
+fn add_outputs(
+    content: &mut Value,
+    terminals: &IndexMap<String, ShownTerminal<'_>>,
+    found: &mut String,
+) {
+    for part in content.as_array_mut().into_iter().flatten() {
+        let CallContent { kind, terminal_id, .. } = acp::read(part);
+        let id = terminal_id.filter(|_| kind.as_deref() == Some("terminal"));
+        let shown = id.and_then(|id| serde_json::to_value(terminals.get(&id)?).ok());
+        if let (Value::Object(fields), Some(Value::Object(shown))) = (&mut *part, shown) {
+            fields.extend(shown);
+            texts(part, LONGEST_FOUND, found);
         }
     }
 }

@@ -54,7 +54,9 @@ impl Fold {
             "tool_call" | "tool_call_update" => return self.call(key, raw, at),
             "plan" => return self.plan(key, raw, at),
             // A separate record has the same, once.
-            "usage_update" | "compaction_update" => return,
+            "usage_update" | "compaction_update" | "_eisen/prompt" => return,
+            // Its call has it.
+            "_eisen/terminal" => return self.terminal(key, raw),
             _ => return self.unknown(key, raw, at),
         };
         let content = update.content.and_then(|raw| serde_json::from_str(raw.get()).ok());

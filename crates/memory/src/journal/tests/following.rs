@@ -6,8 +6,9 @@ use tempfile::TempDir;
 use super::{all, following, key, payload, record, settings, update};
 use crate::journal::{Event, Keep, Settings, Store, start};
 use crate::model::{
-    self, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Decided,
-    DecidedBy, Record, SessionMode, TurnEnd, Usage, Via,
+    self, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Charge,
+    Cost, Decided, DecidedBy, Figure, Record, SessionMode, Spending, Spent, TeamUpdate,
+    TerminalExit, Tokens, TurnEnd, Usage, Via,
 };
 
 fn types(events: &[Event]) -> Vec<&str> {
@@ -26,6 +27,7 @@ fn turn_end(turn: u64, stop_reason: &str, reason: Option<&str>) -> model::Event 
         turn,
         stop_reason: stop_reason.into(),
         reason: reason.map(Into::into),
+        spent: Spent::default(),
     })
 }
 
@@ -74,6 +76,51 @@ fn a_turn() -> Vec<model::Event> {
         turn_end(0, "end_turn", None),
         turn_end(1, "error", Some("the model is away")),
     ]
+}
+
+#[tokio::test]
+async fn a_result_has_what_the_terminals_of_its_call_printed_and_a_turn_what_it_took() {
+    let shows = |status: &str| {
+        let content = json!([{ "type": "terminal", "terminalId": "term_1" }]);
+        update(
+            "a/s",
+            &json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c",
+            "title": "make", "status": status, "content": content }),
+        )
+    };
+    let printed = |output: &str, exit| {
+        let printed = TeamUpdate::terminal("term_1", output, false, exit).to_json();
+        record("a/s", Record::Update(printed))
+    };
+    let exit = TerminalExit { exit_code: Some(2), signal: None };
+    let mut end = turn_end(0, "end_turn", None);
+    if let model::Event::Turn(end) = &mut end {
+        let dollars = Cost { amount: 0.04, currency: "USD".into() };
+        let tokens = Tokens::of(|_| Figure::Measured(7));
+        let cost = Some(Charge::Measured(dollars));
+        end.spent.add(&Spending { model: None, tokens: Some(tokens), cost });
+    }
+    let prompt = record("a/s", Record::Update(TeamUpdate::prompt("do it").to_json()));
+    let all = || {
+        let (half, whole) = (printed("half", None), printed("half and half", Some(exit.clone())));
+        let begun = record("a/s", Record::TurnBegan);
+        vec![begun, prompt.clone(), half, shows("in_progress"), whole, shows("failed"), end.clone()]
+    };
+    let events = journal(Keep::default(), all()).await;
+    assert_eq!(types(&events), ["tool.call", "tool.result", "turn.end"]);
+    let at = |kind: &str| payload(events.iter().find(|it| it.kind.as_str() == kind).unwrap());
+    let result = at("tool.result");
+    assert_eq!(
+        result["content"],
+        json!([{ "type": "terminal", "terminalId": "term_1", "output": "half and half",
+            "truncated": false, "exitStatus": { "exitCode": 2 } }])
+    );
+    let spent = &at("turn.end")["spent"];
+    assert_eq!((&spent["total"], &spent["cost"][0]["amount"]), (&json!(7), &json!(0.04)));
+
+    let keep = Keep { texts: false, ..Keep::default() };
+    let events = journal(keep, all()).await;
+    assert!(events.iter().all(|event| !event.payload.get().contains("half")));
 }
 
 #[tokio::test]

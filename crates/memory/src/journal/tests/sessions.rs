@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{all, following, key, record, settings};
 use crate::journal::{EventType, Journal, Store};
-use crate::model::{self, Event, Record, SessionMode, TurnEnd};
+use crate::model::{self, Event, Record, SessionMode, Spent, TurnEnd};
 
 /// A run with these events.
 async fn run(folder: &std::path::Path, events: Vec<Event>) {
@@ -34,6 +34,7 @@ fn prompt(turn: u64) -> Vec<Event> {
         turn,
         stop_reason: "end_turn".into(),
         reason: None,
+        spent: Spent::default(),
     };
     vec![
         in_turn(turn, Record::TurnBegan),

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::{all, following, key, payload, settings};
 use crate::model::{
-    AgentId, Event, Record, SessionId, SessionMode, TaskId, TaskReport, TaskState, TurnEnd,
+    AgentId, Event, Record, SessionId, SessionMode, Spent, TaskId, TaskReport, TaskState, TurnEnd,
 };
 
 fn task(session: bool, state: TaskState, timestamp_ms: u64) -> Event {
@@ -38,7 +38,14 @@ fn began(timestamp_ms: u64) -> Event {
 
 fn ended(turn: u64) -> Event {
     let (key, mode) = (key("a/s"), SessionMode::SingleAgent);
-    Event::Turn(TurnEnd { key, mode, turn, stop_reason: "end_turn".into(), reason: None })
+    Event::Turn(TurnEnd {
+        key,
+        mode,
+        turn,
+        stop_reason: "end_turn".into(),
+        reason: None,
+        spent: Spent::default(),
+    })
 }
 
 /// The journal's events of tasks: `STATE TURN`, with a dash for no turn.

@@ -24,7 +24,7 @@ use crate::model::{
     AgentId, AgentReport, AgentState, AgentStatus, BlockedStatus, Delta, Event, FileNode,
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Origin,
     Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, Span, Spent, TaskId,
-    TaskReport, TaskState, Touch, TurnEnd,
+    TaskReport, TaskState, TeamUpdate, TerminalExit, Touch, TurnEnd,
 };
 use crate::serve::{AgentDetails, SessionDetails, lines};
 use crate::undo;
@@ -217,12 +217,14 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
 
 pub(in crate::serve) fn turn(reason: Option<Arc<str>>) -> TurnEnd {
     let stop_reason = if reason.is_some() { "error" } else { "end_turn" };
+    let spent = if reason.is_some() { Spent::default() } else { spent() };
     TurnEnd {
         key: key("ui", "s-ui"),
         mode: SessionMode::SingleAgent,
         turn: 2,
         stop_reason: stop_reason.into(),
         reason,
+        spent,
     }
 }
 
@@ -231,6 +233,12 @@ pub(in crate::serve) fn update() -> Event {
         r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}"#;
     let (key, mode) = (key("ui", "s-ui"), SessionMode::SingleAgent);
     Event::SessionUpdate { key, mode, update: text.into() }
+}
+
+/// An update that the team makes.
+fn of_team(update: &TeamUpdate<'_>) -> Event {
+    let (key, mode) = (key("ui", "s-ui"), SessionMode::SingleAgent);
+    Event::SessionUpdate { key, mode, update: update.to_json() }
 }
 
 fn file(lines: u32, last_write: Option<u64>) -> GraphNode {
@@ -288,6 +296,7 @@ fn call(from: &str, to: &str) -> GraphCall {
 
 /// Every line that the server sends by itself, without its line feed.
 pub(in crate::serve) fn lines() -> Vec<String> {
+    let exited = TerminalExit { exit_code: Some(0), signal: None };
     let events = [
         Event::Snapshot(snapshot()),
         Event::Snapshot(Snapshot { key: key("", ""), seq: 0, ..other_snapshot() }),
@@ -307,6 +316,8 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::Turn(turn(Some("the agent ended: exit status 1".into()))),
         Event::Loop(looped()),
         update(),
+        of_team(&TeamUpdate::prompt("Run the tests")),
+        of_team(&TeamUpdate::terminal("term_1", "12 tests passed\n", false, Some(exited))),
         Event::Graph(graph()),
         Event::GraphDelta(graph_delta()),
         Event::Overlap(overlap()),
@@ -350,10 +361,12 @@ fn each_line_is_exactly_that() {
         {"type":"agent","agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}
         {"type":"options","agent_id":"ui","session_id":"s-ui","chosen":{"mode":"plan","model":"large"},"timestamp_ms":1760000000000}
         {"type":"budget","agent_id":"ui","state":"exceeded","tokens":{"used":41200,"limit":40000,"reserved":0,"largest":9000,"estimated":false,"unknown":0},"cost":{"used":0.042,"limit":null,"currency":"USD","reserved":0.0,"largest":0.01,"unknown":0},"turns":{"used":3,"limit":50},"minutes":{"used":2.5,"limit":null},"running":1,"window_s":null,"on_exceed":"pause","reason":"the budget of `ui` is used up: 41200 of 40000 tokens are used; prompts are refused until `raise_budget`","timestamp_ms":1760000000000}
-        {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}
+        {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn","spent":{"input":4000,"cached_read":36000,"cached_write":null,"output":1200,"reasoning":300,"total":41200,"cost":[{"amount":0.042,"currency":"USD"}],"estimated":[],"incomplete":["cached_write"]}}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"error","reason":"the agent ended: exit status 1"}
         {"type":"loop","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","kind":"call","times":5,"calls":["npm test"],"action":"cancel","timestamp_ms":1760000000000}
         {"type":"session_update","agent_id":"ui","session_id":"s-ui","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}
+        {"type":"session_update","agent_id":"ui","session_id":"s-ui","update":{"sessionUpdate":"_eisen/prompt","text":"Run the tests","truncated":false}}
+        {"type":"session_update","agent_id":"ui","session_id":"s-ui","update":{"sessionUpdate":"_eisen/terminal","terminalId":"term_1","output":"12 tests passed\n","truncated":false,"exitStatus":{"exitCode":0}}}
         {"type":"graph","seq":3,"nodes":{"src":{"kind":"folder","lines":{"start":0,"end":0}},"src/main.rs":{"kind":"file","lines":{"start":1,"end":20},"tokens":180,"language":"rust"},"src/main.rs::main":{"kind":"function","lines":{"start":3,"end":9},"tokens":54},"src/main.rs::open":{"kind":"function","lines":{"start":11,"end":20},"tokens":81}},"calls":[{"from":"src/main.rs::main","to":"src/main.rs::open"}]}
         {"type":"graph_delta","seq":4,"added":{"nodes":{"src/main.rs::close":{"kind":"function","lines":{"start":14,"end":16},"tokens":18}},"calls":[{"from":"src/main.rs::main","to":"src/main.rs::close"}]},"changed":{"nodes":{"src/main.rs":{"kind":"file","lines":{"start":1,"end":16},"tokens":144,"language":"rust","lastWrite":1760000000000,"changed":true}}},"removed":{"nodes":["src/main.rs::open"],"calls":[{"from":"src/main.rs::main","to":"src/main.rs::open"}]}}
         {"type":"overlap","kind":"context","agents":[{"agent_id":"ui","session_id":"s-ui"},{"agent_id":"api","session_id":"s-api"}],"symbol":"src/ui/app.ts::App::render","path":"src/ui/app.ts","callers":[{"symbol":"src/main.ts::start","agent_id":"api","session_id":"s-api"}],"timestamp_ms":1760000000000}

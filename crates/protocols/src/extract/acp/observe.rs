@@ -95,6 +95,7 @@ impl Acp {
                     self.prompted(&session, id, &params);
                     if let Some(blocks) = params.get("prompt") {
                         self.record(&session, Record::Prompt(blocks.into()));
+                        self.show_prompt(&session, blocks);
                     }
                 }
                 self.prompt(&session, &params);

@@ -1,10 +1,29 @@
-//! Records of messages for the journal alone: prompts, permissions and loads of sessions.
+//! Records of messages for the journal alone: prompts, permissions and loads of sessions; and prompts for
+//! those who watch.
 
+use agent_client_protocol_schema::v1::{Annotations, Role};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Acp;
 use super::frame::Frame;
-use crate::model::{ActivityKind, Record, SessionId, UpdateDetail};
+use super::update::typed;
+use crate::extract::json::elements;
+use crate::model::{ActivityKind, Record, SessionId, TeamUpdate, UpdateDetail};
+
+/// Blocks of a prompt that are shown to those who watch.
+const MOST_SHOWN: usize = 100;
+
+/// A block of a prompt; other fields of it may be long, and are not read.
+#[derive(Deserialize)]
+struct PromptBlock {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    annotations: Option<Annotations>,
+}
 
 impl Acp {
     /// Observes the client's response to any request.
@@ -24,6 +43,25 @@ impl Acp {
         }
     }
 
+    /// Shows a prompt to those who watch: the journal has its record, and needs no update.
+    pub(super) fn show_prompt(&mut self, session: &SessionId, blocks: &str) {
+        if self.updates != UpdateDetail::Each {
+            return;
+        }
+        let blocks = elements(blocks).unwrap_or_default().into_iter().take(MOST_SHOWN);
+        let blocks = blocks.filter_map(typed::<PromptBlock>).filter(|block| !block.is_for_agent());
+        let shown = blocks.map(
+            |PromptBlock { kind, text, .. }| {
+                if kind == "text" { text } else { format!("[{kind}]") }
+            },
+        );
+        let text = shown.collect::<Vec<_>>().join("\n");
+        if !text.is_empty() {
+            let update = TeamUpdate::prompt(&text).to_json();
+            self.reported.add(session, ActivityKind::Update(update));
+        }
+    }
+
     pub(super) fn permission_asked(
         &mut self,
         session: &SessionId,
@@ -32,5 +70,13 @@ impl Acp {
     ) {
         let (id, params) = (id.get().into(), frame.params().into());
         self.record(session, Record::PermissionAsked { id, params });
+    }
+}
+
+impl PromptBlock {
+    /// Whether no person wrote it, as what the team adds to a prompt.
+    fn is_for_agent(&self) -> bool {
+        let audience = self.annotations.as_ref().and_then(|it| it.audience.as_ref());
+        audience.is_some_and(|all| all.contains(&Role::Assistant) && !all.contains(&Role::User))
     }
 }

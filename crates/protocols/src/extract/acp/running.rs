@@ -9,11 +9,13 @@ use serde_json::value::RawValue;
 use super::frame::Frame;
 use super::named::plain_touch;
 use super::pending::AgentRequest;
-use super::update::{CallFields, Origin};
+use super::update::{CallFields, Origin, typed};
 use super::{Acp, terminal_command};
 use crate::extract::json::{Members, elements, text};
 use crate::extract::{output, shell, uri};
-use crate::model::{ActivityKind, Lines, SessionId, Source, Touch, wire_path};
+use crate::model::{
+    ActivityKind, Lines, SessionId, Source, TeamUpdate, Touch, UpdateDetail, wire_path,
+};
 
 /// Bytes of a text that describes a call, and of all texts of a prompt; longer texts are cut.
 pub(super) const LONGEST_TEXT: usize = 64 * 1024;
@@ -61,10 +63,18 @@ impl Acp {
             },
             AgentRequest::Output { session, terminal } => {
                 let status = result.as_ref().and_then(|result| result.get("exitStatus"));
-                if status.is_some_and(|status| status != "null") {
+                let status = status.filter(|status| *status != "null");
+                if status.is_some() {
                     self.terminal_exited(&session, &terminal);
                 }
                 if let Some(output) = text("output") {
+                    if self.shows_outputs && self.updates != UpdateDetail::None {
+                        let cut = result.as_ref().and_then(|result| result.get("truncated"));
+                        let exit = status.map(|status| typed(status).unwrap_or_default());
+                        let is_cut = cut == Some("true");
+                        let shown = TeamUpdate::terminal(&terminal, &output, is_cut, exit);
+                        self.reported.add(&session, ActivityKind::Update(shown.to_json()));
+                    }
                     self.terminal_output(&session, terminal, &output);
                 }
             }

@@ -3,7 +3,7 @@
 use tracing::warn;
 
 use super::{Number, Sessions, is_shown_by, never_began};
-use crate::model::{AgentId, Event, SessionKey, SessionMode, Snapshot, TurnEnd};
+use crate::model::{AgentId, Event, SessionKey, SessionMode, Snapshot, Spent, TurnEnd};
 use crate::tracker::heat::Changes;
 use crate::tracker::session::TrackedSession;
 use crate::tracker::session_input::SessionInput;
@@ -68,8 +68,9 @@ impl Sessions {
         match input {
             SessionInput::TurnEnded { stop_reason, reason } => {
                 if let Some(turn) = turns.end() {
-                    let key = key.clone();
-                    self.events.push(Event::Turn(TurnEnd { key, mode, turn, stop_reason, reason }));
+                    let (key, spent) = (key.clone(), Spent::default());
+                    let end = TurnEnd { key, mode, turn, stop_reason, reason, spent };
+                    self.events.push(Event::Turn(end));
                 }
                 if !turns.is_running() {
                     self.closing.shift_remove(key);

@@ -6,7 +6,8 @@ use expect_test::{Expect, expect};
 
 use super::{acp, observe};
 use crate::extract::acp::running::LONGEST_TEXT;
-use crate::model::ActivityKind;
+use crate::extract::{Acp, Extractor};
+use crate::model::{ActivityKind, UpdateDetail};
 
 fn check(lines: &[&str], expected: &Expect) {
     let mut shown = String::new();
@@ -23,6 +24,48 @@ fn check(lines: &[&str], expected: &Expect) {
         .unwrap();
     }
     expected.assert_eq(&shown);
+}
+
+/// The updates that the team adds to those of an agent.
+fn added(lines: &[&str], acp: &mut Acp) -> Vec<String> {
+    let updates = observe(acp, lines).into_iter().filter_map(|activity| match activity.kind {
+        ActivityKind::Update(update) => Some(update.to_string()),
+        _ => None,
+    });
+    updates.filter(|update| update.contains("_eisen/")).collect()
+}
+
+#[test]
+fn what_another_client_answers_of_its_terminals_is_shown() {
+    let lines = [
+        r#"{"id":1,"method":"terminal/create","params":{"sessionId":"s","command":"make"}}"#,
+        r#"> {"id":1,"result":{"terminalId":"t"}}"#,
+        r#"{"id":2,"method":"terminal/output","params":{"sessionId":"s","terminalId":"t"}}"#,
+        r#"> {"id":2,"result":{"output":"half","truncated":true}}"#,
+        r#"{"id":3,"method":"terminal/output","params":{"sessionId":"s","terminalId":"t"}}"#,
+        r#"> {"id":3,"result":{"output":"TOKEN=x","truncated":false,"exitStatus":{"exitCode":2,"signal":null}}}"#,
+    ];
+    let shown = [
+        r#"{"sessionUpdate":"_eisen/terminal","terminalId":"t","output":"half","truncated":true}"#,
+        r#"{"sessionUpdate":"_eisen/terminal","terminalId":"t","output":"TOKEN=***","truncated":false,"exitStatus":{"exitCode":2}}"#,
+    ];
+    assert_eq!(added(&lines, &mut acp()), shown);
+    assert_eq!(added(&lines, &mut acp().leaving_outputs()), Vec::<String>::new());
+    let mut journal = acp();
+    journal.report_updates(UpdateDetail::Merged);
+    assert_eq!(added(&lines, &mut journal), shown);
+}
+
+#[test]
+fn a_prompt_is_shown_to_those_who_watch_without_what_is_for_the_agent() {
+    let prompt = r#"> {"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[
+        {"type":"text","text":"You have tools","annotations":{"audience":["assistant"]}},
+        {"type":"text","text":"Do it\nAPI_KEY=x"},{"type":"image","data":"AA==","mimeType":"image/png"}]}}"#;
+    let shown = r#"{"sessionUpdate":"_eisen/prompt","text":"Do it\nAPI_KEY=***\n[image]","truncated":false}"#;
+    assert_eq!(added(&[prompt], &mut acp()), [shown]);
+    let mut journal = acp();
+    journal.report_updates(UpdateDetail::Merged);
+    assert_eq!(added(&[prompt], &mut journal), Vec::<String>::new());
 }
 
 fn update(update: &str) -> String {

@@ -12,6 +12,7 @@ mod page;
 mod prompting;
 mod served;
 mod squatter;
+mod watching;
 
 use serde_json::{Value, json};
 use tungstenite::Message;

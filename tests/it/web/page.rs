@@ -10,11 +10,11 @@ use super::browser::{Chromium, Driver};
 use super::client::Site;
 use crate::harness::{Stage, Team, agent, eventually};
 
-const DESK: (u32, u32) = (1280, 860);
-const PHONE: (u32, u32) = (400, 800);
+pub(super) const DESK: (u32, u32) = (1280, 860);
+pub(super) const PHONE: (u32, u32) = (400, 800);
 
 /// A team, and a browser that has opened its link.
-fn open(stage: &Stage, driver: &Driver, name: &str, window: (u32, u32)) -> Chromium {
+pub(super) fn open(stage: &Stage, driver: &Driver, name: &str, window: (u32, u32)) -> Chromium {
     let (site, path) = Site::of(stage, &[]);
     let browser = driver.open(stage, name, window);
     browser.goto(&format!("http://{}{path}", site.host));
@@ -22,7 +22,7 @@ fn open(stage: &Stage, driver: &Driver, name: &str, window: (u32, u32)) -> Chrom
     browser
 }
 
-fn team(stage: &Stage) -> Team {
+pub(super) fn team(stage: &Stage) -> Team {
     let agents = vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")];
     stage.team(WEB, agents)
 }

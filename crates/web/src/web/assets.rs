@@ -124,10 +124,13 @@ page_files! {
     "team/options.js"
     "team/past.js"
     "team/queue.js"
+    "team/screen.js"
     "team/stream.js"
     "team/team.js"
+    "team/terminals.js"
     "team/transcript-view.js"
     "team/transcript.js"
+    "turns.js"
     "wire.js"
 }
 

@@ -5,7 +5,7 @@ import { ago, clock, cut, isAside, line, plain, turnName } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
-import { changesOf } from "./pages.js";
+import { changesAt } from "../turns.js";
 
 /** Lines that are elements at once; more come by a button. */
 const MOST_LINES = 5_000;
@@ -300,7 +300,7 @@ export class Blame {
       isTurn && h("span", { class: "dim" }, turnName(turn)),
       block.at && h("time", { class: "dim", title: clock(block.at) }, ago(block.at)),
       h("span", { class: "asked" }, why || h("span", { class: "dim" }, agent ? "without a prompt" : "")),
-      isTurn && h("a", { class: "button", href: changesOf(agent, session, turn) }, icon("review"), "Changes"),
+      isTurn && h("a", { class: "button", href: changesAt(agent, session, turn) }, icon("review"), "Changes"),
     );
     this.of.hidden = false;
   }

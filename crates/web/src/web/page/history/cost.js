@@ -6,7 +6,7 @@ import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
 import { bar } from "./bars.js";
-import { changesOf } from "./pages.js";
+import { changesAt } from "../turns.js";
 import { Sums, dayOf, dayStart, isUnknown, weekOf, weight } from "./sums.js";
 
 /** Rows of a table, and of the turns that cost most. */
@@ -177,7 +177,7 @@ function turnsCell(task, turns) {
 
 function changesLink(agent, key) {
   const [session, turn] = key.split("\n");
-  return h("a", { href: changesOf(agent, session, turn), title: "What it changed" }, turnName(Number(turn)));
+  return h("a", { href: changesAt(agent, session, turn), title: "What it changed" }, turnName(Number(turn)));
 }
 
 function turnCell(sum) {

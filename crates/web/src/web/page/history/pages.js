@@ -1,6 +1,6 @@
 // Owns how the journal is read: in pages, as turns, and the files that a turn changed.
 
-import { begin, cut, line, lookup, short, textOf, whole } from "../format.js";
+import { begin, cut, line, short, textOf, whole } from "../format.js";
 import { isRunning } from "../state.js";
 
 /** Events that are read at once by a view; the journal may have more. */
@@ -89,11 +89,6 @@ export function turnKey(event) {
   return `${event.session_id}\n${event.turn}`;
 }
 
-/** Where the page shows what a turn changed. */
-export function changesOf(agent, session, turn) {
-  return `#review/changes/${[agent, session, turn].map(encodeURIComponent).join("/")}`;
-}
-
 /** What a usage event says: tokens and cost, each null where it says nothing of it. */
 export function spentIn(payload) {
   const { tokens, cost } = payload ?? {};
@@ -109,7 +104,7 @@ export function spentIn(payload) {
  * A turn; `asked` and `endedBy` are the events of its prompt and its end.
  * @typedef {{key: string, agent: string, session: string, turn: number, prompt: string, bytes: number, begun: number,
  *   ended: number, asked: string, endedBy: string, stop: string, reason: string, tokens: number | null,
- *   cost: Map<string, number>, isEstimate: boolean}} Turn
+ *   cost: Map<string, number>, isEstimate: boolean, isLeast: boolean}} Turn
  */
 export class TurnLog {
   constructor() {
@@ -184,7 +179,7 @@ export class TurnLog {
     const { session_id: session, turn: number } = event;
     const none = { prompt: "", bytes: 0, begun: NaN, ended: NaN, asked: "", endedBy: "", stop: "", reason: "" };
     turn = { key, agent: event.agent_id ?? "", session, turn: number, ...none };
-    this.turns.set(key, Object.assign(turn, { tokens: null, cost: new Map(), isEstimate: false }));
+    this.turns.set(key, Object.assign(turn, { tokens: null, cost: new Map(), isEstimate: false, isLeast: false }));
     this.lastOf.set(session, Math.max(number, this.lastOf.get(session) ?? 0));
     if (this.lastOf.size > MOST_SESSIONS) this.lastOf.delete(this.lastOf.keys().next().value);
     return turn;
@@ -214,26 +209,7 @@ export class TurnLog {
   }
 }
 
-/** What came of a turn: its tone, icon and words. */
-const OUTCOMES = lookup({
-  end_turn: ["good", "check", "done"],
-  cancelled: ["", "stop", "cancelled"],
-  error: ["bad", "cross", "failed"],
-  max_tokens: ["wait", "warn", "out of tokens"],
-  max_turn_requests: ["wait", "warn", "too many steps"],
-  refusal: ["wait", "warn", "declined"],
-  running: ["busy", "play", "running"],
-  interrupted: ["", "stop", "interrupted"],
-});
-
-/** What came of a turn in people's words: tone, icon, words, and why. */
-export function outcomeOf(state, reason) {
-  const [tone, image, words] = OUTCOMES[state] ?? ["", "stop", line(state).replaceAll("_", " ")];
-  if (!reason || tone !== "good") return [tone, image, words, line(reason)];
-  // Its text reports an error, though it ended like any other.
-  return ["wait", "warn", words, line(reason)];
-}
-
+/** Adds a report of usage to the figures of its turn. */
 function add(turn, { tokens, cost, isEstimate }) {
   if (tokens !== null) turn.tokens = (turn.tokens ?? 0) + tokens;
   if (cost) turn.cost.set(cost[0], (turn.cost.get(cost[0]) ?? 0) + cost[1]);

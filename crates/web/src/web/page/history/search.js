@@ -6,7 +6,8 @@ import { ago, clock, counted, cut, line, lookup, plain, turnName } from "../form
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
-import { Prompts, changesOf, turnKey } from "./pages.js";
+import { changesAt } from "../turns.js";
+import { Prompts, turnKey } from "./pages.js";
 
 const MOST_FOUND = 100;
 /** Hits of one turn that are elements before somebody asks for all. */
@@ -251,7 +252,7 @@ export class Search {
         task,
         h("span", { class: "grow" }),
         h("time", { class: "dim small", title: clock(at) }, ago(at)),
-        isTurn && h("a", { class: "button", href: changesOf(agent ?? "", session, turn) }, icon("review"), "Changes"),
+        isTurn && h("a", { class: "button", href: changesAt(agent ?? "", session, turn) }, icon("review"), "Changes"),
       ),
       hits.slice(0, MOST_OF_TURN),
       rest.length > 0 && more,
@@ -288,7 +289,7 @@ export class Search {
             { class: "row event-links" },
             h(
               "a",
-              { class: "button", href: changesOf(agent ?? "", session, turn), on: { click: shut } },
+              { class: "button", href: changesAt(agent ?? "", session, turn), on: { click: shut } },
               icon("review"),
               "Changes of this turn",
             ),

@@ -1,12 +1,13 @@
 // Owns the last turns of all agents: who, what for, what came of it.
 
 import { button, fill, h, keyed, setText } from "../dom.js";
-import { ago, clock, count, counted, cut, duration, line, money, plain, turnName, whole } from "../format.js";
+import { ago, clock, counted, cut, duration, line, plain, turnName, whole } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
-import { Files, TurnLog, changesOf, outcomeOf, taskOf } from "./pages.js";
+import { changesAt, figureHint, figureWords, outcomeOf } from "../turns.js";
+import { Files, TurnLog, taskOf } from "./pages.js";
 import { dayOf } from "./sums.js";
 
 /** Turns that are elements at once: so many more with each press of "Show earlier". */
@@ -19,6 +20,8 @@ const LONGEST_REASON = 60;
 const SOON_MS = 300;
 const LATER_MS = 2_000;
 const TICK_MS = 1_000;
+/** The words for a turn that has not ended. */
+const RUNNING = outcomeOf("running")[2];
 
 export class Turns {
   constructor(app) {
@@ -203,7 +206,7 @@ export class Turns {
       state: h("span", { class: "state" }),
       when: h("time"),
       took: h("span", { class: "dim took" }),
-      files: h("a", { class: "files", href: changesOf(turn.agent, turn.session, turn.turn) }),
+      files: h("a", { class: "files", href: changesAt(turn.agent, turn.session, turn.turn) }),
       cost: h("span", { class: "cost" }),
       body: h("div", { class: "body", hidden: true }),
     };
@@ -248,15 +251,13 @@ export class Turns {
     const at = Number.isFinite(turn.begun) ? turn.begun : turn.ended;
     setText(parts.when, ago(at, now));
     parts.when.title ||= clock(at);
-    const end = turn.endedBy ? turn.ended : words === "running" ? now : NaN;
-    const took = end - turn.begun;
-    setText(parts.took, Number.isFinite(took) ? ` · ${took < 1_000 ? "< 1 s" : duration(took)}` : "");
+    const end = turn.endedBy ? turn.ended : words === RUNNING ? now : NaN;
+    const ms = end - turn.begun;
+    setText(parts.took, Number.isFinite(ms) ? ` · ${ms < 1_000 ? "< 1 s" : duration(ms)}` : "");
     this.drawFiles(parts.files, this.files.of(turn));
-    const cost = [...turn.cost].map(([currency, amount]) => money(amount, currency)).join(" + ");
-    const tokens = turn.tokens === null ? "" : `${turn.isEstimate ? "~" : ""}${count(turn.tokens)} tokens`;
-    setText(parts.cost, cost || tokens || "–");
-    const none = turn.endedBy ? "This agent does not report its cost" : "Nothing was reported yet";
-    parts.cost.title = cost ? tokens || "The number of tokens is not known" : tokens ? "The money is not known" : none;
+    const took = figureWords(turn);
+    setText(parts.cost, took || "–");
+    parts.cost.title = took || turn.endedBy ? figureHint(turn) : "Nothing was reported yet";
   }
 
   drawFiles(el, known) {

@@ -3,6 +3,7 @@
 
 import { compare } from "../diff.js";
 import { lookup, objects, short, textOf } from "../format.js";
+import { figuresOf } from "../turns.js";
 import { idOf } from "./blocks.js";
 
 /** Turns that are kept, of all agents. */
@@ -24,7 +25,7 @@ const TYPES = ["message.user", "message.assistant", "tool.result", "turn", "bloc
 
 const OPEN = lookup({ pending: true, in_progress: true });
 /** The end of a turn that nobody reported. */
-const CUT_OFF = { turn: null, stop_reason: "cut off" };
+const CUT_OFF = { turn: null, stop_reason: "interrupted" };
 
 /**
  * A turn of an agent. `turn` is its number, null while it is not known; `version` rises with each change.
@@ -106,6 +107,8 @@ export class Activity {
       endedAt: 0,
       outcome: "",
       why: "",
+      /** What it took, once it has ended as its agent says. */
+      took: null,
       task: "",
       message: "",
       isSpeaking: false,
@@ -176,11 +179,12 @@ export class Activity {
     this.end(turn, line, line.timestamp_ms ?? Date.now());
   }
 
-  end(turn, { turn: number, stop_reason: stop, reason }, at) {
+  end(turn, { turn: number, stop_reason: stop, reason, spent }, at) {
     turn.turn = number ?? turn.turn;
     turn.endedAt = at;
     turn.outcome = short(stop, 40);
     turn.why = short(reason, 400);
+    turn.took = stop === CUT_OFF.stop_reason ? null : figuresOf(spent);
     turn.open.clear();
     turn.isSpeaking = false;
     turn.version += 1;
@@ -244,6 +248,9 @@ const UPDATES = lookup({
       text: short(it.content, 200),
       status: short(it.status, 40),
     }));
+  },
+  "_eisen/prompt": (turn, { text }) => {
+    turn.task ||= short(text, LONGEST_TASK);
   },
   tool_call: called,
   tool_call_update: called,

@@ -7,7 +7,7 @@ import { icon } from "../icons.js";
 import { Menu } from "../menu.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
-import { changesOf } from "./block-view.js";
+import { changesAt } from "../turns.js";
 import { stateOf } from "./cards.js";
 import { Composer } from "./composer.js";
 import { again, earlier, renew } from "./earlier.js";
@@ -138,7 +138,7 @@ export class AgentPanel {
     const turn = this.said()
       .all()
       .findLast((block) => block.place);
-    if (turn) location.hash = changesOf(turn.place).slice(1);
+    if (turn) location.hash = changesAt(turn.place.agent, turn.place.session, turn.place.turn).slice(1);
     else notice(`${this.agent}: no turn has ended`);
   }
 

@@ -6,9 +6,11 @@ import { compare } from "../diff.js";
 import { diffView } from "../diff-view.js";
 import { button, fill, h } from "../dom.js";
 import { counted, cut, duration, line, lookup, turnName, whole } from "../format.js";
+import { changesAt } from "../turns.js";
 import { icon } from "../icons.js";
 import { grow } from "../markdown.js";
 import { entriesOf, isOpen, refusalOf } from "./blocks.js";
+import { repeats, screenView, silence, unfenced } from "./screen.js";
 
 /** Characters of a prompt that are shown at first, and of one line about a block. */
 const FIRST_OF_PROMPT = 1_500;
@@ -114,13 +116,8 @@ function drawPlan(el, block) {
 
 /** The end of a turn leads to what it changed. */
 function drawTurn(el, { text, place, isBad }) {
-  const link = h("a", { href: changesOf(place) }, `changes of the ${turnName(place.turn)}`);
+  const link = h("a", { href: changesAt(place.agent, place.session, place.turn) }, `changes of the ${turnName(place.turn)}`);
   fill(el, icon(isBad ? "cross" : "check"), h("span", { class: "text" }, text), " · ", link);
-}
-
-/** Where the changes of a turn are shown. */
-export function changesOf({ agent, session, turn }) {
-  return `#review/changes/${[agent, session, turn].map(encodeURIComponent).join("/")}`;
 }
 
 const REFUSALS = lookup({
@@ -209,8 +206,18 @@ function titleOf(call) {
   return cut(isQuoted ? title.slice(1, -1) : title, LONGEST_TITLE);
 }
 
-/** A tool call is folded. */
+/** By element: its call, and all that it looks like but for what terminals print. */
+const looks = new WeakMap();
+
+/** A tool call is folded. While a command prints, only that is drawn. */
 function drawCall(el, call, app) {
+  const parts = call.parts.map((it) => (it.kind === "terminal" ? [it.id, !it.output] : [it.kind, it.size, (it.text ?? "").slice(-40)]));
+  const { title, kind, status, places, code, signal, output, ms, refused } = call;
+  const look = JSON.stringify([title, kind, status, places, code, signal, output.length, ms, refused.size, parts]);
+  const known = looks.get(el);
+  looks.set(el, { call, look });
+  if (known?.call === call && known.look === look && el.firstElementChild?.tagName === "DETAILS")
+    return call.parts.filter((it) => it.kind === "terminal" && it.output).forEach(screenView);
   const [name, word] = KINDS[call.kind] ?? OTHER;
   const isPartly = call.refused.size > 0;
   const [sign, state, tone] = isPartly ? ["warn", "refused in part", "wait"] : (STATES[call.status] ?? STATES.pending);
@@ -231,8 +238,11 @@ function drawCall(el, call, app) {
 
 function bodyOf(call, app) {
   const own = diffsOf(call);
-  const parts = call.parts.filter((part) => part.kind === "text").map((part) => partView(part, call, app));
-  const isSilent = !parts.length && !call.output && call.parts.some((part) => part.kind === "terminal");
+  const screens = call.parts.filter((part) => part.kind === "terminal");
+  const printed = screens.filter((part) => part.output);
+  const texts = call.parts.filter((part) => part.kind === "text" && !repeats(part, printed));
+  const parts = [printed.map(screenView), texts.map((part) => partView(part, call, app))].flat();
+  const isSilent = screens.length > 0 && !parts.length && !call.output;
   const places = call.places.map((it) => shortPath(line(it), call.title)).filter((it) => !call.title.includes(it));
   const isLong = call.kind === "execute" && call.title.length > LONGEST_LINE;
   const body = [
@@ -241,19 +251,12 @@ function bodyOf(call, app) {
     own.length > 0 && diffView(own),
     parts,
     call.output && !parts.length && terminal(call.output),
-    isSilent && h("p", { class: "dim" }, "What it printed stayed in the agent's terminal."),
+    isSilent && h("p", { class: "dim" }, silence(call, screens)),
     call.code !== null && h("p", { class: "dim" }, `Exit code ${call.code}.`),
+    call.signal && h("p", { class: "dim" }, `It was ended by ${line(call.signal)}.`),
   ];
   if (body.flat().some(Boolean)) return body;
   return h("p", { class: "dim" }, isOpen(call) ? "Nothing is reported yet." : "Nothing more is reported.");
-}
-
-/** The text within a fence, if that is all there is. */
-function unfenced(text) {
-  const head = text.indexOf("\n");
-  const all = text.trimEnd();
-  if (!text.startsWith("```") || head < 0 || !all.endsWith("\n```")) return null;
-  return { language: text.slice(3, head).trim(), text: all.slice(head + 1, -4) };
 }
 
 /** A text of a call: of a terminal, of the file that it read, or as it is. */
@@ -324,5 +327,5 @@ export function rowOf(el, n) {
 /** What a search looks at. */
 export function searchText({ text, call }) {
   if (!call) return text;
-  return [call.title, ...call.places, ...call.parts.map((it) => it.text || it.after || ""), call.output].join("\n");
+  return [call.title, ...call.places, ...call.parts.map((it) => it.text || it.after || it.output || ""), call.output].join("\n");
 }

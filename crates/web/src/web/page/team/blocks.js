@@ -1,13 +1,16 @@
 // Owns what the blocks of a transcript are made of, and how much each of them takes.
 
 import { isTerminal } from "../ansi.js";
-import { begin, lookup, money, objects, short, textOf, turnName, whole } from "../format.js";
+import { begin, lookup, objects, short, textOf, turnName } from "../format.js";
+import { figureWords, figuresOf, outcomeOf } from "../turns.js";
 
 /** What a block takes besides its texts, counted as characters; so do a part, a place and a key. */
 const OF_BLOCK = 300;
 const OF_PIECE = 100;
 /** Characters of one block; a longer message goes on in another. */
 export const LONGEST_BLOCK = 32_000;
+/** Characters of the output of a terminal: the port sends its end. */
+const LONGEST_OUTPUT = 20_000;
 /** Characters of one part of a tool call: the rest is left out. */
 const LONGEST_PART = 60_000;
 /** Characters of all parts of a tool call. */
@@ -64,6 +67,7 @@ export function callBlock(session, key) {
       places: [],
       /** How it ended, and what it said beside its parts. */
       code: null,
+      signal: "",
       output: "",
       /** When it began, as far as this page was there, and how long it took. */
       begunAt: 0,
@@ -81,11 +85,45 @@ export function fillCall(call, update) {
   if (status) call.status = short(status, LONGEST_WORD);
   if (Array.isArray(locations))
     call.places = locations.slice(0, MOST_PARTS).map((it) => short(it?.path ?? it, LONGEST_PATH));
-  if (Array.isArray(content)) call.parts = partsOf(content);
+  if (Array.isArray(content)) call.parts = partsOf(content).map((part) => kept(part, call.parts));
+  for (const part of call.parts) if (part.exit) ended(call, part.exit);
   fillOutput(call, update.rawOutput ?? update.output);
   if (isOpen(call)) call.begunAt ||= Date.now();
   if (Number.isFinite(update.duration_ms)) call.ms = update.duration_ms;
   else if (!isOpen(call) && call.begunAt) call.ms ??= Date.now() - call.begunAt;
+}
+
+/** What a terminal printed stays, where a later update names it only. */
+function kept(part, before) {
+  if (part.kind !== "terminal" || part.output) return part;
+  return before.find((it) => it.kind === "terminal" && it.id === part.id) ?? part;
+}
+
+/** How the program of a terminal ended. */
+function exitOf({ exitCode, signal }) {
+  return { exitCode: Number.isInteger(exitCode) ? exitCode : null, signal: short(signal, LONGEST_WORD) };
+}
+
+/** How a terminal's program ended is how the call did, unless the agent says it. */
+function ended(call, { exitCode, signal }) {
+  call.code ??= exitCode;
+  call.signal = signal;
+}
+
+/** Takes what a terminal printed, and how it ended: the team sends it all each time. */
+export function fillTerminal(call, part, update) {
+  Object.assign(part, terminalPart(update));
+  if (part.exit) ended(call, part.exit);
+}
+
+/** What a terminal printed, as far as the port or the journal has it. */
+export function terminalPart({ terminalId, output, truncated, exitStatus }) {
+  const all = textOf(output);
+  const end = all.length > LONGEST_OUTPUT ? all.slice(-LONGEST_OUTPUT) : all;
+  const shown = rawText(end, LONGEST_OUTPUT);
+  const exit = exitStatus && typeof exitStatus === "object" ? exitOf(exitStatus) : null;
+  const isCut = Boolean(truncated) || end.length < all.length;
+  return { kind: "terminal", id: idOf(terminalId), output: shown, isCut, exit, size: OF_PIECE + shown.length };
 }
 
 /** Where agents that show their commands' output put it, beside the parts. */
@@ -112,27 +150,15 @@ export function isOpen(call) {
 
 const OPEN = lookup({ pending: true, in_progress: true });
 
-const OUTCOMES = lookup({
-  end_turn: "done",
-  cancelled: "cancelled",
-  refusal: "the model refused to answer",
-  max_tokens: "stopped at the limit of tokens",
-  max_turn_requests: "stopped at the limit of requests",
-  error: "failed",
-});
-
-export function turnBlock(agent, session, name, { turn, stop_reason: stop, reason, spent }, isBad) {
-  const outcome = OUTCOMES[textOf(stop)] ?? short(stop, LONGEST_WORD);
+/** The end of a turn, by its line or its event. */
+export function turnBlock(agent, session, name, { turn, stop_reason: stop, reason, spent }) {
+  const [tone, , words] = outcomeOf(stop);
   const why = reason ? `: ${short(reason, LONGEST_REASON)}` : "";
   const title = turnName(turn);
-  const cost = objects(spent?.cost, 1)[0];
-  const figures = [
-    Number.isFinite(spent?.total) && `${whole(spent.total)} tokens`,
-    cost && money(cost.amount, short(cost.currency, LONGEST_WORD)),
-  ].filter(Boolean);
-  const text = `${title[0].toUpperCase()}${title.slice(1)} ${outcome}${why}`;
+  const text = `${title[0].toUpperCase()}${title.slice(1)} ${words}${why}`;
   const place = { agent: idOf(agent), session: idOf(name), turn };
-  return blockOf("turn", session, [text, ...figures].join(" · "), { isBad, place });
+  const parts = [text, figureWords(figuresOf(spent))].filter(Boolean);
+  return blockOf("turn", session, parts.join(" · "), { isBad: tone === "bad", place });
 }
 
 const REFUSALS = lookup({ pending: "waits", expired: "too late" });
@@ -173,8 +199,7 @@ function partOf(part, most) {
     const size = OF_PIECE + path.length + before.length + after.length;
     return { kind: "diff", path, before, after, isCut, isNew, size };
   }
-  // What it showed stays in the terminal: its name alone is on the wire.
-  if (part.type === "terminal") return { kind: "terminal", text: "", size: OF_PIECE };
+  if (part.type === "terminal") return terminalPart(part);
   const content = part.content ?? part;
   const all = blockText(content);
   if (!all) return null;

@@ -7,7 +7,7 @@ import { agentName, colorOf, markOf } from "../marks.js";
 import { isRunning, isStalled } from "../state.js";
 import { changedBy, stepOf } from "./activity.js";
 import { budgetBar, costOf } from "./figures.js";
-import { KINDS, outcomeOf } from "./stream.js";
+import { KINDS, outcomeTag } from "./stream.js";
 
 /** Agents that are listed. */
 const MOST_SHOWN = 500;
@@ -84,7 +84,7 @@ export class AgentCards {
         "span",
         { class: "row" },
         agentName(id),
-        isAtRest(agent) && turn?.endedAt ? outcomeOf(turn) : stateOf(agent),
+        isAtRest(agent) && turn?.endedAt ? outcomeTag(turn) : stateOf(agent),
         h("span", { class: "grow" }),
         waits > 0 && h("span", { class: "tag pending" }, icon("wait"), `${waits} ${waits === 1 ? "waits" : "wait"}`),
       ),

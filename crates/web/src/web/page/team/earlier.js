@@ -130,7 +130,7 @@ function blocksOf(events, past) {
     else if (type === "message.thought") say("thought");
     else if (type === "report") say("report");
     else if (type === "turn.end" || type === "turn.failed")
-      blocks.push(turnBlock(agent, session, session, { ...payload, turn }, type === "turn.failed"));
+      blocks.push(turnBlock(agent, session, session, { ...payload, turn }));
     else if (type === "plan") blocks.push(blockOf("plan", session, planText(payload?.entries)));
     else if (type === "blocked") refused(blocks, session, payload ?? {});
     else if (type === "tool.call" || type === "tool.result") {
@@ -165,7 +165,7 @@ function callOf(past, session, turn, type, payload) {
   // The page with its end came first: that knows more.
   else if (block.n || type === "tool.call") return null;
   fillCall(block.call, payload);
-  if (payload.error)
+  if (payload.error && !block.call.parts.some((part) => part.kind === "text"))
     fillCall(block.call, { content: [...(payload.content ?? []), { type: "text", text: payload.error }] });
   block.call.isOpen = isOpen(block.call);
   block.size = sizeOf(block);

@@ -1,6 +1,8 @@
 // Owns what was said before the lines of this connection, as far as the journal was read: a window
 // that grows upwards, and is let go of at its end.
 
+import { sizeOf } from "./blocks.js";
+
 /** Blocks that are kept. */
 const MOST_BLOCKS = 1_000;
 /** Characters of them. */
@@ -47,6 +49,14 @@ export class Past {
   /** The tool call with this id that has no end; the last one. */
   openCall(id) {
     return this.blocks.findLast((it) => it.call?.isOpen && it.call.id === id);
+  }
+
+  /** Counts a block anew after a change. */
+  changed(block) {
+    const size = sizeOf(block);
+    this.size += size - block.size;
+    block.size = size;
+    block.version += 1;
   }
 
   remove(block) {

@@ -6,6 +6,7 @@ import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { markdown } from "../markdown.js";
 import { agentName } from "../marks.js";
+import { changesAt, figureHint, figureWords, outcomeOf } from "../turns.js";
 import { changedBy, stepOf } from "./activity.js";
 
 /** Turns that are shown at first, and that come with each further look. */
@@ -31,26 +32,16 @@ export const KINDS = lookup({
 /** What became of an access. */
 const STATUS = lookup({ observed: "not stopped", expired: "too late" });
 
-const OUTCOMES = lookup({
-  end_turn: ["done", "good"],
-  cancelled: ["cancelled", "wait"],
-  refusal: ["refused", "bad"],
-  error: ["failed", "bad"],
-  max_tokens: ["stopped: out of tokens", "bad"],
-  max_turn_requests: ["stopped: too many requests", "bad"],
-});
-
 /** What became of a turn, as a badge. */
-export function outcomeOf(turn) {
-  if (!turn.endedAt) return h("span", { class: "tag tone-busy" }, "working");
-  const [word, tone] = OUTCOMES[turn.outcome] ?? [turn.outcome || "ended", "none"];
-  return h("span", { class: `tag tone-${tone}` }, word);
+export function outcomeTag(turn) {
+  const [tone, , words] = outcomeOf(turn.endedAt ? turn.outcome : "running");
+  return h("span", { class: `tag tone-${tone}` }, words);
 }
 
-/** The address of what a turn changed. */
-export function changesAt(turn) {
-  const place = turn.turn === null ? [turn.agent] : [turn.agent, turn.session, turn.turn];
-  return `#review/changes/${place.map(encodeURIComponent).join("/")}`;
+/** What a turn took, or that this is not known. */
+function tookOf({ took, endedAt }) {
+  if (!endedAt || !took) return null;
+  return h("span", { class: "dim small took", title: figureHint(took) || null }, figureWords(took) || "cost unknown");
 }
 
 export class Stream {
@@ -107,8 +98,9 @@ export class Stream {
         "div",
         { class: "row" },
         h("a", { class: "who", href: `#team/${encodeURIComponent(turn.agent)}` }, agentName(turn.agent)),
-        outcomeOf(turn),
+        outcomeTag(turn),
         h("span", { class: "grow" }),
+        tookOf(turn),
         turn.endedAt > 0 && h("span", { class: "dim small" }, duration(turn.endedAt - turn.beganAt)),
         began,
       ),
@@ -164,7 +156,7 @@ function sumOf(turn, changed) {
     parts.push(
       h(
         "a",
-        { class: "call", href: changesAt(turn) },
+        { class: "call", href: changesAt(turn.agent, turn.session, turn.turn) },
         `${counted(changed.count, "file")} `,
         h("span", { class: "plus" }, `+${changed.added}`),
         " ",

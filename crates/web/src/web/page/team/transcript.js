@@ -16,6 +16,7 @@ import {
   turnBlock,
 } from "./blocks.js";
 import { Past } from "./past.js";
+import { Terminals } from "./terminals.js";
 
 /** Blocks of an agent; older ones are dropped. */
 const MOST_BLOCKS = 2_000;
@@ -40,6 +41,8 @@ export class Transcript {
     this.dropped = 0;
     /** Tool calls that are still among the blocks, by session and id. */
     this.calls = new Map();
+    /** What the last terminals printed, as the team sent it, and the block that shows each. */
+    this.terminals = new Terminals();
     /** What the journal has from before the live blocks. */
     this.past = new Past();
     /** The event behind which the live blocks are; undefined: that of the connection. */
@@ -150,7 +153,32 @@ export class Transcript {
       this.calls.set(key, block);
     }
     fillCall(block.call, update);
+    this.terminals.shownBy(session, block);
     this.changed(block);
+  }
+
+  /** What a terminal has printed until now. */
+  printed(session, update) {
+    const block = this.terminals.printed(session, update, () => this.onlyCommand());
+    if (!block) return;
+    if (block.n > 0) this.changed(block);
+    else this.past.changed(block);
+  }
+
+  /** The only command that runs and shows no terminal: its terminal was named before this page was opened. */
+  onlyCommand() {
+    const runs = ({ call }) => call?.kind === "execute" && isOpen(call) && !call.parts.length;
+    const all = [...this.past.blocks, ...this.blocks].filter((it) => runs(it));
+    return all.length === 1 ? all[0] : undefined;
+  }
+
+  /** A prompt that was sent, by this page or by another client: what this page showed already stays. */
+  asked(session, text) {
+    const own = this.blocks.findLast((it) => it.isOwn && it.text.startsWith(text));
+    if (!own) return void this.push("prompt", session, text);
+    own.isOwn = false;
+    own.session = session;
+    this.changed(own);
   }
 
   /** An access that was blocked, where it happened; what became of it changes its block. */
@@ -247,6 +275,8 @@ export class Transcripts {
       transcript.speech(kind, session, blockText(update.content), id);
     } else if (update?.sessionUpdate === "tool_call" || update?.sessionUpdate === "tool_call_update")
       transcript.toolCall(session, update);
+    else if (update?.sessionUpdate === "_eisen/terminal") transcript.printed(session, update);
+    else if (update?.sessionUpdate === "_eisen/prompt") transcript.asked(session, short(update.text, LONGEST_BLOCK));
     else if (update?.sessionUpdate === "plan") this.plan(transcript, session, planText(update.entries));
     this.bound();
   }
@@ -260,9 +290,8 @@ export class Transcripts {
   }
 
   turn(line) {
-    const isBad = line.stop_reason === "error" || line.stop_reason === "refusal";
     const name = `${line.agent_id}/${line.session_id}`;
-    this.of(line.agent_id).add(turnBlock(line.agent_id, line.session_id, name, line, isBad));
+    this.of(line.agent_id).add(turnBlock(line.agent_id, line.session_id, name, line));
   }
 
   blocked(line) {
@@ -278,7 +307,7 @@ export class Transcripts {
 
   /** What this page sent. */
   prompted(agent, text) {
-    return this.of(agent).push("prompt", "", short(text, LONGEST_BLOCK));
+    return this.of(agent).push("prompt", "", short(text, LONGEST_BLOCK), { isOwn: true });
   }
 
   /** Lines were missed, or the connection was lost: all transcripts have a hole here. */

@@ -11,6 +11,7 @@ mod looks;
 mod page;
 mod prompting;
 mod served;
+mod several;
 mod squatter;
 mod watching;
 

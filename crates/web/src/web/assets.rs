@@ -78,6 +78,7 @@ page_files! {
     "inbox/decide.js"
     "inbox/inbox.js"
     "inbox/latest.js"
+    "inbox/several.js"
     "index.html"
     "keys.js"
     "lists.js"

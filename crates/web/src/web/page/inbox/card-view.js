@@ -33,19 +33,31 @@ export function canAnswer(card) {
   return card.kind === "access" && card.line.action === "read" && ["fs", "request"].includes(card.line.via);
 }
 
-/** @param {{press: (card: Object, key: string) => void, may: (...rights: string[]) => boolean}} hooks */
+/**
+ * @param {{press: (card: Object, key: string) => void, may: (...rights: string[]) => boolean,
+ *   tick: ((card: Object, isChosen: boolean) => void) | false}} hooks `tick` chooses it, to be decided with others
+ */
 export function drawCard(el, card, hooks) {
   el.className = `card card-${card.kind} is-${card.status}`;
   el.setAttribute("aria-label", subject(card) + (card.status === "done" ? `: ${card.outcome}` : ""));
   fill(
     el,
+    tickOf(card, hooks),
     headOf(card),
     saidOf(card),
     factsOf(card),
     previewOf(card),
+    card.status !== "done" && card.trouble && h("p", { class: "tone-bad", role: "status" }, `Not decided: ${line(card.trouble)}`),
     card.status === "done" ? outcomeOf(card) : actionsOf(card, hooks),
     h("div", { class: "asking" }),
   );
+}
+
+/** Chooses the card, where several are decided at once. */
+function tickOf(card, { tick }) {
+  if (!tick || card.status !== "waits" || !hasFile(card)) return null;
+  const box = h("input", { type: "checkbox", class: "tick", on: { change: () => tick(card, box.checked) } });
+  return h("label", { class: "tick-row small dim" }, box, "Decide it with the others");
 }
 
 function headOf(card) {

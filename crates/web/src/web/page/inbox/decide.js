@@ -44,15 +44,22 @@ export class Decider {
     return false;
   }
 
+  /** Decides one card of several: returns why it was not, if so. */
+  async decideOne(card, decision, more) {
+    if (card.status !== "waits") return card.status === "sent" ? "another decision is on its way" : "";
+    return this.decide(card, decision, { ...more, isOneOfSeveral: true });
+  }
+
   /** Sends a decision, with the version of what was shown. */
-  async decide(card, decision, more = {}) {
+  async decide(card, decision, { isOneOfSeveral, ...more } = {}) {
     const params = { id: card.line.id, decision, ...more };
     if (card.preview?.version !== undefined) params.version = card.preview.version;
-    await this.send(
+    return this.send(
       card,
       card.kind === "access" ? "resolve_blocked" : "resolve_conflict",
       params,
       `${WORDS[decision]}${more.scope ? ` for the ${more.scope}` : ""} by you`,
+      isOneOfSeveral,
     );
   }
 
@@ -61,26 +68,30 @@ export class Decider {
     await this.send(card, "raise_budget", params, "raised by you");
   }
 
-  async send(card, method, params, outcome) {
+  /** Returns why it failed, if it did; of one of several all is told in the end. */
+  async send(card, method, params, outcome, isOneOfSeveral = false) {
     card.status = "sent";
     card.version += 1;
     this.redraw();
+    let why = "";
     try {
       await this.app.call(method, params);
       this.cards.end(card, outcome);
       if (this.cards.selected === card.key) this.cards.selectAfter(card);
-      notice(`${card.line.id ?? "budget"}: ${outcome}`);
+      if (!isOneOfSeveral) notice(`${card.line.id ?? "budget"}: ${outcome}`);
     } catch (error) {
+      why = error.message;
+      if (!isOneOfSeveral) notice(`${card.line.id ?? "budget"}: ${why}`, true);
       await this.refused(card, error);
     }
-    this.redraw(true);
+    this.redraw(!isOneOfSeveral);
+    return why;
   }
 
   /** Somebody else decided, or what waits is not any more what was shown, or nobody knows. */
   async refused(card, error) {
     card.status = "waits";
     card.version += 1;
-    notice(`${card.line.id ?? "budget"}: ${error.message}`, true);
     if (error.code !== 409 && error.code !== 404) return;
     if (hasFile(card) && this.app.state.waiting.has(card.key) && this.hasPreviews) {
       card.previewState = "";

@@ -10,6 +10,7 @@ import { Cards, UNREAD_MS, subject } from "./cards.js";
 import { canAnswer, drawCard } from "./card-view.js";
 import { Decider } from "./decide.js";
 import { Latest } from "./latest.js";
+import { Several } from "./several.js";
 
 /** Cards that are shown at once. */
 const MOST_SHOWN = 60;
@@ -35,11 +36,13 @@ export class InboxPanel {
     this.isShown = false;
     this.seen = new IntersectionObserver((entries) => this.sight(entries), { rootMargin: "-40px 0px" });
     this.latest = new Latest(app);
+    const [changed, left] = [() => this.draw(), () => this.focus()];
+    this.several = new Several({ app, cards: this.cards, decider: this.decider, changed, left });
     this.count = h("span", { class: "badge" });
     const close = button("", () => this.close(), { class: "quiet icon-only", "aria-label": "Close the inbox" });
-    const head = h("div", { class: "row head" }, h("h2", null, "Inbox"), this.count, h("span", { class: "grow" }), fill(close, icon("cross")));
+    const head = h("div", { class: "row head" }, h("h2", null, "Inbox"), this.count, h("span", { class: "grow" }), this.several.toggle, fill(close, icon("cross")));
     this.scroll = h("div", { class: "scroll" }, this.none, this.list, this.more, this.latest.element);
-    fill(this.element, head, this.scroll);
+    fill(this.element, head, this.several.element, this.scroll);
     document.addEventListener("visibilitychange", () => this.unread());
     setInterval(() => this.tick(), 1000);
   }
@@ -141,6 +144,7 @@ export class InboxPanel {
 
   draw(takesFocus = false) {
     if (!this.isShown) return;
+    this.several.draw();
     const all = this.cards.list();
     const shown = all.slice(0, MOST_SHOWN);
     const before = [...this.list.children].map((el) => el.dataset.key).join();
@@ -180,7 +184,9 @@ export class InboxPanel {
     const isSelected = card.key === this.cards.selected;
     el.tabIndex = isSelected ? 0 : -1;
     el.classList.toggle("selected", isSelected);
-    const look = `${card.version} ${card.status} ${card.previewState} ${JSON.stringify(card.line)} ${[...this.app.rights]}`;
+    const { isOpen, chosen } = this.several;
+    this.mark(el, chosen.has(card.key));
+    const look = `${card.version} ${card.status} ${card.previewState} ${JSON.stringify(card.line)} ${[...this.app.rights]} ${isOpen}`;
     if (el.look === look) return;
     const height = el.look ? el.offsetHeight : 0;
     el.look = look;
@@ -188,12 +194,21 @@ export class InboxPanel {
     drawCard(el, card, {
       press: (it, key) => this.press(it, key, false),
       may: (...rights) => this.app.may(...rights),
+      tick: isOpen && ((it, isChosen) => this.several.tick(it, isChosen)),
     });
     el.classList.toggle("selected", isSelected);
+    this.mark(el, chosen.has(card.key));
     // What a person types stays while the card changes.
     if (typed && card.status === "waits") el.querySelector(".asking").append(typed);
     // Cards below have moved under the pointer.
     if (height && el.offsetHeight !== height) this.cards.movedAt = Date.now();
+  }
+
+  /** Shows whether a card is chosen, to be decided with others. */
+  mark(el, isChosen) {
+    el.classList.toggle("chosen", isChosen);
+    const tick = el.querySelector(".tick");
+    if (tick) tick.checked = isChosen;
   }
 
   select(key) {
@@ -249,11 +264,20 @@ export class InboxPanel {
       if (next) (this.select(next.key), this.focus());
       return true;
     }
+    if (this.hasFocus() && this.several.key(key)) return true;
     if (key === "Escape" && this.hasFocus()) return this.close();
+    if (key === "t" && this.hasFocus()) return this.choose();
     if (!this.isShown || !["a", "s", "m", "d", "D", "r", "e"].includes(key)) return false;
     const card = this.cards.byKey.get(this.cards.selected);
     if (!card) notice("nothing waits for a decision");
     else this.press(card, key, true);
+    return true;
+  }
+
+  /** Chooses the selected card, to be decided with others. */
+  choose() {
+    const card = this.cards.byKey.get(this.cards.selected);
+    if (card && this.app.may("decide")) this.several.tick(card);
     return true;
   }
 
